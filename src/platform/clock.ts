@@ -1,0 +1,47 @@
+import { uptime } from "node:os";
+import { performance } from "node:perf_hooks";
+
+/**
+ * The three clocks of a process. They are read together and never mixed: what counts is how far each
+ * has moved since an earlier reading, because each can stand still, or jump, where another does not.
+ */
+export interface Clock {
+  /** Never steps; stands still while a virtual machine is suspended. Milliseconds from an arbitrary start. */
+  monotonicMs(): number;
+  /** Civil time; can be stepped in both directions. Milliseconds since 1970. */
+  wallMs(): number;
+  /** Time since boot, suspends included, in steps of 10 ms. */
+  bootMs(): number;
+}
+
+/** One reading of all three clocks, in milliseconds. */
+export interface Instant {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+  readonly bootMs: number;
+}
+
+/** Reads all three clocks. */
+export function instantOf(clock: Clock): Instant {
+  return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs(), bootMs: clock.bootMs() };
+}
+
+/**
+ * How long ago `start` was, in milliseconds, by whichever clock says longest (R2). A suspended machine
+ * stops the monotonic clock, a frozen function stops timers, and a stepped wall clock only ever adds:
+ * taking the largest means that a holder can stop too early, never too late.
+ */
+export function elapsedMsSince(start: Instant, clock: Clock): number {
+  return Math.max(
+    clock.monotonicMs() - start.monotonicMs,
+    clock.wallMs() - start.wallMs,
+    clock.bootMs() - start.bootMs,
+  );
+}
+
+/** The clocks of this machine. */
+export const systemClock: Clock = {
+  monotonicMs: () => performance.now(),
+  wallMs: () => Date.now(),
+  bootMs: () => uptime() * 1000,
+};

@@ -1,0 +1,133 @@
+import type { HoldfastError } from "../errors.js";
+
+/**
+ * What the kernel needs of a table, and no more. Conditions and changes are small data, so that the
+ * same request can be compiled to DynamoDB's expressions, and interpreted directly by a simulation.
+ * Every call answers with a closed union: contention, throttling, an unreachable table and a wrong
+ * configuration are four different things, and none of them is an exception.
+ */
+
+/** A value as DynamoDB has it. */
+export type AttributeValue =
+  | { readonly S: string }
+  | { readonly N: string }
+  | { readonly B: Uint8Array }
+  | { readonly BOOL: boolean }
+  | { readonly NULL: true }
+  | { readonly SS: readonly string[] }
+  | { readonly NS: readonly string[] }
+  | { readonly BS: readonly Uint8Array[] }
+  | { readonly L: readonly AttributeValue[] }
+  | { readonly M: { readonly [name: string]: AttributeValue } };
+
+/** An item as DynamoDB has it. */
+export type Item = { readonly [attribute: string]: AttributeValue };
+
+/** What must be true of the item for a write to be applied. */
+export type Condition =
+  | { readonly kind: "present" | "absent"; readonly attribute: string }
+  | {
+      readonly kind: "equals" | "below" | "at-least";
+      readonly attribute: string;
+      readonly value: AttributeValue;
+    }
+  | { readonly kind: "same"; readonly attribute: string; readonly as: string }
+  | { readonly kind: "all" | "any"; readonly of: readonly Condition[] };
+
+/** One above the attribute's value, or above `incrementFrom` where it is absent. */
+export interface Increment {
+  readonly incrementFrom: string;
+}
+
+/** What a write does to the item, once its condition holds. */
+export interface Change {
+  readonly set: { readonly [attribute: string]: AttributeValue | Increment };
+  readonly remove: readonly string[];
+}
+
+/** One conditional write on one item. The item is created if the condition holds on its absence. */
+export interface Write {
+  readonly key: Item;
+  readonly condition: Condition;
+  readonly change: Change;
+}
+
+/** One read of one item. */
+export interface Read {
+  readonly key: Item;
+  /** True: sees every write answered before it was sent, for twice the price. */
+  readonly consistent: boolean;
+  /** Only these attributes come back; all of them where it is left out. */
+  readonly attributes?: readonly string[];
+}
+
+/** One page of a scan over the whole table. */
+export interface Scan {
+  /** Only items whose key attribute `attribute` begins with this. */
+  readonly prefix: { readonly attribute: string; readonly value: string };
+  /** Where the page before this one ended. */
+  readonly after?: Item | undefined;
+}
+
+/** The bounds of one call. */
+export interface Call {
+  /** The call is answered `unknown` when this many milliseconds have passed. */
+  readonly timeoutMs: number;
+  /** The call is answered `unknown` when this aborts. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Nobody can say whether the request was, or will still be, applied. */
+export interface Unknown {
+  readonly kind: "unknown";
+  readonly cause: unknown;
+}
+/** The request was certainly not applied; it may be sent again after a pause. */
+export interface NotNow {
+  readonly kind: "throttled" | "conflict";
+  readonly cause: unknown;
+}
+/** The request was not applied and would not be if it were sent again. */
+export interface Misconfigured {
+  readonly kind: "misconfigured";
+  readonly error: HoldfastError;
+}
+
+export type WriteAnswer =
+  /** The write was applied; `item` is what it made. */
+  | { readonly kind: "applied"; readonly item: Item }
+  /** The condition did not hold; `item` is what was found, or undefined where there was nothing. */
+  | { readonly kind: "refused"; readonly item: Item | undefined }
+  | Unknown
+  | NotNow
+  | Misconfigured;
+
+export type ReadAnswer =
+  | { readonly kind: "found"; readonly item: Item | undefined }
+  | Unknown
+  | NotNow
+  | Misconfigured;
+
+export type ScanAnswer =
+  | {
+      readonly kind: "page";
+      readonly items: readonly Item[];
+      readonly next: Item | undefined;
+      /** What DynamoDB charged for the page, in read capacity units, where it said so. */
+      readonly readUnits: number | undefined;
+    }
+  | Unknown
+  | NotNow
+  | Misconfigured;
+
+/** The table, as the kernel sees it. */
+export interface TablePort {
+  write(write: Write, call: Call): Promise<WriteAnswer>;
+  read(read: Read, call: Call): Promise<ReadAnswer>;
+  scan(scan: Scan, call: Call): Promise<ScanAnswer>;
+  /**
+   * How far the table's clock is ahead of this machine's, in milliseconds, where an answer has shown
+   * them more than an hour apart; else 0 (R10).
+   */
+  readonly clockCorrectionMs: number;
+}
