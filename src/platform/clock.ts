@@ -39,6 +39,11 @@ export function elapsedMsSince(start: Instant, clock: Clock): number {
   );
 }
 
+/** An instant of civil time as people write it. */
+export function isoTimeOf(wallMs: number): string {
+  return new Date(wallMs).toISOString();
+}
+
 /** The clocks of this machine. */
 export const systemClock: Clock = {
   monotonicMs: () => performance.now(),

@@ -39,9 +39,14 @@ export interface Increment {
   readonly incrementFrom: string;
 }
 
+/** The attribute as it is, or this value where it is absent. */
+export interface OrElse {
+  readonly orElse: AttributeValue;
+}
+
 /** What a write does to the item, once its condition holds. */
 export interface Change {
-  readonly set: { readonly [attribute: string]: AttributeValue | Increment };
+  readonly set: { readonly [attribute: string]: AttributeValue | Increment | OrElse };
   readonly remove: readonly string[];
 }
 

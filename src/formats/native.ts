@@ -1,0 +1,319 @@
+/**
+ * The native record.
+ *
+ * What it does not do: it does not keep two processes apart by itself. The deadline of the holder,
+ * the watch of the rival and the fence do; the record only makes each of their steps atomic.
+ *
+ * Key: `pk` (S) is the kind and the name joined by `#`; `sk` (S), where the table has one, is `lease`.
+ *
+ * | attribute | type | meaning |
+ * | --- | --- | --- |
+ * | `v` | N | the layout, 1; any other is never claimed nor taken over |
+ * | `holder` | S | the acquisition that holds; absent while the record is free |
+ * | `version` | N | changes with every grant and renewal, never goes back |
+ * | `fence` | N | higher at every grant than at any earlier one |
+ * | `leaseMs` | N | how long the holder may be silent, milliseconds |
+ * | `owner` | S | a label for people |
+ * | `acquiredAt` | S | ISO time of the grant by the holder's clock, for people |
+ * | `data`, `dataSeq` | any, N | user data, and the number of its last write under this grant |
+ * | `mark` | S | the renewal that was applied last |
+ * | `lastHolder` | S | who freed the record last |
+ * | `tail`, `served` | N | the last ticket given, and granted, of a queue before the record |
+ * | `expiresAt` | N | TTL in seconds, at least seven days beyond the lease |
+ *
+ * Steps, each one conditional UpdateItem: see `claim`, `takeOver`, `reclaim`, `handOver`, `renew`,
+ * `changeLength`, `updateData` and `free` below, in the order in which spec/protocol.md has them.
+ */
+import { decodeJson, encodeJson } from "../internal/json-value.js";
+import type {
+  ExistingData,
+  Grant,
+  Held,
+  Holders,
+  LeaseFormat,
+  NumberedData,
+  Onto,
+  RecordRef,
+  Renewal,
+} from "../lease/format.js";
+import type { Found } from "../lease/record.js";
+import type {
+  AttributeValue,
+  Change,
+  Condition,
+  Increment,
+  Item,
+  Write,
+} from "../platform/table.js";
+
+/** The names of the key attributes; `sk` is null in a table that has a hash key alone. */
+export interface NativeKeys {
+  readonly pk: string;
+  readonly sk: string | null;
+}
+
+/** `pk` and `sk`, as `createTable` makes them. */
+export const NATIVE_KEYS: NativeKeys = Object.freeze({ pk: "pk", sk: "sk" });
+
+/** The attribute that DynamoDB's TTL looks at, in seconds since 1970. */
+export const NATIVE_TTL_ATTRIBUTE = "expiresAt";
+
+const LAYOUT = "1";
+const SORT_KEY = "lease";
+
+// TTL only tidies, but it must not tidy a live record: seven days cover clocks that are wrong by up
+// to three, and let the fence of a deleted record restart above its old value (R10).
+const RETENTION_MS = 7 * 24 * 3_600_000;
+
+const s = (value: string): AttributeValue => ({ S: value });
+const n = (value: bigint | number): AttributeValue => ({ N: value.toString() });
+const isAbsent = (attribute: string): Condition => ({ kind: "absent", attribute });
+const isPresent = (attribute: string): Condition => ({ kind: "present", attribute });
+const equals = (attribute: string, value: AttributeValue): Condition => ({
+  kind: "equals",
+  attribute,
+  value,
+});
+const all = (...of: readonly Condition[]): Condition => ({ kind: "all", of });
+const any = (...of: readonly Condition[]): Condition => ({ kind: "any", of });
+
+const NEXT_VERSION: Increment = { incrementFrom: "0" };
+
+// Every grant requires it, the mutex's too: a version of this library that did not would pass the
+// queue of one that does.
+const NOBODY_QUEUED = any(
+  { kind: "same", attribute: "tail", as: "served" },
+  all(isAbsent("tail"), isAbsent("served")),
+);
+
+// A client that does not know sessions must not judge a record that lives by one (R12).
+const NO_SESSION = isAbsent("session");
+
+const FREE = all(equals("v", n(1n)), isPresent("fence"), isAbsent("holder"), NO_SESSION);
+
+/** Makes the format for a table with these key attributes. */
+export function nativeFormat(keys: NativeKeys): LeaseFormat {
+  const refOf = (kind: string, name: string): RecordRef => {
+    const pk = `${kind}#${name}`;
+    const key: Item =
+      keys.sk === null ? { [keys.pk]: s(pk) } : { [keys.pk]: s(pk), [keys.sk]: s(SORT_KEY) };
+    return { name, key, id: pk };
+  };
+  return {
+    name: "native",
+    // The owner only for messages: a read is charged by the whole item, whatever it brings.
+    pollAttributes: [
+      "v",
+      "holder",
+      "version",
+      "fence",
+      "leaseMs",
+      "session",
+      "tail",
+      "served",
+      "owner",
+    ],
+    refOf,
+    nameOf(kind, item) {
+      const pk = item[keys.pk];
+      if (pk === undefined || !("S" in pk) || !pk.S.startsWith(`${kind}#`)) return undefined;
+      const sk = keys.sk === null ? undefined : item[keys.sk];
+      if (sk !== undefined && !("S" in sk && sk.S === SORT_KEY)) return undefined;
+      return pk.S.slice(kind.length + 1);
+    },
+    prefixOf: (kind, namePrefix) => ({ attribute: keys.pk, value: `${kind}#${namePrefix}` }),
+    read: readNative,
+    checkData: (value) => void encodeJson(value),
+    claim: (ref, grant, onto) => ({
+      key: ref.key,
+      condition: all(ontoCondition(onto, keys.pk), NOBODY_QUEUED),
+      change: grantChange(grant),
+    }),
+    takeOver: (ref, grant, watched) => ({
+      key: ref.key,
+      condition: all(watchedCondition(watched), NO_SESSION, NOBODY_QUEUED),
+      change: grantChange(grant),
+    }),
+    reclaim: (ref, grant, abandoned) => ({
+      key: ref.key,
+      condition: all(equals("holder", s(abandoned)), NO_SESSION, NOBODY_QUEUED),
+      change: grantChange(grant),
+    }),
+    // Within the bound on local hand-overs a waiter of this process may pass the queue.
+    handOver: (ref, grant, from) => ({
+      key: ref.key,
+      condition: all(holdersCondition(from), NO_SESSION),
+      change: grantChange(grant),
+    }),
+    renew: (ref, held, renewal) => ({
+      key: ref.key,
+      condition: all(heldCondition(held), NO_SESSION, ...newerData(renewal.data)),
+      change: renewalChange(renewal),
+    }),
+    changeLength: (ref, held, version, renewal) => ({
+      key: ref.key,
+      condition: all(
+        heldCondition(held),
+        equals("version", n(version)),
+        NO_SESSION,
+        ...newerData(renewal.data),
+      ),
+      change: withSet(renewalChange(renewal), { leaseMs: n(renewal.leaseMs) }),
+    }),
+    updateData: (ref, held, data) => ({
+      key: ref.key,
+      condition: all(heldCondition(held), ...newerData(data)),
+      change: { set: dataSet(data), remove: dataRemove(data.value) },
+    }),
+    free: (ref, from, options): Write => ({
+      key: ref.key,
+      condition: holdersCondition(from),
+      change: {
+        set: { lastHolder: s(options.lastHolder), expiresAt: expiresAt(options.wallMs, 0) },
+        remove: ["holder", "session", ...(options.keepData ? [] : ["data"])],
+      },
+    }),
+    heldCondition,
+  };
+}
+
+function ontoCondition(onto: Onto, pk: string): Condition {
+  switch (onto.kind) {
+    case "blind":
+      return any(isAbsent(pk), FREE);
+    case "existing":
+      return FREE;
+    case "absent":
+      return isAbsent(pk);
+    case "free":
+      return all(FREE, equals("fence", n(onto.fence)));
+  }
+}
+
+function watchedCondition(watched: { holder: string; version: bigint }): Condition {
+  return all(equals("holder", s(watched.holder)), equals("version", n(watched.version)));
+}
+
+function heldCondition(held: Held): Condition {
+  return all(equals("holder", s(held.holder)), equals("fence", n(held.fence)));
+}
+
+function holdersCondition(from: Holders): Condition {
+  return any(
+    ...(from.known === undefined ? [] : [heldCondition(from.known)]),
+    ...from.maybe.map((holder) => equals("holder", s(holder))),
+    ...(from.watched === undefined ? [] : [watchedCondition(from.watched)]),
+  );
+}
+
+function newerData(data: NumberedData | undefined): Condition[] {
+  return data === undefined ? [] : [{ kind: "below", attribute: "dataSeq", value: n(data.seq) }];
+}
+
+function expiresAt(wallMs: number, leaseMs: number): AttributeValue {
+  return n(Math.ceil((wallMs + leaseMs + RETENTION_MS) / 1000));
+}
+
+// A grant writes everything that a holder lives by: whatever it left, the next holder would be
+// judged by the former one's lease length, or by a session that has ended.
+function grantChange(grant: Grant): Change {
+  return {
+    set: {
+      v: { N: LAYOUT },
+      holder: s(grant.holder),
+      version: NEXT_VERSION,
+      fence: { incrementFrom: grant.fenceSeed.toString() },
+      leaseMs: n(grant.leaseMs),
+      owner: s(grant.owner),
+      acquiredAt: s(grant.acquiredAt),
+      mark: s(grant.holder),
+      dataSeq: n(0),
+      expiresAt: expiresAt(grant.wallMs, grant.leaseMs),
+      ...grantedData(grant.data, grant.existingData),
+    },
+    remove: ["session", ...(grant.existingData === "replace" ? dataRemove(grant.data) : [])],
+  };
+}
+
+function grantedData(value: unknown, existing: ExistingData): Change["set"] {
+  if (value === undefined) return {};
+  return {
+    data: existing === "keep" ? { orElse: encodeJson(value) } : encodeJson(value),
+  };
+}
+
+function renewalChange(renewal: Renewal): Change {
+  return {
+    set: {
+      version: NEXT_VERSION,
+      mark: s(renewal.mark),
+      expiresAt: expiresAt(renewal.wallMs, renewal.leaseMs),
+      ...(renewal.data === undefined ? {} : dataSet(renewal.data)),
+    },
+    remove: renewal.data === undefined ? [] : dataRemove(renewal.data.value),
+  };
+}
+
+function dataSet(data: NumberedData): Change["set"] {
+  return {
+    dataSeq: n(data.seq),
+    ...(data.value === undefined ? {} : { data: encodeJson(data.value) }),
+  };
+}
+
+function dataRemove(value: unknown): string[] {
+  return value === undefined ? ["data"] : [];
+}
+
+function withSet(change: Change, set: Change["set"]): Change {
+  return { set: { ...change.set, ...set }, remove: change.remove };
+}
+
+/** Reads an item; pure, and never throws: what it cannot read it names (R12). */
+function readNative(item: Item | undefined): Found {
+  if (item === undefined) return { state: "absent" };
+  const layout = numberIn(item, "v");
+  if (layout === undefined) return { state: "foreign", found: "has no layout number `v`" };
+  if (layout !== 1n) return { state: "unsupported", found: `has layout ${layout}` };
+  if (item["session"] !== undefined) return { state: "unsupported", found: "lives by a session" };
+  const version = numberIn(item, "version");
+  const fence = numberIn(item, "fence");
+  if (fence === undefined || version === undefined) {
+    return { state: "foreign", found: "has no whole number in `fence` or `version`" };
+  }
+  const known = {
+    version,
+    fence,
+    queue: { tail: numberIn(item, "tail"), served: numberIn(item, "served") },
+    lastHolder: stringIn(item, "lastHolder"),
+    owner: stringIn(item, "owner"),
+    acquiredAt: stringIn(item, "acquiredAt"),
+    data: item["data"] === undefined ? undefined : decodeJson(item["data"]),
+  };
+  if (item["holder"] === undefined) return { state: "free", ...known };
+  const holder = stringIn(item, "holder");
+  const leaseMs = numberIn(item, "leaseMs");
+  if (holder === undefined || leaseMs === undefined || leaseMs <= 0n) {
+    return { state: "foreign", found: "has a holder, but no readable lease length" };
+  }
+  return {
+    state: "held",
+    ...known,
+    holder,
+    leaseMs: Number(leaseMs),
+    mark: stringIn(item, "mark"),
+    dataSeq: Number(numberIn(item, "dataSeq") ?? 0n),
+  };
+}
+
+function stringIn(item: Item, attribute: string): string | undefined {
+  const value = item[attribute];
+  return value !== undefined && "S" in value && value.S !== "" ? value.S : undefined;
+}
+
+function numberIn(item: Item, attribute: string): bigint | undefined {
+  const value = item[attribute];
+  return value !== undefined && "N" in value && /^-?\d{1,38}$/.test(value.N)
+    ? BigInt(value.N)
+    : undefined;
+}

@@ -1,0 +1,157 @@
+import { HoldfastError } from "./errors.js";
+import { nativeFormat } from "./formats/native.js";
+import { closeAll } from "./lease/close.js";
+import type { RecordRef } from "./lease/format.js";
+import { type Inspection, inspect } from "./lease/inspect.js";
+import { Kernel, type Surroundings } from "./lease/kernel.js";
+import { type ListOptions, type ListPage, list } from "./lease/list.js";
+import { checkName } from "./lease/name.js";
+import { type ClientOptions, resolveAcquire, resolveClient } from "./lease/options.js";
+import { releaseByHolder } from "./lease/release-by-holder.js";
+import { Mutex, type MutexOptions } from "./mutex/mutex.js";
+import { type Clock, systemClock } from "./platform/clock.js";
+import { type DynamoDBLike, DynamoDBTable } from "./platform/dynamodb.js";
+import { defaultOwner, warn } from "./platform/process.js";
+import { type Random, systemRandom } from "./platform/random.js";
+import type { TablePort } from "./platform/table.js";
+import { systemTimers, type Timers } from "./platform/timers.js";
+import { schemaOf, type TableKeys } from "./table/schema.js";
+
+/** What everything that is not deterministic can be replaced by, for tests. */
+export interface TestSurroundings {
+  readonly clock?: Clock | undefined;
+  readonly timers?: Timers | undefined;
+  readonly random?: Random | undefined;
+}
+
+/** Options of {@link Holdfast}. */
+export interface HoldfastOptions extends ClientOptions {
+  /**
+   * An SDK v3 `DynamoDBClient`, or a document client; or, for tests, a table from `holdfast/testing`.
+   * Its retries are not used for locks: the kernel makes its own attempts.
+   */
+  readonly client: DynamoDBLike | TablePort;
+  /** The table's name. */
+  readonly table: string;
+  /** The names of the table's key attributes. Default `pk` and `sk`; `sk: null` for none. */
+  readonly keys?: TableKeys | undefined;
+  /**
+   * Called with an error that no caller waits for: a release after a finished `run`, or work in the
+   * background. Default: a warning of the process.
+   */
+  readonly onError?: ((error: HoldfastError) => void) | undefined;
+  /** Clocks, timers and chance, for tests. Default: this machine's. */
+  readonly surroundings?: TestSurroundings | undefined;
+}
+
+/**
+ * Locks in one DynamoDB table.
+ *
+ * What it does not promise: a lease is not mutual exclusion in a world where anything can be delayed.
+ * A holder knows by its own clocks when to stop; `lease.condition()` and `lease.fence` protect what
+ * must not be written by a former holder. See docs/safety.md.
+ *
+ * One client for a process: waiters for one name then share one line, and observations are shared.
+ * Making one costs no request. Throws `invalid-argument`.
+ */
+export class Holdfast implements AsyncDisposable {
+  readonly #kernel: Kernel;
+  readonly #options: ClientOptions;
+  readonly #owner: string;
+  #closed: Promise<void> | undefined;
+
+  constructor(options: HoldfastOptions) {
+    checkOptions(options);
+    const { surroundings = {} } = options;
+    const clock = surroundings.clock ?? systemClock;
+    const timers = surroundings.timers ?? systemTimers;
+    const given: Surroundings = {
+      table: isTablePort(options.client)
+        ? options.client
+        : new DynamoDBTable(options.client, options.table, clock, timers),
+      tableName: options.table,
+      format: nativeFormat(schemaOf(options.keys).keys),
+      clock,
+      timers,
+      random: surroundings.random ?? systemRandom,
+      report: options.onError ?? warn,
+    };
+    this.#kernel = new Kernel(given, resolveClient(options));
+    this.#options = options;
+    this.#owner = options.owner ?? defaultOwner();
+    // Said when the client is made, not when it is first needed.
+    resolveAcquire([options], this.#owner);
+  }
+
+  /**
+   * The mutex of this name: one holder at a time. Any well-formed string of 1 to 1,900 bytes is a
+   * name. Costs no request. Throws `invalid-argument`.
+   */
+  mutex(name: string, options: MutexOptions = {}): Mutex {
+    return new Mutex(this.#kernel, this.#ref(name), options, this.#lengths(), this.#owner);
+  }
+
+  /** What is known of a lock, without acquiring it: see {@link Mutex.inspect}. One strong read. */
+  inspect(name: string): Promise<Inspection> {
+    return inspect(this.#kernel, this.#ref(name));
+  }
+
+  /**
+   * The locks of the table, page by page. It scans: each page reads up to a megabyte of the whole
+   * table, whatever is in it, at half a read unit for 4 KB. Observed like any read, so a second
+   * listing knows which holders were silent. Rejects with coded errors.
+   */
+  list(options: ListOptions = {}): AsyncIterable<ListPage> {
+    return list(this.#kernel, options);
+  }
+
+  /**
+   * Frees a lock whose holder id is known, in one write: for a process that lost its handle. Whoever
+   * still holds it learns at its next renewal. Resolves to whether the lock named that holder.
+   */
+  release(name: string, holder: string): Promise<boolean> {
+    return releaseByHolder(this.#kernel, this.#ref(name), holder);
+  }
+
+  /**
+   * Ends everything: pending acquisitions reject with `closed`, leases end with reason `closed` and
+   * are released in parallel, one write each, for at most `closeTimeout`. Rejects with one error that
+   * lists each lease of which nobody answered whether it was released. Idempotent.
+   */
+  close(): Promise<void> {
+    this.#closed ??= closeAll(this.#kernel);
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #ref(name: string): RecordRef {
+    return this.#kernel.format.refOf("lock", checkName(name));
+  }
+
+  #lengths(): ClientOptions {
+    const { lease, renew, wait, poll } = this.#options;
+    return { lease, renew, wait, poll };
+  }
+}
+
+function isTablePort(client: DynamoDBLike | TablePort): client is TablePort {
+  return "write" in client && "read" in client && "scan" in client;
+}
+
+function checkOptions(options: HoldfastOptions): void {
+  const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
+  if (typeof options.client !== "object" || options.client === null) {
+    throw refuse("The option `client` must be a DynamoDBClient of the AWS SDK v3.");
+  }
+  if (!("send" in options.client) && !isTablePort(options.client)) {
+    throw refuse(
+      "The option `client` must be a DynamoDBClient of the AWS SDK v3; it has no `send`.",
+    );
+  }
+  if (typeof options.table !== "string" || options.table === "") {
+    throw refuse("The option `table` must be the name of the table.");
+  }
+}

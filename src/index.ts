@@ -1,0 +1,31 @@
+/**
+ * Distributed locks and leases on DynamoDB. Names only: each is documented where it is defined.
+ * @module
+ */
+export {
+  type ErrorCode,
+  type ErrorDetails,
+  HoldfastError,
+  isHoldfastError,
+  type LossReason,
+} from "./errors.js";
+export { Holdfast, type HoldfastOptions, type TestSurroundings } from "./holdfast.js";
+export type { Duration } from "./internal/duration.js";
+export type { Json } from "./internal/json-value.js";
+export type { ExistingData } from "./lease/format.js";
+export type { DocumentGuardCondition, GuardCondition } from "./lease/guard.js";
+export type { Inspection } from "./lease/inspect.js";
+export type { Lease, ReleaseOptions, RenewOptions } from "./lease/lease.js";
+export type { ListOptions, ListPage } from "./lease/list.js";
+export type { AcquireOptions, ClientOptions, LeaseOptions, PollOptions } from "./lease/options.js";
+export type { Mutex, MutexOptions, TryOptions } from "./mutex/mutex.js";
+export type { DynamoDBLike } from "./platform/dynamodb.js";
+export type { TableKeys } from "./table/schema.js";
+export {
+  type CheckTableOptions,
+  type CreateTableOptions,
+  checkTable,
+  createTable,
+  type TableOptions,
+  type TableReport,
+} from "./table/table.js";

@@ -1,0 +1,38 @@
+import ms from "ms";
+import { HoldfastError } from "../errors.js";
+
+/** A length of time: milliseconds, or a string such as `"30s"`, `"1.5h"` or `"250ms"`. */
+export type Duration = number | string;
+
+/** What a duration may be, in milliseconds, both ends included. */
+export interface DurationRange {
+  readonly leastMs: number;
+  readonly mostMs: number;
+}
+
+/**
+ * A duration in milliseconds. Throws `invalid-argument`, naming the option, for anything that is not
+ * one, and for one outside the range: nothing is silently corrected.
+ */
+export function durationMs(option: string, value: Duration, range: DurationRange): number {
+  const parsed = typeof value === "number" ? value : parse(value);
+  if (parsed === undefined || Number.isNaN(parsed)) {
+    throw refuse(option, value, 'must be milliseconds or a string such as "30s"');
+  }
+  if (parsed < range.leastMs || parsed > range.mostMs) {
+    throw refuse(option, value, `must lie between ${range.leastMs} ms and ${range.mostMs} ms`);
+  }
+  return parsed;
+}
+
+// A bare number in a string has no unit: "30" could be meant as seconds, and ms() would take it.
+function parse(value: unknown): number | undefined {
+  if (typeof value !== "string" || value.length > 100 || !/[a-z]\s*$/i.test(value))
+    return undefined;
+  return ms(value as ms.StringValue) as number | undefined;
+}
+
+function refuse(option: string, value: unknown, must: string): HoldfastError {
+  const shown = typeof value === "string" ? JSON.stringify(value) : String(value);
+  return new HoldfastError("invalid-argument", `The option \`${option}\` ${must}; it is ${shown}.`);
+}

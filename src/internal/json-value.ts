@@ -1,0 +1,88 @@
+import { HoldfastError } from "../errors.js";
+import type { AttributeValue } from "../platform/table.js";
+
+/** Anything that JSON can say. */
+export type Json =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly Json[]
+  | { readonly [name: string]: Json };
+
+// DynamoDB refuses what is nested deeper, and an item beyond 400 KB: said here, before a lock depends
+// on it. The rest of the 400 KB is left to the name and the record.
+const DEEPEST = 30;
+const LONGEST_BYTES = 350_000;
+// Smaller and larger magnitudes are not numbers to DynamoDB.
+const SMALLEST = 1e-130;
+const LARGEST = 9.99e125;
+
+const refuse = (why: string): HoldfastError =>
+  new HoldfastError("invalid-argument", `The data of a lock must be a JSON value: ${why}.`);
+
+/** A JSON value as DynamoDB keeps it. Throws `invalid-argument` for anything else. */
+export function encodeJson(value: unknown): AttributeValue {
+  const encoded = encode(value, 0);
+  const bytes = Buffer.byteLength(JSON.stringify(value));
+  if (bytes > LONGEST_BYTES) {
+    throw refuse(`this one has ${bytes} bytes, and an item holds ${LONGEST_BYTES} of data`);
+  }
+  return encoded;
+}
+
+function encode(value: unknown, depth: number): AttributeValue {
+  if (depth > DEEPEST) throw refuse(`this one is nested deeper than ${DEEPEST} levels`);
+  if (value === null) return { NULL: true };
+  switch (typeof value) {
+    case "string":
+      return { S: value };
+    case "boolean":
+      return { BOOL: value };
+    case "number":
+      return { N: encodeNumber(value) };
+    case "object":
+      return Array.isArray(value)
+        ? { L: value.map((entry) => encode(entry, depth + 1)) }
+        : encodeObject(value, depth);
+    default:
+      throw refuse(`it holds a ${typeof value}`);
+  }
+}
+
+function encodeNumber(value: number): string {
+  const size = Math.abs(value);
+  if (!Number.isFinite(value) || size > LARGEST || (size !== 0 && size < SMALLEST)) {
+    throw refuse(`it holds the number ${value}, which DynamoDB cannot keep`);
+  }
+  return value === 0 ? "0" : value.toString();
+}
+
+function encodeObject(value: object, depth: number): AttributeValue {
+  const prototype = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) {
+    throw refuse(`it holds an instance of ${prototype?.constructor?.name ?? "a class"}`);
+  }
+  const entries = Object.entries(value)
+    .filter(([, entry]) => entry !== undefined)
+    .map(([name, entry]) => [name, encode(entry, depth + 1)] as const);
+  return { M: Object.fromEntries(entries) };
+}
+
+/** Reads a value back. What is not JSON (a set, bytes written by hand) comes as its nearest JSON. */
+export function decodeJson(value: AttributeValue): Json {
+  if ("S" in value) return value.S;
+  if ("N" in value) return Number(value.N);
+  if ("BOOL" in value) return value.BOOL;
+  if ("L" in value) return value.L.map(decodeJson);
+  if ("M" in value) {
+    return Object.fromEntries(
+      Object.entries(value.M).map(([name, entry]) => [name, decodeJson(entry)]),
+    );
+  }
+  if ("SS" in value) return [...value.SS];
+  if ("NS" in value) return value.NS.map(Number);
+  if ("B" in value) return Buffer.from(value.B).toString("base64");
+  if ("BS" in value) return value.BS.map((bytes) => Buffer.from(bytes).toString("base64"));
+  return null;
+}

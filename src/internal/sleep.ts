@@ -1,0 +1,20 @@
+import type { Timers } from "../platform/timers.js";
+
+/** Waits, or less where `signal` aborts first. Never rejects: whoever waits looks at the signal. */
+export function sleep(
+  timers: Timers,
+  delayMs: number,
+  keepsAlive: boolean,
+  signal?: AbortSignal,
+): Promise<void> {
+  if (signal?.aborted === true) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      timer.cancel();
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = timers.set(delayMs, keepsAlive, done);
+    signal?.addEventListener("abort", done, { once: true });
+  });
+}

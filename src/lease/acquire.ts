@@ -1,0 +1,185 @@
+import { Attempt, type Granting } from "./attempt.js";
+import type { Decision } from "./decide.js";
+import type { RecordRef } from "./format.js";
+import type { Kernel } from "./kernel.js";
+import { Lease } from "./lease.js";
+import { type Line, Waiter } from "./line.js";
+import type { AcquireSettings } from "./options.js";
+import { Stop } from "./stop.js";
+
+/**
+ * Acquires a lease, waiting as long as the settings say; undefined if somebody else has it at the end
+ * of a wait of 0, or there is no record and one was required. Rejects with the error of {@link Stop}.
+ */
+export async function acquire(
+  kernel: Kernel,
+  ref: RecordRef,
+  settings: AcquireSettings,
+): Promise<Lease | undefined> {
+  const line = kernel.lines.of(ref.id);
+  const stop = new Stop(kernel, ref, settings);
+  try {
+    if (stop.isStopped) throw stop.error();
+    if (!line.tryTurn()) {
+      if (settings.waitMs === 0) return undefined;
+      const turn = await turnInLine(line, settings, stop);
+      if (turn !== "contend") return turn;
+    }
+    return await contend(kernel, ref, line, settings, stop);
+  } finally {
+    stop.dispose();
+  }
+}
+
+function turnInLine(line: Line, settings: AcquireSettings, stop: Stop): Promise<"contend" | Lease> {
+  const waiter = new Waiter(settings);
+  line.wait(waiter);
+  stop.signal.addEventListener("abort", () => line.leave(waiter, stop.error()), { once: true });
+  return waiter.turn;
+}
+
+async function contend(
+  kernel: Kernel,
+  ref: RecordRef,
+  line: Line,
+  settings: AcquireSettings,
+  stop: Stop,
+): Promise<Lease | undefined> {
+  let lease: Lease | undefined;
+  try {
+    lease = await new Contention(kernel, ref, line, settings, stop).run();
+    return lease;
+  } finally {
+    // A lease keeps the turn until it ends; without one the next waiter of this process gets it.
+    if (lease === undefined) line.next();
+  }
+}
+
+// What the pause between two looks grows by: from the fastest to the slowest in eight looks.
+const POLL_GROWTH = 1.5;
+
+/** One acquisition's talk with the table: decide, write, wait, look, decide again. */
+class Contention {
+  readonly #kernel: Kernel;
+  readonly #ref: RecordRef;
+  readonly #line: Line;
+  readonly #settings: AcquireSettings;
+  readonly #stop: Stop;
+  #pollMs: number;
+  #watchedHolder: string | undefined;
+
+  constructor(kernel: Kernel, ref: RecordRef, line: Line, settings: AcquireSettings, stop: Stop) {
+    this.#kernel = kernel;
+    this.#ref = ref;
+    this.#line = line;
+    this.#settings = settings;
+    this.#stop = stop;
+    this.#pollMs = settings.fastestPollMs;
+  }
+
+  async run(): Promise<Lease | undefined> {
+    await this.#standBack();
+    let decision: Decision = this.#firstDecision();
+    for (;;) {
+      if (this.#stop.isStopped) throw this.#stop.error();
+      switch (decision.kind) {
+        case "missing":
+          return undefined;
+        case "wait":
+        case "queued":
+          this.#kernel.observations.seeRival(this.#ref.id);
+          if (this.#settings.waitMs === 0) return undefined;
+          await this.#wait(decision);
+          break;
+        default: {
+          const lease = await this.#attempt(decision);
+          if (lease !== undefined) return lease;
+        }
+      }
+      decision = this.#decide();
+    }
+  }
+
+  // A process that frees a name and claims it again at once would starve those that poll.
+  async #standBack(): Promise<void> {
+    const fromMs = this.#kernel.observations.takeStandBack(this.#ref.id);
+    if (fromMs === undefined || this.#settings.waitMs === 0) return;
+    const leftMs = fromMs + this.#settings.fastestPollMs - this.#kernel.nowMs();
+    if (leftMs > 0) await this.#kernel.sleep(leftMs, this.#stop.signal);
+  }
+
+  #decide(): Decision {
+    return this.#kernel.decide(this.#ref, this.#settings.onlyIfExists);
+  }
+
+  // What was seen at an earlier call may be long past, except that a dead holder stays dead and an id
+  // that was given up stays given up; so all else begins with a claim, the only one that may be blind.
+  #firstDecision(): Granting {
+    const decision = this.#decide();
+    return decision.kind === "take over" || decision.kind === "reclaim"
+      ? decision
+      : { kind: "claim", onto: { kind: this.#settings.onlyIfExists ? "existing" : "blind" } };
+  }
+
+  async #attempt(decision: Granting): Promise<Lease | undefined> {
+    const attempt = new Attempt(this.#kernel, this.#ref, this.#settings, this.#stop, decision);
+    const answer = await attempt.run();
+    if (answer === "silent") await this.#look();
+    if (typeof answer !== "object") return undefined;
+    return Lease.begin(this.#kernel, this.#ref, this.#line, answer);
+  }
+
+  /** Waits for the next look, or for the instant at which the holder counts as dead. */
+  async #wait(decision: Extract<Decision, { readonly kind: "wait" | "queued" }>): Promise<void> {
+    const pollMs = this.#kernel.jittered(this.#pollMs);
+    const takeableMs =
+      decision.kind === "wait"
+        ? decision.takeableAtMs - this.#kernel.nowMs()
+        : Number.POSITIVE_INFINITY;
+    await this.#kernel.sleep(Math.min(pollMs, takeableMs), this.#stop.signal);
+    // A takeover needs no look before it: its condition is what was watched, and its refusal a look.
+    if (this.#stop.isStopped || takeableMs <= pollMs) return;
+    const answer = await this.#kernel.read(this.#readOf("eventual"), this.#stop.signal);
+    this.#pollMs = Math.min(this.#pollMs * POLL_GROWTH, this.#settings.slowestPollMs);
+    if (answer.kind === "misconfigured") throw answer.error;
+    if (answer.kind !== "found") {
+      this.#stop.trouble = answer;
+      return;
+    }
+    this.#stop.trouble = undefined;
+    // Absence is only concluded from a strongly consistent read.
+    if (answer.item === undefined) return this.#look();
+    const record = this.#kernel.seeRecord(this.#ref, answer.item, "eventual");
+    this.#followHolder(record.state === "held" ? record.holder : undefined);
+  }
+
+  // Who has just taken a lock may free it soon: a new holder is looked at as often as the first one.
+  #followHolder(holder: string | undefined): void {
+    if (holder !== this.#watchedHolder && this.#watchedHolder !== undefined) {
+      this.#pollMs = this.#settings.fastestPollMs;
+    }
+    this.#watchedHolder = holder;
+  }
+
+  /** Reads strongly, until an answer comes: what the next decision rests on. */
+  async #look(): Promise<void> {
+    while (!this.#stop.isStopped) {
+      const answer = await this.#kernel.read(this.#readOf("strong"), this.#stop.signal);
+      if (answer.kind === "misconfigured") throw answer.error;
+      if (answer.kind === "found") {
+        this.#stop.trouble = undefined;
+        this.#kernel.seeRecord(this.#ref, answer.item, "strong");
+        return;
+      }
+      this.#stop.trouble = answer;
+      if (this.#settings.waitMs === 0) throw this.#stop.error();
+      await this.#kernel.sleep(this.#kernel.jittered(this.#pollMs), this.#stop.signal);
+    }
+  }
+
+  #readOf(strength: "strong" | "eventual") {
+    const { key } = this.#ref;
+    const attributes = this.#kernel.format.pollAttributes;
+    return { key, consistent: strength === "strong", attributes };
+  }
+}

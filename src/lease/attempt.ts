@@ -1,0 +1,147 @@
+import { type Instant, instantOf } from "../platform/clock.js";
+import type { Write } from "../platform/table.js";
+import { Deadline } from "./deadline.js";
+import { type Decision, holdMs } from "./decide.js";
+import type { Grant, Holders, RecordRef } from "./format.js";
+import type { Beginning } from "./hold.js";
+import type { Kernel } from "./kernel.js";
+import { neutralise } from "./neutralise.js";
+import type { AcquireSettings } from "./options.js";
+import type { Stop } from "./stop.js";
+
+/** The decisions that send a write which may grant. */
+export type Granting = Extract<Decision, { readonly kind: "claim" | "reclaim" | "take over" }>;
+
+/** `refused`: the record is not as decided upon. `silent`: nobody answered in useful time. */
+export type AttemptAnswer = Beginning | "refused" | "silent";
+
+/**
+ * One write that may grant, sent again until it is answered. It is never applied twice: its condition
+ * names only the state before it, and its own success is recognised by its id in the item that refuses
+ * the repetition (R5). Whatever way it ends without a lease, nothing of it stays behind (R14).
+ */
+export class Attempt {
+  readonly #kernel: Kernel;
+  readonly #ref: RecordRef;
+  readonly #settings: AcquireSettings;
+  readonly #stop: Stop;
+  readonly #decision: Granting;
+  readonly #grant: Grant;
+  readonly #write: Write;
+  #start: Instant;
+  /** Whether a send was not answered, so that the write may have been, or may yet be, applied. */
+  #isUnanswered = false;
+
+  constructor(
+    kernel: Kernel,
+    ref: RecordRef,
+    settings: AcquireSettings,
+    stop: Stop,
+    decision: Granting,
+  ) {
+    this.#kernel = kernel;
+    this.#ref = ref;
+    this.#settings = settings;
+    this.#stop = stop;
+    this.#decision = decision;
+    this.#grant = kernel.grant(ref, settings);
+    this.#write = this.#compose();
+    this.#start = instantOf(kernel.clock);
+  }
+
+  /** Rejects with the error of {@link Stop}, R12's errors, or a wrong configuration's. */
+  async run(): Promise<AttemptAnswer> {
+    let answer: AttemptAnswer | undefined;
+    try {
+      answer = await this.#repeat();
+      return answer;
+    } finally {
+      if (this.#isUnanswered && typeof answer !== "object") this.#giveUp();
+    }
+  }
+
+  async #repeat(): Promise<AttemptAnswer> {
+    const { waitMs, fastestPollMs, slowestPollMs } = this.#settings;
+    const firstMs = this.#kernel.nowMs();
+    for (let pauseMs = fastestPollMs; ; pauseMs = Math.min(2 * pauseMs, slowestPollMs)) {
+      // Only while an earlier send may have been applied does the lease count from it.
+      if (!this.#isUnanswered) this.#start = instantOf(this.#kernel.clock);
+      if (this.#deadline.remainingMs() <= this.#settings.leaseMs / 2) return "silent";
+      const answer = await this.#send();
+      if (answer !== "again") return answer;
+      if (this.#stop.isStopped) throw this.#stop.error();
+      const triedMs = this.#kernel.nowMs() - firstMs;
+      if (waitMs === 0 && triedMs >= this.#kernel.settings.requestTimeoutMs) {
+        throw this.#stop.error();
+      }
+      await this.#kernel.sleep(this.#kernel.jittered(pauseMs), this.#stop.signal);
+      if (this.#stop.isStopped) throw this.#stop.error();
+    }
+  }
+
+  async #send(): Promise<Beginning | "refused" | "again"> {
+    const timeoutMs = this.#kernel.timeoutWithin(this.#deadline);
+    const answer = await this.#kernel.write(this.#write, timeoutMs, this.#stop.signal);
+    switch (answer.kind) {
+      case "applied":
+      case "refused": {
+        this.#stop.trouble = undefined;
+        const record = this.#kernel.seeRecord(this.#ref, answer.item, "strong");
+        if (record.state !== "held" || record.holder !== this.#grant.holder) return "refused";
+        // Looked at again before it is handed out: it may have taken its whole lease to arrive.
+        this.#isUnanswered = true;
+        if (this.#stop.isStopped) throw this.#stop.error();
+        if (this.#deadline.remainingMs() <= 0) return "refused";
+        return { record, start: this.#start, settings: this.#settings };
+      }
+      case "misconfigured":
+        throw answer.error;
+      case "unknown":
+        this.#isUnanswered = true;
+        this.#stop.trouble = answer;
+        return "again";
+      default:
+        this.#stop.trouble = answer;
+        return "again";
+    }
+  }
+
+  get #deadline(): Deadline {
+    const lengthMs = holdMs(this.#settings.leaseMs, this.#kernel.settings.driftBound);
+    return new Deadline(this.#kernel.clock, this.#start, lengthMs);
+  }
+
+  #compose(): Write {
+    const { format } = this.#kernel;
+    const decision = this.#decision;
+    switch (decision.kind) {
+      case "claim":
+        return format.claim(this.#ref, this.#grant, decision.onto);
+      case "reclaim":
+        return format.reclaim(this.#ref, this.#grant, decision.abandoned);
+      case "take over":
+        return format.takeOver(this.#ref, this.#grant, decision);
+    }
+  }
+
+  #giveUp(): void {
+    neutralise(this.#kernel, this.#ref, {
+      attempt: this.#grant.holder,
+      leaseMs: this.#settings.leaseMs,
+      replaced: this.#replaced(),
+      fastestPollMs: this.#settings.fastestPollMs,
+    });
+  }
+
+  #replaced(): Holders | undefined {
+    const decision = this.#decision;
+    switch (decision.kind) {
+      case "claim":
+        return undefined;
+      case "reclaim":
+        return { known: undefined, maybe: [decision.abandoned] };
+      case "take over":
+        return { known: undefined, maybe: [], watched: decision };
+    }
+  }
+}

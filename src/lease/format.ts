@@ -1,0 +1,117 @@
+import type { Condition, Item, Write } from "../platform/table.js";
+import type { Found } from "./record.js";
+
+/** What a record is for. Records of different kinds never meet, whatever their names. */
+export type Kind = "lock";
+
+/** Which record a lease is about. */
+export interface RecordRef {
+  readonly name: string;
+  readonly key: Item;
+  /** The key as one string, to find what this process knows of the record. */
+  readonly id: string;
+}
+
+/** What happens to the user data that a record already has when it is granted. */
+export type ExistingData = "replace" | "keep";
+
+/** Everything that a grant writes. */
+export interface Grant {
+  /** New and random with every grant. */
+  readonly holder: string;
+  readonly leaseMs: number;
+  readonly owner: string;
+  readonly data: unknown;
+  readonly existingData: ExistingData;
+  /** The wall clock now, corrected by the table's where they are far apart. */
+  readonly wallMs: number;
+  /** The same instant as people write it. */
+  readonly acquiredAt: string;
+  /** Where the fence starts if the record is absent. */
+  readonly fenceSeed: bigint;
+}
+
+/**
+ * What a claim may be applied onto: `blind` takes any free or absent record, the others exactly what
+ * was seen, so that a claim which lands late fails once the name has been used (R14).
+ */
+export type Onto =
+  | { readonly kind: "blind" | "existing" }
+  | { readonly kind: "absent" }
+  | { readonly kind: "free"; readonly fence: bigint };
+
+/** A lease as it was granted; what each of its writes is conditional on (R7). */
+export interface Held {
+  readonly holder: string;
+  readonly fence: bigint;
+}
+
+/** What a renewal writes. */
+export interface Renewal {
+  /** New with every renewal, so that it can recognise itself (R5). */
+  readonly mark: string;
+  /** The lease's length, for the TTL. */
+  readonly leaseMs: number;
+  readonly wallMs: number;
+  /** User data to write with it, with its number. */
+  readonly data?: NumberedData | undefined;
+}
+
+/** A write of user data: 1, 2, ... per lease, so that a late one cannot undo a newer one. */
+export interface NumberedData {
+  readonly value: unknown;
+  readonly seq: number;
+}
+
+/** Which holders a write that frees or passes on a record accepts. */
+export interface Holders {
+  /** The last holder of which an answer told, with its fence. */
+  readonly known: Held | undefined;
+  /** Holders of writes that were never answered. Each id is in one write only, so it is enough. */
+  readonly maybe: readonly string[];
+  /** A dead holder that was being taken over, exactly as it was watched. */
+  readonly watched?: { readonly holder: string; readonly version: bigint } | undefined;
+}
+
+/**
+ * How records look in a table: key shape, attributes, and the condition of each write. Pure: a format
+ * sends nothing, reads no clock, and never decides.
+ */
+export interface LeaseFormat {
+  /** How messages call it. */
+  readonly name: string;
+  /** The attributes that a waiter's poll has to bring. */
+  readonly pollAttributes: readonly string[];
+  refOf(kind: Kind, name: string): RecordRef;
+  /** The name in a key that {@link refOf} made; undefined for any other item. */
+  nameOf(kind: Kind, item: Item): string | undefined;
+  /** What every key of the kind begins with, in which attribute, for a scan. */
+  prefixOf(kind: Kind, namePrefix: string): { readonly attribute: string; readonly value: string };
+  read(item: Item | undefined): Found;
+  /** Throws `invalid-argument` for a value that the table could not keep. */
+  checkData(value: unknown): void;
+
+  claim(ref: RecordRef, grant: Grant, onto: Onto): Write;
+  takeOver(
+    ref: RecordRef,
+    grant: Grant,
+    watched: { readonly holder: string; readonly version: bigint },
+  ): Write;
+  /** Takes a record that names an id which this process gave up: nobody believes in it (R14). */
+  reclaim(ref: RecordRef, grant: Grant, abandoned: string): Write;
+  handOver(ref: RecordRef, grant: Grant, from: Holders): Write;
+  renew(ref: RecordRef, held: Held, renewal: Renewal): Write;
+  changeLength(ref: RecordRef, held: Held, version: bigint, renewal: Renewal): Write;
+  updateData(ref: RecordRef, held: Held, data: NumberedData): Write;
+  free(ref: RecordRef, from: Holders, options: FreeOptions): Write;
+  /** That the record still has this holder and this fence, for the user's own transaction. */
+  heldCondition(held: Held): Condition;
+}
+
+/** How a record is freed. */
+export interface FreeOptions {
+  readonly keepData: boolean;
+  /** The id that the record will name as its last holder. */
+  readonly lastHolder: string;
+  readonly wallMs: number;
+}

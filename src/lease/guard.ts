@@ -1,0 +1,64 @@
+import { compileCondition } from "../platform/expressions.js";
+import type { AttributeValue, Item } from "../platform/table.js";
+import type { Hold } from "./hold.js";
+
+type Scalar = { S: string } | { N: string };
+
+interface Check<Value> {
+  ConditionCheck: {
+    TableName: string;
+    Key: Record<string, Value>;
+    ConditionExpression: string;
+    ExpressionAttributeNames: Record<string, string>;
+    ExpressionAttributeValues: Record<string, Value>;
+  };
+}
+
+/** An element of `TransactItems` for the low-level client's `TransactWriteItemsCommand`. */
+export type GuardCondition = Check<Scalar>;
+
+/** An element of `TransactItems` for lib-dynamodb's `TransactWriteCommand`. */
+export type DocumentGuardCondition = Check<string | bigint>;
+
+/** That the record still names this holder and this fence, as an element of a transaction. Pure. */
+export function guardCondition(hold: Hold): GuardCondition {
+  const { format, tableName } = hold.kernel;
+  const compiled = compileCondition(format.heldCondition(hold.held));
+  return {
+    ConditionCheck: {
+      TableName: tableName,
+      Key: scalars(hold.ref.key),
+      ConditionExpression: compiled.text,
+      ExpressionAttributeNames: compiled.names,
+      ExpressionAttributeValues: scalars(compiled.values),
+    },
+  };
+}
+
+/** The same for the document client, which takes plain values. Pure. */
+export function documentCondition(condition: GuardCondition): DocumentGuardCondition {
+  const check = condition.ConditionCheck;
+  return {
+    ConditionCheck: {
+      ...check,
+      Key: plain(check.Key),
+      ExpressionAttributeValues: plain(check.ExpressionAttributeValues),
+    },
+  };
+}
+
+function plain(values: Record<string, Scalar>): Record<string, string | bigint> {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, "S" in value ? value.S : BigInt(value.N)]),
+  );
+}
+
+function scalars(item: Item): Record<string, Scalar> {
+  return Object.fromEntries(Object.entries(item).map(([name, value]) => [name, scalar(value)]));
+}
+
+function scalar(value: AttributeValue): Scalar {
+  if ("S" in value) return { S: value.S };
+  if ("N" in value) return { N: value.N };
+  throw new TypeError("A key or a guard has an attribute that is neither a string nor a number.");
+}

@@ -1,0 +1,232 @@
+import type { HoldfastError, LossReason } from "../errors.js";
+import { Exclusive } from "../internal/exclusive.js";
+import { type Instant, instantOf } from "../platform/clock.js";
+import type { Write, WriteAnswer } from "../platform/table.js";
+import { Deadline } from "./deadline.js";
+import { holdMs } from "./decide.js";
+import type { Held, NumberedData, RecordRef, Renewal } from "./format.js";
+import type { Kept } from "./keeper.js";
+import type { Kernel } from "./kernel.js";
+import type { Line } from "./line.js";
+import { lossError, lossIn } from "./loss.js";
+import { LossSignal } from "./loss-signal.js";
+import type { AcquireSettings } from "./options.js";
+import type { HeldRecord } from "./record.js";
+
+/** How a hold begins: what the grant's answer showed, and the instant before its first send. */
+export interface Beginning {
+  readonly record: HeldRecord;
+  readonly start: Instant;
+  readonly settings: AcquireSettings;
+}
+
+/** The four answers of a renewal (R6). Only `renewed` moves the deadline; `unknown` is sent again. */
+export type RenewalAnswer = "renewed" | "held" | "lost" | "unknown";
+
+/** A write under the hold: what it looks like, and whether an item that refused it shows it applied. */
+export interface HoldWrite {
+  readonly write: Write;
+  readonly isIn: (record: HeldRecord) => boolean;
+}
+
+/** What became of a write under the hold; `mine` is a refusal that still shows this very grant. */
+export type HoldAnswer =
+  | { readonly kind: "applied" | "mine"; readonly record: HeldRecord }
+  | { readonly kind: "lost" | "unknown" };
+
+// A renewal that nobody answered is sent again after this part of the lease, and at most this long.
+const RETRY_PART = 1 / 20;
+const LONGEST_RETRY_MS = 1_000;
+
+/**
+ * The state of one grant in the process that has it: held, until its deadline, a loss, or a release.
+ * Its writes never overlap (R7), and whatever ended it stays ended (R2).
+ */
+export class Hold implements Kept {
+  readonly kernel: Kernel;
+  readonly ref: RecordRef;
+  readonly line: Line;
+  readonly held: Held;
+  readonly settings: AcquireSettings;
+  readonly lossSignal = new LossSignal(() => this.check());
+  /** Requests about the record, one at a time. */
+  readonly requests = new Exclusive();
+  /** Writes of user data, one at a time, numbered in the order in which they were asked for. */
+  readonly dataWrites = new Exclusive();
+  /** How many handles share the hold; it is released with the last of them. */
+  sharers = 1;
+  leaseMs: number;
+  version: bigint;
+  deadline: Deadline;
+  data: unknown;
+  dataSeq: number;
+  #state: "held" | "releasing" | "ended" = "held";
+  #loss: HoldfastError | undefined;
+  #lastTrouble: unknown;
+  #renewAtMs: number;
+  #renewedAtMs = Number.NEGATIVE_INFINITY;
+  #isRenewing = false;
+
+  constructor(kernel: Kernel, ref: RecordRef, line: Line, beginning: Beginning) {
+    const { record, start, settings } = beginning;
+    this.kernel = kernel;
+    this.ref = ref;
+    this.line = line;
+    this.held = { holder: record.holder, fence: record.fence };
+    this.settings = settings;
+    this.leaseMs = settings.leaseMs;
+    this.version = record.version;
+    this.data = record.data;
+    this.dataSeq = record.dataSeq;
+    this.deadline = this.deadlineFrom(start, settings.leaseMs);
+    this.#renewAtMs = this.#nextRenewalMs(start);
+    kernel.holds.add(this);
+    if (settings.renewMs !== "manual") kernel.keeper.visit(this, this.#nextVisitMs());
+  }
+
+  deadlineFrom(start: Instant, leaseMs: number): Deadline {
+    return new Deadline(this.kernel.clock, start, holdMs(leaseMs, this.kernel.settings.driftBound));
+  }
+
+  /** Whether the lease is held now, by the clocks. The first question after the deadline ends it. */
+  get isHeld(): boolean {
+    this.check();
+    return this.#state === "held";
+  }
+
+  /** Why the lease was lost; undefined while it is held, and after its own release. */
+  get loss(): HoldfastError | undefined {
+    this.check();
+    return this.#loss;
+  }
+
+  check(): void {
+    if (this.#state === "held" && this.deadline.remainingMs() <= 0) this.end("expired");
+  }
+
+  /** Ends the hold against its holder's will, once, and tells (R8). */
+  end(reason: LossReason): void {
+    if (this.#state !== "held") return;
+    this.#loss = lossError(this.ref.name, reason, this.#lastTrouble);
+    this.#finish("ended");
+    this.lossSignal.abort(this.#loss);
+    this.line.next();
+  }
+
+  /** The release found that the lease had been lost before: the loss is told all the same, once. */
+  lostBeforeRelease(reason: LossReason): void {
+    this.#loss ??= lossError(this.ref.name, reason, undefined);
+    this.lossSignal.abort(this.#loss);
+  }
+
+  /** Ends the hold by its holder's will; false if it had ended already. */
+  beginRelease(): boolean {
+    if (!this.isHeld) return false;
+    this.#finish("releasing");
+    return true;
+  }
+
+  #finish(state: "releasing" | "ended"): void {
+    this.#state = state;
+    this.kernel.abandon(this.held.holder);
+    this.kernel.holds.delete(this);
+    this.kernel.keeper.forget(this);
+  }
+
+  /** Sends a plain renewal if one is due. Called by the keeper; also aborts at the deadline. */
+  tend(): number | undefined {
+    if (!this.isHeld) return undefined;
+    if (!this.#isRenewing && this.kernel.nowMs() >= this.#renewAtMs) {
+      this.#isRenewing = true;
+      this.kernel.inBackground(async () => {
+        await this.renewOnce().finally(() => {
+          this.#isRenewing = false;
+        });
+        if (this.isHeld) this.kernel.keeper.visit(this, this.#nextVisitMs());
+      });
+    }
+    return this.#nextVisitMs();
+  }
+
+  // While a renewal is on its way the next thing that can be due is the deadline.
+  #nextVisitMs(): number {
+    const deadlineMs = this.deadline.atMonotonicMs;
+    return this.#isRenewing ? deadlineMs : Math.min(deadlineMs, this.#renewAtMs);
+  }
+
+  #nextRenewalMs(start: Instant): number {
+    const { renewMs } = this.settings;
+    if (renewMs === "manual") return Number.POSITIVE_INFINITY;
+    return start.monotonicMs + renewMs * (0.9 + 0.1 * this.kernel.random.fraction());
+  }
+
+  /** One plain renewal, which may be applied twice: it says nothing but that the holder lives (R5). */
+  renewOnce(): Promise<RenewalAnswer> {
+    const askedMs = this.kernel.nowMs();
+    return this.requests.run(async () => {
+      if (!this.isHeld) return "lost";
+      // Another renewal was answered while this one waited for its turn.
+      if (this.#renewedAtMs > askedMs) return "held";
+      const start = instantOf(this.kernel.clock);
+      const renewal = this.renewal(this.leaseMs);
+      const answer = await this.send({
+        write: this.kernel.format.renew(this.ref, this.held, renewal),
+        isIn: (record) => record.mark === renewal.mark,
+      });
+      if (answer.kind === "applied") {
+        this.renewed(start, this.leaseMs, answer.record);
+        return "renewed";
+      }
+      return answer.kind === "lost" ? "lost" : "unknown";
+    });
+  }
+
+  /** An answered renewal, sent at `start`: the one thing that moves the deadline. */
+  renewed(start: Instant, leaseMs: number, record: HeldRecord): void {
+    this.leaseMs = leaseMs;
+    this.version = record.version;
+    this.data = record.data;
+    this.dataSeq = record.dataSeq;
+    this.deadline = this.deadlineFrom(start, leaseMs);
+    this.#lastTrouble = undefined;
+    this.#renewAtMs = this.#nextRenewalMs(start);
+    this.#renewedAtMs = this.kernel.nowMs();
+  }
+
+  renewal(leaseMs: number, data?: NumberedData): Renewal {
+    return { mark: this.kernel.random.id(), leaseMs, wallMs: this.kernel.wallMs(), data };
+  }
+
+  /** Sends one write under the hold. What its answer says of the record decides whether it is lost. */
+  async send({ write, isIn }: HoldWrite): Promise<HoldAnswer> {
+    const timeoutMs = this.kernel.timeoutWithin(this.deadline);
+    const answer = await this.kernel.write(write, timeoutMs);
+    const record = this.#read(answer);
+    // An answer that comes after the deadline revives nothing.
+    if (!this.isHeld) return { kind: "lost" };
+    if (record === undefined) return this.#unanswered(answer);
+    if (record === "lost") return { kind: "lost" };
+    return { kind: answer.kind === "applied" || isIn(record) ? "applied" : "mine", record };
+  }
+
+  #read(answer: WriteAnswer): HeldRecord | "lost" | undefined {
+    if (answer.kind !== "applied" && answer.kind !== "refused") return undefined;
+    const found = this.kernel.see(this.ref, answer.item, "strong");
+    const reason = lossIn(found, this.held);
+    if (reason === undefined) return found as HeldRecord;
+    this.end(reason);
+    return "lost";
+  }
+
+  #unanswered(answer: WriteAnswer): HoldAnswer {
+    this.#lastTrouble =
+      answer.kind === "misconfigured" ? answer.error : "cause" in answer ? answer.cause : undefined;
+    this.#renewAtMs = this.kernel.nowMs() + this.retryPauseMs();
+    return { kind: "unknown" };
+  }
+
+  /** How long to wait before sending again what nobody answered, in milliseconds, with jitter. */
+  retryPauseMs(): number {
+    return this.kernel.jittered(Math.min(LONGEST_RETRY_MS, this.leaseMs * RETRY_PART));
+  }
+}

@@ -1,0 +1,190 @@
+import { HoldfastError } from "../errors.js";
+import { IdMemory } from "../internal/id-memory.js";
+import { sleep } from "../internal/sleep.js";
+import { type Clock, isoTimeOf } from "../platform/clock.js";
+import type { Random } from "../platform/random.js";
+import type { Item, Read, ReadAnswer, TablePort, Write, WriteAnswer } from "../platform/table.js";
+import type { Timers } from "../platform/timers.js";
+import type { Deadline } from "./deadline.js";
+import { type Decision, decide } from "./decide.js";
+import type { ExistingData, Grant, LeaseFormat, RecordRef } from "./format.js";
+import type { Hold } from "./hold.js";
+import { Keeper } from "./keeper.js";
+import { Lines } from "./line.js";
+import { Observations, type Strength } from "./observation.js";
+import type { ClientSettings } from "./options.js";
+import { type Found, isReadable, type LeaseRecord, type UnreadableRecord } from "./record.js";
+
+/** Everything that is not deterministic, and the table. */
+export interface Surroundings {
+  readonly table: TablePort;
+  readonly tableName: string;
+  readonly format: LeaseFormat;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random: Random;
+  /** Where an error goes that has no caller to go to. */
+  readonly report: (error: HoldfastError) => void;
+}
+
+/** What a waiter asked for that its grant writes. */
+export interface GrantOptions {
+  readonly leaseMs: number;
+  readonly owner: string;
+  readonly data: unknown;
+  readonly existingData: ExistingData;
+}
+
+// Enough for every id that can still matter for a lease, at a thousand grants a second.
+const MOST_ABANDONED = 100_000;
+
+/** What the parts of one client share: its surroundings, and what it has seen and given up. */
+export class Kernel {
+  readonly table: TablePort;
+  readonly tableName: string;
+  readonly format: LeaseFormat;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random: Random;
+  readonly report: (error: HoldfastError) => void;
+  readonly settings: ClientSettings;
+  readonly observations = new Observations();
+  readonly keeper: Keeper;
+  readonly lines = new Lines();
+  /** What is held, to be released when the client closes. */
+  readonly holds = new Set<Hold>();
+  readonly #abandoned = new IdMemory(MOST_ABANDONED);
+  readonly #background = new Set<Promise<void>>();
+  readonly #closing = new AbortController();
+
+  constructor(surroundings: Surroundings, settings: ClientSettings) {
+    this.table = surroundings.table;
+    this.tableName = surroundings.tableName;
+    this.format = surroundings.format;
+    this.clock = surroundings.clock;
+    this.timers = surroundings.timers;
+    this.random = surroundings.random;
+    this.report = surroundings.report;
+    this.settings = settings;
+    this.keeper = new Keeper(this.clock, this.timers);
+  }
+
+  /** Aborts when the client begins to close. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  beginClosing(): void {
+    this.#closing.abort();
+  }
+
+  nowMs(): number {
+    return this.clock.monotonicMs();
+  }
+
+  /** Civil time, corrected where the table's answers showed this machine's to be far off (R10). */
+  wallMs(): number {
+    return this.clock.wallMs() + this.table.clockCorrectionMs;
+  }
+
+  /** A length spread evenly by a quarter both ways, so that processes do not move in step. */
+  jittered(lengthMs: number): number {
+    return lengthMs * (0.75 + 0.5 * this.random.fraction());
+  }
+
+  /** How long one request may take that is useless after `deadline`: never all that is left. */
+  timeoutWithin(deadline: Deadline): number {
+    return Math.min(this.settings.requestTimeoutMs, Math.max(1, deadline.remainingMs() / 2));
+  }
+
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void> {
+    return sleep(this.timers, delayMs, true, signal);
+  }
+
+  write(write: Write, timeoutMs: number, signal?: AbortSignal): Promise<WriteAnswer> {
+    return this.table.write(write, { timeoutMs, signal });
+  }
+
+  read(read: Read, signal?: AbortSignal): Promise<ReadAnswer> {
+    return this.table.read(read, { timeoutMs: this.settings.requestTimeoutMs, signal });
+  }
+
+  /** A new grant, with an id that was never used. */
+  grant(ref: RecordRef, options: GrantOptions): Grant {
+    const wallMs = this.wallMs();
+    const seen = this.observations.highestFence(ref.id);
+    const now = BigInt(Math.floor(wallMs));
+    return {
+      ...options,
+      holder: this.random.id(),
+      wallMs,
+      acquiredAt: isoTimeOf(wallMs),
+      fenceSeed: now > seen ? now : seen,
+    };
+  }
+
+  /** Takes note of an item that an answer showed just now. */
+  see(ref: RecordRef, item: Item | undefined, strength: Strength): Found {
+    const found = this.format.read(item);
+    if (isReadable(found)) this.observations.see(ref.id, found, strength, this.nowMs());
+    return found;
+  }
+
+  /** As {@link see}, where something unreadable ends the matter. Throws R12's typed errors. */
+  seeRecord(ref: RecordRef, item: Item | undefined, strength: Strength): LeaseRecord {
+    const found = this.see(ref, item, strength);
+    if (!isReadable(found)) throw unreadable(ref.name, found, this.format.name);
+    return found;
+  }
+
+  /** What to do about a record now, as far as this client has seen it. */
+  decide(ref: RecordRef, onlyIfExists: boolean): Decision {
+    return decide(this.observations.of(ref.id), {
+      nowMs: this.nowMs(),
+      driftBound: this.settings.driftBound,
+      isAbandoned: (holder) => this.#abandoned.has(holder),
+      onlyIfExists,
+    });
+  }
+
+  /** Remembers an id in which nobody of this process believes any more (R14). */
+  abandon(holder: string): void {
+    this.#abandoned.add(holder);
+  }
+
+  /** Goes on with work that no caller waits for; closing the client waits for it (R13). */
+  inBackground(work: () => Promise<void>): void {
+    const task = work().catch((cause: unknown) => {
+      this.report(asHoldfastError(cause));
+    });
+    const tracked = task.finally(() => this.#background.delete(tracked));
+    this.#background.add(tracked);
+  }
+
+  async backgroundEnded(): Promise<void> {
+    await Promise.all(this.#background);
+  }
+}
+
+/** The error for a record that must not be touched (R12). */
+export function unreadable(name: string, found: UnreadableRecord, format: string): HoldfastError {
+  return found.state === "foreign"
+    ? new HoldfastError(
+        "foreign-record",
+        `The record of lock "${name}" ${found.found}, so it is not one of format "${format}". ` +
+          "Nothing was written. Use another table or name, or the format of the client that wrote it.",
+        { lockName: name },
+      )
+    : new HoldfastError(
+        "unsupported-layout",
+        `The record of lock "${name}" ${found.found}, which this version of holdfast does not know. ` +
+          "Nothing was written. Upgrade holdfast here to the version that wrote it.",
+        { lockName: name },
+      );
+}
+
+function asHoldfastError(cause: unknown): HoldfastError {
+  return cause instanceof HoldfastError
+    ? cause
+    : new HoldfastError("outcome-unknown", "Work in the background failed.", { cause });
+}

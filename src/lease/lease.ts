@@ -1,0 +1,230 @@
+import { HoldfastError } from "../errors.js";
+import type { Duration } from "../internal/duration.js";
+import type { Json } from "../internal/json-value.js";
+import { sleep } from "../internal/sleep.js";
+import type { RecordRef } from "./format.js";
+import {
+  type DocumentGuardCondition,
+  documentCondition,
+  type GuardCondition,
+  guardCondition,
+} from "./guard.js";
+import { type Beginning, Hold } from "./hold.js";
+import { changeLength, lossOf, renewNow, renewWithData, writeData } from "./hold-writes.js";
+import type { Kernel } from "./kernel.js";
+import type { Line } from "./line.js";
+import { checkLease, resolveLease } from "./options.js";
+import { freeOnce, passOn } from "./pass-on.js";
+
+/** What a release may ask for. */
+export interface ReleaseOptions {
+  /** Whether the user data stays in the record. Default: as asked at acquire, else false. */
+  readonly keepData?: boolean | undefined;
+}
+
+/** What a renewal by hand may ask for. */
+export interface RenewOptions {
+  /** User data to store in the same request. */
+  readonly data?: Json | undefined;
+  /** Another length of the lease from now on; at least two renewals. */
+  readonly lease?: Duration | undefined;
+}
+
+/**
+ * A lock that is held. It does **not** promise that nobody else holds it: it promises that it knows,
+ * by this machine's clocks, when to stop believing. It ends at its deadline, whatever the network
+ * does, before any other client may take over; writes that carry {@link Lease.condition} are refused
+ * from then on, and {@link Lease.fence} tells any store that remembers the highest one.
+ *
+ * Loss is reported once, through {@link Lease.signal}, and is final.
+ */
+export class Lease implements AsyncDisposable {
+  readonly #hold: Hold;
+  #release: Promise<void> | undefined;
+
+  private constructor(hold: Hold) {
+    this.#hold = hold;
+  }
+
+  /** @internal Begins to keep a grant alive. */
+  static begin(kernel: Kernel, ref: RecordRef, line: Line, beginning: Beginning): Lease {
+    return new Lease(new Hold(kernel, ref, line, beginning));
+  }
+
+  /** @internal Another handle on the same hold, which ends with the last of them; null if it is over. */
+  share(): Lease | null {
+    if (!this.#hold.isHeld) return null;
+    this.#hold.sharers += 1;
+    return new Lease(this.#hold);
+  }
+
+  /** The name of the lock. */
+  get name(): string {
+    return this.#hold.ref.name;
+  }
+
+  /** Higher at every grant of this name than at any earlier one. See docs/fencing.md. */
+  get fence(): bigint {
+    return this.#hold.held.fence;
+  }
+
+  /** The id of this grant, random and never used twice. */
+  get holder(): string {
+    return this.#hold.held.holder;
+  }
+
+  /** The label for people that the record carries. */
+  get owner(): string {
+    return this.#hold.settings.owner;
+  }
+
+  /** For how long the lease lasts without a renewal, in milliseconds. */
+  get leaseMs(): number {
+    return this.#hold.leaseMs;
+  }
+
+  /** The user data, as the last answered write left it. */
+  get data(): Json | undefined {
+    return this.#hold.data as Json | undefined;
+  }
+
+  /**
+   * Aborts when the lock is lost, with a {@link HoldfastError} of code `lost` as its reason. It does
+   * not abort at this lease's own release. Reading `aborted` looks at the clocks first, so that code
+   * which runs after a pause sees the loss before any timer could tell. Costs no request.
+   */
+  get signal(): AbortSignal {
+    this.#hold.check();
+    return this.#hold.lossSignal.signal;
+  }
+
+  /** Whether the lock is held now, computed from the clocks at every question. Costs no request. */
+  get isHeld(): boolean {
+    return this.#release === undefined && this.#hold.isHeld;
+  }
+
+  /** Milliseconds until the deadline; 0 once the lock is not held. Costs no request. */
+  remainingMs(): number {
+    return this.isHeld ? this.#hold.deadline.remainingMs() : 0;
+  }
+
+  /**
+   * Throws `lost`, with the reason, unless the lock is held now. Call it right before an effect: what
+   * happens between the check and the effect is protected only by the fence. Costs no request.
+   */
+  assertHeld(): void {
+    if (!this.isHeld) throw lossOf(this.#hold);
+  }
+
+  /**
+   * A condition for your own transaction: it commits only while the record names this holder and this
+   * fence, so a write from a former holder cannot land, whatever any clock says. Costs nothing here;
+   * in the transaction, two write units.
+   * @example
+   * await client.send(new TransactWriteItemsCommand({ TransactItems: [lease.condition(), { Put: ... }] }));
+   */
+  condition(): GuardCondition;
+  /** The same for lib-dynamodb's `TransactWriteCommand`. */
+  condition(options: { readonly document: true }): DocumentGuardCondition;
+  condition(options?: { readonly document: true }): GuardCondition | DocumentGuardCondition {
+    const condition = guardCondition(this.#hold);
+    return options?.document === true ? documentCondition(condition) : condition;
+  }
+
+  /**
+   * Renews now, and resolves once a renewal was answered; until then it tries again, with pauses, up
+   * to the deadline. One request where none is lost. Rejects with `lost`; a renewal that was never
+   * answered may have been applied. Throws `invalid-argument` for data or a length that cannot be.
+   */
+  async renew(options: RenewOptions = {}): Promise<void> {
+    const hold = this.#hold;
+    const { data, lease } = options;
+    const leaseMs = lease === undefined ? undefined : resolveLease(lease);
+    if (leaseMs !== undefined) checkLease(leaseMs, hold.settings.renewMs);
+    if (data === undefined) {
+      this.assertHeld();
+      return leaseMs === undefined ? renewNow(hold) : changeLength(hold, leaseMs);
+    }
+    await this.#writeData(data, (numbered) =>
+      leaseMs === undefined ? renewWithData(hold, numbered) : changeLength(hold, leaseMs, numbered),
+    );
+  }
+
+  /**
+   * Stores user data with the lock, in place of what it had; `undefined` removes it. A late or doubled
+   * write never undoes a newer one. One request where none is lost. Moves no deadline. Rejects with
+   * `lost`, and throws `invalid-argument` for anything that is not JSON.
+   */
+  async update(data: Json | undefined): Promise<void> {
+    await this.#writeData(data, (numbered) => writeData(this.#hold, numbered));
+  }
+
+  /**
+   * Releases the lock: to the next waiter of this process, or to everybody. One request. Idempotent;
+   * waits for a renewal that is on its way; never touches a later lease of the name. Resolves if the
+   * lock turns out to be lost already. Rejects with `outcome-unknown` if nobody answered for twice the
+   * request timeout: the lock is then free, or will be once its lease has run out.
+   */
+  release(options: ReleaseOptions = {}): Promise<void> {
+    this.#release ??= this.#releaseOnce(options.keepData ?? this.#hold.settings.keepData);
+    return this.#release;
+  }
+
+  /** Releases without throwing: what could not be answered goes to the client's `onError`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release().catch((error: HoldfastError) => this.#hold.kernel.report(error));
+  }
+
+  async #writeData(
+    data: Json | undefined,
+    write: (numbered: { value: unknown; seq: number }) => Promise<void>,
+  ): Promise<void> {
+    if (data !== undefined) this.#hold.kernel.format.checkData(data);
+    const hold = this.#hold;
+    await hold.dataWrites.run(async () => {
+      this.assertHeld();
+      hold.dataSeq += 1;
+      await write({ value: data, seq: hold.dataSeq });
+      hold.data = data;
+    });
+  }
+
+  async #releaseOnce(keepData: boolean): Promise<void> {
+    const hold = this.#hold;
+    hold.sharers -= 1;
+    if (hold.sharers > 0) return;
+    if (!hold.beginRelease()) return freeEarly(hold, keepData);
+    const { kernel, ref } = hold;
+    const passed = hold.requests.run(() => release(hold, keepData));
+    const bound = new AbortController();
+    const boundMs = 2 * kernel.settings.requestTimeoutMs;
+    const late = sleep(kernel.timers, boundMs, true, bound.signal).then(() => "late" as const);
+    try {
+      if ((await Promise.race([passed, late])) !== "late") return;
+    } finally {
+      bound.abort();
+    }
+    kernel.inBackground(() => passed);
+    throw new HoldfastError(
+      "outcome-unknown",
+      `Nobody answered for ${boundMs} ms whether lock "${ref.name}" was released. ` +
+        "It is free, or will be when its lease has run out; there is nothing to do.",
+      { lockName: ref.name },
+    );
+  }
+}
+
+async function release(hold: Hold, keepData: boolean): Promise<void> {
+  const { kernel, ref, line, held, leaseMs } = hold;
+  const loss = await passOn(kernel, ref, line, { held, leaseMs, keepData });
+  if (loss !== undefined) hold.lostBeforeRelease(loss);
+}
+
+// A lease that ran out is still in the table: freeing it spares rivals the rest of their watch. One
+// try: nothing depends on it.
+async function freeEarly(hold: Hold, keepData: boolean): Promise<void> {
+  const reason = hold.loss?.reason;
+  if (reason !== "expired") return;
+  const from = { known: hold.held, maybe: [] };
+  await hold.requests.run(() => freeOnce(hold.kernel, hold.ref, from, keepData));
+}

@@ -1,0 +1,111 @@
+import type { Lease } from "./lease.js";
+import type { AcquireSettings } from "./options.js";
+
+/** What a waiter of this process is told when it is its turn. */
+export type Turn = "contend" | Lease;
+
+/** One acquisition that waits in this process's line for a name. */
+export class Waiter {
+  readonly settings: AcquireSettings;
+  /** Its turn, or the error with which it gave up, whichever came first. */
+  readonly turn: Promise<Turn>;
+  #settle:
+    | { readonly take: (turn: Turn) => void; readonly fail: (error: unknown) => void }
+    | undefined;
+
+  constructor(settings: AcquireSettings) {
+    this.settings = settings;
+    this.turn = new Promise((take, fail) => {
+      this.#settle = { take, fail };
+    });
+  }
+
+  /** Whether it still wants the lock: it has not given up, and has not been given anything. */
+  get isWaiting(): boolean {
+    return this.#settle !== undefined;
+  }
+
+  /** Gives the waiter its turn, or the lease itself; false if it has given up meanwhile. */
+  offer(turn: Turn): boolean {
+    const settle = this.#settle;
+    this.#settle = undefined;
+    settle?.take(turn);
+    return settle !== undefined;
+  }
+
+  giveUp(error: unknown): void {
+    const settle = this.#settle;
+    this.#settle = undefined;
+    settle?.fail(error);
+  }
+}
+
+/**
+ * The waiters of this process for one name, in the order in which they came. Only one at a time talks
+ * to the table, and none while the process holds the name: N waiters cost as much as one.
+ */
+export class Line {
+  readonly #waiting: Waiter[] = [];
+  /** How often in a row the lock was handed over without leaving the process. */
+  handOvers = 0;
+  #isBusy = false;
+  readonly #onIdle: () => void;
+
+  constructor(onIdle: () => void) {
+    this.#onIdle = onIdle;
+  }
+
+  /** Whether somebody of this process holds the name, contends for it, or passes it on. */
+  get isBusy(): boolean {
+    return this.#isBusy;
+  }
+
+  /** Takes the turn if nobody has it. Whoever has it must call {@link next} when done. */
+  tryTurn(): boolean {
+    if (this.#isBusy) return false;
+    this.#isBusy = true;
+    return true;
+  }
+
+  wait(waiter: Waiter): void {
+    this.#waiting.push(waiter);
+  }
+
+  waitFirst(waiter: Waiter): void {
+    this.#waiting.unshift(waiter);
+  }
+
+  /** The waiter gives up, in the same instant for itself and for whoever would hand over to it. */
+  leave(waiter: Waiter, error: unknown): void {
+    waiter.giveUp(error);
+    const at = this.#waiting.indexOf(waiter);
+    if (at >= 0) this.#waiting.splice(at, 1);
+  }
+
+  /** Takes the first waiter out of the line, to hand the lock to it. */
+  shift(): Waiter | undefined {
+    return this.#waiting.shift();
+  }
+
+  /** The turn is over: the next waiter contends, or the line is idle. */
+  next(): void {
+    for (let waiter = this.shift(); waiter !== undefined; waiter = this.shift()) {
+      if (waiter.offer("contend")) return;
+    }
+    this.#isBusy = false;
+    this.#onIdle();
+  }
+}
+
+/** The lines of one client, made when somebody comes and dropped when nobody is left. */
+export class Lines {
+  readonly #lines = new Map<string, Line>();
+
+  of(id: string): Line {
+    const known = this.#lines.get(id);
+    if (known !== undefined) return known;
+    const line = new Line(() => this.#lines.delete(id));
+    this.#lines.set(id, line);
+    return line;
+  }
+}

@@ -1,0 +1,79 @@
+import { HoldfastError } from "../errors.js";
+import type { Item } from "../platform/table.js";
+import { type Inspection, inspectionOf } from "./inspect.js";
+import type { Kernel } from "./kernel.js";
+import { isReadable } from "./record.js";
+
+/** Which locks to list. */
+export interface ListOptions {
+  /** Only names that begin with this. It does not make the scan cheaper. */
+  readonly prefix?: string | undefined;
+  /** Also locks that nobody holds. Default false. */
+  readonly free?: boolean | undefined;
+}
+
+/** One page of a listing. */
+export interface ListPage {
+  readonly locks: readonly Inspection[];
+  /** Names of records that this version cannot read, with what was found; never stolen from. */
+  readonly unreadable: readonly { readonly name: string; readonly found: string }[];
+  /** What DynamoDB charged for this page, in read units, where it said so. */
+  readonly readUnits: number | undefined;
+}
+
+const ATTEMPTS = 4;
+const PAUSE_MS = 200;
+
+/** Lists the locks of the table by scanning it. */
+export async function* list(kernel: Kernel, options: ListOptions): AsyncGenerator<ListPage> {
+  const prefix = kernel.format.prefixOf("lock", options.prefix ?? "");
+  let after: Item | undefined;
+  do {
+    const page = await scanPage(kernel, prefix, after);
+    yield pageOf(kernel, page.items, page.readUnits, options.free ?? false);
+    after = page.next;
+  } while (after !== undefined);
+}
+
+async function scanPage(
+  kernel: Kernel,
+  prefix: { readonly attribute: string; readonly value: string },
+  after: Item | undefined,
+) {
+  for (let attempt = 1; ; attempt += 1) {
+    const answer = await kernel.table.scan(
+      { prefix, after },
+      { timeoutMs: kernel.settings.requestTimeoutMs },
+    );
+    if (answer.kind === "page") return answer;
+    if (answer.kind === "misconfigured") throw answer.error;
+    if (attempt === ATTEMPTS) {
+      throw new HoldfastError(
+        answer.kind === "unknown" ? "unreachable" : "throttled",
+        `The locks could not be listed: ${answer.kind === "unknown" ? "the table does not answer" : "DynamoDB refused every request for now"}. ` +
+          "Check the endpoint, the region and the table's capacity.",
+        { cause: answer.cause },
+      );
+    }
+    await kernel.sleep(kernel.jittered(PAUSE_MS * attempt));
+  }
+}
+
+function pageOf(
+  kernel: Kernel,
+  items: readonly Item[],
+  readUnits: number | undefined,
+  withFree: boolean,
+): ListPage {
+  const locks: Inspection[] = [];
+  const unreadable: { name: string; found: string }[] = [];
+  for (const item of items) {
+    const name = kernel.format.nameOf("lock", item);
+    if (name === undefined) continue;
+    const ref = kernel.format.refOf("lock", name);
+    const found = kernel.see(ref, item, "eventual");
+    if (!isReadable(found)) unreadable.push({ name, found: found.found });
+    else if (found.state === "held" || withFree) locks.push(inspectionOf(kernel, ref, found));
+  }
+  return { locks, unreadable, readUnits };
+}

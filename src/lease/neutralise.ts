@@ -1,0 +1,40 @@
+import { sleep } from "../internal/sleep.js";
+import type { Holders, RecordRef } from "./format.js";
+import type { Kernel } from "./kernel.js";
+import { freeOnce } from "./pass-on.js";
+
+/** A write that might have granted, and was given up without an answer. */
+export interface GivenUp {
+  /** The id that it would have made the holder. */
+  readonly attempt: string;
+  /** The lease that it would have made, in milliseconds. */
+  readonly leaseMs: number;
+  /** The dead holder that it was going to replace; undefined for a claim. */
+  readonly replaced: Holders | undefined;
+  readonly fastestPollMs: number;
+}
+
+/**
+ * Makes a given-up grant fail for ever, or undoes it, in the background (R14). A takeover names what
+ * it replaces, so one answered request settles it. A claim may still be on its way, and nothing can be
+ * written that it would not accept; so it is looked for with growing pauses, for as long as a lease.
+ */
+export function neutralise(kernel: Kernel, ref: RecordRef, given: GivenUp): void {
+  kernel.abandon(given.attempt);
+  const from: Holders = {
+    known: undefined,
+    watched: given.replaced?.watched,
+    maybe: [...(given.replaced?.maybe ?? []), given.attempt],
+  };
+  kernel.inBackground(async () => {
+    const untilMs = kernel.nowMs() + given.leaseMs;
+    let pauseMs = given.fastestPollMs;
+    do {
+      const answer = await freeOnce(kernel, ref, from, true);
+      if (answer.kind === "applied" || answer.kind === "misconfigured") return;
+      if (answer.kind === "refused" && given.replaced !== undefined) return;
+      await sleep(kernel.timers, kernel.jittered(pauseMs), false, kernel.closing);
+      pauseMs *= 2;
+    } while (kernel.nowMs() < untilMs && !kernel.closing.aborted);
+  });
+}

@@ -1,0 +1,221 @@
+import { HoldfastError } from "../errors.js";
+import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
+import type { ExistingData } from "./format.js";
+
+/** How often a waiter reads the record. */
+export interface PollOptions {
+  /** The first pause between two reads, and the first after the holder changed. Default 100 ms. */
+  readonly fastest?: Duration | undefined;
+  /** What the pause grows to. Default 2 s. */
+  readonly slowest?: Duration | undefined;
+}
+
+/** The lengths of time of a lease; every one has a default. */
+export interface LeaseOptions {
+  /** For how long the lease lasts without a renewal; at least two renewals. Default 30 s. */
+  readonly lease?: Duration | undefined;
+  /**
+   * How often the lease is renewed; a third of it by default. `"manual"` starts no timer at all:
+   * renew with `lease.renew()`.
+   */
+  readonly renew?: Duration | "manual" | undefined;
+  /** For how long `acquire` waits for a lock that is held: 0 for no wait, `Infinity` for ever. Default 60 s. */
+  readonly wait?: Duration | undefined;
+  /** How often a waiter looks. */
+  readonly poll?: PollOptions | undefined;
+  /** A label for people: who is this? Default: host name and process id. */
+  readonly owner?: string | undefined;
+}
+
+/** What all leases of a client share. */
+export interface ClientOptions extends LeaseOptions {
+  /** The bound on how much faster or slower than true time any clock may run. Default 0.01, 1 %. */
+  readonly driftBound?: number | undefined;
+  /** For how long one request may go unanswered. Default 5 s, and never longer than the lease lasts. */
+  readonly requestTimeout?: Duration | undefined;
+  /** For how long `close()` tries to release what is held. Default 5 s. */
+  readonly closeTimeout?: Duration | undefined;
+  /**
+   * How many times in a row a lock may pass between waiters of this process before other processes
+   * get their turn. Default 16; 0 never passes it on.
+   */
+  readonly handOverLimit?: number | undefined;
+}
+
+/** What one acquisition may ask for, beside the lengths of time. */
+export interface AcquireOptions extends LeaseOptions {
+  /** Ends the wait. `acquire` then rejects with the signal's reason, and nothing is left behind. */
+  readonly signal?: AbortSignal | undefined;
+  /** User data to store with the lock: any JSON value. */
+  readonly data?: unknown;
+  /**
+   * What becomes of data that the record already has. `"replace"`, the default: `data`, or nothing,
+   * takes its place. `"keep"`: it stays, and `data` is stored only where there is none.
+   */
+  readonly existingData?: ExistingData | undefined;
+  /** Whether the data stays in the record at release. Default false. */
+  readonly keepData?: boolean | undefined;
+  /** Acquire only a lock whose record exists already. Default false. */
+  readonly onlyIfExists?: boolean | undefined;
+}
+
+/** The client's options, resolved. */
+export interface ClientSettings {
+  readonly driftBound: number;
+  readonly requestTimeoutMs: number;
+  readonly closeTimeoutMs: number;
+  readonly handOverLimit: number;
+}
+
+/** One acquisition's options, resolved and checked together. */
+export interface AcquireSettings {
+  readonly leaseMs: number;
+  readonly renewMs: number | "manual";
+  readonly waitMs: number;
+  readonly fastestPollMs: number;
+  readonly slowestPollMs: number;
+  readonly owner: string;
+  readonly signal: AbortSignal | undefined;
+  readonly data: unknown;
+  readonly existingData: ExistingData;
+  readonly keepData: boolean;
+  readonly onlyIfExists: boolean;
+}
+
+/** The defaults of the mutex on native records, each with its reason. */
+export const DEFAULTS = Object.freeze({
+  /** Long enough for a garbage collection or a redeployed table to pass; short enough to wait out. */
+  lease: "30s",
+  /** Two renewals may fail, and the third still comes in time. */
+  renewsPerLease: 3,
+  /** Two leases: whoever waits sees a dead holder replaced. */
+  wait: "60s",
+  /** Ten half-unit reads a second at most, for the first moments only. */
+  fastestPoll: "100ms",
+  /** A waiter for a long job costs a quarter unit a second. */
+  slowestPoll: "2s",
+  /** A hundred times what quartz does; virtual machines are worse than quartz. */
+  driftBound: 0.01,
+  /** A request that takes longer is more likely lost than late. */
+  requestTimeout: "5s",
+  closeTimeout: "5s",
+  /** Other processes get a chance at least once in so many grants. */
+  handOverLimit: 16,
+});
+
+const DAY_MS = 24 * 3_600_000;
+const LEASE_RANGE: DurationRange = { leastMs: 100, mostMs: 365 * DAY_MS };
+const RENEW_RANGE: DurationRange = { leastMs: 10, mostMs: 365 * DAY_MS };
+const WAIT_RANGE: DurationRange = { leastMs: 0, mostMs: Number.POSITIVE_INFINITY };
+const POLL_RANGE: DurationRange = { leastMs: 1, mostMs: DAY_MS };
+const TIMEOUT_RANGE: DurationRange = { leastMs: 10, mostMs: DAY_MS };
+
+const LONGEST_OWNER_BYTES = 1_000;
+
+const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
+
+/** Resolves what all leases of a client share. Throws `invalid-argument`. */
+export function resolveClient(options: ClientOptions): ClientSettings {
+  const driftBound = options.driftBound ?? DEFAULTS.driftBound;
+  if (!(driftBound >= 0 && driftBound <= 0.1)) {
+    throw refuse(`The option \`driftBound\` must lie between 0 and 0.1; it is ${driftBound}.`);
+  }
+  const handOverLimit = options.handOverLimit ?? DEFAULTS.handOverLimit;
+  if (!(Number.isInteger(handOverLimit) && handOverLimit >= 0)) {
+    throw refuse(
+      `The option \`handOverLimit\` must be a whole number from 0; it is ${handOverLimit}.`,
+    );
+  }
+  return {
+    driftBound,
+    handOverLimit,
+    requestTimeoutMs: durationMs(
+      "requestTimeout",
+      options.requestTimeout ?? DEFAULTS.requestTimeout,
+      TIMEOUT_RANGE,
+    ),
+    closeTimeoutMs: durationMs(
+      "closeTimeout",
+      options.closeTimeout ?? DEFAULTS.closeTimeout,
+      TIMEOUT_RANGE,
+    ),
+  };
+}
+
+/**
+ * Resolves one acquisition: its own options before the mutex's, and those before the client's.
+ * Throws `invalid-argument`; nothing is corrected in silence.
+ */
+export function resolveAcquire(
+  layers: readonly AcquireOptions[],
+  defaultOwner: string,
+): AcquireSettings {
+  const asked = <K extends keyof AcquireOptions>(key: K): AcquireOptions[K] =>
+    layers.find((layer) => layer[key] !== undefined)?.[key];
+  const leaseMs = durationMs("lease", asked("lease") ?? DEFAULTS.lease, LEASE_RANGE);
+  const renew = asked("renew") ?? leaseMs / DEFAULTS.renewsPerLease;
+  const renewMs = renew === "manual" ? renew : durationMs("renew", renew, RENEW_RANGE);
+  const fastestPollMs = resolvePoll(layers, "fastest", DEFAULTS.fastestPoll);
+  const slowestPollMs = resolvePoll(layers, "slowest", DEFAULTS.slowestPoll);
+  if (fastestPollMs > slowestPollMs) {
+    throw refuse(
+      `The option \`poll.fastest\` (${fastestPollMs} ms) must not exceed \`poll.slowest\` (${slowestPollMs} ms).`,
+    );
+  }
+  checkLease(leaseMs, renewMs);
+  return {
+    leaseMs,
+    renewMs,
+    waitMs: durationMs("wait", asked("wait") ?? DEFAULTS.wait, WAIT_RANGE),
+    fastestPollMs,
+    slowestPollMs,
+    owner: checkOwner(asked("owner") ?? defaultOwner),
+    signal: asked("signal"),
+    data: asked("data"),
+    existingData: checkExistingData(asked("existingData") ?? "replace"),
+    keepData: asked("keepData") ?? false,
+    onlyIfExists: asked("onlyIfExists") ?? false,
+  };
+}
+
+/** Checks a lease's length against its renewals. Throws `invalid-argument`. */
+export function checkLease(leaseMs: number, renewMs: number | "manual"): void {
+  if (!Number.isInteger(leaseMs)) {
+    throw refuse(`The option \`lease\` must be whole milliseconds; it is ${leaseMs}.`);
+  }
+  if (renewMs !== "manual" && leaseMs < 2 * renewMs) {
+    throw refuse(
+      `The option \`lease\` (${leaseMs} ms) must last for two renewals (\`renew\` is ${renewMs} ms): ` +
+        "one renewal that fails would end it. Make the lease longer, or renew more often.",
+    );
+  }
+}
+
+/** Resolves a lease length given to a renewal. Throws `invalid-argument`. */
+export function resolveLease(value: Duration): number {
+  return durationMs("lease", value, LEASE_RANGE);
+}
+
+function resolvePoll(
+  layers: readonly AcquireOptions[],
+  key: keyof PollOptions,
+  fallback: Duration,
+): number {
+  const value = layers.find((layer) => layer.poll?.[key] !== undefined)?.poll?.[key];
+  return durationMs(`poll.${key}`, value ?? fallback, POLL_RANGE);
+}
+
+function checkOwner(owner: string): string {
+  const bytes = Buffer.byteLength(owner);
+  if (owner === "" || bytes > LONGEST_OWNER_BYTES) {
+    throw refuse(
+      `The option \`owner\` must be 1 to ${LONGEST_OWNER_BYTES} bytes long; it has ${bytes}.`,
+    );
+  }
+  return owner;
+}
+
+function checkExistingData(value: ExistingData): ExistingData {
+  if (value === "replace" || value === "keep") return value;
+  throw refuse(`The option \`existingData\` must be "replace" or "keep"; it is "${value}".`);
+}

@@ -1,0 +1,73 @@
+/**
+ * What a record says, in no particular format. A format reads its own items into this, and the
+ * decisions are taken on this alone.
+ */
+
+/** What a record says of the queue that may stand before it; both numbers only grow. */
+export interface QueueState {
+  /** The last ticket given. */
+  readonly tail: bigint | undefined;
+  /** The last ticket granted. */
+  readonly served: bigint | undefined;
+}
+
+interface Known {
+  /** Higher at every grant of the name than at any earlier one. */
+  readonly fence: bigint;
+  /** Changes with every grant and renewal, and never goes back. */
+  readonly version: bigint;
+  readonly queue: QueueState;
+  /** Who held it last, as far as a release said so. */
+  readonly lastHolder: string | undefined;
+  /** The readable label of who holds it, or held it last. */
+  readonly owner: string | undefined;
+  /** When it was last granted, by the wall clock of whoever took it: for people. */
+  readonly acquiredAt: string | undefined;
+  readonly data: unknown;
+}
+
+/** A record that nobody holds. */
+export interface FreeRecord extends Known {
+  readonly state: "free";
+}
+
+/** A record that somebody holds, or held when they died. */
+export interface HeldRecord extends Known {
+  readonly state: "held";
+  /** The acquisition that has it. */
+  readonly holder: string;
+  /** How long the holder may be silent before it counts as dead, in milliseconds. */
+  readonly leaseMs: number;
+  /** The mark of the write that last changed what the record lives by. */
+  readonly mark: string | undefined;
+  /** The number of the last write of user data under this grant. */
+  readonly dataSeq: number;
+}
+
+/** There is no record of the name. */
+export interface AbsentRecord {
+  readonly state: "absent";
+}
+
+/** Something is at the key that must not be touched (R12). */
+export interface UnreadableRecord {
+  readonly state: "foreign" | "unsupported";
+  /** What was found, in words that finish the sentence "the record ...". */
+  readonly found: string;
+}
+
+/** A record that can be reasoned about. */
+export type LeaseRecord = AbsentRecord | FreeRecord | HeldRecord;
+
+/** Whatever can be at a key. */
+export type Found = LeaseRecord | UnreadableRecord;
+
+/** Whether something at a key can be reasoned about. */
+export function isReadable(found: Found): found is LeaseRecord {
+  return found.state !== "foreign" && found.state !== "unsupported";
+}
+
+/** Whether a queue stands before the record, so that a claim without a ticket would pass it. */
+export function isQueued(queue: QueueState): boolean {
+  return queue.tail !== queue.served;
+}

@@ -1,0 +1,42 @@
+import { HoldfastError } from "../errors.js";
+import type { RecordRef } from "./format.js";
+import type { Kernel } from "./kernel.js";
+import { freeOnce } from "./pass-on.js";
+import { isReadable } from "./record.js";
+import { type Trouble, troubleError } from "./trouble.js";
+
+const ATTEMPTS = 4;
+const PAUSE_MS = 200;
+
+/**
+ * Frees the record if it names this holder, whichever process that is. Safe to repeat: the id is in
+ * one grant only. Answers whether the record named it.
+ */
+export async function releaseByHolder(
+  kernel: Kernel,
+  ref: RecordRef,
+  holder: string,
+): Promise<boolean> {
+  if (typeof holder !== "string" || holder === "") {
+    throw new HoldfastError(
+      "invalid-argument",
+      "A lock is released by its holder id: `lease.holder`, or what inspect() shows.",
+    );
+  }
+  let trouble: Trouble | undefined;
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    const answer = await freeOnce(kernel, ref, { known: undefined, maybe: [holder] }, false);
+    if (answer.kind === "misconfigured") throw answer.error;
+    if (answer.kind === "applied") return true;
+    if (answer.kind === "refused") {
+      const found = kernel.format.read(answer.item);
+      // After an attempt that nobody answered: it may be that one which freed the record.
+      return (
+        attempt > 1 && isReadable(found) && found.state === "free" && found.lastHolder === holder
+      );
+    }
+    trouble = answer;
+    await kernel.sleep(kernel.jittered(PAUSE_MS * attempt));
+  }
+  throw troubleError(ref.name, "may not have been released", trouble as Trouble);
+}

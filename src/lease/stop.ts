@@ -1,0 +1,82 @@
+import { HoldfastError } from "../errors.js";
+import type { Timer } from "../platform/timers.js";
+import type { RecordRef } from "./format.js";
+import type { Kernel } from "./kernel.js";
+import type { AcquireSettings } from "./options.js";
+import { type Trouble, troubleError } from "./trouble.js";
+
+// Longer than any process lives, and a number that every clock can add.
+const FOR_EVER_MS = 1e12;
+
+/** What ends an acquisition: its deadline, its caller's signal, or the client's closing. */
+export class Stop {
+  readonly #controller = new AbortController();
+  readonly #kernel: Kernel;
+  readonly #ref: RecordRef;
+  readonly #settings: AcquireSettings;
+  readonly #timer: Timer | undefined;
+  /** The last request that told nothing, until one tells something. */
+  trouble: Trouble | undefined;
+
+  constructor(kernel: Kernel, ref: RecordRef, settings: AcquireSettings) {
+    this.#kernel = kernel;
+    this.#ref = ref;
+    this.#settings = settings;
+    settings.signal?.addEventListener("abort", this.#stop);
+    kernel.closing.addEventListener("abort", this.#stop);
+    if (settings.signal?.aborted === true || kernel.closing.aborted) this.#stop();
+    // The timer is set even for a wait without end: a pending acquire keeps the process alive.
+    if (settings.waitMs > 0) {
+      const waitMs = Math.min(settings.waitMs, FOR_EVER_MS);
+      this.#timer = kernel.timers.set(waitMs, true, this.#stop);
+    }
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get isStopped(): boolean {
+    return this.signal.aborted;
+  }
+
+  /** What to reject with: the caller's reason, `closed`, trouble with the table, or contention. */
+  error(): unknown {
+    if (this.#settings.signal?.aborted === true) return this.#settings.signal.reason;
+    if (this.#kernel.closing.aborted) {
+      return new HoldfastError(
+        "closed",
+        `Lock "${this.#ref.name}" cannot be acquired: the client was closed. Make a new one.`,
+        { lockName: this.#ref.name },
+      );
+    }
+    return this.trouble === undefined
+      ? this.#notAcquired()
+      : troubleError(this.#ref.name, "was not acquired", this.trouble);
+  }
+
+  /** Takes the listeners and the timer away again. */
+  dispose(): void {
+    this.#timer?.cancel();
+    this.#settings.signal?.removeEventListener("abort", this.#stop);
+    this.#kernel.closing.removeEventListener("abort", this.#stop);
+  }
+
+  readonly #stop = (): void => this.#controller.abort();
+
+  #notAcquired(): HoldfastError {
+    const { name, id } = this.#ref;
+    const record = this.#kernel.observations.of(id)?.record;
+    const found =
+      record === undefined || record.state === "absent"
+        ? "no record of it was found"
+        : record.state === "held"
+          ? `${record.owner ?? "somebody"} holds it`
+          : "others were faster";
+    return new HoldfastError(
+      "not-acquired",
+      `Lock "${name}" was not acquired within ${this.#settings.waitMs} ms: ${found}.`,
+      { lockName: name },
+    );
+  }
+}

@@ -1,0 +1,144 @@
+import { HoldfastError } from "../errors.js";
+import { acquire } from "../lease/acquire.js";
+import type { RecordRef } from "../lease/format.js";
+import { type Inspection, inspect } from "../lease/inspect.js";
+import type { Kernel } from "../lease/kernel.js";
+import type { Lease } from "../lease/lease.js";
+import { type AcquireOptions, type AcquireSettings, resolveAcquire } from "../lease/options.js";
+import { Reentry } from "./reentry.js";
+
+/** Options of a mutex: what its acquisitions ask for unless they say otherwise. */
+export interface MutexOptions extends Omit<AcquireOptions, "signal"> {
+  /**
+   * Whether a second acquire through this very object, while it holds, shares the hold and counts it;
+   * the lock is released with the last one. Default false: it waits like any other.
+   */
+  readonly reentrant?: boolean | undefined;
+}
+
+/** Options of {@link Mutex.tryAcquire}: it never waits. */
+export type TryOptions = Omit<AcquireOptions, "wait" | "poll" | "signal">;
+
+/**
+ * One holder per name. It does **not** promise order among waiters of different processes, and a hold
+ * can be lost: see {@link Lease}. Not reentrant unless asked.
+ *
+ * Protocol: spec/protocol.md. The idea of judging a rival by watching its version is the AWS lock
+ * client's; the fence, the deadline and the hand-over are this library's own.
+ */
+export class Mutex {
+  readonly name: string;
+  readonly #kernel: Kernel;
+  readonly #ref: RecordRef;
+  readonly #layers: readonly AcquireOptions[];
+  readonly #defaultOwner: string;
+  readonly #reentry: Reentry | undefined;
+
+  /** @internal Made by `Holdfast.mutex`. */
+  constructor(
+    kernel: Kernel,
+    ref: RecordRef,
+    options: MutexOptions,
+    clientOptions: AcquireOptions,
+    defaultOwner: string,
+  ) {
+    this.name = ref.name;
+    this.#kernel = kernel;
+    this.#ref = ref;
+    this.#layers = [options, clientOptions];
+    this.#defaultOwner = defaultOwner;
+    this.#reentry = options.reentrant === true ? new Reentry() : undefined;
+    // Said when the mutex is made, not when it is first needed.
+    this.#settings({});
+  }
+
+  /**
+   * Acquires the lock, waiting up to `wait` (default 60 s; 0 for no wait, `Infinity` for ever).
+   *
+   * Costs one write where the lock is free or its holder is known to be dead. While it is held, reads
+   * of half a unit, at most ten a second falling to one in two; then one write. Waiters of one client
+   * for one name cost as much as one.
+   *
+   * Rejects with `not-acquired` when the wait is over, with the reason of `signal` when that aborts,
+   * with `closed`, `throttled`, `unreachable`, `misconfigured`, `access-denied`, `foreign-record` or
+   * `unsupported-layout`. Throws `invalid-argument`. Nothing is left behind in the table.
+   */
+  async acquire(options: AcquireOptions = {}): Promise<Lease> {
+    const settings = this.#settings(options);
+    const lease = await this.#acquire(settings, options);
+    if (lease === undefined) throw await this.#notAcquired(settings);
+    return lease;
+  }
+
+  /**
+   * Acquires the lock if that needs no waiting; null if somebody has it. One request; takes a free
+   * lock, and one whose holder this client has already watched die. None at all where this client
+   * itself has the lock or is already trying. Errors as {@link Mutex.acquire}.
+   */
+  async tryAcquire(options: TryOptions = {}): Promise<Lease | null> {
+    const settings = this.#settings({ ...options, wait: 0 });
+    return (await this.#acquire(settings, options)) ?? null;
+  }
+
+  /**
+   * Holds the lock while `body` runs, and releases it whatever happens. The body's error wins: an
+   * error of the release never hides it, nor the body's result, and goes to the client's `onError`.
+   * Rejects with `lost` if the lock was lost before the body ended, unless the body threw. Otherwise
+   * as {@link Mutex.acquire}.
+   */
+  async run<T>(body: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
+  async run<T>(options: AcquireOptions, body: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
+  async run<T>(
+    ...given:
+      | [body: (lease: Lease) => T | PromiseLike<T>]
+      | [options: AcquireOptions, body: (lease: Lease) => T | PromiseLike<T>]
+  ): Promise<T> {
+    const [options, body] = given.length === 1 ? [{}, given[0]] : given;
+    if (typeof body !== "function") {
+      throw new HoldfastError("invalid-argument", "run() takes the body last, as a function.");
+    }
+    const lease = await this.acquire(options);
+    let result: T;
+    try {
+      result = await body(lease);
+    } finally {
+      await lease[Symbol.asyncDispose]();
+    }
+    // Asked after the release, which may be what finds out.
+    if (lease.signal.aborted) throw lease.signal.reason;
+    return result;
+  }
+
+  /**
+   * What is known of the lock, without acquiring it: one strongly consistent read, which also counts
+   * as watching. Rejects with `unreachable`, `throttled`, `misconfigured`, `access-denied`,
+   * `foreign-record` or `unsupported-layout`.
+   */
+  inspect(): Promise<Inspection> {
+    return inspect(this.#kernel, this.#ref);
+  }
+
+  #settings(options: AcquireOptions): AcquireSettings {
+    const settings = resolveAcquire([options, ...this.#layers], this.#defaultOwner);
+    if (settings.data !== undefined) this.#kernel.format.checkData(settings.data);
+    return settings;
+  }
+
+  #acquire(settings: AcquireSettings, asked: AcquireOptions): Promise<Lease | undefined> {
+    const take = (): Promise<Lease | undefined> => acquire(this.#kernel, this.#ref, settings);
+    return this.#reentry === undefined ? take() : this.#reentry.acquire(asked, take);
+  }
+
+  async #notAcquired(settings: AcquireSettings): Promise<HoldfastError> {
+    const record = this.#kernel.observations.of(this.#ref.id)?.record;
+    const why =
+      settings.onlyIfExists && (record === undefined || record.state === "absent")
+        ? "it has no record, and `onlyIfExists` asks for one"
+        : record?.state === "held"
+          ? `${record.owner ?? "somebody"} holds it, and \`wait\` is 0`
+          : "this process has it, or is about to, and `wait` is 0";
+    return new HoldfastError("not-acquired", `Lock "${this.name}" was not acquired: ${why}.`, {
+      lockName: this.name,
+    });
+  }
+}

@@ -1,0 +1,100 @@
+import { HoldfastError } from "../errors.js";
+import type { Item, Misconfigured, NotNow, Unknown } from "./table.js";
+
+/** An error of the SDK's, by shape: classes and their names do not survive bundlers or two SDK copies. */
+interface SdkError {
+  readonly name?: unknown;
+  readonly message?: unknown;
+  readonly Item?: Item;
+  readonly $metadata?: { readonly attempts?: number; readonly httpStatusCode?: number };
+}
+
+const THROTTLED = new Set([
+  "ProvisionedThroughputExceededException",
+  "ThrottlingException",
+  "Throttling",
+  "ThrottledException",
+  "RequestLimitExceeded",
+  "TooManyRequestsException",
+  "LimitExceededException",
+]);
+
+const CONFLICTS = new Set([
+  "TransactionConflictException",
+  "TransactionInProgressException",
+  "ReplicatedWriteConflictException",
+]);
+
+const DENIED = new Set([
+  "AccessDeniedException",
+  "AccessDenied",
+  "UnrecognizedClientException",
+  "InvalidClientTokenId",
+  "InvalidSignatureException",
+  "MissingAuthenticationToken",
+  "MissingAuthenticationTokenException",
+  "NotAuthorizedException",
+  "ExpiredTokenException",
+  "ExpiredToken",
+  "CredentialsProviderError",
+  "OptInRequired",
+]);
+
+const MISCONFIGURED = new Set([
+  "ResourceNotFoundException",
+  "TableNotFoundException",
+  "ValidationException",
+  "SerializationException",
+  "ItemCollectionSizeLimitExceededException",
+  "UnknownOperationException",
+]);
+
+/** What an error of the SDK's says of the request that it answers. Pure. */
+export function answerOf(
+  error: unknown,
+  table: string,
+): { kind: "refused"; item: Item | undefined } | Unknown | NotNow | Misconfigured {
+  const { name, message, Item: item, $metadata } = (error ?? {}) as SdkError;
+  if (typeof name !== "string") return { kind: "unknown", cause: error };
+  if (name === "ConditionalCheckFailedException") return { kind: "refused", item };
+  // Said of the last of several attempts, "not applied" is not said of the first.
+  if (($metadata?.attempts ?? 1) > 1) return { kind: "unknown", cause: error };
+  if (THROTTLED.has(name)) return { kind: "throttled", cause: error };
+  if (CONFLICTS.has(name)) return { kind: "conflict", cause: error };
+  // A clock that is minutes off is told by its signature; the SDK corrects itself for the next send.
+  if (name === "InvalidSignatureException" && /expired|not yet current/i.test(String(message))) {
+    return { kind: "unknown", cause: error };
+  }
+  if (DENIED.has(name)) return { kind: "misconfigured", error: denied(error, message, table) };
+  if (MISCONFIGURED.has(name)) {
+    return { kind: "misconfigured", error: misconfigured(error, name, message, table) };
+  }
+  return { kind: "unknown", cause: error };
+}
+
+function denied(cause: unknown, message: unknown, table: string): HoldfastError {
+  return new HoldfastError(
+    "access-denied",
+    `DynamoDB refused access to table "${table}": ${String(message)}. Holding locks needs ` +
+      "dynamodb:UpdateItem and dynamodb:GetItem on the table, and credentials that are in force.",
+    { cause },
+  );
+}
+
+function misconfigured(
+  cause: unknown,
+  name: string,
+  message: unknown,
+  table: string,
+): HoldfastError {
+  const isMissing = name === "ResourceNotFoundException" || name === "TableNotFoundException";
+  return new HoldfastError(
+    "misconfigured",
+    isMissing
+      ? `There is no table "${table}" in this region and account. Check its name, the region and the ` +
+          "endpoint, or create it: createTable(), or `holdfast table create`."
+      : `DynamoDB refused the request on table "${table}": ${String(message)}. Usually its key is not ` +
+          "the one that was configured: check it with checkTable(), or `holdfast table check`.",
+    { cause },
+  );
+}

@@ -1,0 +1,201 @@
+import {
+  type DynamoDBClient,
+  GetItemCommand,
+  type GetItemCommandOutput,
+  ScanCommand,
+  type ScanCommandOutput,
+  UpdateItemCommand,
+  type UpdateItemCommandOutput,
+} from "@aws-sdk/client-dynamodb";
+import { type Clock, systemClock } from "./clock.js";
+import { answerOf } from "./dynamodb-errors.js";
+import { compileProjection, compileWrite } from "./expressions.js";
+import type {
+  Call,
+  Item,
+  Misconfigured,
+  NotNow,
+  Read,
+  ReadAnswer,
+  Scan,
+  ScanAnswer,
+  TablePort,
+  Unknown,
+  Write,
+  WriteAnswer,
+} from "./table.js";
+import { systemTimers, type Timers } from "./timers.js";
+
+/**
+ * What is needed of an SDK v3 client: a `DynamoDBClient`, or lib-dynamodb's document client, which
+ * sends low-level commands through the same stack. By shape, so that a second copy of the SDK fits.
+ */
+export interface DynamoDBLike {
+  readonly config: object;
+  send(command: never, options?: { readonly abortSignal?: AbortSignal }): Promise<unknown>;
+}
+
+const AN_HOUR_MS = 3_600_000;
+
+/** The table port over the AWS SDK v3. Never rejects; every outcome is an answer. */
+export class DynamoDBTable implements TablePort {
+  readonly #client: DynamoDBClient;
+  readonly #table: string;
+  readonly #clock: Clock;
+  readonly #timers: Timers;
+  #clockCorrectionMs = 0;
+
+  constructor(
+    client: DynamoDBLike,
+    table: string,
+    clock: Clock = systemClock,
+    timers: Timers = systemTimers,
+  ) {
+    this.#table = table;
+    this.#clock = clock;
+    this.#timers = timers;
+    this.#client = withoutRetries(client, (date) => this.#compareClocks(date));
+  }
+
+  get clockCorrectionMs(): number {
+    return this.#clockCorrectionMs;
+  }
+
+  async write(write: Write, call: Call): Promise<WriteAnswer> {
+    const { text, update, names, values } = compileWrite(write.condition, write.change);
+    const command = new UpdateItemCommand({
+      TableName: this.#table,
+      Key: write.key as UpdateItemCommand["input"]["Key"],
+      ConditionExpression: text,
+      UpdateExpression: update,
+      ExpressionAttributeNames: names,
+      ExpressionAttributeValues: values as UpdateItemCommand["input"]["ExpressionAttributeValues"],
+      ReturnValues: "ALL_NEW",
+      ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+    });
+    const answer = await this.#send<UpdateItemCommandOutput>(command, call);
+    return answer.kind === "output"
+      ? { kind: "applied", item: (answer.output.Attributes ?? {}) as Item }
+      : answer;
+  }
+
+  async read(read: Read, call: Call): Promise<ReadAnswer> {
+    const projection =
+      read.attributes === undefined ? undefined : compileProjection(read.attributes);
+    const command = new GetItemCommand({
+      TableName: this.#table,
+      Key: read.key as GetItemCommand["input"]["Key"],
+      ConsistentRead: read.consistent,
+      ProjectionExpression: projection?.text,
+      ExpressionAttributeNames: projection?.names,
+    });
+    const answer = await this.#send<GetItemCommandOutput>(command, call);
+    if (answer.kind === "refused") return { kind: "unknown", cause: answer };
+    return answer.kind === "output"
+      ? { kind: "found", item: answer.output.Item as Item | undefined }
+      : answer;
+  }
+
+  async scan(scan: Scan, call: Call): Promise<ScanAnswer> {
+    const command = new ScanCommand({
+      TableName: this.#table,
+      FilterExpression: "begins_with(#0, :0)",
+      ExpressionAttributeNames: { "#0": scan.prefix.attribute },
+      ExpressionAttributeValues: { ":0": { S: scan.prefix.value } },
+      ExclusiveStartKey: scan.after as ScanCommand["input"]["ExclusiveStartKey"],
+      ReturnConsumedCapacity: "TOTAL",
+    });
+    const answer = await this.#send<ScanCommandOutput>(command, call);
+    if (answer.kind === "refused") return { kind: "unknown", cause: answer };
+    if (answer.kind !== "output") return answer;
+    const { Items, LastEvaluatedKey, ConsumedCapacity } = answer.output;
+    return {
+      kind: "page",
+      items: (Items ?? []) as Item[],
+      next: LastEvaluatedKey as Item | undefined,
+      readUnits: ConsumedCapacity?.CapacityUnits,
+    };
+  }
+
+  // The deadline is our own: the SDK's `requestTimeout` only warns unless it is told to throw, and an
+  // abort that the SDK is slow to honour must not hold up the answer.
+  #send<Output>(
+    command: unknown,
+    call: Call,
+  ): Promise<
+    | { readonly kind: "output"; readonly output: Output }
+    | { readonly kind: "refused"; readonly item: Item | undefined }
+    | Unknown
+    | NotNow
+    | Misconfigured
+  > {
+    const abort = new AbortController();
+    return new Promise((resolve) => {
+      const end = (cause: unknown): void => {
+        resolve({ kind: "unknown", cause });
+        abort.abort();
+      };
+      const onAbort = (): void => end(call.signal?.reason);
+      // Keeps nothing alive: whoever waits for the answer has a timer of its own.
+      const timer = this.#timers.set(call.timeoutMs, false, () =>
+        end(new Error(`No answer within ${Math.round(call.timeoutMs)} ms.`)),
+      );
+      call.signal?.addEventListener("abort", onAbort);
+      if (call.signal?.aborted === true) onAbort();
+      this.#client
+        .send(command as GetItemCommand, { abortSignal: abort.signal })
+        .then(
+          (output) => resolve({ kind: "output", output: output as Output }),
+          (error: unknown) => resolve(answerOf(error, this.#table)),
+        )
+        .finally(() => {
+          timer.cancel();
+          call.signal?.removeEventListener("abort", onAbort);
+        });
+    });
+  }
+
+  #compareClocks(date: string | undefined): void {
+    const serverMs = date === undefined ? Number.NaN : Date.parse(date);
+    const aheadMs = serverMs - this.#clock.wallMs();
+    if (Number.isNaN(aheadMs)) return;
+    this.#clockCorrectionMs = Math.abs(aheadMs) > AN_HOUR_MS ? aheadMs : 0;
+  }
+}
+
+interface Stack {
+  clone(): Stack;
+  add(middleware: unknown, options: object): void;
+}
+
+/**
+ * The same client, without the SDK's own retries, and with a look at the `Date` of each answer. The
+ * kernel makes its own attempts: an attempt of the SDK's that is still on its way after another was
+ * answered is the very thing that turns a success into a failed condition. A client of another shape
+ * is used as it is; its answers then say how often they were tried.
+ */
+function withoutRetries(
+  client: DynamoDBLike,
+  onDate: (date: string | undefined) => void,
+): DynamoDBClient {
+  const stack = (client as { middlewareStack?: Stack }).middlewareStack;
+  if (typeof stack?.clone !== "function") return client as unknown as DynamoDBClient;
+  const own = stack.clone();
+  // In place of the SDK's: other middleware finds its own place by this name.
+  own.add((next: (args: unknown) => unknown) => (args: unknown) => next(args), {
+    name: "retryMiddleware",
+    step: "finalizeRequest",
+    priority: "high",
+    override: true,
+  });
+  own.add(
+    (next: (args: unknown) => Promise<{ response?: { headers?: Record<string, string> } }>) =>
+      async (args: unknown) => {
+        const result = await next(args);
+        onDate(result.response?.headers?.["date"]);
+        return result;
+      },
+    { name: "holdfastDate", step: "deserialize", priority: "low", override: true },
+  );
+  return Object.create(client, { middlewareStack: { value: own } }) as DynamoDBClient;
+}
