@@ -1,0 +1,166 @@
+import { invalid } from "../errors.js";
+import { addNumbers, subtractNumbers } from "../number.js";
+import type { Item, Value } from "../value.js";
+import { type DocumentPath, rootOf, stepInto, valueAt } from "./document-path.js";
+import type { CompiledAction, UpdateOperand } from "./update.js";
+
+/** What becomes of the value at a path; undefined removes it. */
+interface Edit {
+  readonly path: DocumentPath;
+  readonly value: Value | undefined;
+}
+
+function missing(): Error {
+  return invalid("The provided expression refers to an attribute that does not exist in the item");
+}
+
+function wrongType(): Error {
+  return invalid("An operand in the update expression has an incorrect data type");
+}
+
+function wrongPath(): Error {
+  return invalid("The document path provided in the update expression is invalid for update");
+}
+
+function operandValue(operand: UpdateOperand, item: Item): Value {
+  switch (operand.kind) {
+    case "value":
+      return operand.value;
+    case "path": {
+      const value = valueAt(item, operand.path);
+      if (value === undefined) throw missing();
+      return value;
+    }
+    case "if_not_exists":
+      return valueAt(item, operand.path) ?? operandValue(operand.otherwise, item);
+    default:
+      return combined(operand.kind, operandValue(operand.left, item), operandValue(operand.right, item));
+  }
+}
+
+function combined(kind: "+" | "-" | "list_append", left: Value, right: Value): Value {
+  if (kind === "list_append") {
+    if (left.type !== "L" || right.type !== "L") throw wrongType();
+    return { type: "L", value: [...left.value, ...right.value] };
+  }
+  if (left.type !== "N" || right.type !== "N") throw wrongType();
+  const combine = kind === "+" ? addNumbers : subtractNumbers;
+  return { type: "N", value: combine(left.value, right.value) };
+}
+
+function added(present: Value | undefined, value: Value): Value {
+  if (present === undefined) return value;
+  if (present.type === "N" && value.type === "N") {
+    return { type: "N", value: addNumbers(present.value, value.value) };
+  }
+  const [members, more] = setMembers(present, value);
+  return { type: members.type, value: [...new Set([...members.value, ...more.value])] };
+}
+
+type SetValue = Value & { readonly type: "SS" | "NS" | "BS" };
+
+function isSet(value: Value): value is SetValue {
+  return value.type === "SS" || value.type === "NS" || value.type === "BS";
+}
+
+function setMembers(present: Value, value: Value): readonly [SetValue, SetValue] {
+  if (!isSet(present) || !isSet(value) || present.type !== value.type) throw wrongType();
+  return [present, value];
+}
+
+function without(present: Value | undefined, value: Value): Value | undefined {
+  if (present === undefined) return undefined;
+  const [members, gone] = setMembers(present, value);
+  const left = members.value.filter((member) => !gone.value.includes(member));
+  // There are no empty sets: with its last member the attribute goes too.
+  return left.length === 0 ? undefined : { type: members.type, value: left };
+}
+
+function editOf(action: CompiledAction, item: Item): Edit {
+  const { path } = action;
+  const present = valueAt(item, path);
+  switch (action.kind) {
+    case "SET":
+      return { path, value: operandValue(action.value, item) };
+    case "REMOVE":
+      return { path, value: undefined };
+    case "ADD":
+      return { path, value: added(present, action.value) };
+    case "DELETE":
+      return { path, value: without(present, action.value) };
+  }
+}
+
+/** The edits of what lies below one value, by the next step of their paths. */
+function byStep(edits: readonly Edit[], depth: number): ReadonlyMap<string | number, Edit[]> {
+  const groups = new Map<string | number, Edit[]>();
+  for (const edit of edits) {
+    const step = edit.path[depth];
+    if (step === undefined) continue;
+    const group = groups.get(step);
+    if (group === undefined) groups.set(step, [edit]);
+    else group.push(edit);
+  }
+  return groups;
+}
+
+/** The value after the edits that lead to it or below it; `depth` steps of their paths led here. */
+function edited(present: Value | undefined, edits: readonly Edit[], depth: number): Value | undefined {
+  const [first] = edits;
+  // Paths never lie within each other, so an edit that ends here is alone.
+  if (first?.path.length === depth) return first.value;
+  if (present?.type === "M" && typeof first?.path[depth] === "string") {
+    return { type: "M", value: editedMap(present.value, edits, depth) };
+  }
+  if (present?.type === "L" && typeof first?.path[depth] === "number") {
+    return { type: "L", value: editedList(present, edits, depth) };
+  }
+  throw wrongPath();
+}
+
+function editedMap(members: Item, edits: readonly Edit[], depth: number): Item {
+  const result = new Map(members);
+  for (const [step, group] of byStep(edits, depth)) {
+    const name = String(step);
+    const value = edited(members.get(name), group, depth + 1);
+    if (value === undefined) result.delete(name);
+    else result.set(name, value);
+  }
+  return result;
+}
+
+function editedList(
+  list: Value & { readonly type: "L" },
+  edits: readonly Edit[],
+  depth: number,
+): readonly Value[] {
+  const groups = byStep(edits, depth);
+  // Indices are those before the update: nothing moves until all edits are made.
+  const kept = list.value.flatMap((member, index) => {
+    const group = groups.get(index);
+    const value = group === undefined ? member : edited(member, group, depth + 1);
+    return value === undefined ? [] : [value];
+  });
+  const beyond = [...groups]
+    .filter(([index]) => stepInto(list, index) === undefined)
+    .sort(([left], [right]) => Number(left) - Number(right))
+    .flatMap(([, group]) => {
+      const value = edited(undefined, group, depth + 1);
+      return value === undefined ? [] : [value];
+    });
+  return [...kept, ...beyond];
+}
+
+/**
+ * The item after an update. All operands are taken from the item as it was, and all changes are made
+ * at once. The item may be one that does not exist yet: then it has its key alone.
+ */
+export function applyUpdate(item: Item, actions: readonly CompiledAction[]): Item {
+  const edits = actions.map((action) => editOf(action, item));
+  return editedMap(item, edits, 0);
+}
+
+/** The attributes that an update names, whether or not it changes them. */
+export function updatedAttributes(actions: readonly CompiledAction[]): readonly string[] {
+  return actions.map((action) => rootOf(action.path));
+}

@@ -1,0 +1,85 @@
+/** Something that will happen at an instant of virtual time. */
+export interface PlannedEvent {
+  readonly atMs: number;
+  readonly run: () => void;
+}
+
+interface Entry extends PlannedEvent {
+  readonly ordinal: number;
+  index: number;
+}
+
+function precedes(left: Entry, right: Entry): boolean {
+  return left.atMs !== right.atMs ? left.atMs < right.atMs : left.ordinal < right.ordinal;
+}
+
+/**
+ * Events in the order in which they happen; those of the same instant in the order in which they were
+ * added, because a run that depends on anything else cannot be repeated from its seed. Every entry
+ * knows its place, so that a cancelled one leaves at once: clients set and cancel a timer for every
+ * request, and a heap that kept the cancelled ones would grow for as long as a simulation lasts.
+ */
+export class EventHeap {
+  readonly #entries: Entry[] = [];
+  #nextOrdinal = 0;
+
+  /** The next event to happen. */
+  get first(): PlannedEvent | undefined {
+    return this.#entries[0];
+  }
+
+  /** Adds an event, and answers with a function that takes it out again. */
+  add(atMs: number, run: () => void): () => void {
+    const entry: Entry = { atMs, run, ordinal: this.#nextOrdinal++, index: this.#entries.length };
+    this.#entries.push(entry);
+    this.#rise(entry);
+    return () => this.#remove(entry);
+  }
+
+  /** Takes the next event out. */
+  shift(): PlannedEvent | undefined {
+    const entry = this.#entries[0];
+    if (entry !== undefined) this.#remove(entry);
+    return entry;
+  }
+
+  #remove(entry: Entry): void {
+    // An entry that has happened, or was taken out before, is not at its place any more.
+    if (this.#entries[entry.index] !== entry) return;
+    const last = this.#entries.pop();
+    if (last === undefined || last === entry) return;
+    this.#place(last, entry.index);
+    this.#rise(last);
+    this.#sink(last);
+  }
+
+  #place(entry: Entry, index: number): void {
+    entry.index = index;
+    this.#entries[index] = entry;
+  }
+
+  #rise(entry: Entry): void {
+    while (entry.index > 0) {
+      const index = entry.index;
+      const parentIndex = (index - 1) >> 1;
+      const parent = this.#entries[parentIndex];
+      if (parent === undefined || !precedes(entry, parent)) return;
+      this.#place(parent, index);
+      this.#place(entry, parentIndex);
+    }
+  }
+
+  #sink(entry: Entry): void {
+    for (;;) {
+      const index = entry.index;
+      const left = this.#entries[2 * index + 1];
+      const right = this.#entries[2 * index + 2];
+      const child =
+        left !== undefined && right !== undefined && precedes(right, left) ? right : left;
+      if (child === undefined || !precedes(child, entry)) return;
+      const childIndex = child.index;
+      this.#place(child, index);
+      this.#place(entry, childIndex);
+    }
+  }
+}

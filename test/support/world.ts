@@ -1,0 +1,75 @@
+import { Holdfast, type HoldfastError, type HoldfastOptions } from "../../src/index.js";
+import { FaultyTable, type Latency } from "../../src/testing/faults.js";
+import { MemoryTable } from "../../src/testing/memory-table.js";
+import { seededRandom } from "../../src/testing/seeded-random.js";
+import type { ProcessOptions, VirtualProcess } from "../../src/testing/virtual-process.js";
+import { VirtualTime } from "../../src/testing/virtual-time.js";
+
+/** One process of a world: its client, its clocks, and the bad network before it. */
+export interface Inhabitant {
+  readonly locks: Holdfast;
+  readonly process: VirtualProcess;
+  readonly network: FaultyTable;
+  /** Errors that no caller waited for. */
+  readonly reported: HoldfastError[];
+}
+
+export interface InhabitantOptions extends Partial<Omit<HoldfastOptions, "client" | "table">> {
+  readonly process?: ProcessOptions;
+  readonly latency?: Latency;
+}
+
+/** A table in memory, virtual time, and any number of processes: no test that uses it sleeps. */
+export class World {
+  readonly time = new VirtualTime();
+  readonly table = new MemoryTable({ keyAttributes: ["pk", "sk"], time: this.time });
+  readonly #random = seededRandom(1);
+
+  inhabitant(options: InhabitantOptions = {}): Inhabitant {
+    const { process: processOptions, latency = { requestMs: 5, responseMs: 5 }, ...rest } = options;
+    const process = this.time.process(processOptions);
+    const network = new FaultyTable(this.table, process, { latency: () => latency });
+    const reported: HoldfastError[] = [];
+    const locks = new Holdfast({
+      client: network,
+      table: "locks",
+      onError: (error) => reported.push(error),
+      ...rest,
+      surroundings: {
+        clock: process.clock,
+        timers: process.timers,
+        random: this.#random.fork(),
+      },
+    });
+    return { locks, process, network, reported };
+  }
+
+  /** Lets time pass until the promise settles. */
+  until<T>(promise: Promise<T>, limitMs = 600_000): Promise<T> {
+    return this.time.runUntil(promise, { limitMs });
+  }
+
+  /** The record of a lock, as it is. */
+  record(name: string) {
+    return this.table.item({ pk: { S: `lock#${name}` }, sk: { S: "lease" } });
+  }
+
+  /** How many requests, of which kind, something takes. */
+  async requests<T>(work: () => Promise<T>) {
+    const before = this.table.counts;
+    const result = await this.until(work());
+    const after = this.table.counts;
+    return {
+      result,
+      writes: after.writes - before.writes,
+      reads: readsIn(after) - readsIn(before),
+      writeUnits: after.writeUnits - before.writeUnits,
+      readUnits: after.readUnits - before.readUnits,
+    };
+  }
+}
+
+/** Reads of both kinds. */
+export function readsIn(counts: MemoryTable["counts"]): number {
+  return counts.eventualReads + counts.consistentReads;
+}
