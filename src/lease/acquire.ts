@@ -143,10 +143,10 @@ class Contention {
     this.#pollMs = Math.min(this.#pollMs * POLL_GROWTH, this.#settings.slowestPollMs);
     if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind !== "found") {
-      this.#stop.trouble = answer;
+      this.#stop.troubled(answer);
       return;
     }
-    this.#stop.trouble = undefined;
+    this.#stop.told();
     // Absence is only concluded from a strongly consistent read.
     if (answer.item === undefined) return this.#look();
     const record = this.#kernel.seeRecord(this.#ref, answer.item, "eventual");
@@ -167,11 +167,11 @@ class Contention {
       const answer = await this.#kernel.read(this.#readOf("strong"), this.#stop.signal);
       if (answer.kind === "misconfigured") throw answer.error;
       if (answer.kind === "found") {
-        this.#stop.trouble = undefined;
+        this.#stop.told();
         this.#kernel.seeRecord(this.#ref, answer.item, "strong");
         return;
       }
-      this.#stop.trouble = answer;
+      this.#stop.troubled(answer);
       if (this.#settings.waitMs === 0) throw this.#stop.error();
       await this.#kernel.sleep(this.#kernel.jittered(this.#pollMs), this.#stop.signal);
     }

@@ -85,7 +85,7 @@ export class Attempt {
     switch (answer.kind) {
       case "applied":
       case "refused": {
-        this.#stop.trouble = undefined;
+        this.#stop.told();
         const record = this.#kernel.seeRecord(this.#ref, answer.item, "strong");
         if (record.state !== "held" || record.holder !== this.#grant.holder) return "refused";
         // Looked at again before it is handed out: it may have taken its whole lease to arrive.
@@ -98,10 +98,10 @@ export class Attempt {
         throw answer.error;
       case "unknown":
         this.#isUnanswered = true;
-        this.#stop.trouble = answer;
+        this.#stop.troubled(answer);
         return "again";
       default:
-        this.#stop.trouble = answer;
+        this.#stop.troubled(answer);
         return "again";
     }
   }

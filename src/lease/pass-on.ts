@@ -103,10 +103,10 @@ async function handOver(
   waiter: Waiter,
 ): Promise<HandOver> {
   const { settings } = waiter;
-  const keepsData = chain.former.keepData && settings.data === undefined;
   const grant = kernel.grant(ref, {
     ...settings,
-    existingData: keepsData ? "keep" : settings.existingData,
+    // As if it were released and then claimed: what the release does not keep is not there to keep.
+    existingData: chain.former.keepData ? settings.existingData : "replace",
   });
   const write = kernel.format.handOver(ref, grant, holdersOf(chain));
   const start = instantOf(kernel.clock);
@@ -133,7 +133,7 @@ async function handOver(
       return "handed over";
     }
     if (answer.kind === "misconfigured") break;
-    chain.isFirst = false;
+    if (answer.kind === "unknown") chain.isFirst = false;
     await kernel.sleep(kernel.jittered(settings.fastestPollMs));
   }
   kernel.abandon(grant.holder);
@@ -149,7 +149,7 @@ async function free(kernel: Kernel, ref: RecordRef, chain: Chain): Promise<void>
     if (answer.kind === "applied") return;
     if (answer.kind === "refused") return noteRefusal(chain, kernel.format.read(answer.item));
     if (answer.kind === "misconfigured") throw answer.error;
-    chain.isFirst = false;
+    if (answer.kind === "unknown") chain.isFirst = false;
     await kernel.sleep(kernel.jittered(RELEASE_RETRY_MS));
   } while (kernel.nowMs() < chain.untilMs);
   throw new HoldfastError(

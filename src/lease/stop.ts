@@ -15,8 +15,8 @@ export class Stop {
   readonly #ref: RecordRef;
   readonly #settings: AcquireSettings;
   readonly #timer: Timer | undefined;
-  /** The last request that told nothing, until one tells something. */
-  trouble: Trouble | undefined;
+  #trouble: Trouble | undefined;
+  #wasTold = false;
 
   constructor(kernel: Kernel, ref: RecordRef, settings: AcquireSettings) {
     this.#kernel = kernel;
@@ -40,6 +40,17 @@ export class Stop {
     return this.signal.aborted;
   }
 
+  /** A request was answered, so whatever ends the acquisition now is not trouble with the table. */
+  told(): void {
+    this.#wasTold = true;
+    this.#trouble = undefined;
+  }
+
+  /** A request told nothing. Cut off by the end itself, that is no trouble, if others told something. */
+  troubled(trouble: Trouble): void {
+    if (!this.isStopped || !this.#wasTold) this.#trouble = trouble;
+  }
+
   /** What to reject with: the caller's reason, `closed`, trouble with the table, or contention. */
   error(): unknown {
     if (this.#settings.signal?.aborted === true) return this.#settings.signal.reason;
@@ -50,9 +61,9 @@ export class Stop {
         { lockName: this.#ref.name },
       );
     }
-    return this.trouble === undefined
+    return this.#trouble === undefined
       ? this.#notAcquired()
-      : troubleError(this.#ref.name, "was not acquired", this.trouble);
+      : troubleError(this.#ref.name, "was not acquired", this.#trouble);
   }
 
   /** Takes the listeners and the timer away again. */

@@ -142,11 +142,12 @@ function checkCondition(condition: Condition): void {
 /** Throws for what DynamoDB refuses before it looks at any item. */
 export function checkWrite(write: Write): void {
   checkCondition(write.condition);
-  for (const name of [...Object.keys(write.change.set), ...write.change.remove]) {
-    if (!(name in write.key)) continue;
-    throw new HoldfastError("misconfigured", `${name} is part of the key and cannot be changed.`);
+  const names = [...Object.keys(write.change.set), ...write.change.remove];
+  const inKey = names.find((name) => name in write.key);
+  if (inKey !== undefined) {
+    throw new HoldfastError("misconfigured", `${inKey} is part of the key and cannot be changed.`);
   }
-  const twice = write.change.remove.find((name) => name in write.change.set);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice === undefined) return;
-  throw new HoldfastError("misconfigured", `One write both sets and removes ${twice}.`);
+  throw new HoldfastError("misconfigured", `One write sets or removes ${twice} twice.`);
 }

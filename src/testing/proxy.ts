@@ -68,7 +68,7 @@ export class FaultProxy {
   readonly #lastReads = new Map<string, WireAnswer>();
   #closing: Promise<void> | undefined;
 
-  /** @internal Use `startFaultProxy`: the server has to listen already. */
+  /** Called by `startFaultProxy`, which is how to get one. The server has to listen already. */
   constructor(options: FaultProxyOptions, server: Server) {
     this.#options = options;
     this.#server = server;

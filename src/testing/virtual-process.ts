@@ -62,7 +62,7 @@ export class VirtualProcess {
   #pauses = 0;
   #state: "running" | "paused" | "killed" = "running";
 
-  /** @internal Use `VirtualTime.process()`. */
+  /** Called by `VirtualTime.process()`, which is how to get one. */
   constructor(time: TrueTime, startMs: number, wallMs: number, options: ProcessOptions) {
     const rate = options.rate ?? 1;
     this.#monotonic = new Dial(time, startMs, rate);
@@ -217,7 +217,7 @@ export class VirtualProcess {
   /** The clock was turned: what it now takes to reach each timer's instant is something else. */
   #rearm(): void {
     for (const timer of this.#pending) {
-      // One that has rung is in the backlog of a paused process, and must not ring twice.
+      // One that has rung is held by a paused process already, and need not ring again.
       if (this.#monotonic.read() < timer.dueMs) this.#arm(timer, 0);
     }
   }

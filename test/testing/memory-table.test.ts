@@ -1,8 +1,5 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AttributeValue, Condition, Item, Write } from "../../src/platform/table.js";
-import { compareDecimals, normalDecimal, oneAbove } from "../../src/testing/decimal.js";
-import { holds } from "../../src/testing/interpret.js";
 import { MemoryTable } from "../../src/testing/memory-table.js";
 import { VirtualTime } from "../../src/testing/virtual-time.js";
 
@@ -72,6 +69,7 @@ describe("a table in memory", () => {
       { ...write({}), key: { pk: { S: "" }, sk: { S: "-" } } },
       write({ pk: { S: "moved" } }),
       write({ a: N(1) }, ALWAYS, ["a"]),
+      write({}, ALWAYS, ["a", "a"]),
       write({}, ALWAYS, ["sk"]),
       write({ holder: { incrementFrom: "0" } }),
       write({ a: N("twelve") }),
@@ -96,100 +94,6 @@ describe("a table in memory", () => {
       kind: "unknown",
     });
     expect(table.counts.writes).toBe(0);
-  });
-});
-
-describe("a condition", () => {
-  const item: Item = { n: N(10), s: { S: "é" }, b: { B: new Uint8Array([1]) }, t: { BOOL: true } };
-  const check = (condition: Condition): boolean => holds(condition, item);
-  const compare = (
-    kind: "equals" | "below" | "at-least",
-    attribute: string,
-    value: AttributeValue,
-  ) => check({ kind, attribute, value });
-
-  it("compares numbers by value, strings and bytes by their bytes", () => {
-    expect(compare("equals", "n", N("10.0"))).toBe(true);
-    expect(compare("below", "n", N("9"))).toBe(false);
-    expect(compare("below", "n", N("10"))).toBe(false);
-    expect(compare("below", "n", N("10.5"))).toBe(true);
-    expect(compare("at-least", "n", N("10"))).toBe(true);
-    expect(compare("at-least", "n", N("-11"))).toBe(true);
-    expect(compare("below", "s", { S: "z" })).toBe(false);
-    expect(compare("at-least", "s", { S: "z" })).toBe(true);
-    expect(compare("below", "b", { B: new Uint8Array([1, 0]) })).toBe(true);
-    // UTF-16 has the surrogates of the second below the first.
-    const sorted = holds(
-      { kind: "below", attribute: "s", value: { S: "\u{1F600}" } },
-      { s: { S: "\uFFFD" } },
-    );
-    expect(sorted).toBe(true);
-  });
-
-  it("is false for an absent attribute and for another type, whatever the comparison", () => {
-    for (const kind of ["equals", "below", "at-least"] as const) {
-      expect(compare(kind, "absent", N(0))).toBe(false);
-      expect(compare(kind, "n", { S: "10" })).toBe(false);
-      expect(compare(kind, "s", N(0))).toBe(false);
-      expect(holds({ kind, attribute: "n", value: N(0) }, undefined)).toBe(false);
-    }
-    expect(check({ kind: "same", attribute: "absent", as: "absent" })).toBe(false);
-    expect(check({ kind: "same", attribute: "n", as: "absent" })).toBe(false);
-    expect(check({ kind: "same", attribute: "n", as: "s" })).toBe(false);
-    expect(check({ kind: "same", attribute: "n", as: "n" })).toBe(true);
-  });
-
-  it("combines, with nothing at all as true for all and false for any", () => {
-    const yes: Condition = { kind: "present", attribute: "n" };
-    const no: Condition = { kind: "absent", attribute: "n" };
-    expect(check({ kind: "all", of: [yes, { kind: "any", of: [no, yes] }] })).toBe(true);
-    expect(check({ kind: "all", of: [yes, no] })).toBe(false);
-    expect(check({ kind: "all", of: [] })).toBe(true);
-    expect(check({ kind: "any", of: [] })).toBe(false);
-    expect(check({ kind: "any", of: [no, no] })).toBe(false);
-  });
-
-  it("takes sets and maps for equal in any order, lists only in the same", () => {
-    const nested = (names: readonly string[], first: string): AttributeValue => ({
-      M: Object.fromEntries(names.map((name) => [name, { SS: [first, "x", "y"] }])),
-    });
-    const same = (left: AttributeValue, right: AttributeValue): boolean =>
-      holds({ kind: "equals", attribute: "a", value: right }, { a: left });
-    expect(same(nested(["p", "q"], "a"), nested(["q", "p"], "a"))).toBe(true);
-    expect(same({ SS: ["a", "b"] }, { SS: ["b", "a"] })).toBe(true);
-    expect(same({ NS: ["1", "2.0"] }, { NS: ["2", "1"] })).toBe(true);
-    expect(same({ L: [N(1), N(2)] }, { L: [N(2), N(1)] })).toBe(false);
-    expect(same({ BOOL: true }, { BOOL: false })).toBe(false);
-    expect(same({ NULL: true }, { NULL: true })).toBe(true);
-  });
-});
-
-describe("decimals", () => {
-  it("are written in one way", () => {
-    const cases = {
-      "007": "7",
-      "-0": "0",
-      "1.50": "1.5",
-      "1e3": "1000",
-      "12.5E-2": "0.125",
-      ".5": "0.5",
-    };
-    for (const [text, normal] of Object.entries(cases)) expect(normalDecimal(text)).toBe(normal);
-    for (const text of ["", "-", "1,5", "0x1", "1e200", "9".repeat(39)]) {
-      expect(() => normalDecimal(text), text).toThrow();
-    }
-  });
-
-  it("are ordered and counted up exactly", () => {
-    fc.assert(
-      fc.property(fc.bigInt(-(10n ** 37n), 10n ** 37n), fc.bigInt(-1000n, 1000n), (value, step) => {
-        expect(oneAbove(String(value))).toBe(String(value + 1n));
-        const order = compareDecimals(String(value), String(value + step));
-        expect(order).toBe(step > 0n ? -1 : step < 0n ? 1 : 0);
-      }),
-    );
-    expect(oneAbove("1.25")).toBe("2.25");
-    expect(compareDecimals("1.25", "1.3")).toBe(-1);
   });
 });
 

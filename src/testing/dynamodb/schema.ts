@@ -1,4 +1,4 @@
-import { invalid } from "./errors.js";
+import { invalid, type ServiceError } from "./errors.js";
 import { binaryBytes } from "./size.js";
 import type { Item, Value } from "./value.js";
 
@@ -13,9 +13,6 @@ export interface KeySchema {
   readonly hash: KeyAttribute;
   readonly range: KeyAttribute | undefined;
 }
-
-const LARGEST_HASH_BYTES = 2048;
-const LARGEST_RANGE_BYTES = 1024;
 
 /** The key's attributes, the hash key first. */
 export function keyAttributes(schema: KeySchema): readonly KeyAttribute[] {
@@ -37,52 +34,85 @@ export function keyOf(schema: KeySchema, item: Item): Item {
   return key;
 }
 
-/** Throws where a value cannot be a key attribute's: DynamoDB takes neither empty ones nor long ones. */
-export function checkKeyValue(attribute: KeyAttribute, value: Value, mostBytes: number): void {
-  if (value.value === "") {
-    const word = value.type === "B" ? "binary" : "string";
-    throw invalid(
-      `One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty ${word} value. Key: ${attribute.name}`,
-    );
+/** How many bytes a key attribute may have, the hash key's first. */
+const LARGEST_BYTES = [2048, 1024];
+
+/** The key's attributes with their values in the item; throws where one has none. */
+function keyEntries(schema: KeySchema, item: Item): readonly (readonly [KeyAttribute, Value])[] {
+  return keyAttributes(schema).map((attribute) => {
+    const value = item.get(attribute.name);
+    if (value === undefined) throw invalid("One of the required keys was not given a value");
+    return [attribute, value] as const;
+  });
+}
+
+/** Throws where a value is empty: DynamoDB takes no such key. */
+export function refuseEmptyKey({ name }: KeyAttribute, value: Value): void {
+  if (value.value !== "") return;
+  const word = value.type === "B" ? "binary" : "string";
+  throw invalid(
+    `One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty ${word} value. Key: ${name}`,
+  );
+}
+
+function byteLength(value: Value): number {
+  if (value.type === "S") return Buffer.byteLength(value.value);
+  return value.type === "B" ? binaryBytes(value.value) : 0;
+}
+
+/** Throws where an item lacks a key attribute. */
+export function checkKeyPresence(schema: KeySchema, item: Item): void {
+  keyEntries(schema, item);
+}
+
+/** Throws where a key attribute is empty. */
+export function refuseEmptyKeys(schema: KeySchema, item: Item): void {
+  for (const [attribute, value] of keyEntries(schema, item)) refuseEmptyKey(attribute, value);
+}
+
+/**
+ * Whether the key's attributes are of the types that the table wants. Throws where one of them is of a
+ * type that no key of any table has.
+ */
+export function hasKeyTypes(schema: KeySchema, item: Item): boolean {
+  for (const [attribute, value] of keyEntries(schema, item)) {
+    if (!["S", "N", "B"].includes(value.type)) throw invalid("Invalid attribute value type");
+    if (value.type !== attribute.type) return false;
   }
-  const bytes =
-    value.type === "S"
-      ? Buffer.byteLength(value.value)
-      : value.type === "B"
-        ? binaryBytes(value.value)
-        : 0;
-  if (bytes > mostBytes) {
+  return true;
+}
+
+/** That a key attribute is of another type than the table wants. */
+export function wrongKeyType(): ServiceError {
+  return invalid("One or more parameter values were invalid: Type mismatch for key");
+}
+
+/** Throws where a key attribute is too long. */
+export function checkKeyLengths(schema: KeySchema, item: Item): void {
+  for (const [index, [, value]] of keyEntries(schema, item).entries()) {
+    if (byteLength(value) <= (LARGEST_BYTES[index] ?? 0)) continue;
     throw invalid(
       "Hash primary key values must be under 2048 bytes, and range primary key values must be under 1024 bytes",
     );
   }
 }
 
-/** Throws where an item lacks a key attribute, or has one of the wrong type. */
-export function checkKeyTypes(schema: KeySchema, item: Item): void {
-  for (const attribute of keyAttributes(schema)) {
-    const value = item.get(attribute.name);
-    if (value === undefined) throw invalid("One of the required keys was not given a value");
-    if (value.type !== attribute.type) {
-      throw invalid("One or more parameter values were invalid: Type mismatch for key");
-    }
+/** Throws where `key` has more attributes than the table's key, or fewer. */
+export function checkKeySize(schema: KeySchema, key: Item): void {
+  if (key.size !== keyAttributes(schema).length) {
+    throw invalid("The number of conditions on the keys is invalid");
   }
 }
 
-/** Throws where a key attribute is empty or too long. */
-export function checkKeyValues(schema: KeySchema, item: Item): void {
-  const limits = [LARGEST_HASH_BYTES, LARGEST_RANGE_BYTES];
-  for (const [index, attribute] of keyAttributes(schema).entries()) {
-    const value = item.get(attribute.name);
-    if (value !== undefined) checkKeyValue(attribute, value, limits[index] ?? 0);
-  }
+/** All checks of the key in an item, in the order in which DynamoDB finds faults. */
+export function checkItemKey(schema: KeySchema, item: Item): void {
+  if (!hasKeyTypes(schema, item)) throw wrongKeyType();
+  refuseEmptyKeys(schema, item);
+  checkKeyLengths(schema, item);
 }
 
 /** Throws where `key` is not exactly a primary key of the table. */
 export function checkKey(schema: KeySchema, key: Item): void {
-  if (key.size !== keyAttributes(schema).length) {
-    throw invalid("The number of conditions on the keys is invalid");
-  }
-  checkKeyTypes(schema, key);
-  checkKeyValues(schema, key);
+  checkKeySize(schema, key);
+  checkItemKey(schema, key);
 }

@@ -129,8 +129,7 @@ export class ItemStore {
   /** Every item in the order of a scan, from the one after `after` on. */
   *scan(after?: Item): Iterable<Item> {
     const start = after === undefined ? undefined : this.#placeOf(after);
-    const first =
-      start === undefined ? 0 : this.#indexOfPartition(start.position, start.id);
+    const first = start === undefined ? 0 : this.#indexOfPartition(start.position, start.id);
     for (const partition of this.#partitions.slice(first)) {
       for (const item of [...partition.items]) {
         const passed =

@@ -31,7 +31,9 @@ export function isObject(json: unknown): json is { readonly [name: string]: unkn
 
 function text(json: unknown): string {
   if (typeof json === "string") return json;
-  throw malformed("Start of structure or map found where not expected, or a type that is no string");
+  throw malformed(
+    "Start of structure or map found where not expected, or a type that is no string",
+  );
 }
 
 function base64(json: unknown): string {

@@ -1,6 +1,6 @@
 import { invalid } from "../errors.js";
 import { addNumbers, subtractNumbers } from "../number.js";
-import type { Item, Value } from "../value.js";
+import type { Item, Value, ValueType } from "../value.js";
 import { type DocumentPath, rootOf, stepInto, valueAt } from "./document-path.js";
 import type { CompiledAction, UpdateOperand } from "./update.js";
 
@@ -9,6 +9,8 @@ interface Edit {
   readonly path: DocumentPath;
   readonly value: Value | undefined;
 }
+
+const OPERAND_TYPES = { "+": "N", "-": "N", list_append: "L" } as const;
 
 function missing(): Error {
   return invalid("The provided expression refers to an attribute that does not exist in the item");
@@ -31,11 +33,22 @@ function operandValue(operand: UpdateOperand, item: Item): Value {
       if (value === undefined) throw missing();
       return value;
     }
-    case "if_not_exists":
-      return valueAt(item, operand.path) ?? operandValue(operand.otherwise, item);
-    default:
-      return combined(operand.kind, operandValue(operand.left, item), operandValue(operand.right, item));
+    case "if_not_exists": {
+      // Looked up even where it is not needed: DynamoDB refuses a default that does not exist either way.
+      const otherwise = operandValue(operand.otherwise, item);
+      return valueAt(item, operand.path) ?? otherwise;
+    }
+    default: {
+      const left = ofType(operandValue(operand.left, item), OPERAND_TYPES[operand.kind]);
+      const right = ofType(operandValue(operand.right, item), OPERAND_TYPES[operand.kind]);
+      return combined(operand.kind, left, right);
+    }
   }
+}
+
+function ofType(value: Value, type: ValueType): Value {
+  if (value.type !== type) throw wrongType();
+  return value;
 }
 
 function combined(kind: "+" | "-" | "list_append", left: Value, right: Value): Value {
@@ -76,8 +89,17 @@ function without(present: Value | undefined, value: Value): Value | undefined {
   return left.length === 0 ? undefined : { type: members.type, value: left };
 }
 
+/** Throws where nothing can be at the path: what holds it is missing, or is no list or map. */
+function checkHolder(item: Item, path: DocumentPath): void {
+  if (path.length < 2) return;
+  const holder = valueAt(item, path.slice(0, -1));
+  const wanted = typeof path.at(-1) === "number" ? "L" : "M";
+  if (holder?.type !== wanted) throw wrongPath();
+}
+
 function editOf(action: CompiledAction, item: Item): Edit {
   const { path } = action;
+  checkHolder(item, path);
   const present = valueAt(item, path);
   switch (action.kind) {
     case "SET":
@@ -105,7 +127,11 @@ function byStep(edits: readonly Edit[], depth: number): ReadonlyMap<string | num
 }
 
 /** The value after the edits that lead to it or below it; `depth` steps of their paths led here. */
-function edited(present: Value | undefined, edits: readonly Edit[], depth: number): Value | undefined {
+function edited(
+  present: Value | undefined,
+  edits: readonly Edit[],
+  depth: number,
+): Value | undefined {
   const [first] = edits;
   // Paths never lie within each other, so an edit that ends here is alone.
   if (first?.path.length === depth) return first.value;

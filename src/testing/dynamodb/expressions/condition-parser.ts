@@ -6,9 +6,9 @@ import {
   seesCall,
 } from "./operand-parser.js";
 import {
+  CONDITION_FUNCTIONS,
   type Comparator,
   type Condition,
-  CONDITION_FUNCTIONS,
   type Operand,
   SIZE,
   UPDATE_FUNCTIONS,
@@ -102,12 +102,13 @@ class ConditionParser {
       // with that one comes later in the text, where DynamoDB reports it.
       if (!(fault instanceof SyntaxFault) || fault.at !== close) throw fault;
       this.#tokens.rewind(open);
-      if (!this.#passesOperand()) throw fault;
+      if (!this.#holdsOperand()) throw fault;
+      this.#tokens.rewind(close + 1);
       throw this.#tokens.fault();
     }
   }
 
-  #passesOperand(): boolean {
+  #holdsOperand(): boolean {
     try {
       this.#operand();
       return true;

@@ -1,7 +1,7 @@
 import type { Value, ValueType } from "../value.js";
 import { compareValues, valueToWire } from "../value.js";
 import { parseCondition } from "./condition-parser.js";
-import { describePath, type DocumentPath, samePath } from "./document-path.js";
+import { type DocumentPath, describePath, samePath } from "./document-path.js";
 import type { Placeholders } from "./placeholders.js";
 import type { Call, Comparator, Condition, Operand } from "./syntax.js";
 import { ExpressionFault, withParameter } from "./tokens.js";
@@ -40,7 +40,18 @@ export type CompiledCondition =
 const MOST_IN_OPERANDS = 100;
 const ORDERED: readonly ValueType[] = ["S", "N", "B"];
 const SIZED: readonly ValueType[] = ["S", "B", "SS", "NS", "BS", "L", "M"];
-const TYPE_NAMES: readonly ValueType[] = ["N", "BS", "L", "B", "NULL", "M", "S", "SS", "NS", "BOOL"];
+const TYPE_NAMES: readonly ValueType[] = [
+  "N",
+  "BS",
+  "L",
+  "B",
+  "NULL",
+  "M",
+  "S",
+  "SS",
+  "NS",
+  "BOOL",
+];
 const ARITY: { readonly [name: string]: number } = {
   attribute_exists: 1,
   attribute_not_exists: 1,
@@ -89,12 +100,17 @@ function checkTypes(
   }
 }
 
-function checkDistinct(operator: string, operands: readonly ConditionOperand[]): void {
+/** Throws where the first operand comes a second time: DynamoDB takes that for a mistake. */
+export function checkDistinct(
+  operator: string,
+  operands: readonly { readonly path?: DocumentPath }[],
+): void {
   const [first, ...others] = operands;
-  if (first?.kind !== "path") return;
-  if (!others.some((other) => other.kind === "path" && samePath(first.path, other.path))) return;
+  const path = first?.path;
+  if (path === undefined) return;
+  if (!others.some((other) => other.path !== undefined && samePath(path, other.path))) return;
   throw new ExpressionFault(
-    `The first operand must be distinct from the remaining operands for this operator or function; operator: ${operator}, first operand: ${describePath(first.path)}`,
+    `The first operand must be distinct from the remaining operands for this operator or function; operator: ${operator}, first operand: ${describePath(path)}`,
   );
 }
 
@@ -120,7 +136,13 @@ function checkBounds(operands: readonly ConditionOperand[]): void {
 }
 
 function checkTypeName(operand: ConditionOperand | undefined): void {
-  if (operand?.kind !== "value" || operand.value.type !== "S") return;
+  // The type's name must be known before any item is: what a path leads to may be anything.
+  if (operand?.kind !== "value") {
+    throw new ExpressionFault(
+      `Incorrect operand type for operator or function; operator or function: attribute_type, operand type: {${TYPE_NAMES.join(",")}}`,
+    );
+  }
+  if (operand.value.type !== "S") throw incorrectType("attribute_type", operand.value.type);
   const name = operand.value.value;
   if (TYPE_NAMES.some((known) => known === name)) return;
   throw new ExpressionFault(
@@ -136,7 +158,6 @@ function checkTest({ operator, operands }: Test): void {
       if (operands[0]?.kind !== "path") throw needsPath(operator);
       return;
     case "attribute_type":
-      checkTypes(operator, operands.slice(1), ["S"]);
       checkTypeName(operands[1]);
       break;
     case "begins_with":

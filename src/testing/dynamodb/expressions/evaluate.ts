@@ -22,10 +22,10 @@ function sizeOf(value: Value): number | undefined {
 }
 
 /** The operand's value for this item; undefined where the item has nothing there. */
-function valueOf(operand: ConditionOperand, item: Item): Value | undefined {
+function operandValue(operand: ConditionOperand, item: Item): Value | undefined {
   if (operand.kind === "value") return operand.value;
   if (operand.kind === "path") return valueAt(item, operand.path);
-  const of = valueOf(operand.of, item);
+  const of = operandValue(operand.of, item);
   const size = of && sizeOf(of);
   return size === undefined ? undefined : { type: "N", value: String(size) };
 }
@@ -74,7 +74,7 @@ function contains(value: Value | undefined, part: Value | undefined): boolean {
 }
 
 function passes({ operator, operands }: Test, item: Item): boolean {
-  const values = operands.map((operand) => valueOf(operand, item));
+  const values = operands.map((operand) => operandValue(operand, item));
   const [first, second, third] = values;
   switch (operator) {
     case "=":

@@ -1,4 +1,10 @@
-import { addPath, describePath, type DocumentPath, emptyTree, type PathTree } from "./document-path.js";
+import {
+  addPath,
+  type DocumentPath,
+  describePath,
+  emptyTree,
+  type PathTree,
+} from "./document-path.js";
 import type { Placeholders } from "./placeholders.js";
 import { parseProjection } from "./projection-parser.js";
 import type { PathStep } from "./syntax.js";
@@ -27,9 +33,19 @@ export function resolvePaths(
   return { paths: resolved, tree };
 }
 
+/** Which attributes are wanted. */
+export interface Projection {
+  /** Undefined: all of them. */
+  readonly tree: PathTree | undefined;
+  readonly paths: readonly DocumentPath[];
+}
+
+/** What a request without a projection wants. */
+export const ALL_ATTRIBUTES: Projection = { tree: undefined, paths: [] };
+
 /** Reads a `ProjectionExpression`. */
-export function compileProjection(text: string, placeholders: Placeholders): PathTree {
+export function compileProjection(text: string, placeholders: Placeholders): Projection {
   return withParameter("ProjectionExpression", text, () => {
-    return resolvePaths(parseProjection(text), placeholders).tree;
+    return resolvePaths(parseProjection(text), placeholders);
   });
 }

@@ -44,7 +44,11 @@ export type SetValue =
 export type UpdateAction =
   | { readonly kind: "SET"; readonly path: readonly PathStep[]; readonly value: SetValue }
   | { readonly kind: "REMOVE"; readonly path: readonly PathStep[] }
-  | { readonly kind: "ADD" | "DELETE"; readonly path: readonly PathStep[]; readonly value: Operand };
+  | {
+      readonly kind: "ADD" | "DELETE";
+      readonly path: readonly PathStep[];
+      readonly value: Operand;
+    };
 
 /** The functions that answer true or false. */
 export const CONDITION_FUNCTIONS: ReadonlySet<string> = new Set([

@@ -1,4 +1,9 @@
-import { type FunctionCheck, parseOperand, parsePath, redundantParentheses } from "./operand-parser.js";
+import {
+  type FunctionCheck,
+  parseOperand,
+  parsePath,
+  redundantParentheses,
+} from "./operand-parser.js";
 import {
   CONDITION_FUNCTIONS,
   type PathStep,

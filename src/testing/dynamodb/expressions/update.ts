@@ -1,5 +1,5 @@
 import type { Value, ValueType } from "../value.js";
-import { checkArity, incorrectType, needsPath } from "./condition.js";
+import { checkArity, checkDistinct, incorrectType, needsPath } from "./condition.js";
 import type { DocumentPath } from "./document-path.js";
 import type { Placeholders } from "./placeholders.js";
 import { resolvePaths } from "./projection.js";
@@ -108,15 +108,13 @@ class UpdateCompiler {
       return { kind: "list_append", left, right };
     }
     if (left.kind !== "path") throw needsPath(operand.name);
+    if (right.kind === "path") checkDistinct(operand.name, [left, right]);
     return { kind: "if_not_exists", path: left.path, otherwise: right };
   }
 }
 
 /** Reads an `UpdateExpression`. */
-export function compileUpdate(
-  text: string,
-  placeholders: Placeholders,
-): readonly CompiledAction[] {
+export function compileUpdate(text: string, placeholders: Placeholders): readonly CompiledAction[] {
   return withParameter("UpdateExpression", text, () => {
     const actions = parseUpdate(text);
     const { paths } = resolvePaths(
@@ -132,4 +130,22 @@ export function compileUpdate(
     }
     return compiled;
   });
+}
+
+/** Every path that the update reads, beside those that it writes. */
+export function readPathsOf(actions: readonly CompiledAction[]): readonly DocumentPath[] {
+  return actions.flatMap((action) => (action.kind === "SET" ? operandPaths(action.value) : []));
+}
+
+function operandPaths(operand: UpdateOperand): readonly DocumentPath[] {
+  switch (operand.kind) {
+    case "value":
+      return [];
+    case "path":
+      return [operand.path];
+    case "if_not_exists":
+      return [operand.path, ...operandPaths(operand.otherwise)];
+    default:
+      return [...operandPaths(operand.left), ...operandPaths(operand.right)];
+  }
 }

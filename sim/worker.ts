@@ -1,0 +1,104 @@
+import { isHoldfastError, type Lease } from "../src/index.js";
+import type { SeededRandom } from "../src/testing/seeded-random.js";
+import type { Incarnation } from "./simulation.js";
+
+/** What one worker of a process does until the end: takes locks, acts under them, gives them back. */
+export async function work(self: Incarnation, random: SeededRandom): Promise<void> {
+  while (!self.simulation.isOver) {
+    await self.sleep(random.fraction() * 300);
+    const name =
+      self.simulation.plan.names[random.integer(0, self.simulation.plan.names.length - 1)];
+    if (name === undefined) continue;
+    const lease = await take(self, random, name);
+    if (lease === undefined) continue;
+    await hold(self, random, lease);
+  }
+}
+
+async function take(
+  self: Incarnation,
+  random: SeededRandom,
+  name: string,
+): Promise<Lease | undefined> {
+  const [shortest, longest] = self.simulation.plan.leaseMs;
+  const leaseMs = random.integer(shortest, longest);
+  const mutex = self.locks.mutex(name, { lease: leaseMs });
+  const abort = new AbortController();
+  const cancelMs = random.chance(0.1) ? random.fraction() * leaseMs : undefined;
+  if (cancelMs !== undefined) self.after(cancelMs, () => abort.abort(new Error("cancelled")));
+  try {
+    const lease = random.chance(0.15)
+      ? await mutex.tryAcquire()
+      : await mutex.acquire({
+          wait: random.chance(0.3) ? random.integer(0, 3_000) : 60_000,
+          signal: abort.signal,
+          poll: { fastest: 20, slowest: 400 },
+        });
+    if (lease === null) return undefined;
+    self.simulation.handedOut(self, lease);
+    self.note({ kind: "granted", name, fence: lease.fence });
+    return lease;
+  } catch (error) {
+    const code = isHoldfastError(error) ? error.code : "cancelled";
+    self.note({ kind: "gave up", name, code });
+    return undefined;
+  }
+}
+
+async function hold(self: Incarnation, random: SeededRandom, lease: Lease): Promise<void> {
+  const { name, fence } = lease;
+  lease.signal.addEventListener("abort", () => {
+    const reason = isHoldfastError(lease.signal.reason) ? lease.signal.reason.reason : undefined;
+    self.note({ kind: "lost", name, fence, reason: reason ?? "?" });
+  });
+  const untilMs =
+    self.simulation.time.nowMs + (random.chance(0.2) ? 5_000 : 300) * random.fraction();
+  do {
+    if (!act(self, lease)) break;
+    if (random.chance(0.2)) guardedWrite(self, random, lease);
+    if (random.chance(0.25)) await byHand(random, lease);
+    // Now and then the last moment before the deadline, where a margin that is too small shows.
+    const untilDeadlineMs = lease.remainingMs() - 1;
+    const pauseMs = random.chance(0.1) ? untilDeadlineMs : random.fraction() * 60;
+    await self.sleep(Math.max(pauseMs, 0));
+    if (!act(self, lease)) break;
+  } while (self.simulation.time.nowMs < untilMs);
+  if (random.chance(0.03)) return forget(self, lease);
+  const isHeld = lease.isHeld;
+  const released = lease.release();
+  if (isHeld) self.note({ kind: "released", name, fence });
+  await released.catch(() => undefined);
+}
+
+function act(self: Incarnation, lease: Lease): boolean {
+  if (!lease.isHeld) return false;
+  self.note({ kind: "acted", name: lease.name, fence: lease.fence });
+  return true;
+}
+
+/** A transaction of the user's own, with the lease's condition, that arrives whenever it likes. */
+function guardedWrite(self: Incarnation, random: SeededRandom, lease: Lease): void {
+  const { name, fence, holder } = lease;
+  const delayMs = random.fraction() * 8_000;
+  self.process.network.set(delayMs, false, () => {
+    const isApplied = self.simulation.isHeldBy(name, holder, fence);
+    self.note({ kind: "guarded", name, fence, isApplied });
+  });
+}
+
+async function byHand(random: SeededRandom, lease: Lease): Promise<void> {
+  const call = random.chance(0.5)
+    ? lease.update({ n: random.integer(0, 9) })
+    : random.chance(0.5)
+      ? lease.renew({ data: "renewed" })
+      : lease.renew({ lease: random.integer(Math.ceil(lease.leaseMs * 0.7), lease.leaseMs + 500) });
+  await call.catch((error: unknown) => {
+    if (!isHoldfastError(error)) throw error;
+  });
+}
+
+// A worker that forgets to release: the keeper keeps the lock until somebody closes the client.
+async function forget(self: Incarnation, lease: Lease): Promise<void> {
+  await self.sleep(2_000);
+  await lease.release().catch(() => undefined);
+}

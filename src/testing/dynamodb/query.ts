@@ -1,0 +1,112 @@
+import { capacityMode, consumedCapacity } from "./capacity.js";
+import type { Answer, Context } from "./context.js";
+import { invalid } from "./errors.js";
+import { type CompiledCondition, compileCondition, pathsOf } from "./expressions/condition.js";
+import { rootOf } from "./expressions/document-path.js";
+import { ALL_ATTRIBUTES, compileProjection } from "./expressions/projection.js";
+import { type KeyCondition, readKeyCondition } from "./key-condition.js";
+import { page, readLimit, readSelect, readStartKey } from "./paging.js";
+import type { Members } from "./request.js";
+import { isKeyAttribute, type KeySchema } from "./schema.js";
+import { readUnits } from "./size.js";
+import { compareValues, type Item, sameValue } from "./value.js";
+import { refuseKeyDocuments } from "./write-plan.js";
+
+/** Throws where a filter names the primary key: that is what the key condition is for. */
+function refuseKeyFilter(schema: KeySchema, filter: CompiledCondition | undefined): void {
+  for (const path of filter === undefined ? [] : pathsOf(filter)) {
+    const name = rootOf(path);
+    if (isKeyAttribute(schema, name)) {
+      throw invalid(
+        `Filter Expression can only contain non-primary key attributes: Primary key attribute: ${name}`,
+      );
+    }
+  }
+}
+
+function readExpressions(request: Members, schema: KeySchema) {
+  const placeholders = request.placeholders(
+    ["FilterExpression", "KeyConditionExpression"],
+    ["ProjectionExpression"],
+  );
+  const filterText = request.string("FilterExpression");
+  const keyText = request.string("KeyConditionExpression");
+  const projectionText = request.string("ProjectionExpression");
+  const filter =
+    filterText === undefined
+      ? undefined
+      : compileCondition("FilterExpression", filterText, placeholders);
+  const projection =
+    projectionText === undefined ? ALL_ATTRIBUTES : compileProjection(projectionText, placeholders);
+  const key =
+    keyText === undefined
+      ? undefined
+      : compileCondition("KeyConditionExpression", keyText, placeholders);
+  placeholders.refuseUnused();
+  if (key === undefined) {
+    throw invalid(
+      "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.",
+    );
+  }
+  refuseKeyDocuments(schema, [...(filter ? pathsOf(filter) : []), ...projection.paths]);
+  return { filter, projection, keyCondition: readKeyCondition(key, schema) };
+}
+
+function refuseForeignStart(schema: KeySchema, start: Item, condition: KeyCondition): void {
+  const hash = start.get(schema.hash.name);
+  const wanted = condition.hash.get(schema.hash.name);
+  const isHere = hash !== undefined && wanted !== undefined && sameValue(hash, wanted);
+  if (!isHere || !condition.matches(start)) {
+    throw invalid("The provided starting key does not match the range key predicate");
+  }
+}
+
+/** The items that the condition finds, in the order asked for, from the one after `start` on. */
+function found(
+  schema: KeySchema,
+  all: readonly Item[],
+  condition: KeyCondition,
+  start: Item | undefined,
+  isForward: boolean,
+): readonly Item[] {
+  const matching = all.filter((item) => condition.matches(item));
+  const ordered = isForward ? matching : matching.reverse();
+  if (start === undefined) return ordered;
+  const { range } = schema;
+  const from = range && start.get(range.name);
+  if (range === undefined || from === undefined) return [];
+  return ordered.filter((item) => {
+    const own = item.get(range.name);
+    const order = (own && compareValues(own, from)) ?? 0;
+    return isForward ? order > 0 : order < 0;
+  });
+}
+
+export function query(request: Members, { tables }: Context): Answer {
+  const table = tables.named(request);
+  const { schema } = table;
+  const limit = readLimit(request);
+  const { filter, projection, keyCondition } = readExpressions(request, schema);
+  const start = readStartKey(request, schema);
+  if (start !== undefined) refuseForeignStart(schema, start, keyCondition);
+  refuseKeyFilter(schema, filter);
+  const countsOnly = readSelect(request);
+  const isForward = request.boolean("ScanIndexForward") ?? true;
+  const items = found(
+    schema,
+    table.items.partition(keyCondition.hash),
+    keyCondition,
+    start,
+    isForward,
+  );
+  const { answer, bytes } = page({
+    schema,
+    items,
+    limit,
+    filter,
+    projection: projection.tree,
+    countsOnly,
+  });
+  const units = readUnits(bytes, request.boolean("ConsistentRead") ?? false);
+  return { ...answer, ...consumedCapacity(capacityMode(request), table.name, units) };
+}

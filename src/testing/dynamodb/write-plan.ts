@@ -1,0 +1,145 @@
+import { invalid, ServiceError } from "./errors.js";
+import { applyUpdate } from "./expressions/apply-update.js";
+import { type CompiledCondition, compileCondition, pathsOf } from "./expressions/condition.js";
+import { type DocumentPath, rootOf } from "./expressions/document-path.js";
+import { holds } from "./expressions/evaluate.js";
+import { type CompiledAction, compileUpdate, readPathsOf } from "./expressions/update.js";
+import type { Members } from "./request.js";
+import { isKeyAttribute, type KeySchema, keyAttributes, keyOf } from "./schema.js";
+import { refuseLargeItem } from "./size.js";
+import type { Table } from "./tables.js";
+import { type Item, itemToWire } from "./value.js";
+
+/** The four things that can be done to an item; a check writes nothing, and is found in transactions only. */
+export type WriteKind = "Put" | "Update" | "Delete" | "ConditionCheck";
+
+/** What a write asks for, by expressions: all that can be read without knowing the table. */
+export interface WriteExpressions {
+  readonly condition: CompiledCondition | undefined;
+  /** Of an update: its changes. */
+  readonly actions: readonly CompiledAction[];
+}
+
+/** A write that was read and checked as far as that can be done without the item. */
+export interface WritePlan extends WriteExpressions {
+  readonly kind: WriteKind;
+  readonly table: Table;
+  /** Of a put the whole item, else the key. */
+  readonly target: Item;
+  /** Whether the item goes back to the caller when the condition fails. */
+  readonly returnsItemOnFailure: boolean;
+}
+
+const ON_FAILURE = ["ALL_OLD", "NONE"] as const;
+const NOTHING: Item = new Map();
+
+/** The item to put, or the key of the item to write. */
+export function readTarget(kind: WriteKind, request: Members): Item | undefined {
+  const target = request.item(kind === "Put" ? "Item" : "Key");
+  if (kind === "Put" && target !== undefined) refuseLargeItem(target);
+  return target;
+}
+
+/** Reads the expressions of a write. */
+export function readExpressions(kind: WriteKind, request: Members): WriteExpressions {
+  const own = kind === "Update" ? ["UpdateExpression"] : [];
+  const placeholders = request.placeholders([...own, "ConditionExpression"]);
+  const updateText = kind === "Update" ? request.string("UpdateExpression") : undefined;
+  const actions = updateText === undefined ? [] : compileUpdate(updateText, placeholders);
+  const text = request.string("ConditionExpression");
+  const condition =
+    text === undefined ? undefined : compileCondition("ConditionExpression", text, placeholders);
+  placeholders.refuseUnused();
+  return { condition, actions };
+}
+
+/** Every path that the expressions read. */
+export function readPaths({ condition, actions }: WriteExpressions): readonly DocumentPath[] {
+  return [...(condition === undefined ? [] : pathsOf(condition)), ...readPathsOf(actions)];
+}
+
+/** Whether the caller wants the item back when the condition fails. */
+export function readOnFailure(request: Members): boolean {
+  return request.oneOf("ReturnValuesOnConditionCheckFailure", ON_FAILURE) === "ALL_OLD";
+}
+
+/** Throws where a path leads into a key attribute, which is never a document. */
+export function refuseKeyDocuments(schema: KeySchema, paths: readonly DocumentPath[]): void {
+  for (const path of paths) {
+    const root = rootOf(path);
+    if (path.length > 1 && isKeyAttribute(schema, root)) {
+      throw invalid(
+        `Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: ${root}`,
+      );
+    }
+  }
+}
+
+function refuseKeyChange(schema: KeySchema, actions: readonly CompiledAction[]): void {
+  const roots = new Set(actions.map(({ path }) => rootOf(path)));
+  const changed = keyAttributes(schema).find(({ name }) => roots.has(name));
+  if (changed === undefined) return;
+  throw invalid(
+    `One or more parameter values were invalid: Cannot update attribute ${changed.name}. This attribute is part of the key`,
+  );
+}
+
+/** The primary key of the item that the plan is about. */
+export function keyOfPlan({ table, target }: WritePlan): Item {
+  return keyOf(table.schema, target);
+}
+
+/** The item as the plan leaves it, from the item as it was; undefined where there is none. */
+export function itemAfter(plan: WritePlan, before: Item | undefined): Item | undefined {
+  switch (plan.kind) {
+    case "Put":
+      return plan.target;
+    case "Delete":
+      return undefined;
+    case "ConditionCheck":
+      return before;
+    case "Update": {
+      refuseKeyChange(plan.table.schema, plan.actions);
+      const after = applyUpdate(before ?? plan.target, plan.actions);
+      refuseLargeItem(after);
+      return after;
+    }
+  }
+}
+
+/** Whether the item as it is passes the plan's condition. */
+export function passesCondition(plan: WritePlan, before: Item | undefined): boolean {
+  return plan.condition === undefined || holds(plan.condition, before ?? NOTHING);
+}
+
+/** What goes back to the caller of the item when the condition failed. */
+export function itemOnFailure(
+  plan: WritePlan,
+  before: Item | undefined,
+): { readonly Item?: unknown } {
+  return plan.returnsItemOnFailure && before !== undefined ? { Item: itemToWire(before) } : {};
+}
+
+/** Carries out one write; answers the item before and after. */
+export function carryOut(plan: WritePlan): {
+  readonly before: Item | undefined;
+  readonly after: Item | undefined;
+} {
+  const before = plan.table.items.get(plan.target);
+  if (!passesCondition(plan, before)) {
+    throw new ServiceError(
+      "ConditionalCheckFailedException",
+      "The conditional request failed",
+      itemOnFailure(plan, before),
+    );
+  }
+  const after = itemAfter(plan, before);
+  store(plan, after);
+  return { before, after };
+}
+
+/** Puts the item in its place, or removes what is there. */
+export function store(plan: WritePlan, after: Item | undefined): void {
+  if (after === undefined) plan.table.items.delete(plan.target);
+  else plan.table.items.put(after);
+}

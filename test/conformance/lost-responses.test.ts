@@ -1,0 +1,239 @@
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTable, type Lease } from "../../src/index.js";
+import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy.js";
+import type { ProxyFault } from "../../src/testing/proxy-plan.js";
+import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { countOf, nextWrites, recordOf, wrapped } from "../support/lossy.js";
+import { freshTable, type Locker, Lockers, pause, sdkClient } from "../support/sdk.js";
+
+/** What one step is done with. */
+interface Scene {
+  readonly name: string;
+  /** A client for locks behind the proxy, whose next answers get lost once `lose` was called. */
+  readonly victim: Locker;
+  /** Another, with a good network. */
+  readonly other: Locker;
+  readonly lose: () => void;
+  readonly record: () => ReturnType<typeof recordOf>;
+}
+
+interface Step {
+  readonly step: string;
+  readonly run: (scene: Scene) => Promise<void>;
+}
+
+const MANUAL = { lease: "6s", renew: "manual", wait: "10s", poll: { fastest: 10 } } as const;
+
+async function expectHeldBy(scene: Scene, lease: Lease, version: number): Promise<void> {
+  expect(lease.isHeld).toBe(true);
+  expect(await scene.record()).toMatchObject({
+    holder: { S: lease.holder },
+    fence: { N: lease.fence.toString() },
+    version: { N: String(version) },
+  });
+}
+
+// Each says what must be true in the table too: a step that is not a plain renewal or a release is
+// applied exactly once, which its version shows.
+const STEPS: readonly Step[] = [
+  {
+    step: "claim",
+    run: async (scene) => {
+      scene.lose();
+      const lease = await scene.victim.locks.mutex(scene.name).acquire(MANUAL);
+      await expectHeldBy(scene, lease, 1);
+    },
+  },
+  {
+    step: "takeover",
+    run: async (scene) => {
+      const mutex = scene.victim.locks.mutex(scene.name);
+      const dead = await scene.other.locks.mutex(scene.name).acquire({ ...MANUAL, lease: 200 });
+      expect(await mutex.tryAcquire()).toBeNull();
+      await pause(210);
+      scene.lose();
+      const lease = await mutex.acquire(MANUAL);
+      expect(lease.fence).toBe(dead.fence + 1n);
+      await expectHeldBy(scene, lease, 2);
+    },
+  },
+  {
+    step: "renewal",
+    run: async (scene) => {
+      const lease = await scene.victim.locks.mutex(scene.name).acquire(MANUAL);
+      scene.lose();
+      await lease.renew();
+      expect(lease.remainingMs()).toBeGreaterThan(4_000);
+      expect(lease.isHeld).toBe(true);
+      expect(await scene.record()).toMatchObject({ holder: { S: lease.holder } });
+      await lease.renew();
+    },
+  },
+  {
+    step: "change of length",
+    run: async (scene) => {
+      const lease = await scene.victim.locks.mutex(scene.name).acquire(MANUAL);
+      scene.lose();
+      await lease.renew({ lease: "12s", data: "longer" });
+      expect(lease.remainingMs()).toBeGreaterThan(9_000);
+      await expectHeldBy(scene, lease, 2);
+      expect(await scene.record()).toMatchObject({
+        leaseMs: { N: "12000" },
+        data: { S: "longer" },
+        dataSeq: { N: "1" },
+      });
+    },
+  },
+  {
+    step: "update",
+    run: async (scene) => {
+      const lease = await scene.victim.locks.mutex(scene.name).acquire(MANUAL);
+      scene.lose();
+      await lease.update({ at: 1 });
+      expect(await scene.record()).toMatchObject({ data: { M: { at: { N: "1" } } } });
+      await lease.update({ at: 2 });
+      expect(await scene.record()).toMatchObject({
+        data: { M: { at: { N: "2" } } },
+        dataSeq: { N: "2" },
+      });
+      await expectHeldBy(scene, lease, 1);
+    },
+  },
+  {
+    step: "release",
+    run: async (scene) => {
+      const lease = await scene.victim.locks.mutex(scene.name).acquire(MANUAL);
+      scene.lose();
+      await lease.release();
+      expect(lease.signal.aborted).toBe(false);
+      expect(await scene.record()).toMatchObject({ lastHolder: { S: lease.holder } });
+      const next = await scene.other.locks.mutex(scene.name).tryAcquire(MANUAL);
+      expect(next?.fence).toBe(lease.fence + 1n);
+    },
+  },
+  {
+    step: "hand-over",
+    run: async (scene) => {
+      const mutex = scene.victim.locks.mutex(scene.name);
+      const first = await mutex.acquire(MANUAL);
+      const second = mutex.acquire(MANUAL);
+      await pause(1);
+      scene.lose();
+      await first.release();
+      expect((await second).fence).toBe(first.fence + 1n);
+      expect(first.signal.aborted).toBe(false);
+      await expectHeldBy(scene, await second, 2);
+    },
+  },
+];
+
+const LOSSES: readonly ProxyFault[] = [
+  { fault: "response-lost", how: "reset" },
+  { fault: "response-lost", how: "hang" },
+  { fault: "response-lost", how: "internal-error" },
+];
+
+interface Case extends Step {
+  readonly title: string;
+  readonly fault: ProxyFault;
+  /** How many answers in a row are lost. */
+  readonly times: number;
+  readonly sdkRetries: boolean;
+}
+
+function casesFor(sdkRetries: boolean, counts: readonly number[]): Case[] {
+  return STEPS.flatMap((step) =>
+    LOSSES.flatMap((fault) =>
+      counts.map((times) => {
+        const how = "how" in fault ? fault.how : "";
+        const lost = times === 1 ? "one answer is lost" : `${times} answers are lost in a row`;
+        return {
+          ...step,
+          title: `a ${step.step} of which ${lost} (${how})`,
+          fault,
+          times,
+          sdkRetries,
+        };
+      }),
+    ),
+  );
+}
+
+describeOnDynamoDBLocal("a write that was applied, and whose answer was lost", (endpoint) => {
+  const table = freshTable();
+  const lockers = new Lockers();
+  let proxy: FaultProxy;
+  let direct: DynamoDBClient;
+  const lossies: DynamoDBClient[] = [];
+  let names = 0;
+
+  beforeAll(async () => {
+    direct = sdkClient(endpoint());
+    await createTable({ client: direct, table });
+    proxy = await startFaultProxy({ target: endpoint() });
+  });
+  afterAll(async () => {
+    await lockers.closeAll();
+    await proxy.close();
+    direct.destroy();
+    for (const client of lossies) client.destroy();
+  });
+
+  // One for each test: the SDK stops retrying when a client has had too many failures.
+  function lossyClient(): DynamoDBClient {
+    // The SDK waits for ever by default: its own retries after a hang need a bound of its own.
+    const requestHandler = { requestTimeout: 100, throwOnRequestTimeout: true };
+    const client = sdkClient(proxy.endpoint, { requestHandler });
+    lossies.push(client);
+    return client;
+  }
+
+  async function play(one: Case): Promise<void> {
+    names += 1;
+    const name = `${one.step} ${names}`;
+    const attempts: number[] = [];
+    const lossy = lossyClient();
+    const client = one.sdkRetries ? wrapped(lossy, attempts) : lossy;
+    const victim = lockers.make({ client, table, requestTimeout: "3s" });
+    const other = lockers.make({ client: direct, table });
+    await one.run({
+      name,
+      victim,
+      other,
+      lose: () => nextWrites(proxy, name, one.fault, one.times),
+      record: () => recordOf(direct, table, name),
+    });
+    expect(victim.reported).toEqual([]);
+    // That it is the SDK which retries is what these cases are about.
+    if (one.sdkRetries) expect(Math.max(...attempts)).toBe(Math.min(one.times + 1, 4));
+    // None of them cost a look at the table: the write recognises itself.
+    expect(countOf(proxy, "GetItem", name)).toBe(0);
+    await Promise.all([victim.locks.close(), other.locks.close()]);
+  }
+
+  describe("is recognised by a client without the SDK's retries:", () => {
+    it.concurrent.each(casesFor(false, [1, 3]))("$title", play);
+  });
+
+  // Four attempts are the SDK's: the fifth request is the kernel's second.
+  describe("is recognised by a client whose SDK retries cannot be switched off:", () => {
+    it.concurrent.each(casesFor(true, [1, 2, 3, 4]))("$title", play);
+  });
+
+  it("is no loss of a release that the SDK repeats, even if a rival was faster than its retry", async () => {
+    const victim = lockers.make({ client: wrapped(lossyClient()), table });
+    const rival = lockers.make({ client: direct, table });
+    const lease = await victim.locks.mutex("raced").acquire(MANUAL);
+    const waiting = rival.locks
+      .mutex("raced")
+      .acquire({ ...MANUAL, poll: { fastest: 5, slowest: 5 } });
+    await pause(20);
+    nextWrites(proxy, "raced", { fault: "response-lost" });
+    // Lost on their way: they only give the rival time until the SDK's last attempt.
+    nextWrites(proxy, "raced", { fault: "request-lost" }, 2);
+    await lease.release();
+    expect((await waiting).fence).toBe(lease.fence + 1n);
+    expect(lease.signal.aborted).toBe(false);
+  });
+});

@@ -1,0 +1,99 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+
+/** The checkout, without a slash at the end. */
+export const ROOT = resolve(fileURLToPath(new URL("../..", import.meta.url)));
+
+/** A path of the checkout as documents write it: relative, with slashes. */
+export function shown(path: string): string {
+  return relative(ROOT, path).split(sep).join("/");
+}
+
+/** Reads a file of the checkout. */
+export function textOf(path: string): string {
+  return readFileSync(join(ROOT, path), "utf8");
+}
+
+/** The TypeScript files of `src`, relative to the checkout, in order. */
+export function sourcePaths(): string[] {
+  return readdirSync(join(ROOT, "src"), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .map((entry) => shown(join(entry.parentPath, entry.name)))
+    .sort();
+}
+
+/** Parses one file of the checkout, without looking at any other. */
+export function parse(path: string): ts.SourceFile {
+  return ts.createSourceFile(path, textOf(path), ts.ScriptTarget.Latest, true);
+}
+
+/** All of `src` with its types. Takes seconds: for what cannot be told from one file. */
+export function program(): ts.Program {
+  const path = join(ROOT, "tsconfig.build.json");
+  const { config } = ts.readConfigFile(path, ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
+  return ts.createProgram(
+    sourcePaths().map((source) => join(ROOT, source)),
+    options,
+  );
+}
+
+/** Calls `visit` for the node and everything below it. */
+export function walk(node: ts.Node, visit: (node: ts.Node) => void): void {
+  visit(node);
+  ts.forEachChild(node, (child) => walk(child, visit));
+}
+
+/** Where a node begins, as editors and terminals make it a link. */
+export function placeOf(node: ts.Node): string {
+  const file = node.getSourceFile();
+  const { line } = file.getLineAndCharacterOfPosition(node.getStart());
+  const path = resolve(ROOT, file.fileName);
+  return `${shown(path)}:${line + 1}`;
+}
+
+/** One import, or export from elsewhere, of one file. */
+export interface Import {
+  readonly from: string;
+  /** A file of `src`, relative to the checkout; or the name of a package. */
+  readonly to: string;
+  readonly isInternal: boolean;
+  readonly isTypeOnly: boolean;
+  readonly place: string;
+}
+
+/** Everything that the file imports, by whatever syntax. */
+export function importsOf(path: string): Import[] {
+  const found: Import[] = [];
+  const add = (specifier: ts.Node | undefined, isTypeOnly: boolean): void => {
+    if (specifier === undefined || !ts.isStringLiteralLike(specifier)) return;
+    const isInternal = specifier.text.startsWith(".");
+    const target = join(dirname(path), specifier.text.replace(/\.js$/, ".ts"));
+    const to = isInternal ? target.split(sep).join("/") : specifier.text;
+    found.push({ from: path, to, isInternal, isTypeOnly, place: placeOf(specifier) });
+  };
+  walk(parse(path), (node) => {
+    if (ts.isImportDeclaration(node)) {
+      // `import { type A }` is not one: under verbatimModuleSyntax it still loads the module.
+      add(node.moduleSpecifier, node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword);
+    } else if (ts.isExportDeclaration(node)) {
+      add(node.moduleSpecifier, node.isTypeOnly);
+    } else if (ts.isImportTypeNode(node)) {
+      add(ts.isLiteralTypeNode(node.argument) ? node.argument.literal : undefined, true);
+    } else if (ts.isExternalModuleReference(node)) {
+      add(node.expression, false);
+    } else if (ts.isCallExpression(node) && isLoading(node.expression)) {
+      add(node.arguments[0], false);
+    }
+  });
+  return found;
+}
+
+function isLoading(callee: ts.Expression): boolean {
+  return (
+    callee.kind === ts.SyntaxKind.ImportKeyword ||
+    (ts.isIdentifier(callee) && callee.text === "require")
+  );
+}

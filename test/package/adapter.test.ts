@@ -1,0 +1,210 @@
+// What the adapter needs of the SDK, at whatever version and however bundled: scripts/other-sdks.mjs and
+// scripts/minified.mjs run this file with another one in its place.
+import { readFileSync } from "node:fs";
+import {
+  ConditionalCheckFailedException,
+  DynamoDBClient,
+  type DynamoDBClientConfig,
+  ListTablesCommand,
+} from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { DynamoDBTable } from "../../src/platform/dynamodb.js";
+import type { Write } from "../../src/platform/table.js";
+import { refusal, StubServer } from "./stub-server.js";
+
+const CALL = { timeoutMs: 10_000 };
+const HOUR_MS = 3_600_000;
+const ITEM = { pk: { S: "lock#a" }, holder: { S: "somebody" }, version: { N: "7" } };
+const WRITE: Write = {
+  key: { pk: { S: "lock#a" } },
+  condition: { kind: "absent", attribute: "holder" },
+  change: { set: { holder: { S: "me" } }, remove: [] },
+};
+const READ = { key: WRITE.key, consistent: true };
+const SCAN = { prefix: { attribute: "pk", value: "lock#" } };
+
+let server: StubServer;
+const clients: DynamoDBClient[] = [];
+
+function clientOf(config: DynamoDBClientConfig = {}): DynamoDBClient {
+  const client = new DynamoDBClient({
+    region: "local",
+    endpoint: server.endpoint,
+    credentials: { accessKeyId: "local", secretAccessKey: "local" },
+    ...config,
+  });
+  clients.push(client);
+  return client;
+}
+
+beforeEach(async () => {
+  server = await StubServer.start();
+});
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.destroy();
+  await server.stop();
+});
+
+describe("the SDK under test", () => {
+  const { devDependencies } = JSON.parse(
+    readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+  ) as { devDependencies: Readonly<Record<string, string>> };
+  const newest = devDependencies["@aws-sdk/client-dynamodb"];
+  const expected = process.env["HOLDFAST_SDK_VERSION"] ?? newest;
+
+  it("is the version that was asked for", async () => {
+    await new DynamoDBTable(clientOf(), "locks").read(READ, CALL);
+    expect(server.requests[0]?.headers["user-agent"]).toContain(`aws-sdk-js/${expected}`);
+  });
+});
+
+describe("the library under test", () => {
+  it("has its names, unless it is minified", () => {
+    const isMinified = process.env["HOLDFAST_BUNDLE"] !== undefined;
+    expect(DynamoDBTable.name !== "DynamoDBTable").toBe(isMinified);
+    expect(ConditionalCheckFailedException.name !== "ConditionalCheckFailedException").toBe(
+      isMinified,
+    );
+  });
+});
+
+describe("the SDK's own retries", () => {
+  const KINDS: readonly [string, () => DynamoDBClient | DynamoDBDocumentClient][] = [
+    ["a client as it comes", () => clientOf()],
+    ["a client that asks for five attempts", () => clientOf({ maxAttempts: 5 })],
+    ["a client in adaptive mode", () => clientOf({ retryMode: "adaptive" })],
+    ["a document client", () => DynamoDBDocumentClient.from(clientOf())],
+  ];
+
+  it.each(KINDS)("are off for %s: one call is one request", async (_, make) => {
+    const table = new DynamoDBTable(make(), "locks");
+    expect((await table.write(WRITE, CALL)).kind).toBe("unknown");
+    expect((await table.read(READ, CALL)).kind).toBe("unknown");
+    expect((await table.scan(SCAN, CALL)).kind).toBe("unknown");
+    const operations = server.requests.map(({ operation }) => operation);
+    expect(operations).toEqual(["UpdateItem", "GetItem", "Scan"]);
+  });
+
+  it("are off for throttling too, which is told from silence", async () => {
+    server.answer = refusal("ProvisionedThroughputExceededException");
+    const table = new DynamoDBTable(clientOf(), "locks");
+    expect((await table.write(WRITE, CALL)).kind).toBe("throttled");
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it("stay on for everything else that the user sends with the same client", async () => {
+    const client = clientOf({ maxAttempts: 2 });
+    const table = new DynamoDBTable(client, "locks");
+    await table.read(READ, CALL);
+    await expect(client.send(new ListTablesCommand({}))).rejects.toThrow();
+    const operations = server.requests.map(({ operation }) => operation);
+    expect(operations).toEqual(["GetItem", "ListTables", "ListTables"]);
+  });
+});
+
+describe("what is sent", () => {
+  it("asks for the item with a condition that fails, and for the new one otherwise", async () => {
+    server.answer = { status: 200, body: { Attributes: ITEM } };
+    const table = new DynamoDBTable(clientOf(), "locks");
+    expect(await table.write(WRITE, CALL)).toEqual({ kind: "applied", item: ITEM });
+    expect(server.requests[0]?.body).toMatchObject({
+      TableName: "locks",
+      Key: WRITE.key,
+      ConditionExpression: "attribute_not_exists(#0)",
+      UpdateExpression: "SET #0 = :0",
+      ReturnValues: "ALL_NEW",
+      ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+    });
+  });
+
+  it("is signed", async () => {
+    await new DynamoDBTable(clientOf(), "locks").read(READ, CALL);
+    expect(server.requests[0]?.headers["authorization"]).toMatch(/^AWS4-HMAC-SHA256 /);
+  });
+});
+
+describe("what is answered", () => {
+  it("brings the item that refused a write", async () => {
+    server.answer = refusal("ConditionalCheckFailedException", { Item: ITEM });
+    const table = new DynamoDBTable(clientOf(), "locks");
+    expect(await table.write(WRITE, CALL)).toEqual({ kind: "refused", item: ITEM });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it("finds an item, and finds none", async () => {
+    const table = new DynamoDBTable(clientOf(), "locks");
+    server.answer = { status: 200, body: { Item: ITEM } };
+    expect(await table.read(READ, CALL)).toEqual({ kind: "found", item: ITEM });
+    server.answer = { status: 200, body: {} };
+    expect(await table.read(READ, CALL)).toEqual({ kind: "found", item: undefined });
+  });
+
+  it("pages through a scan, with what it cost", async () => {
+    const next = { pk: { S: "lock#a" } };
+    const cost = { ConsumedCapacity: { TableName: "locks", CapacityUnits: 0.5 } };
+    server.answer = { status: 200, body: { Items: [ITEM], LastEvaluatedKey: next, ...cost } };
+    const table = new DynamoDBTable(clientOf(), "locks");
+    const page = await table.scan(SCAN, CALL);
+    expect(page).toEqual({ kind: "page", items: [ITEM], next, readUnits: 0.5 });
+  });
+
+  it.each([
+    ["TransactionConflictException", "conflict", undefined],
+    ["ThrottlingException", "throttled", undefined],
+    ["ResourceNotFoundException", "misconfigured", "misconfigured"],
+    ["ValidationException", "misconfigured", "misconfigured"],
+    ["AccessDeniedException", "misconfigured", "access-denied"],
+    ["InternalServerError", "unknown", undefined],
+    ["SomethingNobodyKnows", "unknown", undefined],
+  ])("tells %s by its name", async (name, kind, code) => {
+    server.answer = refusal(name);
+    const answer = await new DynamoDBTable(clientOf(), "locks").write(WRITE, CALL);
+    expect(answer.kind).toBe(kind);
+    if (answer.kind === "misconfigured") expect(answer.error.code).toBe(code);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it("is unknown once the call's own time is up", async () => {
+    server.answer = "hang";
+    const table = new DynamoDBTable(clientOf(), "locks");
+    const answer = await table.write(WRITE, { timeoutMs: 100 });
+    expect(answer).toMatchObject({
+      kind: "unknown",
+      cause: { message: "No answer within 100 ms." },
+    });
+  });
+
+  it("is unknown where there is no server at all", async () => {
+    const table = new DynamoDBTable(clientOf({ endpoint: "http://127.0.0.1:1" }), "locks");
+    expect((await table.write(WRITE, CALL)).kind).toBe("unknown");
+  });
+});
+
+describe("the date of an answer", () => {
+  const inHours = (hours: number) => ({
+    date: new Date(Date.now() + hours * HOUR_MS).toUTCString(),
+  });
+
+  it.each([
+    ["a success", 200, { Attributes: ITEM }],
+    ["a refusal", 400, { __type: "x#ConditionalCheckFailedException", message: "no", Item: ITEM }],
+  ])("is seen on %s, and corrects a clock that is hours off", async (_, status, body) => {
+    const table = new DynamoDBTable(clientOf(), "locks");
+    server.answer = { status, body, headers: inHours(3) };
+    await table.write(WRITE, CALL);
+    expect(table.clockCorrectionMs).toBeGreaterThan(2.9 * HOUR_MS);
+    expect(table.clockCorrectionMs).toBeLessThan(3.1 * HOUR_MS);
+    server.answer = { status, body, headers: inHours(0) };
+    await table.write(WRITE, CALL);
+    expect(table.clockCorrectionMs).toBe(0);
+  });
+
+  it("changes nothing where it is within the hour", async () => {
+    const table = new DynamoDBTable(clientOf(), "locks");
+    server.answer = { status: 200, body: { Attributes: ITEM }, headers: inHours(0.9) };
+    await table.write(WRITE, CALL);
+    expect(table.clockCorrectionMs).toBe(0);
+  });
+});

@@ -1,0 +1,66 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** One answer of the stub; `hang` never answers at all. */
+export type StubAnswer =
+  | {
+      readonly status: number;
+      readonly body: unknown;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
+  | "hang";
+
+/** One request as it came over the wire. */
+export interface StubRequest {
+  readonly operation: string;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+/** A server on the loopback that gives every request the same answer, and counts. */
+export class StubServer {
+  readonly requests: StubRequest[] = [];
+  answer: StubAnswer = { status: 500, body: {} };
+  readonly #server: Server;
+
+  private constructor() {
+    this.#server = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on("data", (chunk: Buffer) => chunks.push(chunk));
+      request.on("end", () => {
+        const target = String(request.headers["x-amz-target"]);
+        this.requests.push({
+          operation: target.split(".")[1] ?? target,
+          body: JSON.parse(Buffer.concat(chunks).toString("utf8")) as StubRequest["body"],
+          headers: request.headers,
+        });
+        if (this.answer === "hang") return;
+        const { status, body, headers } = this.answer;
+        response.writeHead(status, { "content-type": "application/x-amz-json-1.0", ...headers });
+        response.end(JSON.stringify(body));
+      });
+    });
+  }
+
+  static async start(): Promise<StubServer> {
+    const stub = new StubServer();
+    await new Promise<void>((resolve) => stub.#server.listen(0, "127.0.0.1", resolve));
+    return stub;
+  }
+
+  get endpoint(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async stop(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.#server.closeAllConnections();
+    await closed;
+  }
+}
+
+/** An answer with which DynamoDB refuses. */
+export function refusal(code: string, details: object = {}): StubAnswer {
+  const body = { __type: `com.amazonaws.dynamodb.v20120810#${code}`, message: code, ...details };
+  return { status: 400, body };
+}

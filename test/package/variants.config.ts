@@ -1,0 +1,38 @@
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { defineConfig, mergeConfig, type Plugin } from "vitest/config";
+import base from "../../vitest.config.js";
+
+// Runs tests with something else in the place of the SDK, or of the whole library:
+// HOLDFAST_SDK     a folder whose node_modules have another version of the SDK (scripts/other-sdks.mjs)
+// HOLDFAST_BUNDLE  a folder with every module of src, and the SDK, minified (scripts/minified.mjs)
+const ROOT = resolve(fileURLToPath(new URL("../..", import.meta.url)));
+const SDK = /^@aws-sdk\/(client-dynamodb|lib-dynamodb)$/;
+
+function inPlaceOf(): Plugin {
+  const sdk = process.env["HOLDFAST_SDK"];
+  const bundle = process.env["HOLDFAST_BUNDLE"];
+  if ((sdk === undefined) === (bundle === undefined)) {
+    throw new Error("Set one of HOLDFAST_SDK and HOLDFAST_BUNDLE: see scripts/.");
+  }
+  return {
+    name: "holdfast-variant",
+    enforce: "pre",
+    resolveId(id, importer) {
+      const name = SDK.exec(id)?.[1];
+      if (name !== undefined) {
+        return sdk === undefined
+          ? { id: `${bundle}/sdk/${name}.mjs`, external: true }
+          : this.resolve(id, `${sdk}/index.js`, { skipSelf: true });
+      }
+      if (bundle === undefined || importer === undefined || !id.startsWith(".")) return null;
+      const path = resolve(importer, "..", id);
+      const inSource = path.startsWith(`${ROOT}/src/`) ? path.slice(`${ROOT}/src/`.length) : null;
+      return (
+        inSource && { id: `${bundle}/${inSource.replace(/\.[jt]s$/, ".mjs")}`, external: true }
+      );
+    },
+  };
+}
+
+export default mergeConfig(base, defineConfig({ root: ROOT, plugins: [inPlaceOf()] }));

@@ -1,0 +1,78 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ProcessScene } from "../support/process-scene.js";
+import type { Worker } from "../support/worker.js";
+
+const PROCESSES = 4;
+const CONTENDERS = 50;
+const WORK_MS = 20;
+
+interface Entry {
+  readonly what: "begin" | "end";
+  readonly fence: bigint;
+  readonly pid: number;
+  readonly atNs: bigint;
+}
+
+describe("200 contenders in four processes for one name", () => {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-"));
+  const log = join(folder, "log");
+  let scene: ProcessScene;
+  let workers: Worker[];
+  let entries: Entry[];
+
+  beforeAll(async () => {
+    scene = await ProcessScene.open();
+    const options = { lease: "10s", wait: "60s", poll: { fastest: 10, slowest: 50 } };
+    const task = { name: "contended", log, contenders: CONTENDERS, workMs: WORK_MS, options };
+    workers = Array.from({ length: PROCESSES }, () => scene.worker("contenders", task));
+    await Promise.all(workers.map((worker) => worker.exited()));
+    const lines = readFileSync(log, "utf8").trimEnd().split("\n");
+    entries = lines.map((line) => {
+      const { what, fence, pid, atNs } = JSON.parse(line);
+      return { what, fence: BigInt(fence), pid, atNs: BigInt(atNs) };
+    });
+  });
+  afterAll(async () => {
+    await scene.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  it("all get their turn, and every process ends by itself without a rejection", async () => {
+    for (const worker of workers) {
+      expect(await worker.exited()).toMatchObject({ code: 0 });
+      expect(worker.said).toMatchObject([{ event: "ended", failed: [] }]);
+    }
+    expect(entries).toHaveLength(2 * PROCESSES * CONTENDERS);
+  });
+
+  it("never do their work at the same time", () => {
+    // Appended in one order by all processes; the clock is the machine's, and the same for all.
+    for (let turn = 0; turn < entries.length; turn += 2) {
+      const [begin, end] = [entries[turn], entries[turn + 1]];
+      const next = entries[turn + 2];
+      expect(begin).toMatchObject({ what: "begin" });
+      expect(end).toMatchObject({ what: "end", fence: begin?.fence, pid: begin?.pid });
+      if (end !== undefined && next !== undefined) expect(next.atNs).toBeGreaterThan(end.atNs);
+    }
+  });
+
+  it("have fences that grow by one with every turn", () => {
+    const fences = entries.filter(({ what }) => what === "begin").map(({ fence }) => fence);
+    const first = fences[0] ?? 0n;
+    expect(fences).toEqual(fences.map((_, turn) => first + BigInt(turn)));
+  });
+
+  it("let every process have turns between those of others", () => {
+    const pids = entries.filter(({ what }) => what === "begin").map(({ pid }) => pid);
+    const changes = pids.filter((pid, turn) => turn > 0 && pid !== pids[turn - 1]).length;
+    // At most 17 turns in a row are one process's own: a claim, and 16 hand-overs.
+    expect(changes).toBeGreaterThanOrEqual(Math.floor((PROCESSES * CONTENDERS) / 17) - PROCESSES);
+  });
+
+  it("print nothing", () => {
+    expect(workers.map((worker) => worker.errors)).toEqual(workers.map(() => ""));
+  });
+});

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ProcessScene } from "../support/process-scene.js";
+import { pause } from "../support/sdk.js";
+
+const LEASE_MS = 1_000;
+// Two drifts of 1 % on top of the lease: nobody may be faster, nor needs to be slower.
+const WATCH_MS = LEASE_MS * 1.02;
+// A machine with two busy cores.
+const SLACK_MS = 600;
+
+describe("a holder that is killed", () => {
+  let scene: ProcessScene;
+  beforeAll(async () => {
+    scene = await ProcessScene.open();
+  });
+  afterAll(() => scene.close());
+
+  it("is replaced by a waiter one lease after its last renewal", async () => {
+    const holder = scene.worker("holder", { name: "watched", options: { lease: LEASE_MS } });
+    const { fence } = await holder.says("held");
+    const rival = scene.locks({ poll: { fastest: 20, slowest: 50 } });
+    const waiting = rival.mutex("watched").acquire({ lease: LEASE_MS });
+    // A few renewals: the watch begins anew with each.
+    await pause(1_500);
+    holder.signal("SIGKILL");
+    const killedMs = performance.now();
+    const lease = await waiting;
+    const tookMs = performance.now() - killedMs;
+    // Its last renewal was answered up to a third of the lease before it was killed.
+    expect(tookMs).toBeGreaterThan(WATCH_MS - LEASE_MS / 3 - SLACK_MS / 2);
+    expect(tookMs).toBeLessThan(WATCH_MS + SLACK_MS);
+    expect(lease.fence).toBe(BigInt(String(fence)) + 1n);
+    report(`killed while watched: taken over after ${Math.round(tookMs)} ms`);
+  });
+
+  it("is replaced by who comes later one lease after they came", async () => {
+    const holder = scene.worker("holder", { name: "unwatched", options: { lease: LEASE_MS } });
+    await holder.says("held");
+    holder.signal("SIGKILL");
+    await holder.exited();
+    await pause(200);
+    const cameMs = performance.now();
+    const rival = scene.locks({ poll: { fastest: 20, slowest: 50 } });
+    const lease = await rival.mutex("unwatched").acquire({ lease: LEASE_MS });
+    const tookMs = performance.now() - cameMs;
+    expect(tookMs).toBeGreaterThanOrEqual(WATCH_MS);
+    expect(tookMs).toBeLessThan(WATCH_MS + SLACK_MS);
+    expect(lease.isHeld).toBe(true);
+    report(`killed unwatched: taken over ${Math.round(tookMs)} ms after the first look`);
+  });
+});
+
+function report(figure: string): void {
+  if (process.env["HOLDFAST_FIGURES"] !== undefined) console.log(figure);
+}

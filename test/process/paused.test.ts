@@ -1,0 +1,82 @@
+import { GetItemCommand } from "@aws-sdk/client-dynamodb";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ProcessScene } from "../support/process-scene.js";
+import { pause } from "../support/sdk.js";
+
+const LEASE_MS = 600;
+
+interface Resumption {
+  /** What of the user's code runs first after the pause. */
+  readonly runs: "the middle of a function" | "a timer" | "an answer";
+  /** What it asks, in this order. */
+  readonly asks: readonly string[];
+}
+
+const RESUMPTIONS: readonly Resumption[] = [
+  { runs: "the middle of a function", asks: ["assertHeld", "aborted", "transaction"] },
+  { runs: "the middle of a function", asks: ["aborted", "assertHeld", "transaction"] },
+  { runs: "the middle of a function", asks: ["throwIfAborted", "remainingMs", "transaction"] },
+  { runs: "the middle of a function", asks: ["isHeld", "aborted", "transaction"] },
+  { runs: "the middle of a function", asks: ["transaction", "assertHeld", "aborted"] },
+  { runs: "a timer", asks: ["aborted", "assertHeld", "transaction"] },
+  { runs: "an answer", asks: ["assertHeld", "aborted", "transaction"] },
+];
+
+const LOST = { code: "lost", reason: "expired" };
+const EXPECTED: Readonly<Record<string, unknown>> = {
+  assertHeld: LOST,
+  throwIfAborted: LOST,
+  aborted: true,
+  isHeld: false,
+  remainingMs: 0,
+  transaction: "TransactionCanceledException",
+};
+
+describe("a holder that was stopped for twice its lease, and goes on", () => {
+  let scene: ProcessScene;
+  beforeAll(async () => {
+    scene = await ProcessScene.open();
+  });
+  afterAll(() => scene.close());
+
+  it.concurrent.each(RESUMPTIONS)("finds in $runs that it is over, asking $asks", async (one) => {
+    const name = `${one.runs} ${one.asks}`;
+    const task = { name, ...one, longestGapMs: LEASE_MS, options: { lease: LEASE_MS } };
+    const holder = scene.worker("resumed", task);
+    const { fence } = await holder.says("held");
+    holder.signal("SIGSTOP");
+    const stoppedMs = performance.now();
+    const rival = scene.locks({ poll: { fastest: 20, slowest: 50 } });
+    const lease = await rival.mutex(name).acquire({ lease: "30s" });
+    expect(lease.fence).toBe(BigInt(String(fence)) + 1n);
+    await pause(2 * LEASE_MS - (performance.now() - stoppedMs));
+    holder.signal("SIGCONT");
+    const resumed = await holder.says("resumed");
+    const answers = Object.fromEntries(one.asks.map((ask) => [ask, EXPECTED[ask]]));
+    // Composed signals learn with the first question, and loss is told once.
+    expect(resumed).toMatchObject({ first: one.runs, answers, composed: true, told: 1 });
+    expect(await scene.client.send(written(name))).not.toHaveProperty("Item");
+    expect(lease.isHeld).toBe(true);
+    expect(await holder.exited()).toMatchObject({ code: 0 });
+    expect(holder.errors).toBe("");
+  });
+
+  function written(name: string): GetItemCommand {
+    const Key = { pk: { S: `written ${name}` }, sk: { S: "x" } };
+    return new GetItemCommand({ TableName: scene.table, Key, ConsistentRead: true });
+  }
+
+  it("finds the same after blocking its own event loop, and run() rejects", async () => {
+    const task = { name: "blocked", blockMs: 2 * LEASE_MS, options: { lease: LEASE_MS } };
+    const holder = scene.worker("blocked", task);
+    const { fence } = await holder.says("held");
+    const rival = scene.locks({ poll: { fastest: 20, slowest: 50 } });
+    const lease = await rival.mutex("blocked").acquire({ lease: "30s" });
+    expect(lease.fence).toBe(BigInt(String(fence)) + 1n);
+    const unblocked = await holder.says("unblocked");
+    expect(unblocked).toMatchObject({ remainingMs: 0, isHeld: false, aborted: true });
+    expect(await holder.says("rejected")).toMatchObject(LOST);
+    expect(await holder.exited()).toMatchObject({ code: 0 });
+    expect(holder.errors).toBe("");
+  });
+});

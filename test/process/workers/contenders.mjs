@@ -1,0 +1,25 @@
+// Many contenders for one name in one process. Each does its work, and writes when it began and ended it
+// to a log that all processes append to.
+import { appendFileSync } from "node:fs";
+import { locks, say, task } from "./common.mjs";
+
+const nowNs = () => String(process.hrtime.bigint());
+
+async function contend(contender) {
+  await locks.mutex(task.name).run(async (lease) => {
+    const write = (what) =>
+      appendFileSync(
+        task.log,
+        `${JSON.stringify({ what, fence: String(lease.fence), pid: process.pid, contender, atNs: nowNs() })}\n`,
+      );
+    write("begin");
+    await new Promise((resolve) => setTimeout(resolve, task.workMs));
+    lease.assertHeld();
+    write("end");
+  });
+}
+
+const contenders = Array.from({ length: task.contenders }, (_, index) => contend(index));
+const settled = await Promise.allSettled(contenders);
+const failed = settled.filter(({ status }) => status === "rejected");
+say("ended", { failed: failed.map(({ reason }) => String(reason)) });

@@ -1,0 +1,15 @@
+// Does one thing, and then has nothing more to do: what holds the process?
+import { locks, say, task } from "./common.mjs";
+
+if (task.does === "hold") {
+  const lease = await locks.mutex(task.name).acquire();
+  say("held", { fence: String(lease.fence) });
+} else {
+  locks
+    .mutex(task.name)
+    .acquire()
+    .then(
+      (lease) => say("acquired", { fence: String(lease.fence) }),
+      (error) => say("rejected", { code: error.code }),
+    );
+}

@@ -1,0 +1,6 @@
+// Holds a lock until it is killed.
+import { locks, say, task } from "./common.mjs";
+
+const lease = await locks.mutex(task.name).acquire();
+say("held", { fence: String(lease.fence) });
+setInterval(() => undefined, 1000);

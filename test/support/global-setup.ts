@@ -1,0 +1,30 @@
+import type { TestProject } from "vitest/node";
+import {
+  type DynamoDBLocal,
+  HOW_TO_GET_JAVA,
+  hasJava,
+  startDynamoDBLocal,
+} from "../../scripts/lib/dynamodb-local.mjs";
+
+declare module "vitest" {
+  export interface ProvidedContext {
+    /** Where DynamoDB Local answers; undefined on a machine without Java. */
+    dynamodbLocal: string | undefined;
+  }
+}
+
+/** One DynamoDB Local for all test files of a run: it takes more than a second to start. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const server = await startOrExplain();
+  project.provide("dynamodbLocal", server?.endpoint);
+  return async () => server?.stop();
+}
+
+async function startOrExplain(): Promise<DynamoDBLocal | undefined> {
+  if (hasJava()) return startDynamoDBLocal();
+  const leftOut = `Every test against DynamoDB Local is left out. ${HOW_TO_GET_JAVA}`;
+  // What is left out where nobody looks would stay left out.
+  if (process.env["CI"] === "true") throw new Error(leftOut);
+  console.warn(`\n${"!".repeat(80)}\n${leftOut}\n${"!".repeat(80)}\n`);
+  return undefined;
+}

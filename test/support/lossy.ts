@@ -1,0 +1,60 @@
+import { type DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
+import type { DynamoDBLike } from "../../src/index.js";
+import type { Item } from "../../src/platform/table.js";
+import type { FaultProxy } from "../../src/testing/proxy.js";
+import type { ProxyFault } from "../../src/testing/proxy-plan.js";
+
+/**
+ * A client whose own retries nobody can switch off: an object with `send` around one, as instrumentation
+ * and dependency injection make them. `attempts` gets how often the SDK tried each request.
+ */
+export function wrapped(client: DynamoDBClient, attempts: number[] = []): DynamoDBLike {
+  const note = (answered: { readonly $metadata?: { readonly attempts?: number } }): void => {
+    attempts.push(answered.$metadata?.attempts ?? 1);
+  };
+  return {
+    config: client.config,
+    async send(command: never, options?: { readonly abortSignal?: AbortSignal }) {
+      try {
+        const output = await (client as DynamoDBLike).send(command, options);
+        note(output as object);
+        return output;
+      } catch (error) {
+        note(error as object);
+        throw error;
+      }
+    },
+  };
+}
+
+/** Injects a fault into the next `times` writes of one lock's record, whatever else passes the proxy. */
+export function nextWrites(proxy: FaultProxy, name: string, fault: ProxyFault, times = 1): void {
+  proxy.next(
+    (request) => request.operation === "UpdateItem" && isOf(request.body, name),
+    fault,
+    times,
+  );
+}
+
+/** How many requests about one lock's record the proxy saw. */
+export function countOf(proxy: FaultProxy, operation: string, name: string): number {
+  return proxy.requests.filter(
+    (request) => request.operation === operation && isOf(request.body, name),
+  ).length;
+}
+
+function isOf(body: Readonly<Record<string, unknown>> | undefined, name: string): boolean {
+  const key = body?.["Key"] as { pk?: { S?: string } } | undefined;
+  return key?.pk?.S === `lock#${name}`;
+}
+
+/** A lock's record as it is in the table, read past every proxy. */
+export async function recordOf(
+  client: DynamoDBClient,
+  table: string,
+  name: string,
+): Promise<Item | undefined> {
+  const Key = { pk: { S: `lock#${name}` }, sk: { S: "lease" } };
+  const command = new GetItemCommand({ TableName: table, Key, ConsistentRead: true });
+  return (await client.send(command)).Item as Item | undefined;
+}

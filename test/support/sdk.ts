@@ -1,0 +1,58 @@
+import { randomBytes } from "node:crypto";
+import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
+import { Holdfast, type HoldfastError, type HoldfastOptions } from "../../src/index.js";
+
+/** The SDK's real client for a server on this machine. Destroy it when the test ends. */
+export function sdkClient(endpoint: string, config: DynamoDBClientConfig = {}): DynamoDBClient {
+  return new DynamoDBClient({
+    endpoint,
+    region: "local",
+    credentials: { accessKeyId: "local", secretAccessKey: "local" },
+    ...config,
+  });
+}
+
+/** A table name that no other test, and no other run, uses. */
+export function freshTable(): string {
+  return `locks-${randomBytes(6).toString("hex")}`;
+}
+
+/** A client for locks, with what it reported to nobody in particular. */
+export interface Locker {
+  readonly locks: Holdfast;
+  readonly reported: HoldfastError[];
+}
+
+/** Makes clients for locks, and closes them all at the end. */
+export class Lockers {
+  readonly #made: Holdfast[] = [];
+
+  make(options: HoldfastOptions): Locker {
+    const reported: HoldfastError[] = [];
+    const locks = new Holdfast({ onError: (error) => reported.push(error), ...options });
+    this.#made.push(locks);
+    return { locks, reported };
+  }
+
+  /** Closes all that were made; one that cannot release any more is no failure of the test. */
+  async closeAll(): Promise<void> {
+    await Promise.allSettled(this.#made.splice(0).map((locks) => locks.close()));
+  }
+}
+
+/** Waits this many milliseconds of real time. */
+export function pause(forMs: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, forMs));
+}
+
+/** Looks every few milliseconds until it is true; rejects when `limitMs` have passed. */
+export async function eventually(
+  isTrue: () => boolean | Promise<boolean>,
+  limitMs = 5_000,
+): Promise<void> {
+  const untilMs = performance.now() + limitMs;
+  while (!(await isTrue())) {
+    if (performance.now() > untilMs) throw new Error(`Not true within ${limitMs} ms: ${isTrue}`);
+    await pause(5);
+  }
+}
