@@ -1,4 +1,4 @@
-import type { FaultProbabilities } from "../src/testing/faults.js";
+import type { FaultProbabilities } from "../src/testing/fault-plan.js";
 import { type SeededRandom, seededRandom } from "../src/testing/seeded-random.js";
 
 /** Everything that a seed decides before a run begins. */
