@@ -8,7 +8,7 @@ import type { VirtualProcess } from "../src/testing/virtual-process.js";
 import { VirtualTime } from "../src/testing/virtual-time.js";
 import { check } from "./checkers.js";
 import type { Event, Timed, Violation } from "./history.js";
-import { type Plan, planOf, rateOf } from "./plan.js";
+import { firstRateOf, type Plan, planOf, rateOf } from "./plan.js";
 import { work } from "./worker.js";
 
 /** What one run showed. */
@@ -33,12 +33,12 @@ export class Incarnation {
   readonly locks: Holdfast;
   readonly workers: Promise<void>[] = [];
 
-  constructor(simulation: Simulation, name: string, random: SeededRandom) {
+  constructor(simulation: Simulation, name: string, rate: number, random: SeededRandom) {
     const { plan, time } = simulation;
     this.simulation = simulation;
     this.name = name;
     this.process = time.process({
-      rate: rateOf(random, plan.driftBound),
+      rate,
       wallOffsetMs: random.integer(-4_000, 4_000),
     });
     const latency = (): number => plan.latencyMs * random.fraction();
@@ -179,7 +179,8 @@ export class Simulation {
   #start(random: SeededRandom): void {
     this.#started += 1;
     const name = `p${this.#started}`;
-    this.#live.set(name, new Incarnation(this, name, random.fork()));
+    const rate = firstRateOf(this.plan, this.#started, random);
+    this.#live.set(name, new Incarnation(this, name, rate, random.fork()));
     this.note({ kind: "process", by: name, what: "started" });
   }
 
@@ -188,7 +189,7 @@ export class Simulation {
     const victim = live[random.integer(0, live.length - 1)];
     if (victim === undefined || victim.process.state !== "running") return;
     const [, longestLease] = this.plan.leaseMs;
-    const kind = random.integer(0, 14);
+    const kind = this.plan.kind === "duel" ? random.integer(8, 14) : random.integer(0, 15);
     const count = (fault: string): void => {
       this.#faults[fault] = (this.#faults[fault] ?? 0) + 1;
       this.note({ kind: "process", by: victim.name, what: fault });
@@ -218,7 +219,7 @@ export class Simulation {
       this.time.timers.set(random.fraction() * 3 * longestLease, true, () => {
         victim.network.script(undefined);
       });
-    } else if (kind < 14) {
+    } else if (kind < 15) {
       // Slow, and then cut off: the last answer that came was late, so it matters from when it counts.
       count("slow, then cut");
       victim.network.script(() => ({
@@ -227,7 +228,8 @@ export class Simulation {
       }));
       const slowMs = random.fraction() * 2 * longestLease;
       this.time.timers.set(slowMs, true, () => {
-        victim.network.script(() => ({ fault: "response-lost" }));
+        const fault = random.chance(0.7) ? "request-lost" : "response-lost";
+        victim.network.script(() => ({ fault }));
       });
       this.time.timers.set(slowMs + random.fraction() * 3 * longestLease, true, () => {
         victim.network.script(undefined);
@@ -281,6 +283,7 @@ export class Simulation {
     const newcomer = new Incarnation(
       { ...this.#asNewcomer() } as Simulation,
       "newcomer",
+      1,
       this.plan.random.fork(),
     );
     newcomer.network.clear();

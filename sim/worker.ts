@@ -32,7 +32,7 @@ async function take(
       : await mutex.acquire({
           wait: random.chance(0.3) ? random.integer(0, 3_000) : 60_000,
           signal: abort.signal,
-          poll: { fastest: 20, slowest: 400 },
+          poll: self.simulation.plan.poll,
         });
     if (lease === null) return undefined;
     self.simulation.handedOut(self, lease);
@@ -51,8 +51,9 @@ async function hold(self: Incarnation, random: SeededRandom, lease: Lease): Prom
     const reason = isHoldfastError(lease.signal.reason) ? lease.signal.reason.reason : undefined;
     self.note({ kind: "lost", name, fence, reason: reason ?? "?" });
   });
-  const untilMs =
-    self.simulation.time.nowMs + (random.chance(0.2) ? 5_000 : 300) * random.fraction();
+  const longestMs =
+    self.simulation.plan.kind === "duel" ? 60_000 : random.chance(0.2) ? 5_000 : 300;
+  const untilMs = self.simulation.time.nowMs + longestMs * random.fraction();
   do {
     if (!act(self, lease)) break;
     if (random.chance(0.2)) guardedWrite(self, random, lease);
@@ -62,7 +63,7 @@ async function hold(self: Incarnation, random: SeededRandom, lease: Lease): Prom
     const pauseMs = random.chance(0.1) ? untilDeadlineMs : random.fraction() * 60;
     await self.sleep(Math.max(pauseMs, 0));
     if (!act(self, lease)) break;
-  } while (self.simulation.time.nowMs < untilMs);
+  } while (self.simulation.time.nowMs < untilMs && !self.simulation.isOver);
   if (random.chance(0.03)) return forget(self, lease);
   const isHeld = lease.isHeld;
   const released = lease.release();
