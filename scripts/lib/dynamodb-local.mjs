@@ -41,7 +41,9 @@ function claimPort(port) {
     probe.once("error", (error) => {
       const taken = error.code === "EADDRINUSE";
       reject(
-        taken ? new Error(`Port ${port} is taken: stop what listens there, or choose another.`) : error,
+        taken
+          ? new Error(`Port ${port} is taken: stop what listens there, or choose another.`)
+          : error,
       );
     });
     probe.listen(port, () => {

@@ -3,7 +3,7 @@ import type { Decision } from "./decide.js";
 import type { RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
 import { Lease } from "./lease.js";
-import { type Line, Waiter } from "./line.js";
+import { type Line, type Turn, Waiter } from "./line.js";
 import type { AcquireSettings } from "./options.js";
 import { Stop } from "./stop.js";
 
@@ -23,7 +23,7 @@ export async function acquire(
     if (!line.tryTurn()) {
       if (settings.waitMs === 0) return undefined;
       const turn = await turnInLine(line, settings, stop);
-      if (turn !== "contend") return turn;
+      if (turn !== "contend") return Lease.begin(kernel, ref, line, turn);
     }
     return await contend(kernel, ref, line, settings, stop);
   } finally {
@@ -31,7 +31,7 @@ export async function acquire(
   }
 }
 
-function turnInLine(line: Line, settings: AcquireSettings, stop: Stop): Promise<"contend" | Lease> {
+function turnInLine(line: Line, settings: AcquireSettings, stop: Stop): Promise<Turn> {
   const waiter = new Waiter(settings);
   line.wait(waiter);
   stop.signal.addEventListener("abort", () => line.leave(waiter, stop.error()), { once: true });

@@ -1,8 +1,8 @@
-import type { Lease } from "./lease.js";
+import type { Beginning } from "./hold.js";
 import type { AcquireSettings } from "./options.js";
 
-/** What a waiter of this process is told when it is its turn. */
-export type Turn = "contend" | Lease;
+/** What a waiter of this process gets when it is its turn: the table to itself, or a grant. */
+export type Turn = "contend" | Beginning;
 
 /** One acquisition that waits in this process's line for a name. */
 export class Waiter {
@@ -25,7 +25,7 @@ export class Waiter {
     return this.#settle !== undefined;
   }
 
-  /** Gives the waiter its turn, or the lease itself; false if it has given up meanwhile. */
+  /** Gives the waiter its turn, or the grant itself; false if it has given up meanwhile. */
   offer(turn: Turn): boolean {
     const settle = this.#settle;
     this.#settle = undefined;

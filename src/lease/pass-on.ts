@@ -5,7 +5,6 @@ import { Deadline } from "./deadline.js";
 import { holdMs } from "./decide.js";
 import type { Held, Holders, RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
-import { Lease } from "./lease.js";
 import type { Line, Waiter } from "./line.js";
 import { lossIn } from "./loss.js";
 import type { Found } from "./record.js";
@@ -129,7 +128,7 @@ async function handOver(
       chain.maybe = [];
       if (!waiter.isWaiting || deadline.remainingMs() <= 0) break;
       line.handOvers += 1;
-      waiter.offer(Lease.begin(kernel, ref, line, { record: found, start, settings }));
+      waiter.offer({ record: found, start, settings });
       return "handed over";
     }
     if (answer.kind === "misconfigured") break;

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
 import { compare } from "./agreement/compare.js";
-import { keysOf, PREFIX, type Request, sequence, TABLES } from "./agreement/requests.js";
+import { keysOf, PREFIX, TABLES } from "./agreement/items.js";
+import { type Request, sequence } from "./agreement/requests.js";
 import { RawClient } from "./agreement/wire.js";
 
 /**

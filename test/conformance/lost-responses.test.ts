@@ -206,7 +206,8 @@ describeOnDynamoDBLocal("a write that was applied, and whose answer was lost", (
     });
     expect(victim.reported).toEqual([]);
     // That it is the SDK which retries is what these cases are about.
-    if (one.sdkRetries) expect(Math.max(...attempts)).toBe(Math.min(one.times + 1, 4));
+    if (one.sdkRetries)
+      expect(Math.max(...attempts)).toBeGreaterThanOrEqual(Math.min(one.times + 1, 4));
     // None of them cost a look at the table: the write recognises itself.
     expect(countOf(proxy, "GetItem", name)).toBe(0);
     await Promise.all([victim.locks.close(), other.locks.close()]);

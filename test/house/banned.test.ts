@@ -13,6 +13,9 @@ const BANNED = new Set([
   "crypto",
   "process",
   "console",
+  // The ways round this very test.
+  "globalThis",
+  "global",
 ]);
 
 /** Where else than in src/platform one of them may be used, and why. */
@@ -40,10 +43,12 @@ function isGlobal(node: ts.Identifier): boolean {
 function bannedIn(node: ts.Node): string | undefined {
   if (!ts.isIdentifier(node) || ts.isPartOfTypeNode(node)) return undefined;
   const { parent } = node;
-  const isMember = ts.isPropertyAccessExpression(parent) && parent.name === node;
-  const owner = isMember ? parent.expression.getText() : "globalThis";
-  if (owner === "Math" && node.text === "random") return "Math.random";
-  if (owner !== "globalThis" && owner !== "global") return undefined;
+  if (ts.isPropertyAccessExpression(parent) && parent.name === node) return undefined;
+  // Any use of it but by a dot could be a way to `random`.
+  if (node.text === "Math" && isGlobal(node)) {
+    const isDotted = ts.isPropertyAccessExpression(parent) && parent.name.text !== "random";
+    return isDotted ? undefined : "Math.random";
+  }
   return BANNED.has(node.text) && isGlobal(node) ? node.text : undefined;
 }
 

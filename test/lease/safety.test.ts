@@ -238,6 +238,92 @@ describe("a holder's clocks", () => {
   });
 });
 
+describe("a deadline counts from before the request that was answered", () => {
+  // Long on its way back: what the answer says is old when it comes.
+  const SLOW_MS = 800;
+  const slow = { fault: "delayed", delayMs: SLOW_MS } as const;
+  const mostMs = (leaseMs: number): number => 0.98 * leaseMs - SLOW_MS;
+
+  it.each(["claim", "takeover", "claim in one's own tracks"] as const)("of a %s", async (way) => {
+    const world = new World();
+    const [a, dead] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
+    const before = way === "takeover" ? dead : a;
+    if (way !== "claim") {
+      await world.until(before.locks.mutex("a").acquire({ renew: "manual" }));
+      if (way === "takeover") await world.until(a.locks.mutex("a").tryAcquire());
+      const { holder } = (await world.until(a.locks.inspect("a"))) ?? {};
+      expect(holder).toBeDefined();
+    }
+    if (way === "takeover") await world.time.advance(1.02 * LEASE_MS);
+    if (way === "claim in one's own tracks") {
+      // Given up unanswered, it is found in the table by the next acquisition.
+      a.network.next("write", { fault: "response-lost" });
+      const other = a.locks.mutex("b").acquire({ wait: 15 });
+      await expect(world.until(other)).rejects.toMatchObject({ code: "unreachable" });
+    }
+    const name = way === "claim in one's own tracks" ? "b" : "a";
+    a.network.next("write", slow);
+    const lease = await world.until(a.locks.mutex(name).acquire());
+    expect(lease.remainingMs()).toBeLessThanOrEqual(mostMs(LEASE_MS));
+  });
+
+  it("of a renewal, by the keeper", async () => {
+    const world = new World();
+    const { locks, network } = world.inhabitant(OPTIONS);
+    const lease = await world.until(locks.mutex("a").acquire());
+    network.script(() => slow);
+    let most = 0;
+    const first = lease.remainingMs();
+    // Asked right after each answer, when most is left.
+    for (let atMs = 0; atMs < 2_000 + SLOW_MS; atMs += 5) {
+      await world.time.advance(5);
+      if (atMs > SLOW_MS) most = Math.max(most, lease.remainingMs());
+    }
+    expect(network.injected.delayed).toBeGreaterThan(1);
+    expect(most).toBeLessThanOrEqual(mostMs(LEASE_MS));
+    expect(first).toBeGreaterThan(most);
+    expect(lease.isHeld).toBe(true);
+  });
+
+  const writes: Readonly<Record<string, (lease: Lease) => Promise<void>>> = {
+    "a renewal by hand": (lease) => lease.renew(),
+    "a renewal with data": (lease) => lease.renew({ data: 1 }),
+    "a change to a longer lease": (lease) => lease.renew({ lease: 2 * LEASE_MS }),
+    "a change to a shorter lease": (lease) => lease.renew({ lease: LEASE_MS / 1.5 }),
+  };
+
+  it.each(Object.entries(writes))("of %s", async (_title, write) => {
+    const world = new World();
+    const { locks, network } = world.inhabitant(OPTIONS);
+    const lease = await world.until(locks.mutex("a").acquire({ renew: "manual" }));
+    await world.time.advance(500);
+    network.next("write", slow);
+    await world.until(write(lease));
+    expect(lease.remainingMs()).toBeGreaterThan(0);
+    expect(lease.remainingMs()).toBeLessThanOrEqual(mostMs(lease.leaseMs));
+  });
+
+  it("of a hand-over", async () => {
+    const world = new World();
+    const { locks, network } = world.inhabitant(OPTIONS);
+    const lease = await world.until(locks.mutex("a").acquire());
+    const waiting = locks.mutex("a").acquire();
+    network.next("write", slow);
+    await world.until(lease.release());
+    expect((await world.until(waiting)).remainingMs()).toBeLessThanOrEqual(mostMs(LEASE_MS));
+  });
+
+  it("of none for a write of data alone, which moves no deadline", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant(OPTIONS);
+    const lease = await world.until(locks.mutex("a").acquire({ renew: "manual" }));
+    const endMs = world.time.nowMs + lease.remainingMs();
+    await world.time.advance(500);
+    await world.until(lease.update(1));
+    expect(world.time.nowMs + lease.remainingMs()).toBe(endMs);
+  });
+});
+
 describe("a killed holder's lock", () => {
   it.each([3_000, 10_000, 30_000])(
     "with a lease of %i ms is taken over in time, never before",

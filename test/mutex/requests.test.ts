@@ -31,7 +31,10 @@ describe("what each step costs, counted exactly", () => {
     const { locks } = world.inhabitant();
     const lease = await world.until(locks.mutex("a").acquire({ renew: "manual" }));
     expect(await world.requests(() => lease.renew())).toMatchObject({ writes: 1, reads: 0 });
-    expect(await world.requests(() => lease.update({ a: 1 }))).toMatchObject({ writes: 1, reads: 0 });
+    expect(await world.requests(() => lease.update({ a: 1 }))).toMatchObject({
+      writes: 1,
+      reads: 0,
+    });
     expect(await world.requests(() => lease.release())).toMatchObject({ writes: 1, reads: 0 });
   });
 

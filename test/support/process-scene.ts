@@ -4,6 +4,13 @@ import { type MemoryServer, startMemoryServer } from "../../src/testing/server.j
 import { freshTable, Lockers, sdkClient } from "./sdk.js";
 import { Worker } from "./worker.js";
 
+/** What a worker is told; each file has more words of its own. */
+interface WorkerTask {
+  readonly name: string;
+  readonly options?: object;
+  readonly [word: string]: unknown;
+}
+
 /** A table in this process, behind HTTP, for workers and for rivals of this process. */
 export class ProcessScene {
   readonly table = freshTable();
@@ -24,7 +31,7 @@ export class ProcessScene {
   }
 
   /** Starts a worker; `options` are those of its `Holdfast`. */
-  worker(file: string, task: { readonly name: string; readonly options?: object }): Worker {
+  worker(file: string, task: WorkerTask): Worker {
     const { endpoint } = this.#server;
     const worker = new Worker(file, { endpoint, table: this.table, ...task });
     this.#workers.push(worker);

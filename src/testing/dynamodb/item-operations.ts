@@ -1,6 +1,7 @@
 import { capacityMode, consumedCapacity } from "./capacity.js";
 import type { Answer, Context } from "./context.js";
 import { invalid } from "./errors.js";
+import { pathsOf } from "./expressions/condition.js";
 import { addPath, emptyTree, project } from "./expressions/document-path.js";
 import { ALL_ATTRIBUTES, compileProjection, type Projection } from "./expressions/projection.js";
 import type { CompiledAction } from "./expressions/update.js";
@@ -13,9 +14,9 @@ import {
   carryOut,
   readExpressions,
   readOnFailure,
-  readPaths,
   readTarget,
   refuseKeyDocuments,
+  refuseStrayPlaceholders,
   type WritePlan,
 } from "./write-plan.js";
 
@@ -25,6 +26,7 @@ type ReturnValues = (typeof RETURN_VALUES)[number];
 /** The projection of a read; all attributes where there is none. */
 export function readProjection(request: Members): Projection {
   const text = request.string("ProjectionExpression");
+  request.refuseStrayPlaceholders([], ["ProjectionExpression"]);
   const placeholders = request.placeholders([], ["ProjectionExpression"]);
   const projection = text === undefined ? ALL_ATTRIBUTES : compileProjection(text, placeholders);
   placeholders.refuseUnused();
@@ -34,12 +36,12 @@ export function readProjection(request: Members): Projection {
 export function getItem(request: Members, { tables }: Context): Answer {
   const table = tables.named(request);
   const { tree, paths } = readProjection(request);
+  refuseKeyDocuments(table.schema, paths);
   const key = request.item("Key");
   if (key === undefined) {
     throw invalid("Cannot have null key for GetItem, DeleteItem, or UpdateItem");
   }
   checkKey(table.schema, key);
-  refuseKeyDocuments(table.schema, paths);
   const found = table.items.get(key);
   const projected = found && tree ? project(found, tree) : found;
   const units = readUnits(itemBytes(found), request.boolean("ConsistentRead") ?? false);
@@ -111,11 +113,12 @@ function checkTarget(kind: WriteOperation["kind"], table: Table, target: Item | 
 
 function planOne(request: Members, table: Table, operation: WriteOperation): WritePlan {
   const { kind, checksOnFailure } = operation;
+  refuseStrayPlaceholders(kind, request);
   if (checksOnFailure === "first") readOnFailure(request);
   const target = checkTarget(kind, table, readTarget(kind, request));
   if (checksOnFailure === "after the key") readOnFailure(request);
   const expressions = readExpressions(kind, request);
-  refuseKeyDocuments(table.schema, readPaths(expressions));
+  refuseKeyDocuments(table.schema, expressions.condition ? pathsOf(expressions.condition) : []);
   return { ...expressions, kind, table, target, returnsItemOnFailure: readOnFailure(request) };
 }
 

@@ -1,15 +1,9 @@
 import { invalid } from "./errors.js";
-import {
-  type CompiledCondition,
-  type ConditionOperand,
-  pathsOf,
-  type Test,
-} from "./expressions/condition.js";
+import type { CompiledCondition, Test } from "./expressions/condition.js";
 import { rootOf } from "./expressions/document-path.js";
 import { holds } from "./expressions/evaluate.js";
 import { type KeyAttribute, type KeySchema, keyAttributes, refuseEmptyKey } from "./schema.js";
 import type { Item, Value } from "./value.js";
-import { refuseKeyDocuments } from "./write-plan.js";
 
 /** A query's condition on the primary key. */
 export interface KeyCondition {
@@ -43,11 +37,15 @@ function refuse(operator: string): Error {
   return invalid(`Invalid operator used in KeyConditionExpression: ${operator}`);
 }
 
-function testsOf(condition: CompiledCondition): readonly Test[] {
-  if (condition.kind === "AND") return [...testsOf(condition.left), ...testsOf(condition.right)];
+/** The tests of the condition, each checked as it is met: which of two faults is told depends on it. */
+function testsOf(condition: CompiledCondition): readonly KeyTest[] {
+  if (condition.kind === "AND") {
+    const left = testsOf(condition.left);
+    return [...left, ...testsOf(condition.right)];
+  }
   if (condition.kind !== "test") throw refuse(condition.kind);
   if (!OPERATORS.includes(condition.operator)) throw refuse(condition.operator);
-  return [condition];
+  return [keyTest(condition)];
 }
 
 /** The test with its attribute in front: `:a < sk` is `sk > :a`. */
@@ -58,28 +56,39 @@ function facing(test: Test): Test {
   return { kind: "test", operator, operands: [right, left] };
 }
 
-function givenValue(operand: ConditionOperand): Value {
-  if (operand.kind === "value") return operand.value;
-  throw invalid(
-    "Invalid condition in KeyConditionExpression: Multiple attribute names used in one condition",
-  );
+function checkOperands({ operator, operands }: Test): void {
+  const needsName = operator === "BETWEEN" || operator === "begins_with";
+  if (needsName && operands[0]?.kind === "value") {
+    throw invalid(
+      `Invalid condition in KeyConditionExpression: ${operator} operator must have the key attribute as its first operand`,
+    );
+  }
+  let isNamed = false;
+  for (const operand of operands) {
+    if (operand.kind === "size") {
+      throw invalid("KeyConditionExpressions cannot contain nested operations");
+    }
+    if (operand.kind === "value") continue;
+    if (isNamed) {
+      throw invalid(
+        "Invalid condition in KeyConditionExpression: Multiple attribute names used in one condition",
+      );
+    }
+    if (operand.path.length > 1) {
+      throw invalid("KeyConditionExpressions cannot have conditions on nested attributes");
+    }
+    isNamed = true;
+  }
 }
 
 function keyTest(written: Test): KeyTest {
-  if (written.operands.some((operand) => operand.kind === "size")) {
-    throw invalid("KeyConditionExpressions cannot contain nested operations");
-  }
+  checkOperands(written);
   const test = facing(written);
   const [first, ...others] = test.operands;
   if (first?.kind !== "path") {
-    if (!others.some((operand) => operand.kind === "path")) {
-      throw invalid("Invalid condition in KeyConditionExpression: No key attribute specified");
-    }
-    throw invalid(
-      `Invalid condition in KeyConditionExpression: ${test.operator} operator must have the key attribute as its first operand`,
-    );
+    throw invalid("Invalid condition in KeyConditionExpression: No key attribute specified");
   }
-  const values = others.map(givenValue);
+  const values = others.flatMap((operand) => (operand.kind === "value" ? [operand.value] : []));
   return { name: rootOf(first.path), operator: test.operator, values, test };
 }
 
@@ -93,8 +102,7 @@ function checkTypes(attribute: KeyAttribute, values: readonly Value[]): void {
 
 /** Reads what a compiled key condition asks for; throws where it is not one of the two forms allowed. */
 export function readKeyCondition(condition: CompiledCondition, schema: KeySchema): KeyCondition {
-  const tests = testsOf(condition).map(keyTest);
-  refuseKeyDocuments(schema, pathsOf(condition));
+  const tests = testsOf(condition);
   if (tests.length > MOST_TESTS && new Set(tests.map((test) => test.name)).size === tests.length) {
     throw invalid("Conditions can be of length 1 or 2 only");
   }

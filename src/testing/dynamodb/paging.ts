@@ -7,7 +7,7 @@ import { type KeySchema, keyOf, refuseEmptyKeys } from "./schema.js";
 import { itemBytes } from "./size.js";
 import { type Item, itemToWire } from "./value.js";
 
-/** How much a page may hold before filters. */
+/** The item that brings a page to this much, before filters, is its last. */
 const LARGEST_PAGE_BYTES = 1024 * 1024;
 
 const SELECTIONS = ["ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "SPECIFIC_ATTRIBUTES", "COUNT"];
@@ -66,17 +66,12 @@ export function page(request: PageRequest): {
   let last: Item | undefined;
   let isCut = false;
   for (const item of request.items) {
-    const size = itemBytes(item);
-    if (bytes + size > LARGEST_PAGE_BYTES && last !== undefined) {
-      isCut = true;
-      break;
-    }
     scanned += 1;
-    bytes += size;
+    bytes += itemBytes(item);
     last = item;
     if (request.filter === undefined || holds(request.filter, item)) found.push(item);
     // The page is cut at its limit without a look at what follows, so the last key may lead nowhere.
-    isCut = scanned === request.limit;
+    isCut = scanned === request.limit || bytes >= LARGEST_PAGE_BYTES;
     if (isCut) break;
   }
   const { projection } = request;

@@ -12,6 +12,9 @@ import { readUnits } from "./size.js";
 import { compareValues, type Item, sameValue } from "./value.js";
 import { refuseKeyDocuments } from "./write-plan.js";
 
+const WITH_VALUES = ["FilterExpression", "KeyConditionExpression"];
+const WITHOUT_VALUES = ["ProjectionExpression"];
+
 /** Throws where a filter names the primary key: that is what the key condition is for. */
 function refuseKeyFilter(schema: KeySchema, filter: CompiledCondition | undefined): void {
   for (const path of filter === undefined ? [] : pathsOf(filter)) {
@@ -25,10 +28,8 @@ function refuseKeyFilter(schema: KeySchema, filter: CompiledCondition | undefine
 }
 
 function readExpressions(request: Members, schema: KeySchema) {
-  const placeholders = request.placeholders(
-    ["FilterExpression", "KeyConditionExpression"],
-    ["ProjectionExpression"],
-  );
+  request.refuseStrayPlaceholders(WITH_VALUES, WITHOUT_VALUES);
+  const placeholders = request.placeholders(WITH_VALUES, WITHOUT_VALUES);
   const filterText = request.string("FilterExpression");
   const keyText = request.string("KeyConditionExpression");
   const projectionText = request.string("ProjectionExpression");
@@ -43,12 +44,15 @@ function readExpressions(request: Members, schema: KeySchema) {
       ? undefined
       : compileCondition("KeyConditionExpression", keyText, placeholders);
   placeholders.refuseUnused();
+  for (const condition of [filter, key]) {
+    if (condition !== undefined) refuseKeyDocuments(schema, pathsOf(condition));
+  }
+  refuseKeyDocuments(schema, projection.paths);
   if (key === undefined) {
     throw invalid(
       "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.",
     );
   }
-  refuseKeyDocuments(schema, [...(filter ? pathsOf(filter) : []), ...projection.paths]);
   return { filter, projection, keyCondition: readKeyCondition(key, schema) };
 }
 

@@ -98,24 +98,36 @@ export class Members {
     );
   }
 
+  #uses(parameters: readonly string[]): boolean {
+    return parameters.some((name) => this.has(name));
+  }
+
   /**
    * The request's placeholders. `withValues` are the parameters whose expressions may use values,
-   * `others` those that know names alone.
+   * `others` those that know names alone. Placeholders that no expression could use are not looked at.
    */
   placeholders(withValues: readonly string[], others: readonly string[] = []): Placeholders {
-    const names = this.any("ExpressionAttributeNames");
-    const values = withValues.length === 0 ? undefined : this.any("ExpressionAttributeValues");
-    const usesValues = withValues.some((name) => this.has(name));
-    const usesNames = usesValues || others.some((name) => this.has(name));
-    if (!usesNames && !isEmpty(names)) {
+    if (!this.#uses([...withValues, ...others])) return new Placeholders(undefined, undefined);
+    return new Placeholders(
+      this.any("ExpressionAttributeNames"),
+      withValues.length === 0 ? undefined : this.any("ExpressionAttributeValues"),
+    );
+  }
+
+  /** Throws where there are placeholders that no expression could use. */
+  refuseStrayPlaceholders(withValues: readonly string[], others: readonly string[] = []): void {
+    const usesValues = this.#uses(withValues);
+    const usesNames = usesValues || this.#uses(others);
+    if (!usesNames && !isEmpty(this.any("ExpressionAttributeNames"))) {
       throw invalid("ExpressionAttributeNames can only be specified when using expressions");
     }
-    if (!usesValues && !isEmpty(values)) {
+    // A request that knows no values, such as a read, ignores them.
+    if (usesValues || withValues.length === 0) return;
+    if (!isEmpty(this.any("ExpressionAttributeValues"))) {
       const verb = withValues.length > 1 ? "are" : "is";
       throw invalid(
         `ExpressionAttributeValues can only be specified when using expressions: ${withValues.join(" and ")} ${verb} null`,
       );
     }
-    return new Placeholders(usesNames ? names : undefined, usesValues ? values : undefined);
   }
 }

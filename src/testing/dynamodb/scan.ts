@@ -10,6 +10,8 @@ import type { ItemStore } from "./table.js";
 import type { Item } from "./value.js";
 import { refuseKeyDocuments } from "./write-plan.js";
 
+const WITH_VALUES = ["FilterExpression"];
+const WITHOUT_VALUES = ["ProjectionExpression"];
 const MOST_SEGMENTS = 1_000_000;
 
 /** One of several equal parts of a table, each scanned by a worker of its own. */
@@ -42,7 +44,8 @@ function readSegment(request: Members): Segment {
 }
 
 function readExpressions(request: Members) {
-  const placeholders = request.placeholders(["FilterExpression"], ["ProjectionExpression"]);
+  request.refuseStrayPlaceholders(WITH_VALUES, WITHOUT_VALUES);
+  const placeholders = request.placeholders(WITH_VALUES, WITHOUT_VALUES);
   const filterText = request.string("FilterExpression");
   const projectionText = request.string("ProjectionExpression");
   const filter =

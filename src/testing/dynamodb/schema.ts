@@ -37,13 +37,13 @@ export function keyOf(schema: KeySchema, item: Item): Item {
 /** How many bytes a key attribute may have, the hash key's first. */
 const LARGEST_BYTES = [2048, 1024];
 
-/** The key's attributes with their values in the item; throws where one has none. */
-function keyEntries(schema: KeySchema, item: Item): readonly (readonly [KeyAttribute, Value])[] {
-  return keyAttributes(schema).map((attribute) => {
+/** The key's attributes with their values in the item; throws at the first that has none. */
+function* keyEntries(schema: KeySchema, item: Item): Iterable<readonly [KeyAttribute, Value]> {
+  for (const attribute of keyAttributes(schema)) {
     const value = item.get(attribute.name);
     if (value === undefined) throw invalid("One of the required keys was not given a value");
-    return [attribute, value] as const;
-  });
+    yield [attribute, value];
+  }
 }
 
 /** Throws where a value is empty: DynamoDB takes no such key. */
@@ -60,19 +60,14 @@ function byteLength(value: Value): number {
   return value.type === "B" ? binaryBytes(value.value) : 0;
 }
 
-/** Throws where an item lacks a key attribute. */
-export function checkKeyPresence(schema: KeySchema, item: Item): void {
-  keyEntries(schema, item);
-}
-
 /** Throws where a key attribute is empty. */
 export function refuseEmptyKeys(schema: KeySchema, item: Item): void {
   for (const [attribute, value] of keyEntries(schema, item)) refuseEmptyKey(attribute, value);
 }
 
 /**
- * Whether the key's attributes are of the types that the table wants. Throws where one of them is of a
- * type that no key of any table has.
+ * Whether the key's attributes are of the types that the table wants. Throws where one is missing, or of
+ * a type that no key of any table has.
  */
 export function hasKeyTypes(schema: KeySchema, item: Item): boolean {
   for (const [attribute, value] of keyEntries(schema, item)) {
@@ -89,7 +84,7 @@ export function wrongKeyType(): ServiceError {
 
 /** Throws where a key attribute is too long. */
 export function checkKeyLengths(schema: KeySchema, item: Item): void {
-  for (const [index, [, value]] of keyEntries(schema, item).entries()) {
+  for (const [index, [, value]] of [...keyEntries(schema, item)].entries()) {
     if (byteLength(value) <= (LARGEST_BYTES[index] ?? 0)) continue;
     throw invalid(
       "Hash primary key values must be under 2048 bytes, and range primary key values must be under 1024 bytes",

@@ -56,9 +56,9 @@ export function itemBytes(item: Item | undefined): number {
 }
 
 /** Throws where an item is heavier than DynamoDB stores. */
-export function refuseLargeItem(item: Item): void {
+export function refuseLargeItem(item: Item, what = "Item size"): void {
   if (itemBytes(item) > LARGEST_ITEM_BYTES) {
-    throw invalid("Item size has exceeded the maximum allowed size");
+    throw invalid(`${what} has exceeded the maximum allowed size`);
   }
 }
 

@@ -1,13 +1,13 @@
 import { capacityMode, transactionCapacity, type Usage } from "./capacity.js";
 import type { Answer, Context } from "./context.js";
 import { invalid, ServiceError } from "./errors.js";
+import { pathsOf } from "./expressions/condition.js";
 import { project } from "./expressions/document-path.js";
 import { readProjection } from "./item-operations.js";
 import { Members } from "./request.js";
 import {
   checkKey,
   checkKeyLengths,
-  checkKeyPresence,
   checkKeySize,
   hasKeyTypes,
   refuseEmptyKeys,
@@ -22,9 +22,9 @@ import {
   passesCondition,
   readExpressions,
   readOnFailure,
-  readPaths,
   readTarget,
   refuseKeyDocuments,
+  refuseStrayPlaceholders,
   store,
   type WriteExpressions,
   type WriteKind,
@@ -122,12 +122,12 @@ function refuseIncomplete({ kind, members, place }: Draft): void {
 
 function planDraft(draft: Draft, tables: Tables): WritePlan {
   refuseIncomplete(draft);
+  refuseStrayPlaceholders(draft.kind, draft.members);
   const table = tables.named(draft.members);
   const target: Item = draft.target ?? new Map();
   if (draft.kind !== "Put") checkKeySize(table.schema, target);
-  checkKeyPresence(table.schema, target);
   if (hasKeyTypes(table.schema, target)) refuseEmptyKeys(table.schema, target);
-  refuseKeyDocuments(table.schema, readPaths(draft));
+  refuseKeyDocuments(table.schema, draft.condition ? pathsOf(draft.condition) : []);
   return { ...draft, table, target };
 }
 
@@ -139,9 +139,13 @@ function readDrafts(request: Members): readonly Draft[] {
 }
 
 function planDrafts(drafts: readonly Draft[], tables: Tables): readonly WritePlan[] {
-  const plans = drafts.map((draft) => planDraft(draft, tables));
-  refuseDoubles(plans.map((plan) => identity(plan.table, plan.target)));
-  return plans;
+  const seen: string[] = [];
+  return drafts.map((draft) => {
+    const plan = planDraft(draft, tables);
+    seen.push(identity(plan.table, plan.target));
+    refuseDoubles(seen);
+    return plan;
+  });
 }
 
 function identity(table: Table, key: Item): string {
@@ -173,27 +177,27 @@ interface Outcome {
 }
 
 function tryAction(plan: WritePlan): Outcome {
-  if (!hasKeyTypes(plan.table.schema, plan.target)) return refused(wrongKeyType(), undefined);
-  const before = plan.table.items.get(plan.target);
-  if (!passesCondition(plan, before)) {
-    const reason: Reason = {
-      ...itemOnFailure(plan, before),
-      Code: "ConditionalCheckFailed",
-      Message: "The conditional request failed",
-    };
-    return { reason, before, after: before };
-  }
+  const { schema, items } = plan.table;
+  const before = hasKeyTypes(schema, plan.target) ? items.get(plan.target) : undefined;
   try {
-    checkKeyLengths(plan.table.schema, plan.target);
-    return { reason: { Code: "None" }, before, after: itemAfter(plan, before) };
+    if (!hasKeyTypes(schema, plan.target)) throw wrongKeyType();
+    checkKeyLengths(schema, plan.target);
+    if (passesCondition(plan, before)) {
+      return { reason: { Code: "None" }, before, after: itemAfter(plan, before) };
+    }
   } catch (fault) {
     if (!(fault instanceof ServiceError)) throw fault;
-    return refused(fault, before);
+    return refused({ Code: "ValidationError", Message: fault.message }, before);
   }
+  const Message = "The conditional request failed";
+  return refused(
+    { ...itemOnFailure(plan, before), Code: "ConditionalCheckFailed", Message },
+    before,
+  );
 }
 
-function refused(fault: ServiceError, before: Item | undefined): Outcome {
-  return { reason: { Code: "ValidationError", Message: fault.message }, before, after: before };
+function refused(reason: Reason, before: Item | undefined): Outcome {
+  return { reason, before, after: before };
 }
 
 function refuseCancelled(reasons: readonly Reason[]): void {
@@ -264,7 +268,8 @@ function replayed(request: Members, { plans }: Applied): Answer {
 
 /** Reads of several items at one instant. */
 export function transactGet(request: Members, { tables }: Context): Answer {
-  const gets = readActions(request).map((action) => {
+  const seen: string[] = [];
+  const reads = readActions(request).map((action) => {
     const get = action.members("Get");
     if (get === undefined) {
       throw invalid(
@@ -272,13 +277,13 @@ export function transactGet(request: Members, { tables }: Context): Answer {
       );
     }
     if (!get.has("Key")) throw invalid("Get Condition for key not in key list");
-    const projection = readProjection(get);
-    return { table: tables.named(get), key: get.item("Key") ?? new Map(), projection };
-  });
-  refuseDoubles(gets.map(({ table, key }) => identity(table, key)));
-  const reads = gets.map(({ table, key, projection: { tree, paths } }) => {
-    checkKey(table.schema, key);
+    const { tree, paths } = readProjection(get);
+    const table = tables.named(get);
     refuseKeyDocuments(table.schema, paths);
+    const key = get.item("Key") ?? new Map();
+    checkKey(table.schema, key);
+    seen.push(identity(table, key));
+    refuseDoubles(seen);
     const found = table.items.get(key);
     return { table, found, projected: found && tree ? project(found, tree) : found };
   });

@@ -22,7 +22,8 @@ export type Item = ReadonlyMap<string, Value>;
 const TYPES: readonly ValueType[] = ["S", "N", "B", "SS", "NS", "BS", "M", "L", "NULL", "BOOL"];
 const SET_WORDS = { SS: "string", NS: "number", BS: "binary" } as const;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-const DEEPEST_NESTING = 32;
+/** How many lists and maps may lie within each other. */
+const DEEPEST_NESTING = 31;
 
 /** Whether a JSON value is an object, and neither null nor an array. */
 export function isObject(json: unknown): json is { readonly [name: string]: unknown } {
@@ -81,7 +82,6 @@ function parseMap(json: unknown, depth: number): ReadonlyMap<string, Value> {
 }
 
 function parseNested(json: unknown, depth: number): Value {
-  if (depth > DEEPEST_NESTING) throw invalid("Nesting Levels have exceeded supported limits");
   if (!isObject(json)) throw malformed("Unexpected value type in payload");
   const present = TYPES.filter((type) => json[type] !== undefined && json[type] !== null);
   const [type] = present;
@@ -96,6 +96,19 @@ function parseNested(json: unknown, depth: number): Value {
     );
   }
   return parseTyped(type, json[type], depth);
+}
+
+function checkNesting(depth: number): void {
+  if (depth > DEEPEST_NESTING) throw invalid("Nesting Levels have exceeded supported limits");
+}
+
+/** Throws where lists and maps lie within each other more often than DynamoDB stores. */
+export function refuseDeepNesting(values: Iterable<Value>, depth = 0): void {
+  for (const value of values) {
+    if (value.type !== "L" && value.type !== "M") continue;
+    checkNesting(depth + 1);
+    refuseDeepNesting(value.value.values(), depth + 1);
+  }
 }
 
 function parseTyped(type: ValueType, json: unknown, depth: number): Value {
@@ -115,8 +128,10 @@ function parseTyped(type: ValueType, json: unknown, depth: number): Value {
         "One or more parameter values were invalid: Null attribute value types must have the value of true",
       );
     case "L":
+      checkNesting(depth + 1);
       return { type, value: array(json).map((member) => parseNested(member, depth + 1)) };
     case "M":
+      checkNesting(depth + 1);
       return { type, value: parseMap(json, depth + 1) };
     default:
       return parseSet(type, json);

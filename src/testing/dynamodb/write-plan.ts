@@ -1,14 +1,14 @@
 import { invalid, ServiceError } from "./errors.js";
 import { applyUpdate } from "./expressions/apply-update.js";
-import { type CompiledCondition, compileCondition, pathsOf } from "./expressions/condition.js";
+import { type CompiledCondition, compileCondition } from "./expressions/condition.js";
 import { type DocumentPath, rootOf } from "./expressions/document-path.js";
 import { holds } from "./expressions/evaluate.js";
 import { type CompiledAction, compileUpdate, readPathsOf } from "./expressions/update.js";
 import type { Members } from "./request.js";
-import { isKeyAttribute, type KeySchema, keyAttributes, keyOf } from "./schema.js";
+import { type KeySchema, keyAttributes, keyOf } from "./schema.js";
 import { refuseLargeItem } from "./size.js";
 import type { Table } from "./tables.js";
-import { type Item, itemToWire } from "./value.js";
+import { type Item, itemToWire, refuseDeepNesting } from "./value.js";
 
 /** The four things that can be done to an item; a check writes nothing, and is found in transactions only. */
 export type WriteKind = "Put" | "Update" | "Delete" | "ConditionCheck";
@@ -30,8 +30,19 @@ export interface WritePlan extends WriteExpressions {
   readonly returnsItemOnFailure: boolean;
 }
 
+const EXPRESSIONS: { readonly [kind in WriteKind]: readonly string[] } = {
+  Put: ["ConditionExpression"],
+  Update: ["UpdateExpression", "ConditionExpression"],
+  Delete: ["ConditionExpression"],
+  ConditionCheck: ["ConditionExpression"],
+};
 const ON_FAILURE = ["ALL_OLD", "NONE"] as const;
 const NOTHING: Item = new Map();
+
+/** Throws where there are placeholders and no expression that could use them. */
+export function refuseStrayPlaceholders(kind: WriteKind, request: Members): void {
+  request.refuseStrayPlaceholders(EXPRESSIONS[kind]);
+}
 
 /** The item to put, or the key of the item to write. */
 export function readTarget(kind: WriteKind, request: Members): Item | undefined {
@@ -42,8 +53,7 @@ export function readTarget(kind: WriteKind, request: Members): Item | undefined 
 
 /** Reads the expressions of a write. */
 export function readExpressions(kind: WriteKind, request: Members): WriteExpressions {
-  const own = kind === "Update" ? ["UpdateExpression"] : [];
-  const placeholders = request.placeholders([...own, "ConditionExpression"]);
+  const placeholders = request.placeholders(EXPRESSIONS[kind]);
   const updateText = kind === "Update" ? request.string("UpdateExpression") : undefined;
   const actions = updateText === undefined ? [] : compileUpdate(updateText, placeholders);
   const text = request.string("ConditionExpression");
@@ -53,11 +63,6 @@ export function readExpressions(kind: WriteKind, request: Members): WriteExpress
   return { condition, actions };
 }
 
-/** Every path that the expressions read. */
-export function readPaths({ condition, actions }: WriteExpressions): readonly DocumentPath[] {
-  return [...(condition === undefined ? [] : pathsOf(condition)), ...readPathsOf(actions)];
-}
-
 /** Whether the caller wants the item back when the condition fails. */
 export function readOnFailure(request: Members): boolean {
   return request.oneOf("ReturnValuesOnConditionCheckFailure", ON_FAILURE) === "ALL_OLD";
@@ -65,14 +70,12 @@ export function readOnFailure(request: Members): boolean {
 
 /** Throws where a path leads into a key attribute, which is never a document. */
 export function refuseKeyDocuments(schema: KeySchema, paths: readonly DocumentPath[]): void {
-  for (const path of paths) {
-    const root = rootOf(path);
-    if (path.length > 1 && isKeyAttribute(schema, root)) {
-      throw invalid(
-        `Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: ${root}`,
-      );
-    }
-  }
+  const roots = new Set(paths.filter((path) => path.length > 1).map(rootOf));
+  const entered = keyAttributes(schema).find(({ name }) => roots.has(name));
+  if (entered === undefined) return;
+  throw invalid(
+    `Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: ${entered.name}`,
+  );
 }
 
 function refuseKeyChange(schema: KeySchema, actions: readonly CompiledAction[]): void {
@@ -100,8 +103,10 @@ export function itemAfter(plan: WritePlan, before: Item | undefined): Item | und
       return before;
     case "Update": {
       refuseKeyChange(plan.table.schema, plan.actions);
+      refuseKeyDocuments(plan.table.schema, readPathsOf(plan.actions));
       const after = applyUpdate(before ?? plan.target, plan.actions);
-      refuseLargeItem(after);
+      refuseDeepNesting(after.values());
+      refuseLargeItem(after, "Item size to update");
       return after;
     }
   }

@@ -14,7 +14,7 @@ export const VALUES: { readonly [name: string]: unknown } = {
   ":utf": { S: "\u{1f600}" },
   ":bmp": { S: "\uffee" },
   ":n": { N: "1" },
-  ":m": { N: "2.50" },
+  ":m": { N: "2.5" },
   ":neg": { N: "-3e2" },
   ":zero": { N: "0" },
   ":big": { N: "12345678901234567890123456789012345678" },
@@ -172,7 +172,55 @@ const section = {
   ).map((actions) => `delete ${actions}`),
 };
 
+/** Changes that can be made to items as `items.ts` shapes most of them: `a` and `c` maps, `b` a list, `d` a number. */
+const FITTING: { readonly [section: string]: readonly (readonly string[])[] } = {
+  SET: [
+    ["a.x = :n", "a.z = :deep", "a.y = if_not_exists(a.y, :s)", "a.z = a"],
+    ["b[0] = :s", "b[1] = b[0]", "b[9] = :t", "b = list_append(b, :l)", "b = list_append(:l, b)"],
+    ["c.x[0] = :ab", "c.x[1].y = :m", "c.x[7] = c.x[0]", "c.y = b", "c = a"],
+    ["d = d + :n", "d = d - :m", "d = if_not_exists(d, :zero) + :n", "d = :ss"],
+  ],
+  REMOVE: [
+    ["a.x", "a.y", "a"],
+    ["b[0]", "b[1], b[0]", "b[7]"],
+    ["c.x[0]", "c.x"],
+    ["d", "#reserved"],
+  ],
+  ADD: [["a.x :n", "a.z :ss"], ["b[0] :n"], ["c.q :bs"], ["d :m", "d :ss", "#reserved :sx"]],
+  DELETE: [["a.z :sx"], ["b[9] :ss"], ["c.q :bs"], ["d :sx", "#reserved :sx", "#reserved :ss"]],
+};
+
+/** One change of each of some roots, grouped into sections. */
+const fittingUpdate = fc
+  .array(fc.tuple(fc.constantFrom("SET", "SET", "REMOVE", "ADD", "DELETE"), fc.nat(5)), {
+    minLength: 4,
+    maxLength: 4,
+  })
+  .chain((choices) => {
+    const picked = choices.map(([name, chance], root) =>
+      // The roots differ, so that no two paths exclude each other; half of them are left alone.
+      fc.tuple(
+        fc.constant(name),
+        fc.constantFrom(...(FITTING[name]?.[root] ?? [])),
+        fc.constant(chance < 3),
+      ),
+    );
+    return fc.tuple(...picked);
+  })
+  .map((picked) => {
+    const wanted = picked.filter(([, , isWanted], index) => isWanted || index === 0);
+    return Object.keys(FITTING)
+      .map(
+        (name) =>
+          [name, wanted.filter(([own]) => own === name).map(([, action]) => action)] as const,
+      )
+      .filter(([, actions]) => actions.length > 0)
+      .map(([name, actions]) => `${name} ${actions.join(", ")}`)
+      .join(" ");
+  });
+
 const soundUpdate = fc.oneof(
+  { weight: 24, arbitrary: fittingUpdate },
   { weight: 8, arbitrary: section.set },
   { weight: 3, arbitrary: section.remove },
   { weight: 4, arbitrary: section.add },

@@ -99,7 +99,6 @@ function checkHolder(item: Item, path: DocumentPath): void {
 
 function editOf(action: CompiledAction, item: Item): Edit {
   const { path } = action;
-  checkHolder(item, path);
   const present = valueAt(item, path);
   switch (action.kind) {
     case "SET":
@@ -182,6 +181,7 @@ function editedList(
  * at once. The item may be one that does not exist yet: then it has its key alone.
  */
 export function applyUpdate(item: Item, actions: readonly CompiledAction[]): Item {
+  for (const { path } of actions) checkHolder(item, path);
   const edits = actions.map((action) => editOf(action, item));
   return editedMap(item, edits, 0);
 }

@@ -38,6 +38,7 @@ function misused(name: string): string {
 class ConditionParser {
   readonly #tokens: TokenReader;
   #operators = 0;
+  #isUnclosed = false;
 
   constructor(text: string) {
     this.#tokens = new TokenReader(text);
@@ -81,8 +82,13 @@ class ConditionParser {
 
   #primary(): Condition {
     if (this.#tokens.sees("(") && !this.#opensOperand()) return this.#group();
-    this.#operators += 1;
+    const start = this.#tokens.at;
     const first = this.#firstOperand();
+    if (first === undefined) {
+      this.#tokens.rewind(start);
+      return this.#group();
+    }
+    this.#operators += 1;
     return first.kind === "call" && !this.#seesOperator() ? first : this.#test(first);
   }
 
@@ -90,12 +96,13 @@ class ConditionParser {
   #group(): Condition {
     const open = this.#tokens.at;
     const close = this.#tokens.closing(open);
+    this.#isUnclosed ||= close === undefined;
     try {
       this.#tokens.next();
       const nested = this.#tokens.sees("(") && this.#tokens.closing(this.#tokens.at);
       const condition = this.#disjunction();
       this.#tokens.expect(")");
-      if (nested !== false && nested === this.#tokens.at - 2) throw redundantParentheses();
+      if (nested !== false && nested === this.#tokens.at - 2) this.#refuseRedundant();
       return condition;
     } catch (fault) {
       // A syntax error at the very end of the group: the grammar has another reading, and what is wrong
@@ -106,6 +113,13 @@ class ConditionParser {
       this.#tokens.rewind(close + 1);
       throw this.#tokens.fault();
     }
+  }
+
+  /** Redundant parentheses are reported at once, unless others are never closed, which counts for more. */
+  #refuseRedundant(): void {
+    const fault = redundantParentheses();
+    if (!this.#isUnclosed) throw fault;
+    this.#tokens.note(fault.message);
   }
 
   #holdsOperand(): boolean {
@@ -133,9 +147,16 @@ class ConditionParser {
     return this.#isOperator(this.#tokens.at);
   }
 
-  #firstOperand(): Operand {
+  /** The operand that is next; undefined where parentheses hold something else after all. */
+  #firstOperand(): Operand | undefined {
+    const close = this.#tokens.sees("(") ? this.#tokens.closing(this.#tokens.at) : undefined;
     const isCondition = seesCall(this.#tokens) && !this.#callIsOperand();
-    return parseOperand(this.#tokens, checkFunction, isCondition ? "condition" : "operand");
+    try {
+      return parseOperand(this.#tokens, checkFunction, isCondition ? "condition" : "operand");
+    } catch (fault) {
+      if (!(fault instanceof SyntaxFault) || close === undefined || fault.at > close) throw fault;
+      return undefined;
+    }
   }
 
   #callIsOperand(): boolean {

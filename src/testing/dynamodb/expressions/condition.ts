@@ -5,6 +5,7 @@ import { type DocumentPath, describePath, samePath } from "./document-path.js";
 import type { Placeholders } from "./placeholders.js";
 import type { Call, Comparator, Condition, Operand } from "./syntax.js";
 import { ExpressionFault, withParameter } from "./tokens.js";
+import type { UpdateOperand } from "./update.js";
 
 /** An operand with names and values filled in. */
 export type ConditionOperand =
@@ -103,12 +104,12 @@ function checkTypes(
 /** Throws where the first operand comes a second time: DynamoDB takes that for a mistake. */
 export function checkDistinct(
   operator: string,
-  operands: readonly { readonly path?: DocumentPath }[],
+  operands: readonly (ConditionOperand | UpdateOperand)[],
 ): void {
   const [first, ...others] = operands;
-  const path = first?.path;
-  if (path === undefined) return;
-  if (!others.some((other) => other.path !== undefined && samePath(path, other.path))) return;
+  if (first?.kind !== "path") return;
+  const { path } = first;
+  if (!others.some((other) => other.kind === "path" && samePath(path, other.path))) return;
   throw new ExpressionFault(
     `The first operand must be distinct from the remaining operands for this operator or function; operator: ${operator}, first operand: ${describePath(path)}`,
   );
@@ -150,40 +151,36 @@ function checkTypeName(operand: ConditionOperand | undefined): void {
   );
 }
 
+function checkCount(operands: readonly ConditionOperand[]): void {
+  const count = operands.length - 1;
+  if (count <= MOST_IN_OPERANDS) return;
+  throw new ExpressionFault(
+    `The IN operator is provided with too many operands; number of operands: ${count}`,
+  );
+}
+
+/** The types that an operator or function takes, where it does not take all. */
+const OPERAND_TYPES: { readonly [operator: string]: readonly ValueType[] } = {
+  begins_with: ["S", "B"],
+  BETWEEN: ORDERED,
+  "<": ORDERED,
+  "<=": ORDERED,
+  ">": ORDERED,
+  ">=": ORDERED,
+};
+
 /** All that can be said of a test without an item. */
 function checkTest({ operator, operands }: Test): void {
-  switch (operator) {
-    case "attribute_exists":
-    case "attribute_not_exists":
-      if (operands[0]?.kind !== "path") throw needsPath(operator);
-      return;
-    case "attribute_type":
-      checkTypeName(operands[1]);
-      break;
-    case "begins_with":
-      checkTypes(operator, operands, ["S", "B"]);
-      break;
-    case "IN":
-      if (operands.length - 1 > MOST_IN_OPERANDS) {
-        throw new ExpressionFault(
-          `The IN operator is provided with too many operands; number of operands: ${operands.length - 1}`,
-        );
-      }
-      break;
-    case "BETWEEN":
-      checkTypes(operator, operands, ORDERED);
-      checkBounds(operands);
-      break;
-    case "<":
-    case "<=":
-    case ">":
-    case ">=":
-      checkTypes(operator, operands, ORDERED);
-      break;
-    default:
-      break;
+  if (operator === "attribute_exists" || operator === "attribute_not_exists") {
+    if (operands[0]?.kind !== "path") throw needsPath(operator);
+    return;
   }
+  const allowed = OPERAND_TYPES[operator];
+  if (allowed !== undefined) checkTypes(operator, operands, allowed);
   checkDistinct(operator, operands);
+  if (operator === "attribute_type") checkTypeName(operands[1]);
+  if (operator === "BETWEEN") checkBounds(operands);
+  if (operator === "IN") checkCount(operands);
 }
 
 class ConditionCompiler {

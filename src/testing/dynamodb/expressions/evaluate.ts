@@ -6,7 +6,8 @@ import { valueAt } from "./document-path.js";
 function sizeOf(value: Value): number | undefined {
   switch (value.type) {
     case "S":
-      return Buffer.byteLength(value.value);
+      // In UTF-16 code units: the service is written in a language that counts strings as this one does.
+      return value.value.length;
     case "B":
       return binaryBytes(value.value);
     case "SS":

@@ -3,6 +3,7 @@ import {
   parseOperand,
   parsePath,
   redundantParentheses,
+  seesCall,
 } from "./operand-parser.js";
 import {
   CONDITION_FUNCTIONS,
@@ -73,13 +74,13 @@ function parseGroup(tokens: TokenReader): SetValue {
 }
 
 function parseArithmetic(tokens: TokenReader): SetValue {
-  const start = tokens.at;
-  const left = parseOperand(tokens, checkFunction, "operand");
+  // A function that may be a value of its own may not be a summand: what follows it decides.
+  const open = seesCall(tokens) ? tokens.at + 1 : tokens.at;
+  const close = tokens.tokenAt(open).text === "(" ? tokens.closing(open) : undefined;
+  const isSummand = close !== undefined && seesSign(tokens, close + 1);
+  const left = parseOperand(tokens, checkFunction, isSummand ? "argument" : "operand");
   const sign = tokens.peek();
   if (!seesSign(tokens, tokens.at)) return left;
-  // Read again as an argument: a function that may be a value of its own may not be a summand.
-  tokens.rewind(start);
-  parseOperand(tokens, checkFunction, "argument");
   tokens.next();
   const right = parseOperand(tokens, checkFunction, "argument");
   return { kind: "arithmetic", operator: sign.text === "+" ? "+" : "-", left, right };

@@ -1,0 +1,79 @@
+// Small projects beside the checkout's own, to try the package as its users will have it.
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The checkout. */
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url)).replace(/[\\/]$/, "");
+
+/** package.json of the checkout. */
+export const MANIFEST = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+
+// `npm ci` clears it, git ignores it, and nobody else can write to it, as they could in a shared /tmp.
+const CACHE = join(ROOT, "node_modules", ".cache", "holdfast");
+
+/** Runs a program to its end, its output with ours; throws if it fails. */
+export function run(program, args, options = {}) {
+  const { status, signal, error } = spawnSync(program, args, { stdio: "inherit", ...options });
+  if (error !== undefined) throw error;
+  if (status === 0) return;
+  throw new Error(`${[program, ...args].join(" ")}: ${signal ?? `exit status ${status}`}`);
+}
+
+/** Runs a program to its end and answers what it printed; throws, with that, if it fails. */
+export function outputOf(program, args, options = {}) {
+  const { status, signal, stdout, stderr, error } = spawnSync(program, args, {
+    encoding: "utf8",
+    maxBuffer: 64 * 1024 * 1024,
+    ...options,
+  });
+  if (error !== undefined) throw error;
+  if (status === 0) return stdout;
+  const how = signal ?? `exit status ${status}`;
+  throw new Error(`${[program, ...args].join(" ")}: ${how}\n${stdout}${stderr}`);
+}
+
+/** A folder in the cache, which lasts until the next `npm ci`. */
+export function cacheFolder(name) {
+  const folder = join(CACHE, name);
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+/** Packs the package as it would be published; answers the tarball's path. The build must be there. */
+export function pack(folder) {
+  for (const old of readdirSync(folder)) if (old.endsWith(".tgz")) rmSync(join(folder, old));
+  outputOf("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], { cwd: ROOT });
+  const tarball = readdirSync(folder).find((file) => file.endsWith(".tgz"));
+  if (tarball === undefined) throw new Error("npm pack made no tarball.");
+  return join(folder, tarball);
+}
+
+/** Installs these packages in the folder, as a project of its own, without running their scripts. */
+export function install(folder, packages) {
+  if (!existsSync(join(folder, "package.json"))) {
+    writeFileSync(join(folder, "package.json"), '{ "private": true, "type": "module" }\n');
+  }
+  const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock"];
+  outputOf("npm", ["install", ...flags, "--prefer-offline", ...packages], { cwd: folder });
+}
+
+/** Prints how many things were tried, and ends with a failure where one failed. */
+export function finish(results) {
+  for (const { title, error } of results) {
+    console.log(error === undefined ? `ok      ${title}` : `FAILED  ${title}: ${error.message}`);
+  }
+  const failed = results.filter(({ error }) => error !== undefined).length;
+  if (failed > 0 || results.length === 0) process.exitCode = 1;
+}
+
+/** Tries one thing and goes on whatever comes of it. */
+export async function attempt(title, work) {
+  try {
+    await work();
+    return { title, error: undefined };
+  } catch (error) {
+    return { title, error: error instanceof Error ? error : new Error(String(error)) };
+  }
+}

@@ -1,0 +1,70 @@
+// Checks what would be published: npm run package-check, which builds first. Publishes nothing.
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  attempt,
+  cacheFolder,
+  finish,
+  MANIFEST,
+  outputOf,
+  pack,
+  ROOT,
+  run,
+} from "./lib/projects.mjs";
+
+// Half of it are source maps that carry their sources; much more would be somebody else's code or data.
+const MOST_BYTES = 3_000_000;
+const MAY_BE_PACKED =
+  /^(?:dist\/.*\.(?:js|js\.map|d\.ts)|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/;
+
+const bin = (name) => join(ROOT, "node_modules", ".bin", name);
+
+function promisedFiles() {
+  const targets = Object.values(MANIFEST.exports).flatMap((target) =>
+    typeof target === "string" ? [target] : Object.values(target),
+  );
+  const documents = MANIFEST.files.filter((file) => file !== "dist");
+  return [...targets, ...Object.values(MANIFEST.bin), ...documents].map((path) =>
+    path.replace(/^\.\//, ""),
+  );
+}
+
+function checkContent() {
+  const [{ files, unpackedSize }] = JSON.parse(
+    outputOf("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], { cwd: ROOT }),
+  );
+  const packed = files.map(({ path }) => path);
+  const missing = promisedFiles().filter((path) => !packed.includes(path));
+  const foreign = packed.filter((path) => !MAY_BE_PACKED.test(path));
+  if (missing.length > 0) throw new Error(`not packed: ${missing.join(", ")}`);
+  if (foreign.length > 0) throw new Error(`packed, but not meant to be: ${foreign.join(", ")}`);
+  if (unpackedSize > MOST_BYTES) throw new Error(`${unpackedSize} bytes, more than ${MOST_BYTES}`);
+  console.log(`${packed.length} files, ${unpackedSize} bytes unpacked`);
+}
+
+function checkCommand() {
+  for (const path of Object.values(MANIFEST.bin)) {
+    const file = join(ROOT, path);
+    if (!existsSync(file)) throw new Error(`${path} is not there`);
+    if (!readFileSync(file, "utf8").startsWith("#!/usr/bin/env node\n")) {
+      throw new Error(`${path} does not begin with #!/usr/bin/env node`);
+    }
+  }
+}
+
+// attw takes a missing file for a note in its table, and says so only by its exit status.
+function checkTypes() {
+  const tarball = pack(cacheFolder("pack"));
+  const { status, stdout } = spawnSync(bin("attw"), [tarball, "--profile", "esm-only"], {
+    encoding: "utf8",
+  });
+  if (status !== 0) throw new Error(`are the types wrong?\n${stdout}`);
+}
+
+finish([
+  await attempt("content of the package", checkContent),
+  await attempt("the command begins as one", checkCommand),
+  await attempt("publint", () => run(bin("publint"), ["--strict"], { cwd: ROOT })),
+  await attempt("attw", checkTypes),
+]);

@@ -1,0 +1,44 @@
+// Records spec/vectors/native.json anew, with Amazon's DynamoDB Local: node scripts/record-vectors.mjs
+// after `npm run build`. A change of a vector is a change of the wire format: look at its diff.
+import { writeFileSync } from "node:fs";
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { nativeFormat } from "../dist/formats/native.js";
+import { createTable, Holdfast } from "../dist/index.js";
+import { compileWrite } from "../dist/platform/expressions.js";
+import { seededRandom } from "../dist/testing/seeded-random.js";
+import { startDynamoDBLocal } from "./lib/dynamodb-local.mjs";
+import { nativeRequests, playNativeScenes, readable, SHAPES } from "./lib/native-scenes.mjs";
+
+const FILE = new URL("../spec/vectors/native.json", import.meta.url);
+
+function withSortedNames(item) {
+  return Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function reading({ state, shape, item }) {
+  const { pk = "pk", sk = "sk" } = SHAPES[shape] ?? {};
+  const record = readable(nativeFormat({ pk, sk }).read(item));
+  return { state, shape, item: withSortedNames(item), record };
+}
+
+const server = await startDynamoDBLocal();
+const client = new DynamoDBClient({
+  endpoint: server.endpoint,
+  region: "local",
+  credentials: { accessKeyId: "local", secretAccessKey: "local" },
+});
+try {
+  const code = { createTable, Holdfast, seededRandom };
+  const items = await playNativeScenes({ client, prefix: "vectors", ...code });
+  const vectors = {
+    format: "native",
+    layout: 1,
+    items: items.map(reading),
+    requests: nativeRequests({ nativeFormat, compileWrite }),
+  };
+  writeFileSync(FILE, `${JSON.stringify(vectors, null, 2)}\n`);
+  console.log(`Recorded ${vectors.items.length} items and ${vectors.requests.length} requests.`);
+} finally {
+  client.destroy();
+  await server.stop();
+}

@@ -1,0 +1,57 @@
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { Holdfast, type TableKeys, type TableOptions } from "../index.js";
+import { usageError } from "./exit-codes.js";
+import type { CommonOptions } from "./options.js";
+import { type Output, tellFailure } from "./output.js";
+
+// The SDK waits for ever by default, and only warns unless it is told to throw.
+const CONNECT_MS = 5_000;
+const REQUEST_MS = 10_000;
+// Only part of a signature where an endpoint is named; any value will do there.
+const REGION_OF_AN_ENDPOINT = "us-east-1";
+
+/** The table that the options name, and a client for it. Throws a usage error if they name none. */
+export async function tableOf(options: CommonOptions): Promise<TableOptions> {
+  const { table, endpoint } = options;
+  if (!table) throw usageError("No table is named: use --table or set HOLDFAST_TABLE.");
+  if (endpoint && !URL.canParse(endpoint)) {
+    throw usageError(
+      `The endpoint must be a URL such as http://127.0.0.1:8000; it is "${endpoint}".`,
+    );
+  }
+  return { client: await clientOf(options), table, keys: keysOf(options) };
+}
+
+/** Locks in the table that the options name. Errors in the background are told on stderr. */
+export async function locksOf(options: CommonOptions, output: Output): Promise<Holdfast> {
+  const onError = (error: Error): void => {
+    tellFailure(output, error);
+  };
+  return new Holdfast({ ...(await tableOf(options)), onError });
+}
+
+async function clientOf({ region, endpoint }: CommonOptions): Promise<DynamoDBClient> {
+  const make = (inRegion: string | undefined): DynamoDBClient =>
+    new DynamoDBClient({
+      ...(inRegion ? { region: inRegion } : {}),
+      ...(endpoint ? { endpoint } : {}),
+      requestHandler: {
+        connectionTimeout: CONNECT_MS,
+        requestTimeout: REQUEST_MS,
+        throwOnRequestTimeout: true,
+      },
+    });
+  const client = make(region);
+  try {
+    await client.config.region();
+    return client;
+  } catch {
+    client.destroy();
+    if (endpoint) return make(REGION_OF_AN_ENDPOINT);
+    throw usageError("No region is known: use --region, or set HOLDFAST_REGION or AWS_REGION.");
+  }
+}
+
+function keysOf({ pk, sk }: CommonOptions): TableKeys {
+  return { ...(pk ? { pk } : {}), ...(sk ? { sk: sk === "none" ? null : sk } : {}) };
+}

@@ -1,0 +1,106 @@
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createTable } from "../../index.js";
+import { systemTimers } from "../../platform/timers.js";
+import { startMemoryServer } from "../../testing/server.js";
+import { tableOf } from "../connection.js";
+import { CliError, EXIT } from "../exit-codes.js";
+import { Interruptions } from "../interruptions.js";
+import type { CommonOptions } from "../options.js";
+import type { Output } from "../output.js";
+import { Crew } from "./crew.js";
+import { checkLedgerFile } from "./ledger.js";
+import type { WorkerSetup } from "./messages.js";
+import { Narrator } from "./narrator.js";
+import { play } from "./scenario.js";
+
+/** The options of `holdfast demo`, as commander leaves them. */
+export interface DemoOptions extends Pick<CommonOptions, "table" | "region" | "endpoint" | "json"> {
+  readonly break?: boolean;
+}
+
+const WORKERS = 4;
+const LEASE_MS = 2_000;
+const LONGEST_MS = 28_000;
+const TABLE = "holdfast-demo";
+// The server in memory looks at no signature, but the SDK will not send without one.
+const MADE_UP_CREDENTIALS = { AWS_ACCESS_KEY_ID: "demo", AWS_SECRET_ACCESS_KEY: "demo" };
+
+/** Shows several processes that contend for one lock. Answers the exit status. */
+export async function demo(options: DemoOptions, output: Output): Promise<number> {
+  const interruptions = new Interruptions();
+  const isOwnTable = options.endpoint === undefined && options.table === undefined;
+  const server = isOwnTable ? await startMemoryServer() : undefined;
+  if (isOwnTable) Object.assign(process.env, MADE_UP_CREDENTIALS);
+  const place = {
+    table: options.table ?? TABLE,
+    endpoint: server?.endpoint ?? options.endpoint,
+    region: options.region ?? (isOwnTable ? "us-east-1" : undefined),
+  };
+  try {
+    const table = await tableOf(given(place));
+    await createTable(table);
+    return await perform(given(place), options.break === true, output, interruptions);
+  } catch (error) {
+    if (interruptions.exitCode !== undefined) return interruptions.exitCode;
+    throw error;
+  } finally {
+    await server?.close();
+    interruptions.dispose();
+  }
+}
+
+type Place = Pick<WorkerSetup, "table" | "region" | "endpoint">;
+
+async function perform(
+  place: Place,
+  isBroken: boolean,
+  output: Output,
+  interruptions: Interruptions,
+): Promise<number> {
+  const ledger = join(mkdtempSync(join(tmpdir(), "holdfast-demo-")), "ledger.jsonl");
+  writeFileSync(ledger, "");
+  const lock = `demo/${randomUUID().slice(0, 8)}`;
+  const narrator = new Narrator(output);
+  const where = place.endpoint === undefined ? "on DynamoDB" : `at ${place.endpoint}`;
+  narrator.opening({ workers: WORKERS, lease: "2 s", lock, table: place.table, where, ledger });
+
+  const timeUp = new AbortController();
+  const timer = systemTimers.set(LONGEST_MS, false, () => timeUp.abort());
+  const crew = new Crew(AbortSignal.any([interruptions.ending, timeUp.signal]));
+  crew.on((event) => narrator.worker(event));
+  try {
+    for (let number = 1; number <= WORKERS; number += 1) {
+      const worker = `w${number}`;
+      crew.start({ ...place, worker, lock, ledger, leaseMs: LEASE_MS, isBroken }, process.env);
+    }
+    await play(crew, narrator);
+  } finally {
+    timer.cancel();
+    crew.kill();
+  }
+  const report = checkLedgerFile(ledger);
+  narrator.check(report, ledger);
+  if (report.problems.length === 0) return EXIT.ok;
+  throw new CliError(
+    "demo-failed",
+    EXIT.failed,
+    `The ledger is not in order: ${report.problems[0]}${isBroken ? " That is what a lock without a deadline does." : ""}`,
+  );
+}
+
+/** Without what is undefined: options that were not given are left out. */
+function given(place: {
+  readonly table: string;
+  readonly region?: string | undefined;
+  readonly endpoint?: string | undefined;
+}): Place {
+  const { table, region, endpoint } = place;
+  return {
+    table,
+    ...(region === undefined ? {} : { region }),
+    ...(endpoint === undefined ? {} : { endpoint }),
+  };
+}

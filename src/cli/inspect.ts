@@ -1,0 +1,42 @@
+import type { Inspection } from "../index.js";
+import { locksOf } from "./connection.js";
+import { EXIT } from "./exit-codes.js";
+import type { CommonOptions } from "./options.js";
+import { jsonLine, type Output, printable, seconds } from "./output.js";
+
+/** Shows what is known of one lock, by one strong read. Answers the exit status. */
+export async function inspect(
+  name: string,
+  options: CommonOptions,
+  output: Output,
+): Promise<number> {
+  await using locks = await locksOf(options, output);
+  const found = await locks.inspect(name);
+  output.out(output.isJson ? jsonLine(found) : described(found));
+  return EXIT.ok;
+}
+
+function described(lock: Inspection): string {
+  const lines: readonly (readonly [string, string | undefined])[] = [
+    ["name", lock.name],
+    ["state", lock.state],
+    [lock.state === "held" ? "owner" : "last owner", lock.owner],
+    ["holder", lock.holder],
+    ["fence", lock.fence?.toString()],
+    ["version", lock.version?.toString()],
+    ["acquired at", lock.acquiredAt && `${lock.acquiredAt} by its holder's clock`],
+    ["lease", lock.leaseMs === undefined ? undefined : seconds(lock.leaseMs)],
+    ["takeable in", lock.state === "held" ? takeable(lock) : undefined],
+    ["data", lock.data === undefined ? undefined : JSON.stringify(lock.data)],
+  ];
+  const shown = lines.filter(([, value]) => value !== undefined);
+  const width = Math.max(...shown.map(([label]) => label.length)) + 2;
+  return shown
+    .map(([label, value]) => `${label.padEnd(width)}${printable(value ?? "")}`)
+    .join("\n");
+}
+
+// One look cannot tell a dead holder from a live one: only a watch of a whole lease can.
+function takeable({ takeableInMs }: Inspection): string {
+  return `${seconds(takeableInMs)} at the earliest, and only if its holder stays silent`;
+}

@@ -1,0 +1,54 @@
+#!/usr/bin/env node
+/** The command `holdfast`: parses, runs, and exits. See docs/cli.md. */
+import { CliError, EXIT, usageError } from "./exit-codes.js";
+import { standardOutput, tellFailure } from "./output.js";
+
+const words = process.argv.slice(2);
+const ownWords = words.includes("--") ? words.slice(0, words.indexOf("--")) : words;
+const output = standardOutput(ownWords.includes("--json"));
+
+// Notices of dependencies, such as the SDK's about versions of Node, are for developers of programs,
+// and writing them would make the command's stderr non-blocking (see output.ts).
+process.removeAllListeners("warning");
+process.on("warning", () => undefined);
+
+process.exit(await main().catch((error: unknown) => tellFailure(output, explained(error))));
+
+async function main(): Promise<number> {
+  const { programOf } = await import("./program.js");
+  let run: ((to: typeof output) => Promise<number>) | undefined;
+  try {
+    programOf(words, (asked) => {
+      run = asked;
+    }).parse(words, { from: "user" });
+  } catch (error) {
+    return parsingEnded(error);
+  }
+  return run === undefined ? EXIT.usage : run(output);
+}
+
+/** Help and the version are no failures; anything else that commander throws is wrong usage. */
+function parsingEnded(error: unknown): number {
+  const { code, exitCode, message } = error as {
+    code?: string;
+    exitCode?: number;
+    message: string;
+  };
+  if (exitCode === 0) return EXIT.ok;
+  if (typeof code !== "string" || !code.startsWith("commander.")) throw error;
+  if (code === "commander.help") {
+    throw usageError("A command is missing. See `holdfast --help`.");
+  }
+  throw usageError(`${message.replace(/^error: /, "").trim()}. See \`holdfast --help\`.`);
+}
+
+/** A peer that is not installed is the commonest fault of an installation. */
+function explained(error: unknown): unknown {
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  if (code !== "ERR_MODULE_NOT_FOUND" || !String(message).includes("@aws-sdk/")) return error;
+  return new CliError(
+    "sdk-missing",
+    EXIT.internal,
+    "The AWS SDK is not installed: npm install @aws-sdk/client-dynamodb",
+  );
+}

@@ -1,0 +1,161 @@
+import { readFileSync } from "node:fs";
+import { Command, Option } from "commander";
+import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP, usageError } from "./exit-codes.js";
+import { withCommonOptions } from "./options.js";
+import { type Output, standardOutput } from "./output.js";
+
+/** What runs a command: each is loaded only when it is asked for, so that help does not wait. */
+type Run = (output: Output) => Promise<number>;
+
+/**
+ * The command line's grammar. `onRun` is called with what the words ask for; nothing is run by
+ * parsing. `words` are all of them, to tell `--` from its absence.
+ */
+export function programOf(words: readonly string[], onRun: (run: Run) => void): Command {
+  const program = new Command("holdfast")
+    .description("Locks and leases on a DynamoDB table.")
+    .version(version())
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => standardOutput(false).out(text.trimEnd()),
+      // Told once, by whoever catches the error.
+      writeErr: () => undefined,
+    })
+    .addHelpText("after", EXIT_CODES_HELP);
+  addLock(program, words, onRun);
+  addLs(program, onRun);
+  addInspect(program, onRun);
+  addRelease(program, onRun);
+  addTable(program, onRun);
+  addDemo(program, onRun);
+  return program;
+}
+
+function version(): string {
+  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+function addLock(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
+  withCommonOptions(
+    program
+      .command("lock <name>")
+      .usage("<name> [options] -- <command> [argument...]")
+      .argument("[command...]")
+      .description("Holds a lock while a command runs, and stops the command if the lock is lost."),
+  )
+    .option("--wait <duration>", 'for how long to wait: "30s", "forever" or 0; default 60s')
+    .option("--lease <duration>", "how long a dead holder keeps others out; default 30s")
+    .option("--renew <duration>", "how often to renew; default a third of the lease")
+    .option("--data <text>", "text to store with the lock, as a JSON string")
+    .option("--owner <text>", "who this is, for people; default host name and process id")
+    .addHelpText("after", LOCK_HELP)
+    .action((name: string, command: string[], options) => {
+      // Without it, options of the command would be taken for holdfast's.
+      if (!words.includes("--") || command.length === 0) {
+        throw usageError("Put the command after two dashes: holdfast lock NAME -- COMMAND ARG...");
+      }
+      onRun(async (output) => (await import("./lock.js")).lock(name, command, options, output));
+    });
+}
+
+const LOCK_HELP = `
+The command finds HOLDFAST_LEASE_NAME, HOLDFAST_LEASE_FENCE, HOLDFAST_LEASE_OWNER and
+HOLDFAST_LEASE_HOLDER in its environment. It runs in a process group of its own, which a guard
+ends before the lease does, even if holdfast itself is stopped or killed. INT, TERM, HUP, QUIT,
+USR1 and USR2 are passed on to the group. The lock is released when the whole group has ended,
+whatever the command's status. With --json only errors are JSON: stdout is the command's.
+${LOCK_EXIT_CODES_HELP}
+
+Example:
+  holdfast lock nightly-report --wait 0 --table locks -- ./report.sh --full`;
+
+function addLs(program: Command, onRun: (run: Run) => void): void {
+  withCommonOptions(
+    program.command("ls").description("Lists the locks that are held, by scanning the table."),
+  )
+    .option("--prefix <prefix>", "only names that begin with this; the scan costs the same")
+    .option("--limit <number>", "stop after so many locks")
+    .option("--all", "also locks that nobody holds")
+    .addHelpText("after", `\nWhat the scan cost is told on stderr.\n${EXIT_CODES_HELP}`)
+    .action((options) => onRun(async (output) => (await import("./ls.js")).ls(options, output)));
+}
+
+function addInspect(program: Command, onRun: (run: Run) => void): void {
+  withCommonOptions(
+    program.command("inspect <name>").description("Shows what is known of a lock, by one read."),
+  )
+    .addHelpText("after", EXIT_CODES_HELP)
+    .action((name: string, options) =>
+      onRun(async (output) => (await import("./inspect.js")).inspect(name, options, output)),
+    );
+}
+
+function addRelease(program: Command, onRun: (run: Run) => void): void {
+  withCommonOptions(
+    program.command("release <name>").description("Releases a hold of your own whose id you know."),
+  )
+    .option("--holder <id>", "the id of the hold: HOLDFAST_LEASE_HOLDER, or see `holdfast inspect`")
+    .addHelpText(
+      "after",
+      `\nWhoever still holds it learns at the next renewal.\n${EXIT_CODES_HELP}\n` +
+        "and 76 where the lock does not name that holder.",
+    )
+    .action((name: string, options) =>
+      onRun(async (output) => (await import("./release.js")).release(name, options, output)),
+    );
+}
+
+function addTable(program: Command, onRun: (run: Run) => void): void {
+  const table = program.command("table").description("Creates or checks a table for locks.");
+  table.addHelpText("after", EXIT_CODES_HELP);
+  withCommonOptions(
+    table
+      .command("create")
+      .description("Creates the table, with TTL and on-demand billing; leaves one that fits."),
+  )
+    .option("--wait <duration>", "for how long to wait until it is active; default 60s")
+    .addHelpText("after", EXIT_CODES_HELP)
+    .action((options) =>
+      onRun(async (output) => (await import("./table.js")).create(options, output)),
+    );
+  withCommonOptions(
+    table.command("check").description("Checks that the table can keep locks; changes nothing."),
+  )
+    .option("--home-region <region>", "the one region in which all clients take their locks")
+    .addHelpText("after", EXIT_CODES_HELP)
+    .action((options) =>
+      onRun(async (output) => (await import("./table.js")).check(options, output)),
+    );
+}
+
+function addDemo(program: Command, onRun: (run: Run) => void): void {
+  program
+    .command("demo")
+    .description("Shows processes that contend for a lock, die and stall, on a table in memory.")
+    // Not from the environment: what is set there may be the table that work depends on.
+    .option("--endpoint <url>", "run it on DynamoDB there, for example DynamoDB Local")
+    .option("--table <name>", "run it on this table, which is created if it is missing")
+    .option("--region <region>", "the region of that table")
+    .addOption(
+      new Option("--break", "let the stalled process write without looking at its deadline"),
+    )
+    .option("--json", "tell what happens in JSON, one event a line")
+    .addHelpText("after", DEMO_HELP)
+    .action((options) =>
+      onRun(async (output) => (await import("./demo/demo.js")).demo(options, output)),
+    );
+}
+
+const DEMO_HELP = `
+Needs no AWS account. One process is killed while it holds the lock, another is stopped until its
+lease is over; at the end the ledger that they wrote is checked from the file alone.
+
+Exit status:
+  0    the ledger is in order
+  1    it is not, or something did not happen that should have; as with --break
+  64   wrong usage
+  69   the table cannot be reached
+  77   access denied
+  78   the table is of another shape`;

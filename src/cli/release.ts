@@ -1,0 +1,38 @@
+import { locksOf } from "./connection.js";
+import { CliError, EXIT, usageError } from "./exit-codes.js";
+import type { CommonOptions } from "./options.js";
+import { jsonLine, type Output, printable } from "./output.js";
+
+/** The options of `holdfast release`, as commander leaves them. */
+export interface ReleaseOptions extends CommonOptions {
+  readonly holder?: string;
+}
+
+/** Frees a lock whose holder id is known. Answers the exit status. */
+export async function release(
+  name: string,
+  options: ReleaseOptions,
+  output: Output,
+): Promise<number> {
+  const { holder } = options;
+  if (!holder) {
+    throw usageError(
+      "Say whose hold it is with --holder ID, so that nobody else's is released: it is " +
+        "HOLDFAST_LEASE_HOLDER in the command that `holdfast lock` runs, `lease.holder` in code, " +
+        `and what \`holdfast inspect ${name}\` shows.`,
+    );
+  }
+  await using locks = await locksOf(options, output);
+  const isReleased = await locks.release(name, holder);
+  if (!isReleased) {
+    throw new CliError(
+      "lost",
+      EXIT.lost,
+      `Lock "${name}" does not name holder "${holder}", so nothing was changed.`,
+    );
+  }
+  output.out(
+    output.isJson ? jsonLine({ name, released: true }) : `Lock "${printable(name)}" is released.`,
+  );
+  return EXIT.ok;
+}

@@ -1,0 +1,196 @@
+import { ScanCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CliWorld } from "./support.js";
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await CliWorld.start();
+});
+afterAll(() => world.close());
+
+const errorOf = (stderr: string): { code: string; message: string } =>
+  (JSON.parse(stderr) as { error: { code: string; message: string } }).error;
+
+describe("the words of the command line", () => {
+  it.each([
+    [[]],
+    [["nonsense"]],
+    [["ls", "--nonsense"]],
+    [["ls", "--limit", "none"]],
+    [["lock"]],
+    [["lock", "a"]],
+    [["lock", "a", "true"]],
+    [["lock", "a", "--"]],
+    [["lock", "a", "--wait", "30", "--", "true"]],
+    [["lock", "a", "--renew", "manual", "--", "true"]],
+    [["lock", "a", "--lease", "1s", "--renew", "900ms", "--", "true"]],
+    [["lock", "", "--", "true"]],
+    [["release", "a"]],
+    [["inspect", "a", "--endpoint", "nowhere"]],
+    [["inspect", "a", "--table", ""]],
+  ])("refuses %j with 64 and one line", async (words) => {
+    const { status, stdout, stderr } = await world.run(words);
+    expect({ status, stdout }).toEqual({ status: 64, stdout: "" });
+    expect(stderr).toMatch(/^holdfast: [^\n]+\n$/);
+  });
+
+  it.each([
+    [["--help"]],
+    [["lock", "--help"]],
+    [["ls", "--help"]],
+    [["table", "create", "--help"]],
+  ])("explains %j on stdout, exit codes included", async (words) => {
+    const { status, stdout, stderr } = await world.run(words);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout).toMatch(/Usage: holdfast/);
+    expect(stdout).toMatch(/Exit status:[\s\S]* 64 [\s\S]* 69 [\s\S]* 77 [\s\S]* 78 /);
+  });
+
+  it("tells its version", async () => {
+    expect((await world.run(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  it("says where a holder id is found when none is given to release", async () => {
+    const { stderr } = await world.run(["release", "a"]);
+    expect(stderr).toContain("--holder");
+    expect(stderr).toContain("HOLDFAST_LEASE_HOLDER");
+    expect(stderr).toContain("holdfast inspect a");
+  });
+
+  it("tells errors as one object with --json, of wrong usage too", async () => {
+    const wrong = await world.run(["ls", "--json", "--nonsense"]);
+    expect(wrong.status).toBe(64);
+    expect(errorOf(wrong.stderr).code).toBe("usage");
+    const missing = await world.run(["inspect", "a", "--json", "--table", "nowhere"]);
+    expect(missing.status).toBe(78);
+    expect(errorOf(missing.stderr).code).toBe("misconfigured");
+  });
+
+  it("does not take a --json of the command for its own", async () => {
+    const { stderr } = await world.run(["lock", "a", "--", "no-such-command", "--json"]);
+    expect(stderr).toMatch(/^holdfast: /);
+  });
+});
+
+describe("what goes wrong with the table", () => {
+  it("is 69 where nobody answers", async () => {
+    const { status, stderr } = await world.run([
+      "inspect",
+      "a",
+      "--endpoint",
+      "http://127.0.0.1:9",
+    ]);
+    expect(status).toBe(69);
+    expect(stderr).toMatch(/^holdfast: [^\n]+\n$/);
+  });
+
+  it("is 77 without credentials", async () => {
+    const { status, stderr } = await world.run(["inspect", "a"], {
+      AWS_ACCESS_KEY_ID: "",
+      AWS_SECRET_ACCESS_KEY: "",
+      AWS_EC2_METADATA_DISABLED: "true",
+    });
+    expect(status).toBe(77);
+    expect(stderr).toMatch(/^holdfast: [^\n]+\n$/);
+  });
+
+  it("is 78 where the table is missing or has another key", async () => {
+    expect((await world.run(["inspect", "a", "--table", "nowhere"])).status).toBe(78);
+    expect((await world.run(["inspect", "a", "--pk", "id", "--sk", "none"])).status).toBe(78);
+    expect((await world.run(["table", "check", "--sk", "none"])).status).toBe(78);
+  });
+
+  it("is 78 where a record has a layout that it does not know, and that is listed", async () => {
+    await world.run(["lock", "odd", "--", "true"]);
+    const { Items = [] } = await world.client.send(new ScanCommand({ TableName: "locks" }));
+    const { pk, sk } = Items.find((item) => item["pk"]?.S?.endsWith("odd")) ?? {};
+    await world.client.send(
+      new UpdateItemCommand({
+        TableName: "locks",
+        Key: { ...(pk && { pk }), ...(sk && { sk }) },
+        UpdateExpression: "SET v = :v",
+        ExpressionAttributeValues: { ":v": { N: "99" } },
+      }),
+    );
+    const { status, stderr } = await world.run(["lock", "odd", "--wait", "0", "--", "true"]);
+    expect(status).toBe(78);
+    expect(stderr).toMatch(/^holdfast: [^\n]+\n$/);
+    const listed = await world.run(["ls", "--all"]);
+    expect(listed.status).toBe(0);
+    expect(listed.stderr).toContain('The record of "odd" cannot be read');
+  });
+});
+
+describe("table", () => {
+  it("is created once, checked, and left as it is", async () => {
+    const words = ["--table", "fresh", "--pk", "id", "--sk", "none", "--json"];
+    expect((await world.run(["table", "check", ...words])).status).toBe(78);
+    const created = await world.run(["table", "create", ...words]);
+    expect(created.status).toBe(0);
+    expect(JSON.parse(created.stdout)).toMatchObject({
+      table: "fresh",
+      keys: { pk: "id", sk: null },
+    });
+    expect((await world.run(["table", "create", ...words])).stdout).toBe(created.stdout);
+    expect((await world.run(["table", "check", ...words])).stdout).toBe(created.stdout);
+    const env = { HOLDFAST_TABLE: "fresh", HOLDFAST_PK: "id", HOLDFAST_SK: "none" };
+    expect((await world.run(["lock", "a", "--", "true"], env)).status).toBe(0);
+  });
+});
+
+describe("inspect, ls and release", () => {
+  it("show a lock that is held, and what the scan cost", async () => {
+    const lease = await world.locks.mutex("shown/1").acquire({ owner: "me", data: "text" });
+    const inspected = await world.run(["inspect", "shown/1", "--json"]);
+    expect(JSON.parse(inspected.stdout)).toMatchObject({
+      name: "shown/1",
+      state: "held",
+      holder: lease.holder,
+      owner: "me",
+      fence: lease.fence.toString(),
+      data: "text",
+    });
+    expect((await world.run(["inspect", "shown/1"])).stdout).toContain(lease.holder);
+
+    const listed = await world.run(["ls", "--prefix", "shown/"]);
+    expect(listed.stdout).toMatch(/^NAME {2,}STATE /);
+    expect(listed.stdout).toContain(lease.holder);
+    expect(listed.stderr).toMatch(/scans the whole table[\s\S]* \d+(\.5)? read units/);
+    const inJson = await world.run(["ls", "--prefix", "shown/", "--json"]);
+    expect(JSON.parse(inJson.stdout)).toMatchObject({ holder: lease.holder });
+    expect(JSON.parse(inJson.stderr)).toMatchObject({ scan: { locks: 1, pages: 1 } });
+    await lease.release();
+  });
+
+  it("list held locks only, unless asked for all, and no more than the limit", async () => {
+    for (const name of ["few/1", "few/2", "few/3"]) {
+      await world.locks.mutex(name).run(() => undefined);
+    }
+    const lines = async (...words: string[]): Promise<number> => {
+      const { stdout } = await world.run(["ls", "--prefix", "few/", "--json", ...words]);
+      return stdout.split("\n").length - 1;
+    };
+    expect(await lines()).toBe(0);
+    expect(await lines("--all")).toBe(3);
+    expect(await lines("--all", "--limit", "2")).toBe(2);
+  });
+
+  it("obey no control characters of an owner", async () => {
+    const lease = await world.locks.mutex("evil").acquire({ owner: "\u001b[31mred" });
+    const { stdout } = await world.run(["ls", "--prefix", "evil"]);
+    expect(stdout).toContain("\\u001b[31mred");
+    expect(stdout).not.toContain("\u001b");
+    await lease.release();
+  });
+
+  it("release the hold that is named, and no other", async () => {
+    const lease = await world.locks.mutex("freed").acquire();
+    const wrong = await world.run(["release", "freed", "--holder", "somebody-else"]);
+    expect(wrong.status).toBe(76);
+    expect((await world.locks.inspect("freed")).holder).toBe(lease.holder);
+    const right = await world.run(["release", "freed", "--holder", lease.holder, "--json"]);
+    expect(right.status).toBe(0);
+    expect(JSON.parse(right.stdout)).toEqual({ name: "freed", released: true });
+    expect((await world.locks.inspect("freed")).state).toBe("free");
+  });
+});

@@ -1,0 +1,117 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CliWorld, pause, until } from "./support.js";
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await CliWorld.start();
+});
+afterAll(() => world.close());
+
+describe("holdfast lock", () => {
+  it.each([0, 1, 7, 255])(
+    "passes on the command's exit status %i, and releases",
+    async (status) => {
+      const result = await world.run(["lock", "status", "--", "sh", "-c", `exit ${status}`]);
+      expect(result).toMatchObject({ status, stdout: "", stderr: "" });
+      expect((await world.locks.inspect("status")).state).toBe("free");
+    },
+  );
+
+  it("exits with 128 and the signal that the command died of", async () => {
+    expect((await world.run(["lock", "a", "--", "sh", "-c", "kill -9 $$"])).status).toBe(137);
+    expect((await world.run(["lock", "a", "--", "sh", "-c", "kill -TERM $$"])).status).toBe(143);
+  });
+
+  it("exits with 127 for a command that is not there, 126 for one that cannot be executed", async () => {
+    const missing = await world.run(["lock", "a", "--", "no-such-command"]);
+    expect(missing).toMatchObject({ status: 127, stderr: expect.stringContaining("not found") });
+    const file = world.file("plain.txt");
+    writeFileSync(file, "text", { mode: 0o644 });
+    expect((await world.run(["lock", "a", "--", file])).status).toBe(126);
+    expect((await world.locks.inspect("a")).state).toBe("free");
+  });
+
+  it("tells the command what it holds, and hands arguments on as they are", async () => {
+    const script = "console.log(JSON.stringify([process.env, process.argv.slice(1)]))";
+    const args = ["--json", "--", "a b", "*", ""];
+    const words = ["lock", "jobs/1", "--owner", "me", "--", process.execPath, "-e", script, "--"];
+    const { stdout } = await world.run([...words, ...args], { NODE_OPTIONS: "--no-deprecation" });
+    const [env, got] = JSON.parse(stdout) as [NodeJS.ProcessEnv, string[]];
+    expect(got).toEqual(args);
+    const after = await world.locks.inspect("jobs/1");
+    expect(env).toMatchObject({
+      HOLDFAST_LEASE_NAME: "jobs/1",
+      HOLDFAST_LEASE_OWNER: "me",
+      HOLDFAST_LEASE_FENCE: after.fence?.toString(),
+      HOLDFAST_LEASE_HOLDER: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      NODE_OPTIONS: "--no-deprecation",
+    });
+    // The channel to the guard is the guard's.
+    expect(env).not.toHaveProperty("NODE_CHANNEL_FD");
+  });
+
+  it("stores --data as a JSON string while it holds", async () => {
+    const running = world.start([
+      "lock",
+      "told",
+      "--data",
+      "42",
+      "--",
+      "sh",
+      "-c",
+      "echo up; sleep 30",
+    ]);
+    await running.printed("up");
+    expect((await world.locks.inspect("told")).data).toBe("42");
+    running.child.kill("SIGTERM");
+    expect((await running.result).status).toBe(143);
+  });
+
+  it("gives up with 75 when the wait is over, and does not run the command", async () => {
+    const lease = await world.locks.mutex("busy").acquire();
+    const file = world.file("ran");
+    for (const wait of ["0", "300ms"]) {
+      const result = await world.run(["lock", "busy", "--wait", wait, "--", "touch", file]);
+      expect(result).toMatchObject({ status: 75, stdout: "" });
+      expect(result.stderr).toMatch(/^holdfast: [^\n]+\n$/);
+    }
+    expect(() => readFileSync(file)).toThrow();
+    await lease.release();
+  });
+
+  it("waits for ever if asked, until the lock is free", async () => {
+    const lease = await world.locks.mutex("later").acquire();
+    const running = world.start(["lock", "later", "--wait", "forever", "--", "echo", "mine"]);
+    await pause(500);
+    await lease.release();
+    expect(await running.result).toMatchObject({ status: 0, stdout: "mine\n" });
+  });
+
+  it.each(["SIGINT", "SIGTERM"] as const)(
+    "ends a wait at %s, and leaves nothing behind",
+    async (signal) => {
+      const lease = await world.locks.mutex("waited").acquire();
+      const before = world.requests;
+      const running = world.start(["lock", "waited", "--", "echo", "mine"]);
+      // It has been refused, so it waits, and looks out for signals.
+      await until(() => world.requests > before, "it asks for the lock");
+      running.child.kill(signal);
+      const status = signal === "SIGINT" ? 130 : 143;
+      expect(await running.result).toMatchObject({ status, stdout: "" });
+      await lease.release();
+      expect((await world.locks.inspect("waited")).state).toBe("free");
+    },
+  );
+
+  it("loses no output of a command through a pipe that is read late", async () => {
+    // Later than anything that holdfast does to its own streams.
+    const script =
+      'setTimeout(() => { for (let i = 0; i < 4000; i += 1) require("fs").writeSync(1, "y".repeat(100)) }, 500)';
+    const running = world.start(["lock", "much", "--", process.execPath, "-e", script]);
+    running.child.stdout?.pause();
+    setTimeout(() => running.child.stdout?.resume(), 1_500);
+    const { status, stdout } = await running.result;
+    expect({ status, length: stdout.length }).toEqual({ status: 0, length: 400_000 });
+  });
+});

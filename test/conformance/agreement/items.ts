@@ -1,0 +1,141 @@
+import fc from "fast-check";
+import { VALUES } from "./expressions.js";
+
+/** Random keys, values and items: few, so that requests meet; and now and then unsound ones. */
+
+/** Any JSON object. */
+export type Json = { readonly [name: string]: unknown };
+
+/**
+ * Stands in a generated request for what differs from one sequence to the next, so that no two sequences
+ * meet in the server's tables. A key's text and number begin with it; nine characters, so that base64 has
+ * twelve of its own for them.
+ */
+export const PREFIX = "470000000";
+
+/** The tables: of strings with a range, of numbers alone, of binaries with numbers for a range. */
+export const TABLES = [
+  { TableName: "agreement-strings", pk: "S", sk: "S" },
+  { TableName: "agreement-numbers", pk: "N", sk: undefined },
+  { TableName: "agreement-binaries", pk: "B", sk: "N" },
+] as const;
+
+/** One of them. */
+export type Table = (typeof TABLES)[number];
+
+const base64 = (text: string): string => Buffer.from(text).toString("base64");
+const HASHES = {
+  S: [{ S: `${PREFIX}a` }, { S: `${PREFIX}b` }],
+  N: [{ N: `${PREFIX}1` }, { N: `${PREFIX}2` }],
+  B: [{ B: base64(`${PREFIX}a`) }, { B: base64(`${PREFIX}b`) }],
+} as const;
+const RANGES = {
+  S: [{ S: "a" }, { S: "ab" }, { S: "b" }],
+  N: [{ N: "-1" }, { N: "5" }, { N: "12" }],
+} as const;
+
+/** All keys that requests on the table name. */
+export function keysOf(table: Table): readonly Json[] {
+  const hashes: readonly Json[] = HASHES[table.pk];
+  if (table.sk === undefined) return hashes.map((pk) => ({ pk }));
+  const ranges: readonly Json[] = RANGES[table.sk];
+  return hashes.flatMap((pk) => ranges.map((sk) => ({ pk, sk })));
+}
+
+/** Now and then left out: once in `freq` times. */
+export const optional = <T>(arbitrary: fc.Arbitrary<T>, freq = 2): fc.Arbitrary<T | undefined> =>
+  fc.option(arbitrary, { nil: undefined, freq });
+
+const BAD_VALUES: readonly unknown[] = [
+  {},
+  { S: "a", N: "1" },
+  { N: "" },
+  { N: "abc" },
+  { N: "1e126" },
+  { N: "1e-131" },
+  { N: "123456789012345678901234567890123456789" },
+  { SS: [] },
+  { SS: ["a", "a"] },
+  { NS: ["1", "1.0"] },
+  { NS: ["1", "x"] },
+  { BS: ["YQ==", "YQ=="] },
+  { NULL: false },
+  { L: [{}] },
+  { M: { "": { S: "a" } } },
+  { L: [{ N: "x" }] },
+];
+
+// Not among them, as they would hide everything else: members of the wrong JSON type, which DynamoDB Local
+// converts or answers with an internal failure; numbers that are not in their normal form in sets or in ADD,
+// which it stores as they are; and an Update without an expression in a transaction, which it lets pass.
+const numberText = fc
+  .record({
+    sign: fc.constantFrom("", "-", "+"),
+    whole: fc.string({ unit: fc.constantFrom(..."0123456789"), maxLength: 25 }),
+    fraction: fc.string({ unit: fc.constantFrom(..."0123456789"), maxLength: 16 }),
+    dot: fc.boolean(),
+    exponent: optional(fc.integer({ min: -135, max: 130 }), 4),
+  })
+  .map(({ sign, whole, fraction, dot, exponent }) => {
+    const power = exponent === undefined ? "" : `e${exponent}`;
+    return `${sign}${whole}${dot ? "." : ""}${dot ? fraction : ""}${power}`;
+  });
+
+const attributeValue = fc.oneof(
+  { weight: 30, arbitrary: fc.constantFrom(...Object.values(VALUES)) },
+  { weight: 3, arbitrary: numberText.map((N) => ({ N })) },
+  { weight: 1, arbitrary: fc.constantFrom(...BAD_VALUES) },
+);
+
+/** A table, mostly the one of strings. */
+export const table = fc.oneof(
+  { weight: 6, arbitrary: fc.constant(TABLES[0]) },
+  { weight: 1, arbitrary: fc.constant(TABLES[1]) },
+  { weight: 2, arbitrary: fc.constant(TABLES[2]) },
+);
+
+const badKey = fc.constantFrom<Json>(
+  {},
+  { pk: { S: "" }, sk: { S: "a" } },
+  { pk: { S: `${PREFIX}a` }, sk: { S: "" } },
+  { pk: { S: `${PREFIX}a` } },
+  { pk: { S: `${PREFIX}a` }, x: { S: "a" } },
+  { pk: { S: `${PREFIX}a` }, sk: { S: "a" }, x: { S: "a" } },
+  { pk: { BOOL: true }, sk: { S: "a" } },
+  { pk: { S: `${PREFIX}a` }, sk: { SS: ["a"] } },
+  { pk: { S: `${PREFIX}a` }, sk: {} },
+  { pk: { S: `${PREFIX}a`.padEnd(2049, "x") }, sk: { S: "a" } },
+  { pk: { S: `${PREFIX}a` }, sk: { S: "x".repeat(1025) } },
+  { pk: { N: "x" } },
+);
+
+/** A key of the table, mostly a sound one. */
+export const keyOf = (on: Table): fc.Arbitrary<Json> =>
+  fc.oneof(
+    { weight: 25, arbitrary: fc.constantFrom(...keysOf(on)) },
+    { weight: 1, arbitrary: badKey },
+  );
+
+const valueOf = (...names: readonly string[]): fc.Arbitrary<unknown> =>
+  fc.constantFrom(...names.map((name) => VALUES[name]));
+
+/** Attributes of the shapes that most updates fit: `a` and `c` maps, `b` a list, `d` a number. */
+const shaped = fc.record({
+  a: valueOf(":map", ":nest"),
+  b: valueOf(":l", ":deep"),
+  c: valueOf(":nest", ":nest", ":map"),
+  d: valueOf(":n", ":m", ":neg", ":big"),
+  status: valueOf(":ss", ":s"),
+});
+
+/** What an item has beside its key. */
+export const attributes = fc.oneof(
+  { weight: 2, arbitrary: shaped },
+  {
+    weight: 1,
+    arbitrary: fc.dictionary(fc.constantFrom("a", "b", "c", "status"), attributeValue, {
+      maxKeys: 4,
+      noNullPrototype: true,
+    }),
+  },
+);

@@ -1,0 +1,148 @@
+import {
+  type DynamoDBClient,
+  GetItemCommand,
+  TransactWriteItemsCommand,
+} from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTable, type Lease } from "../../src/index.js";
+import { startMemoryServer } from "../../src/testing/server.js";
+import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { freshTable, Lockers, sdkClient } from "../support/sdk.js";
+
+const MANUAL = { lease: "30s", renew: "manual", poll: { fastest: 10, slowest: 50 } } as const;
+
+/** Writes an order in one transaction with the lease's condition, through one kind of client. */
+type GuardedWrite = (lease: Lease, order: string) => Promise<unknown>;
+
+/** What every server must do the same. */
+function conditionSuite(name: string, endpointOf: () => string): void {
+  describe(`a guarded transaction on ${name}`, () => {
+    const table = freshTable();
+    const lockers = new Lockers();
+    let client: DynamoDBClient;
+    let documents: DynamoDBDocumentClient;
+    let locks: ReturnType<typeof lockers.make>["locks"];
+    let rival: typeof locks;
+
+    beforeAll(async () => {
+      client = sdkClient(endpointOf());
+      documents = DynamoDBDocumentClient.from(client);
+      await createTable({ client, table });
+      locks = lockers.make({ client, table }).locks;
+      rival = lockers.make({ client, table }).locks;
+    });
+    afterAll(async () => {
+      await lockers.closeAll();
+      client.destroy();
+    });
+
+    const throughLowLevel: GuardedWrite = (lease, order) =>
+      client.send(
+        new TransactWriteItemsCommand({
+          TransactItems: [
+            lease.condition(),
+            { Put: { TableName: table, Item: { pk: { S: order }, sk: { S: "order" } } } },
+          ],
+        }),
+      );
+    const throughDocuments: GuardedWrite = (lease, order) =>
+      documents.send(
+        new TransactWriteCommand({
+          TransactItems: [
+            lease.condition({ document: true }),
+            { Put: { TableName: table, Item: { pk: order, sk: "order" } } },
+          ],
+        }),
+      );
+    const isWritten = async (order: string): Promise<boolean> => {
+      const Key = { pk: { S: order }, sk: { S: "order" } };
+      const command = new GetItemCommand({ TableName: table, Key, ConsistentRead: true });
+      return (await client.send(command)).Item !== undefined;
+    };
+
+    const REFUSED = {
+      name: "TransactionCanceledException",
+      CancellationReasons: [{ Code: "ConditionalCheckFailed" }, { Code: "None" }],
+    };
+    const WAYS: [string, GuardedWrite][] = [
+      ["the low-level client", throughLowLevel],
+      ["lib-dynamodb", throughDocuments],
+    ];
+
+    describe.each(WAYS)("through %s", (way, write) => {
+      it("commits while the lock is held, and after renewals and other changes of it", async () => {
+        const lease = await locks.mutex(`held ${way}`).acquire(MANUAL);
+        await write(lease, `first ${way}`);
+        await lease.renew({ lease: "40s", data: { n: 1 } });
+        await write(lease, `second ${way}`);
+        expect(await isWritten(`first ${way}`)).toBe(true);
+        expect(await isWritten(`second ${way}`)).toBe(true);
+      });
+
+      it("is cancelled after a takeover, even if the lease was never asked whether it is held", async () => {
+        const lease = await locks.mutex(`taken ${way}`).acquire({ ...MANUAL, lease: 200 });
+        const next = await rival.mutex(`taken ${way}`).acquire(MANUAL);
+        await expect(write(lease, `late ${way}`)).rejects.toMatchObject(REFUSED);
+        expect(await isWritten(`late ${way}`)).toBe(false);
+        await write(next, `next ${way}`);
+        expect(await isWritten(`next ${way}`)).toBe(true);
+      });
+
+      it("is cancelled after the release, also if the same process holds the lock again", async () => {
+        const lease = await locks.mutex(`released ${way}`).acquire(MANUAL);
+        await lease.release();
+        await expect(write(lease, `after ${way}`)).rejects.toMatchObject(REFUSED);
+        await locks.mutex(`released ${way}`).acquire(MANUAL);
+        await expect(write(lease, `again ${way}`)).rejects.toMatchObject(REFUSED);
+      });
+
+      it("is cancelled by a fence that is another's, whatever the holder", async () => {
+        const lease = await locks.mutex(`fence ${way}`).acquire(MANUAL);
+        const forged = { condition: withAnotherFence(lease) } as unknown as Lease;
+        await expect(write(forged, `forged ${way}`)).rejects.toMatchObject(REFUSED);
+        expect(await isWritten(`forged ${way}`)).toBe(false);
+      });
+    });
+
+    it("leaves the record as it was: it is a check, not a write", async () => {
+      const lease = await locks.mutex("unchanged").acquire(MANUAL);
+      const before = await locks.inspect("unchanged");
+      await throughLowLevel(lease, "unchanged");
+      const after = await locks.inspect("unchanged");
+      expect({ ...after, takeableInMs: 0 }).toEqual({ ...before, takeableInMs: 0 });
+    });
+  });
+}
+
+/** The lease's own condition, with a fence one higher. */
+function withAnotherFence(lease: Lease): (options?: { readonly document: true }) => unknown {
+  return (options) => {
+    const fence = lease.fence.toString();
+    const other = (lease.fence + 1n).toString();
+    const condition =
+      options === undefined ? lease.condition() : lease.condition({ document: options.document });
+    const check = condition.ConditionCheck;
+    const changed = Object.entries(check.ExpressionAttributeValues).map(([name, value]) => {
+      if (value === BigInt(fence)) return [name, BigInt(other)];
+      if (typeof value === "object" && "N" in value) return [name, { N: other }];
+      return [name, value];
+    });
+    return {
+      ConditionCheck: { ...check, ExpressionAttributeValues: Object.fromEntries(changed) },
+    };
+  };
+}
+
+describe("with the memory server", () => {
+  let server: Awaited<ReturnType<typeof startMemoryServer>>;
+  beforeAll(async () => {
+    server = await startMemoryServer();
+  });
+  afterAll(() => server.close());
+  conditionSuite("the memory server", () => server.endpoint);
+});
+
+describeOnDynamoDBLocal("with Amazon's own server", (endpoint) => {
+  conditionSuite("DynamoDB Local", endpoint);
+});

@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { BadNetworks, type Network } from "../support/bad-network.js";
+import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { eventually, type Locker, pause } from "../support/sdk.js";
+
+const MANUAL = { lease: "2s", renew: "manual", wait: "300ms", poll: { fastest: 10 } } as const;
+const LATE = { fault: "applied-late", delayMs: 600, how: "hang" } as const;
+
+// The network keeps a request, and delivers it when nobody waits for its answer any more.
+describeOnDynamoDBLocal("a write that is applied after its caller gave up", (endpoint) => {
+  let networks: BadNetworks;
+  beforeAll(async () => {
+    networks = await BadNetworks.open(endpoint());
+  });
+  afterAll(() => networks.close());
+
+  /** One behind a slow network, and one beside it. */
+  async function two(): Promise<{ network: Network; victim: Locker; other: Locker }> {
+    const network = await networks.network();
+    const victim = network.locker({ requestTimeout: "400ms" });
+    return { network, victim, other: networks.locker() };
+  }
+
+  it.concurrent("leaves no holder behind, if it was a claim", async () => {
+    const { network, victim } = await two();
+    network.nextWrites("claim", LATE, 20);
+    const acquiring = victim.locks.mutex("claim").acquire(MANUAL);
+    await expect(acquiring).rejects.toMatchObject({ code: "unreachable" });
+    expect(await networks.record("claim")).toBeUndefined();
+    network.proxy.clear();
+    await eventually(async () => (await networks.record("claim")) !== undefined);
+    // It landed. Its client frees it long before a rival could judge it dead.
+    const landedMs = performance.now();
+    await eventually(() => networks.isFree("claim"));
+    expect(performance.now() - landedMs).toBeLessThan(1_000);
+  });
+
+  it.concurrent("is refused, if it was a takeover", async () => {
+    const { network, victim, other } = await two();
+    const dead = await other.locks.mutex("takeover").acquire({ ...MANUAL, lease: 200 });
+    const mutex = victim.locks.mutex("takeover");
+    expect(await mutex.tryAcquire()).toBeNull();
+    await pause(210);
+    network.nextWrites("takeover", LATE, 1);
+    await expect(mutex.acquire(MANUAL)).rejects.toMatchObject({ code: "unreachable" });
+    // What neutralises it names the holder that was watched, so it frees the record at once.
+    await eventually(() => networks.isFree("takeover"));
+    const fence = (await networks.record("takeover"))?.["fence"];
+    expect(fence).toEqual({ N: dead.fence.toString() });
+    await network.proxy.settled();
+    expect(await networks.record("takeover")).toMatchObject({ fence, lastHolder: {} });
+    expect(await networks.isFree("takeover")).toBe(true);
+  });
+
+  it.concurrent("changes nothing for the next holder, if it was a renewal or an update", async () => {
+    for (const write of ["renewal", "update"] as const) {
+      const { network, victim, other } = await two();
+      const lease = await victim.locks.mutex(write).acquire({ ...MANUAL, lease: 500 });
+      network.nextWrites(write, LATE, 20);
+      const writing = write === "renewal" ? lease.renew() : lease.update("late");
+      await expect(writing).rejects.toMatchObject({ code: "lost", reason: "expired" });
+      network.proxy.clear();
+      // By its id, since nobody has to wait for a holder that is known to have given up.
+      await other.locks.release(write, lease.holder);
+      const next = await other.locks.mutex(write).acquire(MANUAL);
+      const before = await networks.record(write);
+      await network.proxy.settled();
+      expect(await networks.record(write)).toEqual(before);
+      expect(next.isHeld).toBe(true);
+    }
+  });
+
+  it.concurrent("frees nobody else's lock, if it was a release", async () => {
+    const { network, victim, other } = await two();
+    const lease = await victim.locks.mutex("release").acquire(MANUAL);
+    network.nextWrites("release", LATE, 1);
+    await lease.release();
+    expect(lease.signal.aborted).toBe(false);
+    const next = await other.locks.mutex("release").acquire(MANUAL);
+    const before = await networks.record("release");
+    await network.proxy.settled();
+    expect(await networks.record("release")).toEqual(before);
+    expect(next.fence).toBe(lease.fence + 1n);
+  });
+
+  it.concurrent("leaves no holder behind, if it was a hand-over to a waiter that gave up", async () => {
+    const { network, victim } = await two();
+    const mutex = victim.locks.mutex("handed");
+    const first = await mutex.acquire(MANUAL);
+    const abort = new AbortController();
+    const second = mutex.acquire({ ...MANUAL, signal: abort.signal });
+    await pause(1);
+    network.nextWrites("handed", LATE, 1);
+    const released = first.release();
+    abort.abort(new Error("changed my mind"));
+    await expect(second).rejects.toThrow("changed my mind");
+    await released;
+    expect(await networks.isFree("handed")).toBe(true);
+    await network.proxy.settled();
+    expect(await networks.isFree("handed")).toBe(true);
+    expect(await networks.record("handed")).toMatchObject({ fence: { N: first.fence.toString() } });
+  });
+
+  it.concurrent("is not waited for by the process that gave it up", async () => {
+    const { network, victim } = await two();
+    network.nextWrites("own", { ...LATE, delayMs: 400 }, 1);
+    network.nextWrites("own", { fault: "request-lost", how: "hang" }, 3);
+    await expect(victim.locks.mutex("own").acquire(MANUAL)).rejects.toMatchObject({
+      code: "unreachable",
+    });
+    await eventually(
+      async () => !(await networks.isFree("own")) || (await networks.record("own")) !== undefined,
+    );
+    network.proxy.clear();
+    const fromMs = performance.now();
+    await victim.locks.mutex("own").acquire({ ...MANUAL, wait: "5s" });
+    expect(performance.now() - fromMs).toBeLessThan(1_000);
+  });
+});

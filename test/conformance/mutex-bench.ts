@@ -1,0 +1,85 @@
+import { type DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
+import type { HoldfastOptions, TableKeys } from "../../src/index.js";
+import { type Metered, meter } from "../support/meter.js";
+import { type Locker, Lockers } from "../support/sdk.js";
+
+/** A server that keeps tables, as the suite needs it. */
+export interface Backend {
+  readonly name: string;
+  /** A client of the SDK's, for a table of this name that does not exist yet. */
+  open(): Promise<OpenBackend>;
+  /** Tests that cannot pass there; each with its reason. */
+  readonly skips: readonly { readonly title: string; readonly reason: string }[];
+}
+
+export interface OpenBackend {
+  readonly client: DynamoDBClient;
+  readonly table: string;
+  close(): Promise<void> | void;
+}
+
+/** A shape of the table's key. */
+export interface Shape {
+  readonly title: string;
+  readonly keys: TableKeys | undefined;
+  readonly key: (name: string) => Record<string, { S: string }>;
+}
+
+/** Declares a test; `once` for what no shape of the key can change. */
+export interface Declare {
+  (title: string, body: () => Promise<void>): void;
+  readonly once: (title: string, body: () => Promise<void>) => void;
+}
+
+export const MANUAL = {
+  lease: "30s",
+  renew: "manual",
+  poll: { fastest: 20, slowest: 100 },
+} as const;
+
+export const WRITE: Metered = { operation: "UpdateItem", applied: true, units: 1 };
+export const REFUSED: Metered = { operation: "UpdateItem", applied: false, units: undefined };
+export const POLL: Metered = { operation: "GetItem", applied: true, units: 0.5 };
+
+/** One table on one server, and what the tests do with it. */
+export class Bench {
+  readonly shape: Shape;
+  readonly lockers = new Lockers();
+  #open: OpenBackend | undefined;
+  #seen: readonly Metered[] = [];
+
+  constructor(shape: Shape) {
+    this.shape = shape;
+  }
+
+  get open(): OpenBackend {
+    if (this.#open === undefined) throw new Error("The server has not been opened yet.");
+    return this.#open;
+  }
+
+  use(open: OpenBackend): void {
+    this.#open = open;
+    this.#seen = meter(open.client);
+  }
+
+  /** A new client for locks, as if of another process. */
+  readonly locker = (options: Partial<HoldfastOptions> = {}): Locker => {
+    const { client, table } = this.open;
+    return this.lockers.make({ client, table, keys: this.shape.keys, ...options });
+  };
+
+  /** A lock's record as it is. */
+  readonly item = async (name: string) => {
+    const { client, table } = this.open;
+    const Key = this.shape.key(name);
+    const command = new GetItemCommand({ TableName: table, Key, ConsistentRead: true });
+    return (await client.send(command)).Item;
+  };
+
+  /** What was sent while `work` ran. */
+  readonly during = async (work: () => Promise<unknown>): Promise<Metered[]> => {
+    const before = this.#seen.length;
+    await work();
+    return this.#seen.slice(before);
+  };
+}

@@ -1,0 +1,89 @@
+import { PutItemCommand } from "@aws-sdk/client-dynamodb";
+import { expect } from "vitest";
+import { type Bench, type Declare, MANUAL, POLL } from "./mutex-bench.js";
+
+/** What can be seen of locks without holding them, and what is not theirs. */
+export function viewTests(test: Declare, bench: Bench): void {
+  const { locker, item, during } = bench;
+
+  test("inspects what is absent, held and free", async () => {
+    const { locks } = locker({ owner: "tester" });
+    expect(await locks.inspect("seen")).toMatchObject({ state: "absent", takeableInMs: 0 });
+    const lease = await locks.mutex("seen").acquire({ ...MANUAL, data: { job: 7 } });
+    expect(await during(() => locks.inspect("seen"))).toEqual([{ ...POLL, units: 1 }]);
+    expect(await locker().locks.mutex("seen").inspect()).toMatchObject({
+      state: "held",
+      holder: lease.holder,
+      owner: "tester",
+      fence: lease.fence,
+      version: 1n,
+      leaseMs: 30_000,
+      data: { job: 7 },
+      looksDead: false,
+    });
+    await lease.release({ keepData: true });
+    expect(await locks.inspect("seen")).toMatchObject({ state: "free", data: { job: 7 } });
+  });
+
+  test("lists what is held, by prefix, and what is free where asked", async () => {
+    const { locks } = locker();
+    await locks.mutex("list/held").acquire(MANUAL);
+    await (await locks.mutex("list/free").acquire(MANUAL)).release();
+    const names = async (options: { prefix: string; free?: boolean }) => {
+      const found: string[] = [];
+      for await (const page of locks.list(options)) {
+        expect(page.readUnits).toBeGreaterThan(0);
+        found.push(...page.locks.map((lock) => lock.name));
+      }
+      return found.sort();
+    };
+    expect(await names({ prefix: "list/" })).toEqual(["list/held"]);
+    expect(await names({ prefix: "list/", free: true })).toEqual(["list/free", "list/held"]);
+    expect(await names({ prefix: "elsewhere/", free: true })).toEqual([]);
+  });
+
+  test("releases by holder id, and tells the holder at its next renewal", async () => {
+    const lease = await locker().locks.mutex("byHolder").acquire(MANUAL);
+    const { locks } = locker();
+    expect(await locks.release("byHolder", "somebody else")).toBe(false);
+    expect(await locks.release("byHolder", lease.holder)).toBe(true);
+    await expect(lease.renew()).rejects.toMatchObject({ reason: "released elsewhere" });
+  });
+
+  test("never steals what is not its own, nor what it does not know", async () => {
+    const { locks } = locker();
+    const put = (name: string, attributes: Record<string, { N: string } | { S: string }>) =>
+      bench.open.client.send(
+        new PutItemCommand({
+          TableName: bench.open.table,
+          Item: { ...bench.shape.key(name), ...attributes },
+        }),
+      );
+    await put("foreign", { colour: { S: "red" } });
+    await put("newer", { v: { N: "2" }, fence: { N: "5" } });
+    await put("session", {
+      v: { N: "1" },
+      fence: { N: "5" },
+      version: { N: "1" },
+      session: { S: "x" },
+    });
+    const codes: [string, string][] = [
+      ["foreign", "foreign-record"],
+      ["newer", "unsupported-layout"],
+      ["session", "unsupported-layout"],
+    ];
+    for (const [name, code] of codes) {
+      const before = await item(name);
+      await expect(locks.mutex(name).acquire()).rejects.toMatchObject({ code });
+      expect(await item(name)).toEqual(before);
+    }
+  });
+
+  test("keeps names apart that differ in anything, and takes the longest", async () => {
+    const { locks } = locker();
+    const names = ["a", "A", "a#", "#a", "ä", "a\u0308", " a", "é".repeat(950)];
+    const leases = await Promise.all(names.map((name) => locks.mutex(name).acquire(MANUAL)));
+    expect(new Set(leases.map((lease) => lease.holder)).size).toBe(names.length);
+    expect((await item("é".repeat(950)))?.["holder"]).toBeDefined();
+  });
+}

@@ -1,0 +1,97 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type MemoryServer, startMemoryServer } from "../../src/testing/server.js";
+import { environmentFor, runTypeScript } from "../examples/run.js";
+import { freshTable } from "../support/sdk.js";
+import { typeErrorsOf } from "./type-check.js";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** What a block may use without saying where it comes from. */
+const PRELUDE = `
+import type { DynamoDBClient, TransactWriteItemsCommandInput } from "@aws-sdk/client-dynamodb";
+import type { Holdfast as Locks, Lease } from "holdfast";
+declare global {
+  const Holdfast: typeof import("holdfast").Holdfast;
+  const TransactWriteItemsCommand: typeof import("@aws-sdk/client-dynamodb").TransactWriteItemsCommand;
+  const client: DynamoDBClient;
+  const locks: Locks;
+  const lease: Lease;
+  const signal: AbortSignal;
+  const write: NonNullable<TransactWriteItemsCommandInput["TransactItems"]>[number];
+  function work(signal: AbortSignal): Promise<void>;
+  function billCustomer(id: number, signal: AbortSignal): Promise<void>;
+}
+`;
+
+interface Block {
+  readonly title: string;
+  /** Where it would be if it were a file; beside its document, so that imports mean the same. */
+  readonly path: string;
+  readonly text: string;
+  readonly isRunnable: boolean;
+}
+
+function documents(): string[] {
+  const inDocs = readdirSync(join(ROOT, "docs"), { recursive: true })
+    .map((path) => `docs/${String(path).replaceAll("\\", "/")}`)
+    .filter((path) => path.endsWith(".md"));
+  return ["README.md", ...inDocs].filter((path) => existsSync(join(ROOT, path))).sort();
+}
+
+function blocksOf(document: string): Block[] {
+  const text = readFileSync(join(ROOT, document), "utf8");
+  return [...text.matchAll(/^```ts( runnable)?\n([\s\S]*?)^```$/gm)].map((match) => {
+    const line = text.slice(0, match.index).split("\n").length;
+    return {
+      title: `${document}:${line}`,
+      path: document.replace(/\.md$/, `.line-${line}.ts`),
+      text: match[2] ?? "",
+      isRunnable: match[1] !== undefined,
+    };
+  });
+}
+
+const blocks = documents().flatMap(blocksOf);
+const runnable = blocks.filter(({ isRunnable }) => isRunnable);
+
+describe("the TypeScript in the documents", () => {
+  let server: MemoryServer;
+  beforeAll(async () => {
+    server = await startMemoryServer();
+  });
+  afterAll(() => server.close());
+
+  it("is marked `ts`, so that nothing is left out", () => {
+    const others = documents().flatMap((document) => {
+      const text = readFileSync(join(ROOT, document), "utf8");
+      const marks = [...text.matchAll(/^```(\S.*)$/gm)].map((match) => match[1] ?? "");
+      return marks
+        .filter((mark) =>
+          /^(typescript|tsx|js|javascript|mjs)\b|^ts .*(?<!^ts runnable)$/.test(mark),
+        )
+        .map((mark) => `${document}: ${mark}`);
+    });
+    expect(others).toEqual([]);
+    expect(runnable.length).toBeGreaterThan(5);
+  });
+
+  it("has no type errors", { timeout: 120_000 }, () => {
+    const sources = blocks.map(({ path, text }) => ({ path, text: `${text}\nexport {};\n` }));
+    const prelude = { path: "docs/prelude.ts", text: PRELUDE };
+    expect(typeErrorsOf([prelude, ...sources])).toEqual([]);
+  });
+
+  const titled = runnable.map((block) => [block.title, block.text] as const);
+  it.concurrent.each(titled)("of %s runs, and prints what it says", async (_, text) => {
+    const environment = environmentFor(server.endpoint, freshTable());
+    const { lines, errors, code } = await runTypeScript(text, environment);
+    // What the SDK says of how memoryClient reads its requests; nothing that a reader can change.
+    const own = errors.replace(/^@aws-sdk\/core\/protocols - WARN - JsonCodec2: .*\n/gm, "");
+    expect({ errors: own, code }).toEqual({ errors: "", code: 0 });
+    const said = [...text.matchAll(/\/\/ -> (.*)$/gm)].map((match) => match[1]);
+    expect(lines).toEqual(said);
+  });
+});

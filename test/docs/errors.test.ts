@@ -1,0 +1,124 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+import { describe, expect, it } from "vitest";
+import { type ErrorCode, Holdfast, type HoldfastError } from "../../src/index.js";
+import { answerOf } from "../../src/platform/dynamodb-errors.js";
+import { type Inhabitant, World } from "../support/world.js";
+
+const read = (path: string): string =>
+  readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), "utf8");
+const document = read("docs/errors.md");
+
+/** The members of a union of string literals in src/errors.ts. */
+function membersOf(type: string): string[] {
+  const file = ts.createSourceFile("errors.ts", read("src/errors.ts"), ts.ScriptTarget.ES2022);
+  const found = file.statements.find(
+    (one): one is ts.TypeAliasDeclaration =>
+      ts.isTypeAliasDeclaration(one) && one.name.text === type,
+  );
+  if (found === undefined || !ts.isUnionTypeNode(found.type)) throw new Error(`No union ${type}.`);
+  return found.type.types
+    .map((member) => (member as ts.LiteralTypeNode).literal as ts.StringLiteral)
+    .map((literal) => literal.text);
+}
+
+const NAME = "report";
+const KEY = { pk: { S: `lock#${NAME}` }, sk: { S: "lease" } };
+
+interface Scene {
+  readonly world: World;
+  readonly mine: Inhabitant;
+  readonly theirs: Inhabitant;
+}
+
+async function errorOf(promise: Promise<unknown>): Promise<HoldfastError> {
+  return promise.then(
+    () => {
+      throw new Error("It did not fail.");
+    },
+    (error: HoldfastError) => error,
+  );
+}
+
+function sdkError(name: string, message: string): HoldfastError {
+  const answer = answerOf(Object.assign(new Error(message), { name }), "locks");
+  if (answer.kind !== "misconfigured") throw new Error(answer.kind);
+  return answer.error;
+}
+
+/** How to come by each error. */
+const PROVOKE: Readonly<Record<ErrorCode, (scene: Scene) => Promise<HoldfastError>>> = {
+  "not-acquired": async ({ world, mine, theirs }) => {
+    await world.until(theirs.locks.mutex(NAME).acquire({ owner: "worker-7" }));
+    return world.until(errorOf(mine.locks.mutex(NAME).acquire({ wait: "5s" })));
+  },
+  lost: async ({ world, mine }) => {
+    const lease = await world.until(mine.locks.mutex(NAME).acquire());
+    mine.network.script(() => ({ fault: "request-lost" }));
+    await world.time.advance(30_000);
+    return lease.signal.reason as HoldfastError;
+  },
+  closed: async ({ world, mine }) => {
+    await world.until(mine.locks.close());
+    return world.until(errorOf(mine.locks.mutex(NAME).acquire()));
+  },
+  "foreign-record": async ({ world, mine }) => {
+    world.table.putItem(KEY, { colour: { S: "red" } });
+    return world.until(errorOf(mine.locks.mutex(NAME).acquire()));
+  },
+  "unsupported-layout": async ({ world, mine }) => {
+    world.table.putItem(KEY, { v: { N: "2" }, fence: { N: "5" } });
+    return world.until(errorOf(mine.locks.mutex(NAME).acquire()));
+  },
+  misconfigured: async () => sdkError("ResourceNotFoundException", "not found"),
+  "access-denied": async () =>
+    sdkError("AccessDeniedException", "not authorized to perform dynamodb:UpdateItem"),
+  throttled: async ({ world, mine }) => {
+    mine.network.script(() => ({ fault: "throttled" }));
+    return world.until(errorOf(mine.locks.mutex(NAME).acquire({ wait: "5s" })));
+  },
+  unreachable: async ({ world, mine }) => {
+    mine.network.script(() => ({ fault: "request-lost" }));
+    return world.until(errorOf(mine.locks.mutex(NAME).acquire({ wait: "5s" })));
+  },
+  "invalid-argument": async ({ mine }) =>
+    errorOf(mine.locks.mutex(NAME).acquire({ lease: "1s", renew: "800ms" })),
+  "outcome-unknown": async ({ world, mine }) => {
+    const lease = await world.until(mine.locks.mutex(NAME).acquire());
+    mine.network.script(() => ({ fault: "request-lost" }));
+    return world.until(errorOf(lease.release()));
+  },
+};
+
+describe("docs/errors.md", () => {
+  it("has a section for each code, and no other", () => {
+    const headings = [...document.matchAll(/^## (.+)$/gm)].map((match) => match[1] ?? "");
+    expect(headings.filter((heading) => /^[a-z-]+$/.test(heading))).toEqual(membersOf("ErrorCode"));
+  });
+
+  it("has a line for each reason of a loss, and no other", () => {
+    const [, table = ""] = document.split("## Why a lease is lost");
+    const reasons = [...table.matchAll(/^\| `([^`]+)` +\|/gm)].map((match) => match[1]);
+    expect(reasons).toEqual(membersOf("LossReason"));
+  });
+
+  it.each(membersOf("ErrorCode") as ErrorCode[])(
+    "shows the message of %s as it is",
+    async (code) => {
+      const world = new World();
+      const scene = { world, mine: world.inhabitant(), theirs: world.inhabitant() };
+      const error = await PROVOKE[code](scene);
+      expect(error).toMatchObject({ code });
+      const [, section = ""] = document.split(`\n## ${code}\n`);
+      const shown = /^> (.+)$/m.exec(section)?.[1];
+      expect(shown).toBe(error.message);
+    },
+  );
+
+  it("names the class that all of them have", () => {
+    expect(() => new Holdfast({ client: {} as never, table: "locks" })).toThrow(
+      expect.objectContaining({ name: "HoldfastError" }),
+    );
+  });
+});

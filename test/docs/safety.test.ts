@@ -1,0 +1,77 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { durationMs } from "../../src/internal/duration.js";
+import { holdMs, watchMs } from "../../src/lease/decide.js";
+import { DEFAULTS } from "../../src/lease/options.js";
+import { World } from "../support/world.js";
+
+const path = fileURLToPath(new URL("../../docs/safety.md", import.meta.url));
+const document = readFileSync(path, "utf8");
+const ANY = { leastMs: 0, mostMs: Number.POSITIVE_INFINITY };
+const ms = (text: string): number => durationMs("shown", text, ANY);
+
+/** The rows of the table of lengths: lease, renewal, silence that is borne, takeover. */
+const rows = [...document.matchAll(/^\|((?: [\d.]+ (?:s|min) +\|){4})$/gm)].map((match) =>
+  (match[1] ?? "")
+    .split("|")
+    .slice(0, 4)
+    .map((cell) => ms(cell.trim())),
+) as [number, number, number, number][];
+
+describe("the numbers of docs/safety.md", () => {
+  const { driftBound, renewsPerLease } = DEFAULTS;
+
+  it("are those of the default", () => {
+    expect(holdMs(30_000, driftBound)).toBe(29_390);
+    expect(watchMs(30_000, driftBound)).toBe(30_600);
+    expect(document).toContain("For a lease of 30 s: 29.39 s and 30.6 s.");
+    // In true time, where the holder's clock is slow and the watcher's fast.
+    const holderMs = holdMs(30_000, driftBound) / (1 - driftBound);
+    const watcherMs = watchMs(30_000, driftBound) / (1 + driftBound);
+    expect(holderMs).toBeLessThanOrEqual(29_690);
+    expect(watcherMs).toBeGreaterThanOrEqual(30_290);
+    expect(document).toMatch(/stops 29\.69 s after it sent[\s\S]*no\s+sooner than 30\.29 s/);
+  });
+
+  it("are, in the table, what the code computes", () => {
+    expect(rows.length).toBe(5);
+    for (const [leaseMs, renewMs, borneMs, takenMs] of rows) {
+      expect(Math.abs(leaseMs / renewsPerLease - renewMs)).toBeLessThan(5);
+      const leftMs = holdMs(leaseMs, driftBound) - leaseMs / renewsPerLease;
+      expect(Math.abs(leftMs - borneMs)).toBeLessThan(5);
+      expect(watchMs(leaseMs, driftBound)).toBe(takenMs);
+    }
+  });
+
+  // Just as a renewal is due: an outage in which requests fail at once, ended before what the table says is
+  // borne by the longest pause between two sends; and a pause of the process, ended just before.
+  it.each(rows)("hold for a lease of %i ms", async (leaseMs, renewMs, borneMs, takenMs) => {
+    for (const how of ["outage", "pause"] as const) {
+      const world = new World();
+      const latency = { requestMs: 0, responseMs: 0 };
+      const holder = world.inhabitant({ latency });
+      const lease = await world.until(holder.locks.mutex("a").acquire({ lease: leaseMs }));
+      const dueMs = world.time.nowMs + renewMs * 0.9;
+      await world.time.advance(dueMs - world.time.nowMs - 10);
+      // The renewal itself is drawn from the last tenth of the period.
+      const version = world.record("a")?.["version"];
+      expect(version).toEqual({ N: "1" });
+      const pauseMs = 1.25 * Math.min(1_000, leaseMs / 20);
+      if (how === "outage") {
+        holder.network.script(() => ({ fault: "request-lost", unknownAfterMs: 1 }));
+        await world.time.advance(borneMs - pauseMs - 20);
+        holder.network.clear();
+      } else {
+        holder.process.pause();
+        await world.time.advance(borneMs);
+        holder.process.resume();
+      }
+      await world.time.advance(pauseMs + 20);
+      expect(lease.isHeld, how).toBe(true);
+      expect(world.record("a")?.["version"]).not.toEqual(version);
+      expect(lease.remainingMs()).toBeGreaterThan(leaseMs / 2);
+    }
+    expect(takenMs).toBeGreaterThan(leaseMs);
+  });
+});

@@ -1,0 +1,46 @@
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** A piece of TypeScript, and where in the repository it would be if it were a file. */
+export interface Source {
+  readonly path: string;
+  readonly text: string;
+}
+
+function options(): ts.CompilerOptions {
+  const path = join(ROOT, "tsconfig.json");
+  const { config } = ts.readConfigFile(path, ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
+  // A document may show a value that it does nothing with.
+  return { ...options, noEmit: true, noUnusedLocals: false, noUnusedParameters: false };
+}
+
+/**
+ * The type errors of these sources, under the house's own settings, against the built package, which
+ * they import by its name.
+ */
+export function typeErrorsOf(sources: readonly Source[]): string[] {
+  const texts = new Map(sources.map(({ path, text }) => [join(ROOT, path), text]));
+  const settings = options();
+  const host = ts.createCompilerHost(settings);
+  const { fileExists, getSourceFile, readFile } = host;
+  host.fileExists = (path) => texts.has(path) || fileExists(path);
+  host.readFile = (path) => texts.get(path) ?? readFile(path);
+  host.getSourceFile = (path, version, ...rest) => {
+    const text = texts.get(path);
+    return text === undefined
+      ? getSourceFile(path, version, ...rest)
+      : ts.createSourceFile(path, text, version, true);
+  };
+  const program = ts.createProgram([...texts.keys()], settings, host);
+  return ts.getPreEmitDiagnostics(program).map((diagnostic) => {
+    const message = ts.flattenDiagnosticMessageText(diagnostic.messageText, "\n");
+    const { file, start = 0 } = diagnostic;
+    if (file === undefined) return message;
+    const line = file.getLineAndCharacterOfPosition(start).line + 1;
+    return `${file.fileName.slice(ROOT.length)}:${line}: ${message}`;
+  });
+}

@@ -1,0 +1,82 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type MemoryServer, startMemoryServer } from "../../src/testing/server.js";
+import { typeErrorsOf } from "../docs/type-check.js";
+import { freshTable } from "../support/sdk.js";
+import { environmentFor, runTypeScript } from "./run.js";
+
+const FOLDER = fileURLToPath(new URL("../../examples/", import.meta.url));
+const files = readdirSync(FOLDER).filter((file) => file.endsWith(".ts"));
+
+/** What an example must print: these lines, or lines that this accepts. */
+const PRINTS: Readonly<Record<string, readonly string[] | ((lines: readonly string[]) => void)>> = {
+  "basic-run.ts": [
+    "customer/42 is held by the first process",
+    "another process gets null",
+    "the work resolved to 42",
+    "released, it is held by another process",
+  ],
+  "guarded-transaction.ts": [
+    "the first holder, before: written",
+    "the first holder, after a takeover: refused",
+    "the second holder: written",
+    "the second fence is higher: true",
+  ],
+  "guarded-transaction-document.ts": ["while it is held: written", "after its release: refused"],
+  "long-job-with-signal.ts": [
+    "three steps are done; an operator frees the lock",
+    "stopped: released elsewhere",
+    "all 50 steps were done: false",
+  ],
+  "queue-consumer.ts": (lines) => {
+    // Which of the two comes first is the network's choice.
+    expect(lines[0]).toMatch(/^worker [12]: (begins m[12] of|customer 42 is busy)/);
+    expect(lines.join("\n")).toMatch(/^worker [12]: customer 42 is busy, puts m[12] back$/m);
+    expect(lines.at(-1)).toBe("the queue is empty");
+    const busy = new Map<string, string>();
+    const done: string[] = [];
+    for (const line of lines) {
+      const [, verb, message = "", customer = ""] =
+        /: (begins|ends) (\w+) of customer (\d+)$/.exec(line) ?? [];
+      if (verb === "begins") {
+        expect(busy.has(customer), line).toBe(false);
+        busy.set(customer, message);
+      } else if (verb === "ends") {
+        expect(busy.get(customer)).toBe(message);
+        busy.delete(customer);
+        done.push(message);
+      }
+    }
+    expect(done.sort()).toEqual(["m1", "m2", "m3"]);
+  },
+};
+
+describe("the examples", () => {
+  let server: MemoryServer;
+  beforeAll(async () => {
+    server = await startMemoryServer();
+  });
+  afterAll(() => server.close());
+
+  it("are the ones that this test knows", () => {
+    expect(files.sort()).toEqual(Object.keys(PRINTS).sort());
+  });
+
+  it("have no type errors", { timeout: 120_000 }, () => {
+    const sources = files.map((file) => {
+      return { path: `examples/${file}`, text: readFileSync(`${FOLDER}${file}`, "utf8") };
+    });
+    expect(typeErrorsOf(sources)).toEqual([]);
+  });
+
+  it.concurrent.each(files)("%s does what it says, and ends by itself", async (file) => {
+    const source = readFileSync(`${FOLDER}${file}`, "utf8");
+    const environment = environmentFor(server.endpoint, freshTable());
+    const { lines, errors, code } = await runTypeScript(source, environment);
+    expect({ errors, code }).toEqual({ errors: "", code: 0 });
+    const expected = PRINTS[file];
+    if (typeof expected === "function") expected(lines);
+    else expect(lines).toEqual(expected);
+  });
+});

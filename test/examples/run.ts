@@ -1,0 +1,53 @@
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { transform } from "esbuild";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** What a program printed, line by line, and how it ended. */
+export interface Ran {
+  readonly lines: readonly string[];
+  readonly errors: string;
+  readonly code: number | null;
+}
+
+/**
+ * Runs TypeScript in a Node.js process of its own, as `npx esbuild ... | node --input-type=module -` in the
+ * checkout does: the package is found by its name, through its own exports.
+ */
+export async function runTypeScript(
+  source: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<Ran> {
+  const { code: program } = await transform(source, { loader: "ts", target: "node20" });
+  const child = spawn(process.execPath, ["--input-type=module", "-"], {
+    cwd: ROOT,
+    env: { ...process.env, NODE_OPTIONS: "", ...environment },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  let [output, errors] = ["", ""];
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+    output += chunk;
+  });
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+    errors += chunk;
+  });
+  child.stdin.end(program);
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
+  return { lines: output.split("\n").slice(0, -1), errors, code };
+}
+
+/** The environment in which the SDK's clients find a server on this machine. */
+export function environmentFor(endpoint: string, table: string): Record<string, string> {
+  return {
+    AWS_ENDPOINT_URL_DYNAMODB: endpoint,
+    AWS_REGION: "local",
+    AWS_ACCESS_KEY_ID: "local",
+    AWS_SECRET_ACCESS_KEY: "local",
+    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
+    HOLDFAST_TABLE: table,
+  };
+}

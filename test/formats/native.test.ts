@@ -1,0 +1,164 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  nativeRequests,
+  playNativeScenes,
+  readable,
+  SHAPES,
+} from "../../scripts/lib/native-scenes.mjs";
+import { nativeFormat } from "../../src/formats/native.js";
+import { createTable, Holdfast } from "../../src/index.js";
+import { compileWrite } from "../../src/platform/expressions.js";
+import type { AttributeValue, Item, Write } from "../../src/platform/table.js";
+import { MemoryTable } from "../../src/testing/memory-table.js";
+import { seededRandom } from "../../src/testing/seeded-random.js";
+import { type MemoryServer, startMemoryServer } from "../../src/testing/server.js";
+import { sdkClient } from "../support/sdk.js";
+
+interface Vector {
+  readonly state: string;
+  readonly shape: string;
+  readonly item: Item;
+  readonly record: Readonly<Record<string, unknown>>;
+}
+
+const FILE = new URL("../../spec/vectors/native.json", import.meta.url);
+const vectors = JSON.parse(readFileSync(FILE, "utf8")) as {
+  readonly items: readonly Vector[];
+  readonly requests: readonly { readonly step: string; readonly request: object }[];
+};
+
+function formatOf(shape: string) {
+  const { pk = "pk", sk = "sk" } = SHAPES[shape] ?? {};
+  return nativeFormat({ pk, sk });
+}
+
+describe("the native record's vectors", () => {
+  let server: MemoryServer;
+  let played: Awaited<ReturnType<typeof playNativeScenes>>;
+
+  beforeAll(async () => {
+    server = await startMemoryServer();
+    const client = sdkClient(server.endpoint);
+    const code = { createTable, Holdfast, seededRandom };
+    played = await playNativeScenes({ client, prefix: "vectors", ...code });
+    client.destroy();
+  });
+  afterAll(() => server.close());
+
+  it.each(vectors.items)("are what the code writes: $state, $shape", ({ state, shape, item }) => {
+    const now = played.find((one) => one.state === state && one.shape === shape);
+    expect(now?.item).toEqual(item);
+  });
+
+  it("are as many as there are scenes", () => {
+    expect(played.map(({ state, shape }) => [state, shape])).toEqual(
+      vectors.items.map(({ state, shape }) => [state, shape]),
+    );
+  });
+
+  it.each(vectors.items)("are read as they were: $state, $shape", ({ shape, item, record }) => {
+    expect(readable(formatOf(shape).read(item))).toEqual(record);
+  });
+
+  it("stay below one write unit", () => {
+    for (const { item } of vectors.items) {
+      expect(Buffer.byteLength(JSON.stringify(item))).toBeLessThan(1_024);
+    }
+  });
+
+  it("send DynamoDB the same requests, word for word", () => {
+    expect(nativeRequests({ nativeFormat, compileWrite })).toEqual(vectors.requests);
+  });
+});
+
+const format = formatOf("default");
+const ref = format.refOf("lock", "customer/42");
+const held = vectors.items.find(({ state }) => state === "held")?.item as Item;
+
+/** The held record, with some attributes replaced, or removed where undefined. */
+function changed(attributes: Readonly<Record<string, AttributeValue | undefined>>): Item {
+  const entries = Object.entries({ ...held, ...attributes });
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as Item;
+}
+
+const UNREADABLE: [string, Item, string, RegExp][] = [
+  ["no layout", changed({ v: undefined }), "foreign", /no layout/],
+  ["a layout that is text", changed({ v: { S: "1" } }), "foreign", /no layout/],
+  ["a newer layout", changed({ v: { N: "2" } }), "unsupported", /layout 2/],
+  ["a session", changed({ session: { S: "x" } }), "unsupported", /session/],
+  ["no fence", changed({ fence: undefined }), "foreign", /fence/],
+  ["a fence with a fraction", changed({ fence: { N: "1.5" } }), "foreign", /fence/],
+  ["no version", changed({ version: undefined }), "foreign", /version/],
+  ["a lease length of zero", changed({ leaseMs: { N: "0" } }), "foreign", /lease length/],
+  ["a lease length that is text", changed({ leaseMs: { S: "30s" } }), "foreign", /lease length/],
+  ["no lease length", changed({ leaseMs: undefined }), "foreign", /lease length/],
+  ["a holder that is a number", changed({ holder: { N: "7" } }), "foreign", /holder/],
+  ["an empty holder", changed({ holder: { S: "" } }), "foreign", /holder/],
+];
+
+describe("a record that cannot be read", () => {
+  it.each(UNREADABLE)("says so, where it has %s", (_, item, state, found) => {
+    expect(format.read(item)).toEqual({ state, found: expect.stringMatching(found) });
+  });
+
+  it.each(UNREADABLE)("is not claimed blindly either, where it has %s", async (_, item) => {
+    const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
+    table.putItem(ref.key, item);
+    const grant = {
+      holder: "new",
+      leaseMs: 1_000,
+      owner: "o",
+      data: undefined,
+      existingData: "replace",
+      wallMs: 0,
+      acquiredAt: "",
+      fenceSeed: 0n,
+    } as const;
+    const claims: Write[] = [
+      format.claim(ref, grant, { kind: "blind" }),
+      format.claim(ref, grant, { kind: "existing" }),
+      format.claim(ref, grant, { kind: "absent" }),
+    ];
+    for (const claim of claims) {
+      expect(await table.write(claim, { timeoutMs: 1 })).toMatchObject({ kind: "refused" });
+    }
+  });
+});
+
+describe("a record with more in it than this version writes", () => {
+  it("keeps what it does not know through every step", async () => {
+    const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
+    const free = changed({ holder: undefined, colour: { S: "red" } });
+    table.putItem(ref.key, free);
+    const locks = new Holdfast({ client: table, table: "locks" });
+    const lease = await locks.mutex("customer/42").acquire({ renew: "manual" });
+    await lease.renew({ data: 1 });
+    await lease.release();
+    expect(table.item(ref.key)).toMatchObject({
+      colour: { S: "red" },
+    });
+    await locks.close();
+  });
+
+  it("is not passed by a mutex while a queue stands before it", async () => {
+    const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
+    table.putItem(ref.key, changed({ holder: undefined, tail: { N: "5" }, served: { N: "4" } }));
+    const locks = new Holdfast({ client: table, table: "locks" });
+    expect(await locks.mutex("customer/42").tryAcquire()).toBeNull();
+    table.putItem(ref.key, changed({ holder: undefined, tail: { N: "5" }, served: { N: "5" } }));
+    expect(await locks.mutex("customer/42").tryAcquire()).not.toBeNull();
+    await locks.close();
+  });
+});
+
+describe("the name in a key", () => {
+  it("is found again, and in no key of another kind", () => {
+    for (const name of ["a", "a#b", "lock#a", "ß", " "]) {
+      expect(format.nameOf("lock", format.refOf("lock", name).key)).toBe(name);
+    }
+    expect(format.nameOf("lock", { pk: { S: "leader#a" }, sk: { S: "lease" } })).toBeUndefined();
+    expect(format.nameOf("lock", { pk: { S: "lock#a" }, sk: { S: "entry" } })).toBeUndefined();
+    expect(format.nameOf("lock", { pk: { N: "1" }, sk: { S: "lease" } })).toBeUndefined();
+  });
+});

@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { durationMs } from "../../src/internal/duration.js";
+
+const any = { leastMs: Number.NEGATIVE_INFINITY, mostMs: Number.POSITIVE_INFINITY };
+const refused = expect.objectContaining({ code: "invalid-argument" });
+
+describe("a duration", () => {
+  it.each([
+    [0, 0],
+    [1.5, 1.5],
+    [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY],
+    ["0ms", 0],
+    ["250ms", 250],
+    ["30s", 30_000],
+    ["30 s", 30_000],
+    ["30S", 30_000],
+    ["1.5h", 5_400_000],
+    [".5s", 500],
+    ["2 days", 172_800_000],
+    ["1m", 60_000],
+    ["-5s", -5_000],
+  ])("%j is %d ms", (value, expected) => {
+    expect(durationMs("wait", value, any)).toBe(expected);
+  });
+
+  it.each([
+    "30",
+    "",
+    " ",
+    "s",
+    "soon",
+    "1s 2s",
+    "1e3",
+    "Infinity",
+    "NaN",
+    "0x10s",
+    `${"1".repeat(101)}s`,
+    Number.NaN,
+    undefined,
+    null,
+    {},
+    [5],
+    5n,
+    true,
+  ])("%s is none", (value) => {
+    expect(() => durationMs("wait", value as number, any)).toThrowError(refused);
+  });
+
+  it("lies within its range, both ends included", () => {
+    const range = { leastMs: 10, mostMs: 1_000 };
+    expect(durationMs("wait", 10, range)).toBe(10);
+    expect(durationMs("wait", "1s", range)).toBe(1_000);
+    for (const value of [9.999, 1_000.001, "-1s", Number.POSITIVE_INFINITY]) {
+      expect(() => durationMs("wait", value, range)).toThrowError(refused);
+    }
+  });
+
+  it("is refused by name, with what it was", () => {
+    expect(() => durationMs("poll.fastest", "30", any)).toThrow(
+      'The option `poll.fastest` must be milliseconds or a string such as "30s"; it is "30".',
+    );
+    expect(() => durationMs("wait", -1, { leastMs: 0, mostMs: 10 })).toThrow(
+      "The option `wait` must lie between 0 ms and 10 ms; it is -1.",
+    );
+  });
+});

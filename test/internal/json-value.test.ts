@@ -1,0 +1,115 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { decodeJson, encodeJson, type Json } from "../../src/internal/json-value.js";
+
+const refused = expect.objectContaining({ code: "invalid-argument" });
+
+describe("a JSON value in a table", () => {
+  it.each([
+    [null, { NULL: true }],
+    [true, { BOOL: true }],
+    ["", { S: "" }],
+    ["text", { S: "text" }],
+    [0, { N: "0" }],
+    [-0, { N: "0" }],
+    [-1.5, { N: "-1.5" }],
+    [1e21, { N: "1e+21" }],
+    [1e-130, { N: "1e-130" }],
+    [9.99e125, { N: "9.99e+125" }],
+    [[], { L: [] }],
+    [[1, ["a"]], { L: [{ N: "1" }, { L: [{ S: "a" }] }] }],
+    [{}, { M: {} }],
+    [{ a: { b: null } }, { M: { a: { M: { b: { NULL: true } } } } }],
+  ] as const)("%j is kept as %j", (value, encoded) => {
+    expect(encodeJson(value)).toEqual(encoded);
+  });
+
+  it("leaves out what is undefined in an object, as JSON does", () => {
+    expect(encodeJson({ a: undefined, b: 1 })).toEqual({ M: { b: { N: "1" } } });
+  });
+
+  it("takes an object without a prototype", () => {
+    const bare = Object.assign(Object.create(null), { a: 1 });
+    expect(encodeJson(bare)).toEqual({ M: { a: { N: "1" } } });
+  });
+
+  it.each([
+    ["undefined", undefined],
+    ["undefined in a list", [undefined]],
+    ["NaN", Number.NaN],
+    ["an infinite number", Number.NEGATIVE_INFINITY],
+    ["a number that DynamoDB has no room for", 1e126],
+    ["a number that is too small", 1e-131],
+    ["a bigint", 1n],
+    ["a symbol", Symbol("a")],
+    ["a function", () => 1],
+    ["a date", new Date()],
+    ["a map", new Map()],
+    ["a set, nested", { a: [new Set()] }],
+    ["a buffer", Buffer.from("a")],
+    ["an instance of a class", new (class Own {})()],
+    ["a boxed value", Object("a")],
+  ])("refuses %s", (_title, value) => {
+    expect(() => encodeJson(value)).toThrowError(refused);
+  });
+
+  // map() skips a hole, which is then no attribute value at all.
+  it.fails("refuses a hole in a list, as it does undefined", () => {
+    expect(() => encodeJson(new Array(2))).toThrowError(refused);
+  });
+
+  it("refuses what is nested too deeply, or for ever", () => {
+    const nested = (depth: number): Json => (depth === 0 ? 1 : [nested(depth - 1)]);
+    expect(() => encodeJson(nested(30))).not.toThrow();
+    expect(() => encodeJson(nested(31))).toThrowError(refused);
+    const cyclic: { self?: unknown } = {};
+    cyclic.self = cyclic;
+    expect(() => encodeJson(cyclic)).toThrowError(refused);
+  });
+
+  it("refuses what is too long for an item, counted in bytes", () => {
+    expect(() => encodeJson("x".repeat(349_998))).not.toThrow();
+    expect(() => encodeJson("x".repeat(349_999))).toThrowError(refused);
+    expect(() => encodeJson("\u00e9".repeat(175_000))).toThrowError(refused);
+  });
+
+  it("comes back as it was, whatever it was", () => {
+    const finite = fc
+      .double({ noNaN: true, noDefaultInfinity: true })
+      .filter((value) => value === 0 || (Math.abs(value) > 1e-129 && Math.abs(value) < 1e125))
+      .map((value) => value + 0);
+    const { value } = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { depthSize: "small" },
+        fc.constant(null),
+        fc.boolean(),
+        fc.string(),
+        finite,
+        fc.array(tie("value")),
+        fc.dictionary(fc.string(), tie("value")),
+      ),
+    }));
+    fc.assert(
+      fc.property(value, (json) => {
+        expect(decodeJson(encodeJson(json))).toEqual(json);
+      }),
+      { numRuns: 500, seed: 1 },
+    );
+  });
+
+  it("keeps a name that objects have of themselves", () => {
+    const odd = JSON.parse('{"__proto__": {"a": 1}, "constructor": 2}');
+    const back = decodeJson(encodeJson(odd));
+    expect(JSON.stringify(back)).toBe(JSON.stringify(odd));
+    expect(Object.getPrototypeOf(back)).toBe(Object.prototype);
+  });
+
+  it("reads what others wrote by hand as its nearest JSON, and never throws", () => {
+    expect(decodeJson({ SS: ["a", "b"] })).toEqual(["a", "b"]);
+    expect(decodeJson({ NS: ["1", "2.5"] })).toEqual([1, 2.5]);
+    expect(decodeJson({ B: Buffer.from("hi") })).toBe("aGk=");
+    expect(decodeJson({ BS: [Buffer.from("hi")] })).toEqual(["aGk="]);
+    expect(decodeJson({ NULL: true })).toBeNull();
+    expect(decodeJson({ N: "123456789012345678901234567890" })).toBeCloseTo(1.2345678901234568e29);
+  });
+});

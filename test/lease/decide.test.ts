@@ -1,0 +1,178 @@
+import { describe, expect, it } from "vitest";
+import {
+  type Circumstances,
+  type Decision,
+  decide,
+  holdMs,
+  watchMs,
+} from "../../src/lease/decide.js";
+import type { Observation } from "../../src/lease/observation.js";
+import type { LeaseRecord, QueueState } from "../../src/lease/record.js";
+
+const NO_QUEUE: QueueState = { tail: undefined, served: undefined };
+const SINCE_MS = 1_000;
+const LEASE_MS = 10_000;
+
+const known = (queue: QueueState) => ({
+  fence: 7n,
+  version: 3n,
+  queue,
+  lastHolder: undefined,
+  owner: undefined,
+  acquiredAt: undefined,
+  data: undefined,
+});
+
+const absent: LeaseRecord = { state: "absent" };
+const free = (queue = NO_QUEUE): LeaseRecord => ({ state: "free", ...known(queue) });
+const held = (queue = NO_QUEUE, holder = "other"): LeaseRecord => ({
+  state: "held",
+  ...known(queue),
+  holder,
+  leaseMs: LEASE_MS,
+  mark: undefined,
+  dataSeq: 0,
+});
+
+const seen = (record: LeaseRecord): Observation => ({ record, sinceMs: SINCE_MS });
+
+const usual: Circumstances = {
+  nowMs: SINCE_MS,
+  driftBound: 0.01,
+  isAbandoned: (holder) => holder === "given up",
+  onlyIfExists: false,
+};
+
+const served: QueueState = { tail: 5n, served: 5n };
+const waited: QueueState = { tail: 6n, served: 5n };
+const wait = (takeableAtMs: number): Decision => ({ kind: "wait", takeableAtMs });
+const takeOver: Decision = { kind: "take over", holder: "other", version: 3n };
+const deadAtMs = SINCE_MS + 1.02 * LEASE_MS;
+
+type Case = [
+  title: string,
+  observation: Observation | undefined,
+  circumstances: Partial<Circumstances>,
+  decision: Decision,
+];
+
+const CASES: readonly Case[] = [
+  ["nothing was seen", undefined, {}, { kind: "claim", onto: { kind: "blind" } }],
+  [
+    "nothing was seen, and a record is required",
+    undefined,
+    { onlyIfExists: true },
+    { kind: "claim", onto: { kind: "existing" } },
+  ],
+  ["there is no record", seen(absent), {}, { kind: "claim", onto: { kind: "absent" } }],
+  [
+    "there is no record, and one is required",
+    seen(absent),
+    { onlyIfExists: true },
+    { kind: "missing" },
+  ],
+  ["it is free", seen(free()), {}, { kind: "claim", onto: { kind: "free", fence: 7n } }],
+  [
+    "it is free, and a record is required",
+    seen(free()),
+    { onlyIfExists: true },
+    { kind: "claim", onto: { kind: "free", fence: 7n } },
+  ],
+  [
+    "it is free, and its queue is served",
+    seen(free(served)),
+    {},
+    { kind: "claim", onto: { kind: "free", fence: 7n } },
+  ],
+  ["it is free, and somebody is queued", seen(free(waited)), {}, { kind: "queued" }],
+  [
+    "it is free, with a tail and nothing served",
+    seen(free({ tail: 5n, served: undefined })),
+    {},
+    { kind: "queued" },
+  ],
+  [
+    "it is free, with something served and no tail",
+    seen(free({ tail: undefined, served: 5n })),
+    {},
+    { kind: "queued" },
+  ],
+  ["it is held, just seen", seen(held()), {}, wait(deadAtMs)],
+  ["it is held, a moment before", seen(held()), { nowMs: deadAtMs - 0.001 }, wait(deadAtMs)],
+  ["it is held, at the very instant", seen(held()), { nowMs: deadAtMs }, takeOver],
+  ["it is held, long dead", seen(held()), { nowMs: 10 * deadAtMs }, takeOver],
+  [
+    "it is held, after the bare lease",
+    seen(held()),
+    { nowMs: SINCE_MS + LEASE_MS },
+    wait(deadAtMs),
+  ],
+  [
+    "it is held, and clocks are perfect",
+    seen(held()),
+    { nowMs: SINCE_MS + LEASE_MS, driftBound: 0 },
+    takeOver,
+  ],
+  [
+    "it is held, by a clock that went back",
+    seen(held()),
+    { nowMs: SINCE_MS - 5_000 },
+    wait(deadAtMs),
+  ],
+  ["it is held, and its queue is served", seen(held(served)), { nowMs: deadAtMs }, takeOver],
+  [
+    "it is dead, and somebody is queued",
+    seen(held(waited)),
+    { nowMs: 10 * deadAtMs },
+    wait(Number.POSITIVE_INFINITY),
+  ],
+  [
+    "its id was given up here",
+    seen(held(NO_QUEUE, "given up")),
+    {},
+    { kind: "reclaim", abandoned: "given up" },
+  ],
+  [
+    "its id was given up here, long ago",
+    seen(held(NO_QUEUE, "given up")),
+    { nowMs: 10 * deadAtMs },
+    { kind: "reclaim", abandoned: "given up" },
+  ],
+  [
+    "its id was given up here, and somebody is queued",
+    seen(held(waited, "given up")),
+    { nowMs: 10 * deadAtMs },
+    wait(Number.POSITIVE_INFINITY),
+  ],
+];
+
+describe("what to do about a record", () => {
+  it.each(CASES)("when %s", (_title, observation, circumstances, decision) => {
+    expect(decide(observation, { ...usual, ...circumstances })).toEqual(decision);
+  });
+
+  it("has every kind of decision in its table of cases", () => {
+    const kinds = new Set(CASES.map(([, , , decision]) => decision.kind));
+    expect([...kinds].toSorted()).toEqual(
+      ["claim", "missing", "queued", "reclaim", "take over", "wait"].toSorted(),
+    );
+  });
+});
+
+describe("how long a holder may act, and how long a rival must watch", () => {
+  it.each([0, 0.001, 0.01, 0.05, 0.1])("leaves a gap at a drift of up to %d both ways", (drift) => {
+    for (const leaseMs of [100, 1_000, 30_000, 24 * 3_600_000]) {
+      // The holder's clock at its slowest, the rival's at its fastest: both in true time.
+      const holderMs = holdMs(leaseMs, drift) / (1 - drift);
+      const rivalMs = watchMs(leaseMs, drift) / (1 + drift);
+      expect(rivalMs).toBeGreaterThanOrEqual(leaseMs);
+      // Ten milliseconds for the boot clock's step, which the holder may not notice.
+      expect(holderMs + 9).toBeLessThan(leaseMs);
+    }
+  });
+
+  it("costs no more than the drift", () => {
+    expect(holdMs(30_000, 0.01)).toBe(29_390);
+    expect(watchMs(30_000, 0.01)).toBe(30_600);
+  });
+});

@@ -1,0 +1,147 @@
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const { version, dependencies, bin } = JSON.parse(
+  readFileSync(join(ROOT, "package.json"), "utf8"),
+) as {
+  readonly version: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly bin: { readonly holdfast: string };
+};
+
+// What a user has beside the package: its dependencies, the peer, and Node's types.
+const NEIGHBOURS = [...Object.keys(dependencies), "@aws-sdk/client-dynamodb", "@types/node"];
+
+const CONSUMER = `
+import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
+import { createTable, Holdfast, isHoldfastError, type Lease } from "holdfast";
+import { MemoryTable } from "holdfast/testing";
+
+const client = new DynamoDBClient({});
+export const locks = new Holdfast({ client, table: "locks", lease: "30s" });
+export const inMemory = new Holdfast({ client: new MemoryTable(), table: "locks" });
+
+export async function work(): Promise<bigint | undefined> {
+  await createTable({ client, table: "locks" });
+  try {
+    return await locks.mutex("a").run({ wait: "5s" }, async (lease: Lease) => {
+      await client.send(new TransactWriteItemsCommand({ TransactItems: [lease.condition()] }));
+      return lease.fence;
+    });
+  } catch (error) {
+    if (isHoldfastError(error, "not-acquired")) return undefined;
+    throw error;
+  }
+}
+
+// @ts-expect-error A lease's length is a number or a string.
+locks.mutex("a", { lease: true });
+`;
+
+const REQUIRING = `
+import holdfast = require("holdfast");
+export const code: holdfast.ErrorCode = "lost";
+export const is: boolean = holdfast.isHoldfastError(undefined, code);
+`;
+
+let project: string;
+
+/** Runs a program in the project; answers what it printed, once it ended well. */
+function outputOf(program: string, ...args: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd: project, encoding: "utf8" });
+  expect(status, `${stdout}${stderr}`).toBe(0);
+  return stdout.trim();
+}
+
+function link(name: string): void {
+  const to = join(project, "node_modules", name);
+  mkdirSync(dirname(to), { recursive: true });
+  symlinkSync(join(ROOT, "node_modules", name), to, "dir");
+}
+
+/** Unpacks the tarball where npm would, and links the rest, so that no registry is needed. */
+beforeAll(() => {
+  project = mkdtempSync(join(tmpdir(), "holdfast-package-"));
+  const modules = join(project, "node_modules");
+  mkdirSync(join(modules, ".bin"), { recursive: true });
+  writeFileSync(join(project, "package.json"), '{ "private": true, "type": "module" }\n');
+  const packed = spawnSync("npm", ["pack", "--ignore-scripts", "--pack-destination", project], {
+    cwd: ROOT,
+    encoding: "utf8",
+  });
+  expect(packed.status, packed.stderr).toBe(0);
+  outputOf("tar", "-xzf", `holdfast-${version}.tgz`, "-C", modules);
+  outputOf("mv", join(modules, "package"), join(modules, "holdfast"));
+  for (const name of NEIGHBOURS) link(name);
+  // As npm does it at install.
+  const command = join(modules, "holdfast", bin.holdfast);
+  chmodSync(command, 0o755);
+  symlinkSync(command, join(modules, ".bin", "holdfast"));
+});
+
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+describe("the packed package, installed", () => {
+  it("can be imported, and required, and is the same module", () => {
+    writeFileSync(
+      join(project, "both.mjs"),
+      `import { createRequire } from "node:module";
+       import * as imported from "holdfast";
+       import * as testing from "holdfast/testing";
+       const required = createRequire(import.meta.url)("holdfast");
+       console.log(required.Holdfast === imported.Holdfast, typeof testing.MemoryTable);`,
+    );
+    expect(outputOf("node", "both.mjs")).toBe("true function");
+    const required = outputOf("node", "-p", "typeof require('holdfast').Holdfast");
+    expect(required).toBe("function");
+  });
+
+  it("gives no way past its exports", () => {
+    const script =
+      "import('holdfast/dist/lease/kernel.js').catch((error) => console.log(error.code))";
+    expect(outputOf("node", "-e", script)).toBe("ERR_PACKAGE_PATH_NOT_EXPORTED");
+  });
+
+  it("brings its command", () => {
+    expect(outputOf(join("node_modules", ".bin", "holdfast"), "--version")).toBe(version);
+  });
+
+  it.each([
+    ["nodenext", "nodenext", ["consumer.ts", "requiring.cts"]],
+    ["esnext", "bundler", ["consumer.ts"]],
+  ])(
+    "compiles for a user with module %s and resolution %s",
+    (module, resolution, files) => {
+      writeFileSync(join(project, "consumer.ts"), CONSUMER);
+      writeFileSync(join(project, "requiring.cts"), REQUIRING);
+      const compilerOptions = {
+        module,
+        moduleResolution: resolution,
+        target: "es2022",
+        strict: true,
+        exactOptionalPropertyTypes: true,
+        // The declarations themselves are checked, as a user's compiler does unless told otherwise.
+        skipLibCheck: false,
+        types: ["node"],
+        noEmit: true,
+      };
+      const config = `tsconfig.${resolution}.json`;
+      writeFileSync(join(project, config), JSON.stringify({ compilerOptions, files }));
+      outputOf("node", join(ROOT, "node_modules", "typescript", "bin", "tsc"), "-p", config);
+    },
+    120_000,
+  );
+});

@@ -1,0 +1,65 @@
+// The package as its users have it, in a minute's reading: run by plain Node, of any supported version, beside
+// a package named holdfast (the checkout itself, or an install of the tarball). Needs no test runner.
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { createTable, Holdfast, isHoldfastError } from "holdfast";
+import { MemoryDynamoDB, MemoryTable, memoryClient } from "holdfast/testing";
+
+const TABLE = "locks";
+
+/** Everything that a user does with a lock, on whatever table. */
+async function useLocks(client) {
+  const locks = new Holdfast({ client, table: TABLE });
+  const rival = new Holdfast({ client, table: TABLE });
+  const lease = await locks.mutex("a").acquire({ lease: "5s", wait: 0, data: { n: 1 } });
+  assert.equal(lease.isHeld, true);
+  assert.equal(await rival.mutex("a").tryAcquire(), null);
+  await lease.renew();
+  await lease.renew({ data: { n: 2 } });
+  const seen = await rival.inspect("a");
+  assert.deepEqual([seen.state, seen.fence, seen.data], ["held", lease.fence, { n: 2 }]);
+  await lease.release();
+  assert.throws(
+    () => lease.assertHeld(),
+    (error) => isHoldfastError(error, "lost"),
+  );
+  const next = await rival.mutex("a").acquire({ wait: "5s" });
+  assert.ok(next.fence > lease.fence);
+  const refused = locks.mutex("a").acquire({ wait: 50 });
+  await assert.rejects(refused, (error) => isHoldfastError(error, "not-acquired"));
+  await Promise.all([locks.close(), rival.close()]);
+  assert.equal(next.isHeld, false);
+}
+
+/** The same through the SDK that is installed here, with all that it does to a request. */
+async function useSdk() {
+  const client = memoryClient(new MemoryDynamoDB({ nowMs: () => Date.now() }));
+  await createTable({ client, table: TABLE });
+  await useLocks(client);
+}
+
+/** Where Node can `require` an ES module, which every supported version can. */
+function requireIt() {
+  const required = createRequire(import.meta.url)("holdfast");
+  assert.equal(required.Holdfast, Holdfast);
+}
+
+/** In a string, since an older Node could not even parse the file. */
+async function awaitUsing() {
+  const AsyncFunction = useLocks.constructor;
+  const body = new AsyncFunction(
+    "locks",
+    "await using held = await locks.mutex('b').acquire({ wait: 0 }); return held;",
+  );
+  const locks = new Holdfast({ client: new MemoryTable(), table: TABLE });
+  const held = await body(locks);
+  assert.equal(held.isHeld, false);
+  assert.equal((await locks.inspect("b")).state, "free");
+  await locks.close();
+}
+
+const major = Number(process.versions.node.split(".")[0]);
+const steps = { useLocks: () => useLocks(new MemoryTable()), useSdk, requireIt };
+if (major >= 24) steps.awaitUsing = awaitUsing;
+for (const step of Object.values(steps)) await step();
+console.log(`Node ${process.version}: ${Object.keys(steps).join(", ")}`);

@@ -1,0 +1,252 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Lease } from "../../src/index.js";
+import { CliWorld, pause, type Running, until } from "../cli/support.js";
+
+const LEASE_MS = 2_000;
+const lock = (leaseMs: number): string[] => {
+  return ["lock", "job", "--lease", `${leaseMs}ms`, "--renew", "400ms", "--"];
+};
+
+/**
+ * Writes down every few milliseconds that it acts, in a file of its own, and has a child that does the
+ * same. Stubborn, it takes no notice of SIGTERM; `leaves` ends the parent and leaves its child behind.
+ */
+const ACTOR = `
+import { spawn } from "node:child_process";
+import { appendFileSync } from "node:fs";
+const [file, manner, generation] = process.argv.slice(2);
+if (manner === "stubborn") process.on("SIGTERM", () => {});
+if (generation === "parent") {
+  spawn(process.execPath, [process.argv[1], file, manner, "child"], { stdio: "inherit" });
+}
+if (manner === "leaves" && generation === "parent") setTimeout(() => process.exit(5), 600);
+setInterval(() => {
+  appendFileSync(file + "." + generation, process.hrtime.bigint() + " " + process.pid + "\\n");
+}, 5);
+`;
+
+let world: CliWorld;
+beforeEach(async () => {
+  world = await CliWorld.start();
+  writeFileSync(world.file("actor.mjs"), ACTOR);
+});
+afterEach(() => world.close());
+
+interface Act {
+  readonly atMs: number;
+  readonly pid: number;
+}
+
+function actsOf(generation: "parent" | "child"): Act[] {
+  const file = world.file(`acts.${generation}`);
+  if (!existsSync(file)) return [];
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => {
+      const [at, pid] = line.split(" ");
+      return { atMs: Number(BigInt(at ?? 0)) / 1e6, pid: Number(pid) };
+    });
+}
+
+const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6;
+const lastActMs = (generation: "parent" | "child"): number => actsOf(generation).at(-1)?.atMs ?? 0;
+
+/** Starts a command that acts, with its child, and waits until both do. */
+async function act(
+  manner: "gentle" | "stubborn" | "leaves",
+  leaseMs: number = LEASE_MS,
+): Promise<Running> {
+  const words = [process.execPath, world.file("actor.mjs"), world.file("acts"), manner, "parent"];
+  const running = world.start([...lock(leaseMs), ...words]);
+  await until(() => actsOf("parent").length > 3 && actsOf("child").length > 3, "both act");
+  return running;
+}
+
+/** Checks that the command and its child acted until now or a while ago, and never after. */
+function expectNoActAfter(ms: number): void {
+  expect(lastActMs("parent")).toBeLessThan(ms);
+  expect(lastActMs("child")).toBeLessThan(ms);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return !/\) [ZX] /.test(stat);
+  } catch (error) {
+    // Without /proc, what can be signalled is taken for alive.
+    return (error as NodeJS.ErrnoException).code === "ENOENT" && existsSync("/proc") === false;
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  const lines = execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" }).split("\n");
+  return lines
+    .map((line) => line.trim().split(/\s+/).map(Number))
+    .filter(([, parent]) => parent === pid)
+    .map(([child = 0]) => child);
+}
+
+/** A rival in this process that takes the lock as soon as it may; and when that was. */
+async function rivalTakes(): Promise<{ readonly lease: Lease; readonly atMs: number }> {
+  const poll = { fastest: "20ms", slowest: "50ms" };
+  const lease = await world.locks.mutex("job").acquire({ wait: "20s", poll });
+  return { lease, atMs: nowMs() };
+}
+
+describe("the guard of a locked command", () => {
+  it("ends the command and its child before the deadline while holdfast is stopped", async () => {
+    const running = await act("stubborn");
+    const taken = rivalTakes();
+    process.kill(running.pid, "SIGSTOP");
+    const stoppedAtMs = nowMs();
+    const { lease, atMs } = await taken;
+    await pause(300);
+    // They were ended for the deadline, and not for the stop.
+    expect(lastActMs("parent")).toBeGreaterThan(stoppedAtMs + LEASE_MS / 4);
+    expectNoActAfter(Math.min(atMs, stoppedAtMs + LEASE_MS));
+    process.kill(running.pid, "SIGCONT");
+    const { status, stderr } = await running.result;
+    expect(status).toBe(76);
+    expect(stderr).toMatch(/^holdfast: [^\n]+\n$/);
+    // What the stopped process finds out late takes nothing from the new holder.
+    lease.assertHeld();
+    await lease.renew();
+    await lease.release();
+  });
+
+  it("ends the command and its child before the deadline when holdfast is killed", async () => {
+    const running = await act("stubborn");
+    const [guard = 0] = childrenOf(running.pid);
+    const taken = rivalTakes();
+    process.kill(running.pid, "SIGKILL");
+    const killedAtMs = nowMs();
+    const { lease, atMs } = await taken;
+    await pause(300);
+    expectNoActAfter(Math.min(atMs, killedAtMs + LEASE_MS));
+    expect(isAlive(guard)).toBe(false);
+    await lease.release();
+  });
+
+  it("kills without asking when it wakes after the deadline", async () => {
+    const leaseMs = 5_000;
+    const running = await act("stubborn", leaseMs);
+    const [guard = 0] = childrenOf(running.pid);
+    process.kill(running.pid, "SIGSTOP");
+    process.kill(guard, "SIGSTOP");
+    await pause(leaseMs + 200);
+    process.kill(guard, "SIGCONT");
+    const continuedAtMs = nowMs();
+    await pause(1_000);
+    // Awake in time it would have given the group half a second to tidy up.
+    expectNoActAfter(continuedAtMs + 300);
+    process.kill(running.pid, "SIGCONT");
+    expect((await running.result).status).toBe(76);
+  });
+
+  it("asks the command to end at once when holdfast is killed", async () => {
+    const running = await act("gentle");
+    const killedAtMs = nowMs();
+    process.kill(running.pid, "SIGKILL");
+    await pause(1_000);
+    expectNoActAfter(killedAtMs + 500);
+  });
+
+  it("ends the command in time when the table does not answer any more", async () => {
+    const running = await act("stubborn");
+    await world.server.close();
+    const closedAtMs = nowMs();
+    const { status } = await running.result;
+    expect(status).toBe(76);
+    expectNoActAfter(closedAtMs + LEASE_MS);
+    expect(isAlive(actsOf("child").at(-1)?.pid ?? 0)).toBe(false);
+  });
+
+  it("stops the command when the lease is lost, and exits with 76", async () => {
+    const running = await act("stubborn");
+    const { holder } = await world.locks.inspect("job");
+    expect(await world.locks.release("job", holder ?? "")).toBe(true);
+    const freedAtMs = nowMs();
+    const { status, stderr } = await running.result;
+    expect(status).toBe(76);
+    expect(stderr).toMatch(/^holdfast: [^\n]+\n$/);
+    // At the next renewal, which is also the next chance to hear of it.
+    expectNoActAfter(freedAtMs + 1_000);
+  });
+
+  it("is replaced by holdfast itself when it is killed: the command is, too, and 70 says so", async () => {
+    const running = await act("stubborn");
+    const [guard = 0] = childrenOf(running.pid);
+    const killedAtMs = nowMs();
+    process.kill(guard, "SIGKILL");
+    const { status, stderr } = await running.result;
+    expect(status).toBe(70);
+    expect(stderr).toMatch(/^holdfast: [^\n]*guard[^\n]+\n$/);
+    expectNoActAfter(killedAtMs + 500);
+    expect((await world.locks.inspect("job")).state).toBe("free");
+  });
+
+  it("does not outlive its command, and takes no notice of signals", async () => {
+    const running = await act("gentle");
+    const [guard = 0] = childrenOf(running.pid);
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"]) {
+      process.kill(guard, signal);
+    }
+    await pause(300);
+    expect(isAlive(guard)).toBe(true);
+    running.child.kill("SIGTERM");
+    expect((await running.result).status).toBe(143);
+    await until(() => !isAlive(guard), "the guard has ended");
+  });
+
+  it("ends what the command left behind in its group before the lock is released", async () => {
+    const running = await act("leaves");
+    const { lease, atMs } = await rivalTakes();
+    expect((await running.result).status).toBe(5);
+    await pause(200);
+    expectNoActAfter(atMs);
+    await lease.release();
+  });
+
+  it("keeps the lock for as long as the command runs, many leases long", async () => {
+    const running = await act("gentle");
+    await pause(2 * LEASE_MS);
+    expect(lastActMs("parent")).toBeGreaterThan(nowMs() - 500);
+    running.child.kill("SIGTERM");
+    expect(await running.result).toMatchObject({ status: 143, stderr: "" });
+  });
+});
+
+describe("signals", () => {
+  it("are passed on to the whole group, each of them", async () => {
+    const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
+    const names = signals.map((signal) => signal.slice(3)).join(" ");
+    const member = (who: string): string =>
+      `for s in ${names}; do trap "echo ${who} $s" $s; done; echo ${who} up; ` +
+      `while :; do sleep 0.02; done`;
+    const script = `(${member("child")}) & ${member("parent")}`;
+    const running = world.start(["lock", "signals", "--", "sh", "-c", script]);
+    await running.printed("child up");
+    await running.printed("parent up");
+    for (const signal of signals) {
+      running.child.kill(signal);
+      await running.printed(`parent ${signal.slice(3)}`);
+      // A shell starts what runs in the background without the signals of the keyboard.
+      if (signal !== "SIGINT" && signal !== "SIGQUIT") {
+        await running.printed(`child ${signal.slice(3)}`);
+      }
+    }
+    process.kill(running.pid, "SIGKILL");
+  });
+
+  it("let a command choose its own exit status", async () => {
+    const script = 'trap "exit 3" INT; echo up; while :; do sleep 0.02; done';
+    const running = world.start(["lock", "chosen", "--", "sh", "-c", script]);
+    await running.printed("up");
+    running.child.kill("SIGINT");
+    expect(await running.result).toMatchObject({ status: 3, stderr: "" });
+  });
+});

@@ -1,0 +1,75 @@
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { createTable, type HoldfastOptions } from "../../src/index.js";
+import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy.js";
+import type { ProxyFault } from "../../src/testing/proxy-plan.js";
+import { nextWrites, recordOf } from "./lossy.js";
+import { freshTable, type Locker, Lockers, sdkClient } from "./sdk.js";
+
+/** One fault proxy, and a client behind it: each test has its own, so that tests can run at once. */
+export interface Network {
+  readonly proxy: FaultProxy;
+  /** A client for locks behind the proxy. */
+  locker(options?: Partial<HoldfastOptions>): Locker;
+  /** Injects a fault into the next `times` writes of one lock's record. */
+  nextWrites(name: string, fault: ProxyFault, times?: number): void;
+}
+
+/** A table, with a good way to it and any number of bad ones. */
+export class BadNetworks {
+  readonly table = freshTable();
+  readonly #endpoint: string;
+  readonly #lockers = new Lockers();
+  readonly #proxies: FaultProxy[] = [];
+  readonly #clients: DynamoDBClient[] = [];
+  readonly direct: DynamoDBClient;
+
+  private constructor(endpoint: string) {
+    this.#endpoint = endpoint;
+    this.direct = this.client(endpoint);
+  }
+
+  static async open(endpoint: string): Promise<BadNetworks> {
+    const networks = new BadNetworks(endpoint);
+    await createTable({ client: networks.direct, table: networks.table });
+    return networks;
+  }
+
+  /** A client of the SDK's for any endpoint. */
+  client(endpoint: string): DynamoDBClient {
+    const made = sdkClient(endpoint);
+    this.#clients.push(made);
+    return made;
+  }
+
+  /** A client for locks with a good network. */
+  locker(options: Partial<HoldfastOptions> = {}): Locker {
+    return this.#lockers.make({ client: this.direct, table: this.table, ...options });
+  }
+
+  async network(): Promise<Network> {
+    const proxy = await startFaultProxy({ target: this.#endpoint });
+    this.#proxies.push(proxy);
+    const client = this.client(proxy.endpoint);
+    return {
+      proxy,
+      locker: (options) => this.locker({ client, requestTimeout: "150ms", ...options }),
+      nextWrites: (name, fault, times) => nextWrites(proxy, name, fault, times),
+    };
+  }
+
+  /** A lock's record as it is. */
+  record(name: string): ReturnType<typeof recordOf> {
+    return recordOf(this.direct, this.table, name);
+  }
+
+  async isFree(name: string): Promise<boolean> {
+    return (await this.record(name))?.["holder"] === undefined;
+  }
+
+  async close(): Promise<void> {
+    for (const proxy of this.#proxies) proxy.clear();
+    await this.#lockers.closeAll();
+    await Promise.all(this.#proxies.map((proxy) => proxy.close()));
+    for (const client of this.#clients) client.destroy();
+  }
+}
