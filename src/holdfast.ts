@@ -74,7 +74,7 @@ export class Holdfast implements AsyncDisposable {
       clock,
       timers,
       random: surroundings.random ?? systemRandom,
-      report: options.onError ?? warn,
+      report: reporterOf(options.onError),
     };
     this.#kernel = new Kernel(given, resolveClient(options));
     this.#options = options;
@@ -135,6 +135,18 @@ export class Holdfast implements AsyncDisposable {
     const { lease, renew, wait, poll } = this.#options;
     return { lease, renew, wait, poll };
   }
+}
+
+// What a callback throws must neither hide a result nor become an unhandled rejection.
+function reporterOf(onError: HoldfastOptions["onError"]): (error: HoldfastError) => void {
+  if (onError === undefined) return warn;
+  return (error) => {
+    try {
+      onError(error);
+    } catch (cause) {
+      warn(cause instanceof Error ? cause : new Error("onError threw.", { cause }));
+    }
+  };
 }
 
 function isTablePort(client: DynamoDBLike | TablePort): client is TablePort {

@@ -35,11 +35,8 @@
 #ifndef PROCESSES
 #define PROCESSES 2
 #endif
-#ifndef GRANTS
-#define GRANTS 2 /* acquisitions of each process, by whatever step */
-#endif
-#ifndef SPARE_IDS
-#define SPARE_IDS 1 /* further attempts of each process, where one was given up */
+#ifndef IDS
+#define IDS 2 /* grants of each process, those that it gives up counted too */
 #endif
 #ifndef RENEWALS
 #define RENEWALS 1 /* of each process */
@@ -60,10 +57,11 @@
 #define DRIFT 1
 #endif
 
-#define IDS (GRANTS + SPARE_IDS)
-
-/* The record is granted by one process for three ticks, by the others for two. */
-#define LEASE(p) ((p) == 0 -> 3 : 2)
+/* In ticks. The first process may ask for a longer lease than the others. */
+#ifndef FIRST_LEASE
+#define FIRST_LEASE 2
+#endif
+#define LEASE(p) ((p) == 0 -> FIRST_LEASE : 2)
 
 /* Ids of holders: 0 is nobody; each other one is used in one attempt of one process. */
 #define ID(p, k) (1 + (p) + PROCESSES * (k))
@@ -90,14 +88,17 @@
 /* ---- state ---------------------------------------------------------------------------------------- */
 
 mtype = { claim, takeOver, reclaim, handOver, renew, release, neutralise };
-mtype = { idle, looking, waiting, trying, held, freeing };
+mtype = { idle, waiting, trying, held, freeing };
 mtype = { quiet, sent, answered };
 
 typedef Record {
   byte holder;  /* 0 while it is free */
-  byte version;
   byte fence    /* 0 while it is absent */
 }
+
+/* A version only grows, so all that matters of one that was seen is whether it still is the version. */
+#define CURRENT 1
+#define PAST 0
 
 typedef Request {
   mtype kind;
@@ -108,7 +109,6 @@ typedef Request {
 
 typedef Local {
   mtype phase;
-  byte turns;       /* acquisitions begun */
   byte issued;      /* ids used */
   byte renewals;
   byte id;          /* of the hold */
@@ -120,8 +120,7 @@ typedef Local {
   bool unanswered;  /* an earlier send of it was not answered */
   Record answer;
   bool applied;
-  bool hasSeen;
-  Record seen;      /* the observation ... */
+  bool hasSeen;     /* the observation: the record as it still is; of the past nothing is kept ... */
   byte watched;     /* ... and for how long it has been that, on the monotonic clock */
   Request job;      /* the neutraliser in the background */
   byte ahead        /* ticks by which this clock leads the slowest one */
@@ -153,13 +152,15 @@ byte wall = 1, expiresAt;
 bool granted; /* in this tick: a record takes at most so many writes a second */
 #endif
 
-/* Not part of the state: for one step only. */
-hidden byte i, q, isTrue, isWatching;
+/* For within one step; 0 between two. */
+byte i, q;
+bool isTrue, isWatching, wasRenewed;
 
 #define me at[p]
 #define BELIEVES(p) (at[p].phase == held && at[p].age < HOLD(p))
 #define REMEMBERS(holder) ((holder) != 0 && (memory & BIT(holder)))
-#define TAKEABLE(p) (at[p].seen.holder != 0 && at[p].watched >= WATCH(p, at[p].seen.holder))
+#define SEES_HOLDER(p) (at[p].hasSeen && record.holder != 0)
+#define TAKEABLE(p) (SEES_HOLDER(p) && at[p].watched >= WATCH(p, record.holder))
 #define CAN_TRY(p) (at[p].issued < IDS)
 
 /* ---- invariants ------------------------------------------------------------------------------------ */
@@ -198,7 +199,7 @@ inline checkGuardedWrites() {
 /* ---- the table: formats/native.ts ------------------------------------------------------------------- */
 
 #define AS_HELD(m) (record.holder == m.holder && record.fence == m.number)
-#define AS_WATCHED(m) (record.holder == m.holder && record.version == m.number)
+#define AS_WATCHED(m) (record.holder == m.holder && m.number == CURRENT)
 #define NAMES(id) (id != 0 && record.holder == id)
 
 #if defined(DROP_R7_OWNER)
@@ -235,7 +236,7 @@ inline checkGuardedWrites() {
 #define NEUTRALISES(m) NAMES(m.id)
 #else
 #define NEUTRALISES(m) (NAMES(m.id) || \
-  (NAMES(m.holder) && (m.number == ANY || record.version == m.number)))
+  (NAMES(m.holder) && (m.number == ANY || m.number == CURRENT)))
 #endif
 
 inline evaluate(m) {
@@ -269,8 +270,40 @@ inline checkOwnership(m) {
   fi
 }
 
+/* The version has changed, or the holder has gone: what was seen of them will never be true again, and a
+   write that names it is refused for ever. So an observation that is out of date is forgotten here, not at
+   the next look: all that it could lead to is a refusal. */
+inline moveOn() {
+  for (q : 0 .. PROCESSES - 1) {
+#ifdef DROP_R3_ANY_CHANGE
+    if
+    :: wasRenewed
+    :: else -> at[q].hasSeen = false; at[q].watched = 0
+    fi;
+#else
+    at[q].hasSeen = false;
+    at[q].watched = 0;
+#endif
+    if
+    :: at[q].request.kind == takeOver -> at[q].request.number = PAST
+    :: else
+    fi;
+    if
+    :: at[q].job.number == CURRENT -> at[q].job.number = PAST
+    :: else
+    fi
+  }
+  for (q : 0 .. LATE) {
+    if
+    :: (late[q].kind == takeOver || late[q].kind == neutralise) && late[q].number == CURRENT ->
+      late[q].number = PAST
+    :: else
+    fi
+  }
+  q = 0
+}
+
 inline grant(m) {
-  record.version++;
 #ifdef DELETION
   if
   :: record.fence == 0 -> record.fence = SEED(m) + 1
@@ -304,8 +337,9 @@ inline apply(m) {
   if
   :: isTrue ->
     checkOwnership(m);
+    wasRenewed = (m.kind == renew);
     if
-    :: m.kind == renew -> record.version++
+    :: m.kind == renew
     :: m.kind == release || m.kind == neutralise ->
       record.holder = 0;
 #ifdef DROP_R9_RELEASE
@@ -316,6 +350,7 @@ inline apply(m) {
 #ifdef DELETION
     expiresAt = WALL(OWNER(m.id)) + LEASE(OWNER(m.id)) + RETENTION;
 #endif
+    moveOn();
     checkGuardedWrites()
   :: else
   fi
@@ -323,36 +358,23 @@ inline apply(m) {
 
 /* ---- what a process knows ---------------------------------------------------------------------------- */
 
-#ifdef DROP_R3_ANY_CHANGE
-#define SAME_PAIR(found) (me.hasSeen && me.seen.holder == found.holder)
-#else
-#define SAME_PAIR(found) \
-  (me.hasSeen && me.seen.holder == found.holder && me.seen.version == found.version)
-#endif
-
 #ifdef DROP_R3_AFTER_ANSWER
 #define WATCHED_ALREADY me.since
 #else
 #define WATCHED_ALREADY 0
 #endif
 
-/* An answer showed the record: any change of (holder, version) starts the watch again (R3). Kept is only
-   what a decision asks for: the version of a held record, the fence of a free one. */
-inline see(p, found) {
+/* An answer shows the record. The watch of a new observation begins now (R3). */
+inline see(p) {
   if
-  :: found.holder == 0 || REMEMBERS(found.holder) -> me.watched = 0
-  :: SAME_PAIR(found) && me.seen.holder != 0
-  :: else -> me.watched = WATCHED_ALREADY
+  :: me.hasSeen
+  :: else -> me.watched = (record.holder == 0 || REMEMBERS(record.holder) -> 0 : WATCHED_ALREADY)
   fi;
-  me.hasSeen = true;
-  me.seen.holder = found.holder;
-  me.seen.version = (found.holder == 0 -> 0 : found.version);
-  me.seen.fence = (found.holder == 0 -> found.fence : 0)
+  me.hasSeen = true
 }
 
 inline clear(m) { m.kind = 0; m.id = 0; m.holder = 0; m.number = 0 }
 
-inline clearRecord(r) { r.holder = 0; r.version = 0; r.fence = 0 }
 
 inline send(p, k, forId, named, numbered) {
   me.request.kind = k;
@@ -368,12 +390,12 @@ inline hangUp(p) {
   me.wire = quiet;
   me.applied = false;
   me.since = 0;
-  clearRecord(me.answer)
+  me.answer.holder = 0;
+  me.answer.fence = 0
 }
 
 inline forgetSeen(p) {
   me.hasSeen = false;
-  clearRecord(me.seen);
   me.watched = 0
 }
 
@@ -431,9 +453,9 @@ inline attempt(p, k, named, numbered) {
 /* lease/decide.ts, where the decision is not to wait. */
 inline decide(p) {
   if
-  :: REMEMBERS(me.seen.holder) -> attempt(p, reclaim, me.seen.holder, ANY)
-  :: TAKEABLE(p) -> attempt(p, takeOver, me.seen.holder, me.seen.version)
-  :: else -> attempt(p, claim, CLAIM_SEED, me.seen.fence)
+  :: REMEMBERS(record.holder) -> attempt(p, reclaim, record.holder, ANY)
+  :: TAKEABLE(p) -> attempt(p, takeOver, record.holder, CURRENT)
+  :: else -> attempt(p, claim, CLAIM_SEED, record.fence)
   fi
 }
 
@@ -463,8 +485,9 @@ inline refusedAttempt(p) {
 
 inline nextTurn(p) {
   become(p, waiting);
-  require(NoOrphan, !(me.seen.holder != 0 && OWNER(me.seen.holder) == p &&
-    !(memory & BIT(me.seen.holder)) && !(forgotten & BIT(me.seen.holder))))
+  see(p);
+  require(NoOrphan, record.holder == 0 || OWNER(record.holder) != p ||
+    (memory & BIT(record.holder)) || (forgotten & BIT(record.holder)))
 }
 
 inline hold(p, holder, fenceTold) {
@@ -492,38 +515,30 @@ inline hold(p, holder, fenceTold) {
 
 inline attemptAnswered(p) {
   if
-#ifdef DROP_R5_OWN_ANSWER
-  :: !me.applied && me.answer.holder == me.request.id ->
-    over = over | BIT(me.request.id);
-    see(p, me.answer);
-    hangUp(p);
-    nextTurn(p)
-#endif
   :: GRANTED(p) && me.age < HOLD(p) ->
     q = me.answer.fence;
     hangUp(p);
     hold(p, me.request.id, q)
-  :: GRANTED(p) && me.age >= HOLD(p) -> /* it took its whole lease to arrive */
-    giveUp(p);
-    see(p, me.answer);
-    hangUp(p);
-    nextTurn(p)
   :: else ->
-    see(p, me.answer);
+    if
+    :: GRANTED(p) -> giveUp(p) /* it took its whole lease to arrive */
+    :: !GRANTED(p) && me.answer.holder == me.request.id -> over = over | BIT(me.request.id)
+    :: else -> refusedAttempt(p)
+    fi;
     hangUp(p);
-    refusedAttempt(p);
     nextTurn(p)
   fi
 }
 
-inline looked(p) {
+/* A read. */
+inline look(p) {
 #ifdef DROP_R1
   if
-  :: me.seen.holder == 0 && CAN_TRY(p) -> /* whoever reads that it is free takes it for granted */
+  :: record.holder == 0 -> /* whoever reads that it is free takes it for granted */
     q = ID(p, me.issued);
     me.issued++;
     me.age = 0;
-    hold(p, q, me.seen.fence + 1)
+    hold(p, q, record.fence + 1)
   :: else -> nextTurn(p)
   fi
 #else
@@ -546,7 +561,9 @@ inline looked(p) {
 
 inline renewalAnswered(p) {
   if
-  :: IS_TOO_LATE(p) -> skip /* an answer that comes after the deadline revives nothing */
+  :: IS_TOO_LATE(p) -> /* an answer that comes after the deadline revives nothing */
+    abandon(me.id);
+    finish(p)
   :: !IS_TOO_LATE(p) && IS_RENEWED(p) ->
 #ifdef DROP_R2_BEFORE_SEND
     me.age = 0;
@@ -581,7 +598,6 @@ inline freeingAnswered(p) {
     send(p, release, 0, me.request.id, q)
   :: else -> /* a third holder: the waiter goes back to waiting */
     abandon(me.request.id);
-    see(p, me.answer);
     hangUp(p);
     nextTurn(p)
   fi
@@ -595,6 +611,63 @@ inline arrive(p) {
   fi
 }
 
+/* Whether a late copy can never be applied any more: fences and versions never come back. */
+#if defined(DROP_R4_VERSION) || defined(DROP_R4_CONDITION) || defined(DROP_R5_ONCE) || \
+  defined(DROP_R7_OWNER) || defined(DROP_R7_FENCE) || defined(DROP_R9_RELEASE) || \
+  defined(DROP_R14_ANCHOR) || defined(DELETION)
+#define IS_HOPELESS(m) false
+#else
+#define IS_HOPELESS(m) ( \
+  (m.kind == claim && m.number != ANY && m.number != record.fence) || \
+  (m.kind == takeOver && m.number == PAST) || \
+  ((m.kind == renew || m.kind == handOver) && !AS_HELD(m)) || \
+  (m.kind == release && m.id == 0 && !AS_HELD(m)))
+#endif
+
+/* An id that nothing names any more can never come back: what is known of it need not be kept, nor a
+   neutraliser of it. */
+inline tidy() {
+  for (i : 0 .. LATE) {
+    if
+    :: late[i].kind != 0 && IS_HOPELESS(late[i]) -> clear(late[i])
+    :: else
+    fi
+  }
+  for (i : 1 .. PROCESSES * IDS) {
+    isTrue = record.holder == i;
+    for (q : 0 .. PROCESSES - 1) {
+      isTrue = isTrue || at[q].id == i ||
+        (at[q].request.kind != 0 && (at[q].request.id == i || at[q].request.holder == i)) ||
+        (at[q].job.kind != 0 && (at[q].job.id == i || at[q].job.holder == i))
+    }
+    for (q : 0 .. LATE) {
+      isTrue = isTrue || (late[q].kind != 0 && (late[q].id == i || late[q].holder == i))
+    }
+    if
+    :: isTrue
+    :: else ->
+      over = over & ~BIT(i);
+      memory = memory & ~BIT(i);
+      forgotten = forgotten & ~BIT(i);
+      settled = settled & ~BIT(i);
+      told[i] = 0
+    fi
+  }
+  for (q : 0 .. PROCESSES - 1) {
+    isTrue = at[q].job.kind == 0 || NAMES(at[q].job.id) || NAMES(at[q].job.holder);
+    for (i : 0 .. LATE) {
+      isTrue = isTrue || (late[i].kind != 0 &&
+        (late[i].id == at[q].job.id || late[i].id == at[q].job.holder))
+    }
+    if
+    :: isTrue
+    :: else -> clear(at[q].job)
+    fi
+  }
+  i = 0; q = 0;
+  isTrue = false; wasRenewed = false
+}
+
 /* ---- time ------------------------------------------------------------------------------------------------ */
 
 #define IS_AGEING(p) ((at[p].phase == trying || at[p].phase == held || \
@@ -604,7 +677,7 @@ inline arrive(p) {
 #else
 #define IS_TIMED(p) (at[p].wire != quiet && at[p].request.kind == renew && at[p].since < HOLD(p))
 #endif
-#define IS_WATCHING(p) (at[p].seen.holder != 0 && !REMEMBERS(at[p].seen.holder) && !TAKEABLE(p))
+#define IS_WATCHING(p) (SEES_HOLDER(p) && !REMEMBERS(record.holder) && !TAKEABLE(p))
 
 /* A clock matters while something is counted by any; else ticks would only go round in circles. */
 #define IS_COUNTING(p) (IS_AGEING(p) || IS_TIMED(p) || IS_WATCHING(p))
@@ -633,6 +706,18 @@ inline levelClocks() {
 #define COUNTS_FOR_HOLDER(isSuspended) true
 #endif
 
+/* The deadline has passed. Whether the process learns that now or later makes no difference to anybody, as
+   from here on it only ends what there is to end. */
+inline isTooLate(p) {
+  if
+  :: me.phase == held && me.wire == quiet -> abandon(me.id); finish(p)
+  :: me.phase == held && me.wire != quiet -> over = over | BIT(me.id)
+  :: me.phase == trying && me.wire == quiet -> giveUp(p); nextTurn(p)
+  :: me.phase != held && me.wire == answered -> arrive(p)
+  :: else
+  fi
+}
+
 inline tick(p, isSuspended) {
   isWatching = IS_WATCHING(p) && !isSuspended;
   me.ahead++;
@@ -644,7 +729,7 @@ inline tick(p, isSuspended) {
   :: IS_AGEING(p) && COUNTS_FOR_HOLDER(isSuspended) ->
     me.age++;
     if
-    :: me.phase == held && me.age == HOLD(p) -> over = over | BIT(me.id)
+    :: me.age == HOLD(p) -> isTooLate(p)
     :: else
     fi
   :: else
@@ -690,22 +775,21 @@ inline crash(p) {
 
 /* ---- the processes, and the network between them and the table --------------------------------------------- */
 
-#define IS_DONE(p) (at[p].turns == GRANTS || !CAN_TRY(p))
 
-#define IS_NEWS(p) (!at[p].hasSeen || at[p].seen.holder != record.holder || \
-  (record.holder != 0 -> at[p].seen.version != record.version : at[p].seen.fence != record.fence))
 
 /* An answer that ends no belief and begins none may as well arrive at once: what it shows would only grow
    older, and what the process does next it can do later. */
-#define IS_ANSWERED_AT_ONCE(p) (me.phase != held && \
-  (me.request.kind == release || me.answer.holder != me.request.id))
+#define IS_ANSWERED_AT_ONCE(p) (me.phase == held -> me.age >= HOLD(p) : \
+  (me.request.kind == release || me.answer.holder != me.request.id || me.age >= HOLD(p)))
 
 inline goUnanswered(p) {
   lostUsed++;
   hangUp(p);
   me.unanswered = (me.phase == trying);
   if
-  :: me.phase == held -> clear(me.request)
+  :: me.phase == held && BELIEVES(p) -> clear(me.request)
+  :: me.phase == held && !BELIEVES(p) -> abandon(me.id); finish(p)
+  :: me.phase == trying && me.age >= HOLD(p) -> giveUp(p); nextTurn(p)
   :: else
   fi
 }
@@ -714,16 +798,15 @@ proctype Process(byte p) {
 end:
   do
   /* An acquisition begins with the only claim of it that may be blind (R14). */
-  :: d_step { me.phase == idle && !IS_DONE(p) -> me.turns++; attempt(p, claim, CLAIM_SEED, ANY) }
+  :: d_step { me.phase == idle && CAN_TRY(p) -> attempt(p, claim, CLAIM_SEED, ANY) }
 
   /* A read, answered at once: on its way back it would only grow older, and the watch begin later. One
      that could show nothing new is left out. */
-  :: d_step { me.phase == looking -> see(p, record); looked(p) }
-  :: d_step { me.phase == waiting && CAN_TRY(p) && IS_NEWS(p) -> see(p, record); looked(p) }
+  :: d_step { me.phase == waiting && CAN_TRY(p) && !me.hasSeen -> look(p); tidy() }
   :: d_step { me.phase == waiting && CAN_TRY(p) && me.hasSeen &&
-      (me.seen.holder == 0 || REMEMBERS(me.seen.holder) || TAKEABLE(p)) -> decide(p) }
+      (record.holder == 0 || REMEMBERS(record.holder) || TAKEABLE(p)) -> decide(p) }
   /* The wait ends: while a rival is watched, or for want of further ids. */
-  :: d_step { me.phase == waiting && (IS_WATCHING(p) || !CAN_TRY(p)) -> finish(p) }
+  :: d_step { me.phase == waiting && (IS_WATCHING(p) || !CAN_TRY(p)) -> finish(p); tidy() }
 
   /* An attempt that nobody answered is sent again, or given up: to look, or at the wait's end. */
   :: d_step { me.phase == trying && me.wire == quiet && me.age < HOLD(p) ->
@@ -731,26 +814,23 @@ end:
       me.age = 0;
 #endif
       me.wire = sent }
-  :: d_step { me.phase == trying && me.wire == quiet ->
-      giveUp(p); become(p, looking) }
-  :: d_step { me.phase == trying && me.wire == quiet -> giveUp(p); finish(p) }
+  :: d_step { me.phase == trying && me.wire == quiet -> giveUp(p); nextTurn(p); tidy() }
+  :: d_step { me.phase == trying && me.wire == quiet -> giveUp(p); finish(p); tidy() }
 
   /* Holding. */
   :: d_step { BELIEVES(p) && me.wire == quiet && me.renewals < RENEWALS ->
       me.renewals++; send(p, renew, me.id, me.id, me.fence) }
-  :: d_step { me.phase == held && me.wire == quiet -> /* also after the deadline: it frees early */
+  :: d_step { BELIEVES(p) && me.wire == quiet ->
       abandon(me.id);
       me.phase = freeing; me.age = 0;
       send(p, release, 0, me.id, me.fence);
       me.id = 0; me.fence = 0 }
-  :: d_step { BELIEVES(p) && me.wire == quiet && me.turns < GRANTS && CAN_TRY(p) ->
+  :: d_step { BELIEVES(p) && me.wire == quiet && CAN_TRY(p) ->
       abandon(me.id);
-      me.phase = freeing; me.age = 0; me.turns++;
+      me.phase = freeing; me.age = 0;
       send(p, handOver, ID(p, me.issued), me.id, me.fence);
       me.issued++;
       me.id = 0; me.fence = 0 }
-  :: d_step { me.phase == held && me.wire == quiet && me.age >= HOLD(p) ->
-      abandon(me.id); finish(p) }
 
   /* A release or hand-over that nobody answered. */
   :: d_step { me.phase == freeing && me.wire == quiet &&
@@ -758,10 +838,10 @@ end:
   :: d_step { me.phase == freeing && me.wire == quiet && me.request.kind == handOver ->
       /* the waiter has gone: free the record, whichever of the two it names */
       abandon(me.request.id); me.request.kind = release; me.age = 0; me.wire = sent }
-  :: d_step { me.phase == freeing && me.wire == quiet && me.request.kind == release -> finish(p) }
+  :: d_step { me.phase == freeing && me.wire == quiet && me.request.kind == release -> finish(p); tidy() }
 
   /* An answer. */
-  :: d_step { me.wire == answered -> arrive(p) }
+  :: d_step { me.wire == answered -> arrive(p); tidy() }
 
   /* The background: one request makes what was given up fail for ever, or undoes it. A claim cannot be
      made to fail; it is looked for as long as the process likes. */
@@ -773,40 +853,41 @@ end:
       fi;
       clear(me.job);
       if
-      :: me.phase == waiting || me.phase == looking -> see(p, record)
+      :: me.phase == waiting -> see(p)
       :: else
-      fi }
+      fi;
+      tidy() }
   :: d_step { me.job.kind != 0 && NEUTRALISES(me.job) && lostUsed < LOST && MAY_WRITE ->
-      lostUsed++; apply(me.job) }
+      lostUsed++; apply(me.job); tidy() }
   :: d_step { me.job.kind != 0 && lateUsed < LATE ->
       late[lateUsed].kind = me.job.kind; late[lateUsed].id = me.job.id;
       late[lateUsed].holder = me.job.holder; late[lateUsed].number = me.job.number;
       lateUsed++ }
-  :: d_step { me.job.kind != 0 && me.job.holder == 0 -> clear(me.job) }
+  :: d_step { me.job.kind != 0 && me.job.holder == 0 -> clear(me.job); tidy() }
 
   /* Its machine. */
-  :: d_step { me.ahead < DRIFT && TIME_MATTERS -> tick(p, false) }
+  :: d_step { me.ahead < DRIFT && TIME_MATTERS -> tick(p, false); tidy() }
   :: d_step { me.ahead < DRIFT && IS_COUNTING(p) && suspendedUsed < SUSPENDED ->
-      suspendedUsed++; tick(p, true) }
-  :: d_step { crashesUsed < CRASHES && me.phase != idle -> crash(p) }
+      suspendedUsed++; tick(p, true); tidy() }
+  :: d_step { crashesUsed < CRASHES && me.phase != idle -> crash(p); tidy() }
 
   /* The network and the table. */
   :: d_step { me.wire == sent && MAY_WRITE ->
       apply(me.request);
       me.applied = isTrue;
       me.answer.holder = record.holder;
-      me.answer.version = record.version;
       me.answer.fence = record.fence;
       if
       :: IS_ANSWERED_AT_ONCE(p) -> arrive(p)
       :: else -> me.wire = answered
-      fi }
+      fi;
+      tidy() }
   :: d_step { me.wire == sent && lateUsed < LATE ->
       late[lateUsed].kind = me.request.kind; late[lateUsed].id = me.request.id;
       late[lateUsed].holder = me.request.holder; late[lateUsed].number = me.request.number;
       lateUsed++ }
-  :: d_step { me.wire != quiet && lostUsed < LOST -> goUnanswered(p) }
-  :: d_step { me.wire == sent && lostUsed < LOST && MAY_WRITE -> apply(me.request); goUnanswered(p) }
+  :: d_step { me.wire != quiet && lostUsed < LOST -> goUnanswered(p); tidy() }
+  :: d_step { me.wire == sent && lostUsed < LOST && MAY_WRITE -> apply(me.request); goUnanswered(p); tidy() }
   od
 }
 
@@ -814,7 +895,7 @@ end:
 proctype Network(byte copy) {
 end:
   do
-  :: d_step { late[copy].kind != 0 && MAY_WRITE -> apply(late[copy]); clear(late[copy]) }
+  :: d_step { late[copy].kind != 0 && MAY_WRITE -> apply(late[copy]); clear(late[copy]); tidy() }
   od
 }
 
@@ -831,7 +912,7 @@ proctype TimeToLive() {
 end:
   do
   :: d_step { record.fence != 0 && late[0].kind == 0 && late[LATE].kind == 0 &&
-      at[0].wire != sent && at[1].wire != sent && IS_EXPIRED -> clearRecord(record); expiresAt = 0 }
+      at[0].wire != sent && at[1].wire != sent && IS_EXPIRED -> record.holder = 0; record.fence = 0; expiresAt = 0 }
   od
 }
 #else
@@ -839,7 +920,7 @@ end:
 proctype End() {
 end:
   timeout ->
-  for (q : 0 .. PROCESSES - 1) { require(NoOrphan, at[q].phase == idle && IS_DONE(q)) }
+  for (q : 0 .. PROCESSES - 1) { require(NoOrphan, at[q].phase == idle && !CAN_TRY(q)) }
 }
 #endif
 

@@ -89,7 +89,13 @@ const NOBODY_QUEUED = any(
 // A client that does not know sessions must not judge a record that lives by one (R12).
 const NO_SESSION = isAbsent("session");
 
-const FREE = all(equals("v", n(1n)), isPresent("fence"), isAbsent("holder"), NO_SESSION);
+const FREE = all(
+  equals("v", n(1n)),
+  isPresent("fence"),
+  isPresent("version"),
+  isAbsent("holder"),
+  NO_SESSION,
+);
 
 /** Makes the format for a table with these key attributes. */
 export function nativeFormat(keys: NativeKeys): LeaseFormat {
@@ -280,6 +286,11 @@ function readNative(item: Item | undefined): Found {
   const fence = numberIn(item, "fence");
   if (fence === undefined || version === undefined) {
     return { state: "foreign", found: "has no whole number in `fence` or `version`" };
+  }
+  if (
+    ["tail", "served"].some((end) => item[end] !== undefined && numberIn(item, end) === undefined)
+  ) {
+    return { state: "foreign", found: "has no whole number in `tail` or `served`" };
   }
   const known = {
     version,

@@ -24,11 +24,25 @@ const refuse = (why: string): HoldfastError =>
 /** A JSON value as DynamoDB keeps it. Throws `invalid-argument` for anything else. */
 export function encodeJson(value: unknown): AttributeValue {
   const encoded = encode(value, 0);
-  const bytes = Buffer.byteLength(JSON.stringify(value));
+  const bytes = sizeOf(encoded);
   if (bytes > LONGEST_BYTES) {
     throw refuse(`this one has ${bytes} bytes, and an item holds ${LONGEST_BYTES} of data`);
   }
   return encoded;
+}
+
+// As DynamoDB counts: a digit in a list takes more room than as JSON.
+function sizeOf(value: AttributeValue): number {
+  if ("S" in value) return Buffer.byteLength(value.S);
+  if ("N" in value) return Math.ceil(value.N.length / 2) + 1;
+  if ("L" in value) return value.L.reduce((sum, entry) => sum + 1 + sizeOf(entry), 3);
+  if ("M" in value) {
+    return Object.entries(value.M).reduce(
+      (sum, [name, entry]) => sum + Buffer.byteLength(name) + 1 + sizeOf(entry),
+      3,
+    );
+  }
+  return 1;
 }
 
 function encode(value: unknown, depth: number): AttributeValue {
@@ -43,7 +57,8 @@ function encode(value: unknown, depth: number): AttributeValue {
       return { N: encodeNumber(value) };
     case "object":
       return Array.isArray(value)
-        ? { L: value.map((entry) => encode(entry, depth + 1)) }
+        ? // Unlike map(), it does not skip holes, which would be no value at all.
+          { L: Array.from(value, (entry) => encode(entry, depth + 1)) }
         : encodeObject(value, depth);
     default:
       throw refuse(`it holds a ${typeof value}`);

@@ -1,3 +1,4 @@
+import type { ReadAnswer } from "../platform/table.js";
 import { Attempt, type Granting } from "./attempt.js";
 import type { Decision } from "./decide.js";
 import type { RecordRef } from "./format.js";
@@ -11,24 +12,42 @@ import { Stop } from "./stop.js";
  * Acquires a lease, waiting as long as the settings say; undefined if somebody else has it at the end
  * of a wait of 0, or there is no record and one was required. Rejects with the error of {@link Stop}.
  */
-export async function acquire(
+export function acquire(
   kernel: Kernel,
   ref: RecordRef,
   settings: AcquireSettings,
 ): Promise<Lease | undefined> {
-  const line = kernel.lines.of(ref.id);
+  return kernel.tracked(acquireLease(kernel, ref, settings));
+}
+
+async function acquireLease(
+  kernel: Kernel,
+  ref: RecordRef,
+  settings: AcquireSettings,
+): Promise<Lease | undefined> {
   const stop = new Stop(kernel, ref, settings);
   try {
     if (stop.isStopped) throw stop.error();
+    const line = kernel.lines.of(ref.id);
+    stop.standIn(line);
     if (!line.tryTurn()) {
       if (settings.waitMs === 0) return undefined;
       const turn = await turnInLine(line, settings, stop);
-      if (turn !== "contend") return Lease.begin(kernel, ref, line, turn);
+      if (turn !== "contend")
+        return await begun(kernel, Lease.begin(kernel, ref, line, turn), stop);
     }
-    return await contend(kernel, ref, line, settings, stop);
+    const lease = await contend(kernel, ref, line, settings, stop);
+    return lease === undefined ? undefined : await begun(kernel, lease, stop);
   } finally {
     stop.dispose();
   }
+}
+
+// The client may have been closed in the instant between the answer and the beginning of the lease.
+async function begun(kernel: Kernel, lease: Lease, stop: Stop): Promise<Lease> {
+  if (!kernel.closing.aborted) return lease;
+  await lease.release();
+  throw stop.error();
 }
 
 function turnInLine(line: Line, settings: AcquireSettings, stop: Stop): Promise<Turn> {
@@ -131,15 +150,17 @@ class Contention {
 
   /** Waits for the next look, or for the instant at which the holder counts as dead. */
   async #wait(decision: Extract<Decision, { readonly kind: "wait" | "queued" }>): Promise<void> {
+    const fromMs = this.#kernel.nowMs();
     const pollMs = this.#kernel.jittered(this.#pollMs);
     const takeableMs =
-      decision.kind === "wait"
-        ? decision.takeableAtMs - this.#kernel.nowMs()
-        : Number.POSITIVE_INFINITY;
+      decision.kind === "wait" ? decision.takeableAtMs - fromMs : Number.POSITIVE_INFINITY;
     await this.#kernel.sleep(Math.min(pollMs, takeableMs), this.#stop.signal);
     // A takeover needs no look before it: its condition is what was watched, and its refusal a look.
     if (this.#stop.isStopped || takeableMs <= pollMs) return;
-    const answer = await this.#kernel.read(this.#readOf("eventual"), this.#stop.signal);
+    // Nor does one that hangs put it off.
+    const sleptMs = this.#kernel.nowMs() - fromMs;
+    const timeoutMs = Math.min(this.#kernel.settings.requestTimeoutMs, takeableMs - sleptMs);
+    const answer = await this.#read("eventual", Math.max(timeoutMs, 1));
     this.#pollMs = Math.min(this.#pollMs * POLL_GROWTH, this.#settings.slowestPollMs);
     if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind !== "found") {
@@ -164,7 +185,7 @@ class Contention {
   /** Reads strongly, until an answer comes: what the next decision rests on. */
   async #look(): Promise<void> {
     while (!this.#stop.isStopped) {
-      const answer = await this.#kernel.read(this.#readOf("strong"), this.#stop.signal);
+      const answer = await this.#read("strong", this.#kernel.settings.requestTimeoutMs);
       if (answer.kind === "misconfigured") throw answer.error;
       if (answer.kind === "found") {
         this.#stop.told();
@@ -177,9 +198,10 @@ class Contention {
     }
   }
 
-  #readOf(strength: "strong" | "eventual") {
+  #read(strength: "strong" | "eventual", timeoutMs: number): Promise<ReadAnswer> {
     const { key } = this.#ref;
     const attributes = this.#kernel.format.pollAttributes;
-    return { key, consistent: strength === "strong", attributes };
+    const read = { key, consistent: strength === "strong", attributes };
+    return this.#kernel.read(read, timeoutMs, this.#stop.signal);
   }
 }

@@ -29,8 +29,8 @@ export class Attempt {
   readonly #grant: Grant;
   readonly #write: Write;
   #start: Instant;
-  /** Whether a send was not answered, so that the write may have been, or may yet be, applied. */
-  #isUnanswered = false;
+  /** Sends that were not answered, each of which may have been, or may yet be, applied. */
+  #unanswered = 0;
 
   constructor(
     kernel: Kernel,
@@ -56,7 +56,7 @@ export class Attempt {
       answer = await this.#repeat();
       return answer;
     } finally {
-      if (this.#isUnanswered && typeof answer !== "object") this.#giveUp();
+      if (this.#unanswered > 0 && typeof answer !== "object") this.#giveUp();
     }
   }
 
@@ -65,7 +65,7 @@ export class Attempt {
     const firstMs = this.#kernel.nowMs();
     for (let pauseMs = fastestPollMs; ; pauseMs = Math.min(2 * pauseMs, slowestPollMs)) {
       // Only while an earlier send may have been applied does the lease count from it.
-      if (!this.#isUnanswered) this.#start = instantOf(this.#kernel.clock);
+      if (this.#unanswered === 0) this.#start = instantOf(this.#kernel.clock);
       if (this.#deadline.remainingMs() <= this.#settings.leaseMs / 2) return "silent";
       const answer = await this.#send();
       if (answer !== "again") return answer;
@@ -86,10 +86,12 @@ export class Attempt {
       case "applied":
       case "refused": {
         this.#stop.told();
+        // What was applied and is not handed out, for whatever reason below, has to be undone.
+        if (answer.kind === "applied" || answer.isRepeated === true) this.#unanswered += 1;
         const record = this.#kernel.seeRecord(this.#ref, answer.item, "strong");
         if (record.state !== "held" || record.holder !== this.#grant.holder) return "refused";
+        this.#unanswered = Math.max(this.#unanswered, 1);
         // Looked at again before it is handed out: it may have taken its whole lease to arrive.
-        this.#isUnanswered = true;
         if (this.#stop.isStopped) throw this.#stop.error();
         if (this.#deadline.remainingMs() <= 0) return "refused";
         return { record, start: this.#start, settings: this.#settings };
@@ -97,7 +99,7 @@ export class Attempt {
       case "misconfigured":
         throw answer.error;
       case "unknown":
-        this.#isUnanswered = true;
+        this.#unanswered += 1;
         this.#stop.troubled(answer);
         return "again";
       default:
@@ -129,6 +131,7 @@ export class Attempt {
       attempt: this.#grant.holder,
       leaseMs: this.#settings.leaseMs,
       replaced: this.#replaced(),
+      sends: this.#unanswered,
       fastestPollMs: this.#settings.fastestPollMs,
     });
   }

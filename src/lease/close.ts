@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { HoldfastError } from "../errors.js";
 import { sleep } from "../internal/sleep.js";
 import type { Hold } from "./hold.js";
@@ -15,11 +16,13 @@ export async function closeAll(kernel: Kernel): Promise<void> {
   const holds = [...kernel.holds];
   for (const hold of holds) hold.end("closed");
   const bound = new AbortController();
+  setMaxListeners(0, bound.signal);
+  const over = aborted(bound.signal);
   const { closeTimeoutMs } = kernel.settings;
   const timeUp = sleep(kernel.timers, closeTimeoutMs, true, bound.signal).then(() => undefined);
-  const freed = Promise.all(holds.map((hold) => freeUntil(hold, bound.signal)));
+  const freed = Promise.all(holds.map((hold) => freeUntil(hold, bound.signal, over)));
   try {
-    await Promise.race([Promise.all([freed, kernel.backgroundEnded()]), timeUp]);
+    await Promise.race([Promise.all([freed, kernel.idle()]), timeUp]);
   } finally {
     bound.abort();
   }
@@ -28,13 +31,17 @@ export async function closeAll(kernel: Kernel): Promise<void> {
 }
 
 /** Releases one lease; answers why it could not be told whether it is released. Never rejects. */
-async function freeUntil(hold: Hold, bound: AbortSignal): Promise<HoldfastError | undefined> {
+async function freeUntil(
+  hold: Hold,
+  bound: AbortSignal,
+  over: Promise<undefined>,
+): Promise<HoldfastError | undefined> {
   const { kernel, ref, held, settings } = hold;
   let cause: unknown;
   while (!bound.aborted) {
     const from = { known: held, maybe: [] };
     const freeing = hold.requests.run(() => freeOnce(kernel, ref, from, settings.keepData));
-    const answer = await Promise.race([freeing, aborted(bound)]);
+    const answer = await Promise.race([freeing, over]);
     if (answer === undefined) break;
     if (answer.kind === "applied" || answer.kind === "refused") return undefined;
     cause = answer.kind === "misconfigured" ? answer.error : answer.cause;

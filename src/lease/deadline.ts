@@ -6,28 +6,42 @@ import { type Clock, elapsedMsSince, type Instant } from "../platform/clock.js";
  */
 export class Deadline {
   readonly #clock: Clock;
-  readonly #start: Instant;
-  readonly #lengthMs: number;
+  #spans: readonly Span[];
 
   /** `start` is the instant before the first send of the request that was answered. */
   constructor(clock: Clock, start: Instant, lengthMs: number) {
     this.#clock = clock;
-    this.#start = start;
-    this.#lengthMs = lengthMs;
+    this.#spans = [{ start, lengthMs }];
   }
 
   /** Milliseconds left, by the clock that says least; 0 or less once it has passed. */
   remainingMs(): number {
-    return this.#lengthMs - elapsedMsSince(this.#start, this.#clock);
+    return Math.min(
+      ...this.#spans.map(({ start, lengthMs }) => lengthMs - elapsedMsSince(start, this.#clock)),
+    );
   }
 
   /** Where it lies on the monotonic clock, for a timer to aim at. */
   get atMonotonicMs(): number {
-    return this.#start.monotonicMs + this.#lengthMs;
+    return Math.min(...this.#spans.map(({ start, lengthMs }) => start.monotonicMs + lengthMs));
   }
 
-  /** Whichever of the two comes first, as things stand now. */
+  /**
+   * Whichever of the two comes first, at every question anew: which one that is can change when the
+   * wall clock is stepped between the two starts.
+   */
   earlier(other: Deadline): Deadline {
-    return other.remainingMs() < this.remainingMs() ? other : this;
+    return Deadline.#of(this.#clock, [...this.#spans, ...other.#spans]);
   }
+
+  static #of(clock: Clock, spans: readonly Span[]): Deadline {
+    const deadline = new Deadline(clock, { monotonicMs: 0, wallMs: 0, bootMs: 0 }, 0);
+    deadline.#spans = spans;
+    return deadline;
+  }
+}
+
+interface Span {
+  readonly start: Instant;
+  readonly lengthMs: number;
 }

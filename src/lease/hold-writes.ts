@@ -27,7 +27,8 @@ export function renewWithData(hold: Hold, data: NumberedData): Promise<void> {
     const record = await untilAnswered(hold, () =>
       hold.send({
         write: hold.kernel.format.renew(hold.ref, hold.held, renewal),
-        isIn: (found) => found.mark === renewal.mark,
+        // The number is in this one request only: a renewal that landed later has changed the mark.
+        isIn: (found) => found.mark === renewal.mark || found.dataSeq === data.seq,
       }),
     );
     hold.renewed(start, hold.leaseMs, record);
@@ -54,17 +55,22 @@ export async function writeData(hold: Hold, data: NumberedData): Promise<void> {
 export function changeLength(hold: Hold, leaseMs: number, data?: NumberedData): Promise<void> {
   const { format, clock } = hold.kernel;
   return hold.requests.run(async () => {
+    // Counted from the first send of all: any of these writes may be the one that was applied.
+    const start = instantOf(clock);
     for (;;) {
-      const start = instantOf(clock);
       const renewal = hold.renewal(leaseMs, data);
       const write = format.changeLength(hold.ref, hold.held, hold.version, renewal);
       hold.deadline = hold.deadline.earlier(hold.deadlineFrom(start, leaseMs));
       const answer = await untilDecided(hold, () =>
-        hold.send({ write, isIn: (found) => found.mark === renewal.mark }),
+        hold.send({
+          write,
+          isIn: (found) => found.mark === renewal.mark || found.dataSeq === data?.seq,
+        }),
       );
       if (answer.kind === "applied") return hold.renewed(start, leaseMs, answer.record);
       // Refused, and still mine: the version had moved on, so this write can never be applied now.
       hold.version = answer.record.version;
+      await pause(hold);
     }
   });
 }
@@ -76,6 +82,7 @@ async function untilDecided(hold: Hold, send: () => Promise<HoldAnswer>): Promis
     if (!hold.isHeld) throw lossOf(hold);
     const answer = await send();
     if ("record" in answer) return answer;
+    if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind === "lost") throw lossOf(hold);
     await pause(hold);
   }

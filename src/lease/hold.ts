@@ -32,7 +32,9 @@ export interface HoldWrite {
 /** What became of a write under the hold; `mine` is a refusal that still shows this very grant. */
 export type HoldAnswer =
   | { readonly kind: "applied" | "mine"; readonly record: HeldRecord }
-  | { readonly kind: "lost" | "unknown" };
+  | { readonly kind: "lost" | "unknown" }
+  /** Not applied, and it would not be if it were sent again. */
+  | { readonly kind: "misconfigured"; readonly error: HoldfastError };
 
 // A renewal that nobody answered is sent again after this part of the lease, and at most this long.
 const RETRY_PART = 1 / 20;
@@ -81,7 +83,17 @@ export class Hold implements Kept {
     this.deadline = this.deadlineFrom(start, settings.leaseMs);
     this.#renewAtMs = this.#nextRenewalMs(start);
     kernel.holds.add(this);
+    line.occupy(this);
     if (settings.renewMs !== "manual") kernel.keeper.visit(this, this.#nextVisitMs());
+  }
+
+  /** Whether nothing but a question notices its deadline. */
+  get isManual(): boolean {
+    return this.settings.renewMs === "manual";
+  }
+
+  remainingMs(): number {
+    return this.deadline.remainingMs();
   }
 
   deadlineFrom(start: Instant, leaseMs: number): Deadline {
@@ -177,6 +189,7 @@ export class Hold implements Kept {
         this.renewed(start, this.leaseMs, answer.record);
         return "renewed";
       }
+      // A wrong configuration can be put right before the deadline: only that decides.
       return answer.kind === "lost" ? "lost" : "unknown";
     });
   }
@@ -185,8 +198,6 @@ export class Hold implements Kept {
   renewed(start: Instant, leaseMs: number, record: HeldRecord): void {
     this.leaseMs = leaseMs;
     this.version = record.version;
-    this.data = record.data;
-    this.dataSeq = record.dataSeq;
     this.deadline = this.deadlineFrom(start, leaseMs);
     this.#lastTrouble = undefined;
     this.#renewAtMs = this.#nextRenewalMs(start);
@@ -219,9 +230,12 @@ export class Hold implements Kept {
   }
 
   #unanswered(answer: WriteAnswer): HoldAnswer {
-    this.#lastTrouble =
-      answer.kind === "misconfigured" ? answer.error : "cause" in answer ? answer.cause : undefined;
     this.#renewAtMs = this.kernel.nowMs() + this.retryPauseMs();
+    if (answer.kind === "misconfigured") {
+      this.#lastTrouble = answer.error;
+      return answer;
+    }
+    this.#lastTrouble = "cause" in answer ? answer.cause : undefined;
     return { kind: "unknown" };
   }
 

@@ -57,7 +57,10 @@ export function inspectionOf(kernel: Kernel, ref: RecordRef, record: LeaseRecord
 
 /** Reads one record, strongly, and inspects it. One read unit. Throws coded errors. */
 export async function inspect(kernel: Kernel, ref: RecordRef): Promise<Inspection> {
-  const answer = await kernel.read({ key: ref.key, consistent: true });
+  const answer = await kernel.read(
+    { key: ref.key, consistent: true },
+    kernel.settings.requestTimeoutMs,
+  );
   if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "found") throw troubleError(ref.name, "was not read", answer);
   return inspectionOf(kernel, ref, kernel.seeRecord(ref, answer.item, "strong"));

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { HoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
 import { sleep } from "../internal/sleep.js";
@@ -50,11 +51,11 @@ export class Kernel {
   readonly settings: ClientSettings;
   readonly observations = new Observations();
   readonly keeper: Keeper;
-  readonly lines = new Lines();
+  readonly lines: Lines;
   /** What is held, to be released when the client closes. */
   readonly holds = new Set<Hold>();
   readonly #abandoned = new IdMemory(MOST_ABANDONED);
-  readonly #background = new Set<Promise<void>>();
+  readonly #running = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
 
   constructor(surroundings: Surroundings, settings: ClientSettings) {
@@ -67,6 +68,9 @@ export class Kernel {
     this.report = surroundings.report;
     this.settings = settings;
     this.keeper = new Keeper(this.clock, this.timers);
+    this.lines = new Lines(this.timers);
+    // Every pending acquisition listens, and there may be hundreds of them.
+    setMaxListeners(0, this.closing);
   }
 
   /** Aborts when the client begins to close. */
@@ -105,8 +109,8 @@ export class Kernel {
     return this.table.write(write, { timeoutMs, signal });
   }
 
-  read(read: Read, signal?: AbortSignal): Promise<ReadAnswer> {
-    return this.table.read(read, { timeoutMs: this.settings.requestTimeoutMs, signal });
+  read(read: Read, timeoutMs: number, signal?: AbortSignal): Promise<ReadAnswer> {
+    return this.table.read(read, { timeoutMs, signal });
   }
 
   /** A new grant, with an id that was never used. */
@@ -157,12 +161,22 @@ export class Kernel {
     const task = work().catch((cause: unknown) => {
       this.report(asHoldfastError(cause));
     });
-    const tracked = task.finally(() => this.#background.delete(tracked));
-    this.#background.add(tracked);
+    this.tracked(task);
   }
 
-  async backgroundEnded(): Promise<void> {
-    await Promise.all(this.#background);
+  /** Lets closing the client wait for this too, however it ends; the same promise. */
+  tracked<T>(task: Promise<T>): Promise<T> {
+    const forget = (): void => {
+      this.#running.delete(task);
+    };
+    this.#running.add(task);
+    task.then(forget, forget);
+    return task;
+  }
+
+  /** Resolves when nothing of this client runs any more: acquisitions, releases, work for no caller. */
+  async idle(): Promise<void> {
+    while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 }
 

@@ -195,7 +195,7 @@ export class Lease implements AsyncDisposable {
     if (hold.sharers > 0) return;
     if (!hold.beginRelease()) return freeEarly(hold, keepData);
     const { kernel, ref } = hold;
-    const passed = hold.requests.run(() => release(hold, keepData));
+    const passed = kernel.tracked(hold.requests.run(() => release(hold, keepData)));
     const bound = new AbortController();
     const boundMs = 2 * kernel.settings.requestTimeoutMs;
     const late = sleep(kernel.timers, boundMs, true, bound.signal).then(() => "late" as const);

@@ -1,5 +1,7 @@
+import type { Timer, Timers } from "../platform/timers.js";
 import type { Beginning } from "./hold.js";
 import type { AcquireSettings } from "./options.js";
+import type { Trouble } from "./trouble.js";
 
 /** What a waiter of this process gets when it is its turn: the table to itself, or a grant. */
 export type Turn = "contend" | Beginning;
@@ -40,6 +42,15 @@ export class Waiter {
   }
 }
 
+/** The hold that a line stands behind. */
+export interface Occupant {
+  /** Whether nothing but a question notices its deadline. */
+  readonly isManual: boolean;
+  remainingMs(): number;
+  /** Ends it if its deadline has passed. */
+  check(): void;
+}
+
 /**
  * The waiters of this process for one name, in the order in which they came. Only one at a time talks
  * to the table, and none while the process holds the name: N waiters cost as much as one.
@@ -48,11 +59,27 @@ export class Line {
   readonly #waiting: Waiter[] = [];
   /** How often in a row the lock was handed over without leaving the process. */
   handOvers = 0;
+  /** Why the one of them that talks to the table is told nothing; undefined while it is. */
+  trouble: Trouble | undefined;
   #isBusy = false;
+  #occupant: Occupant | undefined;
+  #watch: Timer | undefined;
+  readonly #timers: Timers;
   readonly #onIdle: () => void;
 
-  constructor(onIdle: () => void) {
+  constructor(timers: Timers, onIdle: () => void) {
+    this.#timers = timers;
     this.#onIdle = onIdle;
+  }
+
+  get hasWaiters(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** A hold has the turn now, until it ends. */
+  occupy(occupant: Occupant): void {
+    this.#occupant = occupant;
+    this.#watchOccupant();
   }
 
   /** Whether somebody of this process holds the name, contends for it, or passes it on. */
@@ -62,6 +89,7 @@ export class Line {
 
   /** Takes the turn if nobody has it. Whoever has it must call {@link next} when done. */
   tryTurn(): boolean {
+    this.#occupant?.check();
     if (this.#isBusy) return false;
     this.#isBusy = true;
     return true;
@@ -69,6 +97,7 @@ export class Line {
 
   wait(waiter: Waiter): void {
     this.#waiting.push(waiter);
+    this.#watchOccupant();
   }
 
   waitFirst(waiter: Waiter): void {
@@ -89,22 +118,41 @@ export class Line {
 
   /** The turn is over: the next waiter contends, or the line is idle. */
   next(): void {
+    this.#occupant = undefined;
+    this.#watch?.cancel();
+    this.#watch = undefined;
     for (let waiter = this.shift(); waiter !== undefined; waiter = this.shift()) {
       if (waiter.offer("contend")) return;
     }
     this.#isBusy = false;
     this.#onIdle();
   }
+
+  // A lease that is renewed by hand has no timer of its own: those who wait behind it have one.
+  #watchOccupant(): void {
+    const occupant = this.#occupant;
+    if (occupant?.isManual !== true || !this.hasWaiters || this.#watch !== undefined) return;
+    this.#watch = this.#timers.set(Math.max(occupant.remainingMs(), 1), true, () => {
+      this.#watch = undefined;
+      occupant.check();
+      this.#watchOccupant();
+    });
+  }
 }
 
 /** The lines of one client, made when somebody comes and dropped when nobody is left. */
 export class Lines {
   readonly #lines = new Map<string, Line>();
+  readonly #timers: Timers;
+
+  constructor(timers: Timers) {
+    this.#timers = timers;
+  }
 
   of(id: string): Line {
     const known = this.#lines.get(id);
     if (known !== undefined) return known;
-    const line = new Line(() => this.#lines.delete(id));
+    const line = new Line(this.#timers, () => this.#lines.delete(id));
     this.#lines.set(id, line);
     return line;
   }

@@ -11,6 +11,8 @@ export interface GivenUp {
   readonly leaseMs: number;
   /** The dead holder that it was going to replace; undefined for a claim. */
   readonly replaced: Holders | undefined;
+  /** How many sends of it were not answered: each of a claim's can be applied once. */
+  readonly sends: number;
   readonly fastestPollMs: number;
 }
 
@@ -29,10 +31,13 @@ export function neutralise(kernel: Kernel, ref: RecordRef, given: GivenUp): void
   kernel.inBackground(async () => {
     const untilMs = kernel.nowMs() + given.leaseMs;
     let pauseMs = given.fastestPollMs;
+    let landed = 0;
     do {
       const answer = await freeOnce(kernel, ref, from, true);
-      if (answer.kind === "applied" || answer.kind === "misconfigured") return;
-      if (answer.kind === "refused" && given.replaced !== undefined) return;
+      if (answer.kind === "misconfigured") return;
+      if (answer.kind === "applied") landed += 1;
+      const isAnswered = answer.kind === "applied" || answer.kind === "refused";
+      if ((isAnswered && given.replaced !== undefined) || landed === given.sends) return;
       await sleep(kernel.timers, kernel.jittered(pauseMs), false, kernel.closing);
       pauseMs *= 2;
     } while (kernel.nowMs() < untilMs && !kernel.closing.aborted);

@@ -94,6 +94,11 @@ export class Observations {
     entry.standBackFromMs = nowMs;
   }
 
+  /** This process lets others go first, whether or not it has seen any. */
+  standBack(id: string, nowMs: number): void {
+    this.#entry(id).standBackFromMs = nowMs;
+  }
+
   /** Since when this process stands back for rivals, on the monotonic clock; asked once. */
   takeStandBack(id: string): number | undefined {
     const entry = this.#entries.get(id);

@@ -152,8 +152,8 @@ export function resolveAcquire(
 ): AcquireSettings {
   const asked = <K extends keyof AcquireOptions>(key: K): AcquireOptions[K] =>
     layers.find((layer) => layer[key] !== undefined)?.[key];
-  const leaseMs = durationMs("lease", asked("lease") ?? DEFAULTS.lease, LEASE_RANGE);
-  const renew = asked("renew") ?? leaseMs / DEFAULTS.renewsPerLease;
+  const leaseMs = durationMs("lease", given(asked("lease"), DEFAULTS.lease), LEASE_RANGE);
+  const renew = given(asked("renew"), leaseMs / DEFAULTS.renewsPerLease);
   const renewMs = renew === "manual" ? renew : durationMs("renew", renew, RENEW_RANGE);
   const fastestPollMs = resolvePoll(layers, "fastest", DEFAULTS.fastestPoll);
   const slowestPollMs = resolvePoll(layers, "slowest", DEFAULTS.slowestPoll);
@@ -166,13 +166,13 @@ export function resolveAcquire(
   return {
     leaseMs,
     renewMs,
-    waitMs: durationMs("wait", asked("wait") ?? DEFAULTS.wait, WAIT_RANGE),
+    waitMs: durationMs("wait", given(asked("wait"), DEFAULTS.wait), WAIT_RANGE),
     fastestPollMs,
     slowestPollMs,
-    owner: checkOwner(asked("owner") ?? defaultOwner),
-    signal: asked("signal"),
+    owner: checkOwner(given(asked("owner"), defaultOwner)),
+    signal: checkSignal(asked("signal")),
     data: asked("data"),
-    existingData: checkExistingData(asked("existingData") ?? "replace"),
+    existingData: checkExistingData(given(asked("existingData"), "replace")),
     keepData: asked("keepData") ?? false,
     onlyIfExists: asked("onlyIfExists") ?? false,
   };
@@ -205,7 +205,13 @@ function resolvePoll(
   return durationMs(`poll.${key}`, value ?? fallback, POLL_RANGE);
 }
 
+// Not `??`: null is neither a value nor left out, and would hide what was asked for elsewhere.
+function given<T>(value: T | undefined, fallback: T): T {
+  return value === undefined ? fallback : value;
+}
+
 function checkOwner(owner: string): string {
+  if (typeof owner !== "string") throw refuse("The option `owner` must be a string.");
   const bytes = Buffer.byteLength(owner);
   if (owner === "" || bytes > LONGEST_OWNER_BYTES) {
     throw refuse(
@@ -213,6 +219,11 @@ function checkOwner(owner: string): string {
     );
   }
   return owner;
+}
+
+function checkSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
+  if (signal === undefined || signal instanceof AbortSignal) return signal;
+  throw refuse("The option `signal` must be an AbortSignal.");
 }
 
 function checkExistingData(value: ExistingData): ExistingData {

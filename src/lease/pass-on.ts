@@ -62,6 +62,10 @@ export async function passOn(
     line.next();
     throw error;
   }
+  if (line.handOvers >= kernel.settings.handOverLimit && line.hasWaiters) {
+    // The bound is there for other processes: one that claimed again at once would leave them nothing.
+    kernel.observations.standBack(ref.id, kernel.nowMs());
+  }
   line.handOvers = 0;
   line.next();
   return chain.loss;
@@ -69,8 +73,8 @@ export async function passOn(
 
 // Refused at the first attempt of all, the record had been somebody else's before. Refused later, it
 // may have been an earlier attempt that freed it, or passed it on (and others took it since).
-function noteRefusal(chain: Chain, found: Found): void {
-  if (!chain.isFirst) return;
+function noteRefusal(chain: Chain, found: Found, answer: WriteAnswer): void {
+  if (!chain.isFirst || (answer.kind === "refused" && answer.isRepeated === true)) return;
   const ownDoing = found.state === "free" && found.lastHolder === chain.former.held.holder;
   if (!ownDoing) chain.loss = lossIn(found, chain.former.held);
 }
@@ -116,16 +120,17 @@ async function handOver(
   );
   chain.untilMs = Math.max(chain.untilMs, kernel.nowMs() + settings.leaseMs);
   while (waiter.isWaiting && deadline.remainingMs() > settings.leaseMs / 2) {
-    const answer = await kernel.write(write, kernel.settings.requestTimeoutMs);
+    const answer = await kernel.write(write, kernel.timeoutWithin(deadline));
     if (answer.kind === "applied" || answer.kind === "refused") {
       const found = kernel.see(ref, answer.item, "strong");
       // A refusal that shows somebody else shows that none of this process's writes can land any more.
       if (found.state !== "held" || found.holder !== grant.holder) {
-        noteRefusal(chain, found);
+        noteRefusal(chain, found, answer);
         return "gone";
       }
       chain.known = { holder: grant.holder, fence: found.fence };
       chain.maybe = [];
+      chain.isFirst = false;
       if (!waiter.isWaiting || deadline.remainingMs() <= 0) break;
       line.handOvers += 1;
       waiter.offer({ record: found, start, settings });
@@ -146,7 +151,9 @@ async function free(kernel: Kernel, ref: RecordRef, chain: Chain): Promise<void>
   do {
     answer = await freeOnce(kernel, ref, holdersOf(chain), chain.former.keepData);
     if (answer.kind === "applied") return;
-    if (answer.kind === "refused") return noteRefusal(chain, kernel.format.read(answer.item));
+    if (answer.kind === "refused") {
+      return noteRefusal(chain, kernel.format.read(answer.item), answer);
+    }
     if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind === "unknown") chain.isFirst = false;
     await kernel.sleep(kernel.jittered(RELEASE_RETRY_MS));

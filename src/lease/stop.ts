@@ -1,7 +1,9 @@
+import { setMaxListeners } from "node:events";
 import { HoldfastError } from "../errors.js";
 import type { Timer } from "../platform/timers.js";
 import type { RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
+import type { Line } from "./line.js";
 import type { AcquireSettings } from "./options.js";
 import { type Trouble, troubleError } from "./trouble.js";
 
@@ -15,6 +17,7 @@ export class Stop {
   readonly #ref: RecordRef;
   readonly #settings: AcquireSettings;
   readonly #timer: Timer | undefined;
+  #line: Line | undefined;
   #trouble: Trouble | undefined;
   #wasTold = false;
 
@@ -22,6 +25,8 @@ export class Stop {
     this.#kernel = kernel;
     this.#ref = ref;
     this.#settings = settings;
+    // One signal may end hundreds of acquisitions; Node warns from the eleventh listener on.
+    if (settings.signal !== undefined) setMaxListeners(0, settings.signal);
     settings.signal?.addEventListener("abort", this.#stop);
     kernel.closing.addEventListener("abort", this.#stop);
     if (settings.signal?.aborted === true || kernel.closing.aborted) this.#stop();
@@ -40,15 +45,25 @@ export class Stop {
     return this.signal.aborted;
   }
 
+  /** From now on it is known what the line's other acquisitions are told. */
+  standIn(line: Line): void {
+    this.#line = line;
+  }
+
   /** A request was answered, so whatever ends the acquisition now is not trouble with the table. */
   told(): void {
     this.#wasTold = true;
-    this.#trouble = undefined;
+    this.#setTrouble(undefined);
   }
 
   /** A request told nothing. Cut off by the end itself, that is no trouble, if others told something. */
   troubled(trouble: Trouble): void {
-    if (!this.isStopped || !this.#wasTold) this.#trouble = trouble;
+    if (!this.isStopped || !this.#wasTold) this.#setTrouble(trouble);
+  }
+
+  #setTrouble(trouble: Trouble | undefined): void {
+    this.#trouble = trouble;
+    if (this.#line !== undefined) this.#line.trouble = trouble;
   }
 
   /** What to reject with: the caller's reason, `closed`, trouble with the table, or contention. */
@@ -61,9 +76,10 @@ export class Stop {
         { lockName: this.#ref.name },
       );
     }
-    return this.#trouble === undefined
+    const trouble = this.#trouble ?? this.#line?.trouble;
+    return trouble === undefined
       ? this.#notAcquired()
-      : troubleError(this.#ref.name, "was not acquired", this.#trouble);
+      : troubleError(this.#ref.name, "was not acquired", trouble);
   }
 
   /** Takes the listeners and the timer away again. */

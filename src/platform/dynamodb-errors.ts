@@ -1,5 +1,5 @@
 import { HoldfastError } from "../errors.js";
-import type { Item, Misconfigured, NotNow, Unknown } from "./table.js";
+import type { Item, Misconfigured, NotNow, Unknown, WriteAnswer } from "./table.js";
 
 /** An error of the SDK's, by shape: classes and their names do not survive bundlers or two SDK copies. */
 interface SdkError {
@@ -53,10 +53,11 @@ const MISCONFIGURED = new Set([
 export function answerOf(
   error: unknown,
   table: string,
-): { kind: "refused"; item: Item | undefined } | Unknown | NotNow | Misconfigured {
+): Extract<WriteAnswer, { readonly kind: "refused" }> | Unknown | NotNow | Misconfigured {
   const { name, message, Item: item, $metadata } = (error ?? {}) as SdkError;
   if (typeof name !== "string") return { kind: "unknown", cause: error };
-  if (name === "ConditionalCheckFailedException") return { kind: "refused", item };
+  if (name === "ConditionalCheckFailedException")
+    return { kind: "refused", item, isRepeated: ($metadata?.attempts ?? 1) > 1 };
   // Said of the last of several attempts, "not applied" is not said of the first.
   if (($metadata?.attempts ?? 1) > 1) return { kind: "unknown", cause: error };
   if (THROTTLED.has(name)) return { kind: "throttled", cause: error };

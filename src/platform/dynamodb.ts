@@ -124,7 +124,7 @@ export class DynamoDBTable implements TablePort {
     call: Call,
   ): Promise<
     | { readonly kind: "output"; readonly output: Output }
-    | { readonly kind: "refused"; readonly item: Item | undefined }
+    | Extract<WriteAnswer, { readonly kind: "refused" }>
     | Unknown
     | NotNow
     | Misconfigured
@@ -142,8 +142,9 @@ export class DynamoDBTable implements TablePort {
       );
       call.signal?.addEventListener("abort", onAbort);
       if (call.signal?.aborted === true) onAbort();
-      this.#client
-        .send(command as GetItemCommand, { abortSignal: abort.signal })
+      // Within a promise: a client that throws at once must not leave the timer behind.
+      Promise.resolve()
+        .then(() => this.#client.send(command as GetItemCommand, { abortSignal: abort.signal }))
         .then(
           (output) => resolve({ kind: "output", output: output as Output }),
           (error: unknown) => resolve(answerOf(error, this.#table)),

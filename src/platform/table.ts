@@ -102,7 +102,12 @@ export type WriteAnswer =
   /** The write was applied; `item` is what it made. */
   | { readonly kind: "applied"; readonly item: Item }
   /** The condition did not hold; `item` is what was found, or undefined where there was nothing. */
-  | { readonly kind: "refused"; readonly item: Item | undefined }
+  | {
+      readonly kind: "refused";
+      readonly item: Item | undefined;
+      /** The client sent the request more than once, so an earlier send of it may have been applied. */
+      readonly isRepeated?: boolean;
+    }
   | Unknown
   | NotNow
   | Misconfigured;

@@ -74,15 +74,10 @@ export async function createTable(options: CreateTableOptions): Promise<TableRep
     }),
     "ResourceInUseException",
   );
-  await untilActive(options, waitMs);
-  if ((await ttlOf(options)) === undefined) {
-    await call(
-      options,
-      new UpdateTimeToLiveCommand({
-        TableName: table,
-        TimeToLiveSpecification: { Enabled: true, AttributeName: ttlAttribute },
-      }),
-    );
+  const description = await untilActive(options, waitMs);
+  // Before anything is changed: with TTL on, the items of somebody else's table would begin to expire.
+  if (keyFindings(description, schemaOf(options.keys)).length === 0) {
+    await turnTtlOn(options, ttlAttribute);
   }
   return checkTable(options);
 }
@@ -157,8 +152,13 @@ function replicaFindings(description: TableDescription, homeRegion: string | und
   const regions = regionsOf(description);
   // An older SDK does not know the field; the server's answer carries it all the same.
   const { MultiRegionConsistency } = description as { MultiRegionConsistency?: string };
-  if (regions.length === 0 || MultiRegionConsistency === "STRONG" || homeRegion !== undefined) {
-    return [];
+  if (regions.length === 0 || MultiRegionConsistency === "STRONG") return [];
+  if (homeRegion !== undefined) {
+    return regions.includes(homeRegion)
+      ? []
+      : [
+          `\`homeRegion\` is ${homeRegion}, but its replicas are in ${regions.join(", ")}: name one of them.`,
+        ];
   }
   return [
     `It is replicated to ${regions.join(", ")} with the last writer winning, so two regions can both ` +
@@ -171,9 +171,26 @@ function regionsOf(description: TableDescription): string[] {
   return (description.Replicas ?? []).map(({ RegionName }) => RegionName ?? "?");
 }
 
-async function untilActive(options: TableOptions, waitMs: number): Promise<void> {
+async function turnTtlOn(options: TableOptions, attribute: string): Promise<void> {
+  if ((await ttlOf(options)) !== undefined) return;
+  const command = new UpdateTimeToLiveCommand({
+    TableName: options.table,
+    TimeToLiveSpecification: { Enabled: true, AttributeName: attribute },
+  });
+  try {
+    await call(options, command);
+  } catch (error) {
+    // Somebody else may have turned it on in the meantime; then it is as it should be.
+    if ((await ttlOf(options)) !== attribute) throw error;
+  }
+}
+
+async function untilActive(options: TableOptions, waitMs: number): Promise<TableDescription> {
   const startMs = systemClock.monotonicMs();
-  while ((await describe(options)).TableStatus !== "ACTIVE") {
+  for (;;) {
+    // Right after its creation a table can be unknown to the next request.
+    const description = await describe(options, "ResourceNotFoundException");
+    if (description.TableStatus === "ACTIVE") return description;
     if (systemClock.monotonicMs() - startMs >= waitMs) {
       throw new HoldfastError(
         "unreachable",
@@ -184,9 +201,9 @@ async function untilActive(options: TableOptions, waitMs: number): Promise<void>
   }
 }
 
-async function describe(options: TableOptions): Promise<TableDescription> {
+async function describe(options: TableOptions, expected?: string): Promise<TableDescription> {
   const command = new DescribeTableCommand({ TableName: options.table });
-  const output = (await call(options, command)) as { Table?: TableDescription };
+  const output = (await call(options, command, expected)) as { Table?: TableDescription };
   return output.Table ?? {};
 }
 
@@ -208,7 +225,7 @@ async function call(options: TableOptions, command: unknown, expected?: string):
   } catch (error) {
     if (expected !== undefined && (error as { name?: unknown }).name === expected) return {};
     const answer = answerOf(error, options.table);
-    if (answer.kind === "misconfigured") throw answer.error;
+    if (answer.kind === "misconfigured") throw withOperation(answer.error, options.table, command);
     throw new HoldfastError(
       answer.kind === "throttled" ? "throttled" : "unreachable",
       `Table "${options.table}" could not be looked at: ${error instanceof Error ? error.message : String(error)}. ` +
@@ -216,4 +233,24 @@ async function call(options: TableOptions, command: unknown, expected?: string):
       { cause: error },
     );
   }
+}
+
+// Those who hold locks need other permissions than those who make and check tables.
+function withOperation(error: HoldfastError, table: string, command: unknown): HoldfastError {
+  if (error.code !== "access-denied") return error;
+  const operation = operationOf(command);
+  const cause = error.cause instanceof Error ? error.cause.message : String(error.cause);
+  return new HoldfastError(
+    "access-denied",
+    `DynamoDB refused dynamodb:${operation} on table "${table}": ${cause}. Making and checking tables ` +
+      "needs other permissions than holding locks: see the README.",
+    { cause: error.cause },
+  );
+}
+
+// By instance, not by the class's name, which a bundler may have shortened.
+function operationOf(command: unknown): string {
+  if (command instanceof CreateTableCommand) return "CreateTable";
+  if (command instanceof DescribeTableCommand) return "DescribeTable";
+  return command instanceof UpdateTimeToLiveCommand ? "UpdateTimeToLive" : "DescribeTimeToLive";
 }

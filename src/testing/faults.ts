@@ -65,6 +65,13 @@ const NO_FAULTS: Readonly<Record<FaultKind, number>> = Object.freeze({
   misconfigured: 0,
 });
 
+/** The answer to a request that a client has sent again by itself, and says so. */
+function repeated<A>(answer: A): A {
+  const isRefused =
+    typeof answer === "object" && answer !== null && "kind" in answer && answer.kind === "refused";
+  return isRefused ? { ...answer, isRepeated: true } : answer;
+}
+
 /**
  * A table with a bad network before it. It stands between one process and any table: give each process
  * its own, around the one table that they share.
@@ -210,9 +217,13 @@ export class FaultyTable implements TablePort {
         this.#carry(sending, () => {}, { requestMs: fault.delayMs });
         break;
       case "response-lost-and-retried":
-        this.#carry(sending, () => this.#carry(sending, sending.reply), {
-          responseMs: latency.responseMs + (fault.retryAfterMs ?? 0),
-        });
+        this.#carry(
+          sending,
+          () => this.#carry(sending, (answer) => sending.reply(repeated(answer))),
+          {
+            responseMs: latency.responseMs + (fault.retryAfterMs ?? 0),
+          },
+        );
         break;
       case "delayed":
         this.#carry(sending, sending.reply, { responseMs: fault.delayMs });

@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
-import { compare } from "./agreement/compare.js";
-import { keysOf, PREFIX, TABLES } from "./agreement/items.js";
+import { compare, normalAnswer } from "./agreement/compare.js";
+import { keysOf, PREFIX, TABLES, type TableShape } from "./agreement/items.js";
 import { type Request, sequence } from "./agreement/requests.js";
-import { RawClient } from "./agreement/wire.js";
+import { type ScanCase, scanCase, scanPage } from "./agreement/scans.js";
+import { type Answer, RawClient } from "./agreement/wire.js";
 
 /**
  * The table in memory against Amazon's own: random requests, sound and unsound, go to both, and every answer
@@ -13,7 +14,7 @@ import { RawClient } from "./agreement/wire.js";
  */
 const endpoint = inject("dynamodbLocal");
 const seed = Number(process.env["AGREEMENT_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
-const sequences = Number(process.env["AGREEMENT_SEQUENCES"] ?? 400);
+const sequences = Number(process.env["AGREEMENT_SEQUENCES"] ?? 500);
 
 /** Makes each sequence's keys its own; nine digits, as many as what they replace. */
 let nextPrefix = 100_000_000 + (Date.now() % 800_000_000);
@@ -27,8 +28,8 @@ function withOwnKeys<T>(generated: T): T {
   return JSON.parse(json);
 }
 
-function createTables(): readonly Request[] {
-  return TABLES.map(({ TableName, pk, sk }) => ({
+function createTable({ TableName, pk, sk }: TableShape): Request {
+  return {
     operation: "CreateTable",
     body: {
       TableName,
@@ -42,7 +43,34 @@ function createTables(): readonly Request[] {
         ...(sk === undefined ? [] : [{ AttributeName: "sk", AttributeType: sk }]),
       ],
     },
-  }));
+  };
+}
+
+type Send = (operation: string, body: unknown) => Promise<Answer>;
+
+/** All that a walk in pages over all segments finds, and how many items it looked at. */
+async function walk(send: Send, table: string, scan: ScanCase) {
+  const items: string[] = [];
+  let scanned = 0;
+  for (let segment = 0; segment < scan.segments; segment += 1) {
+    let start: unknown;
+    do {
+      const { operation, body } = scanPage(table, scan, segment, start);
+      const page = normalAnswer(await send(operation, body)).body;
+      for (const item of page["Items"] as readonly object[]) items.push(sortedJson(item));
+      scanned += Number(page["ScannedCount"]);
+      start = page["LastEvaluatedKey"];
+    } while (start !== undefined);
+  }
+  return { items: items.sort(), scanned };
+}
+
+function sortedJson(json: unknown): string {
+  return JSON.stringify(json, (_name, value: unknown) => {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    const entries = Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1));
+    return Object.fromEntries(entries);
+  });
 }
 
 /** Reads all that a sequence can have written. */
@@ -59,7 +87,9 @@ describe.skipIf(endpoint === undefined)("The table in memory and DynamoDB Local"
   let [compared, accepted] = [0, 0];
 
   beforeAll(async () => {
-    for (const { operation, body } of createTables()) await server.send(operation, body);
+    for (const { operation, body } of TABLES.map(createTable)) {
+      await server.send(operation, body);
+    }
   });
 
   afterAll(() => server.close());
@@ -67,7 +97,7 @@ describe.skipIf(endpoint === undefined)("The table in memory and DynamoDB Local"
   /** Sends the requests to both, one after the other; throws at the first answer that differs. */
   async function sendToBoth(requests: readonly Request[]): Promise<void> {
     const memory = new MemoryDynamoDB({ nowMs: () => 0 });
-    for (const { operation, body } of createTables()) memory.handle(operation, body);
+    for (const { operation, body } of TABLES.map(createTable)) memory.handle(operation, body);
     for (const request of [...requests, ...readings.map(withOwnKeys)]) {
       const theirs = await server.send(request.operation, request.body);
       const ours = memory.handle(request.operation, request.body);
@@ -90,5 +120,29 @@ describe.skipIf(endpoint === undefined)("The table in memory and DynamoDB Local"
     console.log(`agreement: ${compared} requests compared, ${accepted} of them accepted`);
     console.log("agreement: known differences seen", Object.fromEntries(shown));
     expect(compared).toBeGreaterThanOrEqual(5_000);
+  });
+
+  it("find the same items by scans, in pages and in segments", { timeout: 120_000 }, async () => {
+    let tables = 0;
+    const property = fc.asyncProperty(scanCase, async (scan) => {
+      const TableName = `agreement-scan-${nextPrefix}-${tables}`;
+      tables += 1;
+      const memory = new MemoryDynamoDB({ nowMs: () => 0 });
+      const sides: readonly Send[] = [
+        (operation, body) => server.send(operation, body),
+        async (operation, body) => memory.handle(operation, body),
+      ];
+      const [theirs, ours] = await Promise.all(
+        sides.map(async (send) => {
+          await send("CreateTable", createTable({ TableName, pk: "S", sk: "N" }).body);
+          for (const Item of scan.items) await send("PutItem", { TableName, Item });
+          const found = await walk(send, TableName, scan);
+          await send("DeleteTable", { TableName });
+          return found;
+        }),
+      );
+      expect(ours).toEqual(theirs);
+    });
+    await fc.assert(property, { seed, numRuns: 60 });
   });
 });

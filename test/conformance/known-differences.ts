@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from "node:util";
 import {
   alikeBut,
   bothRefuse,
-  comparesWith,
   expressionsOf,
   isFragment,
   type Json,
@@ -57,7 +56,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
       String(request.body["ReturnValues"]).startsWith("UPDATED_") &&
       /[.[]|#dotted|REMOVE/i.test(String(request.body["UpdateExpression"])) &&
       sameWithout(theirs, ours, "Attributes") &&
-      isFragment(ours.body["Attributes"] ?? {}, theirs.body["Attributes"] ?? {}),
+      isFragment(ours.body["Attributes"] ?? {}, withNormalNumbers(theirs.body["Attributes"] ?? {})),
   },
   {
     name: "the other one of two overlapping paths",
@@ -114,27 +113,6 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
       ours.body["ScannedCount"] === 0 &&
       (theirs.body["ConsumedCapacity"] as Json | undefined)?.["CapacityUnits"] === 0 &&
       sameWithout(theirs, ours, "ConsumedCapacity"),
-  },
-  {
-    name: "a start key at the last bound",
-    reason:
-      "DynamoDB Local refuses to go on after a page whose last key equals the bound of `<=`, `>=` or BETWEEN, though it gave that key itself.",
-    explains: (request, theirs, ours) =>
-      request.operation === "Query" &&
-      messageOf(theirs) === "The provided starting key does not match the range key predicate" &&
-      /[<>]=|BETWEEN/.test(expressionsOf(request)) &&
-      comparesWith(request, request.body["ExclusiveStartKey"] as Json | undefined) &&
-      (ours.body["Count"] === 0 || bothRefuse(theirs, ours)),
-  },
-  {
-    name: "no key after the last bound",
-    reason:
-      "A page that ends at its limit has a LastEvaluatedKey; DynamoDB Local leaves it out where the last item is at the bound of the key condition.",
-    explains: (request, theirs, ours) =>
-      request.operation === "Query" &&
-      theirs.body["LastEvaluatedKey"] === undefined &&
-      comparesWith(request, ours.body["LastEvaluatedKey"] as Json | undefined) &&
-      sameWithout(theirs, ours, "LastEvaluatedKey"),
   },
   {
     name: "redundant parentheses where others are not closed",

@@ -493,8 +493,12 @@ describe("each reason for a loss is found, and told exactly once", () => {
     const holder = world.inhabitant(OPTIONS);
     const lease = await world.until(holder.locks.mutex("a").acquire());
     world.table.putItem(KEY, { ...world.record("a"), fence: { N: String(lease.fence + 1n) } });
+    const before = world.record("a");
     await world.time.advance(LEASE_MS / 3 + 20);
     expect(lease.signal.reason).toMatchObject({ reason: "stolen" });
+    // Nor was anything written to what is no longer its own: not by the renewal, not by the release.
+    await world.until(lease.release());
+    expect(world.record("a")).toEqual(before);
   });
 
   it("carries why nobody answered, when it expired for that", async () => {

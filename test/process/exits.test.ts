@@ -32,11 +32,9 @@ describe("a process with nothing more to do", () => {
   });
 
   it("stays as long as an acquire is pending in the line of its own process", async () => {
-    const lease = await scene.locks().mutex("patient").acquire();
-    const options = { wait: Number.MAX_SAFE_INTEGER, poll: { fastest: 50, slowest: 50 } };
-    const waiter = scene.worker("exits", { name: "patient", does: "wait", options });
-    setTimeout(() => void lease.release(), 1_200);
-    expect(await waiter.says("acquired")).toMatchObject({ fence: String(lease.fence + 1n) });
+    const options = { lease: "20s", renew: "manual", wait: "900ms" };
+    const waiter = scene.worker("exits", { name: "line", does: "wait behind itself", options });
+    expect(await waiter.says("rejected")).toMatchObject({ code: "not-acquired" });
     expect(await waiter.exited()).toMatchObject({ code: 0 });
   });
 });

@@ -2,8 +2,8 @@ import { invalid } from "./errors.js";
 import type { CompiledCondition, Test } from "./expressions/condition.js";
 import { rootOf } from "./expressions/document-path.js";
 import { holds } from "./expressions/evaluate.js";
-import { type KeyAttribute, type KeySchema, keyAttributes, refuseEmptyKey } from "./schema.js";
-import type { Item, Value } from "./value.js";
+import { type KeyAttribute, type KeySchema, refuseEmptyKey } from "./schema.js";
+import { type Item, sameValue, type Value } from "./value.js";
 
 /** A query's condition on the primary key. */
 export interface KeyCondition {
@@ -11,6 +11,8 @@ export interface KeyCondition {
   readonly hash: Item;
   /** Whether an item of that hash key is looked for. */
   matches(item: Item): boolean;
+  /** Whether nothing can follow this item in that direction: it lies on a bound that is included. */
+  endsAt(item: Item, isForward: boolean): boolean;
 }
 
 type Operator = Test["operator"];
@@ -100,42 +102,62 @@ function checkTypes(attribute: KeyAttribute, values: readonly Value[]): void {
   }
 }
 
+function checkNames(tests: readonly KeyTest[]): void {
+  const names = new Set(tests.map((test) => test.name));
+  if (names.size < tests.length) {
+    throw invalid("KeyConditionExpressions must only contain one condition per key");
+  }
+  if (tests.length > MOST_TESTS) throw invalid("Conditions can be of length 1 or 2 only");
+}
+
+function hashValue(test: KeyTest): Value {
+  const [value] = test.values;
+  if (value === undefined || test.operator !== "=") {
+    throw invalid("Query key condition not supported");
+  }
+  return value;
+}
+
+function checkRange(test: KeyTest | undefined, schema: KeySchema): void {
+  if (test === undefined || test.name === schema.range?.name) return;
+  throw invalid(
+    schema.range === undefined
+      ? "Query key condition not supported"
+      : "Query condition missed key schema element",
+  );
+}
+
+function attributeOf(test: KeyTest, schema: KeySchema): KeyAttribute {
+  return test.name === schema.hash.name ? schema.hash : (schema.range ?? schema.hash);
+}
+
+/** The value at which a walk in that direction ends, where the condition includes one. */
+function lastBound(test: KeyTest | undefined, isForward: boolean): Value | undefined {
+  if (test?.operator === "BETWEEN") return test.values[isForward ? 1 : 0];
+  return test?.operator === (isForward ? "<=" : ">=") ? test.values[0] : undefined;
+}
+
 /** Reads what a compiled key condition asks for; throws where it is not one of the two forms allowed. */
 export function readKeyCondition(condition: CompiledCondition, schema: KeySchema): KeyCondition {
   const tests = testsOf(condition);
-  if (tests.length > MOST_TESTS && new Set(tests.map((test) => test.name)).size === tests.length) {
-    throw invalid("Conditions can be of length 1 or 2 only");
-  }
-  if (new Set(tests.map((test) => test.name)).size < tests.length) {
-    throw invalid("KeyConditionExpressions must only contain one condition per key");
-  }
+  checkNames(tests);
   const hashTest = tests.find((test) => test.name === schema.hash.name);
-  const others = tests.filter((test) => test !== hashTest);
   if (hashTest === undefined) throw invalid("Query condition missed key schema element");
-  const [hash] = hashTest.values;
-  if (hash === undefined || hashTest.operator !== "=") {
-    throw invalid("Query key condition not supported");
+  const other = tests.find((test) => test !== hashTest);
+  checkRange(other, schema);
+  for (const test of tests) checkTypes(attributeOf(test, schema), test.values);
+  const hash = hashValue(hashTest);
+  for (const test of tests) {
+    for (const value of test.values) refuseEmptyKey(attributeOf(test, schema), value);
   }
-  for (const test of others) {
-    if (test.name === schema.range?.name) continue;
-    throw invalid(
-      schema.range === undefined
-        ? "Query key condition not supported"
-        : "Query condition missed key schema element",
-    );
-  }
-  checkAllValues(schema, tests);
   return {
     hash: new Map([[schema.hash.name, hash]]),
-    matches: (item) => others.every((other) => holds(other.test, item)),
+    matches: (item) => other === undefined || holds(other.test, item),
+    endsAt: (item, isForward) => {
+      if (schema.range === undefined) return true;
+      const own = item.get(schema.range.name);
+      const bound = lastBound(other, isForward);
+      return own !== undefined && bound !== undefined && sameValue(own, bound);
+    },
   };
-}
-
-function checkAllValues(schema: KeySchema, tests: readonly KeyTest[]): void {
-  for (const attribute of keyAttributes(schema)) {
-    const test = tests.find((candidate) => candidate.name === attribute.name);
-    if (test === undefined) continue;
-    checkTypes(attribute, test.values);
-    for (const value of test.values) refuseEmptyKey(attribute, value);
-  }
 }

@@ -21,6 +21,8 @@ export interface PageRequest {
   readonly filter: CompiledCondition | undefined;
   readonly projection: PathTree | undefined;
   readonly countsOnly: boolean;
+  /** Whether it is known without a look that nothing follows this item. */
+  readonly endsAt?: (item: Item) => boolean;
 }
 
 /** How many items a page may hold before filters; undefined where only its size bounds it. */
@@ -74,6 +76,7 @@ export function page(request: PageRequest): {
     isCut = scanned === request.limit || bytes >= LARGEST_PAGE_BYTES;
     if (isCut) break;
   }
+  if (last !== undefined && request.endsAt?.(last)) isCut = false;
   const { projection } = request;
   const items = projection ? found.map((item) => project(item, projection)) : found;
   return {

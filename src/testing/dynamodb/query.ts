@@ -56,11 +56,18 @@ function readExpressions(request: Members, schema: KeySchema) {
   return { filter, projection, keyCondition: readKeyCondition(key, schema) };
 }
 
-function refuseForeignStart(schema: KeySchema, start: Item, condition: KeyCondition): void {
+/** Throws where no page of the query can have ended at the key. */
+function refuseForeignStart(
+  schema: KeySchema,
+  start: Item,
+  condition: KeyCondition,
+  isForward: boolean,
+): void {
   const hash = start.get(schema.hash.name);
   const wanted = condition.hash.get(schema.hash.name);
   const isHere = hash !== undefined && wanted !== undefined && sameValue(hash, wanted);
-  if (!isHere || !condition.matches(start)) {
+  const isLast = schema.range !== undefined && condition.endsAt(start, isForward);
+  if (!isHere || isLast || !condition.matches(start)) {
     throw invalid("The provided starting key does not match the range key predicate");
   }
 }
@@ -92,10 +99,10 @@ export function query(request: Members, { tables }: Context): Answer {
   const limit = readLimit(request);
   const { filter, projection, keyCondition } = readExpressions(request, schema);
   const start = readStartKey(request, schema);
-  if (start !== undefined) refuseForeignStart(schema, start, keyCondition);
+  const isForward = request.boolean("ScanIndexForward") ?? true;
+  if (start !== undefined) refuseForeignStart(schema, start, keyCondition, isForward);
   refuseKeyFilter(schema, filter);
   const countsOnly = readSelect(request);
-  const isForward = request.boolean("ScanIndexForward") ?? true;
   const items = found(
     schema,
     table.items.partition(keyCondition.hash),
@@ -110,6 +117,7 @@ export function query(request: Members, { tables }: Context): Answer {
     filter,
     projection: projection.tree,
     countsOnly,
+    endsAt: (item) => keyCondition.endsAt(item, isForward),
   });
   const units = readUnits(bytes, request.boolean("ConsistentRead") ?? false);
   return { ...answer, ...consumedCapacity(capacityMode(request), table.name, units) };

@@ -69,12 +69,6 @@ export function withNormalNumbers(json: unknown): unknown {
   );
 }
 
-/** Whether a query compares with the range key of `key`. */
-export function comparesWith(request: Request, key: Json | undefined): boolean {
-  const values = Object.values((request.body["ExpressionAttributeValues"] ?? {}) as Json);
-  return key !== undefined && values.some((value) => isDeepStrictEqual(value, key["sk"]));
-}
-
 export const UPDATE_FAULTS =
   /^(The document path provided in the update expression is invalid for update|The provided expression refers to an attribute that does not exist in the item|An operand in the update expression has an incorrect data type|Number (over|under)flow.*|DynamoDB only supports precision up to 38 digits|Key attributes must be scalars.*|.*Cannot update attribute \w+\. This attribute is part of the key)$/;
 

@@ -5,6 +5,8 @@ if (task.does === "hold") {
   const lease = await locks.mutex(task.name).acquire();
   say("held", { fence: String(lease.fence) });
 } else {
+  // In the line of a process that has the lock itself, a waiter talks to nobody: only its wait is left.
+  if (task.does === "wait behind itself") await locks.mutex(task.name).acquire();
   locks
     .mutex(task.name)
     .acquire()
