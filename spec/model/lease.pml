@@ -59,7 +59,7 @@
 
 /* In ticks. The first process may ask for a longer lease than the others. */
 #ifndef FIRST_LEASE
-#define FIRST_LEASE 2
+#define FIRST_LEASE 3
 #endif
 #define LEASE(p) ((p) == 0 -> FIRST_LEASE : 2)
 
@@ -486,6 +486,7 @@ inline refusedAttempt(p) {
 inline nextTurn(p) {
   become(p, waiting);
   see(p);
+  hangUp(p);
   require(NoOrphan, record.holder == 0 || OWNER(record.holder) != p ||
     (memory & BIT(record.holder)) || (forgotten & BIT(record.holder)))
 }
@@ -525,7 +526,6 @@ inline attemptAnswered(p) {
     :: !GRANTED(p) && me.answer.holder == me.request.id -> over = over | BIT(me.request.id)
     :: else -> refusedAttempt(p)
     fi;
-    hangUp(p);
     nextTurn(p)
   fi
 }
@@ -549,7 +549,7 @@ inline look(p) {
 /* ---- holding: lease/hold.ts, lease/pass-on.ts ----------------------------------------------------------- */
 
 #ifdef DROP_R2_STICKY
-#define IS_TOO_LATE(p) false
+#define IS_TOO_LATE(p) (me.since >= HOLD(p))
 #else
 #define IS_TOO_LATE(p) (me.age >= HOLD(p))
 #endif
@@ -570,7 +570,7 @@ inline renewalAnswered(p) {
 #else
     me.age = me.since;
 #endif
-    require(LostIsFinal, !(over & BIT(me.id)) || me.age >= HOLD(p));
+    require(LostIsFinal, !(over & BIT(me.id)));
     checkExclusion(p)
   :: else -> /* stolen */
     abandon(me.id);
@@ -598,7 +598,6 @@ inline freeingAnswered(p) {
     send(p, release, 0, me.request.id, q)
   :: else -> /* a third holder: the waiter goes back to waiting */
     abandon(me.request.id);
-    hangUp(p);
     nextTurn(p)
   fi
 }
@@ -670,8 +669,13 @@ inline tidy() {
 
 /* ---- time ------------------------------------------------------------------------------------------------ */
 
-#define IS_AGEING(p) ((at[p].phase == trying || at[p].phase == held || \
-  (at[p].phase == freeing && at[p].request.kind == handOver)) && at[p].age < HOLD(p))
+#ifdef DROP_R2_BEFORE_SEND
+#define COUNTS_DOWN(p) (at[p].phase == held)
+#else
+#define COUNTS_DOWN(p) (at[p].phase == held || at[p].phase == trying || \
+  (at[p].phase == freeing && at[p].request.kind == handOver))
+#endif
+#define IS_AGEING(p) (COUNTS_DOWN(p) && at[p].age < HOLD(p))
 #ifdef DROP_R3_AFTER_ANSWER
 #define IS_TIMED(p) (at[p].wire != quiet && at[p].since < 4)
 #else

@@ -54,7 +54,7 @@ interface Entry {
 }
 
 // Names can come from a client's input without end; what was seen of the oldest is the least use.
-const MOST_NAMES = 10_000;
+const MOST_NAMES = 100_000;
 
 /**
  * What one client knows of the records that it has met, across calls and kinds of call. Bounded: of

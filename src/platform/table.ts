@@ -98,6 +98,7 @@ export interface Misconfigured {
   readonly error: HoldfastError;
 }
 
+/** What a write is answered with. */
 export type WriteAnswer =
   /** The write was applied; `item` is what it made. */
   | { readonly kind: "applied"; readonly item: Item }
@@ -112,12 +113,14 @@ export type WriteAnswer =
   | NotNow
   | Misconfigured;
 
+/** What a read is answered with. */
 export type ReadAnswer =
   | { readonly kind: "found"; readonly item: Item | undefined }
   | Unknown
   | NotNow
   | Misconfigured;
 
+/** What a scan is answered with, page by page. */
 export type ScanAnswer =
   | {
       readonly kind: "page";

@@ -60,3 +60,10 @@ export function travel(host: RequestHost, delayMs: number, callback: () => void)
   if (delayMs > 0) (host.network ?? host.timers).set(delayMs, true, callback);
   else callback();
 }
+
+/** The answer to a request that a client has sent again by itself, and says so. */
+export function repeated<A>(answer: A): A {
+  const isRefused =
+    typeof answer === "object" && answer !== null && "kind" in answer && answer.kind === "refused";
+  return isRefused ? { ...answer, isRepeated: true } : answer;
+}

@@ -10,7 +10,7 @@ import type {
   WriteAnswer,
 } from "../platform/table.js";
 import { systemTimers } from "../platform/timers.js";
-import { exchange, type Failure, type RequestHost, travel, unknown } from "./exchange.js";
+import { exchange, type Failure, type RequestHost, repeated, travel, unknown } from "./exchange.js";
 import {
   checkPossible,
   type Fault,
@@ -64,13 +64,6 @@ const NO_FAULTS: Readonly<Record<FaultKind, number>> = Object.freeze({
   "item-gone": 0,
   misconfigured: 0,
 });
-
-/** The answer to a request that a client has sent again by itself, and says so. */
-function repeated<A>(answer: A): A {
-  const isRefused =
-    typeof answer === "object" && answer !== null && "kind" in answer && answer.kind === "refused";
-  return isRefused ? { ...answer, isRepeated: true } : answer;
-}
 
 /**
  * A table with a bad network before it. It stands between one process and any table: give each process

@@ -123,13 +123,13 @@ describe("what a client remembers of the records it met", () => {
     expect(observations.takeStandBack("one")).toBeUndefined();
   });
 
-  it("is bounded: of ten thousand names and more it forgets those not met for longest", () => {
+  it("is bounded: of a hundred thousand names and more it forgets those not met for longest", () => {
     const observations = new Observations();
-    for (let index = 0; index < 10_000; index += 1) {
+    for (let index = 0; index < 100_000; index += 1) {
       observations.see(`name ${index}`, a3, "strong", index);
     }
-    observations.see("name 0", a3, "strong", 20_000);
-    observations.see("one more", a3, "strong", 20_001);
+    observations.see("name 0", a3, "strong", 200_000);
+    observations.see("one more", a3, "strong", 200_001);
     expect(observations.of("name 0")?.sinceMs).toBe(0);
     expect(observations.of("name 1")).toBeUndefined();
     expect(observations.of("name 2")).toBeDefined();
