@@ -1,3 +1,4 @@
+import { HoldfastError } from "../errors.js";
 import { type Instant, instantOf } from "../platform/clock.js";
 import type { Write } from "../platform/table.js";
 import { Deadline } from "./deadline.js";
@@ -86,6 +87,7 @@ export class Attempt {
       case "applied":
       case "refused": {
         this.#stop.told();
+        if (answer.item === undefined && this.#acceptsAbsence()) throw blindTable(this.#ref.name);
         // What was applied and is not handed out, for whatever reason below, has to be undone.
         if (answer.kind === "applied" || answer.isRepeated === true) this.#unanswered += 1;
         const record = this.#kernel.seeRecord(this.#ref, answer.item, "strong");
@@ -106,6 +108,12 @@ export class Attempt {
         this.#stop.troubled(answer);
         return "again";
     }
+  }
+
+  // Refused, although it would have been applied where nothing is: so something is, and was not shown.
+  #acceptsAbsence(): boolean {
+    const decision = this.#decision;
+    return decision.kind === "claim" && ["blind", "absent"].includes(decision.onto.kind);
   }
 
   get #deadline(): Deadline {
@@ -147,4 +155,15 @@ export class Attempt {
         return { known: undefined, maybe: [], watched: decision };
     }
   }
+}
+
+// Without it every own success whose answer was lost would look like contention, and waiting would spin.
+function blindTable(name: string): HoldfastError {
+  return new HoldfastError(
+    "misconfigured",
+    `The claim of lock "${name}" was refused, and the answer does not show the record. Answers must carry ` +
+      "it (ReturnValuesOnConditionCheckFailure): use @aws-sdk/client-dynamodb 3.363.0 or later, and a " +
+      "server that knows it.",
+    { lockName: name },
+  );
 }

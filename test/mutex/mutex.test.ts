@@ -1018,3 +1018,24 @@ describe("a record that this version does not understand", () => {
     },
   );
 });
+
+describe("a table whose refusals do not show the record", () => {
+  it("is said to be unfit, and not asked again and again", async () => {
+    const world = new World();
+    const holder = world.inhabitant();
+    await world.until(holder.locks.mutex("a").acquire());
+    const rival = world.inhabitant();
+    const write = world.table.write.bind(world.table);
+    let writes = 0;
+    world.table.write = async (...given) => {
+      writes += 1;
+      const answer = await write(...given);
+      return answer.kind === "refused" ? { kind: "refused", item: undefined } : answer;
+    };
+    await expect(world.until(rival.locks.mutex("a").acquire())).rejects.toMatchObject({
+      code: "misconfigured",
+      message: expect.stringContaining("3.363.0"),
+    });
+    expect(writes).toBe(1);
+  });
+});
