@@ -22,10 +22,9 @@
  *   Ownership      a held record is written by its holder, by who watched it dead as it is, or by the
  *                  process that gave its holder up; by nobody else
  *   LostIsFinal    a lease that has ended is never believed in again
- *   NoOrphan       a process never waits for what it gave up itself; nobody is kept waiting by a record
- *                  that stands still; what was answered to be out of the way is never granted; a claim of
- *                  a free record that lands after others used it is refused. Spin's search for invalid
- *                  end states belongs to it: a waiter that can go no further is one.
+ *   NoOrphan       a process never waits for what it gave up itself; a takeover or hand-over whose
+ *                  neutraliser was answered is never granted; a claim of a free record as seen is never
+ *                  granted once others used it; and nobody is left waiting when all else has stopped
  *
  * A flag -DDROP_... plants one error. Each must break the invariant that scripts/model.mjs names.
  */
@@ -145,9 +144,17 @@ bool Ownership = true, LostIsFinal = true, NoOrphan = true;
 
 #ifdef DELETION
 /* Civil time, for the fence of a record that is deleted (R9, R10). Two hosts are wrong by a tick each. */
-#define HORIZON 9
+#ifndef HORIZON
+#define HORIZON 8
+#endif
 #define RETENTION 2
-#define WALL(p) ((p) == 0 -> wall + 1 : wall - 1)
+#define WALL(p) (wall + 1 - 2 * ((p) > 0))
+#ifdef DROP_R9_SEED
+#define SEED(m) 0
+#else
+/* What its sender's clock said when it was composed. A claim's condition names no holder. */
+#define SEED(m) m.holder
+#endif
 byte wall = 1, expiresAt;
 bool granted; /* in this tick: a record takes at most so many writes a second */
 #endif
@@ -322,20 +329,12 @@ inline grant(m) {
   require(NoOrphan, !(settled & BIT(m.id)))
 }
 
-#ifdef DELETION
-#ifdef DROP_R9_SEED
-#define SEED(m) 0
-#else
-/* What its sender's clock said when it was composed. A claim's condition names no holder. */
-#define SEED(m) m.holder
-#endif
-#endif
-
 /* One conditional write, or a look. */
 inline apply(m) {
   evaluate(m);
   if
   :: isTrue ->
+    printf("the table applies %e %d (names %d, %d)\n", m.kind, m.id, m.holder, m.number);
     checkOwnership(m);
     wasRenewed = (m.kind == renew);
     if
@@ -352,7 +351,7 @@ inline apply(m) {
 #endif
     moveOn();
     checkGuardedWrites()
-  :: else
+  :: else -> printf("the table refuses %e %d (names %d, %d)\n", m.kind, m.id, m.holder, m.number)
   fi
 }
 
@@ -382,7 +381,8 @@ inline send(p, k, forId, named, numbered) {
   me.request.holder = named;
   me.request.number = numbered;
   me.since = 0;
-  me.wire = sent
+  me.wire = sent;
+  printf("p%d sends %e %d (names %d, %d)\n", p, k, forId, named, numbered)
 }
 
 /* What does not matter any more is made the same everywhere, or the search would tell it apart. */
@@ -417,6 +417,7 @@ inline finish(p) {
 
 /* Ends a hold, or gives an attempt up: nobody believes in it any more, and the process knows that. */
 inline abandon(holder) {
+  printf("%d is over\n", holder);
   over = over | BIT(holder);
 #ifndef DROP_R14_MEMORY
   memory = memory | BIT(holder)
@@ -492,6 +493,7 @@ inline nextTurn(p) {
 }
 
 inline hold(p, holder, fenceTold) {
+  printf("p%d holds as %d with fence %d\n", p, holder, fenceTold);
   me.phase = held;
   me.id = holder;
   me.fence = fenceTold;
@@ -613,7 +615,7 @@ inline arrive(p) {
 /* Whether a late copy can never be applied any more: fences and versions never come back. */
 #if defined(DROP_R4_VERSION) || defined(DROP_R4_CONDITION) || defined(DROP_R5_ONCE) || \
   defined(DROP_R7_OWNER) || defined(DROP_R7_FENCE) || defined(DROP_R9_RELEASE) || \
-  defined(DROP_R14_ANCHOR) || defined(DELETION)
+  defined(DROP_R14_ANCHOR) || defined(DROP_R14_EITHER) || defined(DELETION)
 #define IS_HOPELESS(m) false
 #else
 #define IS_HOPELESS(m) ( \
@@ -725,6 +727,7 @@ inline isTooLate(p) {
 inline tick(p, isSuspended) {
   isWatching = IS_WATCHING(p) && !isSuspended;
   me.ahead++;
+  printf("p%d counts a tick (suspended: %d)\n", p, isSuspended);
   if
   :: IS_TIMED(p) && COUNTS_FOR_HOLDER(isSuspended) -> me.since++
   :: else
@@ -761,6 +764,7 @@ inline tick(p, isSuspended) {
 /* ---- crash ------------------------------------------------------------------------------------------------ */
 
 inline crash(p) {
+  printf("p%d crashes\n", p);
   crashesUsed++;
   for (i : 0 .. IDS - 1) {
     if
@@ -787,6 +791,7 @@ inline crash(p) {
   (me.request.kind == release || me.answer.holder != me.request.id || me.age >= HOLD(p)))
 
 inline goUnanswered(p) {
+  printf("p%d gets no answer\n", p);
   lostUsed++;
   hangUp(p);
   me.unanswered = (me.phase == trying);
@@ -841,7 +846,11 @@ end:
       (me.request.kind == release || me.age < HOLD(p)) -> me.wire = sent }
   :: d_step { me.phase == freeing && me.wire == quiet && me.request.kind == handOver ->
       /* the waiter has gone: free the record, whichever of the two it names */
-      abandon(me.request.id); me.request.kind = release; me.age = 0; me.wire = sent }
+      abandon(me.request.id); me.request.kind = release; me.age = 0; me.wire = sent;
+#ifdef DROP_R14_EITHER
+      me.request.holder = 0; me.request.number = 0;
+#endif
+      printf("p%d withdraws the hand-over to %d\n", p, me.request.id) }
   :: d_step { me.phase == freeing && me.wire == quiet && me.request.kind == release -> finish(p); tidy() }
 
   /* An answer. */
@@ -852,7 +861,7 @@ end:
   :: d_step { me.job.kind != 0 && (me.job.holder != 0 || NAMES(me.job.id)) && MAY_WRITE ->
       apply(me.job);
       if
-      :: me.job.holder != 0 -> settled = settled | BIT(me.job.id)
+      :: me.job.holder != 0 && me.job.number != ANY -> settled = settled | BIT(me.job.id)
       :: else
       fi;
       clear(me.job);
@@ -866,6 +875,7 @@ end:
   :: d_step { me.job.kind != 0 && lateUsed < LATE ->
       late[lateUsed].kind = me.job.kind; late[lateUsed].id = me.job.id;
       late[lateUsed].holder = me.job.holder; late[lateUsed].number = me.job.number;
+      printf("a copy of %e %d stays behind\n", late[lateUsed].kind, late[lateUsed].id);
       lateUsed++ }
   :: d_step { me.job.kind != 0 && me.job.holder == 0 -> clear(me.job); tidy() }
 
@@ -889,6 +899,7 @@ end:
   :: d_step { me.wire == sent && lateUsed < LATE ->
       late[lateUsed].kind = me.request.kind; late[lateUsed].id = me.request.id;
       late[lateUsed].holder = me.request.holder; late[lateUsed].number = me.request.number;
+      printf("a copy of %e %d stays behind\n", late[lateUsed].kind, late[lateUsed].id);
       lateUsed++ }
   :: d_step { me.wire != quiet && lostUsed < LOST -> goUnanswered(p); tidy() }
   :: d_step { me.wire == sent && lostUsed < LOST && MAY_WRITE -> apply(me.request); goUnanswered(p); tidy() }
@@ -916,7 +927,8 @@ proctype TimeToLive() {
 end:
   do
   :: d_step { record.fence != 0 && late[0].kind == 0 && late[LATE].kind == 0 &&
-      at[0].wire != sent && at[1].wire != sent && IS_EXPIRED -> record.holder = 0; record.fence = 0; expiresAt = 0 }
+      at[0].wire != sent && at[1].wire != sent && IS_EXPIRED ->
+      printf("the record is deleted\n"); record.holder = 0; record.fence = 0; expiresAt = 0 }
   od
 }
 #else

@@ -56,10 +56,12 @@ export function answerOf(
 ): Extract<WriteAnswer, { readonly kind: "refused" }> | Unknown | NotNow | Misconfigured {
   const { name, message, Item: item, $metadata } = (error ?? {}) as SdkError;
   if (typeof name !== "string") return { kind: "unknown", cause: error };
-  if (name === "ConditionalCheckFailedException")
-    return { kind: "refused", item, isRepeated: ($metadata?.attempts ?? 1) > 1 };
+  const isRepeated = ($metadata?.attempts ?? 1) > 1;
+  if (name === "ConditionalCheckFailedException") {
+    return { kind: "refused", item, ...(isRepeated ? { isRepeated } : {}) };
+  }
   // Said of the last of several attempts, "not applied" is not said of the first.
-  if (($metadata?.attempts ?? 1) > 1) return { kind: "unknown", cause: error };
+  if (isRepeated) return { kind: "unknown", cause: error };
   if (THROTTLED.has(name)) return { kind: "throttled", cause: error };
   if (CONFLICTS.has(name)) return { kind: "conflict", cause: error };
   // A clock that is minutes off is told by its signature; the SDK corrects itself for the next send.
