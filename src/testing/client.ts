@@ -24,7 +24,10 @@ interface SdkResponse {
 
 function bytesOf(body: unknown): Buffer {
   if (typeof body === "string") return Buffer.from(body);
-  return body instanceof Uint8Array ? Buffer.from(body) : Buffer.alloc(0);
+  // By its memory: asked for its value, the SDK's body warns that it is not a string any more.
+  return body instanceof Uint8Array
+    ? Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+    : Buffer.alloc(0);
 }
 
 function lowerCased(headers: SdkRequest["headers"]): SdkRequest["headers"] {

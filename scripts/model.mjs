@@ -1,0 +1,267 @@
+// Checks the model of the protocol, spec/model/lease.pml, with Spin: npm run model [-- --short] [--only NAME].
+// First the protocol as it is, exhaustively within bounds, then each mutant, which must break its invariant.
+import { spawnSync } from "node:child_process";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+const MODEL = fileURLToPath(new URL("../spec/model/lease.pml", import.meta.url));
+
+// Nothing in a run goes on for ever; these end one on a machine that is too small or too busy for it.
+const MOST_MEGABYTES = 4_000;
+const LONGEST_RUN_MS = 300_000;
+const DEEPEST = 1_000_000;
+
+/** One search: the bounds that differ from NOTHING. */
+const NOTHING = { LOST: 0, LATE: 0, SUSPENDED: 0, CRASHES: 0 };
+const DELETION = { DELETION: 1, RENEWALS: 0, FIRST_LEASE: 2 };
+
+const SEARCHES = [
+  { name: "lost and late messages", bounds: { LOST: 1, LATE: 1 } },
+  { name: "late messages, suspended machines", bounds: { LATE: 1, SUSPENDED: 1 } },
+  { name: "late messages, crashes", bounds: { LATE: 1, CRASHES: 1 } },
+  {
+    name: "lost messages, suspended machines, crashes",
+    bounds: { LOST: 1, SUSPENDED: 1, CRASHES: 1 },
+  },
+  { name: "two late messages", bounds: { LATE: 2, RENEWALS: 0 } },
+  { name: "three grants each, lost messages", bounds: { IDS: 3, LOST: 1 } },
+  { name: "three processes, lost messages", bounds: { PROCESSES: 3, IDS: 1, LOST: 1 } },
+  { name: "deletion, late messages", bounds: { ...DELETION, LATE: 1, HORIZON: 6 } },
+  { name: "deletion, for longer", bounds: { ...DELETION, HORIZON: 9 } },
+];
+
+const SHORT_SEARCHES = [
+  { name: "lost messages", bounds: { LOST: 1 } },
+  { name: "late messages", bounds: { LATE: 1, RENEWALS: 0 } },
+  { name: "suspended machines, crashes", bounds: { SUSPENDED: 1, CRASHES: 1 } },
+  { name: "deletion", bounds: { ...DELETION, HORIZON: 6 } },
+];
+
+/** What each error breaks, and the bounds within which it shows. Found by the shortest way, breadth first. */
+const MUTANTS = [
+  { name: "R1", breaks: "Exclusion", what: "a record that is read as free counts as granted" },
+  { name: "R2_BEFORE_SEND", breaks: "Exclusion", what: "the deadline counts from the answer" },
+  {
+    name: "R2_FIRST_SEND",
+    breaks: "Exclusion",
+    what: "the deadline counts from the last send of a grant",
+    bounds: { LOST: 1 },
+  },
+  { name: "R2_MARGIN", breaks: "Exclusion", what: "the holder keeps no margin for drift" },
+  {
+    name: "R2_EVERY_CLOCK",
+    breaks: "Exclusion",
+    what: "the holder trusts the monotonic clock alone",
+    bounds: { SUSPENDED: 1 },
+  },
+  {
+    name: "R2_STICKY",
+    breaks: "LostIsFinal",
+    what: "an answer after the deadline revives the lease",
+  },
+  {
+    name: "R3_AFTER_ANSWER",
+    breaks: "Exclusion",
+    what: "the watch counts from before the request that showed the holder",
+  },
+  { name: "R3_ANY_CHANGE", breaks: "Exclusion", what: "a renewal does not start the watch again" },
+  {
+    name: "R3_RECORDED_LENGTH",
+    breaks: "Exclusion",
+    what: "the watch lasts for the watcher's own lease",
+  },
+  { name: "R3_ALLOWANCE", breaks: "Exclusion", what: "the watcher makes no allowance for drift" },
+  {
+    name: "R4_VERSION",
+    breaks: "Ownership",
+    what: "a takeover is conditional on the holder alone",
+  },
+  { name: "R4_CONDITION", breaks: "Ownership", what: "a takeover has no condition" },
+  {
+    name: "R5_ONCE",
+    breaks: "Ownership",
+    what: "a grant also accepts its own holder, so it is applied twice",
+    bounds: { LATE: 1 },
+  },
+  {
+    name: "R5_OWN_ANSWER",
+    breaks: "NoOrphan",
+    what: "a grant refused by its own success is taken for a failure",
+    bounds: { LOST: 1 },
+  },
+  {
+    name: "R7_OWNER",
+    breaks: "Ownership",
+    what: "renewal and release are conditional on the process",
+    bounds: { LATE: 1 },
+  },
+  {
+    name: "R7_FENCE",
+    breaks: "Ownership",
+    what: "renewal and release are conditional on the holder without the fence",
+    bounds: { LATE: 2, RENEWALS: 0 },
+  },
+  {
+    name: "R7_GUARD_FENCE",
+    breaks: "GuardedWrites",
+    what: "a guarded write is conditional on the holder without the fence",
+    bounds: { LATE: 1 },
+  },
+  { name: "R9_RELEASE", breaks: "FenceGrows", what: "a release takes the fence away" },
+  {
+    name: "R9_SEED",
+    breaks: "FenceGrows",
+    what: "after a deletion the fence starts at 1",
+    bounds: { ...DELETION, HORIZON: 6 },
+  },
+  {
+    name: "R10",
+    breaks: "FenceGrows",
+    what: "a record is deleted before its retention is over",
+    bounds: { ...DELETION, HORIZON: 6 },
+  },
+  { name: "R14_ANCHOR", breaks: "NoOrphan", what: "every claim is blind", bounds: { LATE: 1 } },
+  {
+    name: "R14_AS_WATCHED",
+    breaks: "NoOrphan",
+    what: "a takeover's neutraliser names the attempt alone",
+    bounds: { LOST: 1, LATE: 1 },
+  },
+  {
+    name: "R14_EITHER",
+    breaks: "NoOrphan",
+    what: "a withdrawn hand-over is freed by its new holder alone",
+    bounds: { LOST: 1, LATE: 1 },
+  },
+  {
+    name: "R14_MEMORY",
+    breaks: "NoOrphan",
+    what: "a process does not remember what it gave up",
+    bounds: { LOST: 1 },
+  },
+  {
+    name: "R14_REFUSED",
+    breaks: "NoOrphan",
+    what: "a refused attempt is forgotten while a copy of it is on its way",
+    bounds: { LATE: 1 },
+  },
+];
+
+function runOrThrow(program, args, folder) {
+  const done = spawnSync(program, args, { cwd: folder, encoding: "utf8" });
+  if (done.error !== undefined) throw done.error;
+  if (done.status === 0) return;
+  throw new Error(`${[program, ...args].join(" ")}\n${done.stdout}${done.stderr}`);
+}
+
+function checkTools() {
+  for (const [program, flag] of [
+    ["spin", "-V"],
+    ["gcc", "--version"],
+  ]) {
+    if (spawnSync(program, [flag], { stdio: "ignore" }).status === 0) continue;
+    throw new Error(
+      `The model needs \`${program}\`, which does not run here: on Debian or Ubuntu \`apt-get install spin gcc\`.`,
+    );
+  }
+}
+
+function definitions(bounds, mutant) {
+  const set = Object.entries({ ...NOTHING, ...bounds }).map(
+    ([name, value]) => `-D${name}=${value}`,
+  );
+  return mutant === undefined ? set : [...set, `-DDROP_${mutant}`];
+}
+
+/** Runs one search in a folder of its own; `look` is given the folder before that is removed. */
+function search(defined, compilerFlags, look = () => {}) {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-model-"));
+  const started = performance.now();
+  try {
+    copyFileSync(MODEL, join(folder, "lease.pml"));
+    runOrThrow("spin", ["-a", ...defined, "lease.pml"], folder);
+    const flags = ["-DSAFETY", "-DCOLLAPSE", `-DMEMLIM=${MOST_MEGABYTES}`, ...compilerFlags];
+    runOrThrow("gcc", [...flags, "-w", "-o", "pan", "pan.c"], folder);
+    const { stdout, signal } = spawnSync(join(folder, "pan"), [`-m${DEEPEST}`, "-w22"], {
+      cwd: folder,
+      encoding: "utf8",
+      timeout: LONGEST_RUN_MS,
+    });
+    const result = { ...resultIn(stdout), seconds: (performance.now() - started) / 1_000 };
+    look(folder, defined);
+    return signal === null ? result : { ...result, isExhausted: false };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function resultIn(output) {
+  const numberIn = (pattern) => Number(pattern.exec(output)?.[1] ?? Number.NaN);
+  const failure = /pan:\s*\d+: (?:assertion violated (?:now\.)?(\w+)|(.+?) \(at depth)/.exec(
+    output,
+  );
+  const isCut = /not completed|depth too small|out of memory|memory limit/i.test(output);
+  return {
+    states: numberIn(/([\d.e+]+) states, stored/),
+    depth: numberIn(/depth reached (\d+)/),
+    fell: failure?.[1] ?? failure?.[2],
+    isExhausted: /errors: \d+/.test(output) && !isCut,
+  };
+}
+
+/** What happened, step by step, in the last counter-example of the folder. */
+function story(folder, defined) {
+  const { stdout } = spawnSync("spin", ["-t", "-T", ...defined, "lease.pml"], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  const end = stdout.search(/^spin: /m);
+  console.log(stdout.slice(0, end < 0 ? undefined : end).replace(/^(?=.)/gm, "    "));
+}
+
+function figures({ states, depth, seconds }) {
+  return `${states.toLocaleString("en")} states, depth ${depth}, ${seconds.toFixed(1)} s`;
+}
+
+function checkProtocol({ name, bounds }) {
+  const result = search(definitions(bounds), ["-O2"], (folder, defined) => {
+    // Only a failed search leaves a trail.
+    story(folder, defined);
+  });
+  const isGood = result.fell === undefined && result.isExhausted;
+  const verdict = isGood ? "holds" : (result.fell ?? "not exhausted");
+  console.log(`${isGood ? "ok  " : "FAIL"} ${name}: ${verdict}; ${figures(result)}`);
+  return isGood;
+}
+
+function checkMutant({ name, breaks, what, bounds }, isToldAll) {
+  const look = isToldAll ? story : undefined;
+  const result = search(definitions(bounds, name), ["-O0", "-DBFS"], look);
+  const isGood = result.fell === breaks;
+  const verdict = isGood ? breaks : `${result.fell ?? "nothing"}, and not ${breaks}`;
+  console.log(
+    `${isGood ? "ok  " : "FAIL"} ${name} (${what}): breaks ${verdict}; ${figures(result)}`,
+  );
+  return isGood;
+}
+
+const { values: options } = parseArgs({
+  options: { short: { type: "boolean", default: false }, only: { type: "string" } },
+});
+checkTools();
+const isWanted = ({ name }) => options.only === undefined || name.includes(options.only);
+const searches = (options.short ? SHORT_SEARCHES : SEARCHES).filter(isWanted);
+const mutants = MUTANTS.filter(isWanted);
+if (searches.length + mutants.length === 0) throw new Error(`There is no "${options.only}".`);
+const started = performance.now();
+if (searches.length > 0) console.log("The protocol:");
+const good = searches.map(checkProtocol);
+if (mutants.length > 0) console.log("Its mutants:");
+good.push(...mutants.map((mutant) => checkMutant(mutant, options.only !== undefined)));
+const failed = good.filter((isGood) => !isGood).length;
+const seconds = ((performance.now() - started) / 1_000).toFixed(0);
+console.log(`${good.length} searches in ${seconds} s, ${failed} of them not as they must be.`);
+process.exitCode = failed === 0 ? 0 : 1;
