@@ -128,7 +128,7 @@ const MUTANTS = [
     name: "R14_AS_WATCHED",
     breaks: "NoOrphan",
     what: "a takeover's neutraliser names the attempt alone",
-    bounds: { LOST: 1, LATE: 1 },
+    bounds: { LOST: 1, LATE: 1, RENEWALS: 0 },
   },
   {
     name: "R14_EITHER",
@@ -176,8 +176,8 @@ function definitions(bounds, mutant) {
   return mutant === undefined ? set : [...set, `-DDROP_${mutant}`];
 }
 
-/** Runs one search in a folder of its own; `look` is given the folder before that is removed. */
-function search(defined, compilerFlags, look = () => {}) {
+/** Runs one search, in a folder of its own that is gone afterwards. */
+function search(defined, compilerFlags) {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-model-"));
   const started = performance.now();
   try {
@@ -190,9 +190,13 @@ function search(defined, compilerFlags, look = () => {}) {
       encoding: "utf8",
       timeout: LONGEST_RUN_MS,
     });
-    const result = { ...resultIn(stdout), seconds: (performance.now() - started) / 1_000 };
-    look(folder, defined);
-    return signal === null ? result : { ...result, isExhausted: false };
+    const result = resultIn(stdout);
+    return {
+      ...result,
+      isExhausted: result.isExhausted && signal === null,
+      story: result.fell === undefined ? "" : storyIn(folder, defined),
+      seconds: (performance.now() - started) / 1_000,
+    };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -212,40 +216,38 @@ function resultIn(output) {
   };
 }
 
-/** What happened, step by step, in the last counter-example of the folder. */
-function story(folder, defined) {
+/** What happened, step by step, in the counter-example that a search left in its folder. */
+function storyIn(folder, defined) {
   const { stdout } = spawnSync("spin", ["-t", "-T", ...defined, "lease.pml"], {
     cwd: folder,
     encoding: "utf8",
   });
-  const end = stdout.search(/^spin: /m);
-  console.log(stdout.slice(0, end < 0 ? undefined : end).replace(/^(?=.)/gm, "    "));
+  return stdout.replace(/^(?:spin:|#processes)[\s\S]*/m, "").replace(/^(?=.)/gm, "       ");
 }
 
 function figures({ states, depth, seconds }) {
   return `${states.toLocaleString("en")} states, depth ${depth}, ${seconds.toFixed(1)} s`;
 }
 
-function checkProtocol({ name, bounds }) {
-  const result = search(definitions(bounds), ["-O2"], (folder, defined) => {
-    // Only a failed search leaves a trail.
-    story(folder, defined);
-  });
-  const isGood = result.fell === undefined && result.isExhausted;
-  const verdict = isGood ? "holds" : (result.fell ?? "not exhausted");
-  console.log(`${isGood ? "ok  " : "FAIL"} ${name}: ${verdict}; ${figures(result)}`);
+function tell(isGood, text, result, isStoryWanted) {
+  console.log(`${isGood ? "ok  " : "FAIL"} ${text}; ${figures(result)}`);
+  if (isStoryWanted && result.story !== "") console.log(result.story);
   return isGood;
 }
 
-function checkMutant({ name, breaks, what, bounds }, isToldAll) {
-  const look = isToldAll ? story : undefined;
-  const result = search(definitions(bounds, name), ["-O0", "-DBFS"], look);
+function checkProtocol({ name, bounds }) {
+  const result = search(definitions(bounds), [options.short ? "-O1" : "-O2"]);
+  const isGood = result.fell === undefined && result.isExhausted;
+  const verdict = isGood ? "holds" : (result.fell ?? "not exhausted");
+  return tell(isGood, `${name}: ${verdict}`, result, true);
+}
+
+function checkMutant({ name, breaks, what, bounds }) {
+  const result = search(definitions(bounds, name), ["-O0", "-DBFS"]);
   const isGood = result.fell === breaks;
   const verdict = isGood ? breaks : `${result.fell ?? "nothing"}, and not ${breaks}`;
-  console.log(
-    `${isGood ? "ok  " : "FAIL"} ${name} (${what}): breaks ${verdict}; ${figures(result)}`,
-  );
-  return isGood;
+  const isStoryWanted = !isGood || options.only !== undefined;
+  return tell(isGood, `${name} (${what}): breaks ${verdict}`, result, isStoryWanted);
 }
 
 const { values: options } = parseArgs({
@@ -260,7 +262,7 @@ const started = performance.now();
 if (searches.length > 0) console.log("The protocol:");
 const good = searches.map(checkProtocol);
 if (mutants.length > 0) console.log("Its mutants:");
-good.push(...mutants.map((mutant) => checkMutant(mutant, options.only !== undefined)));
+good.push(...mutants.map(checkMutant));
 const failed = good.filter((isGood) => !isGood).length;
 const seconds = ((performance.now() - started) / 1_000).toFixed(0);
 console.log(`${good.length} searches in ${seconds} s, ${failed} of them not as they must be.`);

@@ -5,7 +5,7 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { nativeFormat } from "../dist/formats/native.js";
 import { createTable, Holdfast } from "../dist/index.js";
 import { compileWrite } from "../dist/platform/expressions.js";
-import { seededRandom } from "../dist/testing/seeded-random.js";
+import { seededRandom } from "../dist/testing/time/seeded-random.js";
 import { startDynamoDBLocal } from "./lib/dynamodb-local.mjs";
 import { nativeRequests, playNativeScenes, readable, SHAPES } from "./lib/native-scenes.mjs";
 

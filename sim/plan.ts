@@ -1,5 +1,5 @@
-import type { FaultProbabilities } from "../src/testing/fault-plan.js";
-import { type SeededRandom, seededRandom } from "../src/testing/seeded-random.js";
+import type { FaultProbabilities } from "../src/testing/faults/fault-plan.js";
+import { type SeededRandom, seededRandom } from "../src/testing/time/seeded-random.js";
 
 /** Everything that a seed decides before a run begins. */
 export interface Plan {

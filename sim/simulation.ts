@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { Holdfast, type Lease } from "../src/index.js";
 import type { Item, TablePort } from "../src/platform/table.js";
-import { FaultyTable } from "../src/testing/faults.js";
-import { MemoryTable, type TableChange } from "../src/testing/memory-table.js";
-import type { SeededRandom } from "../src/testing/seeded-random.js";
-import type { VirtualProcess } from "../src/testing/virtual-process.js";
-import { VirtualTime } from "../src/testing/virtual-time.js";
+import { FaultyTable } from "../src/testing/faults/faults.js";
+import { MemoryTable, type TableChange } from "../src/testing/table/memory-table.js";
+import type { SeededRandom } from "../src/testing/time/seeded-random.js";
+import type { VirtualProcess } from "../src/testing/time/virtual-process.js";
+import { VirtualTime } from "../src/testing/time/virtual-time.js";
 import { check } from "./checkers.js";
 import type { Event, Timed, Violation } from "./history.js";
 import { firstRateOf, type Plan, planOf, rateOf } from "./plan.js";

@@ -1,5 +1,5 @@
 import { isHoldfastError, type Lease } from "../src/index.js";
-import type { SeededRandom } from "../src/testing/seeded-random.js";
+import type { SeededRandom } from "../src/testing/time/seeded-random.js";
 import type { Incarnation } from "./simulation.js";
 
 /** What one worker of a process does until the end: takes locks, acts under them, gives them back. */

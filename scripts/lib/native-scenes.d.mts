@@ -3,7 +3,7 @@ import type { nativeFormat } from "../../src/formats/native.js";
 import type { createTable, Holdfast, TableKeys } from "../../src/index.js";
 import type { compileWrite } from "../../src/platform/expressions.js";
 import type { Item } from "../../src/platform/table.js";
-import type { seededRandom } from "../../src/testing/seeded-random.js";
+import type { seededRandom } from "../../src/testing/time/seeded-random.js";
 
 /** The key shapes of the vectors, by name. */
 export const SHAPES: { readonly [shape: string]: TableKeys | undefined };

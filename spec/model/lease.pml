@@ -165,7 +165,7 @@ bool isTrue, isWatching, wasRenewed;
 
 #define me at[p]
 #define BELIEVES(p) (at[p].phase == held && at[p].age < HOLD(p))
-#define REMEMBERS(holder) ((holder) != 0 && (memory & BIT(holder)))
+#define REMEMBERS(p, holder) ((holder) != 0 && OWNER(holder) == (p) && (memory & BIT(holder)))
 #define SEES_HOLDER(p) (at[p].hasSeen && record.holder != 0)
 #define TAKEABLE(p) (SEES_HOLDER(p) && at[p].watched >= WATCH(p, record.holder))
 #define CAN_TRY(p) (at[p].issued < IDS)
@@ -266,7 +266,8 @@ inline checkOwnership(m) {
     require(Ownership, record.holder == 0);
     require(NoOrphan, m.number == ANY || record.fence == m.number)
   :: m.kind == takeOver -> require(Ownership, AS_WATCHED(m))
-  :: m.kind == reclaim -> require(Ownership, NAMES(m.holder) && (over & BIT(m.holder)))
+  :: m.kind == reclaim ->
+    require(Ownership, NAMES(m.holder) && (over & BIT(m.holder)) && OWNER(m.holder) == OWNER(m.id))
   :: m.kind == handOver -> require(Ownership, AS_HELD(m))
   :: m.kind == renew -> require(Ownership, AS_HELD(m))
   :: m.kind == release -> require(Ownership, AS_HELD(m) || (NAMES(m.id) && (over & BIT(m.id))))
@@ -367,7 +368,7 @@ inline apply(m) {
 inline see(p) {
   if
   :: me.hasSeen
-  :: else -> me.watched = (record.holder == 0 || REMEMBERS(record.holder) -> 0 : WATCHED_ALREADY)
+  :: else -> me.watched = (record.holder == 0 || REMEMBERS(p, record.holder) -> 0 : WATCHED_ALREADY)
   fi;
   me.hasSeen = true
 }
@@ -454,7 +455,7 @@ inline attempt(p, k, named, numbered) {
 /* lease/decide.ts, where the decision is not to wait. */
 inline decide(p) {
   if
-  :: REMEMBERS(record.holder) -> attempt(p, reclaim, record.holder, ANY)
+  :: REMEMBERS(p, record.holder) -> attempt(p, reclaim, record.holder, ANY)
   :: TAKEABLE(p) -> attempt(p, takeOver, record.holder, CURRENT)
   :: else -> attempt(p, claim, CLAIM_SEED, record.fence)
   fi
@@ -683,7 +684,7 @@ inline tidy() {
 #else
 #define IS_TIMED(p) (at[p].wire != quiet && at[p].request.kind == renew && at[p].since < HOLD(p))
 #endif
-#define IS_WATCHING(p) (SEES_HOLDER(p) && !REMEMBERS(record.holder) && !TAKEABLE(p))
+#define IS_WATCHING(p) (SEES_HOLDER(p) && !REMEMBERS(p, record.holder) && !TAKEABLE(p))
 
 /* A clock matters while something is counted by any; else ticks would only go round in circles. */
 #define IS_COUNTING(p) (IS_AGEING(p) || IS_TIMED(p) || IS_WATCHING(p))
@@ -813,7 +814,7 @@ end:
      that could show nothing new is left out. */
   :: d_step { me.phase == waiting && CAN_TRY(p) && !me.hasSeen -> look(p); tidy() }
   :: d_step { me.phase == waiting && CAN_TRY(p) && me.hasSeen &&
-      (record.holder == 0 || REMEMBERS(record.holder) || TAKEABLE(p)) -> decide(p) }
+      (record.holder == 0 || REMEMBERS(p, record.holder) || TAKEABLE(p)) -> decide(p) }
   /* The wait ends: while a rival is watched, or for want of further ids. */
   :: d_step { me.phase == waiting && (IS_WATCHING(p) || !CAN_TRY(p)) -> finish(p); tidy() }
 

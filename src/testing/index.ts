@@ -25,14 +25,18 @@ export type {
   WriteAnswer,
 } from "../platform/table.js";
 export type { Timer, Timers } from "../platform/timers.js";
-export type { TableCounts } from "./capacity.js";
-export { memoryClient } from "./client.js";
+export { memoryClient } from "./dynamodb/client.js";
 export {
   type MemoryAnswer,
   MemoryDynamoDB,
   type MemoryDynamoDBOptions,
 } from "./dynamodb/memory-dynamodb.js";
-export type { RequestHost } from "./exchange.js";
+export {
+  type MemoryServer,
+  type MemoryServerOptions,
+  startMemoryServer,
+} from "./dynamodb/server.js";
+export type { RequestHost } from "./faults/exchange.js";
 export type {
   Fault,
   FaultKind,
@@ -40,28 +44,28 @@ export type {
   FaultRequest,
   FaultScript,
   RequestKind,
-} from "./fault-plan.js";
-export { FaultyTable, type FaultyTableOptions, type Latency } from "./faults.js";
-export {
-  MemoryTable,
-  type MemoryTableOptions,
-  type TableChange,
-  type TamperableTable,
-} from "./memory-table.js";
-export { FaultProxy, type FaultProxyOptions, startFaultProxy } from "./proxy.js";
+} from "./faults/fault-plan.js";
+export { FaultyTable, type FaultyTableOptions, type Latency } from "./faults/faults.js";
+export { FaultProxy, type FaultProxyOptions, startFaultProxy } from "./proxy/proxy.js";
 export type {
   ProxyFault,
   ProxyFaultKind,
   ProxyMatch,
   ProxyScript,
   SeenRequest,
-} from "./proxy-plan.js";
-export { type SeededRandom, seededRandom } from "./seeded-random.js";
-export { type MemoryServer, type MemoryServerOptions, startMemoryServer } from "./server.js";
+} from "./proxy/proxy-plan.js";
+export type { TableCounts } from "./table/capacity.js";
+export {
+  MemoryTable,
+  type MemoryTableOptions,
+  type TableChange,
+  type TamperableTable,
+} from "./table/memory-table.js";
+export { type SeededRandom, seededRandom } from "./time/seeded-random.js";
 export {
   type PauseOptions,
   type ProcessOptions,
   type ResumeOptions,
   VirtualProcess,
-} from "./virtual-process.js";
-export { type RunUntilOptions, VirtualTime, type VirtualTimeOptions } from "./virtual-time.js";
+} from "./time/virtual-process.js";
+export { type RunUntilOptions, VirtualTime, type VirtualTimeOptions } from "./time/virtual-time.js";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { createTable, Holdfast } from "../../src/index.js";
-import { type MemoryServer, startMemoryServer } from "../../src/testing/server.js";
+import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
 
 /** The built command: what users run. */
 export const CLI_FILE = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));

@@ -6,7 +6,7 @@ import {
 import { DynamoDBDocumentClient, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTable, type Lease } from "../../src/index.js";
-import { startMemoryServer } from "../../src/testing/server.js";
+import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, Lockers, sdkClient } from "../support/sdk.js";
 

@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTable, type Holdfast, type Json } from "../../src/index.js";
-import { startMemoryServer } from "../../src/testing/server.js";
+import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, Lockers, pause, sdkClient } from "../support/sdk.js";
 

@@ -1,8 +1,8 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTable, type Lease } from "../../src/index.js";
-import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy.js";
-import type { ProxyFault } from "../../src/testing/proxy-plan.js";
+import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy/proxy.js";
+import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { countOf, nextWrites, recordOf, wrapped } from "../support/lossy.js";
 import { freshTable, type Locker, Lockers, pause, sdkClient } from "../support/sdk.js";

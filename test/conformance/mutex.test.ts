@@ -1,4 +1,4 @@
-import { startMemoryServer } from "../../src/testing/server.js";
+import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
 import { mutexSuite } from "./mutex-suite.js";

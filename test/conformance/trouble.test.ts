@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { HoldfastOptions } from "../../src/index.js";
-import type { ProxyFault } from "../../src/testing/proxy-plan.js";
+import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
 import { BadNetworks } from "../support/bad-network.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { pause } from "../support/sdk.js";

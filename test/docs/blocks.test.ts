@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type MemoryServer, startMemoryServer } from "../../src/testing/server.js";
+import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { environmentFor, runTypeScript } from "../examples/run.js";
 import { freshTable } from "../support/sdk.js";
 import { typeErrorsOf } from "./type-check.js";

@@ -10,9 +10,9 @@ import { nativeFormat } from "../../src/formats/native.js";
 import { createTable, Holdfast } from "../../src/index.js";
 import { compileWrite } from "../../src/platform/expressions.js";
 import type { AttributeValue, Item, Write } from "../../src/platform/table.js";
-import { MemoryTable } from "../../src/testing/memory-table.js";
-import { seededRandom } from "../../src/testing/seeded-random.js";
-import { type MemoryServer, startMemoryServer } from "../../src/testing/server.js";
+import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
+import { MemoryTable } from "../../src/testing/table/memory-table.js";
+import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import { sdkClient } from "../support/sdk.js";
 
 interface Vector {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { Deadline } from "../../src/lease/deadline.js";
 import { instantOf } from "../../src/platform/clock.js";
-import type { VirtualProcess } from "../../src/testing/virtual-process.js";
-import { VirtualTime } from "../../src/testing/virtual-time.js";
+import type { VirtualProcess } from "../../src/testing/time/virtual-process.js";
+import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 
 const LENGTH_MS = 10_000;
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AcquireOptions, Lease } from "../../src/index.js";
 import type { AttributeValue } from "../../src/platform/table.js";
-import { seededRandom } from "../../src/testing/seeded-random.js";
+import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import { type Inhabitant, World } from "../support/world.js";
 
 const DAY_MS = 24 * 3_600_000;

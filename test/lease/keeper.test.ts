@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Keeper, type Kept } from "../../src/lease/keeper.js";
 import type { Timers } from "../../src/platform/timers.js";
-import { VirtualTime } from "../../src/testing/virtual-time.js";
+import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import { World } from "../support/world.js";
 
 function setUp() {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AcquireOptions, Lease } from "../../src/index.js";
-import type { Fault } from "../../src/testing/fault-plan.js";
+import type { Fault } from "../../src/testing/faults/fault-plan.js";
 import { Beliefs } from "../support/beliefs.js";
 import { type Inhabitant, World } from "../support/world.js";
 

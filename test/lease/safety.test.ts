@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { nativeFormat } from "../../src/formats/native.js";
 import type { AcquireOptions, Lease, LossReason } from "../../src/index.js";
 import { compileCondition } from "../../src/platform/expressions.js";
-import { holds } from "../../src/testing/interpret.js";
-import type { PauseOptions } from "../../src/testing/virtual-process.js";
+import { holds } from "../../src/testing/table/interpret.js";
+import type { PauseOptions } from "../../src/testing/time/virtual-process.js";
 import { Beliefs } from "../support/beliefs.js";
 import { type Inhabitant, World } from "../support/world.js";
 

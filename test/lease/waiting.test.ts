@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type AcquireOptions, HoldfastError, type Lease } from "../../src/index.js";
-import type { FaultRequest } from "../../src/testing/fault-plan.js";
+import type { FaultRequest } from "../../src/testing/faults/fault-plan.js";
 import { Beliefs } from "../support/beliefs.js";
 import { type Inhabitant, readsIn, World } from "../support/world.js";
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AcquireOptions, Lease } from "../../src/index.js";
-import { seededRandom } from "../../src/testing/seeded-random.js";
+import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import { Beliefs } from "../support/beliefs.js";
 import { type Inhabitant, World } from "../support/world.js";
 

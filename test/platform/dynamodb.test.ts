@@ -5,8 +5,8 @@ import { createTable, type DynamoDBLike } from "../../src/index.js";
 import { systemClock } from "../../src/platform/clock.js";
 import { DynamoDBTable } from "../../src/platform/dynamodb.js";
 import type { Write } from "../../src/platform/table.js";
-import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy.js";
-import { type MemoryServer, startMemoryServer } from "../../src/testing/server.js";
+import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
+import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy/proxy.js";
 import { meter } from "../support/meter.js";
 import { freshTable, pause, sdkClient } from "../support/sdk.js";
 

@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { createTable, type HoldfastOptions } from "../../src/index.js";
-import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy.js";
-import type { ProxyFault } from "../../src/testing/proxy-plan.js";
+import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy/proxy.js";
+import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
 import { nextWrites, recordOf } from "./lossy.js";
 import { freshTable, type Locker, Lockers, sdkClient } from "./sdk.js";
 

@@ -1,8 +1,8 @@
 import { type DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import type { DynamoDBLike } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
-import type { FaultProxy } from "../../src/testing/proxy.js";
-import type { ProxyFault } from "../../src/testing/proxy-plan.js";
+import type { FaultProxy } from "../../src/testing/proxy/proxy.js";
+import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
 
 /**
  * A client whose own retries nobody can switch off: an object with `send` around one, as instrumentation

@@ -1,6 +1,6 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { createTable, type Holdfast, type HoldfastOptions } from "../../src/index.js";
-import { type MemoryServer, startMemoryServer } from "../../src/testing/server.js";
+import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { freshTable, Lockers, sdkClient } from "./sdk.js";
 import { Worker } from "./worker.js";
 

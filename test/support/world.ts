@@ -1,9 +1,9 @@
 import { Holdfast, type HoldfastError, type HoldfastOptions } from "../../src/index.js";
-import { FaultyTable, type Latency } from "../../src/testing/faults.js";
-import { MemoryTable } from "../../src/testing/memory-table.js";
-import { seededRandom } from "../../src/testing/seeded-random.js";
-import type { ProcessOptions, VirtualProcess } from "../../src/testing/virtual-process.js";
-import { VirtualTime } from "../../src/testing/virtual-time.js";
+import { FaultyTable, type Latency } from "../../src/testing/faults/faults.js";
+import { MemoryTable } from "../../src/testing/table/memory-table.js";
+import { seededRandom } from "../../src/testing/time/seeded-random.js";
+import type { ProcessOptions, VirtualProcess } from "../../src/testing/time/virtual-process.js";
+import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 
 /** One process of a world: its client, its clocks, and the bad network before it. */
 export interface Inhabitant {

@@ -1,0 +1,77 @@
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { type Clock, systemClock } from "../../platform/clock.js";
+import { httpDate, operationOf } from "../proxy/proxy-messages.js";
+import type { MemoryDynamoDB } from "./memory-dynamodb.js";
+import { answerHttp } from "./wire.js";
+
+/** What is read of the SDK's request. The type itself lives in a package that is no dependency here. */
+interface SdkRequest {
+  readonly headers: { readonly [name: string]: string };
+  readonly body?: unknown;
+}
+
+/** What is read of the options of a call. */
+interface SdkCall {
+  readonly abortSignal?: { readonly aborted: boolean };
+}
+
+/** What the SDK takes for an answer. */
+interface SdkResponse {
+  readonly statusCode: number;
+  readonly headers: { readonly [name: string]: string };
+  readonly body: Uint8Array;
+}
+
+function bytesOf(body: unknown): Buffer {
+  if (typeof body === "string") return Buffer.from(body);
+  // By its memory: asked for its value, the SDK's body warns that it is not a string any more.
+  return body instanceof Uint8Array
+    ? Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+    : Buffer.alloc(0);
+}
+
+function lowerCased(headers: SdkRequest["headers"]): SdkRequest["headers"] {
+  const entries = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  return Object.fromEntries(entries);
+}
+
+function aborted(): Error {
+  // The SDK, and whoever catches this, knows an abort by its name.
+  return Object.assign(new Error("Request aborted"), { name: "AbortError" });
+}
+
+/**
+ * The SDK's real client over an engine in the same process: requests are built, signed, retried and parsed as
+ * ever, and no socket is opened. `clock` gives the `Date` of the answers.
+ */
+export function memoryClient(
+  dynamodb: MemoryDynamoDB,
+  clock: Pick<Clock, "wallMs"> = systemClock,
+): DynamoDBClient {
+  let requests = 0;
+
+  const handle = async (
+    request: SdkRequest,
+    call: SdkCall = {},
+  ): Promise<{ response: SdkResponse }> => {
+    if (call.abortSignal?.aborted) throw aborted();
+    requests += 1;
+    const headers = lowerCased(request.headers);
+    const { status, ...rest } = answerHttp(
+      dynamodb,
+      { operation: operationOf(headers), body: bytesOf(request.body) },
+      `memory-${requests}`,
+      httpDate(clock.wallMs()),
+    );
+    // A copy: the SDK changes the prototype of what it is given.
+    const body = Uint8Array.from(rest.body);
+    return { response: { statusCode: status, headers: rest.headers, body } };
+  };
+
+  return new DynamoDBClient({
+    region: "local",
+    endpoint: "http://memory.invalid",
+    credentials: { accessKeyId: "local", secretAccessKey: "local" },
+    requestHandler: { handle, metadata: { handlerProtocol: "http/1.1" }, destroy: () => undefined },
+  });
+}

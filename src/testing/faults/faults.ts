@@ -1,0 +1,296 @@
+import { HoldfastError } from "../../errors.js";
+import type {
+  Call,
+  Read,
+  ReadAnswer,
+  Scan,
+  ScanAnswer,
+  TablePort,
+  Write,
+  WriteAnswer,
+} from "../../platform/table.js";
+import { systemTimers } from "../../platform/timers.js";
+import type { TamperableTable } from "../table/memory-table.js";
+import type { SeededRandom } from "../time/seeded-random.js";
+import { exchange, type Failure, type RequestHost, repeated, travel, unknown } from "./exchange.js";
+import {
+  checkPossible,
+  type Fault,
+  type FaultKind,
+  type FaultProbabilities,
+  type FaultRequest,
+  type FaultScript,
+  type RequestKind,
+  randomFaults,
+} from "./fault-plan.js";
+
+/** How long a request without a fault is on its way. */
+export interface Latency {
+  readonly requestMs: number;
+  readonly responseMs: number;
+}
+
+/** How a faulty table is made. */
+export interface FaultyTableOptions {
+  /** Asked once for each request, faulty or not. Default: no time passes. */
+  readonly latency?: () => Latency;
+}
+
+interface Planned {
+  readonly kind: RequestKind | "any";
+  readonly fault: Fault;
+  left: number;
+}
+
+/** A request on its way: how to carry it out, and how to tell the caller. */
+interface Sending<A> {
+  readonly request: FaultRequest;
+  readonly latency: Latency;
+  readonly carryOut: () => Promise<A>;
+  readonly reply: (answer: A | Failure) => void;
+  readonly fail: (reason: unknown) => void;
+}
+
+const NO_LATENCY: Latency = Object.freeze({ requestMs: 0, responseMs: 0 });
+const NO_FAULTS: Readonly<Record<FaultKind, number>> = Object.freeze({
+  "request-lost": 0,
+  "response-lost": 0,
+  "response-lost-and-retried": 0,
+  "applied-late": 0,
+  delayed: 0,
+  throttled: 0,
+  conflict: 0,
+  stale: 0,
+  "item-gone": 0,
+  misconfigured: 0,
+});
+
+/**
+ * A table with a bad network before it. It stands between one process and any table: give each process
+ * its own, around the one table that they share.
+ *
+ * For each request the plan is asked: first what was queued with `next`, then the script, then the
+ * random faults; without any of them nothing goes wrong. Every call is answered at its `timeoutMs` at
+ * the latest, on the host's timers, and at once when its signal aborts; what was sent goes on. The
+ * faults `stale` and `item-gone` need a table that can be interfered with, such as a `MemoryTable`.
+ */
+export class FaultyTable implements TablePort {
+  readonly #table: TablePort | TamperableTable;
+  readonly #host: RequestHost;
+  readonly #options: FaultyTableOptions;
+  readonly #queued: Planned[] = [];
+  #script: FaultScript | undefined;
+  #random: FaultScript | undefined;
+  #injected = NO_FAULTS;
+  #requests: Readonly<Record<RequestKind, number>> = { write: 0, read: 0, scan: 0 };
+
+  /**
+   * @param table what the requests reach in the end.
+   * @param host whose requests these are: a `VirtualProcess`, or the timers of this process (default).
+   */
+  constructor(
+    table: TablePort,
+    host: RequestHost = { timers: systemTimers },
+    options: FaultyTableOptions = {},
+  ) {
+    this.#table = table;
+    this.#host = host;
+    this.#options = options;
+  }
+
+  /** How many faults of each kind were injected. */
+  get injected(): Readonly<Record<FaultKind, number>> {
+    return this.#injected;
+  }
+
+  /** How many requests of each kind were made. */
+  get requests(): Readonly<Record<RequestKind, number>> {
+    return this.#requests;
+  }
+
+  get clockCorrectionMs(): number {
+    return this.#table.clockCorrectionMs;
+  }
+
+  /** Injects this fault into the next request of this kind, or the next `times` (default 1) of them. */
+  next(kind: RequestKind | "any", fault: Fault, times = 1): void {
+    this.#queued.push({ kind, fault, left: times });
+  }
+
+  /** Asks this function about every request from now on, instead of the one before; undefined: none. */
+  script(script: FaultScript | undefined): void {
+    this.#script = script;
+  }
+
+  /** Injects faults by chance from now on, where the script has none; undefined: no longer. */
+  random(random: SeededRandom, probabilities: FaultProbabilities | undefined): void {
+    this.#random = probabilities === undefined ? undefined : randomFaults(random, probabilities);
+  }
+
+  /** From now on nothing goes wrong any more. What is on its way stays as it is. */
+  clear(): void {
+    this.#queued.length = 0;
+    this.#script = undefined;
+    this.#random = undefined;
+  }
+
+  write(write: Write, call: Call): Promise<WriteAnswer> {
+    return this.#send<WriteAnswer>({ kind: "write", write }, call, (inner) =>
+      this.#table.write(write, inner),
+    );
+  }
+
+  read(read: Read, call: Call): Promise<ReadAnswer> {
+    return this.#send<ReadAnswer>({ kind: "read", read }, call, (inner) =>
+      this.#table.read(read, inner),
+    );
+  }
+
+  scan(scan: Scan, call: Call): Promise<ScanAnswer> {
+    return this.#send<ScanAnswer>({ kind: "scan", scan }, call, (inner) =>
+      this.#table.scan(scan, inner),
+    );
+  }
+
+  async #send<A>(
+    request: FaultRequest,
+    call: Call,
+    carryOut: (inner: Call) => Promise<A>,
+  ): Promise<A | Failure> {
+    if (call.signal?.aborted) return { kind: "unknown", cause: call.signal.reason };
+    const fault = this.#plan(request);
+    const latency = this.#options.latency?.() ?? NO_LATENCY;
+    // Without the caller's signal: a request that was sent is not called back by giving up on it.
+    const inner: Call = { timeoutMs: call.timeoutMs };
+    return exchange<A>(this.#host, call, (reply, fail) => {
+      const sending = { request, latency, carryOut: () => carryOut(inner), reply, fail };
+      if (fault === undefined) this.#carry(sending, sending.reply);
+      else this.#inject(sending, fault);
+    });
+  }
+
+  #plan(request: FaultRequest): Fault | undefined {
+    const ordinal = this.#requests[request.kind] + 1;
+    this.#requests = { ...this.#requests, [request.kind]: ordinal };
+    const fault =
+      this.#dequeue(request.kind) ??
+      this.#script?.(request, ordinal) ??
+      this.#random?.(request, ordinal);
+    if (fault === undefined) return undefined;
+    checkPossible(request, fault);
+    // Asked here, so that the test that cannot work fails before anything was sent.
+    if (fault.fault === "stale" || fault.fault === "item-gone") this.#tamperable(fault.fault);
+    this.#injected = { ...this.#injected, [fault.fault]: this.#injected[fault.fault] + 1 };
+    return fault;
+  }
+
+  #dequeue(kind: RequestKind): Fault | undefined {
+    const index = this.#queued.findIndex(
+      (planned) => planned.kind === kind || planned.kind === "any",
+    );
+    const planned = this.#queued[index];
+    if (planned === undefined) return undefined;
+    planned.left -= 1;
+    if (planned.left <= 0) this.#queued.splice(index, 1);
+    return planned.fault;
+  }
+
+  #inject<A>(sending: Sending<A>, fault: Fault): void {
+    const { latency } = sending;
+    switch (fault.fault) {
+      case "request-lost":
+        this.#breakOff(sending, fault.unknownAfterMs);
+        break;
+      case "response-lost":
+        this.#breakOff(sending, fault.unknownAfterMs);
+        this.#carry(sending, () => {});
+        break;
+      case "applied-late":
+        this.#breakOff(sending, fault.unknownAfterMs);
+        this.#carry(sending, () => {}, { requestMs: fault.delayMs });
+        break;
+      case "response-lost-and-retried":
+        this.#carry(
+          sending,
+          () => this.#carry(sending, (answer) => sending.reply(repeated(answer))),
+          {
+            responseMs: latency.responseMs + (fault.retryAfterMs ?? 0),
+          },
+        );
+        break;
+      case "delayed":
+        this.#carry(sending, sending.reply, { responseMs: fault.delayMs });
+        break;
+      case "throttled":
+      case "conflict":
+        this.#decline(sending, { kind: fault.fault, cause: new Error(`injected: ${fault.fault}`) });
+        break;
+      case "misconfigured":
+        this.#decline(sending, { kind: "misconfigured", error: fault.error });
+        break;
+      case "item-gone":
+        this.#carry(sending, sending.reply, {}, () => this.#deleteItem(sending.request));
+        break;
+      case "stale":
+        this.#answerStale(sending, fault.changesAgo ?? 1);
+    }
+  }
+
+  /** Carries the request there, lets it be carried out, and carries the answer back to `arrive`. */
+  #carry<A>(
+    sending: Sending<A>,
+    arrive: (answer: A) => void,
+    slower: Partial<Latency> = {},
+    before: () => void = () => {},
+  ): void {
+    const { requestMs, responseMs } = { ...sending.latency, ...slower };
+    const arriveLater = (answer: A): void => travel(this.#host, responseMs, () => arrive(answer));
+    travel(this.#host, requestMs, () => {
+      try {
+        before();
+        sending.carryOut().then(arriveLater, sending.fail);
+      } catch (error) {
+        // Thrown inside a timer it would surface nowhere near the call that it belongs to.
+        sending.fail(error);
+      }
+    });
+  }
+
+  #decline<A>(sending: Sending<A>, answer: Failure): void {
+    const { requestMs, responseMs } = sending.latency;
+    travel(this.#host, requestMs + responseMs, () => sending.reply(answer));
+  }
+
+  #breakOff<A>(sending: Sending<A>, afterMs: number | undefined): void {
+    // Left out, the call's own timeout is what the caller hears of it.
+    if (afterMs === undefined) return;
+    travel(this.#host, afterMs, () => sending.reply(unknown("the connection was reset")));
+  }
+
+  #deleteItem(request: FaultRequest): void {
+    if (request.kind === "scan") return;
+    const { key } = request.kind === "write" ? request.write : request.read;
+    this.#tamperable("item-gone").deleteItem(key);
+  }
+
+  #answerStale<A>(sending: Sending<A>, changesAgo: number): void {
+    const { request } = sending;
+    if (request.kind !== "read") return;
+    const table = this.#tamperable("stale");
+    const stale: Sending<ReadAnswer> = {
+      ...sending,
+      carryOut: async () => table.staleRead(request.read, changesAgo),
+      // A stale answer is only ever given to a read, whose answers these are.
+      reply: sending.reply as Sending<ReadAnswer>["reply"],
+    };
+    this.#carry(stale, stale.reply);
+  }
+
+  #tamperable(fault: FaultKind): TamperableTable {
+    if ("staleRead" in this.#table) return this.#table;
+    throw new HoldfastError(
+      "invalid-argument",
+      `The fault "${fault}" needs a table that can be interfered with, such as a MemoryTable.`,
+    );
+  }
+}

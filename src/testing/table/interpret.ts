@@ -1,0 +1,153 @@
+import { HoldfastError } from "../../errors.js";
+import type { AttributeValue, Change, Condition, Item, Write } from "../../platform/table.js";
+import { compareDecimals, normalDecimal, oneAbove } from "./decimal.js";
+
+/** What the port's conditions and changes mean, in pure functions over one item. */
+
+/** The type of a value: `S`, `N`, `M` and so on. */
+function typeOf(value: AttributeValue): string {
+  return Object.keys(value)[0] ?? "";
+}
+
+/** The value as DynamoDB gives it back, in a copy of its own. Throws where DynamoDB would refuse it. */
+export function normalValue(value: AttributeValue): AttributeValue {
+  if ("N" in value) return { N: normalDecimal(value.N) };
+  if ("NS" in value) return { NS: value.NS.map(normalDecimal) };
+  if ("B" in value) return { B: value.B.slice() };
+  if ("BS" in value) return { BS: value.BS.map((bytes) => bytes.slice()) };
+  if ("L" in value) return { L: value.L.map(normalValue) };
+  if ("M" in value) return { M: normalItem(value.M) };
+  return { ...value };
+}
+
+/** Every attribute of an item, normal. */
+export function normalItem(item: Item): Item {
+  return Object.fromEntries(
+    Object.entries(item).map(([name, value]) => [name, normalValue(value)]),
+  );
+}
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
+const byName = (left: readonly [string, unknown], right: readonly [string, unknown]): number =>
+  left[0] < right[0] ? -1 : 1;
+
+/** One text for each value: equal values have equal texts, whatever the order of a set or a map. */
+function textOf(value: AttributeValue): unknown {
+  if ("N" in value) return ["N", normalDecimal(value.N)];
+  if ("B" in value) return ["B", hex(value.B)];
+  if ("SS" in value) return ["SS", [...value.SS].sort()];
+  if ("NS" in value) return ["NS", value.NS.map(normalDecimal).sort()];
+  if ("BS" in value) return ["BS", value.BS.map(hex).sort()];
+  if ("L" in value) return ["L", value.L.map(textOf)];
+  if ("M" in value) {
+    const entries = Object.entries(value.M).sort(byName);
+    return ["M", entries.map(([name, member]) => [name, textOf(member)])];
+  }
+  return Object.entries(value);
+}
+
+/** One text for each key: what a table finds its items by. */
+export function keyText(key: Item): string {
+  const entries = Object.entries(key).sort(byName);
+  return JSON.stringify(entries.map(([name, value]) => [name, textOf(value)]));
+}
+
+/** Whether two values are of one type and equal. */
+export function equalValues(left: AttributeValue, right: AttributeValue): boolean {
+  if ("S" in left) return "S" in right && left.S === right.S;
+  return JSON.stringify(textOf(left)) === JSON.stringify(textOf(right));
+}
+
+/** Below 0, 0 or above 0; undefined for values of two types, which have no order. */
+function compareValues(left: AttributeValue, right: AttributeValue): number | undefined {
+  if ("N" in left && "N" in right) return compareDecimals(left.N, right.N);
+  // By bytes of UTF-8, as the server does: JavaScript's own order differs above U+FFFF.
+  if ("S" in left && "S" in right) return Buffer.compare(Buffer.from(left.S), Buffer.from(right.S));
+  if ("B" in left && "B" in right) return Buffer.compare(left.B, right.B);
+  return undefined;
+}
+
+/**
+ * Whether a condition holds of an item, or of its absence. As in DynamoDB, a comparison with an
+ * attribute that is absent or of another type is false, and `same` is false if either is absent.
+ */
+export function holds(condition: Condition, item: Item | undefined): boolean {
+  if ("of" in condition) {
+    if (condition.kind === "all") return condition.of.every((part) => holds(part, item));
+    return condition.of.some((part) => holds(part, item));
+  }
+  const value = item?.[condition.attribute];
+  if (condition.kind === "absent") return value === undefined;
+  if (value === undefined) return false;
+  if ("as" in condition) {
+    const other = item?.[condition.as];
+    return other !== undefined && equalValues(value, other);
+  }
+  if ("value" in condition) return compares(condition.kind, value, condition.value);
+  return true;
+}
+
+function compares(
+  kind: "equals" | "below" | "at-least",
+  value: AttributeValue,
+  operand: AttributeValue,
+): boolean {
+  if (kind === "equals") return equalValues(value, operand);
+  const order = compareValues(value, operand);
+  if (order === undefined) return false;
+  return kind === "below" ? order < 0 : order >= 0;
+}
+
+/** What a write makes of the item, or of its absence. Throws where DynamoDB would refuse the request. */
+export function changed(key: Item, change: Change, before: Item | undefined): Item {
+  const after: { [attribute: string]: AttributeValue } = { ...(before ?? normalItem(key)) };
+  for (const [name, source] of Object.entries(change.set)) {
+    after[name] = result(name, source, before?.[name]);
+  }
+  for (const name of change.remove) delete after[name];
+  return after;
+}
+
+function result(
+  name: string,
+  source: Change["set"][string],
+  value: AttributeValue | undefined,
+): AttributeValue {
+  if ("orElse" in source) return value ?? normalValue(source.orElse);
+  if (!("incrementFrom" in source)) return normalValue(source);
+  if (value === undefined) return { N: oneAbove(source.incrementFrom) };
+  if ("N" in value) return { N: oneAbove(value.N) };
+  throw new HoldfastError(
+    "misconfigured",
+    `The attribute ${name} cannot be incremented: it has type ${typeOf(value)}, not N.`,
+  );
+}
+
+const ORDERED_TYPES = ["S", "N", "B"];
+
+function checkCondition(condition: Condition): void {
+  if ("of" in condition) {
+    for (const part of condition.of) checkCondition(part);
+    return;
+  }
+  if (!("value" in condition) || condition.kind === "equals") return;
+  const type = typeOf(condition.value);
+  if (ORDERED_TYPES.includes(type)) return;
+  throw new HoldfastError(
+    "misconfigured",
+    `The condition "${condition.kind}" on ${condition.attribute} compares with a ${type}, which has no order.`,
+  );
+}
+
+/** Throws for what DynamoDB refuses before it looks at any item. */
+export function checkWrite(write: Write): void {
+  checkCondition(write.condition);
+  const names = [...Object.keys(write.change.set), ...write.change.remove];
+  const inKey = names.find((name) => name in write.key);
+  if (inKey !== undefined) {
+    throw new HoldfastError("misconfigured", `${inKey} is part of the key and cannot be changed.`);
+  }
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice === undefined) return;
+  throw new HoldfastError("misconfigured", `One write sets or removes ${twice} twice.`);
+}

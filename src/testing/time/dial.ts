@@ -1,0 +1,66 @@
+import { HoldfastError } from "../../errors.js";
+import type { Timers } from "../../platform/timers.js";
+
+/** The time that everything in a simulation happens in, and that none of its processes can read. */
+export interface TrueTime {
+  /** Milliseconds since the beginning of the simulation. */
+  readonly nowMs: number;
+  /** Timers of true time, exact to a fraction of a millisecond: for networks and servers. */
+  readonly timers: Timers;
+}
+
+/** One clock of a virtual process: straight lines between the instants at which somebody turned it. */
+export class Dial {
+  readonly #time: TrueTime;
+  #shownMs: number;
+  #sinceMs: number;
+  #rate: number;
+  #frozen = false;
+
+  constructor(time: TrueTime, startMs: number, rate: number) {
+    this.#time = time;
+    this.#shownMs = startMs;
+    this.#sinceMs = time.nowMs;
+    this.#rate = checkedRate(rate);
+  }
+
+  get frozen(): boolean {
+    return this.#frozen;
+  }
+
+  /** How many milliseconds it goes in one of true time, while it is not frozen. */
+  get rate(): number {
+    return this.#rate;
+  }
+
+  read(): number {
+    if (this.#frozen) return this.#shownMs;
+    return this.#shownMs + (this.#time.nowMs - this.#sinceMs) * this.#rate;
+  }
+
+  stepBy(byMs: number): void {
+    this.#settle();
+    this.#shownMs += byMs;
+  }
+
+  setRate(rate: number): void {
+    this.#settle();
+    this.#rate = checkedRate(rate);
+  }
+
+  setFrozen(frozen: boolean): void {
+    this.#settle();
+    this.#frozen = frozen;
+  }
+
+  /** Begins a new line: a change holds from now on, and leaves what was shown until now as it was. */
+  #settle(): void {
+    this.#shownMs = this.read();
+    this.#sinceMs = this.#time.nowMs;
+  }
+}
+
+function checkedRate(rate: number): number {
+  if (rate > 0 && Number.isFinite(rate)) return rate;
+  throw new HoldfastError("invalid-argument", `A clock's rate is above 0, not ${rate}.`);
+}

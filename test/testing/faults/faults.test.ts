@@ -1,0 +1,272 @@
+import { describe, expect, it } from "vitest";
+import { HoldfastError } from "../../../src/errors.js";
+import type { Call, Item, TablePort, Write } from "../../../src/platform/table.js";
+import { systemTimers } from "../../../src/platform/timers.js";
+import type { Fault, FaultProbabilities } from "../../../src/testing/faults/fault-plan.js";
+import { FaultyTable, type FaultyTableOptions } from "../../../src/testing/faults/faults.js";
+import { MemoryTable } from "../../../src/testing/table/memory-table.js";
+import { seededRandom } from "../../../src/testing/time/seeded-random.js";
+import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+
+const KEY: Item = { pk: { S: "a" } };
+const CALL: Call = { timeoutMs: 1000 };
+const CLAIM: Write = {
+  key: KEY,
+  condition: { kind: "absent", attribute: "holder" },
+  change: { set: { holder: { S: "me" }, version: { incrementFrom: "0" } }, remove: [] },
+};
+const BUMP: Write = {
+  key: KEY,
+  condition: { kind: "all", of: [] },
+  change: { set: { version: { incrementFrom: "0" } }, remove: [] },
+};
+
+function setUp(options?: FaultyTableOptions) {
+  const time = new VirtualTime();
+  const memory = new MemoryTable({ time });
+  const process = time.process();
+  const faulty = new FaultyTable(memory, process, options);
+  /** Makes the claim, and says when and how it was answered, and whether it was applied by then. */
+  const claim = async (call: Call = CALL) => {
+    const fromMs = time.nowMs;
+    const answer = await time.runUntil(faulty.write(CLAIM, call));
+    const tookMs = time.nowMs - fromMs;
+    return { kind: answer.kind, tookMs, applied: memory.item(KEY) !== undefined, answer };
+  };
+  return { time, memory, process, faulty, claim };
+}
+
+describe("a faulty table", () => {
+  it("changes nothing and takes no time without a plan", async () => {
+    const { memory, faulty, claim, time } = setUp();
+    expect(await claim()).toMatchObject({ kind: "applied", tookMs: 0, applied: true });
+    const read = faulty.read({ key: KEY, consistent: true }, CALL);
+    expect(await time.runUntil(read)).toEqual({ kind: "found", item: memory.item(KEY) });
+    const scan = faulty.scan({ prefix: { attribute: "pk", value: "a" } }, CALL);
+    expect(await time.runUntil(scan)).toMatchObject({ kind: "page", items: [memory.item(KEY)] });
+    expect(faulty.requests).toEqual({ write: 1, read: 1, scan: 1 });
+    expect(Object.values(faulty.injected).every((count) => count === 0)).toBe(true);
+    memory.clockCorrectionMs = 7;
+    expect(faulty.clockCorrectionMs).toBe(7);
+  });
+
+  it("takes as long as it is told to", async () => {
+    const { time, memory, faulty } = setUp({ latency: () => ({ requestMs: 30, responseMs: 20 }) });
+    const answer = faulty.write(CLAIM, CALL);
+    await time.advance(29);
+    expect(memory.item(KEY)).toBeUndefined();
+    await time.advance(1);
+    expect(memory.item(KEY)).toBeDefined();
+    expect((await time.runUntil(answer)).kind).toBe("applied");
+    expect(time.nowMs).toBe(50);
+  });
+
+  const unknownAt = (tookMs: number, applied: boolean) => ({ kind: "unknown", tookMs, applied });
+  const cases: [Fault, object][] = [
+    [{ fault: "request-lost" }, unknownAt(1000, false)],
+    [{ fault: "request-lost", unknownAfterMs: 5 }, unknownAt(5, false)],
+    [{ fault: "response-lost" }, unknownAt(1000, true)],
+    [{ fault: "response-lost", unknownAfterMs: 5 }, unknownAt(5, true)],
+    [
+      { fault: "response-lost-and-retried", retryAfterMs: 200 },
+      { kind: "refused", tookMs: 200, applied: true },
+    ],
+    [{ fault: "applied-late", delayMs: 400 }, unknownAt(1000, true)],
+    [{ fault: "applied-late", delayMs: 400, unknownAfterMs: 5 }, unknownAt(5, false)],
+    [{ fault: "applied-late", delayMs: 4000 }, unknownAt(1000, false)],
+    [
+      { fault: "delayed", delayMs: 300 },
+      { kind: "applied", tookMs: 300, applied: true },
+    ],
+    [{ fault: "delayed", delayMs: 3000 }, unknownAt(1000, true)],
+    [{ fault: "throttled" }, { kind: "throttled", tookMs: 0, applied: false }],
+    [{ fault: "conflict" }, { kind: "conflict", tookMs: 0, applied: false }],
+    [
+      { fault: "misconfigured", error: new HoldfastError("access-denied", "no") },
+      { kind: "misconfigured", answer: { error: { code: "access-denied" } }, applied: false },
+    ],
+  ];
+
+  it.each(cases)("injects %o", async (fault, expected) => {
+    const { faulty, claim, time, process } = setUp();
+    faulty.next("write", fault);
+    expect(await claim()).toMatchObject(expected);
+    expect(faulty.injected[fault.fault]).toBe(1);
+    await time.advance(10_000);
+    expect(process.pendingTimers()).toBe(0);
+  });
+
+  it("applies late requests in the end, and only then", async () => {
+    const { time, memory, faulty, claim } = setUp();
+    faulty.next("write", { fault: "applied-late", delayMs: 4000 });
+    await claim();
+    await time.advance(2999);
+    expect(memory.item(KEY)).toBeUndefined();
+    await time.advance(1);
+    expect(memory.item(KEY)).toBeDefined();
+    expect(memory.log[0]?.atMs).toBe(4000);
+  });
+
+  it("gives eventually consistent reads an earlier state", async () => {
+    const { time, memory, faulty } = setUp();
+    for (let n = 0; n < 3; n += 1) memory.apply(BUMP);
+    faulty.next("read", { fault: "stale" });
+    faulty.next("read", { fault: "stale", changesAgo: 2 });
+    const read = () => time.runUntil(faulty.read({ key: KEY, consistent: false }, CALL));
+    expect(await read()).toMatchObject({ item: { version: { N: "2" } } });
+    expect(await read()).toMatchObject({ item: { version: { N: "1" } } });
+    expect(await read()).toMatchObject({ item: { version: { N: "3" } } });
+  });
+
+  it("deletes the item just before the request", async () => {
+    const { memory, faulty, claim } = setUp();
+    memory.putItem(KEY, { holder: { S: "another" } });
+    faulty.next("any", { fault: "item-gone" });
+    expect(await claim()).toMatchObject({ kind: "applied" });
+    expect(memory.log.map(({ by }) => by)).toEqual(["hand", "hand", "write"]);
+  });
+
+  it("refuses faults that cannot happen, instead of letting a test prove nothing", async () => {
+    const { time, faulty } = setUp();
+    const impossible = (answer: Promise<unknown>) =>
+      expect(time.runUntil(answer)).rejects.toMatchObject({ code: "invalid-argument" });
+    faulty.script(() => ({ fault: "stale" }));
+    await impossible(faulty.read({ key: KEY, consistent: true }, CALL));
+    await impossible(faulty.write(CLAIM, CALL));
+    faulty.script(() => ({ fault: "conflict" }));
+    await impossible(faulty.read({ key: KEY, consistent: false }, CALL));
+    faulty.script(() => ({ fault: "item-gone" }));
+    await impossible(faulty.scan({ prefix: { attribute: "pk", value: "" } }, CALL));
+    const plain = new FaultyTable(new FaultyTable(new MemoryTable()), time.process());
+    plain.script(() => ({ fault: "stale" }));
+    await impossible(plain.read({ key: KEY, consistent: false }, CALL));
+    expect(faulty.injected.stale).toBe(0);
+    expect(plain.injected.stale).toBe(0);
+  });
+
+  it("answers at once when the call is given up, and lets the request go on", async () => {
+    const { time, memory, process, faulty } = setUp({
+      latency: () => ({ requestMs: 100, responseMs: 0 }),
+    });
+    const controller = new AbortController();
+    const answer = faulty.write(CLAIM, { ...CALL, signal: controller.signal });
+    await time.advance(50);
+    controller.abort("enough");
+    expect(await answer).toEqual({ kind: "unknown", cause: "enough" });
+    expect(process.pendingTimers()).toBe(0);
+    await time.advance(50);
+    expect(memory.item(KEY)).toBeDefined();
+    const again = await faulty.write(CLAIM, { ...CALL, signal: controller.signal });
+    expect(again.kind).toBe("unknown");
+    expect(faulty.requests.write).toBe(1);
+  });
+
+  it("keeps answers from a paused process, and lets its timeout win only if timers come first", async () => {
+    for (const first of ["timers", "io"] as const) {
+      const { time, memory, process, faulty } = setUp({
+        latency: () => ({ requestMs: 1, responseMs: 1 }),
+      });
+      let kind: string | undefined;
+      faulty.write(CLAIM, CALL).then((answer) => {
+        kind = answer.kind;
+      });
+      process.pause();
+      await time.advance(5000);
+      expect(memory.item(KEY)).toBeDefined();
+      expect(kind).toBeUndefined();
+      process.resume({ first });
+      await time.advance(0);
+      expect(kind).toBe(first === "timers" ? "unknown" : "applied");
+    }
+  });
+
+  it("rejects with what the table throws, and leaves no timer behind", async () => {
+    const time = new VirtualTime();
+    const process = time.process();
+    const broken = { write: () => Promise.reject(new Error("broken")) } as unknown as TablePort;
+    const faulty = new FaultyTable(broken, process);
+    await expect(time.runUntil(faulty.write(CLAIM, CALL))).rejects.toThrow("broken");
+    expect(process.pendingTimers()).toBe(0);
+  });
+
+  it("works on real timers too", async () => {
+    const faulty = new FaultyTable(new MemoryTable(), { timers: systemTimers });
+    faulty.next("write", { fault: "response-lost" });
+    expect(await faulty.write(CLAIM, { timeoutMs: 5 })).toMatchObject({ kind: "unknown" });
+    expect(await faulty.write(CLAIM, { timeoutMs: 500 })).toMatchObject({ kind: "refused" });
+  });
+});
+
+describe("a plan", () => {
+  it("takes what was queued for the kind first, as often as told, then the script", async () => {
+    const { time, faulty, claim } = setUp();
+    const ordinals: [string, number][] = [];
+    faulty.next("read", { fault: "throttled" });
+    faulty.next("write", { fault: "conflict" }, 2);
+    faulty.script((request, ordinal) => {
+      ordinals.push([request.kind, ordinal]);
+      return ordinal === 3 ? { fault: "throttled" } : undefined;
+    });
+    const kinds = [];
+    for (let n = 0; n < 4; n += 1) kinds.push((await claim()).kind);
+    expect(kinds).toEqual(["conflict", "conflict", "throttled", "applied"]);
+    const read = await time.runUntil(faulty.read({ key: KEY, consistent: true }, CALL));
+    expect(read.kind).toBe("throttled");
+    expect(ordinals).toEqual([
+      ["write", 3],
+      ["write", 4],
+    ]);
+  });
+
+  it("ends when it is cleared", async () => {
+    const { faulty, claim } = setUp();
+    faulty.next("any", { fault: "throttled" });
+    faulty.script(() => ({ fault: "throttled" }));
+    faulty.random(seededRandom(1), { faults: { throttled: 1 } });
+    faulty.clear();
+    expect((await claim()).kind).toBe("applied");
+  });
+
+  it("by chance, injects each fault about as often as told, the same for the same seed", async () => {
+    const run = async (seed: number) => {
+      const { time, memory, faulty } = setUp();
+      const probabilities: FaultProbabilities = {
+        faults: {
+          "request-lost": 0.05,
+          "response-lost": 0.05,
+          "response-lost-and-retried": 0.05,
+          "applied-late": 0.05,
+          delayed: 0.05,
+          throttled: 0.05,
+          conflict: 0.05,
+          stale: 0.1,
+          "item-gone": 0.05,
+        },
+        longestDelayMs: 500,
+      };
+      faulty.random(seededRandom(seed), probabilities);
+      for (let n = 0; n < 1000; n += 1) {
+        await time.runUntil(faulty.write(BUMP, { timeoutMs: 100 }));
+        await time.runUntil(faulty.read({ key: KEY, consistent: n % 2 === 0 }, { timeoutMs: 100 }));
+      }
+      return { injected: faulty.injected, log: memory.log.map(({ atMs }) => atMs) };
+    };
+    const first = await run(1);
+    expect(first.injected["request-lost"]).toBeGreaterThan(60);
+    expect(first.injected["request-lost"]).toBeLessThan(140);
+    expect(first.injected.conflict).toBeGreaterThan(30);
+    expect(first.injected.conflict).toBeLessThan(75);
+    expect(first.injected.stale).toBeGreaterThan(30);
+    expect(first.injected.stale).toBeLessThan(75);
+    expect(first.injected.misconfigured).toBe(0);
+    expect(await run(1)).toEqual(first);
+    expect(await run(2)).not.toEqual(first);
+  });
+
+  it("refuses probabilities that are none", () => {
+    const { faulty } = setUp();
+    for (const faults of [{ throttled: 1.1 }, { throttled: -0.1 }, { throttled: Number.NaN }]) {
+      expect(() => faulty.random(seededRandom(1), { faults })).toThrow("Probabilities");
+    }
+  });
+});
