@@ -1,5 +1,6 @@
 // Checks the model of the protocol, spec/model/lease.pml, with Spin: npm run model [-- --short] [--only NAME].
 // First the protocol as it is, exhaustively within bounds, then each mutant, which must break its invariant.
+// --only shows what happens in a mutant, step by step.
 import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,13 +15,15 @@ const MOST_MEGABYTES = 4_000;
 const LONGEST_RUN_MS = 300_000;
 const DEEPEST = 1_000_000;
 
-/** One search: the bounds that differ from NOTHING. */
+/** No fault at all; a search names those that it allows. */
 const NOTHING = { LOST: 0, LATE: 0, SUSPENDED: 0, CRASHES: 0 };
 const DELETION = { DELETION: 1, RENEWALS: 0, FIRST_LEASE: 2 };
 
 const SEARCHES = [
-  { name: "lost and late messages", bounds: { LOST: 1, LATE: 1 } },
-  { name: "late messages, suspended machines", bounds: { LATE: 1, SUSPENDED: 1 } },
+  {
+    name: "lost and late messages, suspended machines",
+    bounds: { LOST: 1, LATE: 1, SUSPENDED: 1 },
+  },
   { name: "late messages, crashes", bounds: { LATE: 1, CRASHES: 1 } },
   {
     name: "lost messages, suspended machines, crashes",
@@ -29,6 +32,7 @@ const SEARCHES = [
   { name: "two late messages", bounds: { LATE: 2, RENEWALS: 0 } },
   { name: "three grants each, lost messages", bounds: { IDS: 3, LOST: 1 } },
   { name: "three processes, lost messages", bounds: { PROCESSES: 3, IDS: 1, LOST: 1 } },
+  { name: "three processes, late messages", bounds: { PROCESSES: 3, IDS: 1, LATE: 1 } },
   { name: "deletion, late messages", bounds: { ...DELETION, LATE: 1, HORIZON: 6 } },
   { name: "deletion, for longer", bounds: { ...DELETION, HORIZON: 9 } },
 ];
@@ -40,7 +44,7 @@ const SHORT_SEARCHES = [
   { name: "deletion", bounds: { ...DELETION, HORIZON: 6 } },
 ];
 
-/** What each error breaks, and the bounds within which it shows. Found by the shortest way, breadth first. */
+/** What each error breaks first, breadth first, and the bounds within which it shows. */
 const MUTANTS = [
   { name: "R1", breaks: "Exclusion", what: "a record that is read as free counts as granted" },
   { name: "R2_BEFORE_SEND", breaks: "Exclusion", what: "the deadline counts from the answer" },

@@ -1,0 +1,39 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+
+const SCRIPT = fileURLToPath(new URL("../../scripts/model.mjs", import.meta.url));
+
+function runs(program: string, flag: string): boolean {
+  return spawnSync(program, [flag], { stdio: "ignore" }).status === 0;
+}
+
+const isChecked = runs("spin", "-V") && runs("gcc", "--version");
+const LEFT_OUT =
+  "LEFT OUT: the model of the protocol (spec/model/lease.pml) and its mutants are not checked, " +
+  "because `spin` or `gcc` does not run here. On Debian or Ubuntu: apt-get install spin gcc.";
+if (!isChecked) console.warn(LEFT_OUT);
+
+describe("the model of the protocol", () => {
+  // One test or the other: a suite that is left out must be seen, and in CI it must fail.
+  if (!isChecked) {
+    it("is left out where spin or gcc is missing, but never where CI=true", () => {
+      expect(process.env["CI"], LEFT_OUT).not.toBe("true");
+    });
+    return;
+  }
+
+  it("holds every invariant within the short bounds, and each mutant breaks its own", async () => {
+    const checking = spawn(process.execPath, [SCRIPT, "--short"], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const [output, errors, [status]] = await Promise.all([
+      text(checking.stdout),
+      text(checking.stderr),
+      once(checking, "exit"),
+    ]);
+    expect(status, output + errors).toBe(0);
+  }, 300_000);
+});
