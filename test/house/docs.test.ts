@@ -104,8 +104,8 @@ const FOREIGN_WORDS: readonly RegExp[] = [
     (path) => new RegExp(`(?<![\\w.])${escaped(path)}(?![\\w.-])`),
   ),
   ...(hostname().length > 8 ? [new RegExp(escaped(hostname()))] : []),
-  // A registry other than the public ones.
-  /https?:\/\/(?!registry\.npmjs\.org)[^\s/"']*(?:registry|artifactory|nexus|verdaccio)[^\s"']*/i,
+  // A package registry: where one was downloaded from says nothing about the project.
+  /https?:\/\/[^\s/"']*(?:registry|artifactory|nexus|verdaccio)[^\s"']*/i,
   ...registryHosts(),
 ];
 
@@ -119,11 +119,11 @@ function escaped(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }
 
-/** The host of the registry that npm uses here, where it is not the public one. */
+/** The host of the registry that npm uses here. */
 function registryHosts(): RegExp[] {
   const url = process.env["npm_config_registry"] ?? "";
   const host = URL.canParse(url) ? new URL(url).hostname : "";
-  return host === "" || host === "registry.npmjs.org" ? [] : [new RegExp(escaped(host))];
+  return host === "" ? [] : [new RegExp(escaped(host))];
 }
 
 describe("the files of the repository", () => {
