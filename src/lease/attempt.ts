@@ -57,7 +57,11 @@ export class Attempt {
       answer = await this.#repeat();
       return answer;
     } finally {
-      if (this.#unanswered > 0 && typeof answer !== "object") this.#giveUp();
+      if (typeof answer !== "object") {
+        // Refused for good or not: should a copy of it ever land, nobody believes in it.
+        this.#kernel.abandon(this.#grant.holder);
+        if (this.#unanswered > 0) this.#giveUp();
+      }
     }
   }
 
