@@ -181,7 +181,6 @@ export function nativeRequests({ nativeFormat, compileWrite }) {
       { kind: "blind" },
     ),
     takeover: format.takeOver(ref, GRANT, watched),
-    reclaim: format.reclaim(ref, GRANT, OTHER),
     "hand-over": format.handOver(ref, GRANT, { known: { ...held, holder: OTHER }, maybe: [] }),
     "hand-over after an unanswered one": format.handOver(ref, GRANT, {
       known: held,

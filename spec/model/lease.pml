@@ -86,7 +86,7 @@
 
 /* ---- state ---------------------------------------------------------------------------------------- */
 
-mtype = { claim, takeOver, reclaim, handOver, renew, release, neutralise };
+mtype = { claim, takeOver, handOver, renew, release, neutralise };
 mtype = { idle, waiting, trying, held, freeing };
 mtype = { quiet, sent, answered };
 
@@ -242,15 +242,13 @@ inline checkGuardedWrites() {
 #ifdef DROP_R14_AS_WATCHED
 #define NEUTRALISES(m) NAMES(m.id)
 #else
-#define NEUTRALISES(m) (NAMES(m.id) || \
-  (NAMES(m.holder) && (m.number == ANY || m.number == CURRENT)))
+#define NEUTRALISES(m) (NAMES(m.id) || (NAMES(m.holder) && m.number == CURRENT))
 #endif
 
 inline evaluate(m) {
   if
   :: m.kind == claim -> isTrue = CLAIMABLE(m) OR_OWN(m)
   :: m.kind == takeOver -> isTrue = TAKEABLE_AS_WATCHED(m) OR_OWN(m)
-  :: m.kind == reclaim -> isTrue = NAMES(m.holder) OR_OWN(m)
   :: m.kind == handOver -> isTrue = AS_HELD(m) OR_OWN(m)
   :: m.kind == renew -> isTrue = WRITABLE(m)
   :: m.kind == release -> isTrue = WRITABLE(m) || NAMES(m.id)
@@ -266,14 +264,11 @@ inline checkOwnership(m) {
     require(Ownership, record.holder == 0);
     require(NoOrphan, m.number == ANY || record.fence == m.number)
   :: m.kind == takeOver -> require(Ownership, AS_WATCHED(m))
-  :: m.kind == reclaim ->
-    require(Ownership, NAMES(m.holder) && (over & BIT(m.holder)) && OWNER(m.holder) == OWNER(m.id))
   :: m.kind == handOver -> require(Ownership, AS_HELD(m))
   :: m.kind == renew -> require(Ownership, AS_HELD(m))
   :: m.kind == release -> require(Ownership, AS_HELD(m) || (NAMES(m.id) && (over & BIT(m.id))))
   :: m.kind == neutralise ->
-    require(Ownership, (NAMES(m.id) && (over & BIT(m.id))) || AS_WATCHED(m) ||
-      (m.number == ANY && NAMES(m.holder) && (over & BIT(m.holder))))
+    require(Ownership, (NAMES(m.id) && (over & BIT(m.id))) || AS_WATCHED(m))
   :: else
   fi
 }
@@ -455,8 +450,7 @@ inline attempt(p, k, named, numbered) {
 /* lease/decide.ts, where the decision is not to wait. */
 inline decide(p) {
   if
-  :: REMEMBERS(p, record.holder) -> attempt(p, reclaim, record.holder, ANY)
-  :: TAKEABLE(p) -> attempt(p, takeOver, record.holder, CURRENT)
+  :: REMEMBERS(p, record.holder) || TAKEABLE(p) -> attempt(p, takeOver, record.holder, CURRENT)
   :: else -> attempt(p, claim, CLAIM_SEED, record.fence)
   fi
 }
@@ -862,7 +856,7 @@ end:
   :: d_step { me.job.kind != 0 && (me.job.holder != 0 || NAMES(me.job.id)) && MAY_WRITE ->
       apply(me.job);
       if
-      :: me.job.holder != 0 && me.job.number != ANY -> settled = settled | BIT(me.job.id)
+      :: me.job.holder != 0 -> settled = settled | BIT(me.job.id)
       :: else
       fi;
       clear(me.job);

@@ -21,7 +21,7 @@
  * | `tail`, `served` | N | the last ticket given, and granted, of a queue before the record |
  * | `expiresAt` | N | TTL in seconds, at least seven days beyond the lease |
  *
- * Steps, each one conditional UpdateItem: see `claim`, `takeOver`, `reclaim`, `handOver`, `renew`,
+ * Steps, each one conditional UpdateItem: see `claim`, `takeOver`, `handOver`, `renew`,
  * `changeLength`, `updateData` and `free` below, in the order in which spec/protocol.md has them.
  */
 import { decodeJson, encodeJson } from "../internal/json-value.js";
@@ -138,11 +138,6 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
     takeOver: (ref, grant, watched) => ({
       key: ref.key,
       condition: all(watchedCondition(watched), NO_SESSION, NOBODY_QUEUED),
-      change: grantChange(grant),
-    }),
-    reclaim: (ref, grant, abandoned) => ({
-      key: ref.key,
-      condition: all(equals("holder", s(abandoned)), NO_SESSION, NOBODY_QUEUED),
       change: grantChange(grant),
     }),
     // Within the bound on local hand-overs a waiter of this process may pass the queue.

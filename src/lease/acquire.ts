@@ -135,7 +135,7 @@ class Contention {
   // that was given up stays given up; so all else begins with a claim, the only one that may be blind.
   #firstDecision(): Granting {
     const decision = this.#decide();
-    return decision.kind === "take over" || decision.kind === "reclaim"
+    return decision.kind === "take over"
       ? decision
       : { kind: "claim", onto: { kind: this.#settings.onlyIfExists ? "existing" : "blind" } };
   }

@@ -11,7 +11,7 @@ import type { AcquireSettings } from "./options.js";
 import type { Stop } from "./stop.js";
 
 /** The decisions that send a write which may grant. */
-export type Granting = Extract<Decision, { readonly kind: "claim" | "reclaim" | "take over" }>;
+export type Granting = Extract<Decision, { readonly kind: "claim" | "take over" }>;
 
 /** `refused`: the record is not as decided upon. `silent`: nobody answered in useful time. */
 export type AttemptAnswer = Beginning | "refused" | "silent";
@@ -128,14 +128,9 @@ export class Attempt {
   #compose(): Write {
     const { format } = this.#kernel;
     const decision = this.#decision;
-    switch (decision.kind) {
-      case "claim":
-        return format.claim(this.#ref, this.#grant, decision.onto);
-      case "reclaim":
-        return format.reclaim(this.#ref, this.#grant, decision.abandoned);
-      case "take over":
-        return format.takeOver(this.#ref, this.#grant, decision);
-    }
+    return decision.kind === "claim"
+      ? format.claim(this.#ref, this.#grant, decision.onto)
+      : format.takeOver(this.#ref, this.#grant, decision);
   }
 
   #giveUp(): void {
@@ -150,14 +145,9 @@ export class Attempt {
 
   #replaced(): Holders | undefined {
     const decision = this.#decision;
-    switch (decision.kind) {
-      case "claim":
-        return undefined;
-      case "reclaim":
-        return { known: undefined, maybe: [decision.abandoned] };
-      case "take over":
-        return { known: undefined, maybe: [], watched: decision };
-    }
+    return decision.kind === "claim"
+      ? undefined
+      : { known: undefined, maybe: [], watched: decision };
   }
 }
 

@@ -6,9 +6,10 @@ import { isQueued } from "./record.js";
 export type Decision =
   /** Nobody holds it, as far as is known: try to claim it. */
   | { readonly kind: "claim"; readonly onto: Onto }
-  /** It names an id that this process gave up: take it at once, conditional on that id (R14). */
-  | { readonly kind: "reclaim"; readonly abandoned: string }
-  /** Its holder was watched dead: take it, conditional on exactly what was watched (R4). */
+  /**
+   * Its holder was watched dead, or is an id that this process gave up itself (R14): take it,
+   * conditional on exactly what was seen (R4).
+   */
   | { readonly kind: "take over"; readonly holder: string; readonly version: bigint }
   /** Somebody holds it. On the monotonic clock it can be taken at `takeableAtMs` at the earliest. */
   | { readonly kind: "wait"; readonly takeableAtMs: number }
@@ -49,9 +50,8 @@ export function decide(seen: Observation | undefined, now: Circumstances): Decis
       if (isQueued(record.queue)) {
         return { kind: "wait", takeableAtMs: Number.POSITIVE_INFINITY };
       }
-      if (now.isAbandoned(record.holder)) return { kind: "reclaim", abandoned: record.holder };
       const takeableAtMs = seen.sinceMs + watchMs(record.leaseMs, now.driftBound);
-      return now.nowMs >= takeableAtMs
+      return now.nowMs >= takeableAtMs || now.isAbandoned(record.holder)
         ? { kind: "take over", holder: record.holder, version: record.version }
         : { kind: "wait", takeableAtMs };
     }

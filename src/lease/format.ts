@@ -97,8 +97,6 @@ export interface LeaseFormat {
     grant: Grant,
     watched: { readonly holder: string; readonly version: bigint },
   ): Write;
-  /** Takes a record that names an id which this process gave up: nobody believes in it (R14). */
-  reclaim(ref: RecordRef, grant: Grant, abandoned: string): Write;
   handOver(ref: RecordRef, grant: Grant, from: Holders): Write;
   renew(ref: RecordRef, held: Held, renewal: Renewal): Write;
   changeLength(ref: RecordRef, held: Held, version: bigint, renewal: Renewal): Write;

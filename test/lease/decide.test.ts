@@ -130,13 +130,13 @@ const CASES: readonly Case[] = [
     "its id was given up here",
     seen(held(NO_QUEUE, "given up")),
     {},
-    { kind: "reclaim", abandoned: "given up" },
+    { kind: "take over", holder: "given up", version: 3n },
   ],
   [
     "its id was given up here, long ago",
     seen(held(NO_QUEUE, "given up")),
     { nowMs: 10 * deadAtMs },
-    { kind: "reclaim", abandoned: "given up" },
+    { kind: "take over", holder: "given up", version: 3n },
   ],
   [
     "its id was given up here, and somebody is queued",
@@ -154,7 +154,7 @@ describe("what to do about a record", () => {
   it("has every kind of decision in its table of cases", () => {
     const kinds = new Set(CASES.map(([, , , decision]) => decision.kind));
     expect([...kinds].toSorted()).toEqual(
-      ["claim", "missing", "queued", "reclaim", "take over", "wait"].toSorted(),
+      ["claim", "missing", "queued", "take over", "wait"].toSorted(),
     );
   });
 });
