@@ -6,8 +6,17 @@ import { type Inspection, inspect } from "./lease/inspect.js";
 import { Kernel, type Surroundings } from "./lease/kernel.js";
 import { type ListOptions, type ListPage, list } from "./lease/list.js";
 import { checkName } from "./lease/name.js";
-import { type ClientOptions, resolveAcquire, resolveClient } from "./lease/options.js";
+import {
+  type ClientOptions,
+  type LeaseOptions,
+  resolveAcquire,
+  resolveClient,
+} from "./lease/options.js";
 import { releaseByHolder } from "./lease/release-by-holder.js";
+import { Session } from "./lease/session.js";
+import { SessionLife } from "./lease/session-life.js";
+import { listSessions, type SessionListing } from "./lease/sessions.js";
+import { SharedSession } from "./lease/shared-session.js";
 import { Mutex, type MutexOptions } from "./mutex/mutex.js";
 import { type Clock, systemClock } from "./platform/clock.js";
 import { type DynamoDBLike, DynamoDBTable } from "./platform/dynamodb.js";
@@ -44,6 +53,12 @@ export interface HoldfastOptions extends ClientOptions {
   readonly surroundings?: TestSurroundings | undefined;
 }
 
+/** Options of a session: lengths of time as of a lease, those of the client by default. */
+export interface SessionOptions extends Omit<LeaseOptions, "poll"> {
+  /** Ends the wait for a table that does not answer. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * Locks in one DynamoDB table.
  *
@@ -58,6 +73,7 @@ export class Holdfast implements AsyncDisposable {
   readonly #kernel: Kernel;
   readonly #options: ClientOptions;
   readonly #owner: string;
+  readonly #shared: SharedSession | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(options: HoldfastOptions) {
@@ -80,7 +96,8 @@ export class Holdfast implements AsyncDisposable {
     this.#options = options;
     this.#owner = options.owner ?? defaultOwner();
     // Said when the client is made, not when it is first needed.
-    resolveAcquire([options], this.#owner);
+    const settings = resolveAcquire([options], this.#owner);
+    if (options.renewal === "shared") this.#shared = new SharedSession(this.#kernel, settings);
   }
 
   /**
@@ -88,7 +105,24 @@ export class Holdfast implements AsyncDisposable {
    * name. Costs no request. Throws `invalid-argument`.
    */
   mutex(name: string, options: MutexOptions = {}): Mutex {
-    return new Mutex(this.#kernel, this.#ref(name), options, this.#lengths(), this.#owner);
+    const ref = this.#ref(name);
+    return new Mutex(this.#kernel, ref, options, this.#lengths(), this.#owner, this.#shared);
+  }
+
+  /**
+   * Opens a session, which any number of locks can live by: `mutex(name, { session })`. One renewal,
+   * one write a period, then keeps all of them. Two writes. Rejects as {@link Mutex.acquire} does where
+   * the table cannot be written to for as long as `wait`. Throws `invalid-argument`.
+   */
+  async session(options: SessionOptions = {}): Promise<Session> {
+    const settings = resolveAcquire([options, this.#lengths()], this.#owner);
+    if (settings.renewMs === "manual") {
+      throw new HoldfastError(
+        "invalid-argument",
+        "A session renews itself: give it a `renew` in time.",
+      );
+    }
+    return new Session(this.#kernel, await SessionLife.open(this.#kernel, settings));
   }
 
   /** What is known of a lock, without acquiring it: see {@link Mutex.inspect}. One strong read. */
@@ -103,6 +137,14 @@ export class Holdfast implements AsyncDisposable {
    */
   list(options: ListOptions = {}): AsyncIterable<ListPage> {
     return list(this.#kernel, options);
+  }
+
+  /**
+   * The sessions of the table, each with the locks that live by it. Two scans of the whole table, whose
+   * result is held in memory. Rejects with coded errors.
+   */
+  sessions(): Promise<SessionListing[]> {
+    return listSessions(this.#kernel);
   }
 
   /**

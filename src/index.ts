@@ -9,7 +9,12 @@ export {
   isHoldfastError,
   type LossReason,
 } from "./errors.js";
-export { Holdfast, type HoldfastOptions, type TestSurroundings } from "./holdfast.js";
+export {
+  Holdfast,
+  type HoldfastOptions,
+  type SessionOptions,
+  type TestSurroundings,
+} from "./holdfast.js";
 export type { Duration } from "./internal/duration.js";
 export type { Json } from "./internal/json-value.js";
 export type { ExistingData } from "./lease/format.js";
@@ -18,6 +23,8 @@ export type { Inspection } from "./lease/inspect.js";
 export type { Lease, ReleaseOptions, RenewOptions } from "./lease/lease.js";
 export type { ListOptions, ListPage } from "./lease/list.js";
 export type { AcquireOptions, ClientOptions, LeaseOptions, PollOptions } from "./lease/options.js";
+export type { CloseSessionOptions, Session } from "./lease/session.js";
+export type { SessionListing } from "./lease/sessions.js";
 export type { Mutex, MutexOptions, TryOptions } from "./mutex/mutex.js";
 export type { DynamoDBLike } from "./platform/dynamodb.js";
 export type { TableKeys } from "./table/schema.js";

@@ -1,6 +1,7 @@
 // What the golden vectors of the native record are made of: every step of a lock's life, with fixed
 // clocks and ids. Played against DynamoDB Local to record them, and by a test to see whether the code
 // still writes the same.
+import { setTimeout as sleep } from "node:timers/promises";
 import { GetItemCommand } from "@aws-sdk/client-dynamodb";
 
 const START_MS = Date.UTC(2026, 0, 1);
@@ -94,7 +95,32 @@ const SCENES = [
       await second;
     },
   ],
+  ["moved to a session", async (world) => void (await moved(world))],
+  ["session", async (world) => ["session", (await moved(world)).id]],
+  [
+    "session, ended by who watched it",
+    async (world) => {
+      const { id } = await moved(world);
+      const rival = world.locks(2).mutex(NAME);
+      await rival.tryAcquire(MANUAL);
+      world.pass(31_000);
+      await rival.tryAcquire(MANUAL);
+      return ["session", id];
+    },
+  ],
 ];
+
+// The first renewal of a lease moves it. Timers are this machine's, and find it due once the clock was
+// set on; the session is renewed at the same time, and neither of them again.
+async function moved({ locks, pass }) {
+  const one = locks(1);
+  const session = await one.session({ lease: "30s", renew: "10ms" });
+  await one.mutex(NAME, { session }).acquire();
+  pass(20);
+  while ((await one.inspect(NAME)).session === undefined) await sleep(20);
+  await sleep(200);
+  return session;
+}
 
 /** A clock that stands still until time is passed by hand. */
 function handClock() {
@@ -122,9 +148,9 @@ async function play(scene, { client, table, keys, Holdfast, seededRandom }) {
     made.push(one);
     return one;
   };
-  await scene({ locks, pass });
+  const [kind, name] = (await scene({ locks, pass })) ?? ["lock", NAME];
   const { pk = "pk", sk = "sk" } = keys ?? {};
-  const Key = { [pk]: { S: `lock#${NAME}` }, ...(sk === null ? {} : { [sk]: { S: "lease" } }) };
+  const Key = { [pk]: { S: `${kind}#${name}` }, ...(sk === null ? {} : { [sk]: { S: "lease" } }) };
   const read = new GetItemCommand({ TableName: table, Key, ConsistentRead: true });
   const { Item } = await client.send(read);
   await Promise.all(made.map((one) => one.close()));
@@ -159,7 +185,13 @@ const GRANT = {
   fenceSeed: BigInt(START_MS),
 };
 const OTHER = "00000002-0000-4001-8000-000000000002";
-const RENEWAL = { mark: "00000001-0000-4002-8000-000000000003", leaseMs: 30_000, wallMs: START_MS };
+const SESSION = "00000003-0000-4001-8000-000000000003";
+const RENEWAL = {
+  mark: "00000001-0000-4002-8000-000000000003",
+  version: 5n,
+  leaseMs: 30_000,
+  wallMs: START_MS,
+};
 
 /** Every request of the format with fixed arguments, compiled: what DynamoDB is sent, word for word. */
 export function nativeRequests({ nativeFormat, compileWrite }) {
@@ -188,7 +220,23 @@ export function nativeRequests({ nativeFormat, compileWrite }) {
     }),
     renewal: format.renew(ref, held, RENEWAL),
     "renewal with data": format.renew(ref, held, { ...RENEWAL, data }),
-    "change of length": format.changeLength(ref, held, 5n, { ...RENEWAL, leaseMs: 90_000 }),
+    "change of length": format.changeLength(ref, held, { ...RENEWAL, leaseMs: 90_000 }),
+    "move to a session": format.moveToSession(ref, held, RENEWAL, SESSION),
+    "takeover from an ended session": format.takeOver(ref, GRANT, { ...watched, session: SESSION }),
+    "end of a session": format.free(
+      format.refOf("session", SESSION),
+      { known: undefined, maybe: [], watched },
+      { ...free, lastHolder: "" },
+    ),
+    "tombstone of a session": format.tombstone(format.refOf("session", SESSION), {
+      fence: BigInt(START_MS),
+      owner: OWNER,
+      wallMs: START_MS,
+    }),
+    "keeping from expiring": format.keepFromExpiring(ref, held, {
+      leaseMs: 30_000,
+      wallMs: START_MS,
+    }),
     "update of data": format.updateData(ref, held, data),
     "removal of data": format.updateData(ref, held, { value: undefined, seq: 3 }),
     release: format.free(ref, { known: held, maybe: [] }, free),

@@ -22,6 +22,7 @@ function described(lock: Inspection): string {
     ["state", lock.state],
     [lock.state === "held" ? "owner" : "last owner", lock.owner],
     ["holder", lock.holder],
+    ["session", lock.session],
     ["fence", lock.fence?.toString()],
     ["version", lock.version?.toString()],
     ["acquired at", lock.acquiredAt && `${lock.acquiredAt} by its holder's clock`],

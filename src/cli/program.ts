@@ -25,6 +25,7 @@ export function programOf(words: readonly string[], onRun: (run: Run) => void): 
     .addHelpText("after", EXIT_CODES_HELP);
   addLock(program, words, onRun);
   addLs(program, onRun);
+  addSessions(program, onRun);
   addInspect(program, onRun);
   addRelease(program, onRun);
   addTable(program, onRun);
@@ -80,6 +81,22 @@ function addLs(program: Command, onRun: (run: Run) => void): void {
     .option("--all", "also locks that nobody holds")
     .addHelpText("after", `\nWhat the scan cost is told on stderr.\n${EXIT_CODES_HELP}`)
     .action((options) => onRun(async (output) => (await import("./ls.js")).ls(options, output)));
+}
+
+function addSessions(program: Command, onRun: (run: Run) => void): void {
+  withCommonOptions(
+    program
+      .command("sessions")
+      .description("Lists the sessions that locks live by, by scanning the table twice."),
+  )
+    .addHelpText(
+      "after",
+      "\nOne that has ended is listed only while a lock still names it: that lock can be had at once.\n" +
+        EXIT_CODES_HELP,
+    )
+    .action((options) =>
+      onRun(async (output) => (await import("./sessions.js")).sessions(options, output)),
+    );
 }
 
 function addInspect(program: Command, onRun: (run: Run) => void): void {

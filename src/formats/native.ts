@@ -18,11 +18,12 @@
  * | `data`, `dataSeq` | any, N | user data, and the number of its last write under this grant |
  * | `mark` | S | the renewal that was applied last |
  * | `lastHolder` | S | who freed the record last |
+ * | `session` | S | the session that the holder lives by; absent while it renews the record itself |
  * | `tail`, `served` | N | the last ticket given, and granted, of a queue before the record |
  * | `expiresAt` | N | TTL in seconds, at least seven days beyond the lease |
  *
  * Steps, each one conditional UpdateItem: see `claim`, `takeOver`, `handOver`, `renew`,
- * `changeLength`, `updateData` and `free` below, in the order in which spec/protocol.md has them.
+ * `changeLength`, `moveToSession`, `updateData`, `free` and what follows it below, in the order in which spec/protocol.md has them.
  */
 import { decodeJson, encodeJson } from "../internal/json-value.js";
 import type {
@@ -30,11 +31,13 @@ import type {
   Grant,
   Held,
   Holders,
+  Kind,
   LeaseFormat,
   NumberedData,
   Onto,
   RecordRef,
   Renewal,
+  Watched,
 } from "../lease/format.js";
 import type { Found } from "../lease/record.js";
 import type {
@@ -86,7 +89,7 @@ const NOBODY_QUEUED = any(
   all(isAbsent("tail"), isAbsent("served")),
 );
 
-// A client that does not know sessions must not judge a record that lives by one (R12).
+// A renewal, and a move, of one that lives by a session would count as life that nobody watches.
 const NO_SESSION = isAbsent("session");
 
 const FREE = all(
@@ -99,11 +102,11 @@ const FREE = all(
 
 /** Makes the format for a table with these key attributes. */
 export function nativeFormat(keys: NativeKeys): LeaseFormat {
-  const refOf = (kind: string, name: string): RecordRef => {
+  const refOf = (kind: Kind, name: string): RecordRef => {
     const pk = `${kind}#${name}`;
     const key: Item =
       keys.sk === null ? { [keys.pk]: s(pk) } : { [keys.pk]: s(pk), [keys.sk]: s(SORT_KEY) };
-    return { name, key, id: pk };
+    return { kind, name, key, id: pk };
   };
   return {
     name: "native",
@@ -137,29 +140,56 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
     }),
     takeOver: (ref, grant, watched) => ({
       key: ref.key,
-      condition: all(watchedCondition(watched), NO_SESSION, NOBODY_QUEUED),
+      condition: all(watchedCondition(watched), NOBODY_QUEUED),
       change: grantChange(grant),
     }),
     // Within the bound on local hand-overs a waiter of this process may pass the queue.
     handOver: (ref, grant, from) => ({
       key: ref.key,
-      condition: all(holdersCondition(from), NO_SESSION),
+      condition: holdersCondition(from),
       change: grantChange(grant),
     }),
     renew: (ref, held, renewal) => ({
       key: ref.key,
-      condition: all(heldCondition(held), NO_SESSION, ...newerData(renewal.data)),
-      change: renewalChange(renewal),
-    }),
-    changeLength: (ref, held, version, renewal) => ({
-      key: ref.key,
       condition: all(
         heldCondition(held),
-        equals("version", n(version)),
+        { kind: "at-least", attribute: "version", value: n(renewal.version) },
         NO_SESSION,
         ...newerData(renewal.data),
       ),
+      change: renewalChange(renewal),
+    }),
+    changeLength: (ref, held, renewal) => ({
+      key: ref.key,
+      condition: changeCondition(held, renewal),
       change: withSet(renewalChange(renewal), { leaseMs: n(renewal.leaseMs) }),
+    }),
+    moveToSession: (ref, held, renewal, session) => ({
+      key: ref.key,
+      condition: changeCondition(held, renewal),
+      change: withSet(renewalChange(renewal), {
+        leaseMs: n(renewal.leaseMs),
+        session: s(session),
+      }),
+    }),
+    keepFromExpiring: (ref, held, { wallMs, leaseMs }) => ({
+      key: ref.key,
+      condition: heldCondition(held),
+      change: { set: { expiresAt: expiresAt(wallMs, leaseMs) }, remove: [] },
+    }),
+    tombstone: (ref, { fence, owner, wallMs }) => ({
+      key: ref.key,
+      condition: isAbsent(keys.pk),
+      change: {
+        set: {
+          v: { N: LAYOUT },
+          version: n(0),
+          fence: n(fence),
+          owner: s(owner),
+          expiresAt: expiresAt(wallMs, 0),
+        },
+        remove: [],
+      },
     }),
     updateData: (ref, held, data) => ({
       key: ref.key,
@@ -191,8 +221,22 @@ function ontoCondition(onto: Onto, pk: string): Condition {
   }
 }
 
-function watchedCondition(watched: { holder: string; version: bigint }): Condition {
-  return all(equals("holder", s(watched.holder)), equals("version", n(watched.version)));
+function watchedCondition({ holder, version, session }: Watched): Condition {
+  return all(
+    equals("holder", s(holder)),
+    equals("version", n(version)),
+    session === undefined ? NO_SESSION : equals("session", s(session)),
+  );
+}
+
+// A write that changes what rivals judge the holder by is applied once, or never (R5).
+function changeCondition(held: Held, renewal: Renewal): Condition {
+  return all(
+    heldCondition(held),
+    equals("version", n(renewal.version)),
+    NO_SESSION,
+    ...newerData(renewal.data),
+  );
 }
 
 function heldCondition(held: Held): Condition {
@@ -276,7 +320,6 @@ function readNative(item: Item | undefined): Found {
   const layout = numberIn(item, "v");
   if (layout === undefined) return { state: "foreign", found: "has no layout number `v`" };
   if (layout !== 1n) return { state: "unsupported", found: `has layout ${layout}` };
-  if (item["session"] !== undefined) return { state: "unsupported", found: "lives by a session" };
   const version = numberIn(item, "version");
   const fence = numberIn(item, "fence");
   if (fence === undefined || version === undefined) {
@@ -296,6 +339,13 @@ function readNative(item: Item | undefined): Found {
     acquiredAt: stringIn(item, "acquiredAt"),
     data: item["data"] === undefined ? undefined : decodeJson(item["data"]),
   };
+  const session = stringIn(item, "session");
+  if (item["session"] !== undefined && (session === undefined || item["holder"] === undefined)) {
+    return {
+      state: "foreign",
+      found: "names a session by no readable id, or has one and no holder",
+    };
+  }
   if (item["holder"] === undefined) return { state: "free", ...known };
   const holder = stringIn(item, "holder");
   const leaseMs = numberIn(item, "leaseMs");
@@ -307,6 +357,7 @@ function readNative(item: Item | undefined): Found {
     ...known,
     holder,
     leaseMs: Number(leaseMs),
+    session,
     mark: stringIn(item, "mark"),
     dataSeq: Number(numberIn(item, "dataSeq") ?? 0n),
   };

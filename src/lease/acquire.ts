@@ -1,4 +1,4 @@
-import type { ReadAnswer } from "../platform/table.js";
+import type { ReadAnswer, WriteAnswer } from "../platform/table.js";
 import { Attempt, type Granting } from "./attempt.js";
 import type { Decision } from "./decide.js";
 import type { RecordRef } from "./format.js";
@@ -6,6 +6,7 @@ import type { Kernel } from "./kernel.js";
 import { Lease } from "./lease.js";
 import { type Line, type Turn, Waiter } from "./line.js";
 import type { AcquireSettings } from "./options.js";
+import type { Ending } from "./session-watch.js";
 import { Stop } from "./stop.js";
 
 /**
@@ -28,6 +29,7 @@ async function acquireLease(
   const stop = new Stop(kernel, ref, settings);
   try {
     if (stop.isStopped) throw stop.error();
+    settings.livesBy?.assertUsable();
     const line = kernel.lines.of(ref.id);
     stop.standIn(line);
     if (!line.tryTurn()) {
@@ -76,6 +78,8 @@ async function contend(
 
 // What the pause between two looks grows by: from the fastest to the slowest in eight looks.
 const POLL_GROWTH = 1.5;
+// Of a pause between two looks; so whoever waits alone looks at the session as often as at the record.
+const LEAST_JITTER = 0.75;
 
 /** One acquisition's talk with the table: decide, write, wait, look, decide again. */
 class Contention {
@@ -110,6 +114,12 @@ class Contention {
           if (this.#settings.waitMs === 0) return undefined;
           await this.#wait(decision);
           break;
+        case "look at session":
+          await this.#lookAtSession(decision.session);
+          break;
+        case "end session":
+          await this.#endSession(decision);
+          break;
         default: {
           const lease = await this.#attempt(decision);
           if (lease !== undefined) return lease;
@@ -133,9 +143,9 @@ class Contention {
 
   // What was seen at an earlier call may be long past, except that a dead holder stays dead and an id
   // that was given up stays given up; so all else begins with a claim, the only one that may be blind.
-  #firstDecision(): Granting {
+  #firstDecision(): Granting | Ending {
     const decision = this.#decide();
-    return decision.kind === "take over"
+    return decision.kind === "take over" || decision.kind === "end session"
       ? decision
       : { kind: "claim", onto: { kind: this.#settings.onlyIfExists ? "existing" : "blind" } };
   }
@@ -159,19 +169,32 @@ class Contention {
     if (this.#stop.isStopped || takeableMs <= pollMs) return;
     // Nor does one that hangs put it off.
     const sleptMs = this.#kernel.nowMs() - fromMs;
-    const timeoutMs = Math.min(this.#kernel.settings.requestTimeoutMs, takeableMs - sleptMs);
-    const answer = await this.#read("eventual", Math.max(timeoutMs, 1));
+    const leftMs = Math.min(this.#kernel.settings.requestTimeoutMs, takeableMs - sleptMs);
+    const timeoutMs = Math.max(leftMs, 1);
+    const answer = await this.#read("eventual", timeoutMs);
+    const freshMs = this.#pollMs * LEAST_JITTER;
     this.#pollMs = Math.min(this.#pollMs * POLL_GROWTH, this.#settings.slowestPollMs);
-    if (answer.kind === "misconfigured") throw answer.error;
-    if (answer.kind !== "found") {
-      this.#stop.troubled(answer);
-      return;
-    }
-    this.#stop.told();
+    if (!this.#isTold(answer)) return;
     // Absence is only concluded from a strongly consistent read.
     if (answer.item === undefined) return this.#look();
     const record = this.#kernel.seeRecord(this.#ref, answer.item, "eventual");
-    this.#followHolder(record.state === "held" ? record.holder : undefined);
+    const held = record.state === "held" ? record : undefined;
+    this.#followHolder(held?.holder);
+    if (held?.session === undefined || this.#stop.isStopped) return;
+    const seen = await this.#kernel.sessions.poll(
+      held.session,
+      freshMs,
+      timeoutMs,
+      this.#stop.signal,
+    );
+    if (seen !== undefined) this.#isTold(seen);
+  }
+
+  #isTold(answer: ReadAnswer): answer is Extract<ReadAnswer, { readonly kind: "found" }> {
+    if (answer.kind === "misconfigured") throw answer.error;
+    if (answer.kind === "found") this.#stop.told();
+    else this.#stop.troubled(answer);
+    return answer.kind === "found";
   }
 
   // Who has just taken a lock may free it soon: a new holder is looked at as often as the first one.
@@ -182,16 +205,34 @@ class Contention {
     this.#watchedHolder = holder;
   }
 
-  /** Reads strongly, until an answer comes: what the next decision rests on. */
-  async #look(): Promise<void> {
+  /** Reads strongly: what the next decision rests on. */
+  #look(): Promise<void> {
+    return this.#untilAnswered(async (timeoutMs) => {
+      const answer = await this.#read("strong", timeoutMs);
+      if (answer.kind === "found") this.#kernel.seeRecord(this.#ref, answer.item, "strong");
+      return answer;
+    });
+  }
+
+  #lookAtSession(session: string): Promise<void> {
+    return this.#untilAnswered((timeoutMs) =>
+      this.#kernel.sessions.look(session, timeoutMs, this.#stop.signal),
+    );
+  }
+
+  #endSession(ending: Ending): Promise<void> {
+    return this.#untilAnswered(() =>
+      this.#kernel.sessions.end(ending, this.#settings.owner, this.#stop.signal),
+    );
+  }
+
+  async #untilAnswered(
+    ask: (timeoutMs: number) => Promise<ReadAnswer | WriteAnswer>,
+  ): Promise<void> {
     while (!this.#stop.isStopped) {
-      const answer = await this.#read("strong", this.#kernel.settings.requestTimeoutMs);
+      const answer = await ask(this.#kernel.settings.requestTimeoutMs);
       if (answer.kind === "misconfigured") throw answer.error;
-      if (answer.kind === "found") {
-        this.#stop.told();
-        this.#kernel.seeRecord(this.#ref, answer.item, "strong");
-        return;
-      }
+      if ("item" in answer) return this.#stop.told();
       this.#stop.troubled(answer);
       if (this.#settings.waitMs === 0) throw this.#stop.error();
       await this.#kernel.sleep(this.#kernel.jittered(this.#pollMs), this.#stop.signal);

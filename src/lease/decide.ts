@@ -1,6 +1,6 @@
-import type { Onto } from "./format.js";
+import type { Onto, Watched } from "./format.js";
 import type { Observation } from "./observation.js";
-import { isQueued } from "./record.js";
+import { type HeldRecord, isQueued } from "./record.js";
 
 /** What to do about a record, given what was seen of it. */
 export type Decision =
@@ -10,7 +10,16 @@ export type Decision =
    * Its holder was watched dead, or is an id that this process gave up itself (R14): take it,
    * conditional on exactly what was seen (R4).
    */
-  | { readonly kind: "take over"; readonly holder: string; readonly version: bigint }
+  | ({ readonly kind: "take over" } & Watched)
+  /** Its holder lives by a session of which nothing is known yet. */
+  | { readonly kind: "look at session"; readonly session: string }
+  /** That session was watched dead: end it for good, conditional on exactly what was watched. */
+  | {
+      readonly kind: "end session";
+      readonly session: string;
+      /** Undefined: it was watched absent. */
+      readonly watched: Watched | undefined;
+    }
   /** Somebody holds it. On the monotonic clock it can be taken at `takeableAtMs` at the earliest. */
   | { readonly kind: "wait"; readonly takeableAtMs: number }
   /** There is no record, and only one that exists is wanted. */
@@ -28,6 +37,8 @@ export interface Circumstances {
   readonly isAbandoned: (holder: string) => boolean;
   /** Claim only a record that exists. */
   readonly onlyIfExists: boolean;
+  /** What was seen of a session's own record. */
+  readonly sessionSeen: (session: string) => Observation | undefined;
 }
 
 /**
@@ -50,12 +61,34 @@ export function decide(seen: Observation | undefined, now: Circumstances): Decis
       if (isQueued(record.queue)) {
         return { kind: "wait", takeableAtMs: Number.POSITIVE_INFINITY };
       }
+      const { holder, version, session } = record;
+      const takeOver = { kind: "take over", holder, version, session } as const;
+      if (now.isAbandoned(holder)) return takeOver;
+      if (session !== undefined) return decideBySession(record, session, takeOver, now);
       const takeableAtMs = seen.sinceMs + watchMs(record.leaseMs, now.driftBound);
-      return now.nowMs >= takeableAtMs || now.isAbandoned(record.holder)
-        ? { kind: "take over", holder: record.holder, version: record.version }
-        : { kind: "wait", takeableAtMs };
+      return now.nowMs >= takeableAtMs ? takeOver : { kind: "wait", takeableAtMs };
     }
   }
+}
+
+// The record itself never changes while its holder lives: only its session says whether it does. What
+// was seen of the record, and for how long, counts for nothing.
+function decideBySession(
+  { leaseMs }: HeldRecord,
+  session: string,
+  takeOver: Decision,
+  now: Circumstances,
+): Decision {
+  const seen = now.sessionSeen(session);
+  if (seen === undefined) return { kind: "look at session", session };
+  const { record } = seen;
+  // A session ends once and for all, so whoever sees it ended needs no watch.
+  if (record.state === "free") return takeOver;
+  const isAbsent = record.state === "absent";
+  const takeableAtMs = seen.sinceMs + watchMs(isAbsent ? leaseMs : record.leaseMs, now.driftBound);
+  if (now.nowMs < takeableAtMs) return { kind: "wait", takeableAtMs };
+  const watched = isAbsent ? undefined : { holder: record.holder, version: record.version };
+  return { kind: "end session", session, watched };
 }
 
 /**

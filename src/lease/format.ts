@@ -2,10 +2,11 @@ import type { Condition, Item, Write } from "../platform/table.js";
 import type { Found } from "./record.js";
 
 /** What a record is for. Records of different kinds never meet, whatever their names. */
-export type Kind = "lock";
+export type Kind = "lock" | "session";
 
 /** Which record a lease is about. */
 export interface RecordRef {
+  readonly kind: Kind;
   readonly name: string;
   readonly key: Item;
   /** The key as one string, to find what this process knows of the record. */
@@ -46,10 +47,20 @@ export interface Held {
   readonly fence: bigint;
 }
 
+/** A held record as somebody else saw it: what may be done to it only while it looks like that. */
+export interface Watched {
+  readonly holder: string;
+  readonly version: bigint;
+  /** The session that it named; undefined if it named none. */
+  readonly session?: string | undefined;
+}
+
 /** What a renewal writes. */
 export interface Renewal {
   /** New with every renewal, so that it can recognise itself (R5). */
   readonly mark: string;
+  /** The version last known: a record that was deleted and made anew has a lower one. */
+  readonly version: bigint;
   /** The lease's length, for the TTL. */
   readonly leaseMs: number;
   readonly wallMs: number;
@@ -70,7 +81,7 @@ export interface Holders {
   /** Holders of writes that were never answered. Each id is in one write only, so it is enough. */
   readonly maybe: readonly string[];
   /** A dead holder that was being taken over, exactly as it was watched. */
-  readonly watched?: { readonly holder: string; readonly version: bigint } | undefined;
+  readonly watched?: Watched | undefined;
 }
 
 /**
@@ -92,18 +103,33 @@ export interface LeaseFormat {
   checkData(value: unknown): void;
 
   claim(ref: RecordRef, grant: Grant, onto: Onto): Write;
-  takeOver(
-    ref: RecordRef,
-    grant: Grant,
-    watched: { readonly holder: string; readonly version: bigint },
-  ): Write;
+  takeOver(ref: RecordRef, grant: Grant, watched: Watched): Write;
   handOver(ref: RecordRef, grant: Grant, from: Holders): Write;
   renew(ref: RecordRef, held: Held, renewal: Renewal): Write;
-  changeLength(ref: RecordRef, held: Held, version: bigint, renewal: Renewal): Write;
+  changeLength(ref: RecordRef, held: Held, renewal: Renewal): Write;
+  /** From now on the holder lives by this session, whose length `renewal.leaseMs` is. */
+  moveToSession(ref: RecordRef, held: Held, renewal: Renewal, session: string): Write;
+  /** Puts off the TTL of a record that is never renewed, because it lives by a session. */
+  keepFromExpiring(ref: RecordRef, held: Held, options: KeptOptions): Write;
+  /** Makes a record that is free and was never held, where there is none. */
+  tombstone(ref: RecordRef, options: TombstoneOptions): Write;
   updateData(ref: RecordRef, held: Held, data: NumberedData): Write;
   free(ref: RecordRef, from: Holders, options: FreeOptions): Write;
   /** That the record still has this holder and this fence, for the user's own transaction. */
   heldCondition(held: Held): Condition;
+}
+
+/** For how long a record that lives by a session is kept. */
+export interface KeptOptions {
+  readonly leaseMs: number;
+  readonly wallMs: number;
+}
+
+/** What a tombstone says. */
+export interface TombstoneOptions {
+  readonly fence: bigint;
+  readonly owner: string;
+  readonly wallMs: number;
 }
 
 /** How a record is freed. */

@@ -2,6 +2,7 @@ import { HoldfastError } from "../errors.js";
 import { instantOf } from "../platform/clock.js";
 import type { NumberedData } from "./format.js";
 import type { Hold, HoldAnswer } from "./hold.js";
+import type { Life } from "./life.js";
 import type { HeldRecord } from "./record.js";
 
 /**
@@ -12,16 +13,30 @@ import type { HeldRecord } from "./record.js";
 /** A renewal, now. Resolves once one was answered. */
 export async function renewNow(hold: Hold): Promise<void> {
   for (;;) {
+    if (hold.living.isMoved) return renewLife(hold);
     const answer = await hold.renewOnce();
-    if (answer === "renewed" || answer === "held") return;
+    if (answer === "renewed" || (answer === "held" && !hold.living.isMoved)) return;
     if (answer === "lost") throw lossOf(hold);
     await pause(hold);
   }
 }
 
+// One renewal answers for all that live by the same; its loss is theirs.
+async function renewLife(hold: Hold): Promise<void> {
+  await hold.living.life?.renewNow().catch(() => undefined);
+  if (!hold.isHeld) throw lossOf(hold);
+}
+
 /** A renewal that carries user data; sent again it is the same request, with the same number. */
-export function renewWithData(hold: Hold, data: NumberedData): Promise<void> {
+export async function renewWithData(hold: Hold, data: NumberedData): Promise<void> {
+  if (await renewWithDataByItself(hold, data)) return;
+  await writeData(hold, data);
+  await renewLife(hold);
+}
+
+function renewWithDataByItself(hold: Hold, data: NumberedData): Promise<boolean> {
   return hold.requests.run(async () => {
+    if (hold.living.isMoved) return false;
     const start = instantOf(hold.kernel.clock);
     const renewal = hold.renewal(hold.leaseMs, data);
     const record = await untilAnswered(hold, () =>
@@ -32,6 +47,7 @@ export function renewWithData(hold: Hold, data: NumberedData): Promise<void> {
       }),
     );
     hold.renewed(start, hold.leaseMs, record);
+    return true;
   });
 }
 
@@ -55,12 +71,13 @@ export async function writeData(hold: Hold, data: NumberedData): Promise<void> {
 export function changeLength(hold: Hold, leaseMs: number, data?: NumberedData): Promise<void> {
   const { format, clock } = hold.kernel;
   return hold.requests.run(async () => {
+    if (hold.living.isMoved) throw lengthIsTheSessions(hold);
     // Counted from the first send of all: any of these writes may be the one that was applied.
     const start = instantOf(clock);
     for (;;) {
       const renewal = hold.renewal(leaseMs, data);
-      const write = format.changeLength(hold.ref, hold.held, hold.version, renewal);
-      hold.deadline = hold.deadline.earlier(hold.deadlineFrom(start, leaseMs));
+      const write = format.changeLength(hold.ref, hold.held, renewal);
+      hold.living.mayBe(hold.deadlineFrom(start, leaseMs));
       const answer = await untilDecided(hold, () =>
         hold.send({
           write,
@@ -73,6 +90,47 @@ export function changeLength(hold: Hold, leaseMs: number, data?: NumberedData): 
       await pause(hold);
     }
   });
+}
+
+/**
+ * The record lives by something else from now on. Applied once or never, as another length is (R5), and
+ * until it is answered the deadline is the earlier of the two. Rejects with the loss of the lease.
+ */
+export function moveTo(hold: Hold, life: Life, session: string): Promise<void> {
+  const { format } = hold.kernel;
+  return hold.requests.run(async () => {
+    for (;;) {
+      if (!hold.isHeld) throw lossOf(hold);
+      const renewal = hold.renewal(life.leaseMs);
+      const write = format.moveToSession(hold.ref, hold.held, renewal, session);
+      hold.living.mayMoveTo(life);
+      const isIn = (found: HeldRecord): boolean => found.mark === renewal.mark;
+      const answer = await untilMoved(hold, () => hold.send({ write, isIn }));
+      if (answer.kind === "applied") return hold.moved(answer.record);
+      hold.version = answer.record.version;
+      await pause(hold);
+    }
+  });
+}
+
+// A wrong configuration can be put right before the deadline, as for a renewal.
+async function untilMoved(hold: Hold, send: () => Promise<HoldAnswer>): Promise<Decided> {
+  for (;;) {
+    const answer = await send();
+    if ("record" in answer) return answer;
+    if (answer.kind === "lost" || !hold.isHeld) throw lossOf(hold);
+    await pause(hold);
+    if (!hold.isHeld) throw lossOf(hold);
+  }
+}
+
+function lengthIsTheSessions(hold: Hold): HoldfastError {
+  return new HoldfastError(
+    "invalid-argument",
+    `Lock "${hold.ref.name}" lives by a session, whose length of ${hold.leaseMs} ms is fixed. Give the ` +
+      "session another `lease`, or acquire the lock without a session.",
+    { lockName: hold.ref.name },
+  );
 }
 
 type Decided = Extract<HoldAnswer, { readonly record: HeldRecord }>;

@@ -7,6 +7,7 @@ import { holdMs } from "./decide.js";
 import type { Held, NumberedData, RecordRef, Renewal } from "./format.js";
 import type { Kept } from "./keeper.js";
 import type { Kernel } from "./kernel.js";
+import { Living } from "./life.js";
 import type { Line } from "./line.js";
 import { lossError, lossIn } from "./loss.js";
 import { LossSignal } from "./loss-signal.js";
@@ -59,8 +60,8 @@ export class Hold implements Kept {
   sharers = 1;
   leaseMs: number;
   version: bigint;
-  deadline: Deadline;
   data: unknown;
+  readonly living: Living;
   dataSeq: number;
   #state: "held" | "releasing" | "ended" = "held";
   #loss: HoldfastError | undefined;
@@ -80,9 +81,10 @@ export class Hold implements Kept {
     this.version = record.version;
     this.data = record.data;
     this.dataSeq = record.dataSeq;
-    this.deadline = this.deadlineFrom(start, settings.leaseMs);
+    this.living = new Living(this.deadlineFrom(start, settings.leaseMs));
     this.#renewAtMs = this.#nextRenewalMs(start);
     kernel.holds.add(this);
+    settings.livesBy?.begun(this);
     line.occupy(this);
     if (settings.renewMs !== "manual") kernel.keeper.visit(this, this.#nextVisitMs());
   }
@@ -90,6 +92,10 @@ export class Hold implements Kept {
   /** Whether nothing but a question notices its deadline. */
   get isManual(): boolean {
     return this.settings.renewMs === "manual";
+  }
+
+  get deadline(): Deadline {
+    return this.living.deadline;
   }
 
   remainingMs(): number {
@@ -113,21 +119,28 @@ export class Hold implements Kept {
   }
 
   check(): void {
+    // Whoever asks any of the leases that live by one thing notices the end of them all.
+    this.living.life?.check();
     if (this.#state === "held" && this.deadline.remainingMs() <= 0) this.end("expired");
   }
 
   /** Ends the hold against its holder's will, once, and tells (R8). */
   end(reason: LossReason): void {
     if (this.#state !== "held") return;
-    this.#loss = lossError(this.ref.name, reason, this.#lastTrouble);
+    this.#loss = lossError(this.ref, reason, this.#lastTrouble);
     this.#finish("ended");
     this.lossSignal.abort(this.#loss);
     this.line.next();
+    // Ended before its move was answered: its record may have come to live for as long as the session.
+    if (reason === "expired") {
+      const from = { known: this.held, maybe: [] };
+      this.living.life?.sweep(this.ref, from, this.settings.keepData);
+    }
   }
 
   /** The release found that the lease had been lost before: the loss is told all the same, once. */
   lostBeforeRelease(reason: LossReason): void {
-    this.#loss ??= lossError(this.ref.name, reason, undefined);
+    this.#loss ??= lossError(this.ref, reason, undefined);
     this.lossSignal.abort(this.#loss);
   }
 
@@ -143,21 +156,30 @@ export class Hold implements Kept {
     this.kernel.abandon(this.held.holder);
     this.kernel.holds.delete(this);
     this.kernel.keeper.forget(this);
+    this.settings.livesBy?.ended(this);
   }
 
-  /** Sends a plain renewal if one is due. Called by the keeper; also aborts at the deadline. */
+  /** Sends a renewal, or the move, if it is due. Called by the keeper; also aborts at the deadline. */
   tend(): number | undefined {
-    if (!this.isHeld) return undefined;
+    if (!this.isHeld || this.living.isMoved) return undefined;
     if (!this.#isRenewing && this.kernel.nowMs() >= this.#renewAtMs) {
       this.#isRenewing = true;
       this.kernel.inBackground(async () => {
-        await this.renewOnce().finally(() => {
+        await this.#renewOrMove().finally(() => {
           this.#isRenewing = false;
         });
-        if (this.isHeld) this.kernel.keeper.visit(this, this.#nextVisitMs());
+        if (this.isHeld && !this.living.isMoved) {
+          this.kernel.keeper.visit(this, this.#nextVisitMs());
+        }
       });
     }
     return this.#nextVisitMs();
+  }
+
+  async #renewOrMove(): Promise<void> {
+    const life = this.settings.livesBy?.current();
+    if (life === undefined) await this.renewOnce();
+    else await life.adopt(this);
   }
 
   // While a renewal is on its way the next thing that can be due is the deadline.
@@ -177,8 +199,8 @@ export class Hold implements Kept {
     const askedMs = this.kernel.nowMs();
     return this.requests.run(async () => {
       if (!this.isHeld) return "lost";
-      // Another renewal was answered while this one waited for its turn.
-      if (this.#renewedAtMs > askedMs) return "held";
+      // Another renewal was answered, or the move was, while this one waited for its turn.
+      if (this.#renewedAtMs > askedMs || this.living.isMoved) return "held";
       const start = instantOf(this.kernel.clock);
       const renewal = this.renewal(this.leaseMs);
       const answer = await this.send({
@@ -198,14 +220,28 @@ export class Hold implements Kept {
   renewed(start: Instant, leaseMs: number, record: HeldRecord): void {
     this.leaseMs = leaseMs;
     this.version = record.version;
-    this.deadline = this.deadlineFrom(start, leaseMs);
+    this.living.renewed(this.deadlineFrom(start, leaseMs));
     this.#lastTrouble = undefined;
     this.#renewAtMs = this.#nextRenewalMs(start);
     this.#renewedAtMs = this.kernel.nowMs();
   }
 
+  /** The move was answered: from now on only what it lives by is renewed. */
+  moved(record: HeldRecord): void {
+    this.living.moved();
+    this.version = record.version;
+    this.leaseMs = this.living.life?.leaseMs ?? this.leaseMs;
+    this.kernel.keeper.forget(this);
+  }
+
   renewal(leaseMs: number, data?: NumberedData): Renewal {
-    return { mark: this.kernel.random.id(), leaseMs, wallMs: this.kernel.wallMs(), data };
+    return {
+      mark: this.kernel.random.id(),
+      version: this.version,
+      leaseMs,
+      wallMs: this.kernel.wallMs(),
+      data,
+    };
   }
 
   /** Sends one write under the hold. What its answer says of the record decides whether it is lost. */

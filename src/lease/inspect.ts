@@ -1,8 +1,9 @@
 import type { Json } from "../internal/json-value.js";
+import type { Item, ReadAnswer } from "../platform/table.js";
 import { watchMs } from "./decide.js";
 import type { RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
-import type { LeaseRecord } from "./record.js";
+import type { HeldRecord, LeaseRecord } from "./record.js";
 import { troubleError } from "./trouble.js";
 
 /** What is known of a lock without acquiring it. */
@@ -16,6 +17,8 @@ export interface Inspection {
   readonly owner: string | undefined;
   /** The fence of the last grant. */
   readonly fence: bigint | undefined;
+  /** The session that its holder lives by; undefined while the holder renews the lock itself. */
+  readonly session: string | undefined;
   /** Changes with every renewal. */
   readonly version: bigint | undefined;
   /** When it was last granted, ISO, by that holder's clock. */
@@ -36,16 +39,14 @@ export interface Inspection {
 export function inspectionOf(kernel: Kernel, ref: RecordRef, record: LeaseRecord): Inspection {
   const known = record.state === "absent" ? undefined : record;
   const held = record.state === "held" ? record : undefined;
-  const sinceMs = kernel.observations.of(ref.id)?.sinceMs ?? kernel.nowMs();
-  const deadAtMs =
-    held === undefined ? 0 : sinceMs + watchMs(held.leaseMs, kernel.settings.driftBound);
-  const leftMs = held === undefined ? 0 : Math.max(0, deadAtMs - kernel.nowMs());
+  const leftMs = held === undefined ? 0 : leftToWatchMs(kernel, ref, held);
   return {
     name: ref.name,
     state: record.state,
     holder: held?.holder,
     owner: known?.owner,
     fence: known?.fence,
+    session: held?.session,
     version: known?.version,
     acquiredAt: known?.acquiredAt,
     leaseMs: held?.leaseMs,
@@ -55,13 +56,32 @@ export function inspectionOf(kernel: Kernel, ref: RecordRef, record: LeaseRecord
   };
 }
 
-/** Reads one record, strongly, and inspects it. One read unit. Throws coded errors. */
+// Who lives by a session is as dead, or as alive, as that is.
+function leftToWatchMs(kernel: Kernel, ref: RecordRef, held: HeldRecord): number {
+  const { observations, sessions, settings } = kernel;
+  const seen = held.session === undefined ? observations.of(ref.id) : sessions.of(held.session);
+  if (held.session !== undefined && seen?.record.state === "free") return 0;
+  const leaseMs = seen?.record.state === "held" ? seen.record.leaseMs : held.leaseMs;
+  const sinceMs = seen?.sinceMs ?? kernel.nowMs();
+  return Math.max(0, sinceMs + watchMs(leaseMs, settings.driftBound) - kernel.nowMs());
+}
+
+/**
+ * Reads one record, strongly, and inspects it; one that lives by a session, with its session. One read
+ * unit, or two. Throws coded errors.
+ */
 export async function inspect(kernel: Kernel, ref: RecordRef): Promise<Inspection> {
-  const answer = await kernel.read(
-    { key: ref.key, consistent: true },
-    kernel.settings.requestTimeoutMs,
-  );
+  const { requestTimeoutMs } = kernel.settings;
+  const answer = await kernel.read({ key: ref.key, consistent: true }, requestTimeoutMs);
+  const record = kernel.seeRecord(ref, itemIn(ref, answer), "strong");
+  if (record.state === "held" && record.session !== undefined) {
+    itemIn(ref, await kernel.sessions.look(record.session, requestTimeoutMs));
+  }
+  return inspectionOf(kernel, ref, record);
+}
+
+function itemIn(ref: RecordRef, answer: ReadAnswer): Item | undefined {
   if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "found") throw troubleError(ref.name, "was not read", answer);
-  return inspectionOf(kernel, ref, kernel.seeRecord(ref, answer.item, "strong"));
+  return answer.item;
 }

@@ -15,6 +15,7 @@ import { Lines } from "./line.js";
 import { Observations, type Strength } from "./observation.js";
 import type { ClientSettings } from "./options.js";
 import { type Found, isReadable, type LeaseRecord, type UnreadableRecord } from "./record.js";
+import { SessionWatch } from "./session-watch.js";
 
 /** Everything that is not deterministic, and the table. */
 export interface Surroundings {
@@ -52,6 +53,8 @@ export class Kernel {
   readonly observations = new Observations();
   readonly keeper: Keeper;
   readonly lines: Lines;
+  /** The sessions by which others hold. */
+  readonly sessions = new SessionWatch(this);
   /** What is held, to be released when the client closes. */
   readonly holds = new Set<Hold>();
   readonly #abandoned = new IdMemory(MOST_ABANDONED);
@@ -148,6 +151,7 @@ export class Kernel {
       driftBound: this.settings.driftBound,
       isAbandoned: (holder) => this.#abandoned.has(holder),
       onlyIfExists,
+      sessionSeen: (session) => this.sessions.of(session),
     });
   }
 

@@ -48,7 +48,12 @@ export class Lease implements AsyncDisposable {
 
   /** @internal Begins to keep a grant alive. */
   static begin(kernel: Kernel, ref: RecordRef, line: Line, beginning: Beginning): Lease {
-    return new Lease(new Hold(kernel, ref, line, beginning));
+    return Lease.on(new Hold(kernel, ref, line, beginning));
+  }
+
+  /** @internal The first handle on a hold. */
+  static on(hold: Hold): Lease {
+    return new Lease(hold);
   }
 
   /** @internal Another handle on the same hold, which ends with the last of them; null if it is over. */
@@ -216,8 +221,8 @@ export class Lease implements AsyncDisposable {
 }
 
 async function release(hold: Hold, keepData: boolean): Promise<void> {
-  const { kernel, ref, line, held, leaseMs } = hold;
-  const loss = await passOn(kernel, ref, line, { held, leaseMs, keepData });
+  const { kernel, ref, line, held, leaseMs, living } = hold;
+  const loss = await passOn(kernel, ref, line, { held, leaseMs, keepData, life: living.life });
   if (loss !== undefined) hold.lostBeforeRelease(loss);
 }
 
@@ -225,7 +230,7 @@ async function release(hold: Hold, keepData: boolean): Promise<void> {
 // try: nothing depends on it.
 async function freeEarly(hold: Hold, keepData: boolean): Promise<void> {
   const reason = hold.loss?.reason;
-  if (reason !== "expired") return;
+  if (reason !== "expired" && reason !== "session ended") return;
   const from = { known: hold.held, maybe: [] };
   await hold.requests.run(() => freeOnce(hold.kernel, hold.ref, from, keepData));
 }

@@ -35,7 +35,8 @@ export async function* list(kernel: Kernel, options: ListOptions): AsyncGenerato
   } while (after !== undefined);
 }
 
-async function scanPage(
+/** One page of a scan, sent again where it was not answered. Throws coded errors. */
+export async function scanPage(
   kernel: Kernel,
   prefix: { readonly attribute: string; readonly value: string },
   after: Item | undefined,

@@ -1,5 +1,5 @@
 import { HoldfastError, type LossReason } from "../errors.js";
-import type { Held } from "./format.js";
+import type { Held, RecordRef } from "./format.js";
 import type { Found } from "./record.js";
 
 /** Why a grant is lost, from what was found at its record; undefined if the record is still its own. */
@@ -24,10 +24,11 @@ const WORDS: Readonly<Record<LossReason, string>> = Object.freeze({
 });
 
 /** The error that a lost lease's signal carries. */
-export function lossError(name: string, reason: LossReason, cause: unknown): HoldfastError {
+export function lossError(ref: RecordRef, reason: LossReason, cause: unknown): HoldfastError {
+  const what = ref.kind === "session" ? "Session" : "Lock";
   return new HoldfastError(
     "lost",
-    `Lock "${name}" is no longer held: ${WORDS[reason]}. Stop what it protected.`,
-    { lockName: name, reason, cause },
+    `${what} "${ref.name}" is no longer held: ${WORDS[reason]}. Stop what it protected.`,
+    { lockName: ref.name, reason, cause },
   );
 }

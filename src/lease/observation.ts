@@ -28,6 +28,8 @@ export function observe(
 }
 
 function isSame(before: LeaseRecord, now: LeaseRecord): boolean {
+  // A session's record that is gone is watched like one that stands still.
+  if (before.state === "absent") return now.state === "absent";
   return (
     before.state === "held" &&
     now.state === "held" &&
@@ -48,6 +50,7 @@ function isStale(before: LeaseRecord, now: LeaseRecord): boolean {
 
 interface Entry {
   observation: Observation | undefined;
+  lookedAtMs: number;
   highestFence: bigint;
   rivalSeen: boolean;
   standBackFromMs: number | undefined;
@@ -74,11 +77,17 @@ export class Observations {
 
   see(id: string, record: LeaseRecord, strength: Strength, nowMs: number): Observation {
     const entry = this.#entry(id);
+    entry.lookedAtMs = nowMs;
     entry.observation = observe(entry.observation, record, strength, nowMs);
     if (record.state !== "absent" && record.fence > entry.highestFence) {
       entry.highestFence = record.fence;
     }
     return entry.observation;
+  }
+
+  /** When an answer last showed the record, on the monotonic clock. */
+  lookedAtMs(id: string): number {
+    return this.#entries.get(id)?.lookedAtMs ?? Number.NEGATIVE_INFINITY;
   }
 
   /** Another process was seen to hold the name, so it may be waiting for it too. */
@@ -111,6 +120,7 @@ export class Observations {
     const known = this.#entries.get(id);
     const entry = known ?? {
       observation: undefined,
+      lookedAtMs: Number.NEGATIVE_INFINITY,
       highestFence: 0n,
       rivalSeen: false,
       standBackFromMs: undefined,

@@ -1,6 +1,7 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
 import type { ExistingData } from "./format.js";
+import type { LifeSource } from "./life.js";
 
 /** How often a waiter reads the record. */
 export interface PollOptions {
@@ -35,6 +36,12 @@ export interface ClientOptions extends LeaseOptions {
   readonly requestTimeout?: Duration | undefined;
   /** For how long `close()` tries to release what is held. Default 5 s. */
   readonly closeTimeout?: Duration | undefined;
+  /**
+   * `"each"`, the default: every lease renews its own record, one write a period. `"shared"`: all leases
+   * of the client's length live by one session, one write a period for all of them; see
+   * docs/sessions.md. A lease with a length of its own, or renewed by hand, still renews itself.
+   */
+  readonly renewal?: "each" | "shared" | undefined;
   /**
    * How many times in a row a lock may pass between waiters of this process before other processes
    * get their turn. Default 16; 0 never passes it on.
@@ -80,6 +87,8 @@ export interface AcquireSettings {
   readonly existingData: ExistingData;
   readonly keepData: boolean;
   readonly onlyIfExists: boolean;
+  /** What its lease is to live by, instead of renewing itself. */
+  readonly livesBy: LifeSource | undefined;
 }
 
 /** The defaults of the mutex on native records, each with its reason. */
@@ -124,6 +133,14 @@ export function resolveClient(options: ClientOptions): ClientSettings {
   if (!(Number.isInteger(handOverLimit) && handOverLimit >= 0)) {
     throw refuse(
       `The option \`handOverLimit\` must be a whole number from 0; it is ${handOverLimit}.`,
+    );
+  }
+  if (options.renewal !== undefined && !["each", "shared"].includes(options.renewal)) {
+    throw refuse(`The option \`renewal\` must be "each" or "shared"; it is "${options.renewal}".`);
+  }
+  if (options.renewal === "shared" && options.renew === "manual") {
+    throw refuse(
+      'The option `renewal: "shared"` renews by itself; it does not go with `renew: "manual"`.',
     );
   }
   return {
@@ -175,6 +192,7 @@ export function resolveAcquire(
     existingData: checkExistingData(given(asked("existingData"), "replace")),
     keepData: asked("keepData") ?? false,
     onlyIfExists: asked("onlyIfExists") ?? false,
+    livesBy: undefined,
   };
 }
 

@@ -5,6 +5,7 @@ import { Deadline } from "./deadline.js";
 import { holdMs } from "./decide.js";
 import type { Held, Holders, RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
+import type { Life } from "./life.js";
 import type { Line, Waiter } from "./line.js";
 import { lossIn } from "./loss.js";
 import type { Found } from "./record.js";
@@ -14,6 +15,8 @@ export interface Former {
   readonly held: Held;
   readonly leaseMs: number;
   readonly keepData: boolean;
+  /** What its record may live by. */
+  readonly life: Life | undefined;
 }
 
 /** Which holders of one chain of hand-overs the record may name, as far as answers told. */
@@ -59,6 +62,8 @@ export async function passOn(
     const outcome = await handOverInTurn(kernel, ref, line, chain);
     if (outcome === "handed over") return undefined;
   } catch (error) {
+    // No lease that runs out would free it: it may name what lives on.
+    former.life?.sweep(ref, holdersOf(chain), former.keepData);
     line.next();
     throw error;
   }

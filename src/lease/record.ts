@@ -38,6 +38,8 @@ export interface HeldRecord extends Known {
   readonly holder: string;
   /** How long the holder may be silent before it counts as dead, in milliseconds. */
   readonly leaseMs: number;
+  /** The session that the holder lives by; undefined while it renews the record itself. */
+  readonly session: string | undefined;
   /** The mark of the write that last changed what the record lives by. */
   readonly mark: string | undefined;
   /** The number of the last write of user data under this grant. */

@@ -4,7 +4,9 @@ import type { RecordRef } from "../lease/format.js";
 import { type Inspection, inspect } from "../lease/inspect.js";
 import type { Kernel } from "../lease/kernel.js";
 import type { Lease } from "../lease/lease.js";
+import type { LifeSource } from "../lease/life.js";
 import { type AcquireOptions, type AcquireSettings, resolveAcquire } from "../lease/options.js";
+import { Session } from "../lease/session.js";
 import { Reentry } from "./reentry.js";
 
 /** Options of a mutex: what its acquisitions ask for unless they say otherwise. */
@@ -14,6 +16,11 @@ export interface MutexOptions extends Omit<AcquireOptions, "signal"> {
    * the lock is released with the last one. Default false: it waits like any other.
    */
   readonly reentrant?: boolean | undefined;
+  /**
+   * A session, from `Holdfast.session()`, that the leases of this mutex are to live by. Their length and
+   * renewals are the session's. Default: the client's, where that has `renewal: "shared"`; else none.
+   */
+  readonly session?: Session | undefined;
 }
 
 /** Options of {@link Mutex.tryAcquire}: it never waits. */
@@ -33,6 +40,7 @@ export class Mutex {
   readonly #layers: readonly AcquireOptions[];
   readonly #defaultOwner: string;
   readonly #reentry: Reentry | undefined;
+  readonly #livesBy: LifeSource | undefined;
 
   /** @internal Made by `Holdfast.mutex`. */
   constructor(
@@ -41,11 +49,22 @@ export class Mutex {
     options: MutexOptions,
     clientOptions: AcquireOptions,
     defaultOwner: string,
+    shared: LifeSource | undefined,
   ) {
     this.name = ref.name;
     this.#kernel = kernel;
     this.#ref = ref;
-    this.#layers = [options, clientOptions];
+    const { session } = options;
+    if (session !== undefined && !(session instanceof Session)) {
+      throw new HoldfastError(
+        "invalid-argument",
+        "The option `session` must be a Session of this client.",
+      );
+    }
+    const life = session && Session.lifeOf(session);
+    const sessionOptions = life && { lease: life.leaseMs, renew: life.renewMs };
+    this.#layers = [options, sessionOptions ?? {}, clientOptions];
+    this.#livesBy = life ?? shared;
     this.#defaultOwner = defaultOwner;
     this.#reentry = options.reentrant === true ? new Reentry() : undefined;
     // Said when the mutex is made, not when it is first needed.
@@ -121,7 +140,11 @@ export class Mutex {
   #settings(options: AcquireOptions): AcquireSettings {
     const settings = resolveAcquire([options, ...this.#layers], this.#defaultOwner);
     if (settings.data !== undefined) this.#kernel.format.checkData(settings.data);
-    return settings;
+    const { leaseMs, renewMs } = settings;
+    const livesBy = this.#livesBy?.accepts(this.#kernel, leaseMs, renewMs)
+      ? this.#livesBy
+      : undefined;
+    return { ...settings, livesBy };
   }
 
   #acquire(settings: AcquireSettings, asked: AcquireOptions): Promise<Lease | undefined> {

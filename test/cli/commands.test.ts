@@ -1,5 +1,5 @@
 import { ScanCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { CliWorld } from "./support.js";
 
 let world: CliWorld;
@@ -38,6 +38,7 @@ describe("the words of the command line", () => {
     [["--help"]],
     [["lock", "--help"]],
     [["ls", "--help"]],
+    [["sessions", "--help"]],
     [["table", "create", "--help"]],
   ])("explains %j on stdout, exit codes included", async (words) => {
     const { status, stdout, stderr } = await world.run(words);
@@ -160,6 +161,37 @@ describe("inspect, ls and release", () => {
     expect(JSON.parse(inJson.stdout)).toMatchObject({ holder: lease.holder });
     expect(JSON.parse(inJson.stderr)).toMatchObject({ scan: { locks: 1, pages: 1 } });
     await lease.release();
+  });
+
+  it("show the session that a lock lives by, with what else is on it", async () => {
+    const session = await world.locks.session({ lease: "3s", renew: "100ms", owner: "me" });
+    const leases = [
+      await world.locks.mutex("on/1", { session }).acquire(),
+      await world.locks.mutex("on/2", { session }).acquire(),
+    ];
+    await vi.waitFor(
+      async () => {
+        for (const name of ["on/1", "on/2"]) {
+          expect((await world.locks.inspect(name)).session).toBe(session.id);
+        }
+      },
+      { timeout: 10_000 },
+    );
+    const { stdout } = await world.run(["sessions", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({
+      id: session.id,
+      state: "alive",
+      owner: "me",
+      leaseMs: 3_000,
+      locks: ["on/1", "on/2"],
+    });
+    const forPeople = await world.run(["sessions"]);
+    expect(forPeople.stdout).toMatch(/^SESSION {2,}STATE [\s\S]*on\/1, on\/2/);
+    expect(forPeople.stderr).toContain("1 listed");
+    expect((await world.run(["inspect", "on/1"])).stdout).toContain(session.id);
+    await session.close();
+    expect((await world.run(["sessions", "--json"])).stdout).toBe("");
+    expect(leases.some((lease) => lease.isHeld)).toBe(false);
   });
 
   it("list held locks only, unless asked for all, and no more than the limit", async () => {

@@ -25,11 +25,12 @@ const known = (queue: QueueState) => ({
 
 const absent: LeaseRecord = { state: "absent" };
 const free = (queue = NO_QUEUE): LeaseRecord => ({ state: "free", ...known(queue) });
-const held = (queue = NO_QUEUE, holder = "other"): LeaseRecord => ({
+const held = (queue = NO_QUEUE, holder = "other", session?: string): LeaseRecord => ({
   state: "held",
   ...known(queue),
   holder,
   leaseMs: LEASE_MS,
+  session,
   mark: undefined,
   dataSeq: 0,
 });
@@ -41,12 +42,32 @@ const usual: Circumstances = {
   driftBound: 0.01,
   isAbandoned: (holder) => holder === "given up",
   onlyIfExists: false,
+  sessionSeen: () => undefined,
 };
 
 const served: QueueState = { tail: 5n, served: 5n };
 const waited: QueueState = { tail: 6n, served: 5n };
 const wait = (takeableAtMs: number): Decision => ({ kind: "wait", takeableAtMs });
-const takeOver: Decision = { kind: "take over", holder: "other", version: 3n };
+const takeOver: Decision = {
+  kind: "take over",
+  holder: "other",
+  version: 3n,
+  session: undefined,
+};
+const takeBack: Decision = { ...takeOver, holder: "given up" };
+const onSession = held(NO_QUEUE, "other", "s");
+const sessionIs = (record: LeaseRecord, sinceMs = SINCE_MS): Partial<Circumstances> => ({
+  sessionSeen: (session) => (session === "s" ? { record, sinceMs } : undefined),
+});
+const alive: LeaseRecord = {
+  ...held(NO_QUEUE, "s's holder"),
+  leaseMs: 2 * LEASE_MS,
+} as LeaseRecord;
+const endAlive: Decision = {
+  kind: "end session",
+  session: "s",
+  watched: { holder: "s's holder", version: 3n },
+};
 const deadAtMs = SINCE_MS + 1.02 * LEASE_MS;
 
 type Case = [
@@ -126,17 +147,56 @@ const CASES: readonly Case[] = [
     { nowMs: 10 * deadAtMs },
     wait(Number.POSITIVE_INFINITY),
   ],
-  [
-    "its id was given up here",
-    seen(held(NO_QUEUE, "given up")),
-    {},
-    { kind: "take over", holder: "given up", version: 3n },
-  ],
+  ["its id was given up here", seen(held(NO_QUEUE, "given up")), {}, takeBack],
   [
     "its id was given up here, long ago",
     seen(held(NO_QUEUE, "given up")),
     { nowMs: 10 * deadAtMs },
-    { kind: "take over", holder: "given up", version: 3n },
+    takeBack,
+  ],
+  [
+    "its id was given up here, and its session lives",
+    seen(held(NO_QUEUE, "given up", "s")),
+    sessionIs(alive),
+    { ...takeBack, session: "s" },
+  ],
+  [
+    "its session was never seen, however long the record stands still",
+    seen(onSession),
+    { nowMs: 10 * deadAtMs },
+    { kind: "look at session", session: "s" },
+  ],
+  [
+    "its session lives, however long the record stands still",
+    seen(onSession),
+    { ...sessionIs(alive, 9 * deadAtMs), nowMs: 10 * deadAtMs },
+    wait(9 * deadAtMs + 2.04 * LEASE_MS),
+  ],
+  [
+    "its session was silent for less than its own length",
+    seen(onSession),
+    { ...sessionIs(alive), nowMs: SINCE_MS + 2.04 * LEASE_MS - 0.001 },
+    wait(SINCE_MS + 2.04 * LEASE_MS),
+  ],
+  [
+    "its session was silent for its own length",
+    seen(onSession),
+    { ...sessionIs(alive), nowMs: SINCE_MS + 2.04 * LEASE_MS },
+    endAlive,
+  ],
+  ["its session has just been seen absent", seen(onSession), sessionIs(absent), wait(deadAtMs)],
+  [
+    "its session was absent for the record's length",
+    seen(onSession),
+    { ...sessionIs(absent), nowMs: deadAtMs },
+    { kind: "end session", session: "s", watched: undefined },
+  ],
+  ["its session has ended", seen(onSession), sessionIs(free()), { ...takeOver, session: "s" }],
+  [
+    "its session has ended, and somebody is queued",
+    seen(held(waited, "other", "s")),
+    sessionIs(free()),
+    wait(Number.POSITIVE_INFINITY),
   ],
   [
     "its id was given up here, and somebody is queued",
@@ -154,7 +214,15 @@ describe("what to do about a record", () => {
   it("has every kind of decision in its table of cases", () => {
     const kinds = new Set(CASES.map(([, , , decision]) => decision.kind));
     expect([...kinds].toSorted()).toEqual(
-      ["claim", "missing", "queued", "take over", "wait"].toSorted(),
+      [
+        "claim",
+        "end session",
+        "look at session",
+        "missing",
+        "queued",
+        "take over",
+        "wait",
+      ].toSorted(),
     );
   });
 });

@@ -22,6 +22,7 @@ const held = (holder: string, fence: bigint, version: bigint): LeaseRecord => ({
   ...known(fence, version),
   holder,
   leaseMs: 1_000,
+  session: undefined,
   mark: undefined,
   dataSeq: 0,
 });
@@ -58,7 +59,7 @@ const ROWS: readonly Row[] = [
   ["free and free", free(7n), free(7n), "eventual", "begins anew"],
   ["absent after held, strongly", a3, absent, "strong", "begins anew"],
   ["held after absent, eventually", absent, a3, "eventual", "begins anew"],
-  ["absent and absent", absent, absent, "strong", "begins anew"],
+  ["absent and absent", absent, absent, "strong", "goes on"],
 ];
 
 describe("the watch of a record", () => {

@@ -1,0 +1,231 @@
+import { HoldfastError, isHoldfastError } from "../errors.js";
+import { sleep } from "../internal/sleep.js";
+import { Attempt } from "./attempt.js";
+import { freeAll } from "./close.js";
+import type { Deadline } from "./deadline.js";
+import type { Holders, RecordRef } from "./format.js";
+import { Hold } from "./hold.js";
+import { moveTo, renewNow } from "./hold-writes.js";
+import type { Kept } from "./keeper.js";
+import type { Kernel } from "./kernel.js";
+import { Lease } from "./lease.js";
+import type { Life, LifeSource } from "./life.js";
+import type { AcquireSettings } from "./options.js";
+import { freeOnce } from "./pass-on.js";
+import { Stop } from "./stop.js";
+
+// Well within the seven days of the TTL, and seldom enough to cost nothing.
+const KEEP_EVERY_MS = 2 * 24 * 3_600_000;
+const SHORTEST_SWEEP_PAUSE_MS = 100;
+const LONGEST_SWEEP_PAUSE_MS = 10_000;
+// Longer than an outage that the session itself could outlive.
+const SWEEP_LEASES = 10;
+
+/**
+ * A session as its leases and its public handle know it: one lease that any number of held locks live
+ * by. Protocol: spec/protocol.md, "Sessions".
+ */
+export class SessionLife implements Life, LifeSource, Kept {
+  readonly #kernel: Kernel;
+  readonly #hold: Hold;
+  readonly #lease: Lease;
+  /** All leases that were begun to live by it, whether or not they have moved. */
+  readonly #leases = new Set<Hold>();
+  readonly #over = new AbortController();
+  #closed: Promise<void> | undefined;
+
+  private constructor(kernel: Kernel, hold: Hold) {
+    this.#kernel = kernel;
+    this.#hold = hold;
+    this.#lease = Lease.on(hold);
+    hold.lossSignal.signal.addEventListener("abort", () => this.#endLeases(), { once: true });
+    kernel.keeper.visit(this, kernel.nowMs() + KEEP_EVERY_MS);
+  }
+
+  /** Makes the session's record, and renews it once: two writes. */
+  static open(kernel: Kernel, settings: AcquireSettings): Promise<SessionLife> {
+    const opened = open(kernel, settings).then((hold) => new SessionLife(kernel, hold));
+    return kernel.tracked(opened);
+  }
+
+  /** Random, and never used twice. Records on the session name it. */
+  get id(): string {
+    return this.#hold.ref.name;
+  }
+
+  /** The label for people that the session's record carries. */
+  get owner(): string {
+    return this.#hold.settings.owner;
+  }
+
+  /** For how long the session lasts without a renewal, in milliseconds; the same for its whole life. */
+  get leaseMs(): number {
+    return this.#hold.leaseMs;
+  }
+
+  get renewMs(): number | "manual" {
+    return this.#hold.settings.renewMs;
+  }
+
+  get deadline(): Deadline {
+    return this.#hold.deadline;
+  }
+
+  /** How many leases live by it, those included that have not moved to it yet. */
+  get size(): number {
+    return this.#leases.size;
+  }
+
+  /** Whether it is alive now, computed from the clocks at every question. Costs no request. */
+  get isHeld(): boolean {
+    return this.#closed === undefined && this.#hold.isHeld;
+  }
+
+  get signal(): AbortSignal {
+    return this.#lease.signal;
+  }
+
+  /** Ends it and every lease on it; see `Session.close`. Idempotent. */
+  close(leases: "release" | "end"): Promise<void> {
+    this.#closed ??= this.#kernel.tracked(this.#closeOnce(leases));
+    return this.#closed;
+  }
+
+  current(): Life | undefined {
+    return this.isHeld ? this : undefined;
+  }
+
+  accepts(kernel: Kernel, leaseMs: number, renewMs: number | "manual"): boolean {
+    if (kernel !== this.#kernel) throw refuse("The option `session` is of another client.");
+    if (leaseMs === this.leaseMs && renewMs !== "manual") return true;
+    throw refuse(
+      `A lease on a session has the session's length, ${this.leaseMs} ms, and its renewals: leave out ` +
+        "`lease` and `renew`, or `session`.",
+    );
+  }
+
+  assertUsable(): void {
+    if (this.isHeld) return;
+    throw new HoldfastError(
+      "closed",
+      `The session ${this.id} has ended, so no lease can begin on it. Open another one.`,
+      { cause: this.#hold.loss },
+    );
+  }
+
+  begun(hold: Hold): void {
+    this.#leases.add(hold);
+  }
+
+  ended(hold: Hold): void {
+    this.#leases.delete(hold);
+  }
+
+  check(): void {
+    this.#hold.check();
+  }
+
+  renewNow(): Promise<void> {
+    return renewNow(this.#hold);
+  }
+
+  async adopt(hold: Hold): Promise<void> {
+    // Refused for good, the lease has ended and has told so itself.
+    await moveTo(hold, this, this.id).catch((error: unknown) => {
+      if (hold.isHeld) throw error;
+    });
+  }
+
+  /** Goes on as long as the session lives, and ends it rather than leave a lock to nobody. */
+  sweep(ref: RecordRef, from: Holders, keepData: boolean): void {
+    const kernel = this.#kernel;
+    kernel.inBackground(async () => {
+      const untilMs = kernel.nowMs() + SWEEP_LEASES * this.leaseMs;
+      let pauseMs = SHORTEST_SWEEP_PAUSE_MS;
+      while (this.isHeld) {
+        const answer = await freeOnce(kernel, ref, from, keepData);
+        if (answer.kind === "applied" || answer.kind === "refused") return;
+        if (kernel.nowMs() > untilMs) this.#endForGood();
+        await sleep(kernel.timers, kernel.jittered(pauseMs), false, this.#over.signal);
+        pauseMs = Math.min(2 * pauseMs, LONGEST_SWEEP_PAUSE_MS);
+      }
+    });
+  }
+
+  /** Called by the keeper: keeps the TTL of records that are never renewed ahead of them. */
+  tend(): number | undefined {
+    if (!this.isHeld) return undefined;
+    this.#kernel.inBackground(() => this.#keepFromExpiring());
+    return this.#kernel.nowMs() + KEEP_EVERY_MS;
+  }
+
+  async #keepFromExpiring(): Promise<void> {
+    const { format } = this.#kernel;
+    for (const hold of [...this.#leases]) {
+      if (!this.isHeld) return;
+      await hold.requests.run(async () => {
+        if (!hold.isHeld || !hold.living.isMoved) return;
+        const options = { leaseMs: this.leaseMs, wallMs: this.#kernel.wallMs() };
+        const write = format.keepFromExpiring(hold.ref, hold.held, options);
+        // Not answered, it is done at the next round: there are three within the TTL.
+        await hold.send({ write, isIn: () => true });
+      });
+    }
+  }
+
+  #endLeases(): void {
+    const isClosed = this.#hold.loss?.reason === "closed";
+    for (const hold of [...this.#leases]) {
+      if (hold.living.life === this) hold.end(isClosed ? "closed" : "session ended");
+    }
+    this.#finish();
+  }
+
+  #endForGood(): void {
+    this.close("end").catch((error: HoldfastError) => this.#kernel.report(error));
+  }
+
+  async #closeOnce(leases: "release" | "end"): Promise<void> {
+    const holds = [...this.#leases];
+    for (const hold of holds) hold.end("closed");
+    this.#finish();
+    if (leases === "release") await freeAll(this.#kernel, holds);
+    await this.#lease.release();
+  }
+
+  #finish(): void {
+    this.#kernel.keeper.forget(this);
+    this.#over.abort();
+  }
+}
+
+const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
+
+async function open(kernel: Kernel, settings: AcquireSettings): Promise<Hold> {
+  // Each try under a new id: an old one may have been made, and be neutralised, at any later time.
+  const refOf = (): RecordRef => kernel.format.refOf("session", kernel.random.id());
+  for (let ref = refOf(); ; ref = refOf()) {
+    const stop = new Stop(kernel, ref, settings);
+    try {
+      if (stop.isStopped) throw stop.error();
+      const claim = { kind: "claim", onto: { kind: "absent" } } as const;
+      const begun = await new Attempt(kernel, ref, settings, stop, claim).run();
+      if (typeof begun !== "object") continue;
+      const line = kernel.lines.of(ref.id);
+      line.tryTurn();
+      const hold = new Hold(kernel, ref, line, begun);
+      await renewNow(hold);
+      return hold;
+    } catch (cause) {
+      throw notOpened(cause);
+    } finally {
+      stop.dispose();
+    }
+  }
+}
+
+function notOpened(cause: unknown): unknown {
+  if (!isHoldfastError(cause)) return cause;
+  const { code, reason } = cause;
+  return new HoldfastError(code, `The session was not opened: ${cause.message}`, { cause, reason });
+}

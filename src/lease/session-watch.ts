@@ -1,0 +1,118 @@
+import { SingleFlight } from "../internal/single-flight.js";
+import type { ReadAnswer, Unknown, WriteAnswer } from "../platform/table.js";
+import type { Decision } from "./decide.js";
+import type { RecordRef } from "./format.js";
+import type { Kernel } from "./kernel.js";
+import type { Observation } from "./observation.js";
+
+/** The decision to end a session that was watched dead. */
+export type Ending = Extract<Decision, { readonly kind: "end session" }>;
+
+// A session is renewed once before any record names it.
+const FIRST_VERSION = 1n;
+
+/**
+ * What a client knows of the sessions by which others hold, and how it looks at them: once for all of
+ * its waiters, however many records name the same session.
+ */
+export class SessionWatch {
+  readonly #kernel: Kernel;
+  readonly #looks = new SingleFlight<ReadAnswer>();
+  readonly #ends = new SingleFlight<WriteAnswer>();
+
+  constructor(kernel: Kernel) {
+    this.#kernel = kernel;
+  }
+
+  of(session: string): Observation | undefined {
+    return this.#kernel.observations.of(this.#refOf(session).id);
+  }
+
+  /** Looks at the session, unless an answer has shown it within the last `freshMs` milliseconds. */
+  async poll(
+    session: string,
+    freshMs: number,
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<ReadAnswer | undefined> {
+    const { observations } = this.#kernel;
+    const ref = this.#refOf(session);
+    if (this.#kernel.nowMs() - observations.lookedAtMs(ref.id) < freshMs) return undefined;
+    const answer = await this.#read(ref, "eventual", timeoutMs, signal);
+    if (answer.kind !== "found") return answer;
+    const found = this.#kernel.format.read(answer.item);
+    // A lagging replica may show neither the row nor its renewals, and a row that was deleted and made
+    // anew begins with its first version: only a strong reading tells these from a living session.
+    const isDoubtful = found.state === "absent" || ("version" in found && isFirst(found.version));
+    if (isDoubtful) return this.look(session, timeoutMs, signal);
+    this.#kernel.seeRecord(ref, answer.item, "eventual");
+    return answer;
+  }
+
+  /** Looks at the session by a strongly consistent read. */
+  async look(session: string, timeoutMs: number, signal?: AbortSignal): Promise<ReadAnswer> {
+    const ref = this.#refOf(session);
+    const answer = await this.#read(ref, "strong", timeoutMs, signal);
+    if (answer.kind === "found") this.#kernel.seeRecord(ref, answer.item, "strong");
+    return answer;
+  }
+
+  /**
+   * Ends a session for good, on condition of exactly what was watched: its row is freed, or made as a
+   * free one where it was watched absent. Refused, the answer shows that it lives, or has ended.
+   */
+  end({ session, watched }: Ending, owner: string, signal: AbortSignal): Promise<WriteAnswer> {
+    const ref = this.#refOf(session);
+    const { format, settings } = this.#kernel;
+    const ended = this.#ends.run(session, async () => {
+      const wallMs = this.#kernel.wallMs();
+      const write =
+        watched === undefined
+          ? format.tombstone(ref, { fence: BigInt(Math.floor(wallMs)), owner, wallMs })
+          : format.free(
+              ref,
+              { known: undefined, maybe: [], watched },
+              { keepData: false, lastHolder: "", wallMs },
+            );
+      const answer = await this.#kernel.write(write, settings.requestTimeoutMs);
+      if (answer.kind === "applied" || answer.kind === "refused") {
+        this.#kernel.seeRecord(ref, answer.item, "strong");
+      }
+      return answer;
+    });
+    return orAborted(ended, signal);
+  }
+
+  #refOf(session: string): RecordRef {
+    return this.#kernel.format.refOf("session", session);
+  }
+
+  #read(
+    ref: RecordRef,
+    strength: "strong" | "eventual",
+    timeoutMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<ReadAnswer> {
+    const attributes = this.#kernel.format.pollAttributes;
+    const read = { key: ref.key, consistent: strength === "strong", attributes };
+    const looked = this.#looks.run(`${strength} ${ref.id}`, () =>
+      this.#kernel.read(read, timeoutMs),
+    );
+    return orAborted(looked, signal);
+  }
+}
+
+// The request itself goes on: other waiters want the same answer.
+function orAborted<A>(answer: Promise<A>, signal?: AbortSignal): Promise<A | Unknown> {
+  if (signal === undefined) return answer;
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => resolve({ kind: "unknown", cause: signal.reason });
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    answer.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}
+
+function isFirst(version: bigint): boolean {
+  return version <= FIRST_VERSION;
+}

@@ -1,0 +1,78 @@
+import { type HoldfastError, isHoldfastError } from "../errors.js";
+import type { Hold } from "./hold.js";
+import type { Kept } from "./keeper.js";
+import type { Kernel } from "./kernel.js";
+import type { Life, LifeSource } from "./life.js";
+import type { AcquireSettings } from "./options.js";
+import { SessionLife } from "./session-life.js";
+
+/**
+ * The session of a client with `renewal: "shared"`: opened when the first renewal of a lease is due,
+ * opened anew when it was lost, and closed when nothing has lived by it for one lease.
+ */
+export class SharedSession implements LifeSource, Kept {
+  readonly #kernel: Kernel;
+  readonly #settings: AcquireSettings;
+  readonly #leases = new Set<Hold>();
+  #session: SessionLife | undefined;
+  #isOpening = false;
+
+  constructor(kernel: Kernel, settings: AcquireSettings) {
+    this.#kernel = kernel;
+    this.#settings = settings;
+  }
+
+  // Only leases of its length: the others were asked to be judged dead sooner, or later.
+  accepts(_kernel: Kernel, leaseMs: number, renewMs: number | "manual"): boolean {
+    return renewMs !== "manual" && leaseMs === this.#settings.leaseMs;
+  }
+
+  current(): Life | undefined {
+    const life = this.#session?.current();
+    if (life === undefined && !this.#isOpening && !this.#kernel.closing.aborted) this.#open();
+    return life;
+  }
+
+  assertUsable(): void {}
+
+  begun(hold: Hold): void {
+    this.#leases.add(hold);
+    this.#kernel.keeper.forget(this);
+  }
+
+  ended(hold: Hold): void {
+    this.#leases.delete(hold);
+    if (this.#leases.size > 0 || this.#session?.isHeld !== true) return;
+    this.#kernel.keeper.visit(this, this.#kernel.nowMs() + this.#settings.leaseMs);
+  }
+
+  /** Called by the keeper when nothing has lived by the session for a while. */
+  tend(): undefined {
+    const session = this.#session;
+    this.#session = undefined;
+    // Should nobody answer, it ends by itself: it is not renewed any more.
+    if (session?.isHeld === true) session.close("release").catch(() => undefined);
+  }
+
+  #open(): void {
+    this.#isOpening = true;
+    this.#kernel.inBackground(async () => {
+      try {
+        this.#session = await SessionLife.open(this.#kernel, this.#settings);
+        if (this.#leases.size === 0) this.tend();
+      } catch (error) {
+        // The leases renew themselves meanwhile, and tell of the same trouble if it lasts.
+        if (!isPassing(error)) throw error;
+      } finally {
+        this.#isOpening = false;
+      }
+    });
+  }
+}
+
+function isPassing(error: unknown): error is HoldfastError {
+  return (
+    isHoldfastError(error) &&
+    ["unreachable", "throttled", "lost", "closed", "not-acquired"].includes(error.code)
+  );
+}
