@@ -1,0 +1,46 @@
+import {
+  CreateTableCommand,
+  type DynamoDBClient,
+  UpdateTimeToLiveCommand,
+} from "@aws-sdk/client-dynamodb";
+import type { DriverName } from "../../scripts/lib/interop-drivers.mjs";
+
+/** The key names of a table. */
+export interface KeyNames {
+  readonly partitionKey: string;
+  readonly sortKey?: string;
+}
+
+/** The keys that the clients' own documents use; where the client has a default, that. */
+export const KEYS: Readonly<Record<DriverName, KeyNames>> = {
+  "aws-lock-client": { partitionKey: "key" },
+  dynamolock: { partitionKey: "key" },
+  "dynamodb-lease": { partitionKey: "key" },
+  "lock-client-fail-open": { partitionKey: "id" },
+  "lock-client-fail-closed": { partitionKey: "id" },
+};
+
+/** Creates a table as the client of this format wants it. */
+export async function createForeignTable(
+  client: DynamoDBClient,
+  table: string,
+  name: DriverName,
+  { partitionKey, sortKey }: KeyNames = KEYS[name],
+): Promise<void> {
+  const keys = [{ AttributeName: partitionKey, KeyType: "HASH" as const }];
+  const all =
+    sortKey === undefined ? keys : [...keys, { AttributeName: sortKey, KeyType: "RANGE" as const }];
+  await client.send(
+    new CreateTableCommand({
+      TableName: table,
+      BillingMode: "PAY_PER_REQUEST",
+      KeySchema: all,
+      AttributeDefinitions: all.map(({ AttributeName }) => ({ AttributeName, AttributeType: "S" })),
+    }),
+  );
+  if (name !== "dynamodb-lease") return;
+  const ttl = { AttributeName: "lease_expiry", Enabled: true };
+  await client.send(
+    new UpdateTimeToLiveCommand({ TableName: table, TimeToLiveSpecification: ttl }),
+  );
+}
