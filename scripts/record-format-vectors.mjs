@@ -1,0 +1,21 @@
+// Records spec/vectors/<format>.json from the running originals, whose drivers have to be built:
+// npm run interop:build && node scripts/record-format-vectors.mjs [format ...]
+// Ids and times are as they were, so every recording differs; what else differs is a change of a client.
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build } from "esbuild";
+import { cacheFolder, ROOT, run } from "./lib/projects.mjs";
+
+const outfile = join(cacheFolder("record"), "main.mjs");
+await build({
+  entryPoints: [join(ROOT, "test", "interop", "record", "main.ts")],
+  bundle: true,
+  platform: "node",
+  format: "esm",
+  packages: "external",
+  logLevel: "warning",
+  // The only modules that ask where they are lie in scripts/lib, and look from there.
+  define: { "import.meta.url": JSON.stringify(`${pathToFileURL(ROOT)}/scripts/lib/main.mjs`) },
+  outfile,
+});
+run(process.execPath, [outfile, join(ROOT, "spec", "vectors"), ...process.argv.slice(2)]);
