@@ -207,6 +207,43 @@ const looking: readonly Scene[] = [
   },
 ];
 
+const FOREIGN = {
+  ownerName: { S: "worker-9" },
+  recordVersionNumber: { S: "1" },
+  leaseDuration: { S: "500" },
+};
+
+const finding: readonly Scene[] = [
+  {
+    state: "found: a lease in Go's text",
+    play: async (stage) => {
+      await stage.finds("put", { ...FOREIGN, leaseDuration: { S: "500ms" } });
+      const first = await stage.open(A);
+      await stage.tries("acquire", () => first.acquire(acquired(WAIT)));
+      await stage.tries("list", () => first.step("list"));
+    },
+  },
+  {
+    state: "found: without a lease",
+    play: async (stage) => {
+      const { leaseDuration: _, ...rest } = FOREIGN;
+      await stage.finds("put", rest);
+      const first = await stage.open(A);
+      await stage.tries("acquire", () => first.acquire(acquired(WAIT)));
+      await stage.tries("list", () => first.step("list"));
+    },
+  },
+  {
+    state: "found: released in a way of its own",
+    play: async (stage) => {
+      await stage.finds("put", { ...FOREIGN, isReleased: { BOOL: true } });
+      const first = await stage.open(A);
+      const wait = { wait: 1_500, pollMs: 500 };
+      await stage.tries("acquire", () => first.acquire(acquired(wait)));
+    },
+  },
+];
+
 /** The AWS lock client for Java. */
 export const awsLockClientScenes: readonly Scene[] = [
   ...acquiring,
@@ -214,4 +251,5 @@ export const awsLockClientScenes: readonly Scene[] = [
   ...releasing,
   ...takingOver,
   ...looking,
+  ...finding,
 ];

@@ -160,5 +160,37 @@ const rest: readonly Scene[] = [
   },
 ];
 
+const FOREIGN = {
+  ownerName: { S: "worker-9" },
+  recordVersionNumber: { S: "1" },
+  leaseDuration: { S: "60s" },
+};
+
+const finding: readonly Scene[] = [
+  {
+    state: "found: a lease in milliseconds",
+    play: async (stage) => {
+      await stage.finds("put", { ...FOREIGN, leaseDuration: { S: "60000" } });
+      const first = await stage.open(A);
+      await stage.tries("acquire", () => first.acquire({ name: NAME, ...WAIT }));
+    },
+  },
+  {
+    state: "found: without a lease",
+    play: async (stage) => {
+      const { leaseDuration: _, ...rest } = FOREIGN;
+      await stage.finds("put", rest);
+      const first = await stage.open(A);
+      await stage.tries("acquire", () => first.acquire({ name: NAME, ...WAIT }));
+    },
+  },
+];
+
 /** cirello-io/dynamolock, in Go. */
-export const dynamolockScenes: readonly Scene[] = [...acquiring, ...beating, ...releasing, ...rest];
+export const dynamolockScenes: readonly Scene[] = [
+  ...acquiring,
+  ...beating,
+  ...releasing,
+  ...rest,
+  ...finding,
+];

@@ -18,8 +18,7 @@ function hasFailed(driver: Driver): Promise<void> {
   return eventually(() => driver.events.some(({ event }) => event === "error"), 20_000);
 }
 
-/** dynamodb-lock-client, in JavaScript: locks that expire. */
-export const failOpenScenes: readonly Scene[] = [
+const scenes: readonly Scene[] = [
   { state: "held", play: async (stage) => void (await held(stage, A)) },
   {
     state: "held, with a sort key",
@@ -92,6 +91,18 @@ export const failOpenScenes: readonly Scene[] = [
     },
   },
 ];
+
+const TRUSTING: Scene = {
+  state: "found: alive, without a time, by a client that goes by it",
+  play: async (stage) => {
+    await held(stage, { ...A, leaseMs: 60_000 });
+    const second = await stage.open({ ...B, trustLocalTime: true });
+    await stage.does("acquire by another", () => second.acquire({ name: NAME }));
+  },
+};
+
+/** dynamodb-lock-client, in JavaScript: locks that expire. */
+export const failOpenScenes: readonly Scene[] = [...scenes, TRUSTING];
 
 const CLOSED: Partial<Opening> = { owner: "worker-1", pollMs: 200 };
 

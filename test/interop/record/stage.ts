@@ -3,11 +3,12 @@ import {
   DeleteTableCommand,
   type DynamoDBClient,
   GetItemCommand,
+  PutItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import type { DriverName } from "../../../scripts/lib/interop-drivers.mjs";
 import type { FaultProxy } from "../../../src/testing/proxy/proxy.js";
 import { eventually } from "../../support/sdk.js";
-import { Driver, type Opening } from "../driver.js";
+import { Driver, FailedStep, type Opening } from "../driver.js";
 import { createForeignTable, KEYS, type KeyNames } from "../tables.js";
 
 /** Every recording is of a table of this name, and of this lock in it. */
@@ -115,6 +116,25 @@ export class Stage {
     const answer = result === undefined || result instanceof Driver ? {} : { answer: result };
     this.#steps.push({ does: what, ...answer, requests, item: await this.#item() });
     return result;
+  }
+
+  /** Puts the lock's item into the table, as somebody else would have written it; no client sends that. */
+  async finds(what: string, attributes: Record<string, AttributeValue>): Promise<void> {
+    const { partitionKey } = this.keys;
+    const Item = { [partitionKey]: { S: NAME }, ...attributes };
+    await this.does(what, async () => {
+      await this.#client.send(new PutItemCommand({ TableName: TABLE, Item }));
+    });
+  }
+
+  /** As `does`, of what may fail: the failure is its answer. */
+  async tries(what: string, work: () => Promise<object>): Promise<void> {
+    await this.does(what, () =>
+      work().catch((error: unknown) => {
+        if (error instanceof FailedStep) return { error: error.message };
+        throw error;
+      }),
+    );
   }
 
   /** Resolves when this many requests of the operation were answered since the scene began. */
