@@ -1,7 +1,22 @@
 /** What a simulated run leaves behind; the checkers read nothing else. */
 export type Event =
-  /** A process was handed a lease. */
-  | { readonly kind: "granted"; readonly by: string; readonly name: string; readonly fence: bigint }
+  /** A process was handed a lease, after waiting for it or at its first try. */
+  | {
+      readonly kind: "granted";
+      readonly by: string;
+      readonly name: string;
+      readonly fence: bigint;
+      readonly waited?: boolean;
+    }
+  /** A process learnt that its grant, or a renewal, was applied; it had sent it first at `sentMs`. */
+  | {
+      readonly kind: "kept";
+      readonly by: string;
+      readonly name: string;
+      readonly fence: bigint;
+      readonly sentMs: number;
+      readonly leaseMs: number;
+    }
   /** A holder asked whether it still holds, was told yes, and acted. */
   | { readonly kind: "acted"; readonly by: string; readonly name: string; readonly fence: bigint }
   /** A holder was told that it has lost the lease. */
@@ -18,13 +33,14 @@ export type Event =
       readonly name: string;
       readonly fence: bigint;
     }
-  /** The table applied a write that made a holder, or unmade one. */
+  /** The table applied a write that made a holder, unmade one, or renewed its lease. */
   | {
       readonly kind: "record";
       readonly by: string;
       readonly name: string;
       readonly fence: bigint;
       readonly holder: string | undefined;
+      readonly leaseMs?: number;
     }
   /** A transaction that carried a holder's condition arrived, and was carried out or refused. */
   | {
@@ -34,10 +50,35 @@ export type Event =
       readonly fence: bigint;
       readonly isApplied: boolean;
     }
+  /** An acquisition began that may wait. */
+  | { readonly kind: "waits"; readonly by: string; readonly name: string }
   /** An acquisition ended without a lease. */
-  | { readonly kind: "gave up"; readonly by: string; readonly name: string; readonly code: string }
-  /** Something happened to a process: paused, resumed, killed, started, its clock stepped. */
-  | { readonly kind: "process"; readonly by: string; readonly what: string };
+  | {
+      readonly kind: "gave up";
+      readonly by: string;
+      readonly name: string;
+      readonly code: string;
+      readonly waited?: boolean;
+    }
+  /** A request was answered; noted only in runs in which what things cost is checked. */
+  | {
+      readonly kind: "request";
+      readonly by: string;
+      readonly name: string;
+      readonly what: RequestKind;
+      readonly isApplied: boolean;
+    }
+  /** Something happened to a process. */
+  | { readonly kind: "process"; readonly by: string; readonly what: Happening };
+
+/** What a request is for, by its shape. */
+export type RequestKind = "grant" | "renewal" | "release" | "data" | "poll" | "look";
+
+/**
+ * What can happen to a process. `hindered` and `free again` enclose the time in which it cannot be
+ * expected to get anywhere: paused, cut off, or without its timers. `note` is for people.
+ */
+export type Happening = "started" | "killed" | "hindered" | "free again" | `note: ${string}`;
 
 /** An event, and when it happened in true time. */
 export type Timed = Event & { readonly atMs: number };
@@ -56,4 +97,9 @@ export function lineOf(event: Timed): string {
     .map(([key, value]) => `${key}=${String(value)}`)
     .join(" ");
   return `${(atMs / 1000).toFixed(3).padStart(9)} s  ${by.padEnd(8)} ${kind.padEnd(9)} ${details}`;
+}
+
+/** An event as text, whole and exact: for hashes, which are to be the same wherever a seed runs. */
+export function textOf(event: Timed): string {
+  return Object.values(event).join("|");
 }

@@ -1,36 +1,133 @@
 import type { FaultProbabilities } from "../src/testing/faults/fault-plan.js";
 import { type SeededRandom, seededRandom } from "../src/testing/time/seeded-random.js";
+import { SAFETY, type Terms, TIMER_SLACK_MS } from "./terms.js";
+
+/**
+ * - `crowd`: many workers, everything at once.
+ * - `duel`: two processes whose clocks drift apart as far as they may, one that holds to the end and one
+ *   that looks all the time: where margins break.
+ * - `ages`: a crowd between whose turns days pass, and TTL deletes what has expired.
+ * - `calm`: nothing goes wrong.
+ * - `one fault`: one request goes wrong, and the next one only when all of that is over.
+ * - `crash`: processes die, and nothing else goes wrong.
+ * - `deleted`: somebody deletes records by hand, also held ones.
+ * - `snapshot`: machines stand still with all their clocks.
+ */
+export type PlanKind =
+  | "crowd"
+  | "duel"
+  | "ages"
+  | "calm"
+  | "one fault"
+  | "crash"
+  | "deleted"
+  | "snapshot";
+
+/** What workers do: chances from 0 to 1, lengths in milliseconds. */
+export interface Behaviour {
+  readonly cancels: number;
+  readonly tries: number;
+  readonly impatience: number;
+  readonly byHand: number;
+  readonly guards: number;
+  readonly forgets: number;
+  readonly holdsLong: number;
+  readonly longHoldMs: number;
+  readonly shortHoldMs: number;
+}
 
 /** Everything that a seed decides before a run begins. */
 export interface Plan {
   readonly seed: number;
-  /**
-   * `crowd`: many workers, everything at once. `duel`: two processes whose clocks drift apart as far as
-   * they may, one that holds to the end and one that looks all the time: where margins break.
-   */
-  readonly kind: "crowd" | "duel";
+  readonly kind: PlanKind;
   readonly random: SeededRandom;
   readonly names: readonly string[];
   readonly processes: number;
   readonly workersPerProcess: number;
   readonly lengthMs: number;
   readonly driftBound: number;
+  /** How far a clock may really go wrong; 0 where all go right. */
+  readonly drift: number;
+  readonly wallOffsetMs: number;
   readonly leaseMs: readonly [number, number];
   readonly latencyMs: number;
   /** How often waiters look, in milliseconds. */
   readonly poll: { readonly fastest: number; readonly slowest: number };
+  readonly requestTimeoutMs: number;
   readonly faults: FaultProbabilities;
   /** The mean pause between two mishaps of processes (pauses, kills, clock steps), in milliseconds. */
   readonly mishapEveryMs: number;
+  readonly behaviour: Behaviour;
 }
 
 const DRIFT_BOUND = 0.01;
+const DAY_MS = 24 * 3_600_000;
 
 /** Draws a plan. Calm runs and wild ones are both drawn: some faults show only when others are rare. */
 export function planOf(seed: number, lengthMs: number): Plan {
   const random = seededRandom(seed);
   const crowd = crowdOf(seed, random, lengthMs);
-  return random.chance(0.7) ? crowd : duelOf(crowd);
+  const drawn = random.fraction();
+  if (drawn < 0.4) return crowd;
+  if (drawn < 0.65) return duelOf(crowd);
+  if (drawn < 0.75) return { ...quietOf(crowd), kind: "calm" };
+  if (drawn < 0.83) return oneFaultOf(crowd);
+  if (drawn < 0.9) return crashOf(crowd);
+  if (drawn < 0.95) return agesOf(crowd);
+  if (drawn < 0.97) return deletedOf(crowd);
+  return snapshotOf(crowd);
+}
+
+const WILD: Behaviour = {
+  cancels: 0.1,
+  tries: 0.15,
+  impatience: 0.3,
+  byHand: 0.25,
+  guards: 0.2,
+  forgets: 0.03,
+  holdsLong: 0.2,
+  longHoldMs: 5_000,
+  shortHoldMs: 300,
+};
+
+function crowdOf(seed: number, random: SeededRandom, lengthMs: number): Plan {
+  const drawn = random.fraction();
+  const wildness = drawn * drawn;
+  const chance = (most: number): number => most * wildness * random.fraction();
+  const shortest = random.integer(600, 2_000);
+  return {
+    seed,
+    kind: "crowd",
+    random,
+    names: random.chance(0.5) ? ["a"] : ["a", "b", "c"],
+    processes: random.integer(2, 4),
+    workersPerProcess: random.integer(1, 3),
+    lengthMs,
+    driftBound: DRIFT_BOUND,
+    drift: DRIFT_BOUND,
+    wallOffsetMs: 4_000,
+    leaseMs: [shortest, shortest + random.integer(0, 2_000)],
+    latencyMs: random.chance(0.4) ? 0.2 : random.integer(1, 40),
+    poll: { fastest: 20, slowest: 400 },
+    requestTimeoutMs: 1_000,
+    faults: {
+      faults: {
+        "request-lost": chance(0.1),
+        "response-lost": chance(0.1),
+        "response-lost-and-retried": chance(0.1),
+        "applied-late": chance(0.1),
+        duplicated: chance(0.08),
+        reordered: chance(0.08),
+        delayed: chance(0.12),
+        throttled: chance(0.08),
+        conflict: chance(0.05),
+        stale: chance(0.18),
+      },
+      longestDelayMs: random.chance(0.5) ? 1_000 : 8_000,
+    },
+    mishapEveryMs: random.chance(0.2) ? Number.POSITIVE_INFINITY : random.integer(1_000, 20_000),
+    behaviour: WILD,
+  };
 }
 
 function duelOf(crowd: Plan): Plan {
@@ -47,46 +144,132 @@ function duelOf(crowd: Plan): Plan {
     poll: { fastest: 2, slowest: 10 },
     faults: { faults: {} },
     mishapEveryMs: 4 * leaseMs,
+    behaviour: { ...WILD, holdsLong: 1, longHoldMs: 60_000 },
   };
 }
 
-function crowdOf(seed: number, random: SeededRandom, lengthMs: number): Plan {
-  const wildness = random.fraction() ** 2;
-  const chance = (most: number): number => most * wildness * random.fraction();
-  const shortest = random.integer(600, 2_000);
+/** Nothing goes wrong, and nobody gives up: so what everything costs, and takes, is known. */
+function quietOf(crowd: Plan): Plan {
+  const { random } = crowd;
+  const leaseMs = random.integer(1_000, 6_000);
   return {
-    seed,
-    kind: "crowd",
-    random,
-    names: random.chance(0.5) ? ["a"] : ["a", "b", "c"],
-    processes: random.integer(2, 4),
-    workersPerProcess: random.integer(1, 3),
-    lengthMs,
-    driftBound: DRIFT_BOUND,
-    leaseMs: [shortest, shortest + random.integer(0, 2_000)],
-    latencyMs: random.chance(0.4) ? 0.2 : random.integer(1, 40),
-    poll: { fastest: 20, slowest: 400 },
-    faults: {
-      faults: {
-        "request-lost": chance(0.1),
-        "response-lost": chance(0.1),
-        "response-lost-and-retried": chance(0.1),
-        "applied-late": chance(0.1),
-        delayed: chance(0.15),
-        throttled: chance(0.1),
-        conflict: chance(0.05),
-        stale: chance(0.2),
-      },
-      longestDelayMs: random.chance(0.5) ? 1_000 : 8_000,
+    ...crowd,
+    processes: random.integer(1, 4),
+    leaseMs: [leaseMs, leaseMs],
+    poll: { fastest: random.integer(10, 100), slowest: random.integer(100, 800) },
+    faults: { faults: {} },
+    mishapEveryMs: Number.POSITIVE_INFINITY,
+    behaviour: {
+      ...WILD,
+      cancels: 0,
+      impatience: 0,
+      byHand: 0,
+      forgets: 0,
+      longHoldMs: 3 * leaseMs,
     },
-    mishapEveryMs: random.chance(0.2) ? Number.POSITIVE_INFINITY : random.integer(1_000, 20_000),
   };
+}
+
+function oneFaultOf(crowd: Plan): Plan {
+  const quiet = quietOf(crowd);
+  const leaseMs = quiet.random.integer(20_000, 30_000);
+  return {
+    ...quiet,
+    kind: "one fault",
+    processes: quiet.random.integer(2, 4),
+    leaseMs: [leaseMs, leaseMs],
+    mishapEveryMs: 8_000,
+    behaviour: { ...quiet.behaviour, byHand: 0.1, longHoldMs: 4_000 },
+  };
+}
+
+function crashOf(crowd: Plan): Plan {
+  const quiet = quietOf(crowd);
+  return {
+    ...quiet,
+    kind: "crash",
+    processes: quiet.random.integer(2, 4),
+    mishapEveryMs: quiet.random.integer(1_000, 8_000),
+  };
+}
+
+function agesOf(crowd: Plan): Plan {
+  return { ...crowd, kind: "ages", wallOffsetMs: 2 * DAY_MS };
+}
+
+function deletedOf(crowd: Plan): Plan {
+  const quiet = quietOf(crowd);
+  return {
+    ...quiet,
+    kind: "deleted",
+    processes: quiet.random.integer(2, 4),
+    // A fence begins anew at its maker's clock: which is behind the old one's only if clocks are wrong.
+    drift: 0,
+    wallOffsetMs: 0,
+    mishapEveryMs: 10_000,
+    behaviour: { ...quiet.behaviour, byHand: 0.25 },
+  };
+}
+
+function snapshotOf(crowd: Plan): Plan {
+  const [shortest] = crowd.leaseMs;
+  return { ...crowd, kind: "snapshot", mishapEveryMs: 4 * shortest };
+}
+
+/** What may be asked of a run by this plan. */
+export function termsOf(plan: Plan): Terms {
+  const { kind, driftBound, latencyMs, poll, requestTimeoutMs } = plan;
+  const isExclusive = kind !== "deleted" && kind !== "snapshot";
+  const slow = 1 / (1 - driftBound);
+  // The pause before a look that is longest, the look, the write, and the answers to both.
+  const lookMs = 1.25 * poll.slowest * slow + 6 * latencyMs + 2 * TIMER_SLACK_MS;
+  const safety: Terms = { ...SAFETY, driftBound, isExclusive };
+  switch (kind) {
+    case "calm":
+      return {
+        ...safety,
+        losesNothing: true,
+        longestStillMs: lookMs,
+        longestIdleMs: lookMs + 6 * latencyMs,
+        cost: {
+          renewMs: plan.leaseMs[0] / 3,
+          fastestPollMs: poll.fastest,
+          slowestPollMs: poll.slowest,
+          latencyMs,
+        },
+      };
+    case "one fault": {
+      // A request that nobody answers, the pause before it is sent again, and the answer to that.
+      const onceMoreMs = slow * (requestTimeoutMs + 1.25 * Math.max(100, poll.fastest));
+      const idleMs = 2 * lookMs + onceMoreMs + 12 * latencyMs;
+      return { ...safety, losesNothing: true, longestStillMs: idleMs, longestIdleMs: idleMs };
+    }
+    case "crash":
+      return { ...safety, losesNothing: true, longestStillMs: lookMs };
+    case "crowd":
+    case "ages":
+    case "snapshot":
+      return { ...safety, longestStillMs: lookMs + triesOf(plan) * tryMs(plan) };
+    default:
+      return safety;
+  }
+}
+
+/** So many requests fail in a row less often than once in a thousand million times. */
+function triesOf({ faults }: Plan): number {
+  const failing = Object.values(faults.faults).reduce((sum, chance) => sum + chance, 0);
+  // And three for wall clocks that are stepped, each of which may end an attempt.
+  return 3 + Math.ceil(Math.log(1e-9) / Math.log(Math.max(failing, 1e-9)));
+}
+
+function tryMs({ requestTimeoutMs, poll, driftBound }: Plan): number {
+  return (requestTimeoutMs + 1.25 * poll.slowest) / (1 - driftBound);
 }
 
 /** The rate of the n-th process that starts: duellists take the two ends in turn. */
 export function firstRateOf(plan: Plan, n: number, random: SeededRandom): number {
-  if (plan.kind === "crowd") return rateOf(random, plan.driftBound);
-  return n % 2 === 1 ? 1 - plan.driftBound : 1 + plan.driftBound;
+  if (plan.kind !== "duel") return rateOf(random, plan.drift);
+  return n % 2 === 1 ? 1 - plan.drift : 1 + plan.drift;
 }
 
 /** A rate within the bound; its ends more often than all between, since margins break there. */

@@ -1,13 +1,14 @@
 import { isHoldfastError, type Lease } from "../src/index.js";
 import type { SeededRandom } from "../src/testing/time/seeded-random.js";
-import type { Incarnation } from "./simulation.js";
+import type { Incarnation } from "./incarnation.js";
 
 /** What one worker of a process does until the end: takes locks, acts under them, gives them back. */
 export async function work(self: Incarnation, random: SeededRandom): Promise<void> {
-  while (!self.simulation.isOver) {
+  const { run } = self;
+  while (!run.isOver) {
     await self.sleep(random.fraction() * 300);
-    const name =
-      self.simulation.plan.names[random.integer(0, self.simulation.plan.names.length - 1)];
+    await self.restWhileQuiet();
+    const name = run.plan.names[random.integer(0, run.plan.names.length - 1)];
     if (name === undefined) continue;
     const lease = await take(self, random, name);
     if (lease === undefined) continue;
@@ -20,52 +21,62 @@ async function take(
   random: SeededRandom,
   name: string,
 ): Promise<Lease | undefined> {
-  const [shortest, longest] = self.simulation.plan.leaseMs;
-  const leaseMs = random.integer(shortest, longest);
+  const { plan } = self.run;
+  const { behaviour } = plan;
+  const leaseMs = random.integer(...plan.leaseMs);
   const mutex = self.locks.mutex(name, { lease: leaseMs });
   const abort = new AbortController();
-  const cancelMs = random.chance(0.1) ? random.fraction() * leaseMs : undefined;
+  const cancelMs = random.chance(behaviour.cancels) ? random.fraction() * leaseMs : undefined;
   if (cancelMs !== undefined) self.after(cancelMs, () => abort.abort(new Error("cancelled")));
+  const waited = !random.chance(behaviour.tries);
+  if (waited) self.note({ kind: "waits", name });
+  self.asked();
   try {
-    const lease = random.chance(0.15)
-      ? await mutex.tryAcquire()
-      : await mutex.acquire({
-          wait: random.chance(0.3) ? random.integer(0, 3_000) : 60_000,
+    const lease = waited
+      ? await mutex.acquire({
+          wait: random.chance(behaviour.impatience) ? random.integer(0, 3_000) : 3_600_000,
           signal: abort.signal,
-          poll: self.simulation.plan.poll,
-        });
-    if (lease === null) return undefined;
-    self.simulation.handedOut(self, lease);
-    self.note({ kind: "granted", name, fence: lease.fence });
+          poll: plan.poll,
+        })
+      : await mutex.tryAcquire();
+    if (lease === null) {
+      self.note({ kind: "gave up", name, code: "contended", waited });
+      return undefined;
+    }
+    self.run.handedOut(self, lease);
+    self.note({ kind: "granted", name, fence: lease.fence, waited });
     return lease;
   } catch (error) {
     const code = isHoldfastError(error) ? error.code : "cancelled";
-    self.note({ kind: "gave up", name, code });
+    self.note({ kind: "gave up", name, code, waited });
     return undefined;
   }
 }
 
 async function hold(self: Incarnation, random: SeededRandom, lease: Lease): Promise<void> {
   const { name, fence } = lease;
+  const { run } = self;
+  const { behaviour } = run.plan;
   lease.signal.addEventListener("abort", () => {
     const reason = isHoldfastError(lease.signal.reason) ? lease.signal.reason.reason : undefined;
     self.note({ kind: "lost", name, fence, reason: reason ?? "?" });
   });
-  const longestMs =
-    self.simulation.plan.kind === "duel" ? 60_000 : random.chance(0.2) ? 5_000 : 300;
-  const untilMs = self.simulation.time.nowMs + longestMs * random.fraction();
+  const isLong = random.chance(behaviour.holdsLong);
+  const longestMs = isLong ? behaviour.longHoldMs : behaviour.shortHoldMs;
+  const untilMs = run.time.nowMs + longestMs * random.fraction();
   do {
     if (!act(self, lease)) break;
-    if (random.chance(0.2)) guardedWrite(self, random, lease);
-    if (random.chance(0.25)) await byHand(random, lease);
+    if (random.chance(behaviour.guards)) guardedWrite(self, random, lease);
+    if (random.chance(behaviour.byHand)) await byHand(self, random, lease);
     // Now and then the last moment before the deadline, where a margin that is too small shows.
     const untilDeadlineMs = lease.remainingMs() - 1;
     const pauseMs = random.chance(0.1) ? untilDeadlineMs : random.fraction() * 60;
-    await self.sleep(Math.max(pauseMs, 0));
+    await self.sleep(Math.max(Math.min(pauseMs, longestMs), 0));
     if (!act(self, lease)) break;
-  } while (self.simulation.time.nowMs < untilMs && !self.simulation.isOver);
-  if (random.chance(0.03)) return forget(self, lease);
+  } while (run.time.nowMs < untilMs && !run.isOver && !run.isQuiet);
+  if (random.chance(behaviour.forgets)) return forget(self, lease);
   const isHeld = lease.isHeld;
+  self.asked();
   const released = lease.release();
   if (isHeld) self.note({ kind: "released", name, fence });
   await released.catch(() => undefined);
@@ -82,12 +93,13 @@ function guardedWrite(self: Incarnation, random: SeededRandom, lease: Lease): vo
   const { name, fence, holder } = lease;
   const delayMs = random.fraction() * 8_000;
   self.process.network.set(delayMs, false, () => {
-    const isApplied = self.simulation.isHeldBy(name, holder, fence);
+    const isApplied = self.run.isHeldBy(name, holder, fence);
     self.note({ kind: "guarded", name, fence, isApplied });
   });
 }
 
-async function byHand(random: SeededRandom, lease: Lease): Promise<void> {
+async function byHand(self: Incarnation, random: SeededRandom, lease: Lease): Promise<void> {
+  self.asked();
   const call = random.chance(0.5)
     ? lease.update({ n: random.integer(0, 9) })
     : random.chance(0.5)
@@ -101,5 +113,6 @@ async function byHand(random: SeededRandom, lease: Lease): Promise<void> {
 // A worker that forgets to release: the keeper keeps the lock until somebody closes the client.
 async function forget(self: Incarnation, lease: Lease): Promise<void> {
   await self.sleep(2_000);
+  self.asked();
   await lease.release().catch(() => undefined);
 }

@@ -15,6 +15,10 @@ export type Fault =
   | { readonly fault: "response-lost-and-retried"; readonly retryAfterMs?: number }
   /** Carried out after `delayMs` of true time; the caller never hears of it. */
   | { readonly fault: "applied-late"; readonly delayMs: number; readonly unknownAfterMs?: number }
+  /** Carried out and answered as usual, and a second copy of it `delayMs` of true time later. */
+  | { readonly fault: "duplicated"; readonly delayMs: number }
+  /** Takes `delayMs` to arrive, so that requests sent later overtake it; then answered as usual. */
+  | { readonly fault: "reordered"; readonly delayMs: number }
   /** Carried out at once; the answer takes `delayMs`, perhaps longer than the call. */
   | { readonly fault: "delayed"; readonly delayMs: number }
   /** Not carried out: too many requests. */
@@ -30,6 +34,22 @@ export type Fault =
 
 /** The name of a fault. */
 export type FaultKind = Fault["fault"];
+
+/** No fault of any kind yet. */
+export const NO_FAULTS: Readonly<Record<FaultKind, number>> = Object.freeze({
+  "request-lost": 0,
+  "response-lost": 0,
+  "response-lost-and-retried": 0,
+  "applied-late": 0,
+  duplicated: 0,
+  reordered: 0,
+  delayed: 0,
+  throttled: 0,
+  conflict: 0,
+  stale: 0,
+  "item-gone": 0,
+  misconfigured: 0,
+});
 
 /** A request, as a plan sees it. */
 export type FaultRequest =
@@ -101,7 +121,9 @@ function madeFault(
   const noticed = random.chance(0.5) ? { unknownAfterMs: random.integer(0, 50) } : {};
   if (kind === "request-lost" || kind === "response-lost") return { fault: kind, ...noticed };
   if (kind === "applied-late") return { fault: kind, delayMs: delayMs(), ...noticed };
-  if (kind === "delayed") return { fault: kind, delayMs: delayMs() };
+  if (kind === "delayed" || kind === "duplicated" || kind === "reordered") {
+    return { fault: kind, delayMs: delayMs() };
+  }
   if (kind === "response-lost-and-retried") {
     return { fault: kind, retryAfterMs: random.integer(0, 200) };
   }

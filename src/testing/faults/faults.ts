@@ -20,6 +20,7 @@ import {
   type FaultProbabilities,
   type FaultRequest,
   type FaultScript,
+  NO_FAULTS,
   type RequestKind,
   randomFaults,
 } from "./fault-plan.js";
@@ -52,19 +53,6 @@ interface Sending<A> {
 }
 
 const NO_LATENCY: Latency = Object.freeze({ requestMs: 0, responseMs: 0 });
-const NO_FAULTS: Readonly<Record<FaultKind, number>> = Object.freeze({
-  "request-lost": 0,
-  "response-lost": 0,
-  "response-lost-and-retried": 0,
-  "applied-late": 0,
-  delayed: 0,
-  throttled: 0,
-  conflict: 0,
-  stale: 0,
-  "item-gone": 0,
-  misconfigured: 0,
-});
-
 /**
  * A table with a bad network before it. It stands between one process and any table: give each process
  * its own, around the one table that they share.
@@ -217,6 +205,13 @@ export class FaultyTable implements TablePort {
             responseMs: latency.responseMs + (fault.retryAfterMs ?? 0),
           },
         );
+        break;
+      case "duplicated":
+        this.#carry(sending, sending.reply);
+        this.#carry(sending, () => {}, { requestMs: latency.requestMs + fault.delayMs });
+        break;
+      case "reordered":
+        this.#carry(sending, sending.reply, { requestMs: fault.delayMs });
         break;
       case "delayed":
         this.#carry(sending, sending.reply, { responseMs: fault.delayMs });

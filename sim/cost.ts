@@ -1,0 +1,162 @@
+import type { Checker } from "./checker.js";
+import type { RequestKind, Timed, Violation } from "./history.js";
+import { type Cost, TIMER_SLACK_MS } from "./terms.js";
+
+/** What one process did about one name, counted. */
+class Account {
+  readonly by: string;
+  readonly name: string;
+  readonly applied = new Map<RequestKind, number>();
+  readonly refused = new Map<RequestKind, number>();
+  granted = 0;
+  released = 0;
+  handedOver = 0;
+  asked = 0;
+  waiting = 0;
+  waitedMs = 0;
+  waitingSinceMs = 0;
+
+  constructor(by: string, name: string) {
+    this.by = by;
+    this.name = name;
+  }
+
+  wait(more: 1 | -1, atMs: number): void {
+    if (this.waiting > 0) this.waitedMs += atMs - this.waitingSinceMs;
+    this.waitingSinceMs = atMs;
+    this.waiting += more;
+  }
+}
+
+const of = (counts: ReadonlyMap<RequestKind, number>, what: RequestKind): number =>
+  counts.get(what) ?? 0;
+
+/**
+ * Where nothing goes wrong, everything costs what the documents say: a grant one write that is applied,
+ * a release or a hand-over one, a renewal one in its period; who waits alone is refused nothing; polls
+ * come no closer than they may, and no strong read is needed.
+ */
+export const cost: Checker = (history, { cost, driftBound }) => {
+  if (cost === undefined) return [];
+  const accounts = new Map<string, Account>();
+  const accountOf = (by: string, name: string): Account => {
+    const key = `${by} ${name}`;
+    const account = accounts.get(key) ?? new Account(by, name);
+    accounts.set(key, account);
+    return account;
+  };
+  const holders = new Map<string, { holder: string | undefined; by: string }>();
+  const changes = new Map<string, Map<string, number>>();
+  for (const event of history) {
+    if (!("name" in event)) continue;
+    const account = accountOf(event.by, event.name);
+    count(account, event);
+    if (event.kind !== "record") continue;
+    const before = holders.get(event.name);
+    if (before?.holder === event.holder && before !== undefined) continue;
+    holders.set(event.name, { holder: event.holder, by: event.by });
+    if (before?.holder !== undefined && event.holder !== undefined) account.handedOver += 1;
+    const byProcess = changes.get(event.name) ?? new Map<string, number>();
+    byProcess.set(event.by, (byProcess.get(event.by) ?? 0) + 1);
+    changes.set(event.name, byProcess);
+  }
+  const atMs = history.at(-1)?.atMs ?? 0;
+  const found = [...accounts.values()].flatMap((account) => {
+    const all = [...(changes.get(account.name) ?? new Map<string, number>())];
+    const others = all.reduce((sum, [by, n]) => sum + (by === account.by ? 0 : n), 0);
+    return wrongIn(account, others, cost, driftBound).map((wrong) => ({
+      invariant: "cost",
+      atMs,
+      what: `${account.by} and "${account.name}": ${wrong}`,
+    }));
+  });
+  return [...found, ...renewalsIn(history, cost, driftBound)];
+};
+
+function count(account: Account, event: Timed): void {
+  switch (event.kind) {
+    case "request": {
+      const counts = event.isApplied ? account.applied : account.refused;
+      counts.set(event.what, of(counts, event.what) + 1);
+      return;
+    }
+    case "waits":
+      account.wait(1, event.atMs);
+      return;
+    case "granted":
+      account.granted += 1;
+      account.asked += 1;
+      if (event.waited === true) account.wait(-1, event.atMs);
+      return;
+    case "gave up":
+      account.asked += 1;
+      if (event.waited === true) account.wait(-1, event.atMs);
+      return;
+    case "released":
+      account.released += 1;
+  }
+}
+
+/** `others` is how often the record changed hands by another process. */
+function wrongIn(account: Account, others: number, cost: Cost, driftBound: number): string[] {
+  const { applied, refused, granted, released, handedOver, asked, waitedMs } = account;
+  const wrong: string[] = [];
+  const grants = of(applied, "grant");
+  if (grants !== granted) wrong.push(`${grants} writes for ${granted} grants`);
+  const releases = of(applied, "release") + handedOver;
+  if (releases !== released) wrong.push(`${releases} writes for ${released} releases`);
+  for (const what of ["renewal", "release", "data"] as const) {
+    if (of(refused, what) > 0) wrong.push(`${of(refused, what)} refused: ${what}`);
+  }
+  if (of(applied, "look") > 0) wrong.push(`${of(applied, "look")} strong reads`);
+  // Each acquisition begins with one blind claim; after that one is sent only once it was seen free.
+  const mostRefused = others === 0 ? 0 : asked + others;
+  if (of(refused, "grant") > mostRefused) {
+    wrong.push(`${of(refused, "grant")} claims refused, of at most ${mostRefused}`);
+  }
+  // Polls slow down from the fastest pause to the slowest, and begin anew with another holder.
+  const growing = Math.ceil(Math.log(cost.slowestPollMs / cost.fastestPollMs) / Math.log(1.5)) + 1;
+  const slow = (waitedMs * (1 + driftBound)) / (0.75 * cost.slowestPollMs);
+  const mostPolls = others === 0 ? 0 : (asked + others) * growing + slow;
+  if (of(applied, "poll") > mostPolls) {
+    wrong.push(`${of(applied, "poll")} polls, of at most ${mostPolls.toFixed(0)}`);
+  }
+  return wrong;
+}
+
+/** Renewals come in their period: neither fewer nor more in the time for which a lease was held. */
+function renewalsIn(history: readonly Timed[], cost: Cost, driftBound: number): Violation[] {
+  const renewals = new Map<string, { sentMs: number; count: number }>();
+  const found: Violation[] = [];
+  let answered = 0;
+  let sent = 0;
+  for (const event of history) {
+    if (event.kind === "request" && event.what === "renewal") sent += 1;
+    if (event.kind !== "kept" && event.kind !== "released") continue;
+    const key = `${event.name} ${event.fence}`;
+    const known = renewals.get(key);
+    if (event.kind === "kept") {
+      if (known === undefined) renewals.set(key, { sentMs: event.sentMs, count: 0 });
+      else {
+        known.count += 1;
+        answered += 1;
+      }
+      continue;
+    }
+    if (known === undefined) continue;
+    const heldMs = event.atMs - known.sentMs;
+    const most = (heldMs * (1 + driftBound)) / (0.9 * cost.renewMs);
+    // One may be on its way as the lease is released: it is answered before the release is sent.
+    const least = Math.floor(
+      (heldMs - 2 * cost.latencyMs) / (cost.renewMs / (1 - driftBound) + TIMER_SLACK_MS),
+    );
+    if (known.count <= most && known.count >= least) continue;
+    const what = `${event.by} renewed "${event.name}" ${known.count} times in ${heldMs.toFixed(0)} ms`;
+    found.push({ invariant: "cost", atMs: event.atMs, what });
+  }
+  if (sent !== answered) {
+    const what = `${sent} renewals were sent, and ${answered} kept a lease`;
+    found.push({ invariant: "cost", atMs: history.at(-1)?.atMs ?? 0, what });
+  }
+  return found;
+}

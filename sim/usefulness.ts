@@ -1,0 +1,113 @@
+import type { Checker } from "./checker.js";
+import type { Timed, Violation } from "./history.js";
+import { Scene } from "./scene.js";
+
+const keyOf = (event: { readonly name: string; readonly fence: bigint }): string =>
+  `"${event.name}" with fence ${event.fence}`;
+
+/**
+ * A lease without faults is kept: none is lost, and each ends by its own release, unless its process
+ * was killed.
+ */
+export const kept: Checker = (history, { losesNothing }) => {
+  if (losesNothing !== true) return [];
+  const found: Violation[] = [];
+  const held = new Map<string, Timed>();
+  const killed = new Set<string>();
+  for (const event of history) {
+    if (event.kind === "process" && event.what === "killed") killed.add(event.by);
+    if (event.kind === "granted") held.set(keyOf(event), event);
+    if (event.kind === "released") held.delete(keyOf(event));
+    if (event.kind !== "lost") continue;
+    held.delete(keyOf(event));
+    const what = `${event.by} lost ${keyOf(event)} (${event.reason}), though nothing took it`;
+    found.push({ invariant: "kept", atMs: event.atMs, what });
+  }
+  for (const [key, { by, atMs }] of held) {
+    if (killed.has(by)) continue;
+    found.push({
+      invariant: "kept",
+      atMs,
+      what: `${by} was granted ${key}, and never released it`,
+    });
+  }
+  return found;
+};
+
+/** What a record was last seen to be. */
+interface Still {
+  readonly sinceMs: number;
+  readonly leaseMs: number | undefined;
+  readonly holder: string | undefined;
+}
+
+/**
+ * Handed over and taken over in time, and no orphan: a free lock is granted, and a holder that does
+ * not renew is replaced, before a process that nothing hinders has waited for longer than a look, and
+ * for a dead holder its lease, as long as a slow clock takes for it.
+ */
+export const inTime: Checker = (history, { longestStillMs, driftBound }) => {
+  if (longestStillMs === undefined) return [];
+  const found: Violation[] = [];
+  const scene = new Scene();
+  const records = new Map<string, Still>();
+  const told = new Set<Still>();
+  const beginning: Still = { sinceMs: 0, leaseMs: undefined, holder: undefined };
+  for (const event of history) {
+    for (const name of scene.wanted) {
+      const still = records.get(name) ?? beginning;
+      const { leaseMs = 0, holder, sinceMs } = still;
+      const watchMs =
+        holder === undefined ? 0 : (leaseMs * (1 + 2 * driftBound)) / (1 - driftBound);
+      for (const waiter of scene.ableWaiters(name)) {
+        const waitedMs = event.atMs - Math.max(waiter.sinceMs, sinceMs);
+        if (waitedMs <= watchMs + longestStillMs || told.has(still)) continue;
+        told.add(still);
+        const state = holder === undefined ? "stood free" : `was left with ${holder}`;
+        const what = `"${name}" ${state} for ${waitedMs.toFixed(0)} ms while ${waiter.by} waited`;
+        found.push({ invariant: "in time", atMs: event.atMs, what });
+      }
+    }
+    scene.see(event);
+    if (event.kind === "record") {
+      records.set(event.name, {
+        sinceMs: event.atMs,
+        leaseMs: event.leaseMs,
+        holder: event.holder,
+      });
+    }
+  }
+  return found;
+};
+
+/**
+ * A lost answer costs no wait: with nothing else wrong, there is never a time of about a lease in which
+ * nobody believes in a lock that somebody waits for.
+ */
+export const noIdleWait: Checker = (history, { longestIdleMs }) => {
+  if (longestIdleMs === undefined) return [];
+  const found: Violation[] = [];
+  const scene = new Scene();
+  const believed = new Map<string, { fences: Set<bigint>; idleSinceMs: number }>();
+  for (const event of history) {
+    for (const name of scene.wanted) {
+      const belief = believed.get(name) ?? { fences: new Set(), idleSinceMs: 0 };
+      if (belief.fences.size > 0) continue;
+      for (const waiter of scene.ableWaiters(name)) {
+        const waitedMs = event.atMs - Math.max(waiter.sinceMs, belief.idleSinceMs);
+        if (waitedMs <= longestIdleMs) continue;
+        belief.idleSinceMs = event.atMs;
+        const what = `${waiter.by} waited ${waitedMs.toFixed(0)} ms for "${name}", which nobody had`;
+        found.push({ invariant: "no idle wait", atMs: event.atMs, what });
+      }
+    }
+    scene.see(event);
+    if (event.kind !== "granted" && event.kind !== "released" && event.kind !== "lost") continue;
+    const belief = believed.get(event.name) ?? { fences: new Set(), idleSinceMs: 0 };
+    if (event.kind === "granted") belief.fences.add(event.fence);
+    else belief.fences.delete(event.fence);
+    belief.idleSinceMs = event.atMs;
+    believed.set(event.name, belief);
+  }
+  return found;
+};
