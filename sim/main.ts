@@ -1,81 +1,92 @@
-/**
- * Runs seeds of the simulation: `npm run sim -- --seeds 1000`, or one of them, with its timeline:
- * `npm run sim -- --seed 42`.
- */
+/** The command line of the simulation: see HELP. In a worker thread, what the command line hands out. */
+import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
+import { isMainThread, parentPort } from "node:worker_threads";
 import { lineOf } from "./history.js";
+import { Progress } from "./progress.js";
+import { runSeeds } from "./runner.js";
 import { simulate } from "./simulation.js";
+import type { Done, Job } from "./tally.js";
 
 const HELP = `npm run sim -- [options]
   --seeds N      how many seeds to run (default 100)
   --from N       the first of them (default 1)
   --seed N       one seed only, with its timeline
-  --minutes N    simulated minutes of each (default 2)`;
+  --minutes N    simulated minutes of each (default 2); from 5 on, most go at a slow pace
+  --workers N    how many threads (default: as many as there are processors)
+  --long         10,000 seeds of 6.1 minutes: what docs/verification.md has figures of
+  --json         the figures as JSON`;
 
 const { values } = parseArgs({
   options: {
-    seeds: { type: "string", default: "100" },
+    seeds: { type: "string" },
     from: { type: "string", default: "1" },
     seed: { type: "string" },
-    minutes: { type: "string", default: "2" },
+    minutes: { type: "string" },
+    workers: { type: "string", default: String(availableParallelism()) },
+    long: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 });
 
-const numberOf = (option: "seeds" | "from" | "seed" | "minutes"): number => {
-  const value = Number(values[option]);
-  if (Number.isFinite(value) && value >= 0) return value;
-  console.error(`--${option} takes a number; it is "${values[option]}".\n${HELP}`);
+function numberOf(option: string, text: string, least = 0): number {
+  const value = Number(text);
+  if (Number.isFinite(value) && value >= least) return value;
+  console.error(`--${option} takes a number from ${least}; it is "${text}".\n${HELP}`);
   process.exit(64);
-};
+}
 
-async function replay(seed: number, lengthMs: number): Promise<number> {
-  const { history, violations, hash } = await simulate(seed, lengthMs);
+async function replay(seed: number, minutes: number): Promise<number> {
+  const { kind, history, violations, hash } = await simulate(seed, minutes * 60_000);
   for (const event of history) console.log(lineOf(event));
   for (const violation of violations) console.log("VIOLATION", violation);
-  console.log(`seed ${seed}, history ${hash}`);
+  console.log(`seed ${seed} (${kind}), ${history.length} events, history ${hash}`);
   return violations.length;
 }
 
-async function runMany(from: number, count: number, lengthMs: number): Promise<number> {
-  const startMs = performance.now();
-  const faults = new Map<string, number>();
-  let [grants, simulatedMs, bad, done] = [0, 0, 0, 0];
-  for (let seed = from; seed < from + count; seed += 1) {
-    const outcome = await simulate(seed, lengthMs);
-    grants += outcome.grants;
-    simulatedMs += outcome.simulatedMs;
-    done += 1;
-    for (const [kind, times] of Object.entries(outcome.faults)) {
-      faults.set(kind, (faults.get(kind) ?? 0) + times);
-    }
-    if (outcome.violations.length > 0) {
-      bad += 1;
-      console.log(
-        `seed ${seed} is bad; replay it with --seed ${seed}`,
-        outcome.violations.slice(0, 3),
-      );
-    }
-    if (process.stderr.isTTY && done % 10 === 0)
-      process.stderr.write(`\r${done} of ${count} seeds`);
-  }
-  const realMs = performance.now() - startMs;
-  const hours = simulatedMs / 3_600_000;
-  console.log(
-    `${count} seeds, ${bad} bad; ${hours.toFixed(1)} simulated hours in ${(realMs / 1000).toFixed(0)} s ` +
-      `(${Math.round(simulatedMs / realMs)} times real time); ${grants} grants`,
-  );
-  for (const [kind, times] of faults) if (times > 0) console.log(`  ${kind}: ${times}`);
-  return bad;
+async function runMany(seeds: number, minutes: number): Promise<number> {
+  const progress = new Progress(seeds, minutes);
+  await runSeeds(new URL(import.meta.url), {
+    from: numberOf("from", values.from),
+    seeds,
+    lengthMs: minutes * 60_000,
+    workers: numberOf("workers", values.workers, 1),
+    onDone: (done) => progress.done(done),
+  });
+  progress.print(values.json);
+  return progress.bad;
 }
 
-if (values.help) {
-  console.log(HELP);
-} else {
-  const lengthMs = numberOf("minutes") * 60_000;
+async function main(): Promise<void> {
+  if (values.help) return console.log(HELP);
+  const minutes = numberOf("minutes", values.minutes ?? (values.long ? "6.1" : "2"));
+  const seeds = numberOf("seeds", values.seeds ?? (values.long ? "10000" : "100"), 1);
   const bad =
     values.seed === undefined
-      ? await runMany(numberOf("from"), numberOf("seeds"), lengthMs)
-      : await replay(numberOf("seed"), lengthMs);
+      ? await runMany(seeds, minutes)
+      : await replay(numberOf("seed", values.seed), minutes);
   process.exitCode = bad > 0 ? 1 : 0;
 }
+
+// Of each event, the simulation waits for a turn of the loop: several seeds share every turn.
+const AT_ONCE = 10;
+
+function serve(port: NonNullable<typeof parentPort>): void {
+  // Injected errors are made by the hundred thousand, and nobody reads where.
+  Error.stackTraceLimit = 0;
+  port.on("message", ({ from, to, lengthMs }: Job) => {
+    let next = from;
+    const run = async (): Promise<void> => {
+      while (next < to) {
+        const seed = next++;
+        const { kind, violations, grants, faults, simulatedMs } = await simulate(seed, lengthMs);
+        port.postMessage({ seed, kind, violations, grants, faults, simulatedMs } satisfies Done);
+      }
+    };
+    for (let lane = 0; lane < AT_ONCE; lane += 1) void run();
+  });
+}
+
+if (isMainThread) await main();
+else if (parentPort !== null) serve(parentPort);

@@ -24,6 +24,7 @@ export class Mishaps {
   readonly #random: SeededRandom;
   #common: FaultScript | undefined;
   #outages = 0;
+  #lastFaultMs = 0;
 
   constructor(scenery: Scenery, random: SeededRandom) {
     this.#scenery = scenery;
@@ -175,7 +176,9 @@ export class Mishaps {
   // Taken by whoever writes next. Only faults that are over when it is answered: a copy that comes late
   // makes a holder whom others have to watch.
   readonly #oneFault: Mishap = () => {
-    if (this.#common !== undefined) return;
+    const { plan, time } = this.#scenery;
+    const isTooSoon = time.nowMs - this.#lastFaultMs < plan.mishapsApartMs;
+    if (this.#common !== undefined || isTooSoon) return;
     const faults: Fault[] = [
       { fault: "response-lost" },
       { fault: "response-lost", unknownAfterMs: 5 },
@@ -188,6 +191,7 @@ export class Mishaps {
     this.#common = (request) => {
       if (request.kind !== "write") return undefined;
       this.#common = undefined;
+      this.#lastFaultMs = time.nowMs;
       return fault;
     };
   };

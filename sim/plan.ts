@@ -34,12 +34,15 @@ export interface Behaviour {
   readonly holdsLong: number;
   readonly longHoldMs: number;
   readonly shortHoldMs: number;
+  readonly longestRestMs: number;
 }
 
 /** Everything that a seed decides before a run begins. */
 export interface Plan {
   readonly seed: number;
   readonly kind: PlanKind;
+  /** By how much everything is slower than in a dense run: leases, polls, work. */
+  readonly pace: number;
   readonly random: SeededRandom;
   readonly names: readonly string[];
   readonly processes: number;
@@ -55,12 +58,18 @@ export interface Plan {
   readonly poll: { readonly fastest: number; readonly slowest: number };
   readonly requestTimeoutMs: number;
   readonly faults: FaultProbabilities;
+  /** How long after one mishap the next may strike at the earliest. */
+  readonly mishapsApartMs: number;
   /** The mean pause between two mishaps of processes (pauses, kills, clock steps), in milliseconds. */
   readonly mishapEveryMs: number;
   readonly behaviour: Behaviour;
 }
 
 const DRIFT_BOUND = 0.01;
+// Short runs are dense, so that much happens in them. In long ones most go at the pace of the library's
+// own defaults, which takes a tenth of the time to simulate.
+const LONG_RUN_MS = 300_000;
+const SLOW_PACE = 10;
 const DAY_MS = 24 * 3_600_000;
 
 /** Draws a plan. Calm runs and wild ones are both drawn: some faults show only when others are rare. */
@@ -78,7 +87,7 @@ export function planOf(seed: number, lengthMs: number): Plan {
   return snapshotOf(crowd);
 }
 
-const WILD: Behaviour = {
+const WILD = {
   cancels: 0.1,
   tries: 0.15,
   impatience: 0.3,
@@ -86,18 +95,19 @@ const WILD: Behaviour = {
   guards: 0.2,
   forgets: 0.03,
   holdsLong: 0.2,
-  longHoldMs: 5_000,
-  shortHoldMs: 300,
 };
 
 function crowdOf(seed: number, random: SeededRandom, lengthMs: number): Plan {
   const drawn = random.fraction();
   const wildness = drawn * drawn;
   const chance = (most: number): number => most * wildness * random.fraction();
-  const shortest = random.integer(600, 2_000);
+  const isSlow = lengthMs >= LONG_RUN_MS && random.chance(0.85);
+  const pace = isSlow ? SLOW_PACE : 1;
+  const shortest = pace * random.integer(600, 2_000);
   return {
     seed,
     kind: "crowd",
+    pace,
     random,
     names: random.chance(0.5) ? ["a"] : ["a", "b", "c"],
     processes: random.integer(2, 4),
@@ -106,10 +116,10 @@ function crowdOf(seed: number, random: SeededRandom, lengthMs: number): Plan {
     driftBound: DRIFT_BOUND,
     drift: DRIFT_BOUND,
     wallOffsetMs: 4_000,
-    leaseMs: [shortest, shortest + random.integer(0, 2_000)],
+    leaseMs: [shortest, shortest + pace * random.integer(0, 2_000)],
     latencyMs: random.chance(0.4) ? 0.2 : random.integer(1, 40),
-    poll: { fastest: 20, slowest: 400 },
-    requestTimeoutMs: 1_000,
+    poll: isSlow ? { fastest: 100, slowest: 2_000 } : { fastest: 20, slowest: 400 },
+    requestTimeoutMs: isSlow ? 5_000 : 1_000,
     faults: {
       faults: {
         "request-lost": chance(0.1),
@@ -125,12 +135,21 @@ function crowdOf(seed: number, random: SeededRandom, lengthMs: number): Plan {
       },
       longestDelayMs: random.chance(0.5) ? 1_000 : 8_000,
     },
-    mishapEveryMs: random.chance(0.2) ? Number.POSITIVE_INFINITY : random.integer(1_000, 20_000),
-    behaviour: WILD,
+    mishapsApartMs: 0,
+    mishapEveryMs: random.chance(0.2)
+      ? Number.POSITIVE_INFINITY
+      : Math.min(pace, 3) * random.integer(1_000, 20_000),
+    behaviour: {
+      ...WILD,
+      longHoldMs: pace * 5_000,
+      shortHoldMs: pace * 300,
+      longestRestMs: isSlow ? 1_000 : 300,
+    },
   };
 }
 
 function duelOf(crowd: Plan): Plan {
+  const { pace, behaviour } = crowd;
   const [leaseMs] = crowd.leaseMs;
   return {
     ...crowd,
@@ -141,26 +160,29 @@ function duelOf(crowd: Plan): Plan {
     leaseMs: [leaseMs, leaseMs],
     // Margins that are too small hide behind a slow network and a lazy rival.
     latencyMs: 0.2,
-    poll: { fastest: 2, slowest: 10 },
+    poll: { fastest: 2 * pace, slowest: 10 * pace },
     faults: { faults: {} },
     mishapEveryMs: 4 * leaseMs,
-    behaviour: { ...WILD, holdsLong: 1, longHoldMs: 60_000 },
+    behaviour: { ...behaviour, holdsLong: 1, longHoldMs: pace * 60_000 },
   };
 }
 
 /** Nothing goes wrong, and nobody gives up: so what everything costs, and takes, is known. */
 function quietOf(crowd: Plan): Plan {
-  const { random } = crowd;
-  const leaseMs = random.integer(1_000, 6_000);
+  const { random, pace, behaviour } = crowd;
+  const leaseMs = pace * random.integer(1_000, 6_000);
   return {
     ...crowd,
     processes: random.integer(1, 4),
     leaseMs: [leaseMs, leaseMs],
-    poll: { fastest: random.integer(10, 100), slowest: random.integer(100, 800) },
+    poll: {
+      fastest: pace * random.integer(10, 100),
+      slowest: pace * random.integer(100, 400),
+    },
     faults: { faults: {} },
     mishapEveryMs: Number.POSITIVE_INFINITY,
     behaviour: {
-      ...WILD,
+      ...behaviour,
       cancels: 0,
       impatience: 0,
       byHand: 0,
@@ -172,14 +194,16 @@ function quietOf(crowd: Plan): Plan {
 
 function oneFaultOf(crowd: Plan): Plan {
   const quiet = quietOf(crowd);
-  const leaseMs = quiet.random.integer(20_000, 30_000);
+  const leaseMs = quiet.random.integer(30_000, 40_000);
   return {
     ...quiet,
     kind: "one fault",
     processes: quiet.random.integer(2, 4),
     leaseMs: [leaseMs, leaseMs],
-    mishapEveryMs: 8_000,
-    behaviour: { ...quiet.behaviour, byHand: 0.1, longHoldMs: 4_000 },
+    // Two in a row are not one: what the one before cost is to be over.
+    mishapsApartMs: 5_000 + 3 * quiet.requestTimeoutMs + 5 * quiet.poll.slowest,
+    mishapEveryMs: 3_000,
+    behaviour: { ...quiet.behaviour, byHand: 0.1, longHoldMs: 4_000, shortHoldMs: 300 },
   };
 }
 
@@ -189,7 +213,7 @@ function crashOf(crowd: Plan): Plan {
     ...quiet,
     kind: "crash",
     processes: quiet.random.integer(2, 4),
-    mishapEveryMs: quiet.random.integer(1_000, 8_000),
+    mishapEveryMs: Math.min(quiet.pace, 3) * quiet.random.integer(1_000, 8_000),
   };
 }
 

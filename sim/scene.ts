@@ -25,10 +25,8 @@ export class Scene {
     }
   }
 
-  /** The names that somebody waits for. */
-  get wanted(): Set<string> {
-    return new Set([...this.#wishes.values()].map(({ name }) => name));
-  }
+  /** The names that anybody ever waited for. */
+  readonly wanted = new Set<string>();
 
   see(event: Timed): void {
     switch (event.kind) {
@@ -46,6 +44,7 @@ export class Scene {
 
   #wish(by: string, name: string, more: 1 | -1, atMs: number): void {
     const key = `${by} ${name}`;
+    this.wanted.add(name);
     const wish = this.#wishes.get(key) ?? { by, name, waiting: 0, sinceMs: atMs };
     if (wish.waiting === 0) wish.sinceMs = atMs;
     wish.waiting += more;

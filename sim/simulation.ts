@@ -19,7 +19,7 @@ export interface Outcome {
   readonly history: readonly Timed[];
   readonly grants: number;
   readonly faults: Readonly<Record<string, number>>;
-  /** How long it ran, in milliseconds of true time; days that were skipped do not count. */
+  /** How long it ran under load, in milliseconds of true time; days that were skipped do not count. */
   readonly simulatedMs: number;
   /** The same seed gives the same hash, wherever it runs. Computed when it is asked for. */
   readonly hash: string;
@@ -121,6 +121,7 @@ class Simulation implements Run {
       await this.#goOn((plan.lengthMs * turn) / turns + this.#skippedMs);
       if (turn < turns) await this.#skipDays();
     }
+    const simulatedMs = this.time.nowMs - this.#skippedMs;
     await this.#settle();
     const history = this.#history;
     return {
@@ -129,7 +130,7 @@ class Simulation implements Run {
       history,
       grants: this.#grants,
       faults: this.#faults,
-      simulatedMs: this.time.nowMs - this.#skippedMs,
+      simulatedMs,
       get hash(): string {
         const hash = createHash("sha256");
         for (const event of history) hash.update(`${textOf(event)}\n`);

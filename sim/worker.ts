@@ -6,7 +6,7 @@ import type { Incarnation } from "./incarnation.js";
 export async function work(self: Incarnation, random: SeededRandom): Promise<void> {
   const { run } = self;
   while (!run.isOver) {
-    await self.sleep(random.fraction() * 300);
+    await self.sleep(random.fraction() * run.plan.behaviour.longestRestMs);
     await self.restWhileQuiet();
     const name = run.plan.names[random.integer(0, run.plan.names.length - 1)];
     if (name === undefined) continue;
@@ -34,7 +34,9 @@ async function take(
   try {
     const lease = waited
       ? await mutex.acquire({
-          wait: random.chance(behaviour.impatience) ? random.integer(0, 3_000) : 3_600_000,
+          wait: random.chance(behaviour.impatience)
+            ? random.integer(0, 3_000 * plan.pace)
+            : 3_600_000,
           signal: abort.signal,
           poll: plan.poll,
         })
@@ -70,7 +72,7 @@ async function hold(self: Incarnation, random: SeededRandom, lease: Lease): Prom
     if (random.chance(behaviour.byHand)) await byHand(self, random, lease);
     // Now and then the last moment before the deadline, where a margin that is too small shows.
     const untilDeadlineMs = lease.remainingMs() - 1;
-    const pauseMs = random.chance(0.1) ? untilDeadlineMs : random.fraction() * 60;
+    const pauseMs = random.chance(0.1) ? untilDeadlineMs : random.fraction() * 60 * run.plan.pace;
     await self.sleep(Math.max(Math.min(pauseMs, longestMs), 0));
     if (!act(self, lease)) break;
   } while (run.time.nowMs < untilMs && !run.isOver && !run.isQuiet);
@@ -112,7 +114,7 @@ async function byHand(self: Incarnation, random: SeededRandom, lease: Lease): Pr
 
 // A worker that forgets to release: the keeper keeps the lock until somebody closes the client.
 async function forget(self: Incarnation, lease: Lease): Promise<void> {
-  await self.sleep(2_000);
+  await self.sleep(2_000 * self.run.plan.pace);
   self.asked();
   await lease.release().catch(() => undefined);
 }
