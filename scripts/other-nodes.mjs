@@ -1,11 +1,19 @@
-// Runs the short form of the tests on the other supported versions of Node: npm run test:nodes.
+// Runs the short form of the tests on the other supported versions of Node, and compares the histories of
+// the simulation there, and in other places of the world: npm run test:nodes.
 // The npm package `node` only starts another one for the platform, from a script; that one is taken itself.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { attempt, cacheFolder, finish, install, outputOf, ROOT, run } from "./lib/projects.mjs";
+import { bundleSimulation } from "./lib/sim-bundle.mjs";
 
 // One of each line that is supported and is not the one of the toolchain. Raised with the dependencies.
 const VERSIONS = ["22.23.3", "24.21.0"];
+
+// A zone that is half an hour off; a language with a comma for a point, and one with two letters i.
+const PLACES = [
+  { TZ: "Asia/Kolkata", LANG: "de_DE.UTF-8", LC_ALL: "de_DE.UTF-8" },
+  { TZ: "America/St_Johns", LANG: "tr_TR.UTF-8", LC_ALL: "tr_TR.UTF-8" },
+];
 
 function packageName() {
   const { platform, arch } = process;
@@ -30,5 +38,22 @@ for (const version of VERSIONS) {
       run(nodeOf(version), [join(ROOT, "test", "package", "smoke.mjs")], { cwd: ROOT }),
     ),
   );
+}
+
+const simulation = await bundleSimulation();
+const compareHistories = (node, place) =>
+  run(node, [simulation, "--check-hashes", join(ROOT, "sim", "hashes.json")], {
+    cwd: ROOT,
+    env: { ...process.env, ...place },
+  });
+for (const [index, version] of VERSIONS.entries()) {
+  const title = `histories on Node ${version}, ${PLACES[index % PLACES.length].TZ}`;
+  results.push(
+    await attempt(title, () => compareHistories(nodeOf(version), PLACES[index % PLACES.length])),
+  );
+}
+for (const place of PLACES) {
+  const title = `histories on this Node, ${place.TZ}, ${place.LC_ALL}`;
+  results.push(await attempt(title, () => compareHistories(process.execPath, place)));
 }
 finish(results);

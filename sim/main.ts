@@ -2,6 +2,7 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { isMainThread, parentPort } from "node:worker_threads";
+import { checkHashes, recordHashes } from "./hashes.js";
 import { lineOf } from "./history.js";
 import { Progress } from "./progress.js";
 import { runSeeds } from "./runner.js";
@@ -15,7 +16,9 @@ const HELP = `npm run sim -- [options]
   --minutes N    simulated minutes of each (default 2); from 5 on, most go at a slow pace
   --workers N    how many threads (default: as many as there are processors)
   --long         10,000 seeds of 6.1 minutes: what docs/verification.md has figures of
-  --json         the figures as JSON`;
+  --json         the figures as JSON
+  --check-hashes FILE, --record-hashes FILE
+                 whether the histories of some seeds are what they were; writes what they are`;
 
 const { values } = parseArgs({
   options: {
@@ -26,6 +29,8 @@ const { values } = parseArgs({
     workers: { type: "string", default: String(availableParallelism()) },
     long: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
+    "check-hashes": { type: "string" },
+    "record-hashes": { type: "string" },
     help: { type: "boolean", default: false },
   },
 });
@@ -60,6 +65,12 @@ async function runMany(seeds: number, minutes: number): Promise<number> {
 
 async function main(): Promise<void> {
   if (values.help) return console.log(HELP);
+  const { "check-hashes": checked, "record-hashes": recorded } = values;
+  if (recorded !== undefined) return recordHashes(recorded);
+  if (checked !== undefined) {
+    process.exitCode = (await checkHashes(checked)) > 0 ? 1 : 0;
+    return;
+  }
   const minutes = numberOf("minutes", values.minutes ?? (values.long ? "6.1" : "2"));
   const seeds = numberOf("seeds", values.seeds ?? (values.long ? "10000" : "100"), 1);
   const bad =

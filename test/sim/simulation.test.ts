@@ -1,77 +1,105 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { check } from "../../sim/checkers.js";
-import type { Timed } from "../../sim/history.js";
+import { changedHashes, type Hashes } from "../../sim/hashes.js";
+import { planOf } from "../../sim/plan.js";
 import { simulate } from "../../sim/simulation.js";
 
 // Fresh seeds at every run; a seed that fails is printed, and becomes a regression below.
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));
-const SEEDS = 60;
+const SEEDS = Number(process.env["HOLDFAST_SIM_SEEDS"] ?? 60);
+const AT_ONCE = 10;
+
+const recorded = JSON.parse(
+  readFileSync(new URL("../../sim/hashes.json", import.meta.url), "utf8"),
+) as Hashes;
 
 describe("the kernel in simulated time, under faults", () => {
   it(`holds every invariant for ${SEEDS} fresh seeds from ${FROM}`, async () => {
     let grants = 0;
-    for (let seed = FROM; seed < FROM + SEEDS; seed += 1) {
-      const outcome = await simulate(seed, 60_000);
-      grants += outcome.grants;
-      expect(outcome.violations, `npm run sim -- --minutes 1 --seed ${seed}`).toEqual([]);
-    }
+    let next = FROM;
+    const run = async (): Promise<void> => {
+      while (next < FROM + SEEDS) {
+        const seed = next++;
+        const outcome = await simulate(seed, 60_000);
+        grants += outcome.grants;
+        expect(outcome.violations, `npm run sim -- --minutes 1 --seed ${seed}`).toEqual([]);
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, run));
     // A simulation in which nothing happens would hold every invariant too.
     expect(grants).toBeGreaterThan(SEEDS * 10);
   }, 120_000);
 
-  it("gives the same history for the same seed", async () => {
-    const [first, second] = [await simulate(7, 30_000), await simulate(7, 30_000)];
-    expect(second.hash).toBe(first.hash);
-    expect((await simulate(8, 30_000)).hash).not.toBe(first.hash);
-  });
+  it("gives the same histories as when they were recorded (npm run sim:hashes)", async () => {
+    expect(recorded.seeds).toHaveLength(20);
+    expect(new Set(recorded.seeds.map(({ kind }) => kind)).size).toBe(8);
+    expect(await changedHashes(recorded)).toEqual([]);
+  }, 120_000);
+
+  it("gives the same history whatever else runs beside it", async () => {
+    const [alone] = recorded.seeds;
+    const beside = await Promise.all(
+      [alone?.seed ?? 0, 7, 8].map((seed) => simulate(seed, 60_000)),
+    );
+    expect(beside[0]?.hash).toBe(alone?.hash);
+    expect(beside[1]?.hash).not.toBe(beside[2]?.hash);
+  }, 60_000);
 });
 
-const grant = (atMs: number, by: string, fence: bigint): Timed => ({
-  kind: "granted",
-  by,
-  name: "a",
-  fence,
-  atMs,
+describe("the plans", () => {
+  const faultsOf = async (kind: string, from: number): Promise<Set<string>> => {
+    const seen = new Set<string>();
+    let runs = 0;
+    for (let seed = from; runs < 6; seed += 1) {
+      if (planOf(seed, 60_000).kind !== kind) continue;
+      runs += 1;
+      const { faults } = await simulate(seed, 60_000);
+      for (const [fault, times] of Object.entries(faults)) if (times > 0) seen.add(fault);
+    }
+    return seen;
+  };
+
+  it("inject every kind of fault that there is to inject", async () => {
+    const seen = new Set<string>();
+    for (const kind of ["crowd", "duel", "ages", "deleted", "snapshot"]) {
+      for (const fault of await faultsOf(kind, 1)) seen.add(fault);
+    }
+    expect([...seen]).toEqual(expect.arrayContaining(EVERY_FAULT));
+  }, 60_000);
+
+  it("leave a calm run calm", async () => {
+    const ends = "clocks at an end of the drift bound";
+    expect([...(await faultsOf("calm", 1))].filter((fault) => fault !== ends)).toEqual([]);
+  }, 30_000);
 });
 
-describe("the checkers refuse histories that are bad", () => {
-  const cases: readonly { readonly invariant: string; readonly history: readonly Timed[] }[] = [
-    {
-      invariant: "exclusion",
-      history: [
-        grant(1, "p1", 1n),
-        grant(2, "p2", 2n),
-        { kind: "acted", by: "p1", name: "a", fence: 1n, atMs: 3 },
-      ],
-    },
-    {
-      invariant: "fence order",
-      history: [
-        { kind: "record", by: "p1", name: "a", fence: 2n, holder: "h1", atMs: 1 },
-        { kind: "record", by: "p2", name: "a", fence: 2n, holder: "h2", atMs: 2 },
-      ],
-    },
-    {
-      invariant: "guarded writes",
-      history: [
-        { kind: "record", by: "p1", name: "a", fence: 1n, holder: "h1", atMs: 1 },
-        { kind: "record", by: "p2", name: "a", fence: 2n, holder: "h2", atMs: 2 },
-        { kind: "guarded", by: "p1", name: "a", fence: 1n, isApplied: true, atMs: 3 },
-      ],
-    },
-    {
-      invariant: "lost is final",
-      history: [
-        { kind: "lost", by: "p1", name: "a", fence: 1n, reason: "expired", atMs: 1 },
-        { kind: "acted", by: "p1", name: "a", fence: 1n, atMs: 2 },
-      ],
-    },
-  ];
-  it.each(cases)("$invariant", ({ invariant, history }) => {
-    expect(check(history).map((violation) => violation.invariant)).toContain(invariant);
-  });
-
-  it("and take one that is good", () => {
-    expect(check([grant(1, "p1", 1n), grant(2, "p2", 2n)])).toEqual([]);
-  });
-});
+const EVERY_FAULT = [
+  "request-lost",
+  "response-lost",
+  "response-lost-and-retried",
+  "applied-late",
+  "duplicated",
+  "reordered",
+  "delayed",
+  "throttled",
+  "conflict",
+  "stale",
+  "killed",
+  "paused",
+  "suspended",
+  "frozen with all clocks",
+  "monotonic clock stood still",
+  "resumed, timers first",
+  "resumed, I/O first",
+  "wall clock stepped",
+  "wall clock stepped back",
+  "rate of the clocks changed",
+  "clocks at an end of the drift bound",
+  "cut off: every request lost",
+  "cut off: every response lost",
+  "slow, then cut off",
+  "outage of the table",
+  "days passed",
+  "deleted by TTL",
+  "deleted by hand",
+];
