@@ -7,7 +7,7 @@ import type { VirtualProcess } from "../src/testing/time/virtual-process.js";
 import type { VirtualTime } from "../src/testing/time/virtual-time.js";
 import { Budget } from "./budget.js";
 import type { Event, Happening } from "./history.js";
-import type { Plan } from "./plan.js";
+import { type Plan, wallOffsetOf } from "./plan.js";
 import { Witness } from "./witness.js";
 import { work } from "./worker.js";
 
@@ -52,7 +52,7 @@ export class Incarnation {
     this.name = name;
     this.process = time.process({
       rate,
-      wallOffsetMs: random.integer(-plan.wallOffsetMs, plan.wallOffsetMs),
+      wallOffsetMs: wallOffsetOf(plan, random),
     });
     const latency = (): number => plan.latencyMs * random.fraction();
     this.network = new FaultyTable(run.portOf(name), this.process, {

@@ -301,3 +301,9 @@ export function rateOf(random: SeededRandom, bound: number): number {
   if (random.chance(0.7)) return random.chance(0.5) ? 1 + bound : 1 - bound;
   return 1 + bound * (2 * random.fraction() - 1);
 }
+
+/** How far a wall clock is off, in milliseconds; the ends more often than all between, as of rates. */
+export function wallOffsetOf({ wallOffsetMs }: Plan, random: SeededRandom): number {
+  if (random.chance(0.5)) return random.chance(0.5) ? wallOffsetMs : -wallOffsetMs;
+  return random.integer(-wallOffsetMs, wallOffsetMs);
+}

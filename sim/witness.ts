@@ -1,6 +1,7 @@
 import type {
   AttributeValue,
   Call,
+  Condition,
   Item,
   Read,
   ReadAnswer,
@@ -83,19 +84,44 @@ export class Witness implements TablePort {
     else if (!first.isUnanswered || answer.kind === "applied") this.#firstSent.delete(mark);
     if (answer.kind !== "applied" && answer.kind !== "refused") return;
     const { item } = answer;
-    const fence = item?.["fence"];
-    const leaseMs = item?.["leaseMs"];
-    if (item?.["holder"] === undefined || stringIn(item["mark"]) !== mark) return;
-    if (fence === undefined || !("N" in fence) || leaseMs === undefined || !("N" in leaseMs))
-      return;
+    if (item?.["holder"] === undefined || !shows(item, write, mark)) return;
+    const fence = numberIn(item["fence"]);
+    const leaseMs = numberIn(item["leaseMs"]);
+    if (fence === undefined || leaseMs === undefined) return;
     this.#listener.note({
       kind: "kept",
       name: nameIn(write.key),
-      fence: BigInt(fence.N),
+      fence: BigInt(fence),
       sentMs: first.sentMs,
-      leaseMs: Number(leaseMs.N),
+      leaseMs: Number(leaseMs),
     });
   }
+}
+
+/**
+ * Whether an item shows this very write applied: by its mark; or, if a renewal that was sent earlier
+ * landed later and changed that, by the number of its data, which no other write of the holder has.
+ */
+function shows(item: Item, write: Write, mark: string): boolean {
+  if (stringIn(item["mark"]) === mark) return true;
+  const seq = numberIn(write.change.set["dataSeq"]);
+  const holder = stringIn(item["holder"]);
+  if (seq === undefined || holder === undefined || write.change.set["holder"] !== undefined)
+    return false;
+  return numberIn(item["dataSeq"]) === seq && asksFor(write.condition, "holder") === holder;
+}
+
+/** The text that a condition requires of an attribute. */
+function asksFor(condition: Condition, attribute: string): string | undefined {
+  if (condition.kind === "equals" && condition.attribute === attribute) {
+    return stringIn(condition.value);
+  }
+  if (condition.kind !== "all") return undefined;
+  for (const part of condition.of) {
+    const text = asksFor(part, attribute);
+    if (text !== undefined) return text;
+  }
+  return undefined;
 }
 
 /** What a write is for, by its shape. */
@@ -108,6 +134,10 @@ function kindOf({ change }: Write): RequestKind {
 /** The lock's name in a record's key. */
 export function nameIn(key: Item): string {
   return stringIn(key["pk"])?.slice("lock#".length) ?? "?";
+}
+
+function numberIn(value: object | undefined): string | undefined {
+  return value !== undefined && "N" in value && typeof value.N === "string" ? value.N : undefined;
 }
 
 function stringIn(value: AttributeValue | object | undefined): string | undefined {

@@ -64,8 +64,9 @@ export const NATIVE_TTL_ATTRIBUTE = "expiresAt";
 const LAYOUT = "1";
 const SORT_KEY = "lease";
 
-// TTL only tidies, but it must not tidy a live record: seven days cover clocks that are wrong by up
-// to three, and let the fence of a deleted record restart above its old value (R10).
+// TTL only tidies, but it must not tidy a live record; and the fence of a deleted one must restart above
+// its old value (R10). Seven days do both where no clock is wrong by more than two: there are three that
+// can be, those of who seeded the fence, of who wrote the TTL last, and of who claims next.
 const RETENTION_MS = 7 * 24 * 3_600_000;
 
 const s = (value: string): AttributeValue => ({ S: value });

@@ -7,6 +7,8 @@ import { type Inhabitant, World } from "../support/world.js";
 const DAY_MS = 24 * 3_600_000;
 const numberOf = (value: AttributeValue | undefined): number => Number((value as { N: string }).N);
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
+/** By so many days a wall clock may be wrong, in either direction, whoever wrote the record last. */
+const OFF_DAYS = 2;
 const LATENCY = { requestMs: 0, responseMs: 0 };
 const OPTIONS: AcquireOptions = { lease: 200, wait: "1h", poll: { fastest: 5, slowest: 20 } };
 
@@ -111,6 +113,18 @@ describe("the fences of a name", () => {
     expect(world.table.deleteExpired(world.time.wallMs / 1000)).toHaveLength(1);
     const next = await world.until(new Claimant(world, -3 * DAY_MS).acquire());
     expect(next.fence).toBeGreaterThan(first.fence);
+  });
+
+  it("outlive the TTL of a record whose last writer's clock is behind that of its first", async () => {
+    const world = new World();
+    const first = await world.until(new Claimant(world, OFF_DAYS * DAY_MS).acquire());
+    await world.until(first.release());
+    const second = await world.until(new Claimant(world, -OFF_DAYS * DAY_MS).acquire());
+    await world.until(second.release());
+    await world.time.advance((7 - OFF_DAYS) * DAY_MS + 2_000);
+    expect(world.table.deleteExpired(world.time.wallMs / 1000)).toHaveLength(1);
+    const next = await world.until(new Claimant(world, -OFF_DAYS * DAY_MS).acquire());
+    expect(next.fence).toBeGreaterThan(second.fence);
   });
 
   it("keep a live record from TTL even where the holder's clock is three days behind", async () => {

@@ -79,6 +79,15 @@ describe("a faulty table", () => {
       { kind: "applied", tookMs: 300, applied: true },
     ],
     [{ fault: "delayed", delayMs: 3000 }, unknownAt(1000, true)],
+    [
+      { fault: "duplicated", delayMs: 300 },
+      { kind: "applied", tookMs: 0, applied: true },
+    ],
+    [
+      { fault: "reordered", delayMs: 300 },
+      { kind: "applied", tookMs: 300, applied: true },
+    ],
+    [{ fault: "reordered", delayMs: 3000 }, unknownAt(1000, false)],
     [{ fault: "throttled" }, { kind: "throttled", tookMs: 0, applied: false }],
     [{ fault: "conflict" }, { kind: "conflict", tookMs: 0, applied: false }],
     [
@@ -105,6 +114,25 @@ describe("a faulty table", () => {
     await time.advance(1);
     expect(memory.item(KEY)).toBeDefined();
     expect(memory.log[0]?.atMs).toBe(4000);
+  });
+
+  it("carries a duplicate out again, later", async () => {
+    const { time, memory, faulty } = setUp();
+    faulty.next("write", { fault: "duplicated", delayMs: 400 });
+    await time.runUntil(faulty.write(BUMP, CALL));
+    expect(memory.log).toHaveLength(1);
+    await time.advance(400);
+    expect(memory.log.map(({ atMs }) => atMs)).toEqual([0, 400]);
+  });
+
+  it("lets later requests overtake one that is reordered", async () => {
+    const { time, memory, faulty } = setUp();
+    faulty.next("write", { fault: "reordered", delayMs: 50 });
+    const first = faulty.write(CLAIM, CALL);
+    const second = faulty.write(BUMP, CALL);
+    expect((await time.runUntil(second)).kind).toBe("applied");
+    await time.runUntil(first);
+    expect(memory.log.map(({ write }) => write)).toEqual([BUMP, CLAIM]);
   });
 
   it("gives eventually consistent reads an earlier state", async () => {
