@@ -130,6 +130,12 @@ function checkCondition(condition: Condition): void {
     for (const part of condition.of) checkCondition(part);
     return;
   }
+  if ("as" in condition && condition.as === condition.attribute) {
+    throw new HoldfastError(
+      "misconfigured",
+      `The condition "same" compares ${condition.attribute} with itself.`,
+    );
+  }
   if (!("value" in condition) || condition.kind === "equals") return;
   const type = typeOf(condition.value);
   if (ORDERED_TYPES.includes(type)) return;

@@ -1,0 +1,69 @@
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTable } from "../../src/index.js";
+import { DynamoDBTable } from "../../src/platform/dynamodb.js";
+import type { TablePort } from "../../src/platform/table.js";
+import { memoryClient } from "../../src/testing/dynamodb/client.js";
+import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
+import { MemoryTable } from "../../src/testing/table/memory-table.js";
+import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { freshTable, sdkClient } from "../support/sdk.js";
+import { answersOf, operations } from "./port-operations.js";
+
+/**
+ * The table that the simulation runs on, against the adapter and what is behind it: the same random
+ * requests through the port, and every answer compared. A difference is shrunk. To run one again:
+ * PORT_SEED=<seed> npx vitest run test/conformance/port-agreement.test.ts, and longer: PORT_SEQUENCES=5000
+ */
+const seed = Number(process.env["PORT_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const sequences = Number(process.env["PORT_SEQUENCES"] ?? 150);
+
+async function agree(open: () => { readonly memory: TablePort; readonly theirs: TablePort }) {
+  const { memory, theirs } = open();
+  let run = 0;
+  let refused = 0;
+  let applied = 0;
+  await fc.assert(
+    fc.asyncProperty(operations, async (asked) => {
+      run += 1;
+      const own = `lock#${run}/`;
+      const [ours, other] = [
+        await answersOf(memory, own, asked),
+        await answersOf(theirs, own, asked),
+      ];
+      expect(ours).toEqual(other);
+      const text = JSON.stringify(ours);
+      refused += text.split('"refused"').length - 1;
+      applied += text.split('"applied"').length - 1;
+    }),
+    { seed, numRuns: sequences },
+  );
+  // Requests that are all refused, or all applied, would compare nothing of the other kind.
+  expect(Math.min(refused, applied)).toBeGreaterThan(sequences / 2);
+}
+
+function declare(client: () => DynamoDBClient): void {
+  const table = freshTable();
+  let opened: DynamoDBClient;
+  beforeAll(async () => {
+    opened = client();
+    await createTable({ client: opened, table });
+  });
+  afterAll(() => opened.destroy());
+
+  it(`answers as the table in memory does, for ${sequences} sequences from seed ${seed}`, async () => {
+    await agree(() => ({
+      memory: new MemoryTable({ keyAttributes: ["pk", "sk"] }),
+      theirs: new DynamoDBTable(opened, table),
+    }));
+  }, 600_000);
+}
+
+describe("the adapter on the engine in memory", () => {
+  declare(() => memoryClient(new MemoryDynamoDB({ nowMs: () => Date.now() })));
+});
+
+describeOnDynamoDBLocal("the adapter on DynamoDB Local", (endpoint) => {
+  declare(() => sdkClient(endpoint()));
+});

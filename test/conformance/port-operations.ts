@@ -1,0 +1,199 @@
+import fc from "fast-check";
+import type {
+  AttributeValue,
+  Change,
+  Condition,
+  Item,
+  ReadAnswer,
+  ScanAnswer,
+  TablePort,
+  Write,
+  WriteAnswer,
+} from "../../src/platform/table.js";
+import { normalDecimal } from "../../src/testing/table/decimal.js";
+
+/** One request through the port. Keys are numbered; what they are called is up to whoever runs it. */
+export type Operation =
+  | { readonly kind: "write"; readonly at: number; readonly write: Omit<Write, "key"> }
+  | {
+      readonly kind: "read";
+      readonly at: number;
+      readonly consistent: boolean;
+      readonly attributes: readonly string[] | undefined;
+    }
+  | { readonly kind: "scan"; readonly prefix: string };
+
+// Few names and few values, so that conditions meet what earlier writes left; some are reserved words.
+const attribute = fc.constantFrom("holder", "version", "fence", "size", "data", "tail", "served");
+const numeral = fc.constantFrom("0", "1", "2", "-1", "1.0", "10e-1", "1.5", "9007199254740993");
+
+const scalar: fc.Arbitrary<AttributeValue> = fc.oneof(
+  { weight: 4, arbitrary: numeral.map((N) => ({ N })) },
+  {
+    weight: 4,
+    arbitrary: fc.constantFrom("", "a", "b", "ab", "\u{1F511}", "\uFF5E").map((S) => ({ S })),
+  },
+  fc.boolean().map((BOOL) => ({ BOOL })),
+  fc.constant({ NULL: true } as const),
+  fc.constantFrom([0], [0, 1], [255]).map((bytes) => ({ B: Uint8Array.from(bytes) })),
+);
+const value: fc.Arbitrary<AttributeValue> = fc.oneof(
+  { weight: 8, arbitrary: scalar },
+  fc.array(scalar, { maxLength: 2 }).map((L) => ({ L })),
+  fc.dictionary(fc.constantFrom("x", "y"), scalar, { maxKeys: 2 }).map((M) => ({ M })),
+  fc.constantFrom(["a"], ["b", "a"]).map((SS) => ({ SS })),
+  fc.constantFrom(["1"], ["2", "1.5"]).map((NS) => ({ NS })),
+);
+
+const leaf: fc.Arbitrary<Condition> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom("present", "absent"), attribute }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("equals"), attribute, value }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constantFrom("below", "at-least"),
+      attribute,
+      value: numeral.map((N) => ({ N })),
+    }),
+  },
+  // Now and then what has no order, or is compared with itself: both are refused as a mistake.
+  fc.record({ kind: fc.constantFrom("below", "at-least"), attribute, value }),
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("same"), attribute, as: attribute }) },
+) as fc.Arbitrary<Condition>;
+const condition: fc.Arbitrary<Condition> = fc.oneof(
+  { weight: 2, arbitrary: leaf },
+  fc.record({
+    kind: fc.constantFrom("all", "any"),
+    of: fc.array(
+      fc.oneof(
+        { weight: 4, arbitrary: leaf },
+        fc.record({
+          kind: fc.constantFrom("all", "any"),
+          of: fc.array(leaf, { minLength: 1, maxLength: 2 }),
+        }) as fc.Arbitrary<Condition>,
+      ),
+      { minLength: 1, maxLength: 3 },
+    ),
+  }) as fc.Arbitrary<Condition>,
+);
+
+const anyChange: fc.Arbitrary<Change> = fc.record({
+  set: fc.dictionary(
+    attribute,
+    fc.oneof(
+      { weight: 3, arbitrary: value },
+      { weight: 2, arbitrary: numeral.map((incrementFrom) => ({ incrementFrom })) },
+      value.map((orElse) => ({ orElse })),
+    ),
+    { minKeys: 1, maxKeys: 3 },
+  ),
+  remove: fc.uniqueArray(attribute, { maxLength: 2 }),
+});
+
+// To set and to remove an attribute in one write is a mistake too, and rarely made.
+const change: fc.Arbitrary<Change> = fc.oneof(anyChange, {
+  weight: 9,
+  arbitrary: anyChange.map(({ set, remove }) => ({
+    set,
+    remove: remove.filter((name) => !(name in set)),
+  })),
+});
+
+const at = fc.integer({ min: 0, max: 2 });
+
+/** A few requests about a few items. */
+export const operations: fc.Arbitrary<readonly Operation[]> = fc.array(
+  fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        kind: fc.constant("write" as const),
+        at,
+        write: fc.record({ condition, change }),
+      }),
+    },
+    fc.record({
+      kind: fc.constant("read" as const),
+      at,
+      consistent: fc.boolean(),
+      attributes: fc.option(fc.uniqueArray(attribute, { minLength: 1, maxLength: 3 }), {
+        nil: undefined,
+      }),
+    }),
+    fc.record({ kind: fc.constant("scan" as const), prefix: fc.constantFrom("", "1", "x") }),
+  ),
+  { minLength: 1, maxLength: 14 },
+);
+
+const CALL = { timeoutMs: 20_000 };
+
+/** Carries out the requests on a table, about items whose keys begin with `own`; answers the answers. */
+export async function answersOf(
+  table: TablePort,
+  own: string,
+  asked: readonly Operation[],
+): Promise<unknown[]> {
+  const keyOf = (index: number): Item => ({ pk: { S: `${own}${index}` }, sk: { S: "lease" } });
+  const answers: unknown[] = [];
+  for (const operation of asked) {
+    if (operation.kind === "scan") {
+      answers.push(await scanned(table, `${own}${operation.prefix}`));
+    } else if (operation.kind === "read") {
+      const { consistent, attributes } = operation;
+      const read = { key: keyOf(operation.at), consistent };
+      const answer = await table.read(
+        attributes === undefined ? read : { ...read, attributes },
+        CALL,
+      );
+      answers.push(comparable(answer));
+    } else {
+      answers.push(
+        comparable(await table.write({ ...operation.write, key: keyOf(operation.at) }, CALL)),
+      );
+    }
+  }
+  return answers;
+}
+
+async function scanned(table: TablePort, value: string): Promise<unknown> {
+  const items: string[] = [];
+  let after: Item | undefined;
+  do {
+    const page: ScanAnswer = await table.scan({ prefix: { attribute: "pk", value }, after }, CALL);
+    if (page.kind !== "page") return page;
+    items.push(...page.items.map((item) => JSON.stringify(normal({ M: item }))));
+    after = page.next;
+  } while (after !== undefined);
+  return items.sort();
+}
+
+/** An answer without what differs between servers on purpose: messages, and the order of a set. */
+function comparable(answer: WriteAnswer | ReadAnswer): unknown {
+  switch (answer.kind) {
+    case "misconfigured":
+      return { kind: answer.kind };
+    case "applied":
+    case "refused":
+    case "found":
+      return {
+        kind: answer.kind,
+        item: answer.item === undefined ? undefined : normal({ M: answer.item }),
+      };
+    default:
+      return answer;
+  }
+}
+
+function normal(value: AttributeValue): unknown {
+  if ("M" in value) {
+    const members = Object.entries(value.M).sort(([left], [right]) => (left < right ? -1 : 1));
+    return { M: members.map(([name, member]) => [name, normal(member)]) };
+  }
+  if ("L" in value) return { L: value.L.map(normal) };
+  if ("B" in value) return { B: Buffer.from(value.B).toString("hex") };
+  if ("SS" in value) return { SS: [...value.SS].sort() };
+  if ("NS" in value) return { NS: value.NS.map(normalDecimal).sort() };
+  // DynamoDB Local keeps the zero of a sum such as 1.0 + 1, which the service is documented to trim.
+  if ("N" in value) return { N: normalDecimal(value.N) };
+  return value;
+}
