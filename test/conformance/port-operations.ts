@@ -24,11 +24,11 @@ export type Operation =
   | { readonly kind: "scan"; readonly prefix: string };
 
 // Few names and few values, so that conditions meet what earlier writes left; some are reserved words.
-const attribute = fc.constantFrom("holder", "version", "fence", "size", "data", "tail", "served");
-const numeral = fc.constantFrom("0", "1", "2", "-1", "1.0", "10e-1", "1.5", "9007199254740993");
+const attribute = fc.constantFrom("version", "size", "data");
+const numeral = fc.constantFrom("0", "1", "1.0", "10e-1", "2", "9007199254740993");
 
 const scalar: fc.Arbitrary<AttributeValue> = fc.oneof(
-  { weight: 4, arbitrary: numeral.map((N) => ({ N })) },
+  { weight: 12, arbitrary: numeral.map((N) => ({ N })) },
   {
     weight: 4,
     arbitrary: fc.constantFrom("", "a", "b", "ab", "\u{1F511}", "\uFF5E").map((S) => ({ S })),
@@ -87,7 +87,7 @@ const anyChange: fc.Arbitrary<Change> = fc.record({
     ),
     { minKeys: 1, maxKeys: 3 },
   ),
-  remove: fc.uniqueArray(attribute, { maxLength: 2 }),
+  remove: fc.uniqueArray(attribute, { maxLength: 1 }),
 });
 
 // To set and to remove an attribute in one write is a mistake too, and rarely made.
@@ -99,7 +99,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(anyChange, {
   })),
 });
 
-const at = fc.integer({ min: 0, max: 2 });
+const at = fc.integer({ min: 0, max: 1 });
 
 /** A few requests about a few items. */
 export const operations: fc.Arbitrary<readonly Operation[]> = fc.array(
