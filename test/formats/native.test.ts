@@ -103,12 +103,29 @@ const UNREADABLE: [string, Item, string, RegExp][] = [
   ["an empty holder", changed({ holder: { S: "" } }), "foreign", /holder/],
 ];
 
+// Where nobody holds it, only what a claim asks for stands between such a record and the claim.
+const free = (attributes: Parameters<typeof changed>[0]): Item =>
+  changed({ holder: undefined, ...attributes });
+const UNREADABLE_AND_FREE: [string, Item][] = [
+  ["no holder and no layout", free({ v: undefined })],
+  ["no holder and a layout that is text", free({ v: { S: "1" } })],
+  ["no holder and a newer layout", free({ v: { N: "2" } })],
+  ["no holder and a session", free({ session: { S: "x" } })],
+  ["no holder and no fence", free({ fence: undefined })],
+  ["no holder and no version", free({ version: undefined })],
+];
+
 describe("a record that cannot be read", () => {
   it.each(UNREADABLE)("says so, where it has %s", (_, item, state, found) => {
     expect(format.read(item)).toEqual({ state, found: expect.stringMatching(found) });
   });
 
-  it.each(UNREADABLE)("is not claimed blindly either, where it has %s", async (_, item) => {
+  const claimed = [
+    ...UNREADABLE.map(([title, item]) => [title, item] as const),
+    ...UNREADABLE_AND_FREE,
+  ];
+
+  it.each(claimed)("is not claimed blindly either, where it has %s", async (_, item) => {
     const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
     table.putItem(ref.key, item);
     const grant = {

@@ -389,6 +389,18 @@ describe("requests that are lost for longer", () => {
     await scene.expectFreeFor(scene.b, 1_000);
   });
 
+  it("are told to onError where a release was given up, and nobody ever answered", async () => {
+    const scene = new Scene();
+    const lease = await scene.acquire(scene.a);
+    scene.a.network.script(() => ({ fault: "request-lost" }));
+    await expect(scene.world.until(lease.release())).rejects.toMatchObject({
+      code: "outcome-unknown",
+    });
+    expect(scene.a.reported).toEqual([]);
+    await scene.world.time.advance(2 * LEASE_MS);
+    expect(scene.a.reported).toMatchObject([{ code: "outcome-unknown", lockName: "a" }]);
+  });
+
   it("pass on a chain of two cancelled hand-overs, none of them answered", async () => {
     for (const applied of ["none", "first", "second"] as const) {
       const scene = new Scene();
@@ -444,6 +456,33 @@ describe("requests that are lost for longer", () => {
     scene.expectHeld(held);
     await scene.world.time.advance(3 * LEASE_MS);
     scene.expectHeld(held);
+  });
+});
+
+describe("a request that lands when it is no longer wanted", () => {
+  it("as a change of length that lands after a newer one changes nothing", async () => {
+    const scene = new Scene();
+    const lease = await scene.acquire(scene.a, { renew: "manual" });
+    scene.a.network.next("write", { fault: "applied-late", delayMs: 700, unknownAfterMs: 20 });
+    await scene.world.until(lease.renew({ lease: 1_500 }));
+    await scene.world.until(lease.renew({ lease: 3_000 }));
+    await scene.world.time.advance(1_000);
+    expect(scene.a.network.injected["applied-late"]).toBe(1);
+    expect(scene.world.record("a")?.["leaseMs"]).toEqual({ N: "3000" });
+    scene.expectHeld(lease);
+  });
+
+  it("as a renewal that lands after the release leaves the lock free", async () => {
+    const scene = new Scene();
+    const lease = await scene.acquire(scene.a, { renew: "manual" });
+    scene.a.network.next("write", { fault: "applied-late", delayMs: 700, unknownAfterMs: 20 });
+    await scene.world.until(lease.renew());
+    await scene.world.until(lease.release());
+    const before = scene.world.record("a");
+    await scene.world.time.advance(1_000);
+    expect(scene.a.network.injected["applied-late"]).toBe(1);
+    expect(scene.world.record("a")).toEqual(before);
+    await scene.expectFreeFor(scene.b, LOOK_MS);
   });
 });
 
