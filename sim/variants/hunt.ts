@@ -1,0 +1,51 @@
+/**
+ * Hunts for one variant in ranges of seeds; bundled once for each variant, with its error in it. Prints
+ * one line of JSON for each range: after how many seeds the invariant fell.
+ */
+import { parseArgs } from "node:util";
+import { simulate } from "../simulation.js";
+
+/** How long each seed is simulated, in milliseconds. */
+const LENGTH_MS = 60_000;
+
+/** What a hunt found in one range. */
+export interface Found {
+  readonly from: number;
+  /** How many seeds it took; null if the invariant stood in all of them. */
+  readonly seeds: number | null;
+  /** What else fell on the way, and in how many seeds; errors count as well. */
+  readonly besides: Readonly<Record<string, number>>;
+}
+
+async function fallen(seed: number): Promise<Set<string>> {
+  try {
+    const { violations } = await simulate(seed, LENGTH_MS);
+    return new Set(violations.map(({ invariant }) => invariant));
+  } catch (error) {
+    return new Set([`error: ${String(error)}`]);
+  }
+}
+
+async function hunt(invariant: string, from: number, within: number): Promise<Found> {
+  const besides: Record<string, number> = {};
+  for (let seed = from; seed < from + within; seed += 1) {
+    const all = await fallen(seed);
+    if (all.has(invariant)) return { from, seeds: seed - from + 1, besides };
+    for (const other of all) besides[other] = (besides[other] ?? 0) + 1;
+  }
+  return { from, seeds: null, besides };
+}
+
+// A promise that nobody waits for is an error of the variant, which must not end the hunt.
+process.on("unhandledRejection", () => undefined);
+
+const { values } = parseArgs({
+  options: {
+    invariant: { type: "string", default: "" },
+    from: { type: "string", multiple: true, default: [] },
+    within: { type: "string", default: "1" },
+  },
+});
+for (const from of values.from) {
+  console.log(JSON.stringify(await hunt(values.invariant, Number(from), Number(values.within))));
+}

@@ -1,0 +1,91 @@
+/**
+ * Hunts for every known-bad variant of the kernel: `npm run sim:variants`. Fails if one is not caught by
+ * what it names.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { VARIANTS } from "./all.js";
+import { huntFor } from "./run.js";
+import { withTables } from "./tables.js";
+import { notCaught, runTests, type Tested } from "./tested.js";
+import { type InSimulation, isSimulated, type Variant } from "./variant.js";
+
+const HELP = `npm run sim:variants -- [options]
+  --only NAME    this variant alone; may be given more than once
+  --ranges N     disjoint ranges of seeds for each (default 9)
+  --write        writes the tables of docs/verification.md anew`;
+
+const PAGE = "docs/verification.md";
+// Far enough apart that no range reaches the next one.
+const RANGE = 100_000;
+
+const { values } = parseArgs({
+  options: {
+    only: { type: "string", multiple: true, default: [] },
+    ranges: { type: "string", default: "9" },
+    write: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  },
+});
+const root = process.cwd();
+const medians = new Map<string, number>();
+let missed = 0;
+
+function tell(variant: Variant, isCaught: boolean, how: string): void {
+  if (!isCaught) missed += 1;
+  console.log(`${isCaught ? "caught" : "MISSED"}  ${variant.name}: ${how}`);
+}
+
+async function huntOne(variant: Variant & { readonly caughtBy: InSimulation }): Promise<void> {
+  const from = Array.from({ length: Number(values.ranges) }, (_, index) => index * RANGE + 1);
+  const found = await huntFor(root, variant, from);
+  const seeds = found.map((one) => one.seeds ?? Number.POSITIVE_INFINITY).sort((a, b) => a - b);
+  const median = seeds[Math.floor(seeds.length / 2)] ?? Number.NaN;
+  medians.set(variant.name, median);
+  const { invariant, within } = variant.caughtBy;
+  const besides = found.map((one) => JSON.stringify(one.besides)).filter((one) => one !== "{}");
+  const isCaught = seeds.every((one) => one <= within);
+  const text = `${invariant} after ${seeds.join(", ")} seeds, ${median} in the median, of ${within}`;
+  tell(variant, isCaught, isCaught ? text : `${text}; besides ${besides.join(" ") || "nothing"}`);
+}
+
+async function huntAll(variants: readonly Variant[]): Promise<void> {
+  const left = variants.filter(isSimulated);
+  const hunter = async (): Promise<void> => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) await huntOne(next);
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, hunter));
+}
+
+async function testAll(variants: readonly Variant[]): Promise<void> {
+  const tested = variants.filter((variant): variant is Tested => !isSimulated(variant));
+  if (tested.length === 0) return;
+  const results = await runTests(root, tested);
+  for (const variant of tested) {
+    const why = notCaught(variant, results);
+    const { test, title } = variant.caughtBy;
+    tell(variant, why === undefined, why ?? `${test} "${title}"`);
+  }
+}
+
+async function main(): Promise<void> {
+  const variants = VARIANTS.filter(
+    ({ name }) => values.only.length === 0 || values.only.includes(name),
+  );
+  if (variants.length === 0) throw new Error(`Nothing is called ${values.only.join(", ")}.`);
+  const startMs = performance.now();
+  await huntAll(variants);
+  await testAll(variants);
+  const seconds = Math.round((performance.now() - startMs) / 1000);
+  console.log(`${variants.length} variants in ${seconds} s, ${missed} of them not caught.`);
+  if (missed > 0) process.exitCode = 1;
+  else if (values.write && values.only.length === 0) {
+    const page = join(root, PAGE);
+    writeFileSync(page, withTables(readFileSync(page, "utf8"), VARIANTS, medians));
+  }
+}
+
+if (values.help) console.log(HELP);
+else await main();

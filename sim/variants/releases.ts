@@ -1,0 +1,320 @@
+import type { Variant } from "./variant.js";
+
+const NATIVE = "src/formats/native.ts";
+const PASS_ON = "src/lease/pass-on.ts";
+const LEASE = "src/lease/lease.ts";
+const HOLD = "src/lease/hold.ts";
+
+/** Errors in how a lease ends: release, hand-over, and what is left of what was given up. */
+export const RELEASES: readonly Variant[] = [
+  {
+    name: "release-unconditional",
+    what: "a release frees the record whoever holds it",
+    rules: ["R7"],
+    edits: [
+      {
+        file: NATIVE,
+        from: "      condition: holdersCondition(from),\n      change: {\n",
+        to: '      condition: isPresent("holder"),\n      change: {\n',
+      },
+    ],
+    caughtBy: { invariant: "exclusion", within: 50 },
+  },
+  {
+    name: "release-by-owner",
+    what: "a release asks for the owner, so a late one frees a later lease of the same process",
+    rules: ["R7"],
+    edits: [
+      {
+        file: PASS_ON,
+        from: "    kernel.format.free(ref, from, {",
+        to: "    freeOfOwner(kernel, ref, from, {",
+      },
+      {
+        file: PASS_ON,
+        from: "function holdersOf(chain: Chain): Holders {\n",
+        to: `function freeOfOwner(kernel, ref, from, options) {
+  const condition = { kind: "equals", attribute: "owner", value: { S: kernel.lastOwner } };
+  return { ...kernel.format.free(ref, from, options), condition };
+}
+
+function holdersOf(chain: Chain): Holders {
+`,
+      },
+      {
+        file: "src/lease/kernel.ts",
+        from: "    const wallMs = this.wallMs();\n    const seen",
+        to: "    this.lastOwner = options.owner;\n    const wallMs = this.wallMs();\n    const seen",
+      },
+    ],
+    caughtBy: { invariant: "exclusion", within: 200 },
+  },
+  {
+    name: "handover-unconditional",
+    what: "a hand-over makes the next waiter the holder whoever holds",
+    rules: ["R7"],
+    edits: [
+      {
+        file: NATIVE,
+        from: "condition: all(holdersCondition(from), NO_SESSION),",
+        to: "condition: NO_SESSION,",
+      },
+    ],
+    caughtBy: { invariant: "exclusion", within: 100 },
+  },
+  {
+    name: "handover-from-answer",
+    what: "the deadline of a lease that was handed over counts from the answer",
+    rules: ["R2"],
+    edits: [
+      {
+        file: PASS_ON,
+        from: "waiter.offer({ record: found, start, settings });",
+        to: "waiter.offer({ record: found, start: instantOf(kernel.clock), settings });",
+      },
+    ],
+    caughtBy: { test: "test/lease/safety.test.ts", title: "of a hand-over" },
+  },
+  {
+    name: "held-until-released",
+    what: "the lease counts as held until its release is answered",
+    rules: ["R7"],
+    edits: [
+      {
+        file: LEASE,
+        from: "return this.#release === undefined && this.#hold.isHeld;",
+        to: "return this.#hold.isHeld;",
+      },
+      {
+        file: LEASE,
+        from: "    if (!hold.beginRelease()) return freeEarly(hold, keepData);\n",
+        to: "    if (!hold.isHeld) return freeEarly(hold, keepData);\n",
+      },
+      {
+        file: LEASE,
+        from: "  if (loss !== undefined) hold.lostBeforeRelease(loss);\n",
+        to: "  hold.beginRelease();\n  if (loss !== undefined) hold.lostBeforeRelease(loss);\n",
+      },
+    ],
+    caughtBy: { invariant: "exclusion", within: 50 },
+  },
+  {
+    name: "release-beside-renewal",
+    what: "a release does not wait for a renewal that is on its way",
+    rules: ["R7"],
+    edits: [
+      {
+        file: LEASE,
+        from: "kernel.tracked(hold.requests.run(() => release(hold, keepData)));",
+        to: "kernel.tracked(release(hold, keepData));",
+      },
+    ],
+    caughtBy: {
+      test: "test/mutex/mutex.test.ts",
+      title: "waits for a renewal that is on its way: their requests do not overlap",
+    },
+  },
+  {
+    name: "renewal-after-release",
+    what: "a renewal that arrives after the release of its own lease holds the record again",
+    rules: ["R7"],
+    edits: [
+      {
+        file: NATIVE,
+        from: "      condition: all(heldCondition(held), NO_SESSION, ...newerData(renewal.data)),\n      change: renewalChange(renewal),\n",
+        to: `      condition: all(
+        any(heldCondition(held), all(isAbsent("holder"), equals("lastHolder", s(held.holder)))),
+        NO_SESSION,
+        ...newerData(renewal.data),
+      ),
+      change: withSet(renewalChange(renewal), { holder: s(held.holder) }),
+`,
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/lost-responses.test.ts",
+      title: "as a renewal that lands after the release leaves the lock free",
+    },
+  },
+  {
+    name: "fence-reset-by-release",
+    what: "a release takes the fence back to 1",
+    rules: ["R9"],
+    edits: [
+      {
+        file: NATIVE,
+        from: "        set: { lastHolder: s(options.lastHolder), expiresAt: expiresAt(options.wallMs, 0) },\n",
+        to: "        set: { lastHolder: s(options.lastHolder), expiresAt: expiresAt(options.wallMs, 0), fence: n(1) },\n",
+      },
+    ],
+    caughtBy: { invariant: "fence order", within: 5 },
+  },
+  {
+    name: "fence-kept-by-takeover",
+    what: "a takeover does not raise the fence",
+    rules: ["R9"],
+    edits: [
+      {
+        file: NATIVE,
+        from: "      condition: all(watchedCondition(watched), NO_SESSION, NOBODY_QUEUED),\n      change: grantChange(grant),\n",
+        to: `      condition: all(watchedCondition(watched), NO_SESSION, NOBODY_QUEUED),
+      change: {
+        ...grantChange(grant),
+        set: Object.fromEntries(
+          Object.entries(grantChange(grant).set).filter(([attribute]) => attribute !== "fence"),
+        ),
+      },
+`,
+      },
+    ],
+    caughtBy: { invariant: "fence order", within: 50 },
+  },
+  {
+    name: "fence-from-one",
+    what: "where there is no record the fence starts at 1, and not from the clock",
+    rules: ["R9"],
+    edits: [
+      {
+        file: "src/lease/kernel.ts",
+        from: "fenceSeed: now > seen ? now : seen,",
+        to: "fenceSeed: seen,",
+      },
+    ],
+    caughtBy: { invariant: "fence order", within: 300 },
+  },
+  {
+    name: "nothing-neutralised",
+    what: "a grant that was given up without an answer is left to itself",
+    rules: ["R14"],
+    edits: [
+      {
+        file: "src/lease/attempt.ts",
+        from: "        if (this.#unanswered > 0) this.#giveUp();\n",
+        to: "",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/lost-responses.test.ts",
+      title: "free a lock that was claimed and given up as soon as the network is back",
+    },
+  },
+  {
+    name: "neutralised-once",
+    what: "a blind claim that was given up is looked for once, and may arrive later",
+    rules: ["R14"],
+    edits: [
+      {
+        file: "src/lease/neutralise.ts",
+        from: "while (kernel.nowMs() < untilMs && !kernel.closing.aborted);",
+        to: "while (false);",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/lost-responses.test.ts",
+      title: "free a lock whose claim was given up after two sends that are both applied late",
+    },
+  },
+  {
+    name: "takeover-neutralised-by-attempt",
+    what: "a takeover that was given up is freed only where it landed, and may land later",
+    rules: ["R14"],
+    edits: [
+      {
+        file: "src/lease/neutralise.ts",
+        from: "    watched: given.replaced?.watched,\n",
+        to: "    watched: undefined,\n",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/lost-responses.test.ts",
+      title: "as a takeover given up at once leaves the lock to others",
+    },
+  },
+  {
+    name: "every-claim-blind",
+    what: "a claim of a record that was seen free does not name its fence",
+    rules: ["R14"],
+    edits: [
+      {
+        file: "src/lease/decide.ts",
+        from: '{ kind: "claim", onto: { kind: "free", fence: record.fence } };',
+        to: '{ kind: "claim", onto: { kind: "blind" } };',
+      },
+    ],
+    caughtBy: { test: "test/lease/decide.test.ts", title: "when %s" },
+  },
+  {
+    name: "nothing-remembered",
+    what: "a process does not know what it gave up, and waits for itself",
+    rules: ["R14"],
+    edits: [{ file: "src/lease/kernel.ts", from: "    this.#abandoned.add(holder);\n", to: "" }],
+    caughtBy: {
+      test: "test/lease/lost-responses.test.ts",
+      title: "leave a process that gave up a claim no watch to sit through when it tries again",
+    },
+  },
+  {
+    name: "handover-without-chain",
+    what: "a release after an unanswered hand-over does not accept its waiter as the holder",
+    rules: ["R14"],
+    edits: [
+      {
+        file: PASS_ON,
+        from: "return { known: chain.known, maybe: chain.maybe };",
+        to: "return { known: chain.known, maybe: [] };",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/lost-responses.test.ts",
+      title: "as a hand-over to a waiter that was cancelled frees the lock",
+    },
+  },
+  {
+    name: "close-releases-nothing",
+    what: "closing the client ends its leases, and leaves the records held",
+    rules: ["R14"],
+    edits: [
+      {
+        file: "src/lease/close.ts",
+        from: "  const freed = Promise.all(holds.map((hold) => freeUntil(hold, bound.signal, over)));\n",
+        to: "  const freed = Promise.resolve([]);\n",
+      },
+    ],
+    caughtBy: {
+      test: "test/mutex/mutex.test.ts",
+      title: "releases everything at the same time, and ends every lease with `closed`",
+    },
+  },
+  {
+    name: "loss-at-release-untold",
+    what: "a loss that only the release finds out is not told",
+    rules: ["R8"],
+    edits: [
+      {
+        file: LEASE,
+        from: "  if (loss !== undefined) hold.lostBeforeRelease(loss);\n",
+        to: "",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/safety.test.ts",
+      title: "%s: found out by the release alone, it is told all the same",
+    },
+  },
+  {
+    name: "loss-without-reason",
+    what: "every loss is told as a theft",
+    rules: ["R8"],
+    edits: [
+      {
+        file: HOLD,
+        from: "    this.#loss = lossError(this.ref.name, reason, this.#lastTrouble);\n",
+        to: '    this.#loss = lossError(this.ref.name, "stolen", this.#lastTrouble);\n',
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/safety.test.ts",
+      title: "end the lease when the wall clock steps past its deadline",
+    },
+  },
+];

@@ -1,0 +1,283 @@
+import type { Variant } from "./variant.js";
+
+const NATIVE = "src/formats/native.ts";
+
+/** Errors around the kernel: the layout, TTL, the table, timers, and the table itself. */
+export const SURROUNDINGS: readonly Variant[] = [
+  {
+    name: "last-writer-wins",
+    what: "the table, not the kernel: conditions are judged by a replica that lags, and the last writer wins",
+    rules: [],
+    edits: [
+      {
+        file: "src/testing/table/memory-table.ts",
+        from: "    const before = this.item(write.key);\n    if (!holds",
+        to: "    const before = this.#items.asOf(write.key, this.#nowMs() - 100);\n    if (!holds",
+      },
+    ],
+    caughtBy: { invariant: "exclusion", within: 20 },
+  },
+  {
+    name: "unknown-layout-claimed",
+    what: "a claim does not ask for the layout",
+    rules: ["R12"],
+    edits: [{ file: NATIVE, from: '  equals("v", n(1n)),\n', to: "" }],
+    caughtBy: {
+      test: "test/formats/native.test.ts",
+      title: "is not claimed blindly either, where it has %s",
+    },
+  },
+  {
+    name: "session-claimed",
+    what: "a claim does not ask that the record lives by no session",
+    rules: ["R12"],
+    edits: [
+      {
+        file: NATIVE,
+        from: '  isAbsent("holder"),\n  NO_SESSION,\n',
+        to: '  isAbsent("holder"),\n',
+      },
+    ],
+    caughtBy: {
+      test: "test/formats/native.test.ts",
+      title: "is not claimed blindly either, where it has %s",
+    },
+  },
+  {
+    name: "unknown-layout-read",
+    what: "a record of a newer layout is read as if it were known",
+    rules: ["R12"],
+    edits: [
+      {
+        file: NATIVE,
+        from: "if (layout !== 1n) return",
+        to: "if (layout < 1n) return",
+      },
+    ],
+    caughtBy: { test: "test/mutex/mutex.test.ts", title: "%s ends a wait that finds it: %s" },
+  },
+  {
+    name: "session-ignored",
+    what: "a record that lives by a session is judged by its own lease",
+    rules: ["R12"],
+    edits: [
+      {
+        file: NATIVE,
+        from: '  if (item["session"] !== undefined) return { state: "unsupported", found: "lives by a session" };\n',
+        to: "",
+      },
+    ],
+    caughtBy: { test: "test/mutex/mutex.test.ts", title: "%s is never touched: %s" },
+  },
+  {
+    name: "queue-passed",
+    what: "a mutex claims a record before which others stand in a queue",
+    rules: ["R1"],
+    edits: [
+      {
+        file: NATIVE,
+        from: "condition: all(ontoCondition(onto, keys.pk), NOBODY_QUEUED),",
+        to: "condition: all(ontoCondition(onto, keys.pk)),",
+      },
+    ],
+    caughtBy: {
+      test: "test/formats/native.test.ts",
+      title: "is not passed by a mutex while a queue stands before it",
+    },
+  },
+  {
+    name: "ttl-at-the-lease-end",
+    what: "the TTL lies at the end of the lease, so that a slow clock has a live record deleted",
+    rules: ["R10"],
+    edits: [
+      {
+        file: NATIVE,
+        from: "const RETENTION_MS = 7 * 24 * 3_600_000;",
+        to: "const RETENTION_MS = 0;",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/fences.test.ts",
+      title: "keep a live record from TTL even where the holder's clock is three days behind",
+    },
+  },
+  {
+    name: "ttl-in-milliseconds",
+    what: "the TTL is written in milliseconds, so that nothing is ever deleted",
+    rules: ["R10"],
+    edits: [
+      {
+        file: NATIVE,
+        from: "return n(Math.ceil((wallMs + leaseMs + RETENTION_MS) / 1000));",
+        to: "return n(Math.ceil(wallMs + leaseMs + RETENTION_MS));",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/fences.test.ts",
+      title: "outlive the TTL: an unused record is gone after its retention, and restarts above",
+    },
+  },
+  {
+    name: "wall-clock-not-corrected",
+    what: "a wall clock that the table's answers show to be days off is used all the same",
+    rules: ["R10"],
+    edits: [
+      {
+        file: "src/lease/kernel.ts",
+        from: "return this.clock.wallMs() + this.table.clockCorrectionMs;",
+        to: "return this.clock.wallMs();",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/fences.test.ts",
+      title: "are seeded by a clock that the table's answers have corrected",
+    },
+  },
+  {
+    name: "keeper-keeps-alive",
+    what: "the timer of the renewals keeps a process alive that has nothing more to do",
+    rules: ["R13"],
+    edits: [
+      {
+        file: "src/lease/keeper.ts",
+        from: "this.#timers.set(delayMs, false, () => this.#wake());",
+        to: "this.#timers.set(delayMs, true, () => this.#wake());",
+      },
+    ],
+    caughtBy: { test: "test/lease/keeper.test.ts", title: "do not keep the process alive" },
+  },
+  {
+    name: "timer-left-behind",
+    what: "the keeper's timer stays when the last lease has ended",
+    rules: ["R13"],
+    edits: [
+      {
+        file: "src/lease/keeper.ts",
+        from: "    if (this.#next.size === 0) this.#disarm();\n",
+        to: "",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/keeper.test.ts",
+      title: "forgets what has ended, even while it visits, and takes its timer away with the last",
+    },
+  },
+  {
+    name: "failed-claim-is-contention",
+    what: "throttling is taken for contention",
+    rules: [],
+    edits: [
+      {
+        file: "src/lease/attempt.ts",
+        from: '      default:\n        this.#stop.troubled(answer);\n        return "again";\n',
+        to: '      default:\n        return "refused";\n',
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/waiting.test.ts",
+      title: "a table that is busy (%s): it is asked again until the wait is over",
+    },
+  },
+  {
+    name: "whole-lease-for-one-request",
+    what: "a request may take all that is left of the lease, and none is sent after it",
+    rules: ["R6"],
+    edits: [
+      {
+        file: "src/lease/kernel.ts",
+        from: "Math.min(this.settings.requestTimeoutMs, Math.max(1, deadline.remainingMs() / 2));",
+        to: "this.settings.requestTimeoutMs;",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/lost-responses.test.ts",
+      title: "as a renewal is sent again in time",
+    },
+  },
+  {
+    name: "error-known-by-class",
+    what: "a refusal is known by its class, which bundlers rename and a second copy of the SDK doubles",
+    rules: [],
+    edits: [
+      {
+        file: "src/platform/dynamodb-errors.ts",
+        from: '  if (name === "ConditionalCheckFailedException") {\n',
+        to: "  if (error instanceof ConditionalCheckFailedException) {\n",
+      },
+      {
+        file: "src/platform/dynamodb-errors.ts",
+        from: 'import { HoldfastError } from "../errors.js";\n',
+        to: 'import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";\nimport { HoldfastError } from "../errors.js";\n',
+      },
+    ],
+    caughtBy: {
+      test: "test/platform/dynamodb-errors.test.ts",
+      title: "is known by its name, not by its class or its class's name",
+    },
+  },
+  {
+    name: "refusal-without-item",
+    what: "a refused write does not ask for the item that refused it, so one's own success is a failure",
+    rules: ["R5"],
+    edits: [
+      {
+        file: "src/platform/dynamodb.ts",
+        from: '      ReturnValuesOnConditionCheckFailure: "ALL_OLD",\n',
+        to: "",
+      },
+    ],
+    caughtBy: {
+      test: "test/platform/dynamodb.test.ts",
+      title: "answers with the item that a write made, and with the one that refused it",
+    },
+  },
+  {
+    name: "no-deadline-of-a-call",
+    what: "a request that nobody answers is waited for without end",
+    rules: ["R6"],
+    edits: [
+      {
+        file: "src/platform/dynamodb.ts",
+        from: "this.#timers.set(call.timeoutMs, false, () =>",
+        to: "this.#timers.set(2 ** 40, false, () =>",
+      },
+    ],
+    caughtBy: {
+      test: "test/platform/dynamodb.test.ts",
+      title: "ends a %s by its own deadline where nobody answers",
+    },
+  },
+  {
+    name: "background-error-unseen",
+    what: "an error of work in the background is told to nobody",
+    rules: ["R13"],
+    edits: [
+      {
+        file: "src/lease/kernel.ts",
+        from: `    const task = work().catch((cause: unknown) => {
+      this.report(asHoldfastError(cause));
+    });
+    this.tracked(task);
+`,
+        to: "    this.tracked(work());\n",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/lost-responses.test.ts",
+      title: "are told to onError where a release was given up, and nobody ever answered",
+    },
+  },
+  {
+    name: "long-timer-at-once",
+    what: "a timer longer than 2^31 - 1 ms fires at once",
+    rules: [],
+    edits: [
+      {
+        file: "src/platform/timers.ts",
+        from: "const LONGEST_MS = 2 ** 31 - 1;",
+        to: "const LONGEST_MS = Number.POSITIVE_INFINITY;",
+      },
+    ],
+    caughtBy: { test: "test/platform/timers.test.ts", title: "for ever do not become a busy loop" },
+  },
+];
