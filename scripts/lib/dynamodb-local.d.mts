@@ -6,6 +6,8 @@ export interface DynamoDBLocal {
   readonly exited: Promise<void>;
   /** Ends it, by its process id; doing so twice is harmless. */
   stop(): Promise<void>;
+  /** Ends it in the middle of whatever it is doing. */
+  kill(): Promise<void>;
 }
 
 /** What to tell somebody whose machine has no Java. */
@@ -14,5 +16,13 @@ export const HOW_TO_GET_JAVA: string;
 /** Whether `java` runs here at all. */
 export function hasJava(): boolean;
 
-/** Starts a server in memory and answers once it does. `port` left out takes any that is free. */
-export function startDynamoDBLocal(options?: { readonly port?: number }): Promise<DynamoDBLocal>;
+/** What a server is started with. */
+export interface DynamoDBLocalOptions {
+  /** Left out: any that is free. */
+  readonly port?: number;
+  /** A directory that keeps the data when the server ends; left out, the data is in memory. */
+  readonly dbPath?: string;
+}
+
+/** Starts a server and answers once it does. */
+export function startDynamoDBLocal(options?: DynamoDBLocalOptions): Promise<DynamoDBLocal>;

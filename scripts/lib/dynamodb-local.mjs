@@ -53,9 +53,10 @@ function claimPort(port) {
   });
 }
 
-function spawnServer(port) {
+function spawnServer(port, dbPath) {
   const directory = jarDirectory();
-  const flags = ["-inMemory", "-sharedDb", "-disableTelemetry", "-port", String(port)];
+  const store = dbPath === undefined ? ["-inMemory"] : ["-dbPath", dbPath];
+  const flags = [...store, "-sharedDb", "-disableTelemetry", "-port", String(port)];
   return spawn(
     "java",
     [
@@ -109,20 +110,23 @@ async function waitUntilItAnswers(endpoint, server, output) {
   throw new Error(`DynamoDB Local did not answer within ${START_DEADLINE_MS} ms:\n${output()}`);
 }
 
-async function stopServer(server) {
+async function stopServer(server, signal = "SIGTERM") {
   if (server.exitCode !== null || server.signalCode !== null) return;
   const ended = new Promise((resolve) => server.once("exit", resolve));
-  server.kill("SIGTERM");
+  server.kill(signal);
   const forced = setTimeout(() => server.kill("SIGKILL"), STOP_DEADLINE_MS);
   await ended;
   clearTimeout(forced);
 }
 
-/** Starts a server in memory and answers once it does. `port` left out takes any that is free. */
-export async function startDynamoDBLocal({ port } = {}) {
+/**
+ * Starts a server and answers once it does. `port` left out takes any that is free; without `dbPath`, a
+ * directory, the data is in memory and goes with the server.
+ */
+export async function startDynamoDBLocal({ port, dbPath } = {}) {
   if (!hasJava()) throw new Error(`Java was not found. ${HOW_TO_GET_JAVA}`);
   const bound = await claimPort(port ?? 0);
-  const server = spawnServer(bound);
+  const server = spawnServer(bound, dbPath);
   const lines = [];
   const keep = (chunk) => {
     lines.push(String(chunk));
@@ -152,5 +156,10 @@ export async function startDynamoDBLocal({ port } = {}) {
     await stopServer(server);
     throw error;
   }
-  return { endpoint, exited, stop: () => stopServer(server) };
+  return {
+    endpoint,
+    exited,
+    stop: () => stopServer(server),
+    kill: () => stopServer(server, "SIGKILL"),
+  };
 }

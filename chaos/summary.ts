@@ -1,0 +1,96 @@
+import type { Timed, Violation } from "../sim/history.js";
+
+/** What a run was asked to do. */
+export interface RunOptions {
+  readonly seed: number;
+  readonly minutes: number;
+  readonly processes: number;
+  /** A table server of somebody else, which is not killed; undefined: one of our own. */
+  readonly endpoint: string | undefined;
+  /** Whether clocks are skewed and stepped. */
+  readonly hasClocks: boolean;
+}
+
+/** What a run showed. */
+export interface Summary {
+  readonly seed: number;
+  readonly processes: number;
+  /** How long faults were injected, in seconds. */
+  readonly seconds: number;
+  /** How many worker processes there were, each one that was killed counted. */
+  readonly started: number;
+  readonly requests: number;
+  readonly grants: number;
+  /** How often a lease said that it is held, and something was done. */
+  readonly acts: number;
+  /** How often a lease that was asked said that it is not held any more. */
+  readonly heldBack: number;
+  readonly guarded: { readonly committed: number; readonly refused: number };
+  readonly gaveUp: Readonly<Record<string, number>>;
+  readonly losses: Readonly<Record<string, number>>;
+  readonly faults: Readonly<Record<string, number>>;
+  /** Of all names, the longest time in which nobody was granted it, in milliseconds. */
+  readonly worstGapMs: number;
+  readonly violations: readonly Violation[];
+  /** Where the history is, if something is wrong with it. */
+  readonly historyFile: string | undefined;
+}
+
+/** The figures that the history itself gives. */
+export function figuresOf(history: readonly Timed[]) {
+  const of = (kind: Timed["kind"]): number => history.filter((one) => one.kind === kind).length;
+  const guarded = history.filter((one) => one.kind === "guarded");
+  const committed = guarded.filter(({ isApplied }) => isApplied).length;
+  return {
+    started: history.filter((one) => one.kind === "process" && one.what === "started").length,
+    grants: of("granted"),
+    acts: of("acted"),
+    guarded: { committed, refused: guarded.length - committed },
+    gaveUp: tally(history.flatMap((one) => (one.kind === "gave up" ? [one.code] : []))),
+    losses: tally(history.flatMap((one) => (one.kind === "lost" ? [one.reason] : []))),
+    worstGapMs: worstGapMs(history),
+  };
+}
+
+function tally(words: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const word of words) counts[word] = (counts[word] ?? 0) + 1;
+  return counts;
+}
+
+function worstGapMs(history: readonly Timed[]): number {
+  const last = new Map<string, number>();
+  let worst = 0;
+  for (const event of history) {
+    if (event.kind !== "granted") continue;
+    worst = Math.max(worst, event.atMs - (last.get(event.name) ?? event.atMs));
+    last.set(event.name, event.atMs);
+  }
+  return Math.round(worst);
+}
+
+/** A summary for people. */
+export function linesOf(summary: Summary): string[] {
+  const { guarded, violations, historyFile } = summary;
+  const list = (counts: Readonly<Record<string, number>>): string =>
+    Object.entries(counts)
+      .map(([what, times]) => `${what} ${times}`)
+      .join(", ") || "none";
+  const faults = Object.values(summary.faults).reduce((sum, times) => sum + times, 0);
+  return [
+    `seed ${summary.seed}: ${summary.seconds} s of faults, ${summary.processes} processes at a time, ` +
+      `${summary.started} in all, ${summary.requests} requests`,
+    `${summary.grants} grants, ${summary.acts} acts, ${summary.heldBack} held back in time`,
+    `guarded writes: ${guarded.committed} committed, ${guarded.refused} refused`,
+    `acquisitions given up: ${list(summary.gaveUp)}`,
+    `losses: ${list(summary.losses)}`,
+    `longest time without a grant of a name: ${(summary.worstGapMs / 1000).toFixed(1)} s`,
+    `${faults} faults:`,
+    ...Object.entries(summary.faults)
+      .sort(([a], [b]) => a.localeCompare(b))
+      .map(([kind, times]) => `  ${kind}: ${times}`),
+    `${violations.length} violations`,
+    ...violations.slice(0, 10).map(({ invariant, what }) => `  ${invariant}: ${what}`),
+    ...(historyFile === undefined ? [] : [`the history is in ${historyFile}`]),
+  ];
+}
