@@ -93,14 +93,26 @@ async function conduct(run: Run, options: RunOptions, isJson: boolean): Promise<
   return run.isInterrupted ? 130 : 0;
 }
 
-/** A kind of fault that did not happen was not survived. */
+/** What did not happen was not survived: each kind of fault, and what the checkers look at. */
 function withKinds(summary: Summary, options: RunOptions, isInterrupted: boolean): Summary {
   if (summary.violations.length > 0 || isInterrupted) return summary;
-  const missing = kindsExpected(planOptionsOf(options)).filter((kind) => !summary.faults[kind]);
+  const { faults, grants, heldBack, guarded, losses } = summary;
+  const happened: Readonly<Record<string, number>> = {
+    ...faults,
+    grant: grants,
+    "hold that ended in time": heldBack,
+    "guarded write committed": guarded.committed,
+    "guarded write refused": guarded.refused,
+    "loss by expiry": losses["expired"] ?? 0,
+  };
+  const kinds = kindsExpected(planOptionsOf(options));
+  const missing = [...new Set([...kinds, ...Object.keys(happened)])].filter(
+    (kind) => !happened[kind],
+  );
   const violations = missing.map((kind) => ({
-    invariant: "every kind of fault",
+    invariant: "everything happened",
     atMs: 0,
-    what: `"${kind}" did not happen`,
+    what: `there was no "${kind}"`,
   }));
   return { ...summary, violations };
 }

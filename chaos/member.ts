@@ -20,6 +20,8 @@ export interface Surroundings {
   readonly faketime: string | undefined;
   readonly setup: Pick<WorkerSetup, "table" | "names" | "tasks" | "leaseMs">;
   readonly count: (fault: string, times?: number) => void;
+  /** A fault that waits for the next request of this operation, whoever sends it; taken, it is gone. */
+  readonly takeFault: (operation: string) => ProxyFault | undefined;
   readonly freshPort: () => Promise<number>;
 }
 
@@ -33,9 +35,10 @@ export class Member {
   readonly #around: Surroundings;
   readonly #witness: Witness;
   readonly #port: number;
-  readonly #once: { readonly operation: string; readonly fault: ProxyFault }[] = [];
   #proxy: FaultProxy | undefined;
   #child: ChildProcess | undefined;
+  #ready: Promise<void> = Promise.resolve();
+  #isReady = false;
   #clock: FakeClock | undefined;
   #isStopped = false;
   #lives = 0;
@@ -77,7 +80,11 @@ export class Member {
   }
 
   get isRunning(): boolean {
-    return this.#child !== undefined && !this.#isStopped;
+    return this.#child !== undefined && this.#isReady && !this.#isStopped;
+  }
+
+  get isHolder(): boolean {
+    return this.#around.referee.isHolder(this.name);
   }
 
   /** Whether its worker runs and can reach the proxy. */
@@ -112,7 +119,10 @@ export class Member {
     });
     this.#child = child;
     referee.note(name, { kind: "process", what: "started" });
-    referee.listenTo(name, child.stdio[REFEREE_FD] as Duplex);
+    this.#isReady = false;
+    this.#ready = referee.listenTo(name, child.stdio[REFEREE_FD] as Duplex).then(() => {
+      this.#isReady = this.#child === child;
+    });
     let errors = "";
     child.stderr?.on("data", (chunk) => {
       errors += chunk;
@@ -187,11 +197,6 @@ export class Member {
     this.#slow = { delayMs, untilMs: performance.now() + forMs };
   }
 
-  /** The next request of this operation gets this fault. */
-  once(operation: string, fault: ProxyFault): void {
-    this.#once.push({ operation, fault });
-  }
-
   /** Nobody listens where the worker sends to, until the promise of `until` resolves. */
   async refuse(until: Promise<void>): Promise<void> {
     const proxy = this.#proxy;
@@ -213,7 +218,8 @@ export class Member {
     const child = this.#child;
     if (child === undefined) return true;
     const closed = new Promise<true>((resolve) => child.once("close", () => resolve(true)));
-    child.kill("SIGTERM");
+    // Before it is ready it would die of the signal.
+    void this.#ready.then(() => child.kill("SIGTERM"));
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<false>((resolve) => {
       timer = setTimeout(() => resolve(false), limitMs);
@@ -238,11 +244,10 @@ export class Member {
   #faultFor(request: SeenRequest): ProxyFault | undefined {
     if (this.#calm) return undefined;
     const nowMs = performance.now();
-    const index = this.#once.findIndex(({ operation }) => operation === request.operation);
-    const [planned] = index < 0 ? [] : this.#once.splice(index, 1);
+    const planned = this.#around.takeFault(request.operation);
     if (planned !== undefined) {
-      this.#around.count(nameOf(request.operation, planned.fault));
-      return planned.fault;
+      this.#around.count(nameOf(request.operation, planned));
+      return planned;
     }
     if (this.#stall !== undefined && nowMs < this.#stall.untilMs) {
       this.#around.count("request in a stall");

@@ -15,6 +15,8 @@ export interface WorkerSetup {
 
 /** What a worker tells the referee, one JSON object a line. Fences are digits. */
 export type FromWorker =
+  /** "From now on I can be asked to finish." */
+  | { readonly kind: "ready" }
   /** "I am about to ask a lease whether it is held." Answered with one byte, which is waited for. */
   | { readonly kind: "asks" }
   /** What the lease answered. `isFirst`: it was just handed out. */

@@ -1,11 +1,12 @@
 import type { ProxyFault } from "../src/testing/proxy/proxy-plan.js";
 import { type SeededRandom, seededRandom } from "../src/testing/time/seeded-random.js";
 
-/** One thing that goes wrong, for the worker in one place, or for the table. */
+/** One thing that goes wrong, for one worker, or for the table. */
 export type Mishap =
   | { readonly kind: "process killed"; readonly downMs: number }
   | { readonly kind: "process stopped"; readonly forMs: number }
-  | { readonly kind: "wall clock stepped"; readonly byMs: number }
+  /** Stepped back, a clock makes a holder believe for longer: it shows when no renewal is answered. */
+  | { readonly kind: "wall clock stepped"; readonly byMs: number; readonly thenCutMs: number }
   | { readonly kind: "network cut"; readonly forMs: number; readonly delivers: boolean }
   | { readonly kind: "requests stalled" | "answers stalled"; readonly forMs: number }
   | { readonly kind: "network slow"; readonly forMs: number; readonly delayMs: number }
@@ -92,7 +93,7 @@ export function planOf(options: PlanOptions): Plan {
   }
   mishaps.sort((a, b) => a.atMs - b.atMs);
   const randoms = Array.from({ length: processes }, () => random.fork());
-  return { names: ["a", "b"], leaseMs: LEASE_MS, tasks: 2, mishaps, randoms };
+  return { names: ["a", "b", "c"], leaseMs: LEASE_MS, tasks: 2, mishaps, randoms };
 }
 
 /** One of each kind. */
@@ -123,8 +124,9 @@ function mishapsOnce(random: SeededRandom, options: PlanOptions): Mishap[] {
   ];
   if (options.hasServer) one.push({ kind: "server killed", downMs: random.integer(0, 1_500) });
   if (options.hasClocks) {
-    one.push({ kind: "wall clock stepped", byMs: random.integer(500, 20_000) });
-    one.push({ kind: "wall clock stepped", byMs: -random.integer(500, 20_000) });
+    one.push({ kind: "wall clock stepped", byMs: random.integer(500, 20_000), thenCutMs: 0 });
+    const byMs = -random.integer(2 * lease, 20_000);
+    one.push({ kind: "wall clock stepped", byMs, thenCutMs: 2 * lease });
   }
   return one;
 }

@@ -16,7 +16,9 @@ export class Referee {
   readonly failures: { readonly atMs: number; readonly what: string }[] = [];
   /** How many questions were answered with no: a holder that noticed in time. */
   askedTooLate = 0;
+  readonly #holding = new Map<string, Set<string>>();
   #stamps = 0;
+  #isClosed = false;
   readonly #startMs = performance.now();
 
   get nowMs(): number {
@@ -34,12 +36,26 @@ export class Referee {
     this.spans.push({ from: from ?? to, to, atMs: this.nowMs, event: { ...told, by } as Event });
   }
 
-  fail(what: string): void {
-    this.failures.push({ atMs: this.nowMs, what });
+  /** From now on whatever breaks was broken off. */
+  close(): void {
+    this.#isClosed = true;
   }
 
-  /** Listens to a worker until it ends. */
-  listenTo(by: string, line: Duplex): void {
+  /** Whether this worker was handed a lease, and has not told that it ended. */
+  isHolder(by: string): boolean {
+    return (this.#holding.get(by)?.size ?? 0) > 0;
+  }
+
+  fail(what: string): void {
+    if (!this.#isClosed) this.failures.push({ atMs: this.nowMs, what });
+  }
+
+  /** Listens to a worker until it ends. Resolves when it is ready; never, if it ends before. */
+  listenTo(by: string, line: Duplex): Promise<void> {
+    let isReady: () => void = () => undefined;
+    const ready = new Promise<void>((resolve) => {
+      isReady = resolve;
+    });
     let unfinished = "";
     let asked: { readonly stamp: number; readonly atMs: number } | undefined;
     line.on("data", (chunk) => {
@@ -47,7 +63,8 @@ export class Referee {
       unfinished = lines.pop() ?? "";
       for (const text of lines) {
         const message = JSON.parse(text) as FromWorker;
-        if (message.kind === "asks") {
+        if (message.kind === "ready") isReady();
+        else if (message.kind === "asks") {
           asked = { stamp: this.stamp(), atMs: this.nowMs };
           line.write(".");
         } else if (message.kind === "asked") {
@@ -58,6 +75,7 @@ export class Referee {
     });
     // A worker that is killed breaks it off, as it may.
     line.on("error", () => line.destroy());
+    return ready;
   }
 
   #asked(
@@ -72,11 +90,15 @@ export class Referee {
     const kind = isFirst ? "granted" : "acted";
     const event: Event = { kind, by, name, fence: BigInt(fence) };
     this.spans.push({ from: stamp, to: stamp, atMs, event });
+    if (isFirst) this.#holding.set(by, new Set(this.#holding.get(by)).add(fence));
   }
 
-  #told(by: string, message: Exclude<FromWorker, { kind: "asks" | "asked" }>): void {
+  #told(by: string, message: Exclude<FromWorker, { kind: "ready" | "asks" | "asked" }>): void {
     if (message.kind === "failed") this.fail(`${by}: ${message.what}`);
     else if (message.kind === "gave up") this.note(by, message);
-    else this.note(by, { ...message, fence: BigInt(message.fence) } as Told);
+    else {
+      this.#holding.get(by)?.delete(message.fence);
+      this.note(by, { ...message, fence: BigInt(message.fence) } as Told);
+    }
   }
 }

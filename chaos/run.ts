@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DynamoDBClient, paginateScan } from "@aws-sdk/client-dynamodb";
 import type { Violation } from "../sim/history.js";
 import { createTable, Holdfast } from "../src/index.js";
+import type { ProxyFault } from "../src/testing/proxy/proxy-plan.js";
 import { checkRun, type Ledger } from "./checks.js";
 import { Member } from "./member.js";
 import { inOrder } from "./order.js";
@@ -22,6 +23,7 @@ export interface Tools {
 
 /** How long a worker may take to finish when nothing goes wrong any more, and a lock to be had. */
 const FINISH_LIMIT_MS = 30_000;
+const VICTIM_WAIT_MS = 5_000;
 const FIRST_CHECK_MS = 5_000;
 const PROGRESS_EVERY_MS = 10_000;
 
@@ -37,6 +39,7 @@ export class Run {
   readonly #table = `locks-${process.pid}-${Date.now()}`;
   readonly #faults: Record<string, number> = {};
   readonly #members: Member[] = [];
+  readonly #waiting: { readonly operation: string; readonly fault: ProxyFault }[] = [];
   readonly #underWay = new Set<Promise<void>>();
   readonly #violations: Violation[] = [];
   // In memory where the system has such a place: the server writes every item to disk at once.
@@ -60,6 +63,8 @@ export class Run {
   /** Ends the run as soon as it can be ended. */
   interrupt(): void {
     this.#isInterrupted = true;
+    // The terminal's signal goes to the workers, too.
+    this.referee.close();
   }
 
   /** For the end of the program: leaves no process and no file behind. */
@@ -113,6 +118,7 @@ export class Run {
       faketime: this.#options.hasClocks ? this.#tools.faketime : undefined,
       setup: { table: this.#table, names, tasks, leaseMs },
       count: (fault: string, times = 1) => this.#count(fault, times),
+      takeFault: (operation: string) => this.#takeFault(operation),
       freshPort,
     };
     for (const [place, random] of randoms.entries()) {
@@ -165,9 +171,21 @@ export class Run {
     void work.then(() => this.#underWay.delete(work));
   }
 
-  /** The first member from this place on that it can befall. */
-  #victim(place: number, isFit: (member: Member) => boolean): Member | undefined {
-    return [...this.#members.slice(place), ...this.#members.slice(0, place)].find(isFit);
+  #takeFault(operation: string): ProxyFault | undefined {
+    const index = this.#waiting.findIndex((fault) => fault.operation === operation);
+    return index < 0 ? undefined : this.#waiting.splice(index, 1)[0]?.fault;
+  }
+
+  /** The first member from this place on that it can befall; rather one that holds something. */
+  async #victim(place: number, isFit: (member: Member) => boolean): Promise<Member | undefined> {
+    const all = [...this.#members.slice(place), ...this.#members.slice(0, place)];
+    // All may be down for a moment.
+    for (let waitedMs = 0; waitedMs < VICTIM_WAIT_MS; waitedMs += 50) {
+      const fit = all.filter(isFit);
+      if (fit.length > 0) return fit.find(({ isHolder }) => isHolder) ?? fit[0];
+      await pause(50);
+    }
+    return undefined;
   }
 
   async #carryOut({ mishap, place }: Due): Promise<void> {
@@ -179,12 +197,16 @@ export class Run {
       await pause(mishap.downMs);
       return this.#server.begin();
     }
-    const victim = this.#victim(place, (member) =>
+    // Counted when a request comes that has it.
+    if (kind === "request") {
+      this.#waiting.push(mishap);
+      return;
+    }
+    const victim = await this.#victim(place, (member) =>
       kind === "wall clock stepped" ? member.canStepClock : member.isConnected,
     );
     if (victim === undefined) return;
-    // Faults of single requests are counted when a request comes that can have them.
-    if (kind !== "request") this.#count(kind, 1);
+    this.#count(kind, 1);
     switch (kind) {
       case "process killed":
         await victim.kill();
@@ -195,11 +217,10 @@ export class Run {
         await pause(mishap.forMs);
         return victim.goOn();
       case "wall clock stepped":
-        return victim.stepClock(mishap.byMs);
+        victim.stepClock(mishap.byMs);
+        return mishap.thenCutMs > 0 ? this.#cut(victim, mishap.thenCutMs, false) : undefined;
       case "network cut":
-        victim.cut();
-        await pause(mishap.forMs);
-        return victim.heal(mishap.delivers);
+        return this.#cut(victim, mishap.forMs, mishap.delivers);
       case "requests stalled":
         return victim.stall("request-lost", mishap.forMs);
       case "answers stalled":
@@ -208,9 +229,13 @@ export class Run {
         return victim.slow(mishap.delayMs, mishap.forMs);
       case "connections refused":
         return victim.refuse(pause(mishap.forMs));
-      case "request":
-        return victim.once(mishap.operation, mishap.fault);
     }
+  }
+
+  async #cut(victim: Member, forMs: number, delivers: boolean): Promise<void> {
+    victim.cut();
+    await pause(forMs);
+    victim.heal(delivers);
   }
 
   /** Nothing goes wrong any more: everybody finishes, and every name is to be had. */

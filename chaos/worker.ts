@@ -108,9 +108,15 @@ function ask(lease: Lease, way: number): boolean {
   }
 }
 
+/** Most jobs are short; a few are many leases long, and so are there when something happens. */
+function holdMs(random: SeededRandom): number {
+  const [, lease] = setup.leaseMs;
+  if (random.chance(0.6)) return random.integer(0, 150);
+  return random.chance(0.7) ? random.fraction() * lease : (2 + 3 * random.fraction()) * lease;
+}
+
 async function hold(random: SeededRandom, lease: Lease): Promise<void> {
-  const most = random.chance(0.6) ? 150 : 2 * setup.leaseMs[1];
-  const untilMs = performance.now() + random.fraction() * most;
+  const untilMs = performance.now() + holdMs(random);
   let held = true;
   while (held && performance.now() < untilMs && !finishing.signal.aborted) {
     if (random.chance(0.3)) await guardedWrite(lease);
@@ -120,8 +126,8 @@ async function hold(random: SeededRandom, lease: Lease): Promise<void> {
     if (held && random.chance(0.02)) await lease.renew().catch(expectLost);
   }
   // A careless user, who writes though the lease is lost: only the condition can refuse it.
-  if (!held) {
-    await pause(random.integer(0, 500));
+  for (let times = 0; !held && times < 3; times += 1) {
+    await pause(random.integer(0, 700));
     await guardedWrite(lease);
   }
   await release(lease);
@@ -160,6 +166,7 @@ async function guardedWrite(lease: Lease): Promise<void> {
 }
 
 async function main(): Promise<void> {
+  tell({ kind: "ready" });
   const random = seededRandom(setup.seed);
   await Promise.all(Array.from({ length: setup.tasks }, () => work(random.fork())));
   await locks.close();

@@ -1,0 +1,59 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { faketimeLibrary } from "../../chaos/fake-clock.js";
+import type { Summary } from "../../chaos/summary.js";
+import { hasJava } from "../../scripts/lib/dynamodb-local.mjs";
+
+const SCRIPT = fileURLToPath(new URL("../../scripts/chaos.mjs", import.meta.url));
+
+const isRun = hasJava() && faketimeLibrary() !== undefined;
+const LEFT_OUT =
+  "LEFT OUT: chaos with real processes, because Java or libfaketime is missing here. On Debian or " +
+  "Ubuntu: apt-get install openjdk-17-jre-headless faketime.";
+if (!isRun) console.warn(LEFT_OUT);
+
+async function chaos(...args: readonly string[]) {
+  const running = spawn(process.execPath, [SCRIPT, "--json", ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [output, errors, [status]] = await Promise.all([
+    text(running.stdout),
+    text(running.stderr),
+    once(running, "exit"),
+  ]);
+  expect(output, errors).not.toBe("");
+  return { summary: JSON.parse(output) as Summary, status, told: output + errors };
+}
+
+describe("real processes under real faults", () => {
+  // One test or the other: a suite that is left out must be seen, and in CI it must fail.
+  if (!isRun) {
+    it("are left out where Java or libfaketime is missing, but never where CI=true", () => {
+      expect(process.env["CI"], LEFT_OUT).not.toBe("true");
+    });
+    return;
+  }
+
+  // A run in which a kind of fault did not happen, or nobody lost anything, counts as failed by itself.
+  it("keep every invariant", async () => {
+    const { summary, status, told } = await chaos("--minutes", "0.35");
+    expect(summary.violations, told).toEqual([]);
+    expect(status).toBe(0);
+    expect(Object.keys(summary.faults)).toEqual(
+      expect.arrayContaining(["process stopped", "server killed", "wall clock stepped"]),
+    );
+    expect(summary.grants).toBeGreaterThan(5);
+  }, 120_000);
+
+  it("break one with a kernel that takes over too early", async () => {
+    const { summary, status, told } = await chaos("--minutes", "0.5", "--break", "watch");
+    expect(
+      summary.violations.map(({ invariant }) => invariant),
+      told,
+    ).toContain("exclusion");
+    expect(status).toBe(1);
+  }, 120_000);
+});

@@ -1,0 +1,93 @@
+import { describe, expect, it } from "vitest";
+import { checkRun, historyOf } from "../../chaos/checks.js";
+import { inOrder, type Span } from "../../chaos/order.js";
+import type { Event } from "../../sim/history.js";
+
+const span = (from: number, to: number, event: Event): Span => ({ from, to, atMs: to, event });
+const acted = (at: number, by: string, fence: bigint): Span =>
+  span(at, at, { kind: "acted", by, name: "a", fence });
+const granted = (at: number, by: string, fence: bigint): Span =>
+  span(at, at, { kind: "granted", by, name: "a", fence });
+const record = (from: number, to: number, fence: bigint, holder = `h${fence}`): Span =>
+  span(from, to, { kind: "record", by: "p1", name: "a", fence, holder });
+const guarded = (from: number, to: number, fence: bigint): Span =>
+  span(from, to, { kind: "guarded", by: "p1", name: "a", fence, isApplied: true });
+
+const broken = (spans: readonly Span[]): string[] => [
+  ...new Set(checkRun(spans, []).map(({ invariant }) => invariant)),
+];
+
+describe("spans in order", () => {
+  it("come after what ended before they began, and lower fences first where nothing is known", () => {
+    const [late, early, within] = [record(4, 9, 7n), record(1, 5, 8n), record(6, 7, 9n)];
+    const fences = inOrder([within, late, early]).map((event) => "fence" in event && event.fence);
+    expect(fences).toEqual([7n, 8n, 9n]);
+    const apart = inOrder([record(6, 9, 7n), record(1, 5, 8n)]);
+    expect(apart.map((event) => "fence" in event && event.fence)).toEqual([8n, 7n]);
+  });
+
+  it("lose nothing and double nothing, however they overlap", () => {
+    const spans = Array.from({ length: 200 }, (_, index) =>
+      record((index * 7) % 50, 50 + ((index * 13) % 150), BigInt((index * 31) % 200)),
+    );
+    const fences = inOrder(spans).map((event) => ("fence" in event ? event.fence : -1n));
+    expect(fences).toEqual([...fences].sort((a, b) => (a < b ? -1 : 1)));
+    expect(new Set(fences).size).toBe(200);
+  });
+});
+
+describe("a history that is only late accuses nobody", () => {
+  const cases: readonly (readonly [string, readonly Span[]])[] = [
+    ["a holder that asked before the next grant was known", [acted(2, "p1", 1n), record(1, 3, 2n)]],
+    ["answers of the table that cross", [record(1, 4, 2n), record(2, 3, 1n)]],
+    [
+      "a guarded write that was under way with the next grant",
+      [record(1, 3, 2n), guarded(2, 9, 1n)],
+    ],
+    [
+      "a new holder that acts while the table's answer is not seen",
+      [acted(3, "p2", 2n), record(1, 9, 2n)],
+    ],
+  ];
+  it.each(cases)("%s", (_, spans) => {
+    expect(broken(spans)).toEqual([]);
+  });
+});
+
+describe("a history that is bad is refused", () => {
+  const cases: readonly (readonly [string, string, readonly Span[]])[] = [
+    ["exclusion", "an old holder acts", [granted(1, "p2", 2n), acted(2, "p1", 1n)]],
+    ["belief", "it believes, though nobody else acts", [record(1, 3, 2n), acted(4, "p1", 1n)]],
+    ["fence order", "a fence that goes back", [record(1, 3, 2n), record(4, 9, 1n)]],
+    ["fence order", "two holders under one fence", [record(1, 3, 2n, "x"), record(4, 9, 2n, "y")]],
+    ["guarded writes", "a former holder writes", [record(1, 3, 2n), guarded(4, 9, 1n)]],
+    [
+      "lost is final",
+      "a holder that lost the lease acts",
+      [
+        span(1, 1, { kind: "lost", by: "p1", name: "a", fence: 1n, reason: "expired" }),
+        acted(2, "p1", 1n),
+      ],
+    ],
+  ];
+  it.each(cases)("%s: %s", (invariant, _, spans) => {
+    expect(broken(spans)).toEqual([invariant]);
+  });
+});
+
+describe("a ledger", () => {
+  const ledger = (...fences: readonly bigint[]) => ({
+    name: "a",
+    entries: fences.map((fence) => ({ by: `p${fence}`, fence })),
+  });
+
+  it("whose fences never go back is in order", () => {
+    expect(historyOf(ledger(1n, 1n, 2n, 5n)).length).toBe(3 + 4);
+    expect(checkRun([], [ledger(1n, 1n, 2n, 5n)])).toEqual([]);
+  });
+
+  it("with an entry of a former holder is not, without any clock", () => {
+    const violations = checkRun([], [ledger(1n, 2n, 1n)]);
+    expect(violations.map(({ invariant }) => invariant)).toEqual(["guarded writes"]);
+  });
+});
