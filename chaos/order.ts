@@ -22,7 +22,7 @@ export interface Span {
  * Messages are late, and a process may be stopped between what it does and what it tells of it. So a
  * history is only as sharp as its spans, and the order must not accuse anybody whom the spans do not:
  * of all orders in which every event lies within its span, this is the one in which fences grow most.
- * A step back of a fence that remains in it is in all of them. What that proves, kind by kind:
+ * What that proves, kind by kind:
  *
  * - *acted*, *granted*: the worker asks the referee, waits for its answer, and only then asks the
  *   lease whether it is held. The stamp is the one given in between. As the act of a former holder it
@@ -39,9 +39,35 @@ export interface Span {
  *   process told, and one process's messages come in the order in which they were sent.
  */
 export function inOrder(spans: readonly Span[]): Timed[] {
+  const names = new Map<string, Span[]>();
+  for (const span of spans) {
+    const name = "name" in span.event ? span.event.name : "";
+    const ofName = names.get(name);
+    if (ofName === undefined) names.set(name, [span]);
+    else ofName.push(span);
+  }
+  // Between names there is nothing to prove; they are mixed for whoever reads the history.
+  const placed = [...names.values()].flatMap((ofName) => {
+    let latest = 0;
+    return orderOf(ofName).map((span) => {
+      latest = Math.max(latest, span.from);
+      return { span, latest };
+    });
+  });
+  placed.sort((a, b) => a.latest - b.latest);
+  return placed.map(({ span }) => ({ ...span.event, atMs: span.atMs }));
+}
+
+/**
+ * Of those that may come next, always the lowest fence. Where that puts a lower fence behind it that
+ * could not yet come, some other that could only come before that one has a fence as high at least: and
+ * whatever is done under a fence shows that it had been granted. Of one name: fences of two names say
+ * nothing of each other, and one would be put too early for the sake of the other.
+ */
+function orderOf(spans: readonly Span[]): Span[] {
   const waiting = [...spans].sort((a, b) => a.from - b.from);
   const open: Span[] = [];
-  const ordered: Timed[] = [];
+  const ordered: Span[] = [];
   let next = 0;
   while (next < waiting.length || open.length > 0) {
     // Whatever begins after the end of another comes after it; all the rest may come first.
@@ -57,7 +83,7 @@ export function inOrder(spans: readonly Span[]): Timed[] {
     }
     const first = open.reduce((least, span) => (fenceOf(span) < fenceOf(least) ? span : least));
     open.splice(open.indexOf(first), 1);
-    ordered.push({ ...first.event, atMs: first.atMs });
+    ordered.push(first);
   }
   return ordered;
 }

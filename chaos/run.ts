@@ -171,6 +171,10 @@ export class Run {
     void work.then(() => this.#underWay.delete(work));
   }
 
+  #noteServer(what: string): void {
+    this.referee.note("server", { kind: "process", what });
+  }
+
   #takeFault(operation: string): ProxyFault | undefined {
     const index = this.#waiting.findIndex((fault) => fault.operation === operation);
     return index < 0 ? undefined : this.#waiting.splice(index, 1)[0]?.fault;
@@ -193,9 +197,11 @@ export class Run {
     if (kind === "server killed") {
       if (this.#server?.isRunning !== true) return;
       this.#count(kind, 1);
+      this.#noteServer("killed");
       await this.#server.kill();
       await pause(mishap.downMs);
-      return this.#server.begin();
+      await this.#server.begin();
+      return this.#noteServer("started");
     }
     // Counted when a request comes that has it.
     if (kind === "request") {

@@ -18,7 +18,11 @@ interface Asked {
 interface Answered {
   readonly Attributes?: Attributes;
   readonly Item?: Attributes;
+  readonly CancellationReasons?: readonly { readonly Code?: string }[];
 }
+
+const isRefusal = ({ Code }: { readonly Code?: string }): boolean =>
+  Code === "ConditionalCheckFailed";
 
 const lockOf = (key: Attributes | undefined): string | undefined => {
   const pk = key?.["pk"]?.S;
@@ -36,7 +40,9 @@ export function seenIn(
     const [guard, write] = asked.TransactItems ?? [];
     const name = lockOf(guard?.ConditionCheck?.Key);
     const fence = write?.Update?.ExpressionAttributeValues[":entry"].L[0].S.split(" ")[0];
-    if (name === undefined || fence === undefined) return undefined;
+    // Any other error says nothing of the condition.
+    const isAnswered = status === 200 || answered.CancellationReasons?.some(isRefusal);
+    if (name === undefined || fence === undefined || !isAnswered) return undefined;
     return { kind: "guarded", name, fence: BigInt(fence), isApplied: status === 200 };
   }
   if (operation !== "UpdateItem") return undefined;

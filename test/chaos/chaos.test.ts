@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { faketimeLibrary } from "../../chaos/fake-clock.js";
 import type { Summary } from "../../chaos/summary.js";
 import { hasJava } from "../../scripts/lib/dynamodb-local.mjs";
@@ -19,6 +19,7 @@ async function chaos(...args: readonly string[]) {
   const running = spawn(process.execPath, [SCRIPT, "--json", ...args], {
     stdio: ["ignore", "pipe", "pipe"],
   });
+  onTestFinished(() => void running.kill("SIGTERM"));
   const [output, errors, [status]] = await Promise.all([
     text(running.stdout),
     text(running.stderr),
@@ -46,7 +47,7 @@ describe("real processes under real faults", () => {
       expect.arrayContaining(["process stopped", "server killed", "wall clock stepped"]),
     );
     expect(summary.grants).toBeGreaterThan(5);
-  }, 120_000);
+  }, 180_000);
 
   it("break one with a kernel that takes over too early", async () => {
     const { summary, status, told } = await chaos("--minutes", "0.5", "--break", "watch");
@@ -55,5 +56,5 @@ describe("real processes under real faults", () => {
       told,
     ).toContain("exclusion");
     expect(status).toBe(1);
-  }, 120_000);
+  }, 180_000);
 });

@@ -54,6 +54,11 @@ describe("a history that is only late accuses nobody", () => {
   });
 });
 
+it("what another name's answers show accuses nobody either", () => {
+  const other: Event = { kind: "record", by: "p1", name: "b", fence: 9n, holder: "h" };
+  expect(broken([record(1, 10, 5n), span(2, 3, other), acted(4, "p1", 4n)])).toEqual([]);
+});
+
 describe("a history that is bad is refused", () => {
   const cases: readonly (readonly [string, string, readonly Span[]])[] = [
     ["exclusion", "an old holder acts", [granted(1, "p2", 2n), acted(2, "p1", 1n)]],

@@ -1,0 +1,85 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Referee } from "../../chaos/referee.js";
+import { freshPort } from "../../chaos/server.js";
+import { Witness } from "../../chaos/witness.js";
+
+const LOCK = { pk: { S: "lock#a" }, sk: { S: "lease" } };
+const RECORD = { fence: { N: "7" }, holder: { S: "h" } };
+
+/** What the table answers next. */
+let answer: { readonly status: number; readonly body: object } = { status: 200, body: {} };
+const table = createServer((incoming, response) => {
+  incoming.resume();
+  incoming.once("end", () => response.writeHead(answer.status).end(JSON.stringify(answer.body)));
+});
+
+describe("a witness between the proxy and the table", () => {
+  const referee = new Referee();
+  const silences: string[] = [];
+  let witness: Witness;
+
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => table.listen(0, "127.0.0.1", resolve));
+    const { port } = table.address() as AddressInfo;
+    witness = new Witness({
+      port: await freshPort(),
+      target: () => `http://127.0.0.1:${port}`,
+      referee,
+      by: () => "p1",
+      onSilence: (why) => silences.push(why),
+    });
+    await witness.start();
+  });
+  afterAll(async () => {
+    await witness.close();
+    if (table.listening) await new Promise((resolve) => table.close(resolve));
+  });
+
+  async function send(operation: string, asked: object, status: number, body: object) {
+    answer = { status, body };
+    const headers = { "x-amz-target": `DynamoDB_20120810.${operation}` };
+    const sent = { method: "POST", headers, body: JSON.stringify(asked) };
+    await (await fetch(witness.endpoint, sent)).text();
+    return referee.spans.at(-1);
+  }
+
+  it("sees a record in what was applied and in what was refused", async () => {
+    const event = { kind: "record", by: "p1", name: "a", fence: 7n, holder: "h" };
+    const applied = await send("UpdateItem", { Key: LOCK }, 200, { Attributes: RECORD });
+    expect(applied?.event).toEqual(event);
+    const refused = await send("UpdateItem", { Key: LOCK }, 400, { Item: RECORD });
+    expect(refused?.event).toEqual(event);
+    expect(refused?.from).toBeGreaterThan(applied?.to ?? Number.POSITIVE_INFINITY);
+  });
+
+  it("takes a transaction that comes again for one that may have been carried out the first time", async () => {
+    const values = { ":entry": { L: [{ S: "7 p1" }] } };
+    const TransactItems = [
+      { ConditionCheck: { Key: LOCK } },
+      { Update: { ExpressionAttributeValues: values } },
+    ];
+    const asked = (ClientRequestToken: string) => ({ ClientRequestToken, TransactItems });
+    const first = await send("TransactWriteItems", asked("one"), 200, {});
+    const again = await send("TransactWriteItems", asked("one"), 200, {});
+    const CancellationReasons = [{ Code: "ConditionalCheckFailed" }, { Code: "None" }];
+    const other = await send("TransactWriteItems", asked("two"), 400, { CancellationReasons });
+    expect(first?.event).toMatchObject({ kind: "guarded", fence: 7n, isApplied: true });
+    expect(again?.from).toBe(first?.from);
+    expect(again?.to).toBeGreaterThan(first?.to ?? Number.POSITIVE_INFINITY);
+    expect(other?.event).toMatchObject({ isApplied: false });
+    expect(other?.from).toBeGreaterThan(again?.to ?? Number.POSITIVE_INFINITY);
+  });
+
+  it("breaks the connection and notes nothing where the table does not answer", async () => {
+    const before = referee.spans.length;
+    await new Promise((resolve) => {
+      table.close(resolve);
+      table.closeAllConnections();
+    });
+    await expect(send("UpdateItem", { Key: LOCK }, 200, {})).rejects.toThrow("fetch failed");
+    expect(silences).toEqual(["refused"]);
+    expect(referee.spans.length).toBe(before);
+  });
+});
