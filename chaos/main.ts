@@ -9,12 +9,11 @@ import { parseArgs } from "node:util";
 import { lineOf } from "../sim/history.js";
 import { faketimeLibrary, HOW_TO_GET_FAKETIME } from "./fake-clock.js";
 import { inOrder } from "./order.js";
-import { kindsExpected } from "./plan.js";
-import { planOptionsOf, Run, type Tools } from "./run.js";
-import { linesOf, type RunOptions, type Summary } from "./summary.js";
+import { Run, type Tools } from "./run.js";
+import { linesOf, missingIn, planOptionsOf, type RunOptions, type Summary } from "./summary.js";
 
 const HELP = `npm run chaos -- [options]
-  --minutes N    for how long things go wrong (default 1)
+  --minutes N    for how long things go wrong (default 1); longer, if not every kind has come by then
   --seed N       what the plan of faults is drawn from (default: any; it is printed)
   --processes N  how many workers at a time (default 4)
   --endpoint U   use this table server, and do not kill it (default: a DynamoDB Local of its own)
@@ -84,7 +83,7 @@ async function conduct(run: Run, options: RunOptions, isJson: boolean): Promise<
   const atExit = (): void => run.killAtExit();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, interrupt);
   process.on("exit", atExit);
-  const summary = withKinds(await run.run(), options, run.isInterrupted);
+  const summary = withMissing(await run.run(), options, run.isInterrupted);
   process.off("exit", atExit);
   const isBad = summary.violations.length > 0;
   const told: Summary = isBad ? { ...summary, historyFile: keep(run) } : summary;
@@ -93,23 +92,10 @@ async function conduct(run: Run, options: RunOptions, isJson: boolean): Promise<
   return run.isInterrupted ? 130 : 0;
 }
 
-/** What did not happen was not survived: each kind of fault, and what the checkers look at. */
-function withKinds(summary: Summary, options: RunOptions, isInterrupted: boolean): Summary {
+/** What did not happen was not survived. */
+function withMissing(summary: Summary, options: RunOptions, isInterrupted: boolean): Summary {
   if (summary.violations.length > 0 || isInterrupted) return summary;
-  const { faults, grants, heldBack, guarded, losses } = summary;
-  const happened: Readonly<Record<string, number>> = {
-    ...faults,
-    grant: grants,
-    "hold that ended in time": heldBack,
-    "guarded write committed": guarded.committed,
-    "guarded write refused": guarded.refused,
-    "loss by expiry": losses["expired"] ?? 0,
-  };
-  const kinds = kindsExpected(planOptionsOf(options));
-  const missing = [...new Set([...kinds, ...Object.keys(happened)])].filter(
-    (kind) => !happened[kind],
-  );
-  const violations = missing.map((kind) => ({
+  const violations = missingIn(summary, planOptionsOf(options)).map((kind) => ({
     invariant: "everything happened",
     atMs: 0,
     what: `there was no "${kind}"`,

@@ -44,6 +44,9 @@ export interface Plan {
 
 const LEASE_MS: readonly [number, number] = [800, 2_400];
 
+/** By how much a run is longer at most than asked for, if not everything has happened by then. */
+export const MOST_TIMES = 4;
+
 /** The mean pause between two mishaps beyond those that every run has. */
 const MISHAP_EVERY_MS = 2_000;
 
@@ -84,7 +87,11 @@ export function planOf(options: PlanOptions): Plan {
     place: place(),
     mishap,
   }));
-  for (let atMs = firstMs; atMs < lengthMs; atMs += random.fraction() * 2 * MISHAP_EVERY_MS) {
+  for (
+    let atMs = firstMs;
+    atMs < MOST_TIMES * lengthMs;
+    atMs += random.fraction() * 2 * MISHAP_EVERY_MS
+  ) {
     const more = mishapsOnce(random, options);
     const mishap = more[random.integer(0, more.length - 1)];
     // A server that is down most of the time grants nothing.

@@ -1,4 +1,5 @@
 import type { Timed, Violation } from "../sim/history.js";
+import { kindsExpected, type PlanOptions } from "./plan.js";
 
 /** What a run was asked to do. */
 export interface RunOptions {
@@ -9,6 +10,13 @@ export interface RunOptions {
   readonly endpoint: string | undefined;
   /** Whether clocks are skewed and stepped. */
   readonly hasClocks: boolean;
+}
+
+/** What the plan of a run is drawn for. */
+export function planOptionsOf(options: RunOptions): PlanOptions {
+  const { seed, minutes, processes, endpoint, hasClocks } = options;
+  const hasServer = endpoint === undefined;
+  return { seed, lengthMs: minutes * 60_000, processes, hasClocks, hasServer };
 }
 
 /** What a run showed. */
@@ -67,6 +75,21 @@ function worstGapMs(history: readonly Timed[]): number {
     last.set(event.name, event.atMs);
   }
   return Math.round(worst);
+}
+
+/** What has not happened in a run: of each kind of fault, and of what the checkers look at. */
+export function missingIn(summary: Summary, options: PlanOptions): string[] {
+  const { faults, grants, heldBack, guarded, losses } = summary;
+  const happened: Readonly<Record<string, number>> = {
+    ...faults,
+    grant: grants,
+    "hold that ended in time": heldBack,
+    "guarded write committed": guarded.committed,
+    "guarded write refused": guarded.refused,
+    "loss by expiry": losses["expired"] ?? 0,
+  };
+  const kinds = new Set([...kindsExpected(options), ...Object.keys(happened)]);
+  return [...kinds].filter((kind) => !happened[kind]);
 }
 
 /** A summary for people. */

@@ -47,7 +47,7 @@ describe("real processes under real faults", () => {
       expect.arrayContaining(["process stopped", "server killed", "wall clock stepped"]),
     );
     expect(summary.grants).toBeGreaterThan(5);
-  }, 180_000);
+  }, 240_000);
 
   it("break one with a kernel that takes over too early", async () => {
     const { summary, status, told } = await chaos("--minutes", "0.5", "--break", "watch");
@@ -56,5 +56,5 @@ describe("real processes under real faults", () => {
       told,
     ).toContain("exclusion");
     expect(status).toBe(1);
-  }, 180_000);
+  }, 240_000);
 });
