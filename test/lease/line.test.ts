@@ -4,7 +4,7 @@ import { resolveAcquire } from "../../src/lease/options.js";
 import { systemTimers } from "../../src/platform/timers.js";
 import { World } from "../support/world.js";
 
-const settings = resolveAcquire([], "me");
+const newWaiter = (): Waiter => new Waiter(resolveAcquire([], "me"));
 const turnOf = (waiter: Waiter): Promise<unknown> => waiter.turn.catch((error: unknown) => error);
 
 function setUp() {
@@ -31,7 +31,7 @@ describe("a line", () => {
   it("gives the turn to those who wait, in their order, and stays busy meanwhile", async () => {
     const { line, idle } = setUp();
     line.tryTurn();
-    const waiters = [1, 2, 3].map(() => new Waiter(settings));
+    const waiters = [1, 2, 3].map(() => newWaiter());
     for (const waiter of waiters) line.wait(waiter);
     const order: number[] = [];
     for (const [index, waiter] of waiters.entries()) {
@@ -52,7 +52,7 @@ describe("a line", () => {
   it("skips those who have left, and rejects them at once with their reason", async () => {
     const { line } = setUp();
     line.tryTurn();
-    const [gone, next] = [new Waiter(settings), new Waiter(settings)];
+    const [gone, next] = [newWaiter(), newWaiter()];
     line.wait(gone);
     line.wait(next);
     line.leave(gone, "no longer wanted");
@@ -65,7 +65,7 @@ describe("a line", () => {
   it("skips one that gave up while it was out of the line, and puts one back at its head", async () => {
     const { line, idle } = setUp();
     line.tryTurn();
-    const [first, second] = [new Waiter(settings), new Waiter(settings)];
+    const [first, second] = [newWaiter(), newWaiter()];
     line.wait(first);
     line.wait(second);
     expect(line.shift()).toBe(first);
@@ -83,7 +83,7 @@ describe("a line", () => {
 
 describe("a waiter", () => {
   it("is told one thing, the first", async () => {
-    const waiter = new Waiter(settings);
+    const waiter = newWaiter();
     expect(waiter.isWaiting).toBe(true);
     expect(waiter.offer("contend")).toBe(true);
     expect(waiter.isWaiting).toBe(false);
@@ -93,7 +93,7 @@ describe("a waiter", () => {
   });
 
   it("that has given up takes nothing any more", async () => {
-    const waiter = new Waiter(settings);
+    const waiter = newWaiter();
     waiter.giveUp("gone");
     expect(waiter.offer("contend")).toBe(false);
     expect(await turnOf(waiter)).toBe("gone");
