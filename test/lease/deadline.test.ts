@@ -89,6 +89,15 @@ describe("the earlier of two deadlines", () => {
     expect(deadline.earlier(deadline).remainingMs()).toBe(9_000);
   });
 
+  it("is the sooner one for a timer too", async () => {
+    const { time, process, deadline } = setUp();
+    await time.advance(1_000);
+    const from = instantOf(process.clock);
+    const sooner = new Deadline(process.clock, from, 2_000);
+    expect(deadline.earlier(sooner).atMonotonicMs).toBe(from.monotonicMs + 2_000);
+    expect(sooner.earlier(deadline).atMonotonicMs).toBe(from.monotonicMs + 2_000);
+  });
+
   // Decided once, while a step of the wall clock lies between the two starts, it is the wrong one as
   // soon as the clock is stepped back: the holder then believes in the longer one.
   it("stays the earlier one, however the wall clock is stepped", async () => {

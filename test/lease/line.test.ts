@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { Line, Lines, Waiter } from "../../src/lease/line.js";
 import { resolveAcquire } from "../../src/lease/options.js";
-import { systemTimers } from "../../src/platform/timers.js";
+import { systemTimers, type Timers } from "../../src/platform/timers.js";
+import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import { World } from "../support/world.js";
 
 const newWaiter = (): Waiter => new Waiter(resolveAcquire([], "me"));
@@ -78,6 +79,81 @@ describe("a line", () => {
     expect(line.shift()).toBeUndefined();
     line.next();
     expect(idle()).toBe(1);
+  });
+});
+
+describe("behind a lease that is renewed by hand", () => {
+  function occupied(isManual = true) {
+    const time = new VirtualTime();
+    const process = time.process();
+    const set: { delayMs: number; keepsAlive: boolean }[] = [];
+    const timers: Timers = {
+      set: (delayMs, keepsAlive, callback) => {
+        set.push({ delayMs, keepsAlive });
+        return process.timers.set(delayMs, keepsAlive, callback);
+      },
+    };
+    const line = new Line(timers, () => undefined);
+    const occupant = {
+      isManual,
+      endsAtMs: 1_000,
+      checks: 0,
+      remainingMs: () => occupant.endsAtMs - time.nowMs,
+      check: () => {
+        occupant.checks += 1;
+        if (occupant.remainingMs() <= 0) line.next();
+      },
+    };
+    line.tryTurn();
+    line.occupy(occupant);
+    return { time, process, set, line, occupant };
+  }
+
+  it("those who wait have one timer between them, which keeps their process alive", async () => {
+    const { time, process, set, line, occupant } = occupied();
+    expect(process.pendingTimers()).toBe(0);
+    const waiters = [newWaiter(), newWaiter(), newWaiter()];
+    for (const waiter of waiters) line.wait(waiter);
+    expect(set).toEqual([{ delayMs: 1_000, keepsAlive: true }]);
+    await time.advance(999);
+    expect(occupant.checks).toBe(0);
+    await time.advance(1);
+    expect(waiters.map(({ isWaiting }) => isWaiting)).toEqual([false, true, true]);
+    expect(process.pendingTimers()).toBe(0);
+    expect(set).toHaveLength(1);
+  });
+
+  it("it is set again when the lease was renewed meanwhile, and never for no time at all", async () => {
+    const { time, set, line, occupant } = occupied();
+    line.wait(newWaiter());
+    occupant.endsAtMs = 3_000;
+    await time.advance(1_000);
+    expect(set.map(({ delayMs }) => delayMs)).toEqual([1_000, 2_000]);
+    occupant.endsAtMs = 1_000;
+    occupant.check = () => undefined;
+    await time.advance(2_000);
+    expect(set.map(({ delayMs }) => delayMs)).toEqual([1_000, 2_000, 1]);
+  });
+
+  it("there is none once the lease has ended or nobody waits, nor behind one with a timer", async () => {
+    const { time, process, set, line } = occupied();
+    const waiter = newWaiter();
+    line.wait(waiter);
+    line.next();
+    expect(process.pendingTimers()).toBe(0);
+    line.wait(newWaiter());
+    expect(set).toHaveLength(1);
+    await time.advance(10_000);
+    const kept = occupied(false);
+    kept.line.wait(newWaiter());
+    expect(kept.set).toEqual([]);
+    const left = occupied();
+    const gone = newWaiter();
+    left.line.wait(gone);
+    left.line.leave(gone, "gone");
+    expect(await turnOf(gone)).toBe("gone");
+    await left.time.advance(5_000);
+    expect(left.set).toHaveLength(1);
   });
 });
 

@@ -51,6 +51,7 @@ const ROWS: readonly Row[] = [
   ["a lower fence, eventually", a3, held("b", 6n, 9n), "eventual", "is ignored"],
   ["a lower fence, strongly: made anew", a3, held("b", 6n, 1n), "strong", "begins anew"],
   ["free under the same fence", a3, free(7n, 3n), "eventual", "begins anew"],
+  ["free under a lower version, eventually", a3, free(7n, 2n), "eventual", "begins anew"],
   ["free under a lower fence, eventually", a3, free(6n), "eventual", "is ignored"],
   ["free under a lower fence, strongly", a3, free(6n), "strong", "begins anew"],
   ["held again under the fence that was freed, eventually", free(7n), a3, "eventual", "is ignored"],
@@ -65,6 +66,7 @@ const ROWS: readonly Row[] = [
 describe("the watch of a record", () => {
   it.each(ROWS)("%s", (_title, previous, now, strength, expected) => {
     const after = observe(earlier(previous), now, strength, 500);
+    expect(after.record).toBe(expected === "is ignored" ? previous : now);
     expect(after).toEqual(
       {
         "goes on": { record: now, sinceMs: 10 },
@@ -122,6 +124,9 @@ describe("what a client remembers of the records it met", () => {
     observations.freed("one", 20);
     expect(observations.takeStandBack("one")).toBe(20);
     expect(observations.takeStandBack("one")).toBeUndefined();
+    observations.freed("one", 30);
+    expect(observations.takeStandBack("one")).toBeUndefined();
+    expect(observations.takeStandBack("never met")).toBeUndefined();
   });
 
   it("is bounded: of a hundred thousand names and more it forgets those not met for longest", () => {
