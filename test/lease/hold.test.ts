@@ -1,0 +1,220 @@
+import { describe, expect, it } from "vitest";
+import { Holdfast, HoldfastError } from "../../src/index.js";
+import { FaultyTable } from "../../src/testing/faults/faults.js";
+import { World } from "../support/world.js";
+
+const SILENT = { fault: "request-lost", unknownAfterMs: 10 } as const;
+const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
+
+/** A process whose chance is fixed, whose requests take no time, and whose writes and timers are noted. */
+function setUp(fraction = 0.5, options: { requestTimeout?: number; lease?: number } = {}) {
+  const world = new World();
+  const process = world.time.process();
+  const network = new FaultyTable(world.table, process);
+  const reported: HoldfastError[] = [];
+  let ids = 0;
+  let timers = 0;
+  const locks = new Holdfast({
+    client: network,
+    table: "locks",
+    onError: (error) => reported.push(error),
+    ...options,
+    surroundings: {
+      clock: process.clock,
+      timers: {
+        set: (...given) => {
+          timers += 1;
+          return process.timers.set(...given);
+        },
+      },
+      random: {
+        fraction: () => fraction,
+        id: () => {
+          ids += 1;
+          return `id ${ids}`;
+        },
+      },
+    },
+  });
+  const writes: number[] = [];
+  network.script((request) => {
+    if (request.kind === "write") writes.push(world.time.nowMs);
+    return undefined;
+  });
+  return { world, process, network, reported, locks, writes, timers: () => timers };
+}
+
+describe("a plain renewal", () => {
+  it.each([
+    [0, 900],
+    [0.5, 950],
+  ])("is sent at its instant, spread by chance (%d)", async (fraction, afterMs) => {
+    const { world, locks, writes } = setUp(fraction);
+    await world.until(locks.mutex("a").acquire({ lease: "3s", renew: "1s" }));
+    await world.time.advance(3_000);
+    expect(writes).toEqual([0, afterMs, 2 * afterMs, 3 * afterMs].filter((atMs) => atMs <= 3_000));
+  });
+
+  it.each([
+    [2_000, 100],
+    [20_000, 1_000],
+    [60_000, 1_000],
+  ])("of a lease of %d ms is sent again %d ms after one that failed", async (lease, pauseMs) => {
+    const { world, locks, network } = setUp();
+    await world.until(locks.mutex("a").acquire({ lease }));
+    const writes: number[] = [];
+    network.script(() => {
+      writes.push(world.time.nowMs);
+      return SILENT;
+    });
+    await world.time.advance(0.9 * lease);
+    const pauses = writes.slice(1).map((atMs, index) => atMs - (writes[index] ?? 0) - 10);
+    expect(pauses.length).toBeGreaterThan(5);
+    expect(new Set(pauses)).toEqual(new Set([pauseMs]));
+  });
+
+  it("that is on its way costs no timer before the deadline", async () => {
+    const { world, locks, network, timers } = setUp(0.5, { requestTimeout: 2_000 });
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "1s" }));
+    network.script(() => ({ fault: "delayed", delayMs: 700 }));
+    await world.time.advance(940);
+    const before = timers();
+    await world.time.advance(700);
+    expect(lease.isHeld).toBe(true);
+    // Its own timeout, and the keeper's timer for the deadline.
+    expect(timers() - before).toBeLessThanOrEqual(3);
+  });
+
+  it("that is answered after its lease was released leaves no timer behind", async () => {
+    const { world, locks, network, process } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "9s" }));
+    network.next("write", { fault: "delayed", delayMs: 700 });
+    await world.time.advance(2_900);
+    expect(network.injected.delayed).toBe(1);
+    await world.until(lease.release());
+    expect(process.pendingTimers()).toBe(0);
+  });
+
+  it("that is answered after its lease ended leaves no timer behind", async () => {
+    const { world, locks, network, process } = setUp(0.5, { requestTimeout: 2_000 });
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "9s" }));
+    network.next("write", { fault: "delayed", delayMs: 700 });
+    await world.time.advance(2_900);
+    process.stepWall(20_000);
+    expect(lease.isHeld).toBe(false);
+    await world.time.advance(710);
+    expect(process.pendingTimers()).toBe(0);
+  });
+});
+
+describe("a renewal by hand", () => {
+  it("asked for while another is on its way is that one: one request", async () => {
+    const { world, locks, network } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire({ renew: "manual" }));
+    network.next("write", { fault: "delayed", delayMs: 50 });
+    await world.until(Promise.all([lease.renew(), lease.renew(), lease.renew()]));
+    expect(network.requests.write).toBe(2);
+  });
+
+  it("asked for after another was answered is one of its own, in the same instant too", async () => {
+    const { world, locks, writes } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire({ renew: "manual" }));
+    await world.until(lease.renew());
+    await world.until(lease.renew());
+    expect(world.time.nowMs).toBe(0);
+    expect(writes).toHaveLength(3);
+  });
+
+  it("puts off the next one of the keeper", async () => {
+    const { world, locks, writes } = setUp(0);
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "3s", renew: "1s" }));
+    await world.time.advance(600);
+    await world.until(lease.renew());
+    await world.time.advance(900);
+    expect(writes).toEqual([0, 600, 1_500]);
+  });
+
+  it("pauses before it is sent again", async () => {
+    const { world, locks, network } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "2s", renew: "manual" }));
+    network.next("write", SILENT, 3);
+    await world.until(lease.renew());
+    expect(world.time.nowMs).toBe(3 * 110);
+  });
+
+  it("rejects as soon as the lease is lost, in the middle of a pause too", async () => {
+    const { world, locks, network, process } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "60s", renew: "manual" }));
+    network.next("write", SILENT);
+    const outcome = lease.renew().catch((error: HoldfastError) => error.reason);
+    await world.time.advance(20);
+    process.stepWall(60_000);
+    expect(lease.isHeld).toBe(false);
+    await world.time.advance(0);
+    expect(await outcome).toBe("expired");
+    expect(process.pendingTimers()).toBe(0);
+  });
+});
+
+describe("a lease", () => {
+  it("is not held at the very instant of its deadline", async () => {
+    const { world, locks } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "manual" }));
+    expect(lease.remainingMs()).toBe(9_790);
+    await world.time.advance(9_789);
+    expect(lease.isHeld).toBe(true);
+    await world.time.advance(1);
+    expect(lease.isHeld).toBe(false);
+  });
+
+  it("is renewed to its whole length, counted from the send", async () => {
+    const { world, locks, network } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "manual" }));
+    await world.time.advance(5_000);
+    network.next("write", { fault: "delayed", delayMs: 400 });
+    await world.until(lease.renew());
+    expect(lease.remainingMs()).toBe(9_790 - 400);
+  });
+
+  it("that expires after a wrong configuration carries it as its cause", async () => {
+    const { world, locks, network } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "2s" }));
+    const error = new HoldfastError("access-denied", "No longer.");
+    network.script(() => ({ fault: "misconfigured", error }));
+    await world.time.advance(2_000);
+    expect(lease.signal.reason).toMatchObject({ reason: "expired", cause: error });
+  });
+
+  it("that expires after trouble that was over carries none of it", async () => {
+    const { world, locks, network, process } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "2s", renew: "manual" }));
+    network.next("write", SILENT);
+    await world.until(lease.renew());
+    process.stepWall(10_000);
+    expect(lease.signal.reason).toMatchObject({ reason: "expired" });
+    expect(lease.signal.reason.cause).toBeUndefined();
+  });
+
+  it("that ended has one loss, whatever is found out afterwards", async () => {
+    const { world, locks, process } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "2s", renew: "manual" }));
+    process.stepWall(10_000);
+    const first = lease.signal.reason;
+    world.table.deleteItem(KEY);
+    await world.until(lease.release());
+    await world.until(locks.close());
+    expect(lease.signal.reason).toBe(first);
+    await expect(lease.renew()).rejects.toBe(first);
+  });
+
+  it("whose data were written in the same request as a renewal counts it as one", async () => {
+    const { world, locks, writes } = setUp(0);
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "3s", renew: "1s" }));
+    await world.time.advance(600);
+    await world.until(lease.renew({ data: "one" }));
+    await world.time.advance(899);
+    expect(writes).toEqual([0, 600]);
+    await world.time.advance(1);
+    expect(writes).toEqual([0, 600, 1_500]);
+  });
+});
