@@ -1,47 +1,21 @@
 import { describe, expect, it } from "vitest";
-import { Holdfast, HoldfastError } from "../../src/index.js";
-import { FaultyTable } from "../../src/testing/faults/faults.js";
+import { HoldfastError } from "../../src/index.js";
+import { type FixedOptions, fixedProcess } from "../support/fixed.js";
 import { World } from "../support/world.js";
 
 const SILENT = { fault: "request-lost", unknownAfterMs: 10 } as const;
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 
-/** A process whose chance is fixed, whose requests take no time, and whose writes and timers are noted. */
-function setUp(fraction = 0.5, options: { requestTimeout?: number; lease?: number } = {}) {
+/** One process without chance, and when each of its writes was sent. */
+function setUp(options: FixedOptions = {}) {
   const world = new World();
-  const process = world.time.process();
-  const network = new FaultyTable(world.table, process);
-  const reported: HoldfastError[] = [];
-  let ids = 0;
-  let timers = 0;
-  const locks = new Holdfast({
-    client: network,
-    table: "locks",
-    onError: (error) => reported.push(error),
-    ...options,
-    surroundings: {
-      clock: process.clock,
-      timers: {
-        set: (...given) => {
-          timers += 1;
-          return process.timers.set(...given);
-        },
-      },
-      random: {
-        fraction: () => fraction,
-        id: () => {
-          ids += 1;
-          return `id ${ids}`;
-        },
-      },
-    },
-  });
+  const who = fixedProcess(world, options);
   const writes: number[] = [];
-  network.script((request) => {
+  who.network.script((request) => {
     if (request.kind === "write") writes.push(world.time.nowMs);
     return undefined;
   });
-  return { world, process, network, reported, locks, writes, timers: () => timers };
+  return { world, writes, ...who };
 }
 
 describe("a plain renewal", () => {
@@ -49,7 +23,7 @@ describe("a plain renewal", () => {
     [0, 900],
     [0.5, 950],
   ])("is sent at its instant, spread by chance (%d)", async (fraction, afterMs) => {
-    const { world, locks, writes } = setUp(fraction);
+    const { world, locks, writes } = setUp({ fraction });
     await world.until(locks.mutex("a").acquire({ lease: "3s", renew: "1s" }));
     await world.time.advance(3_000);
     expect(writes).toEqual([0, afterMs, 2 * afterMs, 3 * afterMs].filter((atMs) => atMs <= 3_000));
@@ -74,15 +48,15 @@ describe("a plain renewal", () => {
   });
 
   it("that is on its way costs no timer before the deadline", async () => {
-    const { world, locks, network, timers } = setUp(0.5, { requestTimeout: 2_000 });
+    const { world, locks, network, timersSet } = setUp({ requestTimeout: 2_000 });
     const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "1s" }));
     network.script(() => ({ fault: "delayed", delayMs: 700 }));
     await world.time.advance(940);
-    const before = timers();
+    const before = timersSet();
     await world.time.advance(700);
     expect(lease.isHeld).toBe(true);
     // Its own timeout, and the keeper's timer for the deadline.
-    expect(timers() - before).toBeLessThanOrEqual(3);
+    expect(timersSet() - before).toBeLessThanOrEqual(3);
   });
 
   it("that is answered after its lease was released leaves no timer behind", async () => {
@@ -96,7 +70,7 @@ describe("a plain renewal", () => {
   });
 
   it("that is answered after its lease ended leaves no timer behind", async () => {
-    const { world, locks, network, process } = setUp(0.5, { requestTimeout: 2_000 });
+    const { world, locks, network, process } = setUp({ requestTimeout: 2_000 });
     const lease = await world.until(locks.mutex("a").acquire({ lease: "9s" }));
     network.next("write", { fault: "delayed", delayMs: 700 });
     await world.time.advance(2_900);
@@ -126,7 +100,7 @@ describe("a renewal by hand", () => {
   });
 
   it("puts off the next one of the keeper", async () => {
-    const { world, locks, writes } = setUp(0);
+    const { world, locks, writes } = setUp({ fraction: 0 });
     const lease = await world.until(locks.mutex("a").acquire({ lease: "3s", renew: "1s" }));
     await world.time.advance(600);
     await world.until(lease.renew());
@@ -208,7 +182,7 @@ describe("a lease", () => {
   });
 
   it("whose data were written in the same request as a renewal counts it as one", async () => {
-    const { world, locks, writes } = setUp(0);
+    const { world, locks, writes } = setUp({ fraction: 0 });
     const lease = await world.until(locks.mutex("a").acquire({ lease: "3s", renew: "1s" }));
     await world.time.advance(600);
     await world.until(lease.renew({ data: "one" }));
