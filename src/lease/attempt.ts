@@ -74,7 +74,6 @@ export class Attempt {
       if (this.#deadline.remainingMs() <= this.#settings.leaseMs / 2) return "silent";
       const answer = await this.#send();
       if (answer !== "again") return answer;
-      if (this.#stop.isStopped) throw this.#stop.error();
       const triedMs = this.#kernel.nowMs() - firstMs;
       if (waitMs === 0 && triedMs >= this.#kernel.settings.requestTimeoutMs) {
         throw this.#stop.error();

@@ -137,7 +137,6 @@ type Decided = Extract<HoldAnswer, { readonly record: HeldRecord }>;
 
 async function untilDecided(hold: Hold, send: () => Promise<HoldAnswer>): Promise<Decided> {
   for (;;) {
-    if (!hold.isHeld) throw lossOf(hold);
     const answer = await send();
     if ("record" in answer) return answer;
     if (answer.kind === "misconfigured") throw answer.error;

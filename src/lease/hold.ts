@@ -63,7 +63,7 @@ export class Hold implements Kept {
   data: unknown;
   readonly living: Living;
   dataSeq: number;
-  #state: "held" | "releasing" | "ended" = "held";
+  #isOver = false;
   #loss: HoldfastError | undefined;
   #lastTrouble: unknown;
   #renewAtMs: number;
@@ -109,7 +109,7 @@ export class Hold implements Kept {
   /** Whether the lease is held now, by the clocks. The first question after the deadline ends it. */
   get isHeld(): boolean {
     this.check();
-    return this.#state === "held";
+    return !this.#isOver;
   }
 
   /** Why the lease was lost; undefined while it is held, and after its own release. */
@@ -121,14 +121,14 @@ export class Hold implements Kept {
   check(): void {
     // Whoever asks any of the leases that live by one thing notices the end of them all.
     this.living.life?.check();
-    if (this.#state === "held" && this.deadline.remainingMs() <= 0) this.end("expired");
+    if (this.deadline.remainingMs() <= 0) this.end("expired");
   }
 
   /** Ends the hold against its holder's will, once, and tells (R8). */
   end(reason: LossReason): void {
-    if (this.#state !== "held") return;
+    if (this.#isOver) return;
     this.#loss = lossError(this.ref, reason, this.#lastTrouble);
-    this.#finish("ended");
+    this.#finish();
     this.lossSignal.abort(this.#loss);
     this.line.next();
     // Ended before its move was answered: its record may have come to live for as long as the session.
@@ -147,12 +147,12 @@ export class Hold implements Kept {
   /** Ends the hold by its holder's will; false if it had ended already. */
   beginRelease(): boolean {
     if (!this.isHeld) return false;
-    this.#finish("releasing");
+    this.#finish();
     return true;
   }
 
-  #finish(state: "releasing" | "ended"): void {
-    this.#state = state;
+  #finish(): void {
+    this.#isOver = true;
     this.kernel.abandon(this.held.holder);
     this.kernel.holds.delete(this);
     this.kernel.keeper.forget(this);
@@ -246,6 +246,8 @@ export class Hold implements Kept {
 
   /** Sends one write under the hold. What its answer says of the record decides whether it is lost. */
   async send({ write, isIn }: HoldWrite): Promise<HoldAnswer> {
+    // It may have waited for its turn until the lease was over.
+    if (!this.isHeld) return { kind: "lost" };
     const timeoutMs = this.kernel.timeoutWithin(this.deadline);
     const answer = await this.kernel.write(write, timeoutMs);
     const record = this.#read(answer);

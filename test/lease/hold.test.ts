@@ -169,6 +169,54 @@ describe("a lease", () => {
     expect(lease.signal.reason.cause).toBeUndefined();
   });
 
+  it("that is lost by its deadline stays so, whatever an answer then shows", async () => {
+    const { world, locks, network, process } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "manual" }));
+    world.table.deleteItem(KEY);
+    network.next("write", { fault: "delayed", delayMs: 100 });
+    const renewing = lease.renew().catch((error: HoldfastError) => error.reason);
+    await world.time.advance(50);
+    process.stepWall(10_000);
+    expect(lease.isHeld).toBe(false);
+    expect(await world.until(renewing)).toBe("expired");
+    await expect(lease.renew()).rejects.toMatchObject({ reason: "expired" });
+  });
+
+  // Checked before it stood in line for its turn, a write of data was sent after the deadline.
+  it("sends nothing that waited for its turn until it had ended", async () => {
+    const { world, locks, network, process } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "manual" }));
+    network.next("write", { fault: "delayed", delayMs: 100 });
+    const writes = [lease.update(1), lease.renew(), lease.renew({ lease: "20s" })];
+    const settled = Promise.allSettled(writes);
+    await world.time.advance(50);
+    process.stepWall(10_000);
+    await world.until(settled);
+    await world.time.advance(1_000);
+    expect(network.requests.write).toBe(2);
+  });
+
+  it("tells at its deadline, between two renewals that nobody answers", async () => {
+    const { world, locks, network } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "10s" }));
+    network.script(() => SILENT);
+    let toldMs = 0;
+    lease.signal.addEventListener("abort", () => {
+      toldMs = world.time.nowMs;
+    });
+    await world.time.advance(20_000);
+    expect(toldMs).toBe(9_790);
+  });
+
+  it("with a timer of its own needs none of those who wait behind it", async () => {
+    const { world, locks, process } = setUp();
+    await world.until(locks.mutex("a").acquire({ lease: "10s" }));
+    const waiting = locks.mutex("a").acquire({ wait: "1s" });
+    // The keeper's, and the end of the wait.
+    expect(process.pendingTimers()).toBe(2);
+    await expect(world.until(waiting)).rejects.toMatchObject({ code: "not-acquired" });
+  });
+
   it("that ended has one loss, whatever is found out afterwards", async () => {
     const { world, locks, process } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ lease: "2s", renew: "manual" }));
