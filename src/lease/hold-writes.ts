@@ -42,8 +42,8 @@ function renewWithDataByItself(hold: Hold, data: NumberedData): Promise<boolean>
     const record = await untilAnswered(hold, () =>
       hold.send({
         write: hold.kernel.format.renew(hold.ref, hold.held, renewal),
-        // The number is in this one request only: a renewal that landed later has changed the mark.
-        isIn: (found) => found.mark === renewal.mark || found.dataSeq === data.seq,
+        // Not by its mark: a renewal that landed later has changed that.
+        isIn: (found) => found.dataSeq === data.seq,
       }),
     );
     hold.renewed(start, hold.leaseMs, record);

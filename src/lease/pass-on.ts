@@ -94,7 +94,7 @@ async function handOverInTurn(
     const waiter = line.shift();
     if (waiter === undefined) break;
     const outcome = await handOver(kernel, ref, line, chain, waiter);
-    if (outcome !== "handed over" && waiter.isWaiting) line.waitFirst(waiter);
+    if (waiter.isWaiting) line.waitFirst(waiter);
     if (outcome === "handed over" || outcome === "gone") return outcome;
     if (outcome === "unanswered") break;
   }

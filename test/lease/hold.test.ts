@@ -130,6 +130,19 @@ describe("a renewal by hand", () => {
   });
 });
 
+describe("a change of length", () => {
+  it.each(["response-lost", "request-lost"] as const)(
+    "is made once, and moves on by one version (%s)",
+    async (fault) => {
+      const { world, locks, network } = setUp();
+      const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "manual" }));
+      network.next("write", { fault, unknownAfterMs: 10 });
+      await world.until(lease.renew({ lease: "20s" }));
+      expect(world.record("a")).toMatchObject({ leaseMs: { N: "20000" }, version: { N: "2" } });
+    },
+  );
+});
+
 describe("a lease", () => {
   it("is not held at the very instant of its deadline", async () => {
     const { world, locks } = setUp();
