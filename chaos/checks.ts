@@ -1,4 +1,4 @@
-import { type Checker, check } from "../sim/checkers.js";
+import { check } from "../sim/checkers.js";
 import type { Event, Timed, Violation } from "../sim/history.js";
 import { inOrder, type Span } from "./order.js";
 
@@ -7,7 +7,7 @@ import { inOrder, type Span } from "./order.js";
  * acted, since it needs no act of the new holder, who may never hear of its grant. A holder's deadline
  * passes, or its release is sent, before any write that could grant the name anew.
  */
-export const belief: Checker = (history) => {
+export const belief = (history: readonly Timed[]): Violation[] => {
   const granted = new Map<string, bigint>();
   const found: Violation[] = [];
   for (const event of history) {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
+import type { Happening } from "../sim/history.js";
 import { type FaultProxy, startFaultProxy } from "../src/testing/proxy/proxy.js";
 import type { ProxyFault, SeenRequest } from "../src/testing/proxy/proxy-plan.js";
 import type { SeededRandom } from "../src/testing/time/seeded-random.js";
@@ -154,17 +155,17 @@ export class Member {
   }
 
   stop(): void {
-    this.#signal("SIGSTOP", "stopped");
+    this.#signal("SIGSTOP", "hindered");
     this.#isStopped = true;
   }
 
   goOn(): void {
     if (!this.#isStopped) return;
     this.#isStopped = false;
-    this.#signal("SIGCONT", "goes on");
+    this.#signal("SIGCONT", "free again");
   }
 
-  #signal(signal: NodeJS.Signals, what: string): void {
+  #signal(signal: NodeJS.Signals, what: Happening): void {
     this.#child?.kill(signal);
     this.#around.referee.note(this.name, { kind: "process", what });
   }
@@ -173,7 +174,7 @@ export class Member {
     this.#clock?.step(byMs);
     this.#around.referee.note(this.name, {
       kind: "process",
-      what: `wall clock stepped by ${byMs} ms`,
+      what: `note: wall clock stepped by ${byMs} ms`,
     });
   }
 

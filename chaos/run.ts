@@ -185,7 +185,7 @@ export class Run {
   }
 
   #noteServer(what: string): void {
-    this.referee.note("server", { kind: "process", what });
+    this.referee.note("server", { kind: "process", what: `note: ${what}` });
   }
 
   #takeFault(operation: string): ProxyFault | undefined {

@@ -18,6 +18,7 @@ const held = (holder: string, fence: bigint): Found => ({
   fence,
   holder,
   leaseMs: 1_000,
+  session: undefined,
   mark: undefined,
   dataSeq: 0,
 });
@@ -39,7 +40,8 @@ describe("a grant", () => {
 
   it("that lived by a session which ended says so", () => {
     const cause = new Error("the last trouble");
-    expect(lossError("a", "session ended", cause)).toMatchObject({
+    const ref = { kind: "lock", name: "a", key: {}, id: "lock#a" } as const;
+    expect(lossError(ref, "session ended", cause)).toMatchObject({
       code: "lost",
       lockName: "a",
       reason: "session ended",
