@@ -1,6 +1,19 @@
-import { check } from "../sim/checkers.js";
+import { checkers } from "../sim/checkers.js";
 import type { Event, Timed, Violation } from "../sim/history.js";
+import { SAFETY } from "../sim/terms.js";
 import { inOrder, type Span } from "./order.js";
+
+// Those that ask for an order only. The others ask for the instant of each request at the table, which
+// nobody can tell of real processes.
+const OF_ORDER = [
+  checkers.exclusion,
+  checkers.fenceOrder,
+  checkers.guardedWrites,
+  checkers.lostIsFinal,
+] as const;
+
+const check = (history: readonly Timed[]): Violation[] =>
+  OF_ORDER.flatMap((checker) => checker(history, SAFETY));
 
 /**
  * Nobody believes in a lease once the table has granted the name to another: sharper than that no two
