@@ -1,6 +1,6 @@
-// Checks the model of the protocol, spec/model/lease.pml, with Spin: npm run model [-- --short] [--only NAME].
-// First the protocol as it is, exhaustively within bounds, then each mutant, which must break its invariant.
-// --only shows what happens in a mutant, step by step.
+// Checks the models of the protocol, spec/model/*.pml, with Spin: npm run model [-- --short] [--only NAME].
+// Of each first the protocol as it is, exhaustively within bounds, then each mutant, which must break its
+// invariant. --only shows what happens in a mutant, step by step; it takes a model's name too.
 import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
-const MODEL = fileURLToPath(new URL("../spec/model/lease.pml", import.meta.url));
+const FOLDER = fileURLToPath(new URL("../spec/model", import.meta.url));
 
 // Nothing in a run goes on for ever; these end one on a machine that is too small or too busy for it.
 const MOST_MEGABYTES = 4_000;
@@ -18,8 +18,10 @@ const DEEPEST = 1_000_000;
 /** No fault at all; a search names those that it allows. */
 const NOTHING = { LOST: 0, LATE: 0, SUSPENDED: 0, CRASHES: 0 };
 const DELETION = { DELETION: 1, RENEWALS: 0, FIRST_LEASE: 2 };
+/** Two records on one session, and a rival for each. */
+const APART = { PROCESSES: 3, RECORDS: 2, APART: 1, SESSION_RENEWALS: 1 };
 
-const SEARCHES = [
+const LEASE_SEARCHES = [
   {
     name: "lost and late messages, suspended machines",
     bounds: { LOST: 1, LATE: 1, SUSPENDED: 1 },
@@ -37,7 +39,7 @@ const SEARCHES = [
   { name: "deletion, for longer", bounds: { ...DELETION, HORIZON: 9 } },
 ];
 
-const SHORT_SEARCHES = [
+const SHORT_LEASE_SEARCHES = [
   { name: "lost messages", bounds: { LOST: 1 } },
   { name: "late messages", bounds: { LATE: 1, RENEWALS: 0 } },
   { name: "suspended machines, crashes", bounds: { SUSPENDED: 1, CRASHES: 1 } },
@@ -45,7 +47,7 @@ const SHORT_SEARCHES = [
 ];
 
 /** What each error breaks first, breadth first, and the bounds within which it shows. */
-const MUTANTS = [
+const LEASE_MUTANTS = [
   { name: "R1", breaks: "Exclusion", what: "a record that is read as free counts as granted" },
   { name: "R2_BEFORE_SEND", breaks: "Exclusion", what: "the deadline counts from the answer" },
   {
@@ -154,6 +156,186 @@ const MUTANTS = [
   },
 ];
 
+const SESSION_SEARCHES = [
+  {
+    name: "lost and late messages, entries",
+    bounds: { LOST: 1, LATE: 1, IDS: 2, RENEWALS: 1, ENTRIES: 1 },
+  },
+  { name: "two late messages", bounds: { LATE: 2, RENEWALS: 1 } },
+  { name: "late messages, crashes", bounds: { LATE: 1, CRASHES: 1, IDS: 2, RENEWALS: 1 } },
+  {
+    name: "a session shorter than a lease",
+    bounds: { LOST: 1, LATE: 1, RENEWALS: 1, LEASE: 3, SESSION_LEASE: 2 },
+  },
+  {
+    name: "deletion, lost and late messages, entries",
+    bounds: { DELETED: 1, LOST: 1, LATE: 1, ENTRIES: 1, SESSION_RENEWALS: 3 },
+  },
+  { name: "deletion, two late messages", bounds: { DELETED: 1, LATE: 2 } },
+  { name: "two sessions, late messages", bounds: { SESSIONS: 2, LATE: 1 } },
+  { name: "two sessions, lost messages", bounds: { SESSIONS: 2, LOST: 1 } },
+  { name: "two rivals", bounds: { PROCESSES: 3, RENEWALS: 1 } },
+  { name: "two records, a rival for each", bounds: APART },
+];
+
+const SHORT_SESSION_SEARCHES = [
+  { name: "late messages, entries", bounds: { LATE: 1, IDS: 2, RENEWALS: 1, ENTRIES: 1 } },
+  { name: "lost messages", bounds: { LOST: 1, RENEWALS: 1, ENTRIES: 1 } },
+  { name: "deletion, late messages", bounds: { DELETED: 1, LATE: 1 } },
+  { name: "two records, a rival for each", bounds: { ...APART, SESSION_LEASE: 2 } },
+];
+
+/** Where that shows what an error leads to better than what it breaks first. */
+const EXCLUSION = { EXCLUSION_ALONE: 1 };
+
+const SESSION_MUTANTS = [
+  {
+    name: "CREATION",
+    breaks: "Exclusion",
+    what: "a session's creation and its first renewal both arrive after a deletion by hand",
+    bounds: { DELETED: 1, LATE: 2 },
+    isLong: true,
+  },
+  {
+    name: "GRANT",
+    breaks: "NoOrphan",
+    what: "a grant is made on the session at once",
+    bounds: { LATE: 1 },
+  },
+  {
+    name: "FIRST_RENEWAL",
+    breaks: "Exclusion",
+    what: "records are moved before the session's first answered renewal",
+    bounds: { DELETED: 1, LOST: 1, LATE: 1 },
+  },
+  {
+    name: "MOVE_LENGTH",
+    breaks: "Exclusion",
+    what: "a move leaves the record's own length",
+    bounds: { DELETED: 1 },
+  },
+  {
+    name: "MOVE_DEADLINE",
+    breaks: "Exclusion",
+    what: "the lease's own deadline is kept while its move is unanswered",
+    bounds: { LOST: 1 },
+  },
+  {
+    name: "RENEW_MOVING",
+    breaks: "Exclusion",
+    what: "a plain renewal is sent while a move is unanswered, and accepted on a session",
+    bounds: { LOST: 1, RENEWALS: 1, ...EXCLUSION },
+  },
+  {
+    name: "SWEEP",
+    breaks: "NoOrphan",
+    what: "a lease that ends while its move is unanswered is not swept",
+    bounds: { LOST: 1 },
+  },
+  {
+    name: "SESSION_EXISTS",
+    breaks: "Exclusion",
+    what: "a session's renewal creates its row anew",
+    bounds: { DELETED: 1, SESSION_RENEWALS: 3, ...EXCLUSION },
+  },
+  {
+    name: "SESSION_ENDED",
+    breaks: "EndedForGood",
+    what: "a session's renewal revives an ended row",
+    bounds: { LATE: 1 },
+  },
+  {
+    name: "SESSION_VERSION",
+    breaks: "Exclusion",
+    what: "a session's renewal accepts a version lower than the one last known",
+    bounds: { DELETED: 1, LATE: 1 },
+  },
+  {
+    name: "SESSION_STICKY",
+    breaks: "LostIsFinal",
+    what: "an answer after the session's deadline revives it",
+  },
+  {
+    name: "SESSION_STICKY",
+    breaks: "Exclusion",
+    what: "the same, and its renewal revives an ended row",
+    bounds: { DROP_SESSION_ENDED: 1, ...EXCLUSION },
+  },
+  {
+    name: "SESSION_STICKY",
+    breaks: "Exclusion",
+    what: "the same, and records are taken over without ending it",
+    bounds: { DROP_END: 1, LOST: 1, ...EXCLUSION },
+  },
+  {
+    name: "SESSION_WATCH",
+    breaks: "Exclusion",
+    what: "the record is watched, and not its session",
+    bounds: EXCLUSION,
+  },
+  {
+    name: "ABSENCE",
+    breaks: "Exclusion",
+    what: "a session that is absent counts as ended",
+    bounds: { DELETED: 1 },
+  },
+  {
+    name: "STRONG_READS",
+    breaks: "Exclusion",
+    what: "an eventually consistent read shows that a session is absent",
+    bounds: { DELETED: 1 },
+  },
+  {
+    name: "FIRST_VERSION",
+    breaks: "Exclusion",
+    what: "a row seen at its first version, by any read, is watched like any other",
+    bounds: { DELETED: 1, LATE: 1 },
+  },
+  {
+    name: "END",
+    breaks: "Ownership",
+    what: "records are taken over without ending their session",
+  },
+  {
+    name: "END_VERSION",
+    breaks: "Exclusion",
+    what: "a session is ended whatever its version",
+  },
+  {
+    name: "END_VERSION",
+    breaks: "EntryKept",
+    what: "the same, with an entry of a queue",
+    bounds: { ENTRIES: 1 },
+  },
+  {
+    name: "TAKEOVER_VERSION",
+    breaks: "Exclusion",
+    what: "a takeover, and its watch, are by the holder alone",
+    bounds: EXCLUSION,
+  },
+  {
+    name: "TAKEOVER_SESSION",
+    breaks: "Exclusion",
+    what: "a takeover leaves the session's name",
+    bounds: { PROCESSES: 3 },
+  },
+];
+
+const MODELS = [
+  {
+    name: "lease",
+    searches: LEASE_SEARCHES,
+    shortSearches: SHORT_LEASE_SEARCHES,
+    mutants: LEASE_MUTANTS,
+  },
+  {
+    name: "session",
+    searches: SESSION_SEARCHES,
+    shortSearches: SHORT_SESSION_SEARCHES,
+    mutants: SESSION_MUTANTS,
+  },
+];
+
 function runOrThrow(program, args, folder) {
   const done = spawnSync(program, args, { cwd: folder, encoding: "utf8" });
   if (done.error !== undefined) throw done.error;
@@ -181,12 +363,12 @@ function definitions(bounds, mutant) {
 }
 
 /** Runs one search, in a folder of its own that is gone afterwards. */
-function search(defined, compilerFlags) {
+function search(model, defined, compilerFlags) {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-model-"));
   const started = performance.now();
   try {
-    copyFileSync(MODEL, join(folder, "lease.pml"));
-    runOrThrow("spin", ["-a", ...defined, "lease.pml"], folder);
+    copyFileSync(join(FOLDER, `${model}.pml`), join(folder, "model.pml"));
+    runOrThrow("spin", ["-a", ...defined, "model.pml"], folder);
     const flags = ["-DSAFETY", "-DCOLLAPSE", `-DMEMLIM=${MOST_MEGABYTES}`, ...compilerFlags];
     runOrThrow("gcc", [...flags, "-w", "-o", "pan", "pan.c"], folder);
     const { stdout, signal } = spawnSync(join(folder, "pan"), [`-m${DEEPEST}`, "-w22"], {
@@ -222,7 +404,7 @@ function resultIn(output) {
 
 /** What happened, step by step, in the counter-example that a search left in its folder. */
 function storyIn(folder, defined) {
-  const { stdout } = spawnSync("spin", ["-t", "-T", ...defined, "lease.pml"], {
+  const { stdout } = spawnSync("spin", ["-t", "-T", ...defined, "model.pml"], {
     cwd: folder,
     encoding: "utf8",
   });
@@ -239,15 +421,15 @@ function tell(isGood, text, result, isStoryWanted) {
   return isGood;
 }
 
-function checkProtocol({ name, bounds }) {
-  const result = search(definitions(bounds), [options.short ? "-O1" : "-O2"]);
+function checkProtocol(model, { name, bounds }) {
+  const result = search(model, definitions(bounds), [options.short ? "-O1" : "-O2"]);
   const isGood = result.fell === undefined && result.isExhausted;
   const verdict = isGood ? "holds" : (result.fell ?? "not exhausted");
   return tell(isGood, `${name}: ${verdict}`, result, true);
 }
 
-function checkMutant({ name, breaks, what, bounds }) {
-  const result = search(definitions(bounds, name), ["-O0", "-DBFS"]);
+function checkMutant(model, { name, breaks, what, bounds }) {
+  const result = search(model, definitions(bounds, name), ["-O0", "-DBFS"]);
   const isGood = result.fell === breaks;
   const verdict = isGood ? breaks : `${result.fell ?? "nothing"}, and not ${breaks}`;
   const isStoryWanted = !isGood || options.only !== undefined;
@@ -257,18 +439,27 @@ function checkMutant({ name, breaks, what, bounds }) {
 const { values: options } = parseArgs({
   options: { short: { type: "boolean", default: false }, only: { type: "string" } },
 });
+
+/** Whether each search of a model that is wanted is as it must be. */
+function checkModel({ name: model, searches, shortSearches, mutants }) {
+  const only = options.only ?? "";
+  const isWanted = ({ name }) =>
+    only === "" || only === model || name === only || name.startsWith(`${only}_`);
+  const wantedSearches = (options.short ? shortSearches : searches).filter(isWanted);
+  const wantedMutants = mutants.filter(
+    (mutant) => isWanted(mutant) && !(options.short && mutant.isLong),
+  );
+  if (wantedSearches.length > 0) console.log(`The protocol, ${model}.pml:`);
+  const good = wantedSearches.map((wanted) => checkProtocol(model, wanted));
+  if (wantedMutants.length > 0) console.log(`The mutants of ${model}.pml:`);
+  return [...good, ...wantedMutants.map((wanted) => checkMutant(model, wanted))];
+}
+
 function main() {
   checkTools();
-  const only = options.only ?? "";
-  const isWanted = ({ name }) => only === "" || name === only || name.startsWith(`${only}_`);
-  const searches = (options.short ? SHORT_SEARCHES : SEARCHES).filter(isWanted);
-  const mutants = MUTANTS.filter(isWanted);
-  if (searches.length + mutants.length === 0) throw new Error(`Nothing is called "${only}".`);
   const started = performance.now();
-  if (searches.length > 0) console.log("The protocol:");
-  const good = searches.map(checkProtocol);
-  if (mutants.length > 0) console.log("Its mutants:");
-  good.push(...mutants.map(checkMutant));
+  const good = MODELS.flatMap(checkModel);
+  if (good.length === 0) throw new Error(`Nothing is called "${options.only}".`);
   const failed = good.filter((isGood) => !isGood).length;
   const seconds = ((performance.now() - started) / 1_000).toFixed(0);
   console.log(`${good.length} searches in ${seconds} s, ${failed} of them not as they must be.`);
