@@ -739,46 +739,50 @@ inline look(p, s) {
 proctype Holder(byte p, r) {
 end:
   do
-  :: d_step { MAY_TRY(p, r) && record[r].holder == 0 ->
-      grant(p, r, AFTER_CLAIM(p));
+  :: atomic {
+    if
+    :: d_step { MAY_TRY(p, r) && record[r].holder == 0 ->
+        grant(p, r, AFTER_CLAIM(p));
 #ifdef DROP_GRANT
-      if
-      :: record[r].session != 0 -> my.by = moved
-      :: else
-      fi;
+        if
+        :: record[r].session != 0 -> my.by = moved
+        :: else
+        fi;
 #endif
-      tidy() }
-  :: d_step { MAY_TRY(p, r) && record[r].holder == 0 && lateUsed < LATE ->
-      leave(claim, r, ID(p, my.issued), AFTER_CLAIM(p), CURRENT); my.issued++; tidy() }
-  :: d_step { MAY_TRY(p, r) && WATCHES(p) && !my.hasSeen && IS_WATCHABLE(r) && !REMEMBERS(p, r) ->
-      printf("p%d watches the holder of record %d\n", p, r);
-      my.hasSeen = true; my.watched = 0; tidy() }
-  :: d_step { MAY_TRY(p, r) && IS_TAKEABLE(p, r) -> take(p, r); tidy() }
-  :: d_step { MAY_TRY(p, r) && IS_TAKEABLE(p, r) && lateUsed < LATE ->
-      leave(takeOver, r, ID(p, my.issued), record[r].holder, CURRENT); my.issued++; tidy() }
+      }
+    :: d_step { MAY_TRY(p, r) && record[r].holder == 0 && lateUsed < LATE ->
+        leave(claim, r, ID(p, my.issued), AFTER_CLAIM(p), CURRENT); my.issued++ }
+    :: d_step { MAY_TRY(p, r) && WATCHES(p) && !my.hasSeen && IS_WATCHABLE(r) && !REMEMBERS(p, r) ->
+        printf("p%d watches the holder of record %d\n", p, r);
+        my.hasSeen = true; my.watched = 0 }
+    :: d_step { MAY_TRY(p, r) && IS_TAKEABLE(p, r) -> take(p, r) }
+    :: d_step { MAY_TRY(p, r) && IS_TAKEABLE(p, r) && lateUsed < LATE ->
+        leave(takeOver, r, ID(p, my.issued), record[r].holder, CURRENT); my.issued++ }
 
-  /* Holding. */
-  :: d_step { BELIEVES(p, r) && my.by == own && my.wire == quiet && my.renewals < RENEWALS ->
-      my.renewals++; sendAbout(p, r, renew) }
+    /* Holding. */
+    :: d_step { BELIEVES(p, r) && my.by == own && my.wire == quiet && my.renewals < RENEWALS ->
+        my.renewals++; sendAbout(p, r, renew) }
 #ifdef DROP_RENEW_MOVING
-  :: d_step { BELIEVES(p, r) && my.by == moving && my.wire == quiet && my.renewals < RENEWALS ->
-      my.renewals++; sendAbout(p, r, renew) }
+    :: d_step { BELIEVES(p, r) && my.by == moving && my.wire == quiet && my.renewals < RENEWALS ->
+        my.renewals++; sendAbout(p, r, renew) }
 #endif
-  :: d_step { BELIEVES(p, r) && my.by == own && my.wire == quiet && MAY_BE_NAMED(p) ->
-      my.by = moving; sendAbout(p, r, move) }
-  :: d_step { BELIEVES(p, r) && my.by == moving && my.wire == quiet ->
-      my.kind = move; my.wire = sent; printf("p%d sends the move of record %d again\n", p, r) }
-  :: d_step { BELIEVES(p, r) && my.wire == quiet -> endAndSweep(p, r); tidy() }
+    :: d_step { BELIEVES(p, r) && my.by == own && my.wire == quiet && MAY_BE_NAMED(p) ->
+        my.by = moving; sendAbout(p, r, move) }
+    :: d_step { BELIEVES(p, r) && my.by == moving && my.wire == quiet ->
+        my.kind = move; my.wire = sent; printf("p%d sends the move of record %d again\n", p, r) }
+    :: d_step { BELIEVES(p, r) && my.wire == quiet -> endAndSweep(p, r) }
 
-  /* A release, or a sweep: unanswered, it is repeated. */
-  :: d_step { IS_SWEPT(r) && OWNER(record[r].holder) == p ->
-      printf("p%d frees record %d\n", p, r); write(r, 0, 0); tidy() }
+    /* A release, or a sweep: unanswered, it is repeated. */
+    :: d_step { IS_SWEPT(r) && OWNER(record[r].holder) == p ->
+        printf("p%d frees record %d\n", p, r); write(r, 0, 0) }
 
-  /* The network and the table. */
-  :: d_step { my.wire == sent -> applyAbout(p, r); tidy() }
-  :: d_step { my.wire == answered -> answerAbout(p, r); tidy() }
-  :: d_step { my.wire == sent && lateUsed < LATE -> leave(my.kind, r, my.id, 0, my.number) }
-  :: d_step { my.wire != quiet && lostUsed < LOST -> goUnanswered(p, r); tidy() }
+    /* The network and the table. */
+    :: d_step { my.wire == sent -> applyAbout(p, r) }
+    :: d_step { my.wire == answered -> answerAbout(p, r) }
+    :: d_step { my.wire == sent && lateUsed < LATE -> leave(my.kind, r, my.id, 0, my.number) }
+    :: d_step { my.wire != quiet && lostUsed < LOST -> goUnanswered(p, r) }
+    fi;
+    d_step { tidy() } }
   od
 }
 
@@ -795,30 +799,32 @@ end:
 proctype Keeper(byte p) {
 end:
   do
-  :: d_step { SESSION_HELD(p) && me.wire == quiet && me.renewals < SESSION_RENEWALS ->
-      me.renewals++; me.wire = sent; me.number = me.known;
-      printf("p%d renews its session (names %d)\n", p, me.number) }
-  :: d_step { me.wire == sent ->
-      renewRow(p, me.number);
-      me.verdict = (isTrue -> row[p].version : 0);
-      me.wire = answered;
-      tidy() }
-  :: d_step { me.wire == answered -> sessionAnswered(p); tidy() }
-  :: d_step { me.wire == sent && lateUsed < LATE -> leave(renewSession, p, 0, 0, me.number) }
-  :: d_step { me.wire != quiet && lostUsed < LOST ->
-      printf("p%d gets no answer about its session\n", p);
-      lostUsed++; me.wire = quiet; me.number = 0; me.since = 0; me.verdict = 0;
-      if
-      :: SESSION_HELD(p)
-      :: else -> loseSession(p)
-      fi;
-      tidy() }
-  /* It closes: its leases end first, then its row, at any time after. */
-  :: d_step { SESSION_HELD(p) -> loseSession(p); tidy() }
-  :: d_step { me.session == over && !me.crashed && row[p].state == alive -> endRow(p); tidy() }
+  :: atomic {
+    if
+    :: d_step { SESSION_HELD(p) && me.wire == quiet && me.renewals < SESSION_RENEWALS ->
+        me.renewals++; me.wire = sent; me.number = me.known;
+        printf("p%d renews its session (names %d)\n", p, me.number) }
+    :: d_step { me.wire == sent ->
+        renewRow(p, me.number);
+        me.verdict = (isTrue -> row[p].version : 0);
+        me.wire = answered }
+    :: d_step { me.wire == answered -> sessionAnswered(p) }
+    :: d_step { me.wire == sent && lateUsed < LATE -> leave(renewSession, p, 0, 0, me.number) }
+    :: d_step { me.wire != quiet && lostUsed < LOST ->
+        printf("p%d gets no answer about its session\n", p);
+        lostUsed++; me.wire = quiet; me.number = 0; me.since = 0; me.verdict = 0;
+        if
+        :: SESSION_HELD(p)
+        :: else -> loseSession(p)
+        fi }
+    /* It closes: its leases end first, then its row, at any time after. */
+    :: d_step { SESSION_HELD(p) -> loseSession(p) }
+    :: d_step { me.session == over && !me.crashed && row[p].state == alive -> endRow(p) }
 #if ENTRIES > 0
-  :: d_step { MAY_BE_NAMED(p) && me.entry == idle -> me.entry = held; printf("p%d has a place\n", p) }
+    :: d_step { MAY_BE_NAMED(p) && me.entry == idle -> me.entry = held; printf("p%d has a place\n", p) }
 #endif
+    fi;
+    d_step { tidy() } }
   od
 }
 
@@ -826,28 +832,32 @@ end:
 proctype Rival(byte p, s) {
 end:
   do
-  :: d_step { IS_INTERESTED(p, s) && (row[s].state == ended || me.sees[s].saw != SHOWN(s)) -> look(p, s); tidy() }
+  :: atomic {
+    if
+    :: d_step { IS_INTERESTED(p, s) && (row[s].state == ended || me.sees[s].saw != SHOWN(s)) -> look(p, s) }
 #ifdef DROP_STRONG_READS
-  :: d_step { IS_INTERESTED(p, s) && row[s].state == alive && me.sees[s].saw != 1 ->
-      printf("p%d does not see session %d yet\n", p, s); me.sees[s].saw = 1; me.sees[s].watched = 0; tidy() }
+    :: d_step { IS_INTERESTED(p, s) && row[s].state == alive && me.sees[s].saw != 1 ->
+        printf("p%d does not see session %d yet\n", p, s); me.sees[s].saw = 1; me.sees[s].watched = 0 }
 #endif
 #ifdef DROP_FIRST_VERSION
-  :: d_step { IS_INTERESTED(p, s) && row[s].state == alive && me.sees[s].saw != 2 ->
-      printf("p%d still sees session %d at version 1\n", p, s); me.sees[s].saw = 2; me.sees[s].watched = 0; tidy() }
+    :: d_step { IS_INTERESTED(p, s) && row[s].state == alive && me.sees[s].saw != 2 ->
+        printf("p%d still sees session %d at version 1\n", p, s); me.sees[s].saw = 2; me.sees[s].watched = 0 }
 #endif
 #ifdef DROP_END
-  :: d_step { IS_DEAD(p, s) && IS_AS_SEEN(s, me.sees[s].saw - 1) -> me.sees[s].knowsEnded = true; tidy() }
+    :: d_step { IS_DEAD(p, s) && IS_AS_SEEN(s, me.sees[s].saw - 1) -> me.sees[s].knowsEnded = true }
 #else
-  :: d_step { IS_DEAD(p, s) && IS_AS_SEEN(s, me.sees[s].saw - 1) ->
-      endRow(s); me.sees[s].knowsEnded = true; tidy() }
-  :: d_step { IS_DEAD(p, s) && lateUsed < LATE ->
-      leave(endSession, s, 0, 0, me.sees[s].saw - 1) }
+    :: d_step { IS_DEAD(p, s) && IS_AS_SEEN(s, me.sees[s].saw - 1) ->
+        endRow(s); me.sees[s].knowsEnded = true }
+    :: d_step { IS_DEAD(p, s) && lateUsed < LATE ->
+        leave(endSession, s, 0, 0, me.sees[s].saw - 1) }
 #endif
 #if ENTRIES > 0
-  :: d_step { at[s].entry == held && me.sees[s].knowsEnded ->
-      printf("p%d removes the place\n", p);
-      at[s].entry = moved; require(EntryKept, row[s].hasEnded && !SESSION_HELD(s)); tidy() }
+    :: d_step { at[s].entry == held && me.sees[s].knowsEnded ->
+        printf("p%d removes the place\n", p);
+        at[s].entry = moved; require(EntryKept, row[s].hasEnded && !SESSION_HELD(s)) }
 #endif
+    fi;
+    d_step { tidy() } }
   od
 }
 
