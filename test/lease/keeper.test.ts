@@ -61,6 +61,15 @@ describe("the keeper", () => {
     expect(soon.visits.map((atMs) => atMs - startMs)).toEqual([100, 400, 700, 1_000, 1_300]);
   });
 
+  it("sets its timer again only for what is due sooner", () => {
+    const { set, nowMs, keeper } = setUp();
+    for (const inMs of [500, 500, 700]) keeper.visit(every(nowMs, 1_000).kept, nowMs() + inMs);
+    expect(set.map(({ delayMs }) => delayMs)).toEqual([500]);
+    keeper.visit(every(nowMs, 1_000).kept, nowMs() + 300);
+    keeper.visit(every(nowMs, 1_000).kept, nowMs() - 300);
+    expect(set.map(({ delayMs }) => delayMs)).toEqual([500, 300, 0]);
+  });
+
   it("takes the last visit that was asked for, earlier or later", async () => {
     const { time, nowMs, keeper } = setUp();
     const startMs = nowMs();
