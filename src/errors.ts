@@ -15,7 +15,10 @@ export type ErrorCode =
   | "throttled"
   | "unreachable"
   | "invalid-argument"
-  | "outcome-unknown";
+  | "outcome-unknown"
+  | "already-exists"
+  | "precondition-failed"
+  | "not-found";
 
 /**
  * Why a hold ended against its holder's will.
@@ -43,6 +46,12 @@ export interface ErrorDetails {
   readonly lockName?: string | undefined;
   /** With code `lost`: why. */
   readonly reason?: LossReason | undefined;
+  /** The key of the object that the error is about. */
+  readonly objectKey?: string | undefined;
+  /** With `already-exists` and `precondition-failed`: the ETag that was found, if there is an object. */
+  readonly etag?: string | undefined;
+  /** With `outcome-unknown` of an object: what the object carries if that very write has landed. */
+  readonly commitId?: string | undefined;
   /** The error underneath, usually the SDK's. */
   readonly cause?: unknown;
   /** With `close()`: one error for each lease that could not be released. */
@@ -58,6 +67,12 @@ export class HoldfastError extends Error {
   readonly lockName: string | undefined;
   /** With code `lost`: why the hold ended. */
   readonly reason: LossReason | undefined;
+  /** The key of the object, where the error is about one. */
+  readonly objectKey: string | undefined;
+  /** With `already-exists` and `precondition-failed`: the ETag that was found, if there is an object. */
+  readonly etag: string | undefined;
+  /** With `outcome-unknown` of an object: what the object carries if that very write has landed. */
+  readonly commitId: string | undefined;
   /** With `close()`: one error for each lease that could not be released. */
   readonly errors: readonly HoldfastError[] | undefined;
 
@@ -66,6 +81,9 @@ export class HoldfastError extends Error {
     this.code = code;
     this.lockName = details.lockName;
     this.reason = details.reason;
+    this.objectKey = details.objectKey;
+    this.etag = details.etag;
+    this.commitId = details.commitId;
     this.errors = details.errors;
     Object.defineProperty(this, BRAND, { value: true });
   }

@@ -7,6 +7,7 @@ import {
   UpdateItemCommand,
   type UpdateItemCommandOutput,
 } from "@aws-sdk/client-dynamodb";
+import { bounded } from "./bounded.js";
 import { type Clock, systemClock } from "./clock.js";
 import { answerOf } from "./dynamodb-errors.js";
 import { compileProjection, compileWrite } from "./expressions.js";
@@ -117,8 +118,6 @@ export class DynamoDBTable implements TablePort {
     };
   }
 
-  // The deadline is our own: the SDK's `requestTimeout` only warns unless it is told to throw, and an
-  // abort that the SDK is slow to honour must not hold up the answer.
   #send<Output>(
     command: unknown,
     call: Call,
@@ -129,31 +128,12 @@ export class DynamoDBTable implements TablePort {
     | NotNow
     | Misconfigured
   > {
-    const abort = new AbortController();
-    return new Promise((resolve) => {
-      const end = (cause: unknown): void => {
-        resolve({ kind: "unknown", cause });
-        abort.abort();
-      };
-      const onAbort = (): void => end(call.signal?.reason);
-      // Keeps nothing alive: whoever waits for the answer has a timer of its own.
-      const timer = this.#timers.set(call.timeoutMs, false, () =>
-        end(new Error(`No answer within ${Math.round(call.timeoutMs)} ms.`)),
-      );
-      call.signal?.addEventListener("abort", onAbort);
-      if (call.signal?.aborted === true) onAbort();
-      // Within a promise: a client that throws at once must not leave the timer behind.
-      Promise.resolve()
-        .then(() => this.#client.send(command as GetItemCommand, { abortSignal: abort.signal }))
-        .then(
-          (output) => resolve({ kind: "output", output: output as Output }),
-          (error: unknown) => resolve(answerOf(error, this.#table)),
-        )
-        .finally(() => {
-          timer.cancel();
-          call.signal?.removeEventListener("abort", onAbort);
-        });
-    });
+    return bounded(
+      this.#timers,
+      call,
+      (abortSignal) => this.#client.send(command as GetItemCommand, { abortSignal }),
+      (error) => answerOf(error, this.#table),
+    );
   }
 
   #compareClocks(date: string | undefined): void {
@@ -175,7 +155,7 @@ interface Stack {
  * answered is the very thing that turns a success into a failed condition. A client of another shape
  * is used as it is; its answers then say how often they were tried.
  */
-function withoutRetries(
+export function withoutRetries(
   client: DynamoDBLike,
   onDate: (date: string | undefined) => void,
 ): DynamoDBClient {

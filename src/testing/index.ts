@@ -4,6 +4,21 @@
  * @module
  */
 export type { Clock, Instant } from "../platform/clock.js";
+export type {
+  GetAnswer,
+  HeadAnswer,
+  ObjectAbsent,
+  ObjectConditions,
+  ObjectCopy,
+  ObjectHead,
+  ObjectPort,
+  ObjectPut,
+  ObjectRefused,
+  ObjectRemoval,
+  ObjectTrouble,
+  StoreAnswer,
+  StreamBody,
+} from "../platform/objects.js";
 export type { Random } from "../platform/random.js";
 export type {
   AttributeValue,
@@ -46,6 +61,21 @@ export type {
   RequestKind,
 } from "./faults/fault-plan.js";
 export { FaultyTable, type FaultyTableOptions, type Latency } from "./faults/faults.js";
+export {
+  FaultyObjects,
+  type ObjectFault,
+  type ObjectFaultProbabilities,
+  type ObjectFaultScript,
+  type ObjectRequestKind,
+} from "./objects/faulty-objects.js";
+export {
+  type ConditionsKept,
+  type MemoryObject,
+  MemoryObjects,
+  type MemoryObjectsOptions,
+  type ObjectChange,
+  type ObjectCounts,
+} from "./objects/memory-objects.js";
 export { FaultProxy, type FaultProxyOptions, startFaultProxy } from "./proxy/proxy.js";
 export type {
   ProxyFault,
