@@ -27,7 +27,7 @@ export type { CloseSessionOptions, Session } from "./lease/session.js";
 export type { SessionListing } from "./lease/sessions.js";
 export type { Mutex, MutexOptions, TryOptions } from "./mutex/mutex.js";
 export type { DynamoDBLike } from "./platform/dynamodb.js";
-export type { TableKeys } from "./table/schema.js";
+export type { TableFormat, TableKeys } from "./table/schema.js";
 export {
   type CheckTableOptions,
   type CreateTableOptions,

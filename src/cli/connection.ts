@@ -7,18 +7,14 @@ import { type Output, tellFailure } from "./output.js";
 // The SDK waits for ever by default, and only warns unless it is told to throw.
 const CONNECT_MS = 5_000;
 const REQUEST_MS = 10_000;
-// Only part of a signature where an endpoint is named; any value will do there.
-const REGION_OF_AN_ENDPOINT = "us-east-1";
+/** Only part of a signature where an endpoint is named; any value will do there. */
+export const REGION_OF_AN_ENDPOINT = "us-east-1";
 
 /** The table that the options name, and a client for it. Throws a usage error if they name none. */
 export async function tableOf(options: CommonOptions): Promise<TableOptions> {
   const { table, endpoint } = options;
   if (!table) throw usageError("No table is named: use --table or set HOLDFAST_TABLE.");
-  if (endpoint && !URL.canParse(endpoint)) {
-    throw usageError(
-      `The endpoint must be a URL such as http://127.0.0.1:8000; it is "${endpoint}".`,
-    );
-  }
+  checkEndpoint(endpoint);
   return { client: await clientOf(options), table, keys: keysOf(options) };
 }
 
@@ -28,6 +24,14 @@ export async function locksOf(options: CommonOptions, output: Output): Promise<H
     tellFailure(output, error);
   };
   return new Holdfast({ ...(await tableOf(options)), onError });
+}
+
+/** Throws a usage error for what is no URL. */
+export function checkEndpoint(endpoint: string | undefined): void {
+  if (!endpoint || URL.canParse(endpoint)) return;
+  throw usageError(
+    `The endpoint must be a URL such as http://127.0.0.1:8000; it is "${endpoint}".`,
+  );
 }
 
 async function clientOf({ region, endpoint }: CommonOptions): Promise<DynamoDBClient> {

@@ -8,8 +8,10 @@ export const EXIT = Object.freeze({
   ok: 0,
   failed: 1,
   usage: 64,
+  noInput: 66,
   unavailable: 69,
   internal: 70,
+  precondition: 74,
   notAcquired: 75,
   lost: 76,
   denied: 77,
@@ -32,6 +34,9 @@ const BY_CODE: Readonly<Record<ErrorCode, number>> = {
   unreachable: EXIT.unavailable,
   "invalid-argument": EXIT.usage,
   "outcome-unknown": EXIT.unavailable,
+  "already-exists": EXIT.precondition,
+  "precondition-failed": EXIT.precondition,
+  "not-found": EXIT.noInput,
 };
 
 /** A failure that belongs to the command line alone. */
@@ -76,6 +81,21 @@ Exit status:
   70   a fault of holdfast's own
   77   access denied
   78   the table is missing or of another shape, or a record is not one of ours
+With --json an error is one object on stderr: {"error":{"code":...,"message":...}}`;
+
+/** The same for `object`. */
+export const OBJECT_EXIT_CODES_HELP = `
+Exit status:
+  0    done
+  64   wrong usage
+  66   there is no such object
+  69   the object store or the table cannot be reached, or nobody can say whether it was written
+  70   a fault of holdfast's own
+  74   the object exists already, or has another ETag; nothing was written
+  75   another writer's commit record stood there for the whole wait; nothing was written
+  76   its own record ran out before the write was sent; nothing was written
+  77   access denied
+  78   the bucket or the table is missing or of another shape, or a record is not one of ours
 With --json an error is one object on stderr: {"error":{"code":...,"message":...}}`;
 
 /** The same for `lock`. */

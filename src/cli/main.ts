@@ -49,6 +49,6 @@ function explained(error: unknown): unknown {
   return new CliError(
     "sdk-missing",
     EXIT.internal,
-    "The AWS SDK is not installed: npm install @aws-sdk/client-dynamodb",
+    `The AWS SDK is not installed: npm install ${/@aws-sdk\/client-[\w-]+/.exec(String(message))?.[0] ?? "@aws-sdk/client-dynamodb"}`,
   );
 }

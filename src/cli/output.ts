@@ -10,6 +10,9 @@ export interface Output {
   err(text: string): void;
 }
 
+/** What runs a command: each is loaded only when it is asked for, so that help does not wait. */
+export type Run = (output: Output) => Promise<number>;
+
 /**
  * The two streams of this process, written at once. `process.stdout` is not used: Node makes a pipe
  * behind it non-blocking, for the child that shares it as well, which then loses output to EAGAIN.

@@ -1,11 +1,9 @@
 import { readFileSync } from "node:fs";
 import { Command, Option } from "commander";
 import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP, usageError } from "./exit-codes.js";
+import { addObject } from "./object-program.js";
 import { withCommonOptions } from "./options.js";
-import { type Output, standardOutput } from "./output.js";
-
-/** What runs a command: each is loaded only when it is asked for, so that help does not wait. */
-type Run = (output: Output) => Promise<number>;
+import { type Run, standardOutput } from "./output.js";
 
 /**
  * The command line's grammar. `onRun` is called with what the words ask for; nothing is run by
@@ -29,6 +27,7 @@ export function programOf(words: readonly string[], onRun: (run: Run) => void): 
   addInspect(program, onRun);
   addRelease(program, onRun);
   addTable(program, onRun);
+  addObject(program, onRun);
   addDemo(program, onRun);
   return program;
 }
@@ -132,19 +131,27 @@ function addTable(program: Command, onRun: (run: Run) => void): void {
       .command("create")
       .description("Creates the table, with TTL and on-demand billing; leaves one that fits."),
   )
+    .addOption(formatOption())
     .option("--wait <duration>", "for how long to wait until it is active; default 60s")
     .addHelpText("after", EXIT_CODES_HELP)
     .action((options) =>
       onRun(async (output) => (await import("./table.js")).create(options, output)),
     );
   withCommonOptions(
-    table.command("check").description("Checks that the table can keep locks; changes nothing."),
+    table.command("check").description("Checks that the table is as it must be; changes nothing."),
   )
+    .addOption(formatOption())
     .option("--home-region <region>", "the one region in which all clients take their locks")
     .addHelpText("after", EXIT_CODES_HELP)
     .action((options) =>
       onRun(async (output) => (await import("./table.js")).check(options, output)),
     );
+}
+
+function formatOption(): Option {
+  return new Option("--format <format>", "what the table is for: locks, or commits of objects")
+    .choices(["native", "object-commit"])
+    .default("native");
 }
 
 function addDemo(program: Command, onRun: (run: Run) => void): void {

@@ -1,41 +1,47 @@
-import { checkTable, createTable, type TableReport } from "../index.js";
+import { checkTable, createTable, type TableFormat, type TableReport } from "../index.js";
 import { tableOf } from "./connection.js";
 import { EXIT } from "./exit-codes.js";
 import type { CommonOptions } from "./options.js";
 import { jsonLine, type Output, printable } from "./output.js";
 
+interface TableCommandOptions extends CommonOptions {
+  readonly format?: TableFormat;
+}
+
 /** Creates the table, or leaves one that fits as it is. Answers the exit status. */
 export async function create(
-  options: CommonOptions & { readonly wait?: string },
+  options: TableCommandOptions & { readonly wait?: string },
   output: Output,
 ): Promise<number> {
-  const report = await createTable({ ...(await tableOf(options)), wait: options.wait });
-  tell(report, output);
+  const { format, wait } = options;
+  const report = await createTable({ ...(await tableOf(options)), format, wait });
+  tell(report, format, output);
   return EXIT.ok;
 }
 
 /** Checks that the table can keep locks. Answers the exit status. */
 export async function check(
-  options: CommonOptions & { readonly homeRegion?: string },
+  options: TableCommandOptions & { readonly homeRegion?: string },
   output: Output,
 ): Promise<number> {
-  const table = await tableOf(options);
-  const report = await checkTable({ ...table, homeRegion: options.homeRegion });
-  tell(report, output);
+  const { format, homeRegion } = options;
+  const report = await checkTable({ ...(await tableOf(options)), format, homeRegion });
+  tell(report, format, output);
   return EXIT.ok;
 }
 
-function tell(report: TableReport, output: Output): void {
+function tell(report: TableReport, format: TableFormat | undefined, output: Output): void {
   if (output.isJson) {
     output.out(jsonLine(report));
     return;
   }
+  const what = format === "object-commit" ? "commit records" : "locks";
   const { table, keys, ttlAttribute, billing, replicas } = report;
   const key = keys.sk === null ? `key ${keys.pk}` : `keys ${keys.pk} and ${keys.sk}`;
   const regions = replicas.length === 0 ? "" : `, replicated to ${replicas.join(", ")}`;
   output.out(
     printable(
-      `Table "${table}" can keep locks: ${key}, TTL on ${ttlAttribute}, ${billing}${regions}.`,
+      `Table "${table}" can keep ${what}: ${key}, TTL on ${ttlAttribute}, ${billing}${regions}.`,
     ),
   );
 }

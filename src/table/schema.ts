@@ -1,4 +1,6 @@
+import { HoldfastError } from "../errors.js";
 import { NATIVE_KEYS, NATIVE_TTL_ATTRIBUTE, type NativeKeys } from "../formats/native.js";
+import { COMMIT_ATTRIBUTES } from "../formats/object-commit.js";
 
 /** The names of the key attributes of a table, where they are not `pk` and `sk`. */
 export interface TableKeys {
@@ -12,6 +14,24 @@ export interface TableKeys {
 export interface TableSchema {
   readonly keys: NativeKeys;
   readonly ttlAttribute: string;
+}
+
+/** What a table is for: locks, or the commit records of `holdfast/object-commit`. */
+export type TableFormat = "native" | "object-commit";
+
+/** The schema for a format; only locks may have other key names. Throws `invalid-argument`. */
+export function schemaFor(format: TableFormat = "native", keys?: TableKeys): TableSchema {
+  if (format === "native") return schemaOf(keys);
+  if (format === "object-commit" && keys?.pk === undefined && keys?.sk === undefined) {
+    const { path, etag, ttl } = COMMIT_ATTRIBUTES;
+    return { keys: { pk: path, sk: etag }, ttlAttribute: ttl };
+  }
+  throw new HoldfastError(
+    "invalid-argument",
+    format === "object-commit"
+      ? "A table of commit records has the keys `path` and `etag`, which other clients share: leave `keys` out."
+      : `The option \`format\` must be "native" or "object-commit"; it is "${format}".`,
+  );
 }
 
 /** The schema for these key names. */

@@ -12,7 +12,13 @@ import { systemClock } from "../platform/clock.js";
 import type { DynamoDBLike } from "../platform/dynamodb.js";
 import { answerOf } from "../platform/dynamodb-errors.js";
 import { systemTimers } from "../platform/timers.js";
-import { keySchemaOf, schemaOf, type TableKeys, type TableSchema } from "./schema.js";
+import {
+  keySchemaOf,
+  schemaFor,
+  type TableFormat,
+  type TableKeys,
+  type TableSchema,
+} from "./schema.js";
 
 /** Which table, and through which client. */
 export interface TableOptions {
@@ -22,6 +28,8 @@ export interface TableOptions {
   readonly table: string;
   /** The names of its key attributes. Default `pk` and `sk`. */
   readonly keys?: TableKeys | undefined;
+  /** What the table is for. Default `native`: locks. With `object-commit`, its keys are given. */
+  readonly format?: TableFormat | undefined;
 }
 
 /** Options of {@link createTable}. */
@@ -52,14 +60,15 @@ export interface TableReport {
 const POLL_MS = 250;
 
 /**
- * Creates a table for locks: on-demand billing, TTL on `expiresAt`; waits until it is active. A table
+ * Creates a table for locks, or what `format` says: on-demand billing, TTL on; waits until it is active. A table
  * of that name that fits already is left as it is. Needs `dynamodb:CreateTable`, `DescribeTable`,
  * `UpdateTimeToLive` and `DescribeTimeToLive`, which holders of locks do not. Throws `misconfigured`
  * (a table of that name has another shape), `access-denied`, `unreachable`.
  */
 export async function createTable(options: CreateTableOptions): Promise<TableReport> {
   const { table } = options;
-  const { keys, ttlAttribute } = schemaOf(options.keys);
+  const schema = schemaFor(options.format, options.keys);
+  const { keys, ttlAttribute } = schema;
   const waitMs = durationMs("wait", options.wait ?? "60s", { leastMs: 0, mostMs: 3_600_000 });
   await call(
     options,
@@ -76,20 +85,20 @@ export async function createTable(options: CreateTableOptions): Promise<TableRep
   );
   const description = await untilActive(options, waitMs);
   // Before anything is changed: with TTL on, the items of somebody else's table would begin to expire.
-  if (keyFindings(description, schemaOf(options.keys)).length === 0) {
+  if (keyFindings(description, schema).length === 0) {
     await turnTtlOn(options, ttlAttribute);
   }
   return checkTable(options);
 }
 
 /**
- * Checks that a table can keep locks: it exists, has this key, its TTL looks at `expiresAt`, and it is
+ * Checks that a table can keep locks: it exists, has this key, its TTL looks at the right attribute, and it is
  * not replicated in a way that lets two regions both succeed. Throws one `misconfigured` that names
  * every finding and its fix; also `access-denied` and `unreachable`. Two requests, which need
  * `dynamodb:DescribeTable` and `dynamodb:DescribeTimeToLive`.
  */
 export async function checkTable(options: CheckTableOptions): Promise<TableReport> {
-  const schema = schemaOf(options.keys);
+  const schema = schemaFor(options.format, options.keys);
   const description = await describe(options);
   const ttl = await ttlOf(options);
   const findings = [
@@ -100,7 +109,7 @@ export async function checkTable(options: CheckTableOptions): Promise<TableRepor
   if (findings.length > 0) {
     throw new HoldfastError(
       "misconfigured",
-      `Table "${options.table}" cannot keep locks. ${findings.join(" ")}`,
+      `Table "${options.table}" cannot keep ${whatFor(options)}. ${findings.join(" ")}`,
     );
   }
   return {
@@ -113,6 +122,10 @@ export async function checkTable(options: CheckTableOptions): Promise<TableRepor
         : "provisioned",
     replicas: regionsOf(description),
   };
+}
+
+function whatFor({ format }: TableOptions): string {
+  return format === "object-commit" ? "commit records" : "locks";
 }
 
 function keyFindings(description: TableDescription, { keys }: TableSchema): string[] {

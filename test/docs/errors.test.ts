@@ -4,6 +4,7 @@ import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { type ErrorCode, Holdfast, type HoldfastError } from "../../src/index.js";
 import { answerOf } from "../../src/platform/dynamodb-errors.js";
+import { CommitWorld } from "../object-commit/world.js";
 import { type Inhabitant, World } from "../support/world.js";
 
 const read = (path: string): string =>
@@ -88,6 +89,21 @@ const PROVOKE: Readonly<Record<ErrorCode, (scene: Scene) => Promise<HoldfastErro
     const lease = await world.until(mine.locks.mutex(NAME).acquire());
     mine.network.script(() => ({ fault: "request-lost" }));
     return world.until(errorOf(lease.release()));
+  },
+  "already-exists": async () => {
+    const world = new CommitWorld();
+    world.objects.putByHand("report.csv", "1");
+    return world.error(world.writer().committer.putIfAbsent("report.csv", "2"));
+  },
+  "precondition-failed": async () => {
+    const world = new CommitWorld();
+    const stale = world.objects.putByHand("report.csv", "1").etag;
+    world.objects.putByHand("report.csv", "2");
+    return world.error(world.writer().committer.putIfMatch("report.csv", stale, "3"));
+  },
+  "not-found": async () => {
+    const world = new CommitWorld();
+    return world.error(world.writer().committer.copyIfAbsent("draft.csv", "report.csv"));
   },
 };
 

@@ -5,10 +5,18 @@ import { describe, expect, it } from "vitest";
 const absolute = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const read = (path: string): string => readFileSync(absolute(path), "utf8");
 
-const rules = read("spec/protocol.md")
-  .split("\n")
-  .filter((line) => /^\| \d+ +\|/.test(line))
-  .map((line) => line.split(/ +\| /));
+/** The protocols whose rules are numbered, and how many there are at least. */
+const PROTOCOLS = [
+  ["spec/protocol.md", 40],
+  ["spec/formats/object-commit.md", 10],
+] as const;
+
+function rulesOf(document: string): string[][] {
+  return read(document)
+    .split("\n")
+    .filter((line) => /^\| \d+ +\|/.test(line))
+    .map((line) => line.split(/ +\| /));
+}
 
 /** How a test is declared: `it`, `it.each`, `it.fails`, ...; undefined where no test has the title. */
 function declarationOf(title: string, source: string): string | undefined {
@@ -20,11 +28,13 @@ function declarationOf(title: string, source: string): string | undefined {
     ?.at(-1);
 }
 
-describe("spec/protocol.md", () => {
+describe.each(PROTOCOLS)("%s", (document, least) => {
+  const rules = rulesOf(document);
+
   it("numbers its rules", () => {
     const numbers = rules.map(([number]) => Number(number?.slice(2)));
     expect(numbers).toEqual(numbers.map((_, index) => index + 1));
-    expect(numbers.length).toBeGreaterThan(40);
+    expect(numbers.length).toBeGreaterThan(least);
   });
 
   it("says MUST or MAY in each of them", () => {

@@ -1,0 +1,28 @@
+/**
+ * Objects in an S3-compatible store that only one of many writers creates or replaces. Names only: each
+ * is documented where it is defined.
+ * @module
+ */
+export { type ErrorCode, HoldfastError, isHoldfastError } from "../errors.js";
+export type { Duration } from "../internal/duration.js";
+export type { StreamBody } from "../platform/objects.js";
+export type { S3Like } from "../platform/s3.js";
+export {
+  type Committed,
+  type DeleteOptions,
+  ObjectCommitter,
+  objectCommitter,
+  type UpdateFunction,
+  type UpdateOptions,
+} from "./committer.js";
+export type { ObjectBody, OperationOptions, Progress, PutOptions } from "./content.js";
+export type {
+  CommitTableOptions,
+  CommitterSettings,
+  CommitterSurroundings,
+  FixedStrategy,
+  ObjectCommitterOptions,
+  Strategy,
+} from "./options.js";
+export type { ConditionSupport, ProbeReport } from "./probe.js";
+export type { InspectedRecord, ObjectInspection, ReadObject } from "./read.js";

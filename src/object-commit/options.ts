@@ -1,0 +1,197 @@
+import { HoldfastError } from "../errors.js";
+import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
+import type { Clock } from "../platform/clock.js";
+import type { DynamoDBLike } from "../platform/dynamodb.js";
+import type { ObjectPort } from "../platform/objects.js";
+import { defaultOwner } from "../platform/process.js";
+import type { Random } from "../platform/random.js";
+import type { S3Like } from "../platform/s3.js";
+import type { TablePort } from "../platform/table.js";
+import type { Timers } from "../platform/timers.js";
+
+/**
+ * How a commit is decided.
+ * - `conditional`: by the object store alone, whose conditional writes are taken at their word.
+ * - `dynamo`: by a record in a DynamoDB table, as the Rust crate object_store does up to 0.12.
+ * - `both`: by the record, and by the store's conditions as well.
+ */
+export type FixedStrategy = "conditional" | "dynamo" | "both";
+
+/** A strategy, or `auto`: `conditional` where a probe shows that the store can, else `dynamo`. */
+export type Strategy = FixedStrategy | "auto";
+
+/** The table of the commit records. */
+export interface CommitTableOptions {
+  /** An SDK v3 `DynamoDBClient`, with an endpoint and credentials of its own; or a table for tests. */
+  readonly client: DynamoDBLike | TablePort;
+  /** The table's name. One table serves one bucket: the bucket is not in its key. */
+  readonly table: string;
+  /** For how long a writer may act on a record that it took. Whole milliseconds; default 20 s. */
+  readonly timeout?: Duration | undefined;
+  /**
+   * After how many times the `timeout` *in the record* a waiter takes its place. At least 2, default 3.
+   * A request that is still on the wire then overwrites, in `dynamo`.
+   */
+  readonly maxClockSkewRate?: number | undefined;
+  /** After how long DynamoDB may delete a record. At least `timeout` times the rate; default 1 h. */
+  readonly ttl?: Duration | undefined;
+  /** How soon a waiter looks again; it grows to 2 s, or to this if that is more. Default 100 ms. */
+  readonly poll?: Duration | undefined;
+}
+
+/** What everything that is not deterministic can be replaced by, for tests. */
+export interface CommitterSurroundings {
+  readonly clock?: Clock | undefined;
+  readonly timers?: Timers | undefined;
+  readonly random?: Random | undefined;
+}
+
+/** Options of {@link objectCommitter}. */
+export interface ObjectCommitterOptions {
+  /** An SDK v3 `S3Client`, whose own retries are not used; or, for tests, an object store in memory. */
+  readonly s3: S3Like | ObjectPort;
+  /** The bucket's name. */
+  readonly bucket: string;
+  /** All writers of a path must use the same, but see docs/object-commit.md. Default `auto`. */
+  readonly strategy?: Strategy | undefined;
+  /** Needed for `dynamo` and `both`; with `auto`, where the store cannot decide by itself. */
+  readonly dynamodb?: CommitTableOptions | undefined;
+  /**
+   * For how long one operation tries, in all. Default `timeout` times one more than the rate, 80 s: long
+   * enough to replace one writer that died. From 1 s.
+   */
+  readonly wait?: Duration | undefined;
+  /** For how long a request without a body may go unanswered. Default 5 s. */
+  readonly requestTimeout?: Duration | undefined;
+  /** For how long the request with the body may; with a record, never beyond `timeout`. Default 60 s. */
+  readonly transferTimeout?: Duration | undefined;
+  /** A label for people, in the record: who is this? Default: host name and process id. */
+  readonly owner?: string | undefined;
+  /** Under which the probe makes, and deletes, its objects. Default `.holdfast-probe/`. */
+  readonly probePrefix?: string | undefined;
+  /** Clocks, timers and chance, for tests. Default: this machine's. */
+  readonly surroundings?: CommitterSurroundings | undefined;
+}
+
+/** The options, resolved: what inspecting a committer shows. No client, so no credentials. */
+export interface CommitterSettings {
+  readonly bucket: string;
+  readonly strategy: Strategy;
+  /** Undefined where no table was given. */
+  readonly table: string | undefined;
+  readonly timeoutMs: number;
+  readonly maxClockSkewRate: number;
+  readonly ttlMs: number;
+  readonly pollMs: number;
+  readonly slowestPollMs: number;
+  readonly waitMs: number;
+  readonly requestTimeoutMs: number;
+  readonly transferTimeoutMs: number;
+  readonly owner: string;
+  readonly probePrefix: string;
+}
+
+/** The defaults; those of the record are the Rust crate's. */
+export const COMMIT_DEFAULTS = Object.freeze({
+  strategy: "auto",
+  timeout: "20s",
+  maxClockSkewRate: 3,
+  ttl: "1h",
+  poll: "100ms",
+  /** The crate looks ten times a second for as long as it waits: 600 requests for one dead writer. */
+  slowestPollMs: 2_000,
+  /** A request that takes longer is more likely lost than late. */
+  requestTimeout: "5s",
+  /** A hundred megabytes at 15 Mbit/s. */
+  transferTimeout: "60s",
+  probePrefix: ".holdfast-probe/",
+});
+
+const DAY_MS = 24 * 3_600_000;
+const TIMEOUT_RANGE: DurationRange = { leastMs: 100, mostMs: DAY_MS };
+const REQUEST_RANGE: DurationRange = { leastMs: 10, mostMs: DAY_MS };
+const STRATEGIES: readonly Strategy[] = ["conditional", "dynamo", "both", "auto"];
+
+const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
+
+/** Resolves the options and checks them together. Throws `invalid-argument`. */
+export function resolveCommitter(options: ObjectCommitterOptions): CommitterSettings {
+  const { dynamodb = {} as Partial<CommitTableOptions> } = options;
+  const d = COMMIT_DEFAULTS;
+  const strategy = checkStrategy(options);
+  const timeoutMs = durationMs("dynamodb.timeout", dynamodb.timeout ?? d.timeout, TIMEOUT_RANGE);
+  const rate = checkRate(dynamodb.maxClockSkewRate ?? d.maxClockSkewRate);
+  const ttlMs = durationMs("dynamodb.ttl", dynamodb.ttl ?? d.ttl, {
+    leastMs: 1_000,
+    mostMs: 365 * DAY_MS,
+  });
+  checkTimeouts(timeoutMs, rate, ttlMs);
+  const pollMs = durationMs("dynamodb.poll", dynamodb.poll ?? d.poll, {
+    leastMs: 1,
+    mostMs: DAY_MS,
+  });
+  return {
+    bucket: checkText("bucket", options.bucket),
+    strategy,
+    table: options.dynamodb && checkText("dynamodb.table", options.dynamodb.table),
+    timeoutMs,
+    maxClockSkewRate: rate,
+    ttlMs,
+    pollMs,
+    slowestPollMs: Math.max(d.slowestPollMs, pollMs),
+    waitMs: durationMs("wait", options.wait ?? Math.max(1_000, timeoutMs * (rate + 1)), {
+      leastMs: 1_000,
+      // The default for the longest timeout is longer than a day.
+      mostMs: Math.max(DAY_MS, timeoutMs * (rate + 1)),
+    }),
+    requestTimeoutMs: durationMs(
+      "requestTimeout",
+      options.requestTimeout ?? d.requestTimeout,
+      REQUEST_RANGE,
+    ),
+    transferTimeoutMs: durationMs(
+      "transferTimeout",
+      options.transferTimeout ?? d.transferTimeout,
+      REQUEST_RANGE,
+    ),
+    owner: checkText("owner", options.owner ?? defaultOwner()),
+    probePrefix: checkText("probePrefix", options.probePrefix ?? d.probePrefix),
+  };
+}
+
+function checkStrategy({ strategy, dynamodb }: ObjectCommitterOptions): Strategy {
+  const asked = strategy ?? (COMMIT_DEFAULTS.strategy as Strategy);
+  if (!STRATEGIES.includes(asked)) {
+    throw refuse(
+      `The option \`strategy\` must be one of ${STRATEGIES.join(", ")}; it is "${asked}".`,
+    );
+  }
+  if ((asked === "dynamo" || asked === "both") && dynamodb === undefined) {
+    throw refuse(`The strategy "${asked}" needs the option \`dynamodb\`: a client and a table.`);
+  }
+  return asked;
+}
+
+function checkRate(rate: number): number {
+  if (typeof rate === "number" && rate >= 2 && rate <= 100) return rate;
+  throw refuse(
+    `The option \`dynamodb.maxClockSkewRate\` must lie between 2 and 100; it is ${rate}.`,
+  );
+}
+
+function checkTimeouts(timeoutMs: number, rate: number, ttlMs: number): void {
+  // A fraction would be a number that the Rust crate cannot read.
+  if (!Number.isInteger(timeoutMs)) {
+    throw refuse(`The option \`dynamodb.timeout\` must be whole milliseconds; it is ${timeoutMs}.`);
+  }
+  if (ttlMs >= timeoutMs * rate) return;
+  throw refuse(
+    `The option \`dynamodb.ttl\` (${ttlMs} ms) must not be shorter than \`timeout\` times ` +
+      `\`maxClockSkewRate\` (${timeoutMs * rate} ms): a record must not go while somebody waits for it.`,
+  );
+}
+
+function checkText(option: string, value: unknown): string {
+  if (typeof value === "string" && value !== "") return value;
+  throw refuse(`The option \`${option}\` must be a text that is not empty.`);
+}

@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import {
+  type AfterAnswer,
+  type AfterLook,
+  afterAnswer,
+  afterLook,
+  isMet,
+  takeableInMs,
+} from "../../src/object-commit/decide.js";
+import type { ObjectHead, StoreAnswer } from "../../src/platform/objects.js";
+
+const state = (isUnsure: boolean, mayRepeatUnsure: boolean, canRepeat: boolean) => ({
+  isUnsure,
+  mayRepeatUnsure,
+  canRepeat,
+});
+
+describe("what comes after an answer", () => {
+  it.each<[StoreAnswer["kind"], boolean, boolean, AfterAnswer]>([
+    // answer, a send before it went unanswered, the body can be read again
+    ["stored", false, true, "committed"],
+    ["stored", true, false, "committed"],
+    ["refused", false, true, "look"],
+    ["absent", false, true, "look"],
+    ["unknown", true, true, "look"],
+    ["throttled", false, true, "again"],
+    ["throttled", true, true, "again"],
+    ["throttled", false, false, "failed"],
+    ["throttled", true, false, "look"],
+    ["conflict", false, true, "again"],
+    ["conflict", false, false, "failed"],
+    ["misconfigured", false, true, "failed"],
+    ["misconfigured", true, true, "look"],
+  ])("%s (unsure: %s, repeatable: %s) is %s", (answer, isUnsure, canRepeat, expected) => {
+    for (const mayRepeatUnsure of [true, false]) {
+      expect(afterAnswer(answer, state(isUnsure, mayRepeatUnsure, canRepeat))).toBe(expected);
+    }
+  });
+});
+
+describe("what a look shows", () => {
+  it.each<[boolean, boolean, boolean, boolean, boolean, AfterLook]>([
+    // mine, as before, unsure, may repeat though unsure, repeatable
+    [true, false, true, false, true, "committed"],
+    [true, false, false, true, false, "committed"],
+    [false, false, false, true, true, "unmet"],
+    [false, false, true, true, true, "unknown"],
+    [false, false, true, false, false, "unknown"],
+    [false, true, false, false, true, "again"],
+    [false, true, false, true, false, "unmet"],
+    [false, true, true, true, true, "again"],
+    [false, true, true, false, true, "wait"],
+    [false, true, true, true, false, "wait"],
+  ])("mine %s, as before %s, unsure %s, may repeat %s, repeatable %s: %s", (...row) => {
+    const [isMine, isAsBefore, isUnsure, mayRepeatUnsure, canRepeat, expected] = row;
+    const shown = afterLook(isMine, isAsBefore, state(isUnsure, mayRepeatUnsure, canRepeat));
+    expect(shown).toBe(expected);
+  });
+
+  it("is compared byte by byte", () => {
+    const head = { etag: '"a"' } as ObjectHead;
+    expect(isMet({ key: "k", etag: '"a"' }, head)).toBe(true);
+    expect(isMet({ key: "k", etag: "a" }, head)).toBe(false);
+    expect(isMet({ key: "k", etag: undefined }, head)).toBe(false);
+    expect(isMet({ key: "k", etag: undefined }, undefined)).toBe(true);
+    expect(isMet({ key: "k", etag: '"a"' }, undefined)).toBe(false);
+  });
+});
+
+describe("a record's place may be taken", () => {
+  it.each([
+    // its timeout, the rate, for how long it was watched, in how many milliseconds
+    [20_000, 3, 0, 60_000],
+    [20_000, 3, 59_999.5, 1],
+    [20_000, 3, 60_000, 1],
+    [20_000, 3, 60_000.001, 0],
+    [1_000, 2.5, 0, 2_500],
+    [0, 3, 0, 0],
+    [Number.POSITIVE_INFINITY, 3, 1e12, Number.POSITIVE_INFINITY],
+  ])(
+    "with %s ms at rate %s, watched for %s ms: in %s ms",
+    (timeoutMs, rate, watchedMs, expected) => {
+      expect(takeableInMs(timeoutMs, rate, watchedMs)).toBe(expected);
+    },
+  );
+});

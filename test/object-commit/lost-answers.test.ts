@@ -1,0 +1,240 @@
+import { describe, expect, it } from "vitest";
+import { CommitWorld, errorOf } from "./world.js";
+
+const STRATEGIES = [["conditional"], ["dynamo"], ["both"]] as const;
+
+function worldOf(strategy: string): CommitWorld {
+  return new CommitWorld({ conditions: strategy === "dynamo" ? "ignored" : "honoured" });
+}
+
+describe.each(STRATEGIES)("with %s, one's own write is recognised", (strategy) => {
+  it("when its answer is lost", async () => {
+    const world = worldOf(strategy);
+    const writer = world.writer({ strategy });
+    writer.store.next("put", { fault: "response-lost", unknownAfterMs: 10 });
+    const created = await world.until(writer.committer.putIfAbsent("a", "1"), 1_000);
+    expect(created.etag).toBe(world.objects.object("a")?.head.etag);
+    expect(world.objects.counts.put).toBe(1);
+    writer.store.next("put", { fault: "response-lost", unknownAfterMs: 10 });
+    await world.until(writer.committer.putIfMatch("a", created.etag, "2"), 1_000);
+    expect(world.text("a")).toBe("2");
+    if (strategy !== "conditional") {
+      // Landed, and nothing of it on the way: nobody has to wait.
+      expect(world.record("a", created.etag)).toMatchObject({ timeout: "0" });
+    }
+  });
+
+  it("when the client has sent it twice by itself, the second time in vain", async () => {
+    const world = worldOf(strategy);
+    const writer = world.writer({ strategy });
+    writer.store.next("put", { fault: "response-lost-and-retried" });
+    await world.until(writer.committer.putIfAbsent("a", "1"), 1_000);
+    writer.store.next("remove", { fault: "response-lost-and-retried" });
+    expect(await world.until(writer.committer.delete("a"), 1_000)).toBe(true);
+  });
+
+  it("when the answer to a copy, and to the delete of its source, is lost", async () => {
+    const world = worldOf(strategy);
+    const writer = world.writer({ strategy });
+    world.objects.putByHand("from", "1");
+    await world.until(writer.committer.copyIfAbsent("from", "warm-up"), 1_000);
+    writer.store.next("copy", { fault: "response-lost", unknownAfterMs: 10 });
+    writer.store.next("remove", { fault: "response-lost", unknownAfterMs: 10 });
+    await world.until(writer.committer.renameIfAbsent("from", "to"), 1_000);
+    expect(world.objects.keys()).toEqual(["to", "warm-up"]);
+  });
+
+  it("when it comes late, but in time", async () => {
+    const world = worldOf(strategy);
+    const writer = world.writer({ strategy });
+    writer.store.next("put", { fault: "applied-late", delayMs: 5_000, unknownAfterMs: 10 });
+    await world.until(writer.committer.putIfAbsent("a", "1"), 20_000);
+    expect(world.text("a")).toBe("1");
+  });
+});
+
+describe.each([["dynamo"], ["both"]] as const)("with %s, the record", (strategy) => {
+  it("is recognised when the answer to its claim was lost, and nobody waits for himself", async () => {
+    const world = worldOf(strategy);
+    const writer = world.writer({ strategy });
+    writer.table.next("write", { fault: "response-lost", unknownAfterMs: 10 });
+    await world.until(writer.committer.putIfAbsent("a", "1"), 1_000);
+    expect(world.record("a")).toMatchObject({ generation: "0", timeout: "0" });
+  });
+
+  it("is recognised when the client has sent the claim twice by itself", async () => {
+    const world = worldOf(strategy);
+    const writer = world.writer({ strategy });
+    writer.table.next("write", { fault: "response-lost-and-retried" });
+    await world.until(writer.committer.putIfAbsent("a", "1"), 1_000);
+    expect(world.record("a")).toMatchObject({ generation: "0" });
+  });
+
+  it("is recognised after a takeover whose answer was lost", async () => {
+    const world = worldOf(strategy);
+    const writer = world.writer({ strategy });
+    world.putRecord("a", undefined, 4);
+    writer.table.script(({ kind }, ordinal) =>
+      kind === "write" && ordinal === 2
+        ? { fault: "response-lost", unknownAfterMs: 10 }
+        : undefined,
+    );
+    await world.until(writer.committer.putIfAbsent("a", "1"), 61_000);
+    expect(world.record("a")).toMatchObject({ generation: "5", timeout: "0" });
+  });
+
+  it("stays when its end is not heard, and the next writer waits for it once", async () => {
+    const world = worldOf(strategy);
+    const writer = world.writer({ strategy });
+    writer.table.script((_, ordinal) => (ordinal === 2 ? { fault: "request-lost" } : undefined));
+    await world.until(writer.committer.putIfAbsent("a", "1"));
+    expect(world.record("a")).toMatchObject({ timeout: "20000" });
+    await world.until(writer.committer.delete("a"));
+    const startMs = world.time.nowMs;
+    await world.until(writer.committer.putIfAbsent("a", "1"));
+    expect(world.time.nowMs - startMs).toBeGreaterThan(60_000);
+  });
+
+  it("is ended when its claim was given up unanswered", async () => {
+    const world = worldOf(strategy);
+    const writer = world.writer({ strategy, wait: "3s" });
+    writer.table.script((_, ordinal) => (ordinal === 1 ? { fault: "response-lost" } : undefined));
+    const error = await world.error(writer.committer.putIfAbsent("a", "1"));
+    expect(error.code).toBe("unreachable");
+    expect(world.record("a")).toMatchObject({ timeout: "0" });
+  });
+});
+
+describe("an outcome that nobody knows", () => {
+  it.each(STRATEGIES)("is told as such with %s, with what to look for", async (strategy) => {
+    const world = worldOf(strategy);
+    const writer = world.writer({ strategy, wait: "30s" });
+    // Written, not heard of, and replaced before anybody could look.
+    writer.store.script((kind) => {
+      if (kind === "head" && world.text("a") === "1") world.objects.putByHand("a", "2");
+      return kind === "put" ? { fault: "response-lost", unknownAfterMs: 10 } : undefined;
+    });
+    const error = await world.error(writer.committer.putIfAbsent("a", "1"));
+    expect(error).toMatchObject({ code: "outcome-unknown", objectKey: "a" });
+    expect(error.message).toContain(error.commitId);
+  });
+
+  it("is found out by reading back later, where the write landed after all", async () => {
+    const world = worldOf("dynamo");
+    const writer = world.writer();
+    writer.store.next("put", { fault: "applied-late", delayMs: 30_000, unknownAfterMs: 10 });
+    const error = await world.error(writer.committer.putIfAbsent("a", "1"));
+    expect(error.code).toBe("outcome-unknown");
+    expect(world.time.nowMs).toBeLessThan(22_000);
+    // It may still land, so its record keeps the others out.
+    expect(world.record("a")).toMatchObject({ timeout: "20000" });
+    await world.time.advance(20_000);
+    const read = await world.until(writer.committer.read("a"));
+    expect(read?.commitId).toBe(error.commitId);
+  });
+
+  it("is never told by sending again without a condition", async () => {
+    const world = worldOf("dynamo");
+    const writer = world.writer();
+    writer.store.script((kind) => (kind === "put" ? { fault: "request-lost" } : undefined));
+    const error = await world.error(writer.committer.putIfAbsent("a", "1"));
+    expect(error.code).toBe("outcome-unknown");
+    expect(writer.store.requests.put).toBe(1);
+  });
+
+  it("is told of a write that the caller cancels on its way, and of none that was not sent", async () => {
+    for (const strategy of ["conditional", "dynamo", "both"] as const) {
+      const world = worldOf(strategy);
+      const writer = world.writer({ strategy });
+      const abort = new AbortController();
+      writer.store.script((kind) => (kind === "put" ? { fault: "request-lost" } : undefined));
+      const { signal } = abort;
+      const ended = errorOf(writer.committer.putIfAbsent("a", "1", { signal }));
+      await world.time.advance(1_000);
+      abort.abort(new Error("enough"));
+      const error = await world.until(ended, 1_000);
+      expect(error).toMatchObject({ code: "outcome-unknown", cause: new Error("enough") });
+      const none = await world.error(writer.committer.putIfAbsent("a", "1", { signal }));
+      expect(none.message).toBe("enough");
+    }
+  });
+});
+
+describe("a write that is on the wire for longer than anybody waits", () => {
+  async function lateWrite(strategy: "conditional" | "dynamo" | "both"): Promise<string[]> {
+    const world = worldOf(strategy);
+    const [slow, next] = [world.writer({ strategy }), world.writer({ strategy, wait: "5m" })];
+    world.objects.putByHand("a", "0");
+    slow.store.next("put", { fault: "applied-late", delayMs: 100_000 });
+    const lost = errorOf(slow.committer.update("a", () => "slow"));
+    await world.time.advance(1_000);
+    await world.until(next.committer.update("a", () => "next"));
+    const before = world.text("a") ?? "";
+    await world.time.advance(200_000);
+    await lost;
+    return [before, world.text("a") ?? ""];
+  }
+
+  it("undoes what came after it with dynamo, as is said", async () => {
+    expect(await lateWrite("dynamo")).toEqual(["next", "slow"]);
+  });
+
+  it.each([["conditional"], ["both"]] as const)("is refused with %s", async (strategy) => {
+    expect(await lateWrite(strategy)).toEqual(["next", "next"]);
+  });
+});
+
+describe("a stream", () => {
+  async function* stream(chunks: readonly string[], times: { read: number }) {
+    times.read += 1;
+    for (const chunk of chunks) yield Buffer.from(chunk);
+  }
+
+  it.each(STRATEGIES)(
+    "is sent once with %s, and its bytes are told as they go",
+    async (strategy) => {
+      const world = worldOf(strategy);
+      const { committer } = world.writer({ strategy });
+      const times = { read: 0 };
+      const told: number[] = [];
+      await world.until(
+        committer.putIfAbsent(
+          "a",
+          { stream: stream(["12", "345"], times), length: 5 },
+          { onProgress: ({ sentBytes, totalBytes }) => told.push(sentBytes, totalBytes) },
+        ),
+      );
+      expect(world.text("a")).toBe("12345");
+      expect(told).toEqual([2, 5, 5, 5]);
+      expect(times.read).toBe(1);
+    },
+  );
+
+  it.each(STRATEGIES)("is not sent again with %s, whatever becomes of it", async (strategy) => {
+    const faults = [
+      ["request-lost", "outcome-unknown"],
+      ["throttled", strategy === "conditional" ? "throttled" : "lost"],
+    ] as const;
+    for (const [fault, code] of faults) {
+      const world = worldOf(strategy);
+      const writer = world.writer({ strategy });
+      const times = { read: 0 };
+      writer.store.next("put", { fault });
+      const put = writer.committer.putIfAbsent("a", { stream: stream(["1"], times), length: 1 });
+      expect((await world.error(put)).code).toBe(code);
+      expect(writer.store.requests.put).toBe(1);
+    }
+  });
+
+  it("that was sent and not answered is found by reading back", async () => {
+    const world = worldOf("conditional");
+    const writer = world.writer({ strategy: "conditional" });
+    const times = { read: 0 };
+    writer.store.next("put", { fault: "response-lost", unknownAfterMs: 10 });
+    await world.until(
+      writer.committer.putIfAbsent("a", { stream: stream(["1"], times), length: 1 }),
+      1_000,
+    );
+    expect(times.read).toBe(1);
+  });
+});

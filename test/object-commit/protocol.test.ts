@@ -1,0 +1,381 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { commitKeyOf } from "../../src/formats/object-commit.js";
+import { CommitWorld, errorOf } from "./world.js";
+
+const TIMEOUT_MS = 20_000;
+const TAKEOVER_MS = 3 * TIMEOUT_MS;
+
+let world: CommitWorld;
+beforeEach(() => {
+  // The store that the protocol is for: it takes conditions, and ignores them.
+  world = new CommitWorld({ conditions: "ignored" });
+});
+
+describe("the scenarios of the Rust crate's own tests", () => {
+  it("create, refuse a second create, replace, refuse a stale tag and a missing object", async () => {
+    const { committer } = world.writer();
+    const created = await world.until(committer.putIfAbsent("a", "1"));
+    const second = await world.error(committer.putIfAbsent("a", "2"));
+    expect(second).toMatchObject({ code: "already-exists", objectKey: "a", etag: created.etag });
+    expect(world.text("a")).toBe("1");
+    const replaced = await world.until(committer.putIfMatch("a", created.etag, "2"));
+    const stale = await world.error(committer.putIfMatch("a", created.etag, "3"));
+    expect(stale).toMatchObject({ code: "precondition-failed", etag: replaced.etag });
+    await world.until(committer.putIfMatch("a", replaced.etag, "3"));
+    const missing = await world.error(committer.putIfMatch("b", created.etag, "1"));
+    expect(missing).toMatchObject({ code: "precondition-failed", etag: undefined });
+    expect(world.text("a")).toBe("3");
+  });
+
+  it("copy only where the destination is absent, and take over a record left by a dead writer", async () => {
+    const { committer } = world.writer();
+    world.objects.putByHand("from", "content");
+    world.objects.putByHand("to", "other");
+    const there = await world.error(committer.copyIfAbsent("from", "to"));
+    expect(there.code).toBe("already-exists");
+    expect(await world.until(committer.delete("to"))).toBe(true);
+    world.putRecord("to", undefined, 4);
+    const startMs = world.time.nowMs;
+    await world.until(committer.copyIfAbsent("from", "to"));
+    expect(world.time.nowMs - startMs).toBeGreaterThan(TAKEOVER_MS);
+    expect(world.text("to")).toBe("content");
+    // One more, exactly.
+    expect(world.record("to")).toMatchObject({ generation: "5", timeout: "0" });
+    expect(await world.until(committer.delete("from"))).toBe(true);
+    expect(await world.until(committer.read("from"))).toBeUndefined();
+  });
+
+  it("let five workers increment one object ten times each, to 50", async () => {
+    const workers = Array.from({ length: 5 }, () =>
+      world.writer({ latency: () => ({ requestMs: 3, responseMs: 3 }) }),
+    );
+    const all = workers.map(async ({ committer }) => {
+      for (let turn = 0; turn < 10; turn += 1) {
+        await committer.update(
+          "counter",
+          (now) => String(Number(Buffer.from(now?.body ?? []).toString()) + 1),
+          { attempts: Number.POSITIVE_INFINITY },
+        );
+      }
+    });
+    await world.until(Promise.all(all));
+    expect(world.text("counter")).toBe("50");
+  });
+});
+
+describe("a record", () => {
+  it("says what the Rust crate wants to read, in its types and units, and nothing of another type", async () => {
+    const writer = world.writer({ dynamodb: { timeout: "7s", ttl: "2h" } });
+    writer.store.next("put", { fault: "request-lost" });
+    const failed = errorOf(writer.committer.putIfAbsent("dir/a b.txt", "1"));
+    await world.time.advance(100);
+    const item = world.table.item(commitKeyOf({ key: "dir/a b.txt", etag: undefined })) ?? {};
+    const nowS = Math.floor(world.time.wallMs / 1000);
+    expect(item).toEqual({
+      path: { S: "dir/a b.txt" },
+      etag: { S: "*" },
+      generation: { N: "0" },
+      timeout: { N: "7000" },
+      ttl: { N: String(nowS + 7_200) },
+      token: { S: expect.any(String) },
+      owner: { S: "writer" },
+    });
+    expect((await world.until(failed)).code).toBe("outcome-unknown");
+  });
+
+  it("is about the ETag as the store gave it, quotation marks and all", async () => {
+    const { committer } = world.writer();
+    const { etag } = world.objects.putByHand("a", "1");
+    await world.until(committer.putIfMatch("a", etag, "2"));
+    expect(etag).toMatch(/^"[0-9a-f]{32}"$/);
+    expect(world.record("a", etag)).toMatchObject({ etag });
+  });
+
+  it("keeps others out for its own timeout times their rate, counted from when they first saw it", async () => {
+    world.putRecord("a", undefined, 0, 5_000);
+    await world.time.advance(3_600_000);
+    const { committer } = world.writer({
+      dynamodb: { maxClockSkewRate: 2, timeout: "1s" },
+      wait: "1m",
+    });
+    const startMs = world.time.nowMs;
+    await world.until(committer.putIfAbsent("a", "1"));
+    const tookMs = world.time.nowMs - startMs;
+    expect(tookMs).toBeGreaterThan(10_000);
+    expect(tookMs).toBeLessThan(10_500);
+    expect(world.record("a")).toMatchObject({ generation: "1", timeout: "0" });
+  });
+
+  it("is nobody's where it says so, and is taken at once", async () => {
+    world.putRecord("a", undefined, 7, 0);
+    const { committer } = world.writer();
+    await world.until(committer.putIfAbsent("a", "1"), 100);
+    expect(world.record("a")).toMatchObject({ generation: "8" });
+  });
+
+  it("starts the wait anew when it changes hands", async () => {
+    world.putRecord("a", undefined, 0);
+    const { committer } = world.writer({ wait: "10m" });
+    const startMs = world.time.nowMs;
+    const waiting = committer.putIfAbsent("a", "1");
+    waiting.catch(() => undefined);
+    await world.time.advance(TAKEOVER_MS - 5_000);
+    world.putRecord("a", undefined, 1);
+    await world.until(waiting);
+    expect(world.time.nowMs - startMs).toBeGreaterThan(2 * TAKEOVER_MS - 5_000);
+    expect(world.record("a")).toMatchObject({ generation: "2" });
+  });
+
+  it("starts the wait anew when it is another of the same generation", async () => {
+    world.putRecord("a", undefined, 0);
+    const rival = world.writer();
+    const { committer } = world.writer({ wait: "10m" });
+    const waiting = errorOf(committer.putIfAbsent("a", "late"));
+    await world.time.advance(TAKEOVER_MS - 5_000);
+    // Swept by TTL, and made anew by somebody who is at work.
+    world.table.deleteItem(commitKeyOf({ key: "a", etag: undefined }));
+    rival.store.next("put", { fault: "delayed", delayMs: 15_000 });
+    const working = rival.committer.putIfAbsent("a", "rival");
+    await world.time.advance(0);
+    expect(world.record("a")).toMatchObject({ generation: "0" });
+    expect((await world.until(waiting)).code).toBe("already-exists");
+    await world.until(working);
+    expect(world.text("a")).toBe("rival");
+  });
+
+  it("that vanishes while somebody waits is made anew, at generation 0, without the rest of the wait", async () => {
+    world.putRecord("a", undefined, 9);
+    const { committer } = world.writer();
+    const waiting = committer.putIfAbsent("a", "1");
+    await world.time.advance(5_000);
+    world.table.deleteItem(commitKeyOf({ key: "a", etag: undefined }));
+    await world.until(waiting, 2_500);
+    expect(world.record("a")).toMatchObject({ generation: "0" });
+  });
+
+  it("that vanishes between the last look and the takeover is made anew as well", async () => {
+    world.putRecord("a", undefined, 9);
+    const writer = world.writer();
+    const waiting = writer.committer.putIfAbsent("a", "1");
+    await world.time.advance(30_000);
+    writer.table.next("write", { fault: "item-gone" });
+    await world.until(waiting);
+    expect(world.record("a")).toMatchObject({ generation: "0" });
+  });
+
+  it("of a foreign shape is left alone, and said", async () => {
+    const item = { colour: { S: "red" } };
+    world.table.putItem(commitKeyOf({ key: "a", etag: undefined }), item);
+    const { committer } = world.writer();
+    const error = await world.error(committer.putIfAbsent("a", "1"));
+    expect(error.code).toBe("foreign-record");
+    expect(world.record("a")).toMatchObject({ colour: "red" });
+    expect(world.text("a")).toBeUndefined();
+  });
+
+  it("with attributes that are not ours is read, and they stay", async () => {
+    world.table.putItem(commitKeyOf({ key: "a", etag: undefined }), {
+      generation: { N: "3" },
+      timeout: { N: "0" },
+      ttl: { N: "4000000000" },
+      note: { S: "kept" },
+    });
+    const { committer } = world.writer();
+    await world.until(committer.putIfAbsent("a", "1"));
+    expect(world.record("a")).toMatchObject({ generation: "4", note: "kept" });
+  });
+
+  it("goes to one of two that wait for it, and the other then finds the object", async () => {
+    world.putRecord("a");
+    const writers = [world.writer(), world.writer()];
+    const results = writers.map(({ committer }, index) =>
+      committer.putIfAbsent("a", String(index)).then(
+        () => "committed",
+        (error: { code: string }) => error.code,
+      ),
+    );
+    expect((await world.until(Promise.all(results))).sort()).toEqual([
+      "already-exists",
+      "committed",
+    ]);
+    expect(world.record("a")).toMatchObject({ generation: "1" });
+  });
+});
+
+describe("a waiter", () => {
+  it("looks at the object while it waits, and ends as soon as that was written", async () => {
+    world.putRecord("a");
+    const { committer } = world.writer();
+    const waiting = errorOf(committer.putIfAbsent("a", "1"));
+    await world.time.advance(3_000);
+    world.objects.putByHand("a", "by the record's writer");
+    expect((await world.until(waiting)).code).toBe("already-exists");
+    expect(world.time.nowMs).toBeLessThan(6_000);
+  });
+
+  it("looks far less often than ten times a second", async () => {
+    world.putRecord("a");
+    const writer = world.writer();
+    await world.until(writer.committer.putIfAbsent("a", "1"));
+    expect(writer.store.requests.head).toBeLessThan(60);
+  });
+
+  it("gives up after its wait, with nothing written", async () => {
+    world.putRecord("a");
+    const { committer } = world.writer({ wait: "5s" });
+    const error = await world.error(committer.putIfAbsent("a", "1"));
+    expect(error.code).toBe("not-acquired");
+    expect(world.time.nowMs).toBeLessThan(5_500);
+    expect(world.record("a")).toMatchObject({ generation: "0" });
+  });
+
+  it("ends with the caller's reason when the caller cancels it", async () => {
+    world.putRecord("a");
+    const { committer } = world.writer();
+    const abort = new AbortController();
+    const waiting = errorOf(committer.putIfAbsent("a", "1", { signal: abort.signal }));
+    await world.time.advance(1_000);
+    abort.abort(new Error("enough"));
+    expect((await world.until(waiting)).message).toBe("enough");
+    expect(world.time.nowMs).toBe(1_000);
+  });
+});
+
+describe("whoever takes the record", () => {
+  it("looks once more, and writes nothing where somebody wrote in between", async () => {
+    const writer = world.writer();
+    // Written after the first look, by one whose record is gone again.
+    writer.table.script(() => {
+      world.objects.putByHand("a", "in between");
+      return undefined;
+    });
+    const error = await world.error(writer.committer.putIfAbsent("a", "1"));
+    expect(error.code).toBe("already-exists");
+    expect(world.text("a")).toBe("in between");
+    expect(world.record("a")).toMatchObject({ timeout: "0" });
+  });
+
+  it("never begins to write with its time over: it takes its own record anew, at once", async () => {
+    const writer = world.writer({ dynamodb: { timeout: "1s" }, wait: "1m" });
+    writer.table.next("write", { fault: "response-lost" });
+    await world.until(writer.committer.putIfAbsent("a", "1"), 10_000);
+    // The claim was answered 5 s late: its second was over.
+    expect(world.record("a")).toMatchObject({ generation: "1", timeout: "0" });
+    expect(writer.store.requests.put).toBe(1);
+  });
+
+  it("says lost, where its time is over and no more is left", async () => {
+    const writer = world.writer({
+      dynamodb: { timeout: "1s" },
+      wait: "2s",
+      requestTimeout: "2s",
+    });
+    writer.store.script((kind, _, ordinal) =>
+      kind === "head" && ordinal > 1 ? { fault: "request-lost" } : undefined,
+    );
+    const error = await world.error(writer.committer.putIfAbsent("a", "1"));
+    expect(error).toMatchObject({ code: "lost", reason: "expired" });
+    expect(writer.store.requests.put).toBe(0);
+    expect(world.record("a")).toMatchObject({ timeout: "0" });
+  });
+
+  it("counts its time by the clock that says longest", async () => {
+    const writer = world.writer();
+    let isSuspended = false;
+    writer.store.script((kind, _, ordinal) => {
+      if (kind !== "head" || ordinal !== 2 || isSuspended) return undefined;
+      isSuspended = true;
+      // A suspended machine: its monotonic clock stands still, its wall clock goes on.
+      writer.process.stepWall(TIMEOUT_MS + 1);
+      return undefined;
+    });
+    await world.until(writer.committer.putIfAbsent("a", "1"));
+    expect(writer.store.requests.put).toBe(1);
+    expect(world.record("a")).toMatchObject({ generation: "1" });
+  });
+});
+
+describe("a path", () => {
+  it("can be created again at once after a managed delete, and by content that it had before", async () => {
+    const { committer } = world.writer();
+    for (let turn = 0; turn < 3; turn += 1) {
+      await world.until(committer.putIfAbsent("a", "same"), 1_000);
+      await world.until(
+        committer.update("a", () => "other"),
+        1_000,
+      );
+      await world.until(
+        committer.update("a", () => "same"),
+        1_000,
+      );
+      expect(await world.until(committer.delete("a"), 1_000)).toBe(true);
+    }
+    expect(await world.until(committer.delete("a"), 1_000)).toBe(false);
+  });
+
+  it("that failed for certain leaves nothing to wait for", async () => {
+    const { committer } = world.writer();
+    world.objects.putByHand("from", "1");
+    const writer = world.writer();
+    writer.store.next("head", { fault: "delayed", delayMs: 0 });
+    const gone = committer.copyIfAbsent("nothing", "to");
+    expect((await world.error(gone, 1_000)).code).toBe("not-found");
+    expect(world.record("to")).toBeUndefined();
+    await world.until(committer.copyIfAbsent("from", "to"), 1_000);
+  });
+
+  it("whose source vanishes under the record leaves nothing to wait for either", async () => {
+    const writer = world.writer();
+    world.objects.putByHand("from", "1");
+    writer.store.script((kind) => {
+      if (kind === "copy") void world.objects.remove({ key: "from" }, { timeoutMs: 1 });
+      return undefined;
+    });
+    const error = await world.error(writer.committer.copyIfAbsent("from", "to"), 1_000);
+    expect(error).toMatchObject({ code: "not-found", objectKey: "from" });
+    expect(world.record("to")).toMatchObject({ timeout: "0" });
+  });
+});
+
+describe("a delete", () => {
+  it("removes only what it was told to, and says what is there instead", async () => {
+    const { committer } = world.writer();
+    const { etag } = world.objects.putByHand("a", "1");
+    const other = world.objects.putByHand("a", "2").etag;
+    const error = await world.error(committer.delete("a", { ifMatch: etag }));
+    expect(error).toMatchObject({ code: "precondition-failed", etag: other });
+    expect(await world.until(committer.delete("a", { ifMatch: other }))).toBe(true);
+    expect(world.text("a")).toBeUndefined();
+  });
+});
+
+describe("a rename", () => {
+  it("leaves the source where it was replaced after the copy", async () => {
+    const writer = world.writer();
+    world.objects.putByHand("from", "1");
+    let isCopied = false;
+    writer.store.script((kind, key) => {
+      if (kind === "copy") isCopied = true;
+      if (isCopied && kind === "head" && key === "from") world.objects.putByHand("from", "2");
+      return undefined;
+    });
+    const error = await world.error(writer.committer.renameIfAbsent("from", "to"));
+    expect(error).toMatchObject({ code: "precondition-failed", objectKey: "from" });
+    expect([world.text("from"), world.text("to")]).toEqual(["2", "1"]);
+  });
+
+  it("keeps type and metadata, and gives the copy an id of its own", async () => {
+    const { committer } = world.writer();
+    const put = await world.until(
+      committer.putIfAbsent("from", "1", { contentType: "text/csv", metadata: { by: "me" } }),
+    );
+    const renamed = await world.until(committer.renameIfAbsent("from", "to"));
+    expect(world.objects.keys()).toEqual(["to"]);
+    expect(await world.until(committer.read("to"))).toMatchObject({
+      contentType: "text/csv",
+      metadata: { by: "me" },
+      commitId: renamed.commitId,
+    });
+    expect(renamed.commitId).not.toBe(put.commitId);
+  });
+});
