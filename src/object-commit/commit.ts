@@ -13,7 +13,8 @@ export async function commitConditionally(
   write: ObjectWrite,
   patience: Patience,
 ): Promise<string> {
-  const settled = await new Settling(around, write, true, patience).run();
+  const how = { withConditions: true, mayRepeatUnsure: true };
+  const settled = await new Settling(around, write, how, patience).run();
   return etagOf(write, settled, (cause) => notSent(write, patience, cause));
 }
 
@@ -53,7 +54,8 @@ async function writeWhileHeld(
 ): Promise<Settled> {
   const before = await lookOnceMore(around, write, held);
   if (before !== undefined) return { outcome: before, isQuiet: true, wasSent: false };
-  return new Settling(around, write, withConditions, held).run();
+  // Even with conditions: under a record the store may be one that ignores them.
+  return new Settling(around, write, { withConditions, mayRepeatUnsure: false }, held).run();
 }
 
 /**

@@ -35,27 +35,35 @@ export interface Settled {
   readonly wasSent: boolean;
 }
 
+/** How a write is sent. */
+export interface SendingHow {
+  /** It carries the store's conditions. */
+  readonly withConditions: boolean;
+  /** They can be relied on: it may be sent again after a send that was not answered. */
+  readonly mayRepeatUnsure: boolean;
+}
+
 type Outcome = Settled["outcome"];
 
 /**
- * Sends one write until it is known what became of it, or the limit is over. Without conditions it is
- * never sent again after a send without an answer: a first one that lands late would undo whatever
- * came between. One request, where it is answered; a HEAD for each answer that does not tell.
+ * Sends one write until it is known what became of it, or the limit is over. Where the store's conditions
+ * do not decide, it is never sent again after a send without an answer: a first one that lands late would
+ * undo whatever came between. One request, where it is answered; a HEAD for each answer that does not tell.
  */
 export class Settling {
   readonly #around: Around;
   readonly #write: ObjectWrite;
-  readonly #withConditions: boolean;
+  readonly #how: SendingHow;
   readonly #limit: Limit;
   readonly #pauses: Pauses;
   #sent = 0;
   #unanswered = 0;
   #cause: unknown;
 
-  constructor(around: Around, write: ObjectWrite, withConditions: boolean, limit: Limit) {
+  constructor(around: Around, write: ObjectWrite, how: SendingHow, limit: Limit) {
     this.#around = around;
     this.#write = write;
-    this.#withConditions = withConditions;
+    this.#how = how;
     this.#limit = limit;
     this.#pauses = new Pauses(around, limit);
   }
@@ -73,7 +81,7 @@ export class Settling {
   get #state(): SentState {
     return {
       isUnsure: this.#unanswered > 0,
-      mayRepeatUnsure: this.#withConditions,
+      mayRepeatUnsure: this.#how.mayRepeatUnsure,
       canRepeat: this.#write.canRepeat,
     };
   }
@@ -81,7 +89,7 @@ export class Settling {
   async #send(): Promise<StoreAnswer> {
     const call = callWithin(this.#limit, this.#around.settings.transferTimeoutMs);
     this.#sent += 1;
-    const answer = await this.#write.send(this.#withConditions, call);
+    const answer = await this.#write.send(this.#how.withConditions, call);
     if ("cause" in answer) this.#cause = answer.cause;
     const isRepeated = answer.kind === "refused" && answer.isRepeated === true;
     if (answer.kind === "unknown" || isRepeated) this.#unanswered += 1;

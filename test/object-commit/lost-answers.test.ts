@@ -133,14 +133,17 @@ describe("an outcome that nobody knows", () => {
     expect(read?.commitId).toBe(error.commitId);
   });
 
-  it("is never told by sending again without a condition", async () => {
-    const world = worldOf("dynamo");
-    const writer = world.writer();
-    writer.store.script((kind) => (kind === "put" ? { fault: "request-lost" } : undefined));
-    const error = await world.error(writer.committer.putIfAbsent("a", "1"));
-    expect(error.code).toBe("outcome-unknown");
-    expect(writer.store.requests.put).toBe(1);
-  });
+  it.each([["dynamo"], ["both"]] as const)(
+    "is never told by sending again under a record, with %s",
+    async (strategy) => {
+      const world = new CommitWorld({ conditions: "ignored" });
+      const writer = world.writer({ strategy });
+      writer.store.script((kind) => (kind === "put" ? { fault: "request-lost" } : undefined));
+      const error = await world.error(writer.committer.putIfAbsent("a", "1"));
+      expect(error.code).toBe("outcome-unknown");
+      expect(writer.store.requests.put).toBe(1);
+    },
+  );
 
   it("is told of a write that the caller cancels on its way, and of none that was not sent", async () => {
     for (const strategy of ["conditional", "dynamo", "both"] as const) {
