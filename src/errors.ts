@@ -7,6 +7,7 @@
 export type ErrorCode =
   | "not-acquired"
   | "lost"
+  | "resigned"
   | "closed"
   | "foreign-record"
   | "unsupported-layout"

@@ -1,5 +1,9 @@
+import { Election } from "./election/election.js";
+import type { Leading } from "./election/lead.js";
+import type { ElectionOptions } from "./election/options.js";
 import { HoldfastError } from "./errors.js";
 import { nativeFormat } from "./formats/native.js";
+import { sleep } from "./internal/sleep.js";
 import { closeAll } from "./lease/close.js";
 import type { RecordRef } from "./lease/format.js";
 import { type Inspection, inspect } from "./lease/inspect.js";
@@ -20,6 +24,7 @@ import { SharedSession } from "./lease/shared-session.js";
 import { Mutex, type MutexOptions } from "./mutex/mutex.js";
 import { type Clock, systemClock } from "./platform/clock.js";
 import { type DynamoDBLike, DynamoDBTable } from "./platform/dynamodb.js";
+import { LocalTable } from "./platform/local-table.js";
 import { defaultOwner, warn } from "./platform/process.js";
 import { type Random, systemRandom } from "./platform/random.js";
 import type { TablePort } from "./platform/table.js";
@@ -74,7 +79,20 @@ export class Holdfast implements AsyncDisposable {
   readonly #options: ClientOptions;
   readonly #owner: string;
   readonly #shared: SharedSession | undefined;
+  /** What leads, or stands by to, until the client closes. */
+  readonly #leading = new Set<Leading>();
   #closed: Promise<void> | undefined;
+
+  /**
+   * The same object without a table, for local development: every lock is free, every candidate leads,
+   * also several at once, fences grow, and `inspect()` says `local`. It keeps nobody from anything, not
+   * even two holders in one process. Costs no request.
+   * @example
+   * const locks = isLocal ? Holdfast.local() : new Holdfast({ client, table: "locks" });
+   */
+  static local(options: Omit<HoldfastOptions, "client" | "table" | "keys"> = {}): Holdfast {
+    return new Holdfast({ ...options, client: new LocalTable(), table: "local" });
+  }
 
   constructor(options: HoldfastOptions) {
     checkOptions(options);
@@ -125,6 +143,15 @@ export class Holdfast implements AsyncDisposable {
     return new Session(this.#kernel, await SessionLife.open(this.#kernel, settings));
   }
 
+  /**
+   * One candidate for the leadership of this name; names of elections and of locks never meet. Its lengths
+   * of time are its own, not the client's. Costs no request. Throws `invalid-argument`.
+   */
+  election(name: string, options: ElectionOptions = {}): Election {
+    const ref = this.#kernel.format.refOf("leader", checkName(name));
+    return new Election(this.#kernel, ref, options, this.#owner, this.#leading);
+  }
+
   /** What is known of a lock, without acquiring it: see {@link Mutex.inspect}. One strong read. */
   inspect(name: string): Promise<Inspection> {
     return inspect(this.#kernel, this.#ref(name));
@@ -156,13 +183,29 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /**
-   * Ends everything: pending acquisitions reject with `closed`, leases end with reason `closed` and
-   * are released in parallel, one write each, for at most `closeTimeout`. Rejects with one error that
-   * lists each lease of which nobody answered whether it was released. Idempotent.
+   * Ends everything: pending acquisitions reject with `closed`; what runs under `lead()` is told to end,
+   * and its term is released after it has, for at most `closeTimeout`, or else left to run out; then the
+   * other leases end with reason `closed` and are released in parallel, one write each, for at most
+   * `closeTimeout`. Rejects with one error that lists each lease of which nobody answered whether it was
+   * released. Idempotent.
    */
   close(): Promise<void> {
-    this.#closed ??= closeAll(this.#kernel);
+    this.#closed ??= this.#leading.size === 0 ? closeAll(this.#kernel) : this.#closeInOrder();
     return this.#closed;
+  }
+
+  // A leader's body may need the locks that it holds until it has ended: so they go last.
+  async #closeInOrder(): Promise<void> {
+    const { timers, settings } = this.#kernel;
+    const leading = [...this.#leading];
+    this.#kernel.beginClosing();
+    const bound = new AbortController();
+    const ended = Promise.all(leading.map((one) => one.ended));
+    await Promise.race([ended, sleep(timers, settings.closeTimeoutMs, true, bound.signal)]);
+    bound.abort();
+    // Freed, it would be another's while the body still acts.
+    for (const one of this.#leading) one.forsake();
+    await closeAll(this.#kernel);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -2,6 +2,23 @@
  * Distributed locks and leases on DynamoDB. Names only: each is documented where it is defined.
  * @module
  */
+export type {
+  CampaignOptions,
+  Election,
+  LeadOptions,
+  RequestResignOptions,
+} from "./election/election.js";
+export {
+  ELECTION_CHANNELS,
+  type GapEvent,
+  type RenewalEvent,
+  type TickEvent,
+  type Transition,
+} from "./election/events.js";
+export type { LeaderBody } from "./election/lead.js";
+export type { Leadership } from "./election/observe.js";
+export type { ElectionOptions } from "./election/options.js";
+export type { Term } from "./election/term.js";
 export {
   type ErrorCode,
   type ErrorDetails,

@@ -25,6 +25,7 @@ export const EXIT = Object.freeze({
 const BY_CODE: Readonly<Record<ErrorCode, number>> = {
   "not-acquired": EXIT.notAcquired,
   lost: EXIT.lost,
+  resigned: EXIT.lost,
   closed: EXIT.internal,
   "foreign-record": EXIT.misconfigured,
   "unsupported-layout": EXIT.misconfigured,

@@ -20,10 +20,11 @@
  * | `lastHolder` | S | who freed the record last |
  * | `session` | S | the session that the holder lives by; absent while it renews the record itself |
  * | `tail`, `served` | N | the last ticket given, and granted, of a queue before the record |
+ * | `resignAsked`, `preferAsked` | S | the holder that was last asked to give up; meant for no other |
  * | `expiresAt` | N | TTL in seconds, at least seven days beyond the lease |
  *
- * Steps, each one conditional UpdateItem: see `claim`, `takeOver`, `handOver`, `renew`,
- * `changeLength`, `moveToSession`, `updateData`, `free` and what follows it below, in the order in which spec/protocol.md has them.
+ * Steps, each one conditional UpdateItem: see `claim`, `takeOver`, `handOver`, `renew`, `changeLength`,
+ * `moveToSession`, `updateData`, `free`, `ask` and what follows it below, in the order of spec/protocol.md.
  */
 import { decodeJson, encodeJson } from "../internal/json-value.js";
 import type {
@@ -122,6 +123,8 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
       "tail",
       "served",
       "owner",
+      "preferAsked",
+      "lastHolder",
     ],
     refOf,
     nameOf(kind, item) {
@@ -205,9 +208,17 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
         remove: ["holder", "session", ...(options.keepData ? [] : ["data"])],
       },
     }),
+    // Not a grant nor a sign of life: the holder, the version and all that rivals judge by stay.
+    ask: (ref, holder, ask): Write => ({
+      key: ref.key,
+      condition: all(equals("v", n(1n)), equals("holder", s(holder))),
+      change: { set: { [ASKED[ask]]: s(holder) }, remove: [] },
+    }),
     heldCondition,
   };
 }
+
+const ASKED = Object.freeze({ resign: "resignAsked", prefer: "preferAsked" });
 
 function ontoCondition(onto: Onto, pk: string): Condition {
   switch (onto.kind) {
@@ -339,6 +350,8 @@ function readNative(item: Item | undefined): Found {
     owner: stringIn(item, "owner"),
     acquiredAt: stringIn(item, "acquiredAt"),
     data: item["data"] === undefined ? undefined : decodeJson(item["data"]),
+    resignAsked: stringIn(item, ASKED.resign),
+    preferAsked: stringIn(item, ASKED.prefer),
   };
   const session = stringIn(item, "session");
   if (item["session"] !== undefined && (session === undefined || item["holder"] === undefined)) {

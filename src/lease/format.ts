@@ -2,7 +2,7 @@ import type { Condition, Item, Write } from "../platform/table.js";
 import type { Found } from "./record.js";
 
 /** What a record is for. Records of different kinds never meet, whatever their names. */
-export type Kind = "lock" | "session";
+export type Kind = "lock" | "leader" | "once" | "session";
 
 /** Which record a lease is about. */
 export interface RecordRef {
@@ -115,6 +115,12 @@ export interface LeaseFormat {
   tombstone(ref: RecordRef, options: TombstoneOptions): Write;
   updateData(ref: RecordRef, held: Held, data: NumberedData): Write;
   free(ref: RecordRef, from: Holders, options: FreeOptions): Write;
+  /**
+   * Asks a holder to give up, without touching what it lives by: neither holder, version, fence nor
+   * length. It names the holder, whose id is in one grant only, so one that lands late asks nobody.
+   * Left out by a format whose records have no room for it.
+   */
+  ask?(ref: RecordRef, holder: string, ask: Ask): Write;
   /** That the record still has this holder and this fence, for the user's own transaction. */
   heldCondition(held: Held): Condition;
 }
@@ -131,6 +137,9 @@ export interface TombstoneOptions {
   readonly owner: string;
   readonly wallMs: number;
 }
+
+/** Who asks a holder to give up: somebody, or a candidate that is preferred to others. */
+export type Ask = "resign" | "prefer";
 
 /** How a record is freed. */
 export interface FreeOptions {

@@ -40,6 +40,9 @@ export type HoldAnswer =
 // A renewal that nobody answered is sent again after this part of the lease, and at most this long.
 const RETRY_PART = 1 / 20;
 const LONGEST_RETRY_MS = 1_000;
+// Towards the deadline more often: an outage that ends just before it must not cost the lease.
+const RETRY_PART_OF_REST = 1 / 4;
+const SHORTEST_RETRY_MS = 5;
 
 /**
  * The state of one grant in the process that has it: held, until its deadline, a loss, or a release.
@@ -211,6 +214,7 @@ export class Hold implements Kept {
         this.renewed(start, this.leaseMs, answer.record);
         return "renewed";
       }
+      if (answer.kind !== "lost") this.settings.onRenewal?.(undefined);
       // A wrong configuration can be put right before the deadline: only that decides.
       return answer.kind === "lost" ? "lost" : "unknown";
     });
@@ -224,6 +228,7 @@ export class Hold implements Kept {
     this.#lastTrouble = undefined;
     this.#renewAtMs = this.#nextRenewalMs(start);
     this.#renewedAtMs = this.kernel.nowMs();
+    this.settings.onRenewal?.(record);
   }
 
   /** The move was answered: from now on only what it lives by is renewed. */
@@ -279,6 +284,8 @@ export class Hold implements Kept {
 
   /** How long to wait before sending again what nobody answered, in milliseconds, with jitter. */
   retryPauseMs(): number {
-    return this.kernel.jittered(Math.min(LONGEST_RETRY_MS, this.leaseMs * RETRY_PART));
+    const leftMs = this.deadline.remainingMs() * RETRY_PART_OF_REST;
+    const longestMs = Math.min(LONGEST_RETRY_MS, this.leaseMs * RETRY_PART);
+    return this.kernel.jittered(Math.min(longestMs, Math.max(leftMs, SHORTEST_RETRY_MS)));
   }
 }

@@ -9,8 +9,11 @@ import { troubleError } from "./trouble.js";
 /** What is known of a lock without acquiring it. */
 export interface Inspection {
   readonly name: string;
-  /** `absent`: the name was never locked, or its record has gone by TTL. */
-  readonly state: "absent" | "free" | "held";
+  /**
+   * `absent`: the name was never locked, or its record has gone by TTL. `local`: there is no table, and
+   * every lock is free.
+   */
+  readonly state: "absent" | "free" | "held" | "local";
   /** Who holds it; undefined unless held. */
   readonly holder: string | undefined;
   /** The label of who holds it, or held it last. */
@@ -42,7 +45,7 @@ export function inspectionOf(kernel: Kernel, ref: RecordRef, record: LeaseRecord
   const leftMs = held === undefined ? 0 : leftToWatchMs(kernel, ref, held);
   return {
     name: ref.name,
-    state: record.state,
+    state: kernel.isLocal ? "local" : record.state,
     holder: held?.holder,
     owner: known?.owner,
     fence: known?.fence,

@@ -71,7 +71,7 @@ export class Kernel {
     this.report = surroundings.report;
     this.settings = settings;
     this.keeper = new Keeper(this.clock, this.timers);
-    this.lines = new Lines(this.timers);
+    this.lines = new Lines(this.timers, !this.isLocal);
     // Every pending acquisition listens, and there may be hundreds of them.
     setMaxListeners(0, this.closing);
   }
@@ -79,6 +79,11 @@ export class Kernel {
   /** Aborts when the client begins to close. */
   get closing(): AbortSignal {
     return this.#closing.signal;
+  }
+
+  /** Whether there is no table, so that every lock is free. */
+  get isLocal(): boolean {
+    return this.table.isLocal === true;
   }
 
   beginClosing(): void {

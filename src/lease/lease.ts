@@ -176,6 +176,11 @@ export class Lease implements AsyncDisposable {
     return this.#release;
   }
 
+  /** @internal Ends the hold in this process and leaves the record: what ran under it may still act. */
+  forsake(): void {
+    this.#hold.end("closed");
+  }
+
   /** Releases without throwing: what could not be answered goes to the client's `onError`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release().catch((error: HoldfastError) => this.#hold.kernel.report(error));

@@ -144,12 +144,16 @@ export class Line {
 export class Lines {
   readonly #lines = new Map<string, Line>();
   readonly #timers: Timers;
+  readonly #isShared: boolean;
 
-  constructor(timers: Timers) {
+  /** `isShared` false: everybody has a line to himself, so that nobody waits for anybody. */
+  constructor(timers: Timers, isShared = true) {
     this.#timers = timers;
+    this.#isShared = isShared;
   }
 
   of(id: string): Line {
+    if (!this.#isShared) return new Line(this.#timers, () => undefined);
     const known = this.#lines.get(id);
     if (known !== undefined) return known;
     const line = new Line(this.#timers, () => this.#lines.delete(id));

@@ -2,6 +2,7 @@ import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
 import type { ExistingData } from "./format.js";
 import type { LifeSource } from "./life.js";
+import type { HeldRecord } from "./record.js";
 
 /** How often a waiter reads the record. */
 export interface PollOptions {
@@ -89,6 +90,8 @@ export interface AcquireSettings {
   readonly onlyIfExists: boolean;
   /** What its lease is to live by, instead of renewing itself. */
   readonly livesBy: LifeSource | undefined;
+  /** Told what each renewal by the keeper, or by hand, showed; must not throw. */
+  readonly onRenewal?: ((record: HeldRecord | undefined) => void) | undefined;
 }
 
 /** The defaults of the mutex on native records, each with its reason. */

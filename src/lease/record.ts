@@ -24,6 +24,10 @@ interface Known {
   /** When it was last granted, by the wall clock of whoever took it: for people. */
   readonly acquiredAt: string | undefined;
   readonly data: unknown;
+  /** The holder that was last asked to give up. */
+  readonly resignAsked?: string | undefined;
+  /** The holder that a preferred candidate last asked to give up. */
+  readonly preferAsked?: string | undefined;
 }
 
 /** A record that nobody holds. */

@@ -143,4 +143,6 @@ export interface TablePort {
    * them more than an hour apart; else 0 (R10).
    */
   readonly clockCorrectionMs: number;
+  /** There is no table: nobody else is there, and every claim is granted. */
+  readonly isLocal?: boolean;
 }

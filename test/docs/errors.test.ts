@@ -60,6 +60,11 @@ const PROVOKE: Readonly<Record<ErrorCode, (scene: Scene) => Promise<HoldfastErro
     await world.time.advance(30_000);
     return lease.signal.reason as HoldfastError;
   },
+  resigned: async ({ world, mine }) => {
+    const term = await world.until(mine.locks.election(NAME).campaign());
+    await world.until(term.resign());
+    return term.signal.reason as HoldfastError;
+  },
   closed: async ({ world, mine }) => {
     await world.until(mine.locks.close());
     return world.until(errorOf(mine.locks.mutex(NAME).acquire()));

@@ -1,0 +1,38 @@
+import { HoldfastError } from "../errors.js";
+import type { RecordRef } from "../lease/format.js";
+import type { Kernel } from "../lease/kernel.js";
+import { Monitor } from "./events.js";
+import type { ElectionSettings } from "./options.js";
+
+/** What the parts of one candidate share. */
+export interface Candidate {
+  readonly kernel: Kernel;
+  readonly ref: RecordRef;
+  readonly settings: ElectionSettings;
+  readonly monitor: Monitor;
+  /** Where an error goes that has no caller to go to. */
+  readonly report: (cause: unknown) => void;
+}
+
+/** Puts together what one candidate needs. */
+export function candidateOf(kernel: Kernel, ref: RecordRef, settings: ElectionSettings): Candidate {
+  const report = (cause: unknown): void => kernel.report(asHoldfastError(ref.name, cause));
+  const monitor = new Monitor(ref.name, settings.grant.owner, report);
+  return { kernel, ref, settings, monitor, report };
+}
+
+function asHoldfastError(name: string, cause: unknown): HoldfastError {
+  if (cause instanceof HoldfastError) return cause;
+  const what = cause instanceof Error ? cause.message : String(cause);
+  const message = `Code that the candidate for "${name}" called failed: ${what}`;
+  return new HoldfastError("outcome-unknown", message, { lockName: name, cause });
+}
+
+/** The error for whoever campaigns with a client that was closed. */
+export function closedError(name: string): HoldfastError {
+  return new HoldfastError(
+    "closed",
+    `The candidate for "${name}" cannot be elected: the client was closed. Make a new one.`,
+    { lockName: name },
+  );
+}

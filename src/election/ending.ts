@@ -1,0 +1,36 @@
+import { setMaxListeners } from "node:events";
+import { closedError } from "./candidate.js";
+
+/** What ends a candidate's waiting: its caller's signal, or the closing client. */
+export class Ending {
+  readonly #controller = new AbortController();
+  readonly #closing: AbortSignal;
+  readonly #asked: AbortSignal | undefined;
+  readonly #name: string;
+
+  constructor(closing: AbortSignal, name: string, asked: AbortSignal | undefined) {
+    this.#closing = closing;
+    this.#asked = asked;
+    this.#name = name;
+    // Every look of a long wait listens, and a caller's signal may end many candidates.
+    setMaxListeners(0, this.signal, ...(asked === undefined ? [] : [asked]));
+    asked?.addEventListener("abort", this.#end);
+    closing.addEventListener("abort", this.#end);
+    if (asked?.aborted === true || closing.aborted) this.#end();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Takes the listeners away again. */
+  dispose(): void {
+    this.#asked?.removeEventListener("abort", this.#end);
+    this.#closing.removeEventListener("abort", this.#end);
+  }
+
+  readonly #end = (): void => {
+    const isAsked = this.#asked?.aborted === true;
+    this.#controller.abort(isAsked ? this.#asked.reason : closedError(this.#name));
+  };
+}

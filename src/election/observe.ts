@@ -1,0 +1,126 @@
+import type { Json } from "../internal/json-value.js";
+import type { LeaseRecord } from "../lease/record.js";
+import { troubleError } from "../lease/trouble.js";
+import type { ReadAnswer } from "../platform/table.js";
+import type { Candidate } from "./candidate.js";
+import type { Term } from "./term.js";
+
+/** Who leads, as the record says: the last one written, and no proof that it is so now. */
+export interface Leadership {
+  readonly name: string;
+  /** The leader's label for people; undefined where nobody leads. */
+  readonly leader: string | undefined;
+  /** The id of the leader's grant; undefined where nobody leads. */
+  readonly holder: string | undefined;
+  /** The fence of the term, or of the last one where nobody leads; undefined where there was none. */
+  readonly term: bigint | undefined;
+  /** When the term began, ISO, by that leader's clock. */
+  readonly since: string | undefined;
+  /** What the leader proclaimed. */
+  readonly value: Json | undefined;
+}
+
+/** What a record says of who leads. */
+export function leadershipOf(name: string, record: LeaseRecord): Leadership {
+  const known = record.state === "absent" ? undefined : record;
+  const held = record.state === "held" ? record : undefined;
+  return {
+    name,
+    leader: held?.owner,
+    holder: held?.holder,
+    term: known?.fence,
+    since: held?.acquiredAt,
+    value: held?.data as Json | undefined,
+  };
+}
+
+/** Who leads, by one strongly consistent read; without a table, this very candidate or nobody. */
+export async function leaderNow(candidate: Candidate, term: Term | undefined): Promise<Leadership> {
+  const { kernel, ref } = candidate;
+  if (kernel.isLocal) return localLeadership(candidate, term);
+  const answer = await read(candidate, true);
+  if (answer.kind === "misconfigured") throw answer.error;
+  if (answer.kind !== "found") throw troubleError(ref.name, "was not read", answer);
+  return leadershipOf(ref.name, kernel.seeRecord(ref, answer.item, "strong"));
+}
+
+/**
+ * Yields who leads, at first and whenever that, or the proclaimed value, is seen to have changed; reads a
+ * poll apart, and goes on where nobody answers. What comes from the past is dropped: it never goes back
+ * to a lower term, nor, within one, to an earlier value or to a leader that has resigned.
+ */
+export async function* observe(
+  candidate: Candidate,
+  termNow: () => Term | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<Leadership> {
+  const { kernel, settings } = candidate;
+  let last: { readonly rank: Rank; readonly shown: string } | undefined;
+  while (!signal.aborted) {
+    const seen = kernel.isLocal
+      ? { rank: NO_RANK, leadership: localLeadership(candidate, termNow()) }
+      : await look(candidate, signal);
+    if (seen !== undefined && !(last !== undefined && isBefore(seen.rank, last.rank))) {
+      const { holder, term, value } = seen.leadership;
+      const shown = JSON.stringify([holder, String(term), value]);
+      const isNew = shown !== last?.shown;
+      last = { rank: seen.rank, shown };
+      if (isNew) yield seen.leadership;
+    }
+    const part = 0.75 + 0.25 * kernel.random.fraction();
+    await kernel.sleep(settings.pollMs * part, signal);
+  }
+}
+
+/** The term, whether it is over, and the number of its last value: each only grows. */
+type Rank = readonly [bigint, number, number];
+
+const NO_RANK: Rank = Object.freeze([0n, 0, 0]);
+
+function rankOf(record: LeaseRecord): Rank {
+  if (record.state === "absent") return NO_RANK;
+  return record.state === "free" ? [record.fence, 1, 0] : [record.fence, 0, record.dataSeq];
+}
+
+function isBefore(a: Rank, b: Rank): boolean {
+  if (a[0] !== b[0]) return a[0] < b[0];
+  return a[1] !== b[1] ? a[1] < b[1] : a[2] < b[2];
+}
+
+async function look(
+  candidate: Candidate,
+  signal: AbortSignal,
+): Promise<{ readonly rank: Rank; readonly leadership: Leadership } | undefined> {
+  const { kernel, ref } = candidate;
+  let answer = await read(candidate, false, signal);
+  let strength: "eventual" | "strong" = "eventual";
+  if (answer.kind === "found" && answer.item === undefined) {
+    // Absence is only concluded from a strongly consistent read.
+    strength = "strong";
+    answer = await read(candidate, true, signal);
+  }
+  if (answer.kind === "misconfigured") throw answer.error;
+  if (answer.kind !== "found") return undefined;
+  const record = kernel.seeRecord(ref, answer.item, strength);
+  return { rank: rankOf(record), leadership: leadershipOf(ref.name, record) };
+}
+
+function read(
+  { kernel, ref }: Candidate,
+  consistent: boolean,
+  signal?: AbortSignal,
+): Promise<ReadAnswer> {
+  return kernel.read({ key: ref.key, consistent }, kernel.settings.requestTimeoutMs, signal);
+}
+
+function localLeadership({ ref }: Candidate, term: Term | undefined): Leadership {
+  const led = term?.isLeading === true ? term : undefined;
+  return {
+    name: ref.name,
+    leader: led?.owner,
+    holder: led?.holder,
+    term: led?.fence,
+    since: undefined,
+    value: led?.value,
+  };
+}

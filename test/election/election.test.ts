@@ -1,0 +1,455 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { HoldfastError, Leadership, Term } from "../../src/index.js";
+import {
+  candidate,
+  electionRecord,
+  leads,
+  NAME,
+  type Standing,
+  toldBy,
+  untilTold,
+} from "../support/election.js";
+import { World } from "../support/world.js";
+
+let world: World;
+beforeEach(() => {
+  world = new World();
+});
+
+const kindsOf = (one: Standing) => one.told.map(({ kind }) => kind);
+
+describe("a campaign", () => {
+  it("of the only candidate is won at once, with one read and one write", async () => {
+    const a = candidate(world);
+    const { result: term, writes } = await world.requests(() =>
+      a.election.campaign({ value: { at: "10.0.0.1" } }),
+    );
+    expect(writes).toBe(1);
+    expect(world.time.nowMs).toBeLessThan(50);
+    expect([a.election.isLeader, term.isLeading]).toEqual([true, true]);
+    expect(term.value).toEqual({ at: "10.0.0.1" });
+    expect(electionRecord(world)?.["leaseMs"]).toEqual({ N: "52000" });
+    expect(a.told).toMatchObject([{ kind: "elected", name: NAME, term: term.fence }]);
+  });
+
+  it("of a second one lasts until the first resigns, and then less than a poll", async () => {
+    const [a, b] = [candidate(world), candidate(world)];
+    const first = await world.until(a.election.campaign());
+    const campaign = b.election.campaign();
+    await world.time.advance(300_000);
+    expect(b.election.isLeader).toBe(false);
+    await world.until(first.resign());
+    const resignedMs = world.time.nowMs;
+    const second = await world.until(campaign);
+    expect(world.time.nowMs - resignedMs).toBeLessThanOrEqual(5_000);
+    expect(second.fence).toBeGreaterThan(first.fence);
+    expect(kindsOf(a)).toEqual(["elected", "resigned"]);
+    expect(first.signal.reason).toMatchObject({ code: "resigned" });
+  });
+
+  it("is won a watch and a poll after the last renewal of a leader that died", async () => {
+    const [a, b] = [candidate(world), candidate(world)];
+    await world.until(a.election.campaign());
+    const campaign = b.election.campaign();
+    await world.time.advance(100_000);
+    a.process.kill();
+    const renewals = world.table.log.filter(({ write }) => write !== undefined);
+    const lastMs = renewals.at(-1)?.atMs ?? 0;
+    await world.until(campaign);
+    const tookMs = world.time.nowMs - lastMs;
+    expect(tookMs).toBeGreaterThan(52_000 * 1.02);
+    expect(tookMs).toBeLessThanOrEqual(52_000 * 1.02 + 5_000);
+    expect(b.told[0]?.gapMs).toBeGreaterThan(52_000);
+  });
+
+  it("ends with its signal's reason, and leaves nothing behind", async () => {
+    const [a, b] = [candidate(world), candidate(world)];
+    const term = await world.until(a.election.campaign());
+    const controller = new AbortController();
+    const campaign = b.election.campaign({ signal: controller.signal });
+    campaign.catch(() => undefined);
+    await world.time.advance(12_000);
+    const before = electionRecord(world);
+    controller.abort(new Error("enough"));
+    await expect(world.until(campaign)).rejects.toThrow("enough");
+    expect(electionRecord(world)).toEqual(before);
+    expect(b.process.pendingTimers()).toBe(0);
+    expect(term.isLeading).toBe(true);
+  });
+
+  it("ends with `closed` where the client closes, also one that has not begun", async () => {
+    const [a, b] = [candidate(world), candidate(world)];
+    await world.until(a.election.campaign());
+    const campaign = b.election.campaign();
+    campaign.catch(() => undefined);
+    await world.time.advance(7_000);
+    await world.until(b.locks.close());
+    await expect(campaign).rejects.toMatchObject({ code: "closed" });
+    await expect(b.election.campaign()).rejects.toMatchObject({ code: "closed" });
+    expect(b.process.pendingTimers()).toBe(0);
+  });
+
+  it("is one at a time for one candidate", async () => {
+    const a = candidate(world);
+    const term = await world.until(a.election.campaign());
+    await expect(a.election.campaign()).rejects.toMatchObject({ code: "invalid-argument" });
+    await expect(a.election.lead(untilTold)).rejects.toMatchObject({ code: "invalid-argument" });
+    await world.until(term.resign());
+    expect(a.election.term).toBeUndefined();
+    await world.until(a.election.campaign());
+  });
+
+  it("rejects at once where the record is not one of ours", async () => {
+    const a = candidate(world);
+    world.table.putItem({ pk: { S: `leader#${NAME}` }, sk: { S: "lease" } }, { other: { S: "x" } });
+    await expect(world.until(a.election.campaign())).rejects.toMatchObject({
+      code: "foreign-record",
+    });
+  });
+
+  it("goes on while the table does not answer, and is won when it does again", async () => {
+    const a = candidate(world);
+    a.network.script(() => ({ fault: "request-lost" }));
+    const campaign = a.election.campaign();
+    await world.time.advance(600_000);
+    expect(a.told).toEqual([]);
+    a.network.script(undefined);
+    const backMs = world.time.nowMs;
+    await world.until(campaign);
+    expect(world.time.nowMs - backMs).toBeLessThan(7_000);
+  });
+});
+
+describe("a term", () => {
+  it("is lost by the clocks, told once, and its signal says so before any timer", async () => {
+    const a = candidate(world);
+    const term = await world.until(a.election.campaign());
+    const { signal } = term;
+    a.process.pause();
+    await world.time.advance(60_000);
+    a.process.resume();
+    // Nothing of the process has run yet: the first question finds out.
+    expect(signal.aborted).toBe(true);
+    expect(signal.reason).toMatchObject({ code: "lost", reason: "expired" });
+    expect(term.isLeading).toBe(false);
+    expect(() => term.assertLeading()).toThrow(/no longer held/);
+    await world.time.advance(60_000);
+    expect(kindsOf(a)).toEqual(["elected", "lost"]);
+    expect(a.told[1]).toMatchObject({ reason: "expired", term: term.fence });
+  });
+
+  it("that is lost before its release is told lost, and not resigned", async () => {
+    const a = candidate(world);
+    const term = await world.until(a.election.campaign());
+    world.table.deleteItem({ pk: { S: `leader#${NAME}` }, sk: { S: "lease" } });
+    await world.until(term.resign());
+    expect(kindsOf(a)).toEqual(["elected", "lost"]);
+    expect(a.told[1]).toMatchObject({ reason: "deleted" });
+  });
+
+  it("shows what is proclaimed, in order", async () => {
+    const a = candidate(world);
+    const b = candidate(world);
+    await expect(a.election.proclaim("too early")).rejects.toMatchObject({ code: "not-acquired" });
+    await world.until(a.election.campaign({ value: 1 }));
+    await world.until(Promise.all([2, 3, 4].map((value) => a.election.proclaim(value))));
+    expect(await world.until(b.election.leader())).toMatchObject({ value: 4 });
+  });
+});
+
+describe("lead", () => {
+  it("runs the body while it leads, and campaigns again after a loss", async () => {
+    const a = candidate(world);
+    const terms: Term[] = [];
+    const leading = a.election.lead(async (signal, term) => {
+      terms.push(term);
+      await untilTold(signal);
+    });
+    await world.time.advance(10_000);
+    a.network.script(() => ({ fault: "request-lost" }));
+    await world.time.advance(120_000);
+    expect(terms.map(({ isLeading }) => isLeading)).toEqual([false]);
+    a.network.script(undefined);
+    await world.time.advance(10_000);
+    expect(terms.map(({ isLeading }) => isLeading)).toEqual([false, true]);
+    await world.until(a.locks.close());
+    await leading;
+    expect(kindsOf(a)).toEqual(["elected", "lost", "elected", "resigned"]);
+    expect(electionRecord(world)?.["holder"]).toBeUndefined();
+  });
+
+  it("releases a term only after the body has ended, at resign and at close", async () => {
+    const [a, b] = [candidate(world), candidate(world)];
+    let endBody = (): void => undefined;
+    const body = () =>
+      new Promise<void>((resolve) => {
+        endBody = resolve;
+      });
+    const leading = a.election.lead(body);
+    await world.time.advance(1_000);
+    leads(b);
+    const resigned = a.election.resign();
+    await world.time.advance(200_000);
+    // Told to end for minutes, the body still runs: so nobody else leads.
+    expect([a.election.isLeader, b.election.isLeader]).toEqual([false, false]);
+    expect(a.election.term?.remainingMs()).toBeGreaterThan(0);
+    endBody();
+    await world.until(resigned);
+    await world.time.advance(5_000);
+    expect(b.election.isLeader).toBe(true);
+    await world.until(a.locks.close());
+    await leading;
+  });
+
+  it("leaves the term to run out where the body goes on after the client has closed", async () => {
+    const [a, b] = [candidate(world), candidate(world)];
+    const leading = a.election.lead(() => new Promise(() => undefined));
+    await world.time.advance(1_000);
+    leads(b);
+    await world.time.advance(10_000);
+    await world.until(a.locks.close());
+    expect(electionRecord(world)?.["holder"]).toBeDefined();
+    expect(a.told.at(-1)).toMatchObject({ kind: "lost", reason: "closed" });
+    await world.time.advance(40_000);
+    expect(b.election.isLeader).toBe(false);
+    await world.time.advance(20_000);
+    expect(b.election.isLeader).toBe(true);
+    void leading;
+  });
+
+  it("stands back for two polls after a resignation, and leads again where nobody else does", async () => {
+    const a = candidate(world);
+    leads(a);
+    await world.time.advance(20_000);
+    await world.until(a.election.resign());
+    const resignedMs = world.time.nowMs;
+    await world.time.advance(9_900);
+    expect(a.election.isLeader).toBe(false);
+    await world.time.advance(5_200);
+    expect(a.election.isLeader).toBe(true);
+    expect((a.told.at(-1)?.atMs ?? 0) - resignedMs).toBeGreaterThanOrEqual(10_000);
+  });
+
+  it("rejects with the body's error, after the release", async () => {
+    const a = candidate(world);
+    const leading = a.election.lead(() => {
+      throw new Error("broken");
+    });
+    await expect(world.until(leading)).rejects.toThrow("broken");
+    expect(kindsOf(a)).toEqual(["elected", "resigned"]);
+  });
+
+  it("reports what a body throws that was told to end, unless that is why", async () => {
+    const a = candidate(world);
+    const errors = [new Error("while ending"), "the reason"];
+    leads(a);
+    await world.until(a.locks.close());
+    const b = candidate(world);
+    const leading = b.election.lead(async (signal) => {
+      await untilTold(signal);
+      throw errors[0] === undefined ? signal.reason : errors.shift();
+    });
+    await world.time.advance(1_000);
+    await world.until(b.election.resign());
+    await world.time.advance(20_000);
+    errors.length = 0;
+    await world.until(b.locks.close());
+    await leading;
+    expect(b.reported.map(({ cause }) => (cause as Error).message)).toEqual(["while ending"]);
+  });
+
+  it("ends with its signal, and after one term where it is asked for one", async () => {
+    const a = candidate(world);
+    const controller = new AbortController();
+    const leading = a.election.lead({ signal: controller.signal }, untilTold);
+    await world.time.advance(1_000);
+    controller.abort();
+    await world.until(leading);
+    expect(kindsOf(a)).toEqual(["elected", "resigned"]);
+    await world.time.advance(20_000);
+    await world.until(a.election.lead({ again: false }, async () => undefined));
+    expect(kindsOf(a)).toEqual(["elected", "resigned", "elected", "resigned"]);
+  });
+});
+
+describe("a request to resign", () => {
+  it("is honoured at the leader's next renewal, and touches nothing that anybody lives by", async () => {
+    const [a, b, c] = [candidate(world), candidate(world), candidate(world)];
+    leads(a);
+    await world.time.advance(1_000);
+    leads(b);
+    await world.time.advance(20_000);
+    const before = electionRecord(world);
+    const asked = c.election.requestResign();
+    await world.time.advance(20);
+    const after = electionRecord(world);
+    expect(after).toEqual({ ...before, resignAsked: before?.["holder"] });
+    const askedMs = world.time.nowMs;
+    expect(await world.until(asked)).toBe(true);
+    expect(world.time.nowMs - askedMs).toBeLessThan(12_000);
+    await world.time.advance(5_000);
+    expect(b.election.isLeader).toBe(true);
+    expect(a.told.map(({ kind }) => kind)).toEqual(["elected", "resigned"]);
+  });
+
+  it("resolves to false where the leader did not within its lease", async () => {
+    const [a, b] = [candidate(world), candidate(world)];
+    void a.election.lead(() => new Promise(() => undefined));
+    await world.time.advance(1_000);
+    const askedMs = world.time.nowMs;
+    expect(await world.until(b.election.requestResign())).toBe(false);
+    expect(world.time.nowMs - askedMs).toBeGreaterThanOrEqual(52_000);
+  });
+
+  it("that lands late asks nobody: it names a grant, and no grant comes twice", async () => {
+    const [a, b] = [candidate(world), candidate(world)];
+    leads(a);
+    await world.time.advance(1_000);
+    b.network.script(({ kind }, ordinal) => {
+      if (kind !== "write") return undefined;
+      return ordinal === 1
+        ? { fault: "applied-late", delayMs: 30_000, unknownAfterMs: 1 }
+        : { fault: "request-lost", unknownAfterMs: 1 };
+    });
+    const controller = new AbortController();
+    const asked = b.election.requestResign({ signal: controller.signal });
+    asked.catch(() => undefined);
+    await world.time.advance(2_000);
+    controller.abort(new Error("gave up"));
+    await expect(world.until(asked)).rejects.toThrow("gave up");
+    await world.until(a.election.resign());
+    await world.time.advance(60_000);
+    expect(kindsOf(a)).toEqual(["elected", "resigned", "elected"]);
+    expect(b.network.injected).toMatchObject({ "applied-late": 1 });
+    expect(electionRecord(world)?.["resignAsked"]).toBeUndefined();
+  });
+
+  it("resolves to true where nobody leads, by one read", async () => {
+    const a = candidate(world);
+    const asked = await world.requests(() => a.election.requestResign());
+    expect(asked).toMatchObject({ result: true, reads: 1, writes: 0 });
+  });
+});
+
+describe("a preferred candidate", () => {
+  it("asks one that is not to hand over, and is let go first", async () => {
+    const plain = [candidate(world), candidate(world), candidate(world)];
+    for (const one of plain) {
+      leads(one);
+      await world.time.advance(1_000);
+    }
+    const preferred = candidate(world, { preferred: true });
+    leads(preferred);
+    await world.time.advance(30_000);
+    expect(preferred.election.isLeader).toBe(true);
+    const told = toldBy([...plain, preferred]).map(({ kind }) => kind);
+    expect(told).toEqual(["elected", "resigned", "elected"]);
+  });
+
+  it("is not asked by another preferred one", async () => {
+    const [a, b] = [candidate(world, { preferred: true }), candidate(world, { preferred: true })];
+    leads(a);
+    await world.time.advance(1_000);
+    leads(b);
+    await world.time.advance(120_000);
+    expect(toldBy([a, b]).map(({ kind }) => kind)).toEqual(["elected"]);
+  });
+
+  it("that died keeps nobody from leading for longer than two polls", async () => {
+    const [plain, preferred] = [candidate(world), candidate(world, { preferred: true })];
+    leads(plain);
+    await world.time.advance(1_000);
+    leads(preferred);
+    await world.time.advance(2_000);
+    preferred.process.kill();
+    await world.time.advance(120_000);
+    expect(plain.election.isLeader).toBe(true);
+    expect(kindsOf(plain)).toEqual(["elected", "resigned", "elected"]);
+  });
+});
+
+describe("observe", () => {
+  async function watched(one: Standing): Promise<Leadership[]> {
+    const seen: Leadership[] = [];
+    void (async () => {
+      for await (const leadership of one.election.observe()) seen.push(leadership);
+    })();
+    return seen;
+  }
+
+  it("yields who leads, at first and at each change of it or of the value", async () => {
+    const [a, b, c] = [candidate(world), candidate(world), candidate(world)];
+    const seen = await watched(c);
+    await world.time.advance(6_000);
+    leads(a);
+    await world.time.advance(6_000);
+    await world.until(a.election.proclaim("hello"));
+    leads(b);
+    await world.time.advance(6_000);
+    await world.until(a.election.resign());
+    await world.time.advance(12_000);
+    expect(seen.map(({ holder, value }) => [holder, value])).toEqual(
+      expect.arrayContaining([
+        [undefined, undefined],
+        [a.told[0] && expect.any(String), undefined],
+        [expect.any(String), "hello"],
+      ]),
+    );
+    expect(seen.at(-1)).toMatchObject({ term: b.election.term?.fence });
+    const terms = seen.flatMap(({ term }) => (term === undefined ? [] : [term]));
+    expect(terms).toEqual([...terms].sort((x, y) => Number(x - y)));
+    await world.until(c.locks.close());
+  });
+
+  it("drops a lower term than one seen, however it comes", async () => {
+    const [a, c] = [candidate(world), candidate(world)];
+    leads(a);
+    await world.time.advance(1_000);
+    const key = { pk: { S: `leader#${NAME}` }, sk: { S: "lease" } };
+    const early = electionRecord(world) ?? {};
+    const seen = await watched(c);
+    await world.time.advance(6_000);
+    await world.until(a.election.resign());
+    await world.time.advance(30_000);
+    const count = seen.length;
+    const late = electionRecord(world) ?? {};
+    world.table.putItem(key, early);
+    await world.time.advance(5_000);
+    world.table.putItem(key, late);
+    await world.time.advance(10_000);
+    expect(count).toBeGreaterThan(2);
+    expect(seen.slice(count).map(({ term }) => term)).not.toContain(seen[0]?.term);
+  });
+});
+
+describe("what is asked of elections", () => {
+  it.each([
+    [{}, 52_000, 10_000, 5_000],
+    [{ failover: "60s" }, 52_000, 10_000, 5_000],
+    [{ failover: "6s" }, 5_200, 1_000, 500],
+    [{ lease: "60s" }, 60_000, 12_000, 6_000],
+    [{ lease: "60s", renew: "20s", poll: "30s" }, 60_000, 20_000, 30_000],
+    [{ poll: "2s" }, 52_000, 10_000, 2_000],
+  ])("%j is %i, %i and %i ms", (options, leaseMs, renewMs, pollMs) => {
+    const { election } = candidate(world, options);
+    expect(election.candidate.settings).toMatchObject({ leaseMs, renewMs, pollMs });
+  });
+
+  it.each([
+    [{ failover: "60s", lease: "30s" }, "failover"],
+    [{ lease: "10s", renew: "6s" }, "lease"],
+    [{ failover: "1ms" }, "failover"],
+    [{ poll: 0 }, "poll"],
+    [{ preferred: 1 }, "preferred"],
+    [{ owner: "" }, "owner"],
+  ])("%j is refused, by name", (options, word) => {
+    let thrown: HoldfastError | undefined;
+    try {
+      candidate(world, options as object);
+    } catch (error) {
+      thrown = error as HoldfastError;
+    }
+    expect(thrown).toMatchObject({ code: "invalid-argument" });
+    expect(thrown?.message).toContain(word);
+  });
+});
