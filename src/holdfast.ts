@@ -1,3 +1,4 @@
+import { Coordinator, type CoordinatorOptions } from "./election/coordinator.js";
 import { Election } from "./election/election.js";
 import type { Leading } from "./election/lead.js";
 import type { ElectionOptions } from "./election/options.js";
@@ -150,6 +151,14 @@ export class Holdfast implements AsyncDisposable {
   election(name: string, options: ElectionOptions = {}): Election {
     const ref = this.#kernel.format.refOf("leader", checkName(name));
     return new Election(this.#kernel, ref, options, this.#owner, this.#leading);
+  }
+
+  /**
+   * Workers at intervals that run on the leader of a name only; `start()` sets them going. Costs no
+   * request. Throws `invalid-argument`.
+   */
+  coordinator(options: CoordinatorOptions): Coordinator {
+    return new Coordinator(this.election(options.name, options), options);
   }
 
   /** What is known of a lock, without acquiring it: see {@link Mutex.inspect}. One strong read. */

@@ -3,6 +3,11 @@
  * @module
  */
 export type {
+  Coordinator,
+  CoordinatorHealth,
+  CoordinatorOptions,
+} from "./election/coordinator.js";
+export type {
   CampaignOptions,
   Election,
   LeadOptions,
@@ -18,7 +23,9 @@ export {
 export type { LeaderBody } from "./election/lead.js";
 export type { Leadership } from "./election/observe.js";
 export type { ElectionOptions } from "./election/options.js";
+export type { WorkerHealth } from "./election/schedule.js";
 export type { Term } from "./election/term.js";
+export type { Worker } from "./election/worker.js";
 export {
   type ErrorCode,
   type ErrorDetails,

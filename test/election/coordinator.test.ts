@@ -1,0 +1,337 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { CoordinatorOptions, TickEvent, Worker } from "../../src/index.js";
+import { type Heard, listen } from "../support/channels.js";
+import { electionRecord, NAME, untilTold } from "../support/election.js";
+import { type Inhabitant, World } from "../support/world.js";
+
+interface Tick {
+  readonly who: Inhabitant;
+  readonly term: bigint;
+  readonly fromMs: number;
+  toMs: number | undefined;
+}
+
+let world: World;
+let ticks: Tick[];
+let heard: Heard<TickEvent>;
+beforeEach(() => {
+  world = new World();
+  ticks = [];
+  heard = listen<TickEvent>("tick");
+});
+afterEach(() => heard.stop());
+
+/** A worker of one process, each run of which takes a while and is noted by true time. */
+function worker(who: Inhabitant, more: Partial<Worker> = {}, takesMs = 1_000): Worker {
+  return {
+    name: "converge",
+    every: "30s",
+    async run(signal, term) {
+      const tick: Tick = { who, term: term.fence, fromMs: world.time.nowMs, toMs: undefined };
+      ticks.push(tick);
+      await new Promise<void>((resolve) => {
+        const timer = who.process.timers.set(takesMs, true, resolve);
+        signal.addEventListener("abort", () => {
+          timer.cancel();
+          resolve();
+        });
+      });
+      tick.toMs = world.time.nowMs;
+    },
+    ...more,
+  };
+}
+
+function coordinator(who: Inhabitant, more: Partial<CoordinatorOptions> = {}) {
+  const made = who.locks.coordinator({ name: NAME, workers: [worker(who)], ...more });
+  made.start();
+  return made;
+}
+
+const startsMs = (): number[] => ticks.map(({ fromMs }) => Math.round(fromMs / 1_000));
+const phases = (): string[] => heard.events.map(({ phase }) => phase);
+const runPhases = (): string[] => phases().filter((phase) => phase !== "overdue");
+
+describe("workers", () => {
+  it("run on the leader only, from the beginning of its term and then at their interval", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    coordinator(a);
+    await world.time.advance(100);
+    coordinator(b);
+    await world.time.advance(120_000);
+    expect(startsMs()).toEqual([0, 30, 60, 90, 120]);
+    expect(new Set(ticks.map(({ who }) => who))).toEqual(new Set([a]));
+  });
+
+  it("begin an interval later where they are asked to, and each at its own interval", async () => {
+    const a = world.inhabitant();
+    const workers = [
+      worker(a, { name: "converge", runAtStart: false }),
+      worker(a, { name: "webhooks", every: "50s", runAtStart: false }),
+    ];
+    coordinator(a, { workers });
+    await world.time.advance(101_000);
+    expect(startsMs()).toEqual([30, 50, 60, 90, 100]);
+  });
+
+  it("never overlap themselves: a run that takes too long makes the next one skip", async () => {
+    const a = world.inhabitant();
+    coordinator(a, { workers: [worker(a, {}, 70_000)] });
+    await world.time.advance(300_000);
+    expect(startsMs()).toEqual([0, 90, 180, 270]);
+  });
+
+  it("are put off by chance, by no more than their jitter", async () => {
+    const a = world.inhabitant();
+    coordinator(a, { workers: [worker(a, { jitter: "10s" })] });
+    await world.time.advance(3_600_000);
+    const lateS = ticks.map(({ fromMs }) => (fromMs / 1_000) % 30);
+    expect(Math.max(...lateS)).toBeLessThan(10.1);
+    expect(Math.max(...lateS)).toBeGreaterThan(5);
+    expect(new Set(lateS.map(Math.round)).size).toBeGreaterThan(5);
+  });
+
+  it("that fail are reported, and end neither the term nor other runs", async () => {
+    const a = world.inhabitant();
+    const made = coordinator(a, {
+      workers: [
+        worker(a),
+        {
+          name: "broken",
+          every: "30s",
+          run: () => {
+            throw new Error("no such host");
+          },
+        },
+      ],
+    });
+    await world.time.advance(40_000);
+    expect(made.health()).toMatchObject({ state: "leader" });
+    expect(a.reported.map(({ message }) => message)).toEqual([
+      'Worker "broken" of "pool" failed: no such host',
+      'Worker "broken" of "pool" failed: no such host',
+    ]);
+    expect(heard.events.filter(({ phase }) => phase === "error")).toMatchObject([
+      { worker: "broken", name: NAME },
+      { worker: "broken", error: { message: "no such host" } },
+    ]);
+    expect(startsMs()).toEqual([0, 30]);
+  });
+
+  it("that fail end the term where they are asked to", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const broken = { run: () => Promise.reject(new Error("broken")), resignOnError: true };
+    coordinator(a, { workers: [worker(a, broken)] });
+    await world.time.advance(10);
+    const other = coordinator(b);
+    await world.time.advance(6_000);
+    expect(other.health().state).toBe("leader");
+  });
+
+  it("are told to end at their timeout, and run again at the next interval", async () => {
+    const a = world.inhabitant();
+    const reasons: unknown[] = [];
+    const run = async (signal: AbortSignal): Promise<void> => {
+      await untilTold(signal);
+      reasons.push(signal.reason);
+      signal.throwIfAborted();
+    };
+    coordinator(a, { workers: [{ name: "slow", every: "30s", timeout: "10s", run }] });
+    await world.time.advance(45_000);
+    expect(reasons).toMatchObject([{ name: "TimeoutError" }, { name: "TimeoutError" }]);
+    expect(phases()).toEqual(["start", "end", "start", "end"]);
+    expect(a.reported).toEqual([]);
+  });
+});
+
+describe("a leader that loses its lease", () => {
+  it("has ended its workers before the deadline, and so before anybody else begins", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    coordinator(a, { workers: [worker(a, {}, 3_600_000)] });
+    await world.time.advance(100);
+    coordinator(b);
+    await world.time.advance(60_000);
+    a.network.script(() => ({ fault: "request-lost" }));
+    await world.time.advance(60_000);
+    const [first, second] = ticks;
+    expect(second?.who).toBe(b);
+    expect(first?.toMs).toBeLessThan((second?.fromMs ?? 0) - 2_000);
+    expect(runPhases().slice(0, 3)).toEqual(["start", "end", "start"]);
+  });
+
+  it("only pauses its workers where an answer comes in the last moment", async () => {
+    const a = world.inhabitant();
+    const reasons: unknown[] = [];
+    const made = coordinator(a, {
+      workers: [
+        {
+          name: "converge",
+          every: "1s",
+          run: async (signal) => {
+            await untilTold(signal);
+            reasons.push((signal.reason as { code?: string }).code);
+          },
+        },
+      ],
+    });
+    await world.time.advance(100);
+    a.network.script(() => ({ fault: "request-lost", unknownAfterMs: 1 }));
+    await world.time.advance(50_000);
+    expect(reasons).toEqual(["unreachable"]);
+    expect(runPhases()).toEqual(["start", "end"]);
+    a.network.script(undefined);
+    await world.time.advance(5_000);
+    expect(made.health()).toMatchObject({ state: "leader" });
+    expect(runPhases()).toEqual(["start", "end", "start"]);
+  });
+});
+
+describe("a coordinator", () => {
+  it("that is stopped ends its workers first, and the next one leads within a poll", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const first = coordinator(a, { workers: [worker(a, {}, 3_600_000)] });
+    await world.time.advance(100);
+    coordinator(b);
+    await world.time.advance(10_000);
+    await world.until(first.stop());
+    const stoppedMs = world.time.nowMs;
+    expect(first.health().state).toBe("stopped");
+    await world.time.advance(5_000);
+    expect(ticks[1]?.who).toBe(b);
+    expect((ticks[1]?.fromMs ?? 0) - stoppedMs).toBeLessThan(5_000);
+    expect(ticks[0]?.toMs).toBeLessThanOrEqual(stoppedMs);
+    expect(() => first.start()).toThrow(/was stopped/);
+  });
+
+  it("ends with its client, whose close() waits for the workers", async () => {
+    const a = world.inhabitant();
+    const made = coordinator(a, { workers: [worker(a, {}, 3_600_000)] });
+    await world.time.advance(100);
+    await world.until(a.locks.close());
+    expect(ticks[0]?.toMs).toBeDefined();
+    expect(electionRecord(world)?.["holder"]).toBeUndefined();
+    await world.time.advance(1);
+    expect(made.health().state).toBe("stopped");
+    expect(a.process.pendingTimers()).toBe(0);
+  });
+
+  it("is a follower while the table does not answer, and leads again by itself", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const both = [coordinator(a), coordinator(b)];
+    await world.time.advance(40_000);
+    for (const { network } of [a, b]) network.script(() => ({ fault: "request-lost" }));
+    await world.time.advance(120_000);
+    expect(both.map((one) => one.health().state)).toEqual(["follower", "follower"]);
+    const count = ticks.length;
+    await world.time.advance(3_600_000);
+    expect(ticks.length).toBe(count);
+    for (const { network } of [a, b]) network.script(undefined);
+    await world.time.advance(20_000);
+    expect(both.map((one) => one.health().state).sort()).toEqual(["follower", "leader"]);
+    expect(ticks.length).toBeGreaterThan(count);
+    expect([...a.reported, ...b.reported]).toEqual([]);
+  });
+
+  it("says what keeps it from campaigning, and tries again", async () => {
+    const a = world.inhabitant();
+    const key = { pk: { S: `leader#${NAME}` }, sk: { S: "lease" } };
+    world.table.putItem(key, { other: { S: "x" } });
+    const made = coordinator(a);
+    await world.time.advance(1_000);
+    expect(made.health()).toMatchObject({ state: "follower", trouble: { code: "foreign-record" } });
+    expect(a.reported).toMatchObject([{ code: "foreign-record" }]);
+    world.table.deleteItem(key);
+    await world.time.advance(60_000);
+    expect(made.health()).toMatchObject({ state: "leader", trouble: undefined });
+  });
+
+  it.each([
+    [{ workers: [] }, "workers"],
+    [{ workers: [{ name: "", every: 1, run: () => undefined }] }, "name"],
+    [{ workers: [{ name: "a", every: 1 }] }, "run"],
+    [{ workers: [{ name: "a", every: 10, jitter: 11, run: () => undefined }] }, "jitter"],
+    [{ stopBefore: "43s" }, "stopBefore"],
+  ])("refuses %j", (more, word) => {
+    const { locks } = world.inhabitant();
+    const valid = { name: NAME, workers: [{ name: "a", every: 1, run: () => undefined }] };
+    expect(() => locks.coordinator({ ...valid, ...more } as never)).toThrow(word);
+  });
+
+  it("refuses two workers of one name", () => {
+    const { locks } = world.inhabitant();
+    const one = { name: "a", every: 1, run: () => undefined };
+    expect(() => locks.coordinator({ name: NAME, workers: [one, one] })).toThrow("Two workers");
+  });
+});
+
+describe("a wedged worker", () => {
+  function wedged(): { readonly worker: Worker; end(): void } {
+    let end = (): void => undefined;
+    const run = (): Promise<void> =>
+      new Promise((resolve) => {
+        end = resolve;
+      });
+    return { worker: { name: "hangs", every: "30s", run }, end: () => end() };
+  }
+
+  it("keeps the leadership while its lease is renewed, and others of it run on", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const { worker: hangs, end } = wedged();
+    const first = coordinator(a, { workers: [hangs, worker(a)] });
+    await world.time.advance(100);
+    const second = coordinator(b);
+    await world.time.advance(3_000);
+    const stopped = first.stop();
+    await world.time.advance(200_000);
+    expect(first.health()).toMatchObject({
+      state: "wedged",
+      workers: [
+        { name: "hangs", isWedged: true },
+        { isWedged: false, isRunning: false },
+      ],
+    });
+    expect(second.health().state).toBe("follower");
+    expect(phases()).toContain("wedged");
+    end();
+    await world.until(stopped);
+    expect(first.health().state).toBe("stopped");
+  });
+
+  it("keeps its process from campaigning after a loss, until it has ended", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const { worker: hangs, end } = wedged();
+    const first = coordinator(a, { workers: [hangs] });
+    await world.time.advance(100);
+    const second = coordinator(b);
+    await world.time.advance(10_000);
+    a.network.script(() => ({ fault: "request-lost" }));
+    await world.time.advance(90_000);
+    expect([first.health().state, second.health().state]).toEqual(["wedged", "leader"]);
+    a.network.script(undefined);
+    await world.until(second.stop());
+    await world.time.advance(90_000);
+    expect(first.health().state).toBe("wedged");
+    expect(first.election.isLeader).toBe(false);
+    end();
+    await world.time.advance(70_000);
+    expect(first.health().state).toBe("leader");
+    expect(heard.events.filter(({ phase }) => phase === "wedged").length).toBeGreaterThan(0);
+  });
+
+  it("that hangs while it leads is overdue after two intervals, and told so once", async () => {
+    const a = world.inhabitant();
+    const { worker: hangs } = wedged();
+    const made = coordinator(a, { workers: [hangs, worker(a)] });
+    await world.time.advance(89_000);
+    expect(made.health().workers[0]).toMatchObject({ isOverdue: false, isRunning: true });
+    await world.time.advance(2_000);
+    expect(made.health()).toMatchObject({
+      state: "leader",
+      workers: [{ isOverdue: true }, { isOverdue: false }],
+    });
+    await world.time.advance(300_000);
+    const overdue = heard.events.filter(({ phase }) => phase === "overdue");
+    expect(overdue).toMatchObject([{ worker: "hangs", lateMs: 60_000 }]);
+    expect(startsMs().length).toBeGreaterThan(10);
+  });
+});
