@@ -113,3 +113,17 @@ Exit status:
   126  the command cannot be executed
   127  the command was not found
   128+n  the command died of signal n, or holdfast got it before the command ran`;
+
+/** The same for `elect`. */
+export const ELECT_EXIT_CODES_HELP = `
+Exit status:
+  the command's own, of its last run, where that ended by itself or by a signal; and
+  64   wrong usage
+  69   the table cannot be reached, or refuses every request for now
+  70   a fault of holdfast's own, such as the death of the guard; the command was killed
+  76   with --once: the leadership was lost; the command was stopped
+  77   access denied
+  78   the table is missing or of another shape, or the record is not one of ours
+  126  the command cannot be executed
+  127  the command was not found
+  128+n  the command died of signal n, or holdfast got it while no command ran`;

@@ -1,8 +1,9 @@
-import type { Duration, Holdfast, HoldfastError, Lease } from "../index.js";
+import type { Duration, Holdfast, Lease } from "../index.js";
 import { locksOf } from "./connection.js";
-import { CliError, EXIT, usageError } from "./exit-codes.js";
-import { GuardedCommand, type Outcome } from "./guarded-command.js";
-import { exitCodeOf, Interruptions } from "./interruptions.js";
+import { EXIT, usageError } from "./exit-codes.js";
+import { GuardedCommand } from "./guarded-command.js";
+import { environmentOf, exitCodeOfOutcome, isGroupGone, undead } from "./guarded-outcome.js";
+import { Interruptions } from "./interruptions.js";
 import type { CommonOptions } from "./options.js";
 import { type Output, tellFailure } from "./output.js";
 
@@ -79,71 +80,4 @@ async function acquire(
 function waitOf(text: string | undefined): Duration | undefined {
   if (text === "forever") return Number.POSITIVE_INFINITY;
   return text === "0" ? 0 : text;
-}
-
-/** What the command is told of the lease that it runs under. */
-function environmentOf(lease: Lease): NodeJS.ProcessEnv {
-  return {
-    ...process.env,
-    HOLDFAST_LEASE_NAME: lease.name,
-    HOLDFAST_LEASE_FENCE: lease.fence.toString(),
-    HOLDFAST_LEASE_OWNER: lease.owner,
-    HOLDFAST_LEASE_HOLDER: lease.holder,
-  };
-}
-
-function isGroupGone(outcome: Outcome): boolean {
-  return outcome.kind === "not started" || outcome.isGroupGone;
-}
-
-/** The exit status; throws what is to be told. Called after the release, which may find a loss. */
-function exitCodeOfOutcome(outcome: Outcome, program: string, lease: Lease): number {
-  if (outcome.kind === "not started") throw notStarted(outcome.code, program);
-  if (outcome.kind === "unguarded") throw unguarded(lease);
-  const loss = lossOf(lease);
-  if (outcome.cause !== undefined) throw loss ?? stoppedInTime(lease);
-  // By the guard's clocks the command ended before the deadline. That this process was too late to
-  // release the lock harmed nobody; every other loss may have let somebody in while it ran.
-  if (loss !== undefined && loss.reason !== "expired") throw loss;
-  return outcome.signal === null ? (outcome.exitCode ?? EXIT.internal) : exitCodeOf(outcome.signal);
-}
-
-function lossOf(lease: Lease): HoldfastError | undefined {
-  const { aborted, reason } = lease.signal;
-  return aborted ? (reason as HoldfastError) : undefined;
-}
-
-function notStarted(code: string, program: string): CliError {
-  return code === "ENOENT"
-    ? new CliError("command-not-found", EXIT.notFound, `The command "${program}" was not found.`)
-    : new CliError(
-        "command-not-executable",
-        EXIT.notExecutable,
-        `The command "${program}" cannot be executed (${code}).`,
-      );
-}
-
-function unguarded({ name }: Lease): CliError {
-  return new CliError(
-    "guard-died",
-    EXIT.internal,
-    `The guard of lock "${name}" died, so the command was killed and the lock was released.`,
-  );
-}
-
-function stoppedInTime({ name }: Lease): CliError {
-  return new CliError(
-    "lost",
-    EXIT.lost,
-    `Lock "${name}" was not renewed in time, so the command was stopped before the lease ended.`,
-  );
-}
-
-function undead({ name }: Lease): CliError {
-  return new CliError(
-    "command-undead",
-    EXIT.internal,
-    `Some process of the command may still run. Lock "${name}" was not released: it is free when its ` +
-      "lease has run out.",
-  );
 }

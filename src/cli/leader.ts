@@ -1,0 +1,49 @@
+import type { Leadership } from "../index.js";
+import { locksOf } from "./connection.js";
+import { EXIT } from "./exit-codes.js";
+import { Interruptions } from "./interruptions.js";
+import type { CommonOptions } from "./options.js";
+import { jsonLine, type Output, printable } from "./output.js";
+
+/** The options of `holdfast leader`, as commander leaves them. */
+export interface LeaderOptions extends CommonOptions {
+  readonly watch?: boolean;
+  readonly poll?: string;
+}
+
+/** Tells who leads, once or at each change. Answers the exit status. */
+export async function leader(
+  name: string,
+  options: LeaderOptions,
+  output: Output,
+): Promise<number> {
+  const interruptions = new Interruptions();
+  await using locks = await locksOf(options, output);
+  const election = locks.election(name, { poll: options.poll });
+  try {
+    if (options.watch !== true) {
+      const found = await election.leader();
+      tell(found, output);
+      return found.leader === undefined ? EXIT.notAcquired : EXIT.ok;
+    }
+    for await (const found of election.observe({ signal: interruptions.ending })) {
+      tell(found, output);
+    }
+    // Whoever watches ends it so: there is nothing else that could.
+    return interruptions.exitCode ?? EXIT.ok;
+  } finally {
+    interruptions.dispose();
+  }
+}
+
+function tell(found: Leadership, output: Output): void {
+  output.out(output.isJson ? jsonLine(found) : printable(described(found)));
+}
+
+function described({ name, leader: owner, term, since, value }: Leadership): string {
+  if (owner === undefined) {
+    return `"${name}" has no leader${term === undefined ? "" : `; the last term was ${term}`}.`;
+  }
+  const proclaimed = value === undefined ? "" : `; it proclaims ${JSON.stringify(value)}`;
+  return `"${name}" is led by ${owner}, term ${term}, since ${since} by its clock${proclaimed}.`;
+}

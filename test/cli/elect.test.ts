@@ -1,0 +1,187 @@
+import { existsSync, readFileSync } from "node:fs";
+import { UpdateItemCommand } from "@aws-sdk/client-dynamodb";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { CliWorld, pause, until } from "./support.js";
+
+let world: CliWorld;
+beforeEach(async () => {
+  world = await CliWorld.start();
+});
+afterEach(() => world.close());
+
+const FAST = ["--lease", "2s", "--renew", "300ms", "--poll", "200ms"];
+const elect = (...more: string[]): string[] => ["elect", "pool", ...FAST, ...more];
+
+function linesOf(file: string): string[] {
+  const path = world.file(file);
+  return existsSync(path) ? readFileSync(path, "utf8").split("\n").slice(0, -1) : [];
+}
+
+/** Appends a line to a file at once and then every 20 ms, until it is told to end. */
+function ticking(file: string): string[] {
+  const script = `trap 'exit 0' TERM; while :; do echo "$HOLDFAST_LEASE_FENCE" >> "$1"; sleep 0.02; done`;
+  return ["sh", "-c", script, "-", world.file(file)];
+}
+
+describe("holdfast elect", () => {
+  it("runs the command while it leads, with what it needs to know, and exits with its status", async () => {
+    const script =
+      'echo "$HOLDFAST_LEASE_NAME $HOLDFAST_LEASE_FENCE $HOLDFAST_LEASE_OWNER"; exit 7';
+    const words = elect("--once", "--owner", "me", "--", "sh", "-c", script);
+    const { status, stdout, stderr } = await world.run(words);
+    expect({ status, stderr }).toEqual({ status: 7, stderr: "" });
+    const leader = await world.locks.election("pool").leader();
+    expect(stdout).toBe(`pool ${leader.term} me\n`);
+    expect(leader.leader).toBeUndefined();
+  });
+
+  it("campaigns again when the command has ended", async () => {
+    const running = world.start(elect("--", "sh", "-c", `echo ran >> ${world.file("runs")}`));
+    await until(() => linesOf("runs").length === 3, "it ran three times");
+    running.child.kill("SIGTERM");
+    await running.result;
+    expect(await world.locks.election("pool").leader()).toMatchObject({ leader: undefined });
+  });
+
+  it("runs it again at the interval, in one term", async () => {
+    const script = `echo "$HOLDFAST_LEASE_FENCE" >> ${world.file("runs")}`;
+    const running = world.start(elect("--every", "100ms", "--", "sh", "-c", script));
+    await until(() => linesOf("runs").length >= 4, "it ran four times");
+    expect(new Set(linesOf("runs")).size).toBe(1);
+    running.child.kill("SIGINT");
+    await running.result;
+    expect((await world.locks.election("pool").leader()).leader).toBeUndefined();
+  });
+
+  it("lets one process run it at a time, and the next one soon after the first is told to end", async () => {
+    const first = world.start(elect("--", ...ticking("first")));
+    await until(() => linesOf("first").length > 3, "the first one runs");
+    const second = world.start(elect("--", ...ticking("second")));
+    await pause(1_000);
+    expect(linesOf("second")).toEqual([]);
+    first.child.kill("SIGTERM");
+    expect((await first.result).status).toBe(0);
+    const last = linesOf("first").length;
+    await until(() => linesOf("second").length > 3, "the second one runs", 1_500);
+    expect(linesOf("first").length).toBe(last);
+    expect(Number(linesOf("second")[0])).toBeGreaterThan(Number(linesOf("first")[0]));
+    second.child.kill("SIGTERM");
+    await second.result;
+  });
+
+  it("ends the command with the leadership, tells the loss, and goes on as a follower", async () => {
+    const running = world.start(elect("--json", "--", ...ticking("runs")));
+    await until(() => linesOf("runs").length > 3, "it runs");
+    // As somebody would who frees the record by hand.
+    await world.client.send(
+      new UpdateItemCommand({
+        TableName: "locks",
+        Key: { pk: { S: "leader#pool" }, sk: { S: "lease" } },
+        UpdateExpression: "REMOVE holder",
+      }),
+    );
+    const term = await world.locks.election("pool", { failover: "2s" }).campaign();
+    await pause(600);
+    const count = linesOf("runs").length;
+    await pause(300);
+    expect(linesOf("runs").length).toBe(count);
+    await term.resign();
+    await until(() => linesOf("runs").length > count, "it leads again");
+    running.child.kill("SIGTERM");
+    const { stderr } = await running.result;
+    const kinds = stderr.match(/"kind":"(\w+)"/g);
+    expect(kinds).toEqual([
+      '"kind":"elected"',
+      '"kind":"lost"',
+      '"kind":"elected"',
+      '"kind":"resigned"',
+    ]);
+    expect(stderr).toContain('{"error":{"code":"lost"');
+  });
+
+  it("resigns when it is asked to, in order, and `resign` waits for that", async () => {
+    const running = world.start(elect("--", ...ticking("runs")));
+    await until(() => linesOf("runs").length > 3, "it runs");
+    const asked = await world.run(["resign", "pool", "--json"]);
+    expect(asked).toMatchObject({ status: 0, stdout: '{"name":"pool","resigned":true}\n' });
+    running.child.kill("SIGTERM");
+    await running.result;
+  });
+
+  it("has a stubborn command killed half a lease after it was asked to resign", async () => {
+    const running = world.start(
+      elect(
+        "--",
+        "sh",
+        "-c",
+        `trap '' TERM; echo up >> ${world.file("up")}; while :; do sleep 0.05; done`,
+      ),
+    );
+    await until(() => linesOf("up").length > 0, "it runs");
+    expect(await world.run(["resign", "pool"])).toMatchObject({ status: 0 });
+    running.child.kill("SIGKILL");
+  });
+
+  it("says what cannot be run, at once and by its status", async () => {
+    expect(await world.run(elect("--", "no-such-command"))).toMatchObject({ status: 127 });
+    expect(await world.run(elect())).toMatchObject({ status: 64 });
+    expect(await world.run(elect("--failover", "9s", "--", "true"))).toMatchObject({ status: 64 });
+    expect(await world.run(elect("--every", "x", "--", "true"))).toMatchObject({ status: 64 });
+  });
+
+  it("ends a wait at a signal, and leaves nothing behind", async () => {
+    const term = await world.locks.election("pool").campaign();
+    const before = world.requests;
+    const running = world.start(elect("--", "true"));
+    await until(() => world.requests > before + 1, "it stands by");
+    running.child.kill("SIGINT");
+    expect((await running.result).status).toBe(130);
+    expect(await world.locks.election("pool").leader()).toMatchObject({ holder: term.holder });
+  });
+});
+
+describe("holdfast leader", () => {
+  it("tells who leads, or exits with 75", async () => {
+    expect(await world.run(["leader", "pool"])).toMatchObject({
+      status: 75,
+      stdout: '"pool" has no leader.\n',
+    });
+    const election = world.locks.election("pool", { owner: "worker-1" });
+    const term = await election.campaign({ value: { at: "10.0.0.1" } });
+    const { stdout, status } = await world.run(["leader", "pool"]);
+    expect(status).toBe(0);
+    expect(stdout).toContain(`"pool" is led by worker-1, term ${term.fence}, since `);
+    const told = JSON.parse((await world.run(["leader", "pool", "--json"])).stdout) as object;
+    expect(told).toMatchObject({
+      leader: "worker-1",
+      term: String(term.fence),
+      value: { at: "10.0.0.1" },
+    });
+  });
+
+  it("with --watch tells each change, until it is interrupted", async () => {
+    const running = world.start(["leader", "pool", "--watch", "--poll", "50ms", "--json"]);
+    await running.printed('"name":"pool"');
+    const term = await world.locks.election("pool", { owner: "worker-1" }).campaign();
+    await running.printed('"leader":"worker-1"');
+    await term.resign();
+    running.child.kill("SIGINT");
+    expect((await running.result).status).toBe(130);
+  });
+});
+
+describe("holdfast resign", () => {
+  it("has nothing to ask where nobody leads", async () => {
+    expect(await world.run(["resign", "pool"])).toMatchObject({
+      status: 0,
+      stdout: '"pool" is free to be led.\n',
+    });
+  });
+
+  it("exits with 75 where the leader has not resigned in time", async () => {
+    await world.locks.election("pool", { lease: "2s", renew: "300ms" }).campaign();
+    const { status, stderr } = await world.run(["resign", "pool"]);
+    expect(status).toBe(75);
+    expect(stderr).toContain("has not resigned in time");
+  });
+});
