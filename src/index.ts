@@ -7,6 +7,13 @@ export type {
   CoordinatorHealth,
   CoordinatorOptions,
 } from "./election/coordinator.js";
+export {
+  type ElectionCost,
+  type ElectionCostOptions,
+  electionCost,
+  ON_DEMAND_PRICES,
+  type Prices,
+} from "./election/cost.js";
 export type {
   CampaignOptions,
   Election,

@@ -35,6 +35,24 @@ export function addElections(
     );
 }
 
+/** The command that asks nobody what an election costs. */
+export function addCost(program: Command, onRun: (run: Run) => void): void {
+  program
+    .command("cost")
+    .description("Tells what an election costs a day and a month; needs no table.")
+    .option("--instances <number>", "how many processes take part; default 2")
+    .option("--failover <duration>", "derives the next three; default 60s")
+    .option("--lease <duration>", "as with elect")
+    .option("--renew <duration>", "as with elect")
+    .option("--standby-poll <duration>", "the --poll of elect")
+    .option("--write-price <money>", "of a million write units; default us-east-1 on demand")
+    .option("--read-price <money>", "of a million read units; default us-east-1 on demand")
+    .option("--json", "answer in JSON")
+    .action((options) =>
+      onRun(async (output) => (await import("./cost.js")).cost(options, output)),
+    );
+}
+
 function addElect(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
   withCommonOptions(
     program

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Command, Option } from "commander";
-import { addElections } from "./election-commands.js";
+import { addCost, addElections } from "./election-commands.js";
 import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP, usageError } from "./exit-codes.js";
 import { addObject } from "./object-program.js";
 import { withCommonOptions } from "./options.js";
@@ -24,6 +24,7 @@ export function programOf(words: readonly string[], onRun: (run: Run) => void): 
     .addHelpText("after", EXIT_CODES_HELP);
   addLock(program, words, onRun);
   addElections(program, words, onRun);
+  addCost(program, onRun);
   addLs(program, onRun);
   addSessions(program, onRun);
   addInspect(program, onRun);

@@ -11,6 +11,8 @@ import { askOnce } from "./request.js";
 // short of the whole, so that a read and the grant after it still come within the poll.
 const SHORTEST_PAUSE = 0.8;
 const PAUSE_SPREAD = 0.1;
+/** The mean of it. */
+export const MEAN_PAUSE = SHORTEST_PAUSE + PAUSE_SPREAD / 2;
 // After a read that nobody answered; the table may be back any moment.
 const LONGEST_RETRY_MS = 1_000;
 // The look right before a takeover may take this part of the poll, or the takeover goes without.
