@@ -9,6 +9,7 @@ import { closeAll } from "./lease/close.js";
 import type { RecordRef } from "./lease/format.js";
 import { type Inspection, inspect } from "./lease/inspect.js";
 import { Kernel, type Surroundings } from "./lease/kernel.js";
+import type { Lease } from "./lease/lease.js";
 import { type ListOptions, type ListPage, list } from "./lease/list.js";
 import { checkName } from "./lease/name.js";
 import {
@@ -23,6 +24,13 @@ import { SessionLife } from "./lease/session-life.js";
 import { listSessions, type SessionListing } from "./lease/sessions.js";
 import { SharedSession } from "./lease/shared-session.js";
 import { Mutex, type MutexOptions } from "./mutex/mutex.js";
+import {
+  type NodeCronCoordinator,
+  type NodeCronOptions,
+  nodeCronCoordinator,
+} from "./once/node-cron.js";
+import { type OnceResult, once } from "./once/once.js";
+import { type OnceOptions, resolveOnce } from "./once/options.js";
 import { type Clock, systemClock } from "./platform/clock.js";
 import { type DynamoDBLike, DynamoDBTable } from "./platform/dynamodb.js";
 import { LocalTable } from "./platform/local-table.js";
@@ -159,6 +167,36 @@ export class Holdfast implements AsyncDisposable {
    */
   coordinator(options: CoordinatorOptions): Coordinator {
     return new Coordinator(this.election(options.name, options), options);
+  }
+
+  /**
+   * Runs one occurrence of a scheduled task, if it was not begun anywhere else: every instance calls this,
+   * and one runs it. At most once by default, also where a run dies in the middle: see
+   * {@link OnceOptions.ifInterrupted}. It does **not** promise that a run has ended before the next
+   * occurrence begins, if it goes on after its signal has aborted.
+   *
+   * Costs a read of half a unit for a caller that finds it begun, three writes more for the one that runs
+   * it. Rejects with `fn`'s error; with `lost`, if the lease was lost before `fn` ended; with `unreachable`,
+   * `throttled` and the like where nobody can say whether it was begun, and does not run it. Throws
+   * `invalid-argument`.
+   */
+  once<T>(
+    name: string,
+    options: OnceOptions,
+    fn: (signal: AbortSignal, lease: Lease) => T | PromiseLike<T>,
+  ): Promise<OnceResult<T>> {
+    const settings = resolveOnce(options, this.#owner, this.#kernel.clock.wallMs());
+    const ref = this.#kernel.format.refOf("once", checkName(name));
+    return once(this.#kernel, ref, settings, fn);
+  }
+
+  /**
+   * A `RunCoordinator` for node-cron 4.6 and later, by which of all instances one runs each occurrence of
+   * a `distributed` task: `cron.setRunCoordinator(locks.nodeCron())`. Costs, for each occurrence, what
+   * {@link Holdfast.once} costs. Where the table does not answer, node-cron skips the occurrence.
+   */
+  nodeCron(options: NodeCronOptions = {}): NodeCronCoordinator {
+    return nodeCronCoordinator(this.#kernel, this.#owner, options);
   }
 
   /** What is known of a lock, without acquiring it: see {@link Mutex.inspect}. One strong read. */

@@ -57,6 +57,9 @@ export type { AcquireOptions, ClientOptions, LeaseOptions, PollOptions } from ".
 export type { CloseSessionOptions, Session } from "./lease/session.js";
 export type { SessionListing } from "./lease/sessions.js";
 export type { Mutex, MutexOptions, TryOptions } from "./mutex/mutex.js";
+export type { NodeCronCoordinator, NodeCronOptions } from "./once/node-cron.js";
+export type { OnceResult } from "./once/once.js";
+export type { Occurrence, OnceOptions } from "./once/options.js";
 export type { DynamoDBLike } from "./platform/dynamodb.js";
 export type { TableFormat, TableKeys } from "./table/schema.js";
 export {

@@ -1,0 +1,46 @@
+import type { Kernel } from "../lease/kernel.js";
+import { checkName } from "../lease/name.js";
+import { beginOnce, type OnceRun } from "./once.js";
+import { type OnceOptions, resolveOnce } from "./options.js";
+
+/** Options of `Holdfast.nodeCron`. */
+export type NodeCronOptions = Pick<OnceOptions, "atMostFor" | "atLeastFor" | "owner">;
+
+/** What node-cron, 4.6 and later, asks before each run of a `distributed` task: its `RunCoordinator`. */
+export interface NodeCronCoordinator {
+  shouldRun(key: string, ttlMs: number | undefined): Promise<boolean>;
+  onComplete(key: string): Promise<void>;
+}
+
+// node-cron's key is the task's name, a colon, and the occurrence as `toISOString()` writes it.
+const KEY = /^(.*):(-?[+\d-]+T[\d:.]+Z)$/s;
+
+/** The run coordinator of one client. The task's `distributedLease` goes before `atMostFor`. */
+export function nodeCronCoordinator(
+  kernel: Kernel,
+  defaultOwner: string,
+  options: NodeCronOptions,
+): NodeCronCoordinator {
+  const runs = new Map<string, OnceRun>();
+  return {
+    async shouldRun(key, ttlMs) {
+      const [, name = key, occurrence = key] = KEY.exec(key) ?? [];
+      const asked = {
+        ...options,
+        occurrence,
+        ...(ttlMs === undefined ? {} : { atMostFor: ttlMs }),
+      };
+      const settings = resolveOnce(asked, defaultOwner, kernel.clock.wallMs());
+      const ref = kernel.format.refOf("once", checkName(name));
+      const begun = await beginOnce(kernel, ref, settings);
+      if (typeof begun === "string") return false;
+      runs.set(key, begun);
+      return true;
+    },
+    async onComplete(key) {
+      const run = runs.get(key);
+      runs.delete(key);
+      await run?.end();
+    },
+  };
+}

@@ -1,0 +1,161 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { OnceOptions, OnceResult } from "../../src/index.js";
+import { type Inhabitant, World } from "../support/world.js";
+
+let world: World;
+let ran: { who: Inhabitant; occurrence: string }[];
+beforeEach(() => {
+  world = new World();
+  ran = [];
+});
+
+const TEN = "2026-01-01T10:00:00.000Z";
+const ELEVEN = "2026-01-01T11:00:00.000Z";
+
+function call(
+  who: Inhabitant,
+  occurrence: string,
+  more: Partial<OnceOptions> & { takesMs?: number } = {},
+): Promise<OnceResult<string>> {
+  const { takesMs = 100, ...options } = more;
+  return who.locks.once("report", { occurrence, ...options }, async (signal) => {
+    ran.push({ who, occurrence });
+    await new Promise<void>((resolve) => {
+      who.process.timers.set(takesMs, true, resolve);
+      signal.addEventListener("abort", () => resolve());
+    });
+    return `done ${occurrence}`;
+  });
+}
+
+const occurrences = (): string[] => ran.map(({ occurrence }) => occurrence);
+
+describe("once", () => {
+  it("runs an occurrence in one of all instances that begin it at once", async () => {
+    const all = Array.from({ length: 10 }, () => world.inhabitant());
+    const results = await world.until(Promise.all(all.map((one) => call(one, TEN))));
+    expect(occurrences()).toEqual([TEN]);
+    expect(results.filter((result) => result.ran)).toEqual([{ ran: true, value: `done ${TEN}` }]);
+    expect(results.filter((result) => !result.ran).length).toBe(9);
+  });
+
+  it("does not run it again in an instance whose clock is behind, however late it comes", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    await world.until(call(a, TEN));
+    await world.time.advance(20_000);
+    expect(await world.until(call(b, TEN))).toEqual({ ran: false, why: "already" });
+    await world.until(call(a, ELEVEN));
+    await world.time.advance(3 * 3_600_000);
+    // Not even after a later one has run, of which alone the record speaks.
+    expect(await world.until(call(b, TEN))).toEqual({ ran: false, why: "already" });
+    expect(occurrences()).toEqual([TEN, ELEVEN]);
+  });
+
+  it("costs who comes late one read of half a unit, and who runs it three writes more", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    await world.until(call(b, "2026-01-01T09"));
+    const first = await world.requests(() => call(a, TEN));
+    expect(first).toMatchObject({ writes: 3, reads: 1 });
+    const late = await world.requests(() => call(b, TEN));
+    expect(late).toMatchObject({ writes: 0, reads: 1, readUnits: 0.5 });
+  });
+
+  it("renews a run that takes longer than `atMostFor`, and runs no other meanwhile", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const long = call(a, TEN, { atMostFor: "10s", takesMs: 300_000 });
+    await world.time.advance(200_000);
+    expect(await world.until(call(b, TEN, { atMostFor: "10s" }))).toEqual({
+      ran: false,
+      why: "running",
+    });
+    expect(await world.until(call(b, ELEVEN))).toEqual({ ran: false, why: "running" });
+    expect(await world.until(long)).toMatchObject({ ran: true });
+  });
+
+  it("does not run an occurrence anew whose run died, unless asked; later ones go on", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    void call(a, TEN, { atMostFor: "10s", takesMs: 60_000 });
+    await world.time.advance(1_000);
+    a.process.kill();
+    expect(await world.until(call(b, TEN))).toMatchObject({ why: "running" });
+    await world.time.advance(11_000);
+    expect(await world.until(call(b, TEN))).toMatchObject({ why: "already" });
+    expect(await world.until(call(b, ELEVEN))).toMatchObject({ ran: true });
+    expect(occurrences()).toEqual([TEN, ELEVEN]);
+  });
+
+  it("runs it anew where it is asked to, as soon as the run is known to be dead", async () => {
+    const [a, b, c] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
+    const options = { atMostFor: "10s", ifInterrupted: "rerun" } as const;
+    void call(a, TEN, { ...options, takesMs: 60_000 });
+    await world.time.advance(100);
+    const waiting = [call(b, TEN, options), call(c, TEN, options)];
+    await world.time.advance(900);
+    a.process.kill();
+    const diedMs = world.time.nowMs;
+    const results = await world.until(Promise.all(waiting));
+    expect(world.time.nowMs - diedMs).toBeLessThan(16_000);
+    expect(results.map((result) => result.ran).sort()).toEqual([false, true]);
+    expect(ran.length).toBe(2);
+    expect(await world.until(call(c, TEN, options))).toMatchObject({ why: "already" });
+  });
+
+  it("keeps other occurrences out for at least `atLeastFor`, without keeping its caller", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    await world.until(call(a, TEN, { atLeastFor: "30s" }));
+    expect(world.time.nowMs).toBeLessThan(1_000);
+    await world.time.advance(20_000);
+    expect(await world.until(call(b, ELEVEN))).toMatchObject({ why: "running" });
+    await world.time.advance(10_000);
+    expect(await world.until(call(b, ELEVEN))).toMatchObject({ ran: true });
+  });
+
+  it("rejects with the task's error, after which the occurrence has run", async () => {
+    const a = world.inhabitant();
+    const failing = a.locks.once("report", { occurrence: TEN }, () => {
+      throw new Error("no paper");
+    });
+    await expect(world.until(failing)).rejects.toThrow("no paper");
+    expect(await world.until(call(a, TEN))).toMatchObject({ why: "already" });
+  });
+
+  it("aborts the signal of a run whose lease is lost, and rejects", async () => {
+    const a = world.inhabitant();
+    const cut = call(a, TEN, { atMostFor: "10s", takesMs: 3_600_000 });
+    cut.catch(() => undefined);
+    await world.time.advance(1_000);
+    a.network.script(() => ({ fault: "request-lost" }));
+    await expect(world.until(cut)).rejects.toMatchObject({ code: "lost", reason: "expired" });
+  });
+
+  it("does not run where nobody answers", async () => {
+    const a = world.inhabitant();
+    a.network.script(() => ({ fault: "request-lost" }));
+    await expect(world.until(call(a, TEN))).rejects.toMatchObject({ code: "unreachable" });
+    expect(ran).toEqual([]);
+  });
+
+  it("finds the occurrence by its period, though clocks differ by less than half of it", async () => {
+    const minute = { occurrence: { every: "1m" } } as const;
+    const [a, b] = [world.inhabitant(), world.inhabitant({ process: { wallOffsetMs: 20_000 } })];
+    const run = (who: Inhabitant) =>
+      who.locks.once("report", minute, () => {
+        ran.push({ who, occurrence: "" });
+      });
+    await world.time.advance(45_000);
+    await world.until(run(b));
+    await world.time.advance(20_000);
+    await world.until(run(a));
+    expect(ran.map(({ who }) => who)).toEqual([b]);
+  });
+
+  it.each([
+    [{ occurrence: "" }, "occurrence"],
+    [{ occurrence: Number.NaN }, "occurrence"],
+    [{ occurrence: TEN, atMostFor: 1 }, "atMostFor"],
+    [{ occurrence: TEN, ifInterrupted: "maybe" }, "ifInterrupted"],
+  ])("refuses %j", (options, word) => {
+    const { locks } = world.inhabitant();
+    expect(() => locks.once("report", options as never, () => undefined)).toThrow(word);
+  });
+});

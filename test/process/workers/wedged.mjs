@@ -1,0 +1,40 @@
+// Leads, and blocks its whole process in the middle of a worker's run until long after the deadline; then
+// it writes under its term, and says what it found.
+import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
+import { blockFor, client, locks, say, task } from "./common.mjs";
+
+const write = (term) =>
+  client
+    .send(
+      new TransactWriteItemsCommand({
+        TransactItems: [
+          term.condition(),
+          { Put: { TableName: task.table, Item: { pk: { S: "written" }, sk: { S: "x" } } } },
+        ],
+      }),
+    )
+    .then(
+      () => null,
+      (error) => error.name,
+    );
+
+const coordinator = locks.coordinator({
+  name: task.name,
+  ...task.lengths,
+  workers: [
+    {
+      name: "blocks",
+      every: "1h",
+      async run(signal, term) {
+        const before = await write(term);
+        say("leads", { before });
+        blockFor(task.blockMs);
+        const isLeading = term.isLeading;
+        const health = coordinator.health().state;
+        say("wrote", { isLeading, aborted: signal.aborted, health, after: await write(term) });
+        process.exit(0);
+      },
+    },
+  ],
+});
+coordinator.start();
