@@ -15,7 +15,7 @@ const NOT = "test/conformance/agreement.test.ts";
 function entries(folder) {
   const modules = readdirSync(join(ROOT, "src"), { recursive: true })
     .map((path) => path.replaceAll("\\", "/"))
-    .filter((path) => path.endsWith(".ts") && !path.startsWith("cli/"))
+    .filter((path) => path.endsWith(".ts") && !/^(?:cli|nestjs)\//.test(path))
     .map((path) => [path.slice(0, -".ts".length), join(ROOT, "src", path)]);
   mkdirSync(join(folder, "sdk"), { recursive: true });
   const clients = SDK.map((name) => {

@@ -15,8 +15,11 @@ const PAUSE_SPREAD = 0.1;
 export const MEAN_PAUSE = SHORTEST_PAUSE + PAUSE_SPREAD / 2;
 // After a read that nobody answered; the table may be back any moment.
 const LONGEST_RETRY_MS = 1_000;
-// The look right before a takeover may take this part of the poll, or the takeover goes without.
-const LAST_LOOK_PART = 1 / 10;
+// The last look before a takeover comes this part of the poll before it, so that its answer is there by
+// then: of many candidates only those that look in the same moment write, and none is late for it.
+const LAST_LOOK_PART = 1 / 40;
+// A read that hangs must not put a takeover off by more than this part of the poll.
+const LONGEST_LOOK_PART = 1 / 10;
 /** For how many polls a candidate lets others go first: after its own resignation, and a preferred one. */
 export const STAND_BACK_POLLS = 2;
 
@@ -53,6 +56,7 @@ export class Standby {
   /** Both on the monotonic clock. */
   #vacantSinceMs: number | undefined;
   #answeredAtMs: number;
+  #lookedAtMs = 0;
   #aside: { readonly last: string; readonly untilMs: number } | undefined;
   #lastCause: Gap["cause"] = "vacant";
 
@@ -71,6 +75,7 @@ export class Standby {
     let part = this.#candidate.kernel.random.fraction();
     for (;;) {
       const isAnswered = await this.#look();
+      if (isAnswered) await this.#untilTakeable();
       this.#throwIfStopped();
       const decision = this.#decide();
       const gapMs = this.#tellGap(isAnswered);
@@ -103,6 +108,7 @@ export class Standby {
   /** Reads the record; answers whether anybody answered. */
   async #look(): Promise<boolean> {
     const { kernel, ref } = this.#candidate;
+    this.#lookedAtMs = kernel.nowMs();
     const found = await this.#read(false);
     if (found === undefined) return false;
     // Absence is only concluded from a strongly consistent read.
@@ -128,9 +134,9 @@ export class Standby {
   #lookMs(): number {
     const { kernel, settings } = this.#candidate;
     const { requestTimeoutMs } = kernel.settings;
-    const decision = this.#decide();
-    const leftMs = decision.kind === "wait" ? decision.takeableAtMs - kernel.nowMs() : 0;
-    const shortestMs = Math.max(settings.pollMs * LAST_LOOK_PART, 50);
+    const inMs = this.#takeableInMs();
+    const leftMs = Number.isFinite(inMs) ? inMs : requestTimeoutMs;
+    const shortestMs = Math.max(settings.pollMs * LONGEST_LOOK_PART, 50);
     return Math.min(requestTimeoutMs, Math.max(leftMs, shortestMs));
   }
 
@@ -176,16 +182,32 @@ export class Standby {
     return kernel.nowMs() < this.#aside.untilMs;
   }
 
-  /** Waits for the next look, or for the instant at which the leader counts as dead. */
+  /** Waits for the next look, or for the last one before the leader counts as dead. */
   async #pause(isAnswered: boolean, part: number): Promise<void> {
     const { kernel, settings } = this.#candidate;
-    const pollMs = settings.pollMs * part;
+    const { pollMs } = settings;
+    // Counted from the last look's beginning: the time that it took comes out of the pause.
+    const pollLeftMs = this.#lookedAtMs + pollMs * part - kernel.nowMs();
+    const lastLookMs = this.#takeableInMs() - pollMs * LAST_LOOK_PART;
+    const retryMs = kernel.jittered(Math.min(LONGEST_RETRY_MS, pollMs / 4));
+    const pauseMs = Math.min(isAnswered ? pollLeftMs : retryMs, lastLookMs);
+    await kernel.sleep(Math.max(1, pauseMs), this.#standing.signal);
+  }
+
+  /** After the last look: nothing but the rest of the watch is left. */
+  async #untilTakeable(): Promise<void> {
+    const { kernel, settings } = this.#candidate;
+    const leftMs = this.#takeableInMs();
+    if (leftMs > 0 && leftMs <= settings.pollMs * LAST_LOOK_PART) {
+      await kernel.sleep(leftMs, this.#standing.signal);
+    }
+  }
+
+  /** In how long the leader that is being watched can be taken for dead; for ever where none is. */
+  #takeableInMs(): number {
     const decision = this.#decide();
-    const leftMs =
-      decision.kind === "wait" ? decision.takeableAtMs - kernel.nowMs() : Number.POSITIVE_INFINITY;
-    const retryMs = kernel.jittered(Math.min(LONGEST_RETRY_MS, settings.pollMs / 4));
-    const pauseMs = Math.min(isAnswered ? pollMs : Math.min(pollMs, retryMs), Math.max(leftMs, 1));
-    await kernel.sleep(pauseMs, this.#standing.signal);
+    if (decision.kind !== "wait") return Number.POSITIVE_INFINITY;
+    return decision.takeableAtMs - this.#candidate.kernel.nowMs();
   }
 
   #tellGap(isAnswered: boolean): number | undefined {

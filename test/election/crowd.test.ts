@@ -99,8 +99,9 @@ describe("120 candidates for one name", () => {
     }
     expect(kinds(all)).toEqual(["elected", "elected"]);
     const { writes, refusedWrites } = world.table.counts;
-    expect(refusedWrites - before.refusedWrites).toBeLessThanOrEqual(3);
-    expect(writes - before.writes).toBeLessThanOrEqual(10);
+    // Those that looked in the same 40th of a poll as the one that was faster.
+    expect(refusedWrites - before.refusedWrites).toBeLessThanOrEqual(8);
+    expect(writes - before.writes).toBeLessThanOrEqual(15);
     // 119 reads spread over 4 to 4.5 s are 2.8 in a tenth of a second; by chance some more.
     expect(Math.max(...peaks)).toBeLessThanOrEqual(14);
   });

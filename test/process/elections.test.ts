@@ -23,3 +23,21 @@ describe("a worker that blocks its process past the deadline", () => {
     await term.resign();
   });
 });
+
+describe("two processes with node-cron on one schedule, whose clocks are 20 s apart", () => {
+  it("run each occurrence once", { timeout: 90_000 }, async () => {
+    const ahead = scene.worker("cron", { name: "report", skewMs: 20_000 });
+    const behind = scene.worker("cron", { name: "report", skewMs: 0 });
+    await Promise.all([ahead.says("scheduled"), behind.says("scheduled")]);
+    // Until the one behind has come to occurrences that the other has run before.
+    await new Promise((resolve) => setTimeout(resolve, 33_000));
+    const of = (event: string, worker: typeof ahead) =>
+      worker.said.filter((one) => one.event === event).map(({ occurrence }) => String(occurrence));
+    const ran = [...of("ran", ahead), ...of("ran", behind)];
+    expect(of("ran", ahead).length).toBeGreaterThanOrEqual(7);
+    expect(new Set(ran).size).toBe(ran.length);
+    // Of the occurrences that both came to, each was skipped by one of them.
+    const both = of("skipped", behind).filter((one) => of("ran", ahead).includes(one));
+    expect(both.length).toBeGreaterThanOrEqual(2);
+  });
+});

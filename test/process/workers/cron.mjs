@@ -1,0 +1,30 @@
+// One instance of a service with a scheduled task: node-cron, whose run coordinator is ours. The clock of
+// this process is `task.skewMs` ahead of true time, for everything in it.
+const skewMs = JSON.parse(process.argv[2]).skewMs;
+const TrueDate = Date;
+globalThis.Date = class extends TrueDate {
+  constructor(...given) {
+    if (given.length === 0) super(TrueDate.now() + skewMs);
+    else super(...given);
+  }
+  static now() {
+    return TrueDate.now() + skewMs;
+  }
+};
+
+const { default: cron } = await import("node-cron");
+const { locks, say, task } = await import("./common.mjs");
+
+const coordinator = locks.nodeCron({ atMostFor: "2s" });
+const scheduled = cron.schedule(
+  "*/4 * * * * *",
+  async ({ date }) => {
+    say("ran", { occurrence: date.toISOString() });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  },
+  { name: task.name, distributed: true, runCoordinator: coordinator },
+);
+scheduled.on("execution:skipped", ({ date }) => {
+  say("skipped", { occurrence: date.toISOString() });
+});
+say("scheduled");
