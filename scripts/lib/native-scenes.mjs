@@ -251,6 +251,8 @@ export function nativeRequests({ nativeFormat, compileWrite }) {
       { known: undefined, maybe: [held.holder], watched },
       free,
     ),
+    "request to resign": format.ask(ref, held.holder, "resign"),
+    "request of a preferred candidate": format.ask(ref, held.holder, "prefer"),
   };
   return Object.entries(writes).map(([step, { key, condition, change }]) => {
     const { text, update, names, values } = compileWrite(condition, change);

@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { typeErrorsOf } from "../docs/type-check.js";
@@ -68,6 +70,14 @@ describe("the examples", () => {
       return { path: `examples/${file}`, text: readFileSync(`${FOLDER}${file}`, "utf8") };
     });
     expect(typeErrorsOf(sources)).toEqual([]);
+  });
+
+  it("pool-and-webhooks loses three leaders, and its own checks hold", { timeout: 90_000 }, async () => {
+    const program = `${FOLDER}pool-and-webhooks/main.mjs`;
+    const { stdout } = await promisify(execFile)(process.execPath, [program]);
+    const lines = stdout.split("\n");
+    expect(lines.filter((line) => line.startsWith("ok    ")).length).toBe(4);
+    expect(lines.filter((line) => line.endsWith(" elected")).length).toBe(4);
   });
 
   it.concurrent.each(files)("%s does what it says, and ends by itself", async (file) => {
