@@ -40,12 +40,7 @@ export {
   isHoldfastError,
   type LossReason,
 } from "./errors.js";
-export {
-  Holdfast,
-  type HoldfastOptions,
-  type SessionOptions,
-  type TestSurroundings,
-} from "./holdfast.js";
+export { Holdfast } from "./holdfast.js";
 export type { Duration } from "./internal/duration.js";
 export type { Json } from "./internal/json-value.js";
 export type { ExistingData } from "./lease/format.js";
@@ -60,6 +55,7 @@ export type { Mutex, MutexOptions, TryOptions } from "./mutex/mutex.js";
 export type { NodeCronCoordinator, NodeCronOptions } from "./once/node-cron.js";
 export type { OnceResult } from "./once/once.js";
 export type { Occurrence, OnceOptions } from "./once/options.js";
+export type { HoldfastOptions, SessionOptions, TestSurroundings } from "./options.js";
 export type { DynamoDBLike } from "./platform/dynamodb.js";
 export type { TableFormat, TableKeys } from "./table/schema.js";
 export {

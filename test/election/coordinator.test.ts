@@ -245,21 +245,22 @@ describe("a coordinator", () => {
     expect(made.health()).toMatchObject({ state: "leader", trouble: undefined });
   });
 
+  const idle = (): void => {};
   it.each([
     [{ workers: [] }, "workers"],
-    [{ workers: [{ name: "", every: 1, run: () => undefined }] }, "name"],
+    [{ workers: [{ name: "", every: 1, run: idle }] }, "name"],
     [{ workers: [{ name: "a", every: 1 }] }, "run"],
-    [{ workers: [{ name: "a", every: 10, jitter: 11, run: () => undefined }] }, "jitter"],
+    [{ workers: [{ name: "a", every: 10, jitter: 11, run: idle }] }, "jitter"],
     [{ stopBefore: "43s" }, "stopBefore"],
   ])("refuses %j", (more, word) => {
     const { locks } = world.inhabitant();
-    const valid = { name: NAME, workers: [{ name: "a", every: 1, run: () => undefined }] };
+    const valid = { name: NAME, workers: [{ name: "a", every: 1, run: idle }] };
     expect(() => locks.coordinator({ ...valid, ...more } as never)).toThrow(word);
   });
 
   it("refuses two workers of one name", () => {
     const { locks } = world.inhabitant();
-    const one = { name: "a", every: 1, run: () => undefined };
+    const one = { name: "a", every: 1, run: idle };
     expect(() => locks.coordinator({ name: NAME, workers: [one, one] })).toThrow("Two workers");
   });
 });

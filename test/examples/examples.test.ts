@@ -72,7 +72,9 @@ describe("the examples", () => {
     expect(typeErrorsOf(sources)).toEqual([]);
   });
 
-  it("pool-and-webhooks loses three leaders, and its own checks hold", { timeout: 90_000 }, async () => {
+  it("pool-and-webhooks loses three leaders, and its own checks hold", {
+    timeout: 90_000,
+  }, async () => {
     const program = `${FOLDER}pool-and-webhooks/main.mjs`;
     const { stdout } = await promisify(execFile)(process.execPath, [program]);
     const lines = stdout.split("\n");

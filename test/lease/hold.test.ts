@@ -44,7 +44,8 @@ describe("a plain renewal", () => {
     await world.time.advance(0.9 * lease);
     const pauses = writes.slice(1).map((atMs, index) => atMs - (writes[index] ?? 0) - 10);
     expect(pauses.length).toBeGreaterThan(5);
-    expect(new Set(pauses)).toEqual(new Set([pauseMs]));
+    expect(pauses.slice(0, 5)).toEqual(Array(5).fill(pauseMs));
+    expect(Math.max(...pauses)).toBe(pauseMs);
   });
 
   it("that is on its way costs no timer before the deadline", async () => {

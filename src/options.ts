@@ -1,0 +1,94 @@
+import { HoldfastError } from "./errors.js";
+import { nativeFormat } from "./formats/native.js";
+import type { Surroundings } from "./lease/kernel.js";
+import type { ClientOptions, LeaseOptions } from "./lease/options.js";
+import { type Clock, systemClock } from "./platform/clock.js";
+import { type DynamoDBLike, DynamoDBTable } from "./platform/dynamodb.js";
+import { warn } from "./platform/process.js";
+import { type Random, systemRandom } from "./platform/random.js";
+import type { TablePort } from "./platform/table.js";
+import { systemTimers, type Timers } from "./platform/timers.js";
+import { schemaOf, type TableKeys } from "./table/schema.js";
+
+/** What everything that is not deterministic can be replaced by, for tests. */
+export interface TestSurroundings {
+  readonly clock?: Clock | undefined;
+  readonly timers?: Timers | undefined;
+  readonly random?: Random | undefined;
+}
+
+/** Options of {@link Holdfast}. */
+export interface HoldfastOptions extends ClientOptions {
+  /**
+   * An SDK v3 `DynamoDBClient`, or a document client; or, for tests, a table from `holdfast/testing`.
+   * Its retries are not used for locks: the kernel makes its own attempts.
+   */
+  readonly client: DynamoDBLike | TablePort;
+  /** The table's name. */
+  readonly table: string;
+  /** The names of the table's key attributes. Default `pk` and `sk`; `sk: null` for none. */
+  readonly keys?: TableKeys | undefined;
+  /**
+   * Called with an error that no caller waits for: a release after a finished `run`, or work in the
+   * background. Default: a warning of the process.
+   */
+  readonly onError?: ((error: HoldfastError) => void) | undefined;
+  /** Clocks, timers and chance, for tests. Default: this machine's. */
+  readonly surroundings?: TestSurroundings | undefined;
+}
+
+/** Options of a session: lengths of time as of a lease, those of the client by default. */
+export interface SessionOptions extends Omit<LeaseOptions, "poll"> {
+  /** Ends the wait for a table that does not answer. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What the kernel works with: as given for tests, or this machine's. Throws `invalid-argument`. */
+export function surroundingsOf(options: HoldfastOptions): Surroundings {
+  checkOptions(options);
+  const { surroundings = {} } = options;
+  const clock = surroundings.clock ?? systemClock;
+  const timers = surroundings.timers ?? systemTimers;
+  return {
+    table: isTablePort(options.client)
+      ? options.client
+      : new DynamoDBTable(options.client, options.table, clock, timers),
+    tableName: options.table,
+    format: nativeFormat(schemaOf(options.keys).keys),
+    clock,
+    timers,
+    random: surroundings.random ?? systemRandom,
+    report: reporterOf(options.onError),
+  };
+}
+
+// What a callback throws must neither hide a result nor become an unhandled rejection.
+function reporterOf(onError: HoldfastOptions["onError"]): (error: HoldfastError) => void {
+  if (onError === undefined) return warn;
+  return (error) => {
+    try {
+      onError(error);
+    } catch (cause) {
+      warn(cause instanceof Error ? cause : new Error("onError threw.", { cause }));
+    }
+  };
+}
+
+function isTablePort(client: DynamoDBLike | TablePort): client is TablePort {
+  return "write" in client && "read" in client && "scan" in client;
+}
+
+function checkOptions(options: HoldfastOptions): void {
+  const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
+  if (typeof options.client !== "object" || options.client === null) {
+    throw refuse("The option `client` must be a DynamoDBClient of the AWS SDK v3.");
+  }
+  if (!("send" in options.client) && !isTablePort(options.client)) {
+    throw refuse(
+      "The option `client` must be a DynamoDBClient of the AWS SDK v3; it has no `send`.",
+    );
+  }
+  if (typeof options.table !== "string" || options.table === "") {
+    throw refuse("The option `table` must be the name of the table.");
+  }
+}
