@@ -1,9 +1,13 @@
-// Sums one vitest report: prints "passed failed". Whatever did not run counts as failed: a file that could
-// not be loaded, one that is not in the report, and one of which every test was skipped.
+// Sums vitest's reports, each given with its exit status: prints "passed failed". Whatever did not run counts as
+// failed: a file that could not be loaded, one that is in no report, and one of which every test was skipped.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 
-const [report, status] = process.argv.slice(2);
+const words = process.argv.slice(2);
+const runs = words.flatMap((report, at) =>
+  at % 2 === 0 ? [{ report, status: words[at + 1] }] : [],
+);
+const seen = new Set();
 
 function testFiles() {
   return readdirSync("test", { recursive: true })
@@ -11,11 +15,10 @@ function testFiles() {
     .filter((path) => path.endsWith(".test.ts"));
 }
 
-function summary() {
-  if (!existsSync(report)) return { passed: 0, failed: 1, notes: ["vitest left no report"] };
+function summary({ report, status }) {
+  if (!existsSync(report)) return { passed: 0, failed: 1, notes: [`vitest left no ${report}`] };
   const { testResults, numPassedTests, numFailedTests } = JSON.parse(readFileSync(report, "utf8"));
   const notes = [];
-  const seen = new Set();
   for (const { name, status: outcome, assertionResults } of testResults) {
     const path = relative(process.cwd(), name).split(sep).join("/");
     seen.add(path);
@@ -27,16 +30,16 @@ function summary() {
     const skipped = assertionResults.length - ran.length;
     if (skipped > 0) console.error(`${path}: ${skipped} skipped`);
   }
-  notes.push(
-    ...testFiles()
-      .filter((path) => !seen.has(path))
-      .map((path) => `${path}: left out`),
-  );
   // An error that no test waited for fails the run, and no test.
   if (status !== "0" && numFailedTests + notes.length === 0) notes.push(`exit status ${status}`);
   return { passed: numPassedTests, failed: numFailedTests + notes.length, notes };
 }
 
-const { passed, failed, notes } = summary();
-for (const note of notes) console.error(`FAILED  ${note}`);
-console.log(`${passed} ${failed}`);
+const sums = runs.map(summary);
+const leftOut = testFiles()
+  .filter((path) => !seen.has(path))
+  .map((path) => `${path}: left out`);
+for (const note of [...sums.flatMap(({ notes }) => notes), ...leftOut])
+  console.error(`FAILED  ${note}`);
+const total = (of) => sums.reduce((sum, one) => sum + of(one), 0);
+console.log(`${total((one) => one.passed)} ${total((one) => one.failed) + leftOut.length}`);
