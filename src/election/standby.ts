@@ -235,5 +235,5 @@ export class Standby {
 }
 
 function isGrantable(decision: Decision): boolean {
-  return ["claim", "reclaim", "take over"].includes(decision.kind);
+  return decision.kind === "claim" || decision.kind === "take over";
 }
