@@ -27,6 +27,7 @@ export type ErrorCode =
  * - `expired`: the local deadline passed without a renewal that was answered.
  * - `deleted`: the record is gone.
  * - `released elsewhere`: the record is free, and this lease did not free it.
+ * - `released by force`: somebody asked for it, or did it; the message says who, and why.
  * - `session ended`: the session that the lease lived by ended.
  * - `closed`: the client was closed.
  */
@@ -35,6 +36,7 @@ export type LossReason =
   | "expired"
   | "deleted"
   | "released elsewhere"
+  | "released by force"
   | "session ended"
   | "closed";
 

@@ -5,6 +5,11 @@ import type { ElectionOptions } from "./election/options.js";
 import { HoldfastError } from "./errors.js";
 import { sleep } from "./internal/sleep.js";
 import { closeAll } from "./lease/close.js";
+import {
+  type ForceReleaseOptions,
+  type ForceReleaseResult,
+  forceRelease,
+} from "./lease/force-release.js";
 import type { RecordRef } from "./lease/format.js";
 import { type Inspection, inspect } from "./lease/inspect.js";
 import { Kernel } from "./lease/kernel.js";
@@ -168,6 +173,20 @@ export class Holdfast implements AsyncDisposable {
    */
   release(name: string, holder: string): Promise<boolean> {
     return releaseByHolder(this.#kernel, this.#ref(name), holder);
+  }
+
+  /**
+   * Asks whoever holds a lock to end, and resolves once it is free, or its holder dead. The holder finds
+   * the request at its next renewal: its lease is then lost, with reason `released by force` and the words
+   * that say who and why; the lock is free when it calls `release()`, or once its lease has run out. So
+   * there are never two holders; with `now` there may be, until the holder's next renewal.
+   *
+   * One read, one write, two where the lock lives by a session, and some reads while it waits. Who, when
+   * and why stay in the record until the next forced release: see {@link Inspection.forced}. Rejects with
+   * `unreachable`, `throttled` and the like. Throws `invalid-argument`.
+   */
+  forceRelease(name: string, options: ForceReleaseOptions): Promise<ForceReleaseResult> {
+    return forceRelease(this.#kernel, this.#ref(name), options, this.#owner);
   }
 
   /**

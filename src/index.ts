@@ -43,6 +43,7 @@ export {
 export { Holdfast } from "./holdfast.js";
 export type { Duration } from "./internal/duration.js";
 export type { Json } from "./internal/json-value.js";
+export type { ForceReleaseOptions, ForceReleaseResult } from "./lease/force-release.js";
 export type { ExistingData } from "./lease/format.js";
 export type { DocumentGuardCondition, GuardCondition } from "./lease/guard.js";
 export type { Inspection } from "./lease/inspect.js";

@@ -193,6 +193,14 @@ const RENEWAL = {
   wallMs: START_MS,
 };
 
+const FORCED = {
+  holder: GRANT.holder,
+  by: "alice",
+  reason: "the deployment hangs",
+  at: "2026-01-01T00:00:00.000Z",
+  now: false,
+};
+
 /** Every request of the format with fixed arguments, compiled: what DynamoDB is sent, word for word. */
 export function nativeRequests({ nativeFormat, compileWrite }) {
   const format = nativeFormat({ pk: "pk", sk: "sk" });
@@ -250,6 +258,16 @@ export function nativeRequests({ nativeFormat, compileWrite }) {
       ref,
       { known: undefined, maybe: [held.holder], watched },
       free,
+    ),
+    "request to end, with who and why": format.force(ref, FORCED),
+    "the same, told to the holder's session": format.notify(
+      format.refOf("session", SESSION),
+      held.holder,
+    ),
+    "forced release at once": format.free(
+      ref,
+      { known: held, maybe: [] },
+      { ...free, keepData: true, forced: { ...FORCED, now: true } },
     ),
     "request to resign": format.ask(ref, held.holder, "resign"),
     "request of a preferred candidate": format.ask(ref, held.holder, "prefer"),

@@ -28,6 +28,7 @@ function described(lock: Inspection): string {
     ["acquired at", lock.acquiredAt && `${lock.acquiredAt} by its holder's clock`],
     ["lease", lock.leaseMs === undefined ? undefined : seconds(lock.leaseMs)],
     ["takeable in", lock.state === "held" ? takeable(lock) : undefined],
+    ["forced", forced(lock)],
     ["data", lock.data === undefined ? undefined : JSON.stringify(lock.data)],
   ];
   const shown = lines.filter(([, value]) => value !== undefined);
@@ -35,6 +36,12 @@ function described(lock: Inspection): string {
   return shown
     .map(([label, value]) => `${label.padEnd(width)}${printable(value ?? "")}`)
     .join("\n");
+}
+
+function forced({ forced: last, holder }: Inspection): string | undefined {
+  if (last === undefined) return undefined;
+  const how = last.holder === holder ? "its holder was asked to end" : "a holder was made to end";
+  return `${how}, by ${last.by} at ${last.at}: ${last.reason}`;
 }
 
 // One look cannot tell a dead holder from a live one: only a watch of a whole lease can.

@@ -111,18 +111,34 @@ function addInspect(program: Command, onRun: (run: Run) => void): void {
     );
 }
 
+const RELEASE_HELP = `
+With --holder, whoever still holds it learns at the next renewal. With --force, the holder
+finds the request at its next renewal and ends; the lock is free once it has released it, or
+once its lease has run out. --force --now does not wait for that.
+${EXIT_CODES_HELP}
+  75   with --force: its holder has not ended in time; it stays asked
+  76   with --holder: the lock does not name that holder`;
+
 function addRelease(program: Command, onRun: (run: Run) => void): void {
   withCommonOptions(
-    program.command("release <name>").description("Releases a hold of your own whose id you know."),
+    program
+      .command("release <name>")
+      .description("Releases a hold of your own whose id you know, or anybody's with --force."),
   )
     .option("--holder <id>", "the id of the hold: HOLDFAST_LEASE_HOLDER, or see `holdfast inspect`")
-    .addHelpText(
-      "after",
-      `\nWhoever still holds it learns at the next renewal.\n${EXIT_CODES_HELP}\n` +
-        "and 76 where the lock does not name that holder.",
-    )
+    .option("--force", "ask whoever holds it to end, and wait until it is free")
+    .option("--reason <text>", "with --force: why, for its holder and for `inspect`")
+    .option("--by <text>", "with --force: who wants it; default host name and process id")
+    .option("--now", "with --force: free it at once; two may act until the holder's next renewal")
+    .option("--wait <duration>", "with --force: for how long; default until its lease has run out")
+    .addHelpText("after", RELEASE_HELP)
     .action((name: string, options) =>
-      onRun(async (output) => (await import("./release.js")).release(name, options, output)),
+      onRun(async (output) => {
+        if (options.force === true && options.holder === undefined) {
+          return (await import("./force-release.js")).forceRelease(name, options, output);
+        }
+        return (await import("./release.js")).release(name, options, output);
+      }),
     );
 }
 

@@ -6,6 +6,9 @@ import { jsonLine, type Output, printable } from "./output.js";
 /** The options of `holdfast release`, as commander leaves them. */
 export interface ReleaseOptions extends CommonOptions {
   readonly holder?: string;
+  readonly force?: boolean;
+  readonly reason?: string;
+  readonly now?: boolean;
 }
 
 /** Frees a lock whose holder id is known. Answers the exit status. */
@@ -15,6 +18,10 @@ export async function release(
   output: Output,
 ): Promise<number> {
   const { holder } = options;
+  if (holder && options.force) {
+    throw usageError("Give --holder ID, for that hold alone, or --force, for whoever holds it.");
+  }
+  if (options.now || options.reason) throw usageError("--now and --reason belong to --force.");
   if (!holder) {
     throw usageError(
       "Say whose hold it is with --holder ID, so that nobody else's is released: it is " +

@@ -21,6 +21,8 @@
  * | `session` | S | the session that the holder lives by; absent while it renews the record itself |
  * | `tail`, `served` | N | the last ticket given, and granted, of a queue before the record |
  * | `resignAsked`, `preferAsked` | S | the holder that was last asked to give up; meant for no other |
+ * | `forced` | M | the last forced release: whose grant, who, when and why; whether at once |
+ * | `asked#` and a holder | BOOL | of a session: that this holder on it was asked to end |
  * | `expiresAt` | N | TTL in seconds, at least seven days beyond the lease |
  *
  * Steps, each one conditional UpdateItem: see `claim`, `takeOver`, `handOver`, `renew`, `changeLength`,
@@ -40,7 +42,7 @@ import type {
   Renewal,
   Watched,
 } from "../lease/format.js";
-import type { Found } from "../lease/record.js";
+import type { ForcedRelease, Found } from "../lease/record.js";
 import type {
   AttributeValue,
   Change,
@@ -204,7 +206,11 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
       key: ref.key,
       condition: holdersCondition(from),
       change: {
-        set: { lastHolder: s(options.lastHolder), expiresAt: expiresAt(options.wallMs, 0) },
+        set: {
+          lastHolder: s(options.lastHolder),
+          expiresAt: expiresAt(options.wallMs, 0),
+          ...(options.forced === undefined ? {} : { forced: forcedValue(options.forced) }),
+        },
         remove: ["holder", "session", ...(options.keepData ? [] : ["data"])],
       },
     }),
@@ -214,8 +220,25 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
       condition: all(equals("v", n(1n)), equals("holder", s(holder))),
       change: { set: { [ASKED[ask]]: s(holder) }, remove: [] },
     }),
+    force: (ref, forced): Write => ({
+      key: ref.key,
+      condition: all(equals("v", n(1n)), equals("holder", s(forced.holder))),
+      change: { set: { forced: forcedValue(forced) }, remove: [] },
+    }),
+    notify: (session, holder): Write => ({
+      key: session.key,
+      condition: all(equals("v", n(1n)), isPresent("holder")),
+      change: { set: { [`${ASKED_ON_SESSION}${holder}`]: { BOOL: true } }, remove: [] },
+    }),
     heldCondition,
   };
+}
+
+// One attribute for each, so that no request to end undoes another.
+const ASKED_ON_SESSION = "asked#";
+
+function forcedValue({ holder, by, reason, at, now }: ForcedRelease): AttributeValue {
+  return { M: { holder: s(holder), by: s(by), reason: s(reason), at: s(at), now: { BOOL: now } } };
 }
 
 const ASKED = Object.freeze({ resign: "resignAsked", prefer: "preferAsked" });
@@ -352,6 +375,8 @@ function readNative(item: Item | undefined): Found {
     data: item["data"] === undefined ? undefined : decodeJson(item["data"]),
     resignAsked: stringIn(item, ASKED.resign),
     preferAsked: stringIn(item, ASKED.prefer),
+    forced: forcedIn(item),
+    asked: askedIn(item),
   };
   const session = stringIn(item, "session");
   if (item["session"] !== undefined && (session === undefined || item["holder"] === undefined)) {
@@ -375,6 +400,28 @@ function readNative(item: Item | undefined): Found {
     mark: stringIn(item, "mark"),
     dataSeq: Number(numberIn(item, "dataSeq") ?? 0n),
   };
+}
+
+// What is not as written here is no reason to refuse the record: it is for people, and for one holder.
+function forcedIn(item: Item): ForcedRelease | undefined {
+  const forced = item["forced"];
+  if (forced === undefined || !("M" in forced)) return undefined;
+  const holder = stringIn(forced.M, "holder");
+  if (holder === undefined) return undefined;
+  const now = forced.M["now"];
+  return {
+    holder,
+    by: stringIn(forced.M, "by") ?? "somebody",
+    reason: stringIn(forced.M, "reason") ?? "no reason was given",
+    at: stringIn(forced.M, "at") ?? "",
+    now: now !== undefined && "BOOL" in now && now.BOOL,
+  };
+}
+
+function askedIn(item: Item): string[] | undefined {
+  const asked = Object.keys(item).filter((attribute) => attribute.startsWith(ASKED_ON_SESSION));
+  if (asked.length === 0) return undefined;
+  return asked.map((attribute) => attribute.slice(ASKED_ON_SESSION.length));
 }
 
 function stringIn(item: Item, attribute: string): string | undefined {

@@ -1,5 +1,5 @@
 import type { Condition, Item, Write } from "../platform/table.js";
-import type { Found } from "./record.js";
+import type { ForcedRelease, Found } from "./record.js";
 
 /** What a record is for. Records of different kinds never meet, whatever their names. */
 export type Kind = "lock" | "leader" | "once" | "session";
@@ -121,6 +121,10 @@ export interface LeaseFormat {
    * Left out by a format whose records have no room for it.
    */
   ask?(ref: RecordRef, holder: string, ask: Ask): Write;
+  /** Asks a holder to end, and says who wants it, and why. Otherwise as {@link ask}. */
+  force?(ref: RecordRef, forced: ForcedRelease): Write;
+  /** Tells a session that a holder on it was asked: it is the session that is renewed, and so finds it. */
+  notify?(session: RecordRef, holder: string): Write;
   /** That the record still has this holder and this fence, for the user's own transaction. */
   heldCondition(held: Held): Condition;
 }
@@ -147,4 +151,6 @@ export interface FreeOptions {
   /** The id that the record will name as its last holder. */
   readonly lastHolder: string;
   readonly wallMs: number;
+  /** With a forced release: what the record is to say of it. */
+  readonly forced?: ForcedRelease | undefined;
 }

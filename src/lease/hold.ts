@@ -9,10 +9,11 @@ import type { Kept } from "./keeper.js";
 import type { Kernel } from "./kernel.js";
 import { Living } from "./life.js";
 import type { Line } from "./line.js";
-import { lossError, lossIn } from "./loss.js";
+import { forcedIn, lossError, lossIn } from "./loss.js";
 import { LossSignal } from "./loss-signal.js";
 import type { AcquireSettings } from "./options.js";
-import type { HeldRecord } from "./record.js";
+import { retryPauseMs } from "./pauses.js";
+import type { ForcedRelease, HeldRecord } from "./record.js";
 
 /** How a hold begins: what the grant's answer showed, and the instant before its first send. */
 export interface Beginning {
@@ -37,12 +38,12 @@ export type HoldAnswer =
   /** Not applied, and it would not be if it were sent again. */
   | { readonly kind: "misconfigured"; readonly error: HoldfastError };
 
-// A renewal that nobody answered is sent again after this part of the lease, and at most this long.
-const RETRY_PART = 1 / 20;
-const LONGEST_RETRY_MS = 1_000;
-// Towards the deadline more often: an outage that ends just before it must not cost the lease.
-const RETRY_PART_OF_REST = 1 / 4;
-const SHORTEST_RETRY_MS = 5;
+// A record that a lease leaves behind may name a session, which then lives on: after so many leases it is
+// freed. Expired, it may have been moved by a write that was never answered; told to end, it was moved.
+const SWEEP_AFTER_LEASES: Partial<Record<LossReason, number>> = {
+  expired: 0,
+  "released by force": 1,
+};
 
 /**
  * The state of one grant in the process that has it: held, until its deadline, a loss, or a release.
@@ -128,17 +129,16 @@ export class Hold implements Kept {
   }
 
   /** Ends the hold against its holder's will, once, and tells (R8). */
-  end(reason: LossReason): void {
+  end(reason: LossReason, forced?: ForcedRelease): void {
     if (this.#isOver) return;
-    this.#loss = lossError(this.ref, reason, this.#lastTrouble);
-    this.#finish();
+    this.#loss = lossError(this.ref, reason, this.#lastTrouble, forced);
+    this.#finish(reason);
     this.lossSignal.abort(this.#loss);
     this.line.next();
-    // Ended before its move was answered: its record may have come to live for as long as the session.
-    if (reason === "expired") {
-      const from = { known: this.held, maybe: [] };
-      this.living.life?.sweep(this.ref, from, this.settings.keepData);
-    }
+    const afterMs = SWEEP_AFTER_LEASES[reason];
+    if (afterMs === undefined) return;
+    const from = { known: this.held, maybe: [] };
+    this.living.life?.sweep(this.ref, from, this.settings.keepData, afterMs * this.leaseMs);
   }
 
   /** The release found that the lease had been lost before: the loss is told all the same, once. */
@@ -150,16 +150,19 @@ export class Hold implements Kept {
   /** Ends the hold by its holder's will; false if it had ended already. */
   beginRelease(): boolean {
     if (!this.isHeld) return false;
-    this.#finish();
+    this.#finish(undefined);
     return true;
   }
 
-  #finish(): void {
+  #finish(reason: LossReason | undefined): void {
     this.#isOver = true;
-    this.kernel.abandon(this.held.holder);
+    // Told to end long before its deadline, what ran under it gets the time to: nobody takes it sooner,
+    // not even a waiter of this process, than its holder releases it or the lease runs out.
+    if (reason !== "released by force") this.kernel.abandon(this.held.holder);
     this.kernel.holds.delete(this);
     this.kernel.keeper.forget(this);
     this.settings.livesBy?.ended(this);
+    this.living.life?.ended(this);
   }
 
   /** Sends a renewal, or the move, if it is due. Called by the keeper; also aborts at the deadline. */
@@ -268,8 +271,15 @@ export class Hold implements Kept {
     const found = this.kernel.see(this.ref, answer.item, "strong");
     const reason = lossIn(found, this.held);
     if (reason === undefined) return found as HeldRecord;
-    this.end(reason);
+    this.end(reason, forcedIn(found, this.held));
     return "lost";
+  }
+
+  /** Reads its own record: somebody may have written to it what this holder is to know. */
+  async look(): Promise<void> {
+    const read = { key: this.ref.key, consistent: true };
+    const answer = await this.kernel.read(read, this.kernel.timeoutWithin(this.deadline));
+    if (answer.kind === "found" && this.isHeld) this.#read({ kind: "refused", item: answer.item });
   }
 
   #unanswered(answer: WriteAnswer): HoldAnswer {
@@ -284,8 +294,6 @@ export class Hold implements Kept {
 
   /** How long to wait before sending again what nobody answered, in milliseconds, with jitter. */
   retryPauseMs(): number {
-    const leftMs = this.deadline.remainingMs() * RETRY_PART_OF_REST;
-    const longestMs = Math.min(LONGEST_RETRY_MS, this.leaseMs * RETRY_PART);
-    return this.kernel.jittered(Math.min(longestMs, Math.max(leftMs, SHORTEST_RETRY_MS)));
+    return this.kernel.jittered(retryPauseMs(this.leaseMs, this.deadline.remainingMs()));
   }
 }

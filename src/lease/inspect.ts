@@ -3,7 +3,7 @@ import type { Item, ReadAnswer } from "../platform/table.js";
 import { watchMs } from "./decide.js";
 import type { RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
-import type { HeldRecord, LeaseRecord } from "./record.js";
+import type { ForcedRelease, HeldRecord, LeaseRecord } from "./record.js";
 import { troubleError } from "./trouble.js";
 
 /** What is known of a lock without acquiring it. */
@@ -29,6 +29,8 @@ export interface Inspection {
   /** For how long the holder may be silent, in milliseconds; undefined unless held. */
   readonly leaseMs: number | undefined;
   readonly data: Json | undefined;
+  /** The last forced release of this name, whoever holds it now: whose grant, who, when and why. */
+  readonly forced: ForcedRelease | undefined;
   /** Whether this client has watched the holder be silent for longer than its lease. */
   readonly looksDead: boolean;
   /**
@@ -54,6 +56,7 @@ export function inspectionOf(kernel: Kernel, ref: RecordRef, record: LeaseRecord
     acquiredAt: known?.acquiredAt,
     leaseMs: held?.leaseMs,
     data: known?.data as Json | undefined,
+    forced: known?.forced,
     looksDead: held !== undefined && leftMs === 0,
     takeableInMs: leftMs,
   };

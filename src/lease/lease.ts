@@ -1,4 +1,4 @@
-import { HoldfastError } from "../errors.js";
+import { HoldfastError, type LossReason } from "../errors.js";
 import type { Duration } from "../internal/duration.js";
 import type { Json } from "../internal/json-value.js";
 import { sleep } from "../internal/sleep.js";
@@ -231,11 +231,13 @@ async function release(hold: Hold, keepData: boolean): Promise<void> {
   if (loss !== undefined) hold.lostBeforeRelease(loss);
 }
 
-// A lease that ran out is still in the table: freeing it spares rivals the rest of their watch. One
-// try: nothing depends on it.
+const IS_LEFT_IN_TABLE: readonly LossReason[] = ["expired", "session ended", "released by force"];
+
+// A lease that ran out, or was told to end, is still in the table: freeing it spares rivals the rest of
+// their watch. One try: nothing depends on it.
 async function freeEarly(hold: Hold, keepData: boolean): Promise<void> {
   const reason = hold.loss?.reason;
-  if (reason !== "expired" && reason !== "session ended") return;
+  if (reason === undefined || !IS_LEFT_IN_TABLE.includes(reason)) return;
   const from = { known: hold.held, maybe: [] };
   await hold.requests.run(() => freeOnce(hold.kernel, hold.ref, from, keepData));
 }

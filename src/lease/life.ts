@@ -18,8 +18,10 @@ export interface Life {
   renewNow(): Promise<void>;
   /** Makes the lease's record name it, and ends the lease when it ends. Never rejects. */
   adopt(hold: Hold): Promise<void>;
-  /** Goes on freeing a record that may name it and that nobody believes in, as long as it lives. */
-  sweep(ref: RecordRef, from: Holders, keepData: boolean): void;
+  /** A lease that it adopted has ended, in whatever way. */
+  ended(hold: Hold): void;
+  /** After a while goes on freeing a record that may name it and that nobody believes in, as long as it lives. */
+  sweep(ref: RecordRef, from: Holders, keepData: boolean, afterMs?: number): void;
 }
 
 /** Where a lease finds what it can live by. */

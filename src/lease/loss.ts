@@ -1,9 +1,10 @@
 import { HoldfastError, type LossReason } from "../errors.js";
 import type { Held, RecordRef } from "./format.js";
-import type { Found } from "./record.js";
+import type { ForcedRelease, Found } from "./record.js";
 
 /** Why a grant is lost, from what was found at its record; undefined if the record is still its own. */
 export function lossIn(found: Found, held: Held): LossReason | undefined {
+  if (forcedIn(found, held) !== undefined) return "released by force";
   switch (found.state) {
     case "held":
       return found.holder === held.holder && found.fence === held.fence ? undefined : "stolen";
@@ -14,21 +15,34 @@ export function lossIn(found: Found, held: Held): LossReason | undefined {
   }
 }
 
+/** Who wanted this grant to end, if anybody did. Later grants leave it there, so that a victim is still told. */
+export function forcedIn(found: Found, held: Held): ForcedRelease | undefined {
+  const forced = found.state === "free" || found.state === "held" ? found.forced : undefined;
+  return forced?.holder === held.holder ? forced : undefined;
+}
+
 const WORDS: Readonly<Record<LossReason, string>> = Object.freeze({
   stolen: "the record names another holder",
   expired: "its deadline passed before a renewal was answered",
   deleted: "its record is gone",
   "released elsewhere": "its record was freed by somebody else",
+  "released by force": "somebody released it by force",
   "session ended": "the session that it lived by has ended",
   closed: "the client was closed",
 });
 
 /** The error that a lost lease's signal carries. */
-export function lossError(ref: RecordRef, reason: LossReason, cause: unknown): HoldfastError {
+export function lossError(
+  ref: RecordRef,
+  reason: LossReason,
+  cause: unknown,
+  forced?: ForcedRelease,
+): HoldfastError {
   const what = ref.kind === "session" ? "Session" : "Lock";
+  const why = forced === undefined ? WORDS[reason] : `released by ${forced.by}: ${forced.reason}`;
   return new HoldfastError(
     "lost",
-    `${what} "${ref.name}" is no longer held: ${WORDS[reason]}. Stop what it protected.`,
+    `${what} "${ref.name}" is no longer held: ${why}. Stop what it protected.`,
     { lockName: ref.name, reason, cause },
   );
 }

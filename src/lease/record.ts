@@ -11,6 +11,20 @@ export interface QueueState {
   readonly served: bigint | undefined;
 }
 
+/** That somebody wanted a holder to end, or ended it: for people, and for that holder. */
+export interface ForcedRelease {
+  /** The grant that was to end; meant for no other. */
+  readonly holder: string;
+  /** Who wanted it. */
+  readonly by: string;
+  /** Why, in their words. */
+  readonly reason: string;
+  /** When, ISO, by their clock. */
+  readonly at: string;
+  /** Whether the lock was freed at once, without waiting for its holder. */
+  readonly now: boolean;
+}
+
 interface Known {
   /** Higher at every grant of the name than at any earlier one. */
   readonly fence: bigint;
@@ -28,6 +42,10 @@ interface Known {
   readonly resignAsked?: string | undefined;
   /** The holder that a preferred candidate last asked to give up. */
   readonly preferAsked?: string | undefined;
+  /** The last forced release of all; it stays until the next one. */
+  readonly forced?: ForcedRelease | undefined;
+  /** Of a session: the holders on it that were asked to end, each named in its own record too. */
+  readonly asked?: readonly string[] | undefined;
 }
 
 /** A record that nobody holds. */

@@ -12,6 +12,7 @@ import { Lease } from "./lease.js";
 import type { Life, LifeSource } from "./life.js";
 import type { AcquireSettings } from "./options.js";
 import { freeOnce } from "./pass-on.js";
+import type { HeldRecord } from "./record.js";
 import { Stop } from "./stop.js";
 
 // Well within the seven days of the TTL, and seldom enough to cost nothing.
@@ -29,7 +30,7 @@ export class SessionLife implements Life, LifeSource, Kept {
   readonly #kernel: Kernel;
   readonly #hold: Hold;
   readonly #lease: Lease;
-  /** All leases that were begun to live by it, whether or not they have moved. */
+  /** All leases that were begun to live by it, or adopted, whether or not they have moved. */
   readonly #leases = new Set<Hold>();
   readonly #over = new AbortController();
   #closed: Promise<void> | undefined;
@@ -44,7 +45,14 @@ export class SessionLife implements Life, LifeSource, Kept {
 
   /** Makes the session's record, and renews it once: two writes. */
   static open(kernel: Kernel, settings: AcquireSettings): Promise<SessionLife> {
-    const opened = open(kernel, settings).then((hold) => new SessionLife(kernel, hold));
+    let life: SessionLife | undefined;
+    const onRenewal = (record: HeldRecord | undefined): void => {
+      if (life !== undefined) life.#tell(record?.asked);
+    };
+    const opened = open(kernel, { ...settings, onRenewal }).then((hold) => {
+      life = new SessionLife(kernel, hold);
+      return life;
+    });
     return kernel.tracked(opened);
   }
 
@@ -130,6 +138,8 @@ export class SessionLife implements Life, LifeSource, Kept {
   }
 
   async adopt(hold: Hold): Promise<void> {
+    // Not by `begun` alone: a lease may have begun before there was this session to live by.
+    this.#leases.add(hold);
     // Refused for good, the lease has ended and has told so itself.
     await moveTo(hold, this, this.id).catch((error: unknown) => {
       if (hold.isHeld) throw error;
@@ -137,9 +147,10 @@ export class SessionLife implements Life, LifeSource, Kept {
   }
 
   /** Goes on as long as the session lives, and ends it rather than leave a lock to nobody. */
-  sweep(ref: RecordRef, from: Holders, keepData: boolean): void {
+  sweep(ref: RecordRef, from: Holders, keepData: boolean, afterMs = 0): void {
     const kernel = this.#kernel;
     kernel.inBackground(async () => {
+      if (afterMs > 0) await sleep(kernel.timers, afterMs, false, this.#over.signal);
       const untilMs = kernel.nowMs() + SWEEP_LEASES * this.leaseMs;
       let pauseMs = SHORTEST_SWEEP_PAUSE_MS;
       while (this.isHeld) {
@@ -170,6 +181,14 @@ export class SessionLife implements Life, LifeSource, Kept {
         // Not answered, it is done at the next round: there are three within the TTL.
         await hold.send({ write, isIn: () => true });
       });
+    }
+  }
+
+  // The note itself is in the lock's own record, which nothing else reads while the session is renewed.
+  #tell(asked: readonly string[] | undefined): void {
+    if (asked === undefined) return;
+    for (const hold of this.#leases) {
+      if (asked.includes(hold.held.holder)) this.#kernel.inBackground(() => hold.look());
     }
   }
 

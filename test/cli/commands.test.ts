@@ -26,6 +26,11 @@ describe("the words of the command line", () => {
     [["lock", "a", "--lease", "1s", "--renew", "900ms", "--", "true"]],
     [["lock", "", "--", "true"]],
     [["release", "a"]],
+    [["release", "a", "--force"]],
+    [["release", "a", "--now"]],
+    [["release", "a", "--reason", "x"]],
+    [["release", "a", "--force", "--reason", "x", "--holder", "y"]],
+    [["release", "a", "--force", "--reason", "x", "--wait", "soon"]],
     [["inspect", "a", "--endpoint", "nowhere"]],
     [["inspect", "a", "--table", ""]],
   ])("refuses %j with 64 and one line", async (words) => {
@@ -224,5 +229,34 @@ describe("inspect, ls and release", () => {
     expect(right.status).toBe(0);
     expect(JSON.parse(right.stdout)).toEqual({ name: "freed", released: true });
     expect((await world.locks.inspect("freed")).state).toBe("free");
+  });
+
+  it("release by force: the holder is told who and why, and the lock is free", async () => {
+    const lease = await world.locks.mutex("forced").acquire({ lease: "2s", renew: "200ms" });
+    lease.signal.addEventListener("abort", () => void lease.release(), { once: true });
+    const words = ["release", "forced", "--force", "--by", "alice", "--reason", "it hangs"];
+    const { status, stdout } = await world.run([...words, "--json"]);
+    expect(status).toBe(0);
+    const { holder, owner } = lease;
+    expect(JSON.parse(stdout)).toEqual({ name: "forced", isFree: true, holder, owner });
+    expect(String(lease.signal.reason.message)).toContain("released by alice: it hangs");
+    const again = await world.run(words);
+    expect(again).toMatchObject({ status: 0, stdout: 'Lock "forced" was free already.\n' });
+    const shown = await world.run(["inspect", "forced"]);
+    expect(shown.stdout).toMatch(/forced {4,}a holder was made to end, by alice at .*: it hangs/);
+  });
+
+  it("release by force: 75 where the holder does not end in time, unless at once", async () => {
+    const lease = await world.locks.mutex("stubborn").acquire();
+    const words = ["release", "stubborn", "--force", "--reason", "it hangs"];
+    const late = await world.run([...words, "--wait", "100ms"]);
+    expect(late.status).toBe(75);
+    expect(late.stderr).toContain("--now");
+    const now = await world.run([...words, "--now"]);
+    expect(now.status).toBe(0);
+    expect(now.stdout).toContain("may still act");
+    expect((await world.locks.inspect("stubborn")).state).toBe("free");
+    await lease.renew().catch(() => undefined);
+    expect(lease.signal.reason).toMatchObject({ reason: "released by force" });
   });
 });

@@ -461,6 +461,8 @@ describe("each reason for a loss is found, and told exactly once", () => {
       expired: ({ holder }) => holder.network.script(() => ({ fault: "request-lost" })),
       deleted: ({ world }) => world.table.deleteItem(KEY),
       "released elsewhere": ({ world }) => world.table.putItem(KEY, freed(world)),
+      "released by force": ({ world }) =>
+        world.until(world.inhabitant().locks.forceRelease("a", { reason: "a test", now: true })),
       closed: ({ world, holder }) => world.until(holder.locks.close()),
     };
 

@@ -39,6 +39,13 @@ function deleteSession(world: World, id: string): void {
   world.table.deleteItem({ pk: { S: `session#${id}` }, sk: { S: "lease" } });
 }
 
+function ttlLeftMs(world: World, name: string): number {
+  const expiresAt = world.record(name)?.["expiresAt"];
+  return (
+    Number(expiresAt !== undefined && "N" in expiresAt && expiresAt.N) * 1_000 - world.time.wallMs
+  );
+}
+
 const rejectedWith = (promise: Promise<unknown>): Promise<HoldfastError> =>
   promise.then(
     () => expect.unreachable("it should have been rejected"),
@@ -132,11 +139,7 @@ describe("locks on a session", () => {
     const { world, leases } = await scene(["a"], { lease: "3h", renew: "1h" });
     await world.time.advance(9 * DAY_MS);
     expect((leases[0] as Lease).isHeld).toBe(true);
-    const expiresAt = world.record("a")?.["expiresAt"];
-    const leftMs =
-      Number(expiresAt !== undefined && "N" in expiresAt && expiresAt.N) * 1_000 -
-      world.time.wallMs;
-    expect(leftMs).toBeGreaterThan(4 * DAY_MS);
+    expect(ttlLeftMs(world, "a")).toBeGreaterThan(4 * DAY_MS);
   });
 });
 
@@ -350,6 +353,26 @@ describe("a client whose renewals are shared", () => {
     expect(world.record("b")?.["session"]).toBeUndefined();
     expect(world.record("c")?.["session"]).toBeUndefined();
     expect([other.isHeld, byHand.isHeld]).toEqual([true, true]);
+  });
+
+  it("ends every lease with its session, as soon as the loss of that is known", async () => {
+    const { world, leases } = await shared(3);
+    await world.time.advance(3 * RENEW_MS);
+    const session = world.record("a0")?.["session"] as { S: string };
+    deleteSession(world, session.S);
+    await world.time.advance(RENEW_MS + 20);
+    const reasons = leases.map((lease) => lease.signal.reason?.reason);
+    expect(reasons).toEqual(leases.map(() => "session ended"));
+  });
+
+  it("keeps the TTL of its records ahead of them", async () => {
+    const world = new World();
+    const holder = world.inhabitant({ lease: "3h", renew: "1h", renewal: "shared" });
+    const lease = await world.until(holder.locks.mutex("a").acquire());
+    await world.time.advance(9 * DAY_MS);
+    expect(lease.isHeld).toBe(true);
+    expect(world.record("a")?.["session"]).toBeDefined();
+    expect(ttlLeftMs(world, "a")).toBeGreaterThan(4 * DAY_MS);
   });
 
   it("opens another one when the first was lost, and closes what nobody lives by", async () => {

@@ -1,0 +1,318 @@
+import { describe, expect, it } from "vitest";
+import type { ForceReleaseOptions, HoldfastError, Lease } from "../../src/index.js";
+import { type Inhabitant, World } from "../support/world.js";
+
+const LEASE_MS = 3_000;
+const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
+const LENGTHS = { lease: LEASE_MS, renew: 1_000 } as const;
+const WHY: ForceReleaseOptions = { by: "alice", reason: "the deployment hangs" };
+
+function scene(options: { readonly renewal?: "shared" } = {}) {
+  const world = new World();
+  const holder = world.inhabitant({ ...LENGTHS, ...options });
+  const operator = world.inhabitant({ owner: "operator" });
+  return { world, holder, operator };
+}
+
+const held = ({ world, holder }: ReturnType<typeof scene>): Promise<Lease> =>
+  world.until(holder.locks.mutex("a").acquire());
+
+/** Releases its lease as soon as it is told to, as the end of a `run()` does. */
+function obeys(lease: Lease): void {
+  lease.signal.addEventListener("abort", () => void lease.release(), { once: true });
+}
+
+describe("a forced release", () => {
+  it("is honoured at the holder's next renewal, which says who and why, and then the lock is free", async () => {
+    const stage = scene();
+    const { world, operator } = stage;
+    const lease = await held(stage);
+    obeys(lease);
+    const result = await world.until(operator.locks.forceRelease("a", WHY));
+    expect(result).toEqual({ isFree: true, holder: lease.holder, owner: lease.owner });
+    expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "released by force" });
+    expect((lease.signal.reason as HoldfastError).message).toBe(
+      'Lock "a" is no longer held: released by alice: the deployment hangs. Stop what it protected.',
+    );
+    // A renewal, its answer, and a look.
+    expect(world.time.nowMs).toBeLessThan(1_500);
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+  });
+
+  it("costs a read and a write, and a read for each look while it waits", async () => {
+    const stage = scene();
+    const { world, operator } = stage;
+    obeys(await held(stage));
+    const sent: string[] = [];
+    operator.network.script((request) => {
+      sent.push(request.kind);
+      return undefined;
+    });
+    await world.until(operator.locks.forceRelease("a", WHY));
+    expect(sent.slice(0, 2)).toEqual(["read", "write"]);
+    expect(new Set(sent.slice(2))).toEqual(new Set(["read"]));
+  });
+
+  it("changes nothing that the holder, or a rival, lives by", async () => {
+    const stage = scene();
+    const { world, operator } = stage;
+    const lease = await held(stage);
+    const before = world.record("a");
+    const asked = operator.locks.forceRelease("a", { ...WHY, wait: 0 });
+    await world.time.advance(40);
+    const { forced, ...after } = world.record("a") ?? {};
+    expect(after).toEqual(before);
+    expect(forced).toMatchObject({ M: { holder: { S: lease.holder }, by: { S: "alice" } } });
+    await world.until(asked);
+  });
+
+  it("leaves the lock to nobody before its holder has ended, or its lease has run out", async () => {
+    const stage = scene();
+    const { world, holder, operator } = stage;
+    const lease = await held(stage);
+    // It goes on, although it was told to end.
+    let lostAtMs = Number.NaN;
+    lease.signal.addEventListener("abort", () => {
+      lostAtMs = world.time.nowMs;
+    });
+    const mate = holder.locks.mutex("a").acquire();
+    const rival = world.inhabitant(LENGTHS).locks.mutex("a").acquire();
+    const result = await world.until(operator.locks.forceRelease("a", WHY));
+    expect(result.isFree).toBe(true);
+    await world.until(Promise.race([mate, rival]));
+    expect(world.time.nowMs - lostAtMs).toBeGreaterThanOrEqual(LEASE_MS);
+  });
+
+  it("is over at once where nobody holds the lock", async () => {
+    const { world, operator } = scene();
+    const { result, writes, reads } = await world.requests(() =>
+      operator.locks.forceRelease("a", WHY),
+    );
+    expect({ result, writes, reads }).toEqual({
+      result: { isFree: true, holder: undefined, owner: undefined },
+      writes: 0,
+      reads: 1,
+    });
+  });
+
+  it("of a dead holder is over once its lease has run out", async () => {
+    const stage = scene();
+    const { world, holder, operator } = stage;
+    await held(stage);
+    holder.process.kill();
+    const result = await world.until(operator.locks.forceRelease("a", WHY));
+    expect(result.isFree).toBe(true);
+    expect(world.time.nowMs).toBeGreaterThanOrEqual(LEASE_MS * 1.02);
+    expect(world.time.nowMs).toBeLessThan(LEASE_MS * 1.02 + 500);
+  });
+
+  it("gives up at the end of its wait, and stays asked", async () => {
+    const stage = scene();
+    const { world, operator } = stage;
+    const lease = await held(stage);
+    obeys(lease);
+    const result = await world.until(operator.locks.forceRelease("a", { ...WHY, wait: 0 }));
+    expect(result).toMatchObject({ isFree: false, holder: lease.holder });
+    expect(lease.isHeld).toBe(true);
+    await world.time.advance(1_500);
+    expect(lease.isHeld).toBe(false);
+  });
+
+  it("that lands late asks nobody: it names a grant, and no grant comes twice", async () => {
+    const stage = scene();
+    const { world, holder, operator } = stage;
+    const first = await held(stage);
+    operator.network.next("write", { fault: "delayed", delayMs: 4_000 });
+    const asked = operator.locks.forceRelease("a", { ...WHY, wait: "10s" });
+    await world.time.advance(50);
+    await world.until(first.release());
+    const second = await world.until(holder.locks.mutex("a").acquire());
+    expect(await world.until(asked)).toMatchObject({ isFree: true, holder: first.holder });
+    await world.time.advance(10_000);
+    expect(second.isHeld).toBe(true);
+  });
+
+  it("stays readable after later grants, until the next one", async () => {
+    const stage = scene();
+    const { world, holder, operator } = stage;
+    const lease = await held(stage);
+    obeys(lease);
+    await world.until(operator.locks.forceRelease("a", WHY));
+    await world.until(holder.locks.mutex("a").acquire());
+    const { forced } = await world.until(operator.locks.inspect("a"));
+    expect(forced).toEqual({ ...WHY, holder: lease.holder, at: expect.any(String), now: false });
+    await world.until(operator.locks.forceRelease("a", { reason: "again", now: true }));
+    const again = await world.until(operator.locks.inspect("a"));
+    expect(again.forced).toMatchObject({ by: "operator", reason: "again", now: true });
+  });
+
+  it.each(["request-lost", "response-lost"] as const)(
+    "is asked again where nobody answered: %s",
+    async (fault) => {
+      const stage = scene();
+      const { world, operator } = stage;
+      const lease = await held(stage);
+      obeys(lease);
+      operator.network.next("write", { fault, unknownAfterMs: 20 }, 3);
+      operator.network.next("read", { fault, unknownAfterMs: 20 });
+      expect(await world.until(operator.locks.forceRelease("a", WHY))).toMatchObject({
+        isFree: true,
+        holder: lease.holder,
+      });
+      expect(lease.signal.reason).toMatchObject({ reason: "released by force" });
+    },
+  );
+
+  it("rejects where the table does not answer, where it is cancelled, and where the client closes", async () => {
+    const stage = scene();
+    const { world, operator } = stage;
+    await held(stage);
+    const signal = AbortSignal.abort("enough");
+    await expect(world.until(operator.locks.forceRelease("a", { ...WHY, signal }))).rejects.toBe(
+      "enough",
+    );
+    operator.network.script(() => ({ fault: "request-lost", unknownAfterMs: 20 }));
+    const late = operator.locks.forceRelease("a", { ...WHY, wait: "1s" });
+    await expect(world.until(late)).rejects.toMatchObject({ code: "unreachable" });
+    const waiting = operator.locks
+      .forceRelease("a", WHY)
+      .catch((error: HoldfastError) => error.code);
+    await world.until(operator.locks.close());
+    expect(await world.until(waiting)).toBe("closed");
+  });
+
+  it.each([
+    [{ reason: "" }, "reason"],
+    [{}, "reason"],
+    [{ reason: "x".repeat(1_001) }, "reason"],
+    [{ ...WHY, by: "" }, "by"],
+    [{ ...WHY, wait: "soon" }, "wait"],
+  ])("refuses %j", async (options, word) => {
+    const { operator } = scene();
+    await expect(operator.locks.forceRelease("a", options as never)).rejects.toThrow(word);
+    expect(operator.network.requests).toEqual({ read: 0, write: 0, scan: 0 });
+  });
+});
+
+describe("a forced release at once", () => {
+  it("frees the lock, and tells the victim who and why at its next renewal, also after another's grant", async () => {
+    const stage = scene();
+    const { world, operator } = stage;
+    const victim = await held(stage);
+    const result = await world.until(operator.locks.forceRelease("a", { ...WHY, now: true }));
+    expect(result).toMatchObject({ isFree: true, holder: victim.holder });
+    const rival = await world.until(world.inhabitant(LENGTHS).locks.mutex("a").acquire());
+    expect(rival.fence).toBe(victim.fence + 1n);
+    expect(victim.isHeld).toBe(true);
+    await world.time.advance(1_100);
+    expect(victim.signal.reason).toMatchObject({ code: "lost", reason: "released by force" });
+    expect((victim.signal.reason as HoldfastError).message).toContain(
+      "alice: the deployment hangs",
+    );
+    expect(rival.isHeld).toBe(true);
+  });
+});
+
+describe("a forced release of a lock on a session", () => {
+  async function onSession() {
+    const stage = scene({ renewal: "shared" });
+    const { world, holder } = stage;
+    const [a, b] = [await held(stage), await world.until(holder.locks.mutex("b").acquire())];
+    await world.time.advance(4_000);
+    expect(world.record("a")?.["session"]).toBeDefined();
+    return { ...stage, a, b };
+  }
+
+  it("is found by the session's next renewal, and ends that one lock", async () => {
+    const { world, operator, a, b } = await onSession();
+    obeys(a);
+    const fromMs = world.time.nowMs;
+    const result = await world.until(operator.locks.forceRelease("a", WHY));
+    expect(result).toMatchObject({ isFree: true, holder: a.holder });
+    expect(world.time.nowMs - fromMs).toBeLessThan(1_500);
+    expect(a.signal.reason).toMatchObject({ reason: "released by force" });
+    expect(b.isHeld).toBe(true);
+    await world.time.advance(20_000);
+    expect(b.isHeld).toBe(true);
+  });
+
+  it("frees it after a lease where its holder never releases it, though the session lives on", async () => {
+    const { world, operator, a, b } = await onSession();
+    const rival = world.inhabitant(LENGTHS).locks.mutex("a").acquire();
+    const fromMs = world.time.nowMs;
+    let endedAtMs = Number.NaN;
+    a.signal.addEventListener("abort", () => {
+      endedAtMs = world.time.nowMs;
+    });
+    await world.until(operator.locks.forceRelease("a", { ...WHY, wait: 0 }));
+    await world.until(rival);
+    expect(world.time.nowMs - endedAtMs).toBeGreaterThanOrEqual(LEASE_MS);
+    expect(world.time.nowMs - fromMs).toBeLessThan(1_000 + LEASE_MS + 1_500);
+    expect(b.isHeld).toBe(true);
+  });
+});
+
+describe("forced releases under load", () => {
+  it("never make two holders, and every victim is told", async () => {
+    const world = new World();
+    const crowd: Inhabitant[] = Array.from({ length: 5 }, (_, index) =>
+      world.inhabitant(index % 2 === 0 ? LENGTHS : { ...LENGTHS, renewal: "shared" }),
+    );
+    const operator = world.inhabitant();
+    let inside = 0;
+    let most = 0;
+    let turns = 0;
+    let forced = 0;
+    const ends = crowd.map(async ({ locks, process }, index) => {
+      const mutex = locks.mutex("a", { wait: Number.POSITIVE_INFINITY });
+      for (let turn = 0; turn < 8; turn += 1) {
+        await mutex
+          .run(async (lease) => {
+            inside += 1;
+            most = Math.max(most, inside);
+            turns += 1;
+            // Most hold it until they are told to end; it takes them a while.
+            const lengthMs = turn % 3 === 0 ? 50 : 60_000;
+            await new Promise<void>((resolve) => {
+              process.timers.set(lengthMs + index, true, resolve);
+              lease.signal.addEventListener("abort", () => {
+                process.timers.set(200, true, resolve);
+              });
+            });
+            inside -= 1;
+          })
+          .catch((error: HoldfastError) => {
+            if (error.reason !== "released by force") throw error;
+            forced += 1;
+          });
+      }
+    });
+    let isOver = false;
+    const everybody = Promise.all(ends).then(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      await world.until(operator.locks.forceRelease("a", { ...WHY, wait: "20s" }));
+      await world.time.advance(500);
+    }
+    await everybody;
+    expect({ most, turns }).toEqual({ most: 1, turns: 40 });
+    expect(forced).toBeGreaterThan(10);
+  });
+});
+
+describe("a record with a forced release that is not as this library writes it", () => {
+  it.each([[{ S: "x" }], [{ M: {} }], [{ M: { holder: { N: "1" } } }]])(
+    "%j says nothing",
+    async (forced) => {
+      const world = new World();
+      const who = world.inhabitant();
+      const lease = await world.until(who.locks.mutex("a").acquire());
+      await world.until(lease.release());
+      world.table.putItem(KEY, { ...world.record("a"), forced } as never);
+      const again = await world.until(who.locks.mutex("a").acquire());
+      expect(again.isHeld).toBe(true);
+      expect((await world.until(who.locks.inspect("a"))).forced).toBeUndefined();
+    },
+  );
+});
