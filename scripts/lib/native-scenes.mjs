@@ -2,7 +2,7 @@
 // clocks and ids. Played against DynamoDB Local to record them, and by a test to see whether the code
 // still writes the same.
 import { setTimeout as sleep } from "node:timers/promises";
-import { GetItemCommand } from "@aws-sdk/client-dynamodb";
+import { GetItemCommand, UpdateTimeToLiveCommand } from "@aws-sdk/client-dynamodb";
 
 const START_MS = Date.UTC(2026, 0, 1);
 const OWNER = "worker-1:4711";
@@ -157,6 +157,12 @@ async function play(scene, { client, table, keys, Holdfast, seededRandom }) {
   return Item;
 }
 
+// By the clock of the server these items expired long ago, and it would delete them in the middle of a scene.
+async function keepExpired(client, table) {
+  const TimeToLiveSpecification = { AttributeName: "expiresAt", Enabled: false };
+  await client.send(new UpdateTimeToLiveCommand({ TableName: table, TimeToLiveSpecification }));
+}
+
 /**
  * Plays every scene in a table of its own, and answers with the items that they leave behind. Give it
  * `createTable`, `Holdfast` and `seededRandom` of the code that is to be looked at.
@@ -168,6 +174,7 @@ export async function playNativeScenes({ client, createTable, prefix, ...code })
     for (const [state, scene] of shape === "default" ? SCENES : SCENES.slice(0, 1)) {
       const table = `${prefix}-${items.length}`;
       await createTable({ client, table, keys });
+      await keepExpired(client, table);
       items.push({ state, shape, item: await play(scene, { client, table, keys, ...code }) });
     }
   }
