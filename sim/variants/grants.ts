@@ -3,7 +3,7 @@ import type { Variant } from "./variant.js";
 const ATTEMPT = "src/lease/attempt.ts";
 const NATIVE = "src/formats/native.ts";
 
-/** Errors in what makes a holder: claim, takeover, reclaim. */
+/** Errors in what makes a holder: claim and takeover. */
 export const GRANTS: readonly Variant[] = [
   {
     name: "read-grants",
@@ -55,8 +55,8 @@ export const GRANTS: readonly Variant[] = [
     edits: [
       {
         file: NATIVE,
-        from: "condition: all(watchedCondition(watched), NO_SESSION, NOBODY_QUEUED),",
-        to: "condition: all(NO_SESSION, NOBODY_QUEUED),",
+        from: "condition: all(watchedCondition(watched), NOBODY_QUEUED),",
+        to: "condition: NOBODY_QUEUED,",
       },
     ],
     caughtBy: { invariant: "exclusion", within: 100 },
@@ -68,21 +68,8 @@ export const GRANTS: readonly Variant[] = [
     edits: [
       {
         file: NATIVE,
-        from: "condition: all(watchedCondition(watched), NO_SESSION, NOBODY_QUEUED),",
-        to: 'condition: all(equals("holder", s(watched.holder)), NO_SESSION, NOBODY_QUEUED),',
-      },
-    ],
-    caughtBy: { invariant: "exclusion", within: 100 },
-  },
-  {
-    name: "reclaim-unconditional",
-    what: "what was given up is taken back whoever holds it by now",
-    rules: ["R14"],
-    edits: [
-      {
-        file: NATIVE,
-        from: 'condition: all(equals("holder", s(abandoned)), NO_SESSION, NOBODY_QUEUED),',
-        to: "condition: all(NO_SESSION, NOBODY_QUEUED),",
+        from: "condition: all(watchedCondition(watched), NOBODY_QUEUED),",
+        to: 'condition: all(equals("holder", s(watched.holder)), NOBODY_QUEUED),',
       },
     ],
     caughtBy: { invariant: "exclusion", within: 100 },

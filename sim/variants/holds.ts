@@ -4,6 +4,10 @@ const HOLD = "src/lease/hold.ts";
 const HOLD_WRITES = "src/lease/hold-writes.ts";
 const CLOCK = "src/platform/clock.ts";
 const NATIVE = "src/formats/native.ts";
+const CHANGE_LENGTH = `    changeLength: (ref, held, renewal) => ({
+      key: ref.key,
+      condition: changeCondition(held, renewal),
+`;
 
 /** Errors in how long a holder believes, and in its renewals. */
 export const HOLDS: readonly Variant[] = [
@@ -27,13 +31,13 @@ export const HOLDS: readonly Variant[] = [
     edits: [
       {
         file: HOLD,
-        from: '    this.check();\n    return this.#state === "held";\n',
-        to: '    return this.#state === "held";\n',
+        from: "    this.check();\n    return !this.#isOver;\n",
+        to: "    return !this.#isOver;\n",
       },
       {
         file: HOLD,
-        from: "    if (!this.isHeld) return undefined;\n",
-        to: "    this.check();\n    if (!this.isHeld) return undefined;\n",
+        from: "    if (!this.isHeld || this.living.isMoved) return undefined;\n",
+        to: "    this.check();\n    if (!this.isHeld || this.living.isMoved) return undefined;\n",
       },
     ],
     caughtBy: { invariant: "exclusion", within: 150 },
@@ -104,8 +108,13 @@ export const HOLDS: readonly Variant[] = [
     edits: [
       {
         file: HOLD,
-        from: "    this.#state = state;\n",
-        to: '    if (state === "releasing") this.#state = state;\n',
+        from: "    this.#isOver = true;\n",
+        to: "    if (this.#loss === undefined) this.#isOver = true;\n",
+      },
+      {
+        file: HOLD,
+        from: "    return !this.#isOver;\n",
+        to: "    return !this.#isOver && this.deadline.remainingMs() > 0;\n",
       },
     ],
     caughtBy: { invariant: "lost is final", within: 50 },
@@ -118,7 +127,7 @@ export const HOLDS: readonly Variant[] = [
       {
         file: HOLD,
         from: '      return answer.kind === "lost" ? "lost" : "unknown";\n',
-        to: `      if (answer.kind !== "lost") this.deadline = this.deadlineFrom(start, this.leaseMs);
+        to: `      if (answer.kind !== "lost") this.living.renewed(this.deadlineFrom(start, this.leaseMs));
       return answer.kind === "lost" ? "lost" : "unknown";
 `,
       },
@@ -132,8 +141,13 @@ export const HOLDS: readonly Variant[] = [
     edits: [
       {
         file: HOLD,
-        from: "        await this.renewOnce().finally(() => {\n          this.#isRenewing = false;\n        });\n",
-        to: '        if ((await this.renewOnce()) !== "unknown") this.#isRenewing = false;\n',
+        from: "        await this.#renewOrMove().finally(() => {\n          this.#isRenewing = false;\n        });\n",
+        to: '        if ((await this.#renewOrMove()) !== "unknown") this.#isRenewing = false;\n',
+      },
+      {
+        file: HOLD,
+        from: "    if (life === undefined) await this.renewOnce();\n",
+        to: "    if (life === undefined) return this.renewOnce();\n",
       },
     ],
     caughtBy: {
@@ -148,8 +162,8 @@ export const HOLDS: readonly Variant[] = [
     edits: [
       {
         file: NATIVE,
-        from: "condition: all(heldCondition(held), NO_SESSION, ...newerData(renewal.data)),",
-        to: 'condition: all(isPresent("holder"), NO_SESSION, ...newerData(renewal.data)),',
+        from: '        heldCondition(held),\n        { kind: "at-least", attribute: "version", value: n(renewal.version) },\n',
+        to: '        isPresent("holder"),\n',
       },
     ],
     caughtBy: { invariant: "ownership", within: 150 },
@@ -187,8 +201,11 @@ export const HOLDS: readonly Variant[] = [
     edits: [
       {
         file: NATIVE,
-        from: '        heldCondition(held),\n        equals("version", n(version)),\n',
-        to: '        isPresent("holder"),\n',
+        from: CHANGE_LENGTH,
+        to: CHANGE_LENGTH.replace(
+          "changeCondition(held, renewal)",
+          'all(isPresent("holder"), NO_SESSION)',
+        ),
       },
     ],
     caughtBy: { invariant: "ownership", within: 500 },
@@ -200,8 +217,11 @@ export const HOLDS: readonly Variant[] = [
     edits: [
       {
         file: NATIVE,
-        from: '        equals("version", n(version)),\n        NO_SESSION,\n',
-        to: "        NO_SESSION,\n",
+        from: CHANGE_LENGTH,
+        to: CHANGE_LENGTH.replace(
+          "changeCondition(held, renewal)",
+          "all(heldCondition(held), NO_SESSION)",
+        ),
       },
     ],
     caughtBy: {
@@ -216,7 +236,7 @@ export const HOLDS: readonly Variant[] = [
     edits: [
       {
         file: HOLD_WRITES,
-        from: "      hold.deadline = hold.deadline.earlier(hold.deadlineFrom(start, leaseMs));\n",
+        from: "      hold.living.mayBe(hold.deadlineFrom(start, leaseMs));\n",
         to: "",
       },
     ],

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { VARIANTS } from "./all.js";
 import { huntFor } from "./run.js";
-import { withTables } from "./tables.js";
+import { mediansIn, withTables } from "./tables.js";
 import { notCaught, runTests, type Tested } from "./tested.js";
 import { type InSimulation, isSimulated, type Variant } from "./variant.js";
 
@@ -70,6 +70,14 @@ async function testAll(variants: readonly Variant[]): Promise<void> {
   }
 }
 
+/** Writes the tables of the page, with the medians that were measured now, or else before. */
+function write(): void {
+  const path = join(root, PAGE);
+  const page = readFileSync(path, "utf8");
+  const all = new Map([...mediansIn(page), ...medians]);
+  writeFileSync(path, withTables(page, VARIANTS, all));
+}
+
 async function main(): Promise<void> {
   const variants = VARIANTS.filter(
     ({ name }) => values.only.length === 0 || values.only.includes(name),
@@ -81,10 +89,7 @@ async function main(): Promise<void> {
   const seconds = Math.round((performance.now() - startMs) / 1000);
   console.log(`${variants.length} variants in ${seconds} s, ${missed} of them not caught.`);
   if (missed > 0) process.exitCode = 1;
-  else if (values.write && values.only.length === 0) {
-    const page = join(root, PAGE);
-    writeFileSync(page, withTables(readFileSync(page, "utf8"), VARIANTS, medians));
-  }
+  else if (values.write) write();
 }
 
 if (values.help) console.log(HELP);

@@ -56,8 +56,8 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: NATIVE,
-        from: "condition: all(holdersCondition(from), NO_SESSION),",
-        to: "condition: NO_SESSION,",
+        from: "      condition: holdersCondition(from),\n      change: grantChange(grant),\n",
+        to: '      condition: isPresent("version"),\n      change: grantChange(grant),\n',
       },
     ],
     caughtBy: { invariant: "exclusion", within: 100 },
@@ -121,9 +121,15 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: NATIVE,
-        from: "      condition: all(heldCondition(held), NO_SESSION, ...newerData(renewal.data)),\n      change: renewalChange(renewal),\n",
-        to: `      condition: all(
-        any(heldCondition(held), all(isAbsent("holder"), equals("lastHolder", s(held.holder)))),
+        from: `        heldCondition(held),
+        { kind: "at-least", attribute: "version", value: n(renewal.version) },
+        NO_SESSION,
+        ...newerData(renewal.data),
+      ),
+      change: renewalChange(renewal),
+`,
+        to: `        any(heldCondition(held), all(isAbsent("holder"), equals("lastHolder", s(held.holder)))),
+        { kind: "at-least", attribute: "version", value: n(renewal.version) },
         NO_SESSION,
         ...newerData(renewal.data),
       ),
@@ -156,8 +162,8 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: NATIVE,
-        from: "      condition: all(watchedCondition(watched), NO_SESSION, NOBODY_QUEUED),\n      change: grantChange(grant),\n",
-        to: `      condition: all(watchedCondition(watched), NO_SESSION, NOBODY_QUEUED),
+        from: "      condition: all(watchedCondition(watched), NOBODY_QUEUED),\n      change: grantChange(grant),\n",
+        to: `      condition: all(watchedCondition(watched), NOBODY_QUEUED),
       change: {
         ...grantChange(grant),
         set: Object.fromEntries(
@@ -276,8 +282,8 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: "src/lease/close.ts",
-        from: "  const freed = Promise.all(holds.map((hold) => freeUntil(hold, bound.signal, over)));\n",
-        to: "  const freed = Promise.resolve([]);\n",
+        from: "  const left = holds.values();\n",
+        to: "  const left = [].values();\n",
       },
     ],
     caughtBy: {
@@ -308,8 +314,8 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: HOLD,
-        from: "    this.#loss = lossError(this.ref.name, reason, this.#lastTrouble);\n",
-        to: '    this.#loss = lossError(this.ref.name, "stolen", this.#lastTrouble);\n',
+        from: "    this.#loss = lossError(this.ref, reason, this.#lastTrouble);\n",
+        to: '    this.#loss = lossError(this.ref, "stolen", this.#lastTrouble);\n',
       },
     ],
     caughtBy: {

@@ -62,12 +62,12 @@ export const SURROUNDINGS: readonly Variant[] = [
     rules: ["R12"],
     edits: [
       {
-        file: NATIVE,
-        from: '  if (item["session"] !== undefined) return { state: "unsupported", found: "lives by a session" };\n',
+        file: "src/lease/decide.ts",
+        from: "      if (session !== undefined) return decideBySession(record, session, takeOver, now);\n",
         to: "",
       },
     ],
-    caughtBy: { test: "test/mutex/mutex.test.ts", title: "%s is never touched: %s" },
+    caughtBy: { test: "test/lease/decide.test.ts", title: "when %s" },
   },
   {
     name: "queue-passed",
@@ -237,9 +237,9 @@ export const SURROUNDINGS: readonly Variant[] = [
     rules: ["R6"],
     edits: [
       {
-        file: "src/platform/dynamodb.ts",
-        from: "this.#timers.set(call.timeoutMs, false, () =>",
-        to: "this.#timers.set(2 ** 40, false, () =>",
+        file: "src/platform/bounded.ts",
+        from: "timers.set(call.timeoutMs, false, () =>",
+        to: "timers.set(2 ** 40, false, () =>",
       },
     ],
     caughtBy: {
