@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ProbeReport, Strategy } from "../../../src/object-commit/index.js";
+import { increment, type Stores, turnsOf } from "./kit.js";
+
+/** A store, as the suite wants it. */
+export interface StoreUnderTest {
+  readonly open: () => Promise<Stores>;
+  readonly strategies: readonly Strategy[];
+  /** What a probe must find. */
+  readonly probe: ProbeReport;
+}
+
+/** What holds on every real store, in each strategy that it allows. */
+export function storeSuite({ open, strategies, probe }: StoreUnderTest): void {
+  let stores: Stores;
+  beforeAll(async () => {
+    stores = await open();
+  });
+  afterAll(() => stores.close());
+
+  it("is found by a probe to be what it is, and nothing is left of that", async () => {
+    const committer = stores.committer({ strategy: "auto" });
+    expect(await committer.probe()).toEqual(probe);
+    const { strategy } = await committer.putIfAbsent("by-auto", "1");
+    expect(strategy).toBe(probe.strategy);
+  });
+
+  describe.each(strategies.map((strategy) => [strategy] as const))("with %s", (strategy) => {
+    it("creates once, replaces what is unchanged, and tells the tag that is there", async () => {
+      const committer = stores.committer({ strategy });
+      const key = `${strategy}/dir/a b+ü.txt`;
+      const first = await committer.putIfAbsent(key, "1", {
+        contentType: "text/plain",
+        metadata: { by: "me" },
+      });
+      await expect(committer.putIfAbsent(key, "2")).rejects.toMatchObject({
+        code: "already-exists",
+        etag: first.etag,
+      });
+      const second = await committer.putIfMatch(key, first.etag, "2");
+      await expect(committer.putIfMatch(key, first.etag, "3")).rejects.toMatchObject({
+        code: "precondition-failed",
+        etag: second.etag,
+      });
+      await expect(committer.putIfMatch(`${key}.no`, first.etag, "1")).rejects.toMatchObject({
+        code: "precondition-failed",
+        etag: undefined,
+      });
+      expect(await committer.read(key)).toMatchObject({
+        etag: second.etag,
+        commitId: second.commitId,
+        body: new Uint8Array([50]),
+      });
+    });
+
+    it("copies and renames only to where nothing is, with type and metadata", async () => {
+      const committer = stores.committer({ strategy });
+      const [from, to, there] = ["from ü", "to", "there"].map((key) => `${strategy}/${key}`) as [
+        string,
+        string,
+        string,
+      ];
+      const options = { contentType: "text/csv", metadata: { by: "me" } };
+      await committer.putIfAbsent(from, "content", options);
+      await committer.putIfAbsent(there, "other");
+      await expect(committer.copyIfAbsent(from, there)).rejects.toMatchObject({
+        code: "already-exists",
+      });
+      expect(await stores.text(there)).toBe("other");
+      await committer.copyIfAbsent(from, to);
+      await committer.delete(there);
+      await committer.renameIfAbsent(from, there);
+      for (const key of [to, there]) {
+        expect(await committer.read(key)).toMatchObject(options);
+        expect(await stores.text(key)).toBe("content");
+      }
+      await expect(committer.copyIfAbsent(from, to)).rejects.toMatchObject({ code: "not-found" });
+    });
+
+    it("lets a path be created again at once, time and again", async () => {
+      const committer = stores.committer({ strategy, dynamodb: { timeout: "1m" } });
+      const key = `${strategy}/again`;
+      const startMs = performance.now();
+      for (let turn = 0; turn < 3; turn += 1) {
+        await committer.putIfAbsent(key, "same");
+        expect(await committer.delete(key)).toBe(true);
+      }
+      expect(await committer.delete(key)).toBe(false);
+      expect(performance.now() - startMs).toBeLessThan(20_000);
+    });
+
+    it("creates once though 20 try at the same time", async () => {
+      const key = `${strategy}/race`;
+      const tries = Array.from({ length: 20 }, (_, index) =>
+        stores
+          .committer({ strategy })
+          .putIfAbsent(key, `by ${index}`)
+          .then(
+            () => `by ${index}`,
+            (error: { code: string }) => error.code,
+          ),
+      );
+      const ended = await Promise.all(tries);
+      const winners = ended.filter((one) => one.startsWith("by"));
+      expect(winners).toHaveLength(1);
+      expect(ended.filter((one) => one === "already-exists")).toHaveLength(19);
+      expect(await stores.text(key)).toBe(winners[0]);
+    });
+
+    it("counts exactly, five writers with 20 increments each, though answers are lost", async () => {
+      const key = `${strategy}/counter`;
+      const names = ["a", "b", "c", "d", "e"];
+      const unknown = await Promise.all(
+        names.map((name, index) => {
+          const store = stores.faulty();
+          store.script((kind, _key, ordinal) =>
+            (ordinal + index) % 9 === 0 && (kind === "put" || kind === "head")
+              ? { fault: "response-lost", unknownAfterMs: 20 }
+              : undefined,
+          );
+          const committer = stores.committer({ s3: store, strategy, dynamodb: { timeout: "5s" } });
+          return increment(committer, key, name, 20).then((times) => {
+            expect(store.injected).toBeGreaterThan(2);
+            return times;
+          });
+        }),
+      );
+      const counted = turnsOf((await stores.committer().read(key))?.body);
+      expect(counted).toEqual(Object.fromEntries(names.map((name) => [name, 20])));
+      expect(unknown.reduce((sum, one) => sum + one, 0)).toBeLessThan(20);
+    }, 120_000);
+
+    it("sends a stream, and tells how far it is", async () => {
+      const committer = stores.committer({ strategy });
+      async function* chunks(): AsyncGenerator<Uint8Array> {
+        for (let index = 0; index < 8; index += 1) yield Buffer.alloc(65_536, index);
+      }
+      const told: number[] = [];
+      const { etag } = await committer.putIfAbsent(
+        `${strategy}/stream`,
+        { stream: chunks(), length: 524_288 },
+        { onProgress: ({ sentBytes }) => told.push(sentBytes) },
+      );
+      expect(told.at(-1)).toBe(524_288);
+      expect(await committer.read(`${strategy}/stream`)).toMatchObject({ etag });
+    });
+  });
+
+  if (!strategies.includes("dynamo")) return;
+  it("takes over the record of a writer that died, one generation on", async () => {
+    const dead = stores.faulty();
+    dead.script((kind) => (kind === "put" ? { fault: "request-lost" } : undefined));
+    const died = stores.committer({ s3: dead, strategy: "dynamo" }).putIfAbsent("taken", "dead");
+    await expect(died).rejects.toMatchObject({ code: "outcome-unknown" });
+    const startMs = performance.now();
+    const committer = stores.committer({ strategy: "dynamo" });
+    await committer.putIfAbsent("taken", "alive");
+    expect(performance.now() - startMs).toBeGreaterThan(6_000);
+    const { records } = await committer.inspect("taken");
+    expect(records).toMatchObject([{ etag: undefined, generation: 1n, timeoutMs: 0 }]);
+  });
+}
