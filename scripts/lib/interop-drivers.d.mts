@@ -6,8 +6,14 @@ export type DriverName =
   | "lock-client-fail-open"
   | "lock-client-fail-closed";
 
+/** Every driver: those of locks, and the one of object commits, which writes no format of locks. */
+export type AnyDriverName = DriverName | "object-store";
+
 /** The program and the arguments of a driver; throws if it has not been built. */
-export function driverCommand(name: DriverName): {
+export function driverCommand(name: AnyDriverName): {
   readonly program: string;
   readonly args: readonly string[];
 };
+
+/** The folder of a language's build; throws if it has not been built. */
+export function builtFolder(language: "python"): string;

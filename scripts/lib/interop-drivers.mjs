@@ -35,6 +35,7 @@ const TOOLS = {
   go: { asks: ["version"], least: "1.22", debian: "golang-go" },
   cargo: { asks: ["--version"], least: "1.85", debian: "cargo" },
   npm: { asks: ["--version"], least: "9", debian: "npm" },
+  pip3: { asks: ["--version"], least: "22.0", debian: "python3-pip" },
 };
 
 // How each language is built: from its sources, into an empty folder.
@@ -77,6 +78,16 @@ const LANGUAGES = {
       });
     },
   },
+  // No client: a server that is both an object store and DynamoDB.
+  python: {
+    tools: ["pip3"],
+    build(sources, folder) {
+      const flags = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-deps"];
+      const list = join(sources, "requirements.txt");
+      // Into a folder, which can be moved where a virtual environment could not.
+      outputOf("python3", ["-m", "pip", "install", ...flags, "-t", folder, "-r", list]);
+    },
+  },
 };
 
 const javascript = (kind) => ({
@@ -100,6 +111,10 @@ export const DRIVERS = {
   },
   "lock-client-fail-open": javascript("fail-open"),
   "lock-client-fail-closed": javascript("fail-closed"),
+  "object-store": {
+    language: "rust",
+    command: (folder) => [join(folder, "driver-object-store"), []],
+  },
 };
 
 /** The languages that drivers are written in. */
@@ -181,8 +196,13 @@ export function buildLanguage(language) {
 /** The program and the arguments of a driver; throws if it has not been built. */
 export function driverCommand(name) {
   const { language, command } = DRIVERS[name];
+  const [program, args] = command(builtFolder(language));
+  return { program, args };
+}
+
+/** The folder of a language's build; throws if it has not been built. */
+export function builtFolder(language) {
   const folder = folderOf(language);
   if (!existsSync(folder)) throw new Error(`Build first: npm run interop:build (${language}).`);
-  const [program, args] = command(folder);
-  return { program, args };
+  return folder;
 }

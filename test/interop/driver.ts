@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
-import { type DriverName, driverCommand } from "../../scripts/lib/interop-drivers.mjs";
+import { type AnyDriverName, driverCommand } from "../../scripts/lib/interop-drivers.mjs";
 
 /** How a driver opens its client; what is left out is the client's own default. README.md explains each. */
 export interface Opening {
@@ -15,6 +15,9 @@ export interface Opening {
   readonly beats?: boolean;
   readonly pollMs?: number;
   readonly trustLocalTime?: boolean;
+  readonly bucket?: string;
+  readonly accessKey?: string;
+  readonly timeoutMs?: number;
 }
 
 /** What to acquire, and how. */
@@ -104,13 +107,13 @@ export class Driver {
   }
 
   /** Starts the driver of a format. Rejects if it has not been built, or ends before it is ready. */
-  static async start(name: DriverName): Promise<Driver> {
+  static async start(name: AnyDriverName): Promise<Driver> {
     const driver = new DriverProcess(name);
     return new Driver(driver, await driver.ready());
   }
 
   /** Starts a driver, and opens its client. */
-  static async open(name: DriverName, opening: Opening): Promise<Driver> {
+  static async open(name: AnyDriverName, opening: Opening): Promise<Driver> {
     const driver = await Driver.start(name);
     await driver.step("open", opening).catch(async (error) => {
       await driver.kill();
@@ -193,11 +196,11 @@ class DriverProcess {
   readonly ended: Promise<void>;
   readonly #child: ChildProcess;
   readonly #waiting = new Map<number, (line: Line | Error) => void>();
-  readonly #name: DriverName;
+  readonly #name: AnyDriverName;
   #errors = "";
   #lastId = 0;
 
-  constructor(name: DriverName) {
+  constructor(name: AnyDriverName) {
     this.#name = name;
     const { program, args } = driverCommand(name);
     this.#child = spawn(program, args, {

@@ -1,8 +1,9 @@
 //! The steps of the line protocol, each by the client's own means.
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use dynamodb_lease::{Client, Lease};
+use lines::{Failure, Outcome, Steps, allow, span, text};
 use serde_json::{Value, json};
 use std::{
     collections::HashMap,
@@ -10,33 +11,17 @@ use std::{
         Mutex,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
-/// Why a step was not carried out.
-pub enum Failure {
-    /// The client has no counterpart for it.
-    Unsupported(String),
-    Error(anyhow::Error),
-}
-
-impl<E: Into<anyhow::Error>> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Failure::Error(error.into())
-    }
-}
-
-type Outcome = Result<Value, Failure>;
-
 #[derive(Default)]
-pub struct Steps {
+pub struct LeaseSteps {
     client: Mutex<Option<Client>>,
     holds: Mutex<HashMap<String, Lease>>,
     last_hold: AtomicU64,
 }
 
-impl Steps {
-    pub async fn run(&self, request: &Value) -> Outcome {
+impl Steps for LeaseSteps {
+    async fn run(&self, request: &Value) -> Outcome {
         match request["step"].as_str().unwrap_or_default() {
             "open" => self.open(request).await,
             "acquire" => self.acquire(request).await,
@@ -46,7 +31,9 @@ impl Steps {
             other => Err(Failure::Unsupported(format!("it has nothing for {other}"))),
         }
     }
+}
 
+impl LeaseSteps {
     /// Building a client looks at the table: there is no other way to have it checked.
     async fn open(&self, request: &Value) -> Outcome {
         allow(
@@ -160,28 +147,4 @@ fn is_timeout(error: &anyhow::Error) -> bool {
 
 fn is_refused(error: &anyhow::Error) -> bool {
     format!("{error:?}").contains("ConditionalCheckFailed")
-}
-
-/// Fails if the step names something that this driver would pass over in silence.
-fn allow(request: &Value, known: &[&str]) -> Result<(), Failure> {
-    let names = request
-        .as_object()
-        .into_iter()
-        .flat_map(|fields| fields.keys());
-    for name in names {
-        if name != "id" && name != "step" && !known.contains(&name.as_str()) {
-            return Err(Failure::Unsupported(format!("no option for {name}")));
-        }
-    }
-    Ok(())
-}
-
-fn text<'a>(request: &'a Value, name: &str) -> anyhow::Result<&'a str> {
-    request[name]
-        .as_str()
-        .ok_or_else(|| anyhow!("{name} is missing"))
-}
-
-fn span(request: &Value, name: &str) -> Option<Duration> {
-    request[name].as_u64().map(Duration::from_millis)
 }
