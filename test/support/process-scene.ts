@@ -11,29 +11,32 @@ interface WorkerTask {
   readonly [word: string]: unknown;
 }
 
-/** A table in this process, behind HTTP, for workers and for rivals of this process. */
+/** A table for workers and for rivals of this process: behind HTTP in this process, or elsewhere. */
 export class ProcessScene {
   readonly table = freshTable();
   readonly client: DynamoDBClient;
-  readonly #server: MemoryServer;
+  readonly #endpoint: string;
+  readonly #server: MemoryServer | undefined;
   readonly #workers: Worker[] = [];
   readonly #lockers = new Lockers();
 
-  private constructor(server: MemoryServer) {
+  private constructor(endpoint: string, server: MemoryServer | undefined) {
+    this.#endpoint = endpoint;
     this.#server = server;
-    this.client = sdkClient(server.endpoint);
+    this.client = sdkClient(endpoint);
   }
 
-  static async open(): Promise<ProcessScene> {
-    const scene = new ProcessScene(await startMemoryServer());
+  /** `endpoint`: of a server that is there already. */
+  static async open(endpoint?: string): Promise<ProcessScene> {
+    const server = endpoint === undefined ? await startMemoryServer() : undefined;
+    const scene = new ProcessScene(endpoint ?? server?.endpoint ?? "", server);
     await createTable({ client: scene.client, table: scene.table });
     return scene;
   }
 
   /** Starts a worker; `options` are those of its `Holdfast`. */
   worker(file: string, task: WorkerTask): Worker {
-    const { endpoint } = this.#server;
-    const worker = new Worker(file, { endpoint, table: this.table, ...task });
+    const worker = new Worker(file, { endpoint: this.#endpoint, table: this.table, ...task });
     this.#workers.push(worker);
     return worker;
   }
@@ -47,6 +50,6 @@ export class ProcessScene {
     await Promise.all(this.#workers.map((worker) => worker.end()));
     await this.#lockers.closeAll();
     this.client.destroy();
-    await this.#server.close();
+    await this.#server?.close();
   }
 }

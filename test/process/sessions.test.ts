@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { ProcessScene } from "../support/process-scene.js";
+import { type Cast, type Outcome, playSession } from "../support/session-scene.js";
+
+const LOCKS = 200;
+const RIVALS = 5;
+// Of the locks that are the next rival's first of all, each rival wants so many too.
+const WANTED_BY_TWO = 8;
+const LEASE_MS = 6_500;
+const POLL_MS = 1_000;
+// A holder needs 4 s in which the machine lets it do nothing to lose its session before it is killed.
+const MOST_SCENES = 3;
+
+const NAMES = Array.from({ length: LOCKS }, (_, index) => `a${index}`);
+
+function wantedBy(rival: number): string[] {
+  const first = (rival * LOCKS) / RIVALS;
+  const indices = Array.from({ length: LOCKS / RIVALS + WANTED_BY_TWO }, (_, at) => first + at);
+  return indices.map((index) => NAMES[index % LOCKS] ?? "");
+}
+
+const CAST: Cast = {
+  names: NAMES,
+  wanted: Array.from({ length: RIVALS }, (_, rival) => wantedBy(rival)),
+  leaseMs: LEASE_MS,
+  pollMs: POLL_MS,
+  holdMs: 200,
+  // Every lock lives by the session by then, and the session has been renewed since.
+  waitingMs: 0.6 * LEASE_MS,
+};
+
+/** Whether the machine gave the holder no time to renew; what anybody else did to it is no excuse. */
+const wasHindered = ({ isWhole, losses }: Outcome): boolean =>
+  !isWhole && losses.every((reason) => ["expired", "session ended"].includes(reason));
+
+describeOnDynamoDBLocal("200 locks on the session of a process that is killed", (endpoint) => {
+  const outcomes: Outcome[] = [];
+  let outcome: Outcome;
+
+  beforeAll(async () => {
+    do {
+      const scene = await ProcessScene.open(endpoint());
+      outcome = await playSession(scene, CAST).finally(() => scene.close());
+      outcomes.push(outcome);
+    } while (wasHindered(outcome) && outcomes.length < MOST_SCENES);
+  }, 150_000);
+  afterAll(() => {
+    const hindered = outcomes.filter(wasHindered).length;
+    if (hindered > 0) console.warn(`In ${hindered} scenes the machine let a session run out.`);
+  });
+
+  it("never have two holders", () => {
+    for (const history of outcomes.flatMap(({ histories }) => histories)) {
+      for (const [index, hold] of history.entries()) {
+        const next = history[index + 1];
+        if (next !== undefined) expect(hold.believedMs).toBeLessThan(next.grantedMs);
+      }
+    }
+  });
+
+  it("are held, all of them, until it is killed", () => {
+    expect(outcome.isWhole).toBe(true);
+    const lasts = outcome.histories.map(([first]) => first?.believedMs ?? Number.NaN);
+    expect(outcome.killedMs - Math.min(...lasts)).toBeLessThan(LEASE_MS / 2);
+  });
+
+  it("are all taken by five rivals, each under the next fence, and then by whoever waits behind", () => {
+    const { histories, rivals } = outcome;
+    const sizes = histories.map(({ length }) => length);
+    expect(sizes.filter((size) => size === 2)).toHaveLength(LOCKS - RIVALS * WANTED_BY_TWO);
+    expect(sizes.filter((size) => size === 3)).toHaveLength(RIVALS * WANTED_BY_TWO);
+    for (const history of histories) {
+      const first = history[0]?.fence ?? 0n;
+      expect(history.map(({ fence }) => fence)).toEqual(
+        history.map((_, index) => first + BigInt(index)),
+      );
+    }
+    expect(rivals.map(({ errors }) => errors)).toEqual(rivals.map(() => ""));
+  });
+
+  it("can be taken after exactly one write that ends the session", () => {
+    const { rivals, looks } = outcome;
+    const wrote = rivals.flatMap(({ said }) => said.filter(({ event }) => event === "wrote"));
+    const answers = wrote.map(({ answer }) => answer);
+    expect(answers.filter((answer) => answer === "applied")).toHaveLength(1);
+    // Whoever comes second in the same moment is refused, once.
+    expect(answers.length).toBeLessThanOrEqual(RIVALS);
+    expect(looks.isEnded).toBe(true);
+  });
+
+  it("are taken within 1.1 leases and a poll of its last renewal, and not before a lease", () => {
+    const { histories, looks, killedMs } = outcome;
+    const grants = histories.map(([, second]) => second?.grantedMs ?? Number.NaN);
+    const firstMs = Math.min(...grants) - looks.beforeLastRenewalMs;
+    const lastMs = Math.max(...grants) - looks.beforeLastRenewalMs;
+    // What stands still with the whole machine, its table server too, is no delay of ours.
+    const pausesMs = looks.pausesMs(killedMs, Math.max(...grants));
+    if (process.env["HOLDFAST_FIGURES"] !== undefined) {
+      const [first, last, pauses] = [firstMs, lastMs, pausesMs].map(Math.round);
+      console.log(`first after ${first} ms, last after ${last} ms, pauses of ${pauses} ms`);
+    }
+    expect(firstMs).toBeGreaterThan(LEASE_MS);
+    expect(lastMs).toBeLessThan(1.1 * LEASE_MS + POLL_MS + pausesMs);
+  });
+});

@@ -1,0 +1,24 @@
+// Holds many locks on one session until it is killed, and tells all the time in which of them it believes.
+import { locks, say, task } from "./common.mjs";
+
+const AT_ONCE = 25;
+
+const session = await locks.session();
+const tellLoss = ({ signal }) =>
+  signal.addEventListener("abort", () => say("lost", { reason: signal.reason.reason }));
+tellLoss(session);
+const leases = [];
+for (let from = 0; from < task.names.length; from += AT_ONCE) {
+  const names = task.names.slice(from, from + AT_ONCE);
+  leases.push(
+    ...(await Promise.all(names.map((name) => locks.mutex(name, { session }).acquire()))),
+  );
+}
+leases.forEach(tellLoss);
+say("held", { session: session.id, fences: leases.map(({ fence }) => String(fence)) });
+
+setInterval(() => {
+  // Before the question: what is believed was still believed then.
+  const beforeNs = String(process.hrtime.bigint());
+  say("believes", { beforeNs, in: leases.map(({ isHeld }) => (isHeld ? "1" : "0")).join("") });
+}, 20);

@@ -1,0 +1,51 @@
+// Waits for many locks at once, holds each for a while, and tells of every hold, and of every write to a
+// session's record, on the clock that all processes of a machine share.
+import { Holdfast } from "../../../dist/index.js";
+import { client, say, task } from "./common.mjs";
+
+const nowNs = () => process.hrtime.bigint();
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+client.middlewareStack.add(
+  (next) => async (args) => {
+    const key = args.input.Key?.pk?.S ?? "";
+    const isWrite = args.input.UpdateExpression !== undefined && key.startsWith("session#");
+    try {
+      const answer = await next(args);
+      if (isWrite) say("wrote", { key, answer: "applied" });
+      return answer;
+    } catch (error) {
+      if (isWrite) say("wrote", { key, answer: error.name });
+      throw error;
+    }
+  },
+  { step: "initialize" },
+);
+// Made here: a Holdfast sends by the middleware that its client has when it is made.
+const locks = new Holdfast({ client, table: task.table, ...task.options });
+
+async function takeOne(name) {
+  const lease = await locks.mutex(name).acquire();
+  const grantedNs = nowNs();
+  let believedNs = grantedNs;
+  for (const untilNs = grantedNs + BigInt(task.holdMs) * 1_000_000n; nowNs() < untilNs; ) {
+    await pause(20);
+    // Before the question: what is believed was still believed then.
+    const beforeNs = nowNs();
+    if (!lease.isHeld) break;
+    believedNs = beforeNs;
+  }
+  const { fence } = lease;
+  await lease.release();
+  const hold = { name, fence, grantedNs, believedNs };
+  return Object.fromEntries(Object.entries(hold).map(([key, value]) => [key, String(value)]));
+}
+
+say("started");
+// All begin together, once there is something to wait for.
+while ((await locks.inspect(task.gate)).state !== "held") await pause(50);
+say("waiting");
+const holds = await Promise.all(task.names.map(takeOne));
+say("took", { holds });
+await locks.close();
+client.destroy();

@@ -1,0 +1,153 @@
+import { GetItemCommand } from "@aws-sdk/client-dynamodb";
+import type { ProcessScene } from "./process-scene.js";
+import { pause } from "./sdk.js";
+import type { Said, Worker } from "./worker.js";
+
+/** One grant of a lock, on the clock that all processes of a machine share, in milliseconds. */
+export interface Hold {
+  readonly name: string;
+  readonly fence: bigint;
+  /** After it was told that it has the lock. */
+  readonly grantedMs: number;
+  /** Before the last question that was answered with yes. */
+  readonly believedMs: number;
+}
+
+/** What happened to the locks of a process that was killed. */
+export interface Outcome {
+  /** Whether the process that was killed believed in all of its locks until then. */
+  readonly isWhole: boolean;
+  /** Why it lost any before, if it did. */
+  readonly losses: readonly string[];
+  readonly killedMs: number;
+  /** All holds of each name, in the order of their fences. */
+  readonly histories: readonly (readonly Hold[])[];
+  readonly rivals: readonly Worker[];
+  readonly looks: Looks;
+}
+
+/** What a scene is made of. */
+export interface Cast {
+  readonly names: readonly string[];
+  /** What each rival wants. */
+  readonly wanted: readonly (readonly string[])[];
+  readonly leaseMs: number;
+  readonly pollMs: number;
+  /** For how long a rival holds what it took. */
+  readonly holdMs: number;
+  /** For how long the rivals wait before the holder is killed. */
+  readonly waitingMs: number;
+}
+
+const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6;
+const msOf = (ns: unknown): number => Number(ns) / 1e6;
+
+/** Lets one process hold all names on a session, kills it, and lets rivals take them. */
+export async function playSession(scene: ProcessScene, cast: Cast): Promise<Outcome> {
+  const { names, leaseMs, pollMs, holdMs } = cast;
+  const options = { lease: leaseMs, wait: "60s", poll: { fastest: pollMs, slowest: pollMs } };
+  const rivals = cast.wanted.map((wanted) => {
+    const task = { name: "all", names: wanted, gate: "gate", holdMs, options };
+    return scene.worker("session-rival", task);
+  });
+  await Promise.all(rivals.map((rival) => rival.says("started")));
+  const holder = scene.worker("session-holder", { name: "all", names, options });
+  const held = await holder.says("held");
+  const looks = new Looks(scene, String(held["session"]));
+  await scene.locks().mutex("gate").acquire();
+  await Promise.all(rivals.map((rival) => rival.says("waiting")));
+  await pause(cast.waitingMs);
+  holder.signal("SIGKILL");
+  await holder.exited();
+  const killedMs = nowMs();
+  await Promise.all(rivals.map((rival) => rival.exited()));
+  await looks.end();
+  const believes = holder.said.filter(({ event }) => event === "believes");
+  const later = rivals.flatMap(holdsOf);
+  const histories = names.map((name, index): Hold[] => {
+    const last = believes.findLast((one) => String(one["in"])[index] === "1");
+    const fence = BigInt((held["fences"] as string[])[index] ?? "");
+    const grantedMs = msOf(held.atNs);
+    const first = { name, fence, grantedMs, believedMs: last ? msOf(last["beforeNs"]) : grantedMs };
+    const others = later.filter((hold) => hold.name === name);
+    return [first, ...others].sort((a, b) => Number(a.fence - b.fence));
+  });
+  const isWhole = believes.every((one) => !String(one["in"]).includes("0"));
+  const lost = holder.said.filter(({ event }) => event === "lost");
+  const losses = [...new Set(lost.map(({ reason }) => String(reason)))];
+  return { isWhole, losses, killedMs, histories, rivals, looks };
+}
+
+function holdsOf(rival: Worker): Hold[] {
+  const took = rival.said.find(({ event }) => event === "took");
+  return ((took?.["holds"] ?? []) as Said[]).map(({ name, fence, grantedNs, believedNs }) => ({
+    name: String(name),
+    fence: BigInt(String(fence)),
+    grantedMs: msOf(grantedNs),
+    believedMs: msOf(believedNs),
+  }));
+}
+
+/** One strong read of the session's record, with the pause before it. */
+interface Look {
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly version: string | undefined;
+  readonly isHeld: boolean;
+}
+
+const LOOK_EVERY_MS = 25;
+
+/** Looks at a session's record all the time: when it was renewed last, and what the machine allowed. */
+export class Looks {
+  readonly #all: Look[] = [];
+  readonly #scene: ProcessScene;
+  readonly #key: string;
+  readonly #done: Promise<void>;
+  #isOver = false;
+
+  constructor(scene: ProcessScene, session: string) {
+    this.#scene = scene;
+    this.#key = `session#${session}`;
+    this.#done = this.#goOn();
+  }
+
+  end(): Promise<void> {
+    this.#isOver = true;
+    return this.#done;
+  }
+
+  get isEnded(): boolean {
+    return this.#all.at(-1)?.isHeld === false;
+  }
+
+  /** The beginning of the last look that did not show the last renewal yet. */
+  get beforeLastRenewalMs(): number {
+    const held = this.#all.filter(({ isHeld }) => isHeld);
+    const last = held.at(-1)?.version;
+    return held.findLast(({ version }) => version !== last)?.startMs ?? Number.NaN;
+  }
+
+  /** By how much looks took longer than usual, from one instant to another, all together. */
+  pausesMs(fromMs: number, toMs: number): number {
+    const took = ({ startMs, endMs }: Look): number => endMs - startMs;
+    const sorted = this.#all.map(took).sort((a, b) => a - b);
+    const usualMs = sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+    const within = this.#all.filter(({ startMs, endMs }) => endMs > fromMs && startMs < toMs);
+    return within.reduce((sum, look) => sum + Math.max(0, took(look) - 2 * usualMs), 0);
+  }
+
+  async #goOn(): Promise<void> {
+    const { client, table } = this.#scene;
+    const Key = { pk: { S: this.#key }, sk: { S: "lease" } };
+    const command = new GetItemCommand({ TableName: table, Key, ConsistentRead: true });
+    while (!this.#isOver) {
+      const startMs = nowMs();
+      await pause(LOOK_EVERY_MS);
+      const { Item = {} } = await client.send(command);
+      const { version, holder } = Item;
+      const isHeld = holder !== undefined;
+      this.#all.push({ startMs, endMs: nowMs(), version: version?.N, isHeld });
+    }
+  }
+}
