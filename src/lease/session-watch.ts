@@ -1,9 +1,10 @@
 import { SingleFlight } from "../internal/single-flight.js";
-import type { ReadAnswer, Unknown, WriteAnswer } from "../platform/table.js";
+import type { Item, ReadAnswer, Unknown, WriteAnswer } from "../platform/table.js";
 import type { Decision } from "./decide.js";
 import type { RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
 import type { Observation } from "./observation.js";
+import type { Found } from "./record.js";
 
 /** The decision to end a session that was watched dead. */
 export type Ending = Extract<Decision, { readonly kind: "end session" }>;
@@ -40,13 +41,17 @@ export class SessionWatch {
     if (this.#kernel.nowMs() - observations.lookedAtMs(ref.id) < freshMs) return undefined;
     const answer = await this.#read(ref, "eventual", timeoutMs, signal);
     if (answer.kind !== "found") return answer;
-    const found = this.#kernel.format.read(answer.item);
-    // A lagging replica may show neither the row nor its renewals, and a row that was deleted and made
-    // anew begins with its first version: only a strong reading tells these from a living session.
-    const isDoubtful = found.state === "absent" || ("version" in found && isFirst(found.version));
-    if (isDoubtful) return this.look(session, timeoutMs, signal);
+    if (isDoubtful(this.#kernel.format.read(answer.item))) {
+      return this.look(session, timeoutMs, signal);
+    }
     this.#kernel.seeRecord(ref, answer.item, "eventual");
     return answer;
+  }
+
+  /** What an eventual reading showed by the way; noted, where a watch may begin with it. */
+  glance(session: string, item: Item): Found {
+    const found = this.#kernel.format.read(item);
+    return isDoubtful(found) ? found : this.#kernel.see(this.#refOf(session), item, "eventual");
   }
 
   /** Looks at the session by a strongly consistent read. */
@@ -113,6 +118,8 @@ function orAborted<A>(answer: Promise<A>, signal?: AbortSignal): Promise<A | Unk
   });
 }
 
-function isFirst(version: bigint): boolean {
-  return version <= FIRST_VERSION;
+// A lagging replica may show neither the row nor its renewals, and a row that was deleted and made
+// anew begins with its first version: only a strong reading tells these from a living session.
+function isDoubtful(found: Found): boolean {
+  return found.state === "absent" || ("version" in found && found.version <= FIRST_VERSION);
 }

@@ -2,16 +2,17 @@ import type { Item } from "../platform/table.js";
 import { watchMs } from "./decide.js";
 import type { Kernel } from "./kernel.js";
 import { scanPage } from "./list.js";
-import { type HeldRecord, isReadable } from "./record.js";
+import { type Found, type HeldRecord, isReadable } from "./record.js";
 
 /** A session that is alive, or that a lock still names, as a listing of the table shows it. */
 export interface SessionListing {
   readonly id: string;
   /**
    * `alive`: it has not been ended, though its process may have died; see `looksDead`. `ended`: for
-   * good. `absent`: a lock names it, and it has no record.
+   * good. `absent`: a lock names it, and it has no record. `unreadable`: it has one that this version
+   * cannot read, so that its locks are never taken over by this version.
    */
-  readonly state: "alive" | "ended" | "absent";
+  readonly state: "alive" | "ended" | "absent" | "unreadable";
   /** The label of whose session it is; undefined where its record is gone. */
   readonly owner: string | undefined;
   /** When it was opened, ISO, by its owner's clock. */
@@ -33,39 +34,42 @@ export async function listSessions(kernel: Kernel): Promise<SessionListing[]> {
   for await (const { name, item } of recordsOf(kernel, "lock")) {
     const found = kernel.see(kernel.format.refOf("lock", name), item, "eventual");
     if (found.state !== "held" || found.session === undefined) continue;
-    locks.set(found.session, [...(locks.get(found.session) ?? []), name]);
+    const names = locks.get(found.session);
+    if (names === undefined) locks.set(found.session, [name]);
+    else names.push(name);
   }
   const listings: SessionListing[] = [];
   for await (const { name: id, item } of recordsOf(kernel, "session")) {
-    const found = kernel.see(kernel.format.refOf("session", id), item, "eventual");
-    if (!isReadable(found) || found.state === "absent") continue;
-    const held = found.state === "held" ? found : undefined;
-    if (held === undefined && !locks.has(id)) continue;
-    listings.push({
-      id,
-      state: held === undefined ? "ended" : "alive",
-      owner: found.owner,
-      openedAt: found.acquiredAt,
-      leaseMs: held?.leaseMs,
-      looksDead: held === undefined || isSilent(kernel, id, held),
-      locks: (locks.get(id) ?? []).toSorted(),
-    });
+    const found = kernel.sessions.glance(id, item);
+    if (found.state === "held" || locks.has(id)) {
+      listings.push(listingOf(kernel, id, found, locks.get(id) ?? []));
+    }
     locks.delete(id);
   }
-  return [...listings, ...[...locks].map(([id, names]) => gone(id, names))];
+  const gone = [...locks].map(([id, names]) => listingOf(kernel, id, { state: "absent" }, names));
+  return [...listings, ...gone];
 }
 
-function gone(id: string, names: readonly string[]): SessionListing {
+function listingOf(
+  kernel: Kernel,
+  id: string,
+  found: Found,
+  locks: readonly string[],
+): SessionListing {
+  const known = found.state === "held" || found.state === "free" ? found : undefined;
+  const held = found.state === "held" ? found : undefined;
   return {
     id,
-    state: "absent",
-    owner: undefined,
-    openedAt: undefined,
-    leaseMs: undefined,
-    looksDead: false,
-    locks: names.toSorted(),
+    state: isReadable(found) ? STATES[found.state] : "unreadable",
+    owner: known?.owner,
+    openedAt: known?.acquiredAt,
+    leaseMs: held?.leaseMs,
+    looksDead: found.state === "free" || (held !== undefined && isSilent(kernel, id, held)),
+    locks: locks.toSorted(),
   };
 }
+
+const STATES = Object.freeze({ held: "alive", free: "ended", absent: "absent" });
 
 function isSilent(kernel: Kernel, id: string, { leaseMs }: HeldRecord): boolean {
   const sinceMs = kernel.sessions.of(id)?.sinceMs ?? kernel.nowMs();

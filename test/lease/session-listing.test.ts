@@ -1,0 +1,73 @@
+import { describe, expect, it } from "vitest";
+import type { Item } from "../../src/platform/table.js";
+import { World } from "../support/world.js";
+
+const LEASE_MS = 3_000;
+const LENGTHS = { lease: LEASE_MS, renew: 1_000 } as const;
+const ID = "00000000-0000-4000-8000-000000000001";
+
+const keyOf = (pk: string): Item => ({ pk: { S: pk }, sk: { S: "lease" } });
+
+/** A lock that names a session, whose record is as told. */
+function worldWith(session: Item | undefined): World {
+  const world = new World();
+  const held = { v: { N: "1" }, fence: { N: "7" }, leaseMs: { N: `${LEASE_MS}` } };
+  const lock = { ...held, version: { N: "2" }, holder: { S: "h" }, session: { S: ID } };
+  world.table.putItem(keyOf("lock#a"), lock);
+  if (session !== undefined) world.table.putItem(keyOf(`session#${ID}`), { ...held, ...session });
+  return world;
+}
+
+const alive = (version: number): Item => ({ version: { N: `${version}` }, holder: { S: "s" } });
+
+describe("a listing of sessions", () => {
+  it.each([
+    ["alive", alive(2)],
+    ["ended", { version: { N: "2" } }],
+    ["absent", undefined],
+    ["unreadable", { ...alive(2), v: { N: "2" } }],
+  ] as const)("tells of one that is %s", async (state, session) => {
+    const world = worldWith(session);
+    const found = await world.until(world.inhabitant().locks.sessions());
+    expect(found).toMatchObject([{ id: ID, state, locks: ["a"] }]);
+  });
+
+  it("watches a session, so that a second one tells that it was silent, and it is ended at once", async () => {
+    const world = worldWith(alive(2));
+    const { locks } = world.inhabitant(LENGTHS);
+    expect(await world.until(locks.sessions())).toMatchObject([{ looksDead: false }]);
+    await world.time.advance(1.1 * LEASE_MS);
+    expect(await world.until(locks.sessions())).toMatchObject([{ looksDead: true }]);
+    const taken = await world.requests(() => locks.mutex("a").tryAcquire());
+    expect(taken.result?.fence).toBe(8n);
+    expect(taken).toMatchObject({ reads: 0 });
+  });
+
+  // It scans eventually consistently, and may show what a row was long ago, or before it was deleted.
+  it("begins no watch of a session at its first version, nor does that count as dead", async () => {
+    const world = worldWith(alive(1));
+    const { locks } = world.inhabitant(LENGTHS);
+    for (let times = 0; times < 3; times += 1) {
+      expect(await world.until(locks.sessions())).toMatchObject([{ looksDead: false }]);
+      await world.time.advance(1.1 * LEASE_MS);
+    }
+    const { result, reads } = await world.requests(() => locks.mutex("a").tryAcquire());
+    expect(result).toBeNull();
+    expect(reads).toBe(1);
+    expect(world.table.item(keyOf(`session#${ID}`))?.["holder"]).toEqual({ S: "s" });
+  });
+});
+
+describe("a lock whose session has a record of an unknown layout", () => {
+  it("is never claimed, and nothing is written", async () => {
+    const world = worldWith({ ...alive(2), v: { N: "2" } });
+    const { locks } = world.inhabitant(LENGTHS);
+    for (let times = 0; times < 3; times += 1) {
+      const acquired = world.until(locks.mutex("a").acquire({ wait: "1s" }));
+      await expect(acquired).rejects.toMatchObject({ code: "unsupported-layout" });
+      await world.time.advance(2 * LEASE_MS);
+    }
+    expect(world.record("a")?.["holder"]).toEqual({ S: "h" });
+    expect(world.table.item(keyOf(`session#${ID}`))?.["holder"]).toEqual({ S: "s" });
+  });
+});
