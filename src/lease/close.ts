@@ -82,7 +82,6 @@ async function freeUntil(
 
 function aborted(signal: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
   });
 }

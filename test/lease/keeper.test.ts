@@ -102,6 +102,17 @@ describe("the keeper", () => {
     expect(two.visits).toHaveLength(1);
   });
 
+  it("goes on with the others when it forgets one between two visits", async () => {
+    const { time, nowMs, keeper } = setUp();
+    const [gone, kept] = [every(nowMs, 100), every(nowMs, 100)];
+    keeper.visit(gone.kept, nowMs() + 50);
+    keeper.visit(kept.kept, nowMs() + 60);
+    await time.advance(10);
+    keeper.forget(gone.kept);
+    await time.advance(100);
+    expect([gone.visits.length, kept.visits.length]).toEqual([0, 1]);
+  });
+
   it("has no timer once everything has said that nothing is left to do", async () => {
     const { time, process, nowMs, keeper } = setUp();
     const { kept, visits } = every(nowMs, 100, 3);
