@@ -67,6 +67,8 @@ for (const [file, { source, mutants }] of Object.entries(report.files)) {
   });
 }
 
+if (rows.length === 0) throw new Error(`There is nothing to change in: ${files.join(" ")}`);
+
 const sum = (key) => rows.reduce((total, row) => total + row[key], 0);
 const all = sum("killed") + sum("endless") + sum("refused") + sum("survived");
 const percent = (part) => `${((100 * part) / all).toFixed(1)} %`;

@@ -11,6 +11,9 @@ export interface FixedOptions extends Partial<Omit<HoldfastOptions, "client" | "
   readonly through?: (network: FaultyTable) => TablePort;
 }
 
+/** How many were made in each world: no two of them may draw the same id. */
+const made = new WeakMap<World, number>();
+
 /**
  * A process in a world whose chance is fixed, and whose requests take no time: what it does can be told
  * to the millisecond. `timersSet` counts every timer that its client has set.
@@ -20,6 +23,8 @@ export function fixedProcess(world: World, options: FixedOptions = {}) {
   const process = world.time.process();
   const network = new FaultyTable(world.table, process);
   const reported: HoldfastError[] = [];
+  const nth = (made.get(world) ?? 0) + 1;
+  made.set(world, nth);
   let ids = 0;
   let timers = 0;
   const locks = new Holdfast({
@@ -39,7 +44,7 @@ export function fixedProcess(world: World, options: FixedOptions = {}) {
         fraction: () => fraction,
         id: () => {
           ids += 1;
-          return `id ${ids}`;
+          return `id ${ids} of ${nth}`;
         },
       },
     },
