@@ -106,6 +106,7 @@ class KernelTestRunner {
   async mutantRun({ activeMutant, testFilter, hitLimit, mutantActivation }) {
     const stryker = this.#stryker;
     Object.assign(stryker, { activeMutant: undefined, hitLimit, hitCount: 0 });
+    let result;
     if (mutantActivation === "static") stryker.activeMutant = activeMutant.id;
     try {
       const all = this.#collect();
@@ -116,12 +117,24 @@ class KernelTestRunner {
         true,
       );
       const tooOften = determineHitLimitReached(stryker.hitCount, hitLimit);
-      return toMutantRunResult(tooOften ?? { status: DryRunStatus.Complete, tests });
+      result = tooOften ?? { status: DryRunStatus.Complete, tests };
     } catch (error) {
-      return toMutantRunResult({ status: DryRunStatus.Error, errorMessage: String(error.stack) });
+      result = { status: DryRunStatus.Error, errorMessage: String(error.stack) };
     } finally {
       stryker.activeMutant = undefined;
     }
+    await this.#checkBlame(result.tests?.at(-1));
+    return toMutantRunResult(result);
+  }
+
+  // What fails without the mutant too has noticed nothing: something else broke this process. Stryker then
+  // tries the mutant again in a new one.
+  async #checkBlame(last) {
+    if (last?.status !== TestStatus.Failed) return;
+    this.#stryker.hitLimit = undefined;
+    const [again] = await this.#run(this.#collect().filter(({ id }) => id === last.id));
+    if (again.status === TestStatus.Success) return;
+    throw new Error(`It fails without any mutant: ${last.name}: ${again.failureMessage}`);
   }
 
   #collect() {

@@ -82,14 +82,20 @@ export async function failureOf({ run, suite }) {
   const stray = [];
   const note = (error) => stray.push(error);
   for (const event of STRAY) process.on(event, note);
+  let failure;
   try {
     for (const hook of hooksOf(suite, "beforeEach")) await hook();
     await orIdle(run());
+  } catch (error) {
+    failure = error ?? new Error("It threw nothing at all.");
+  }
+  try {
+    // Whatever became of it: what it leaves behind would fail all that come after it.
     for (const hook of hooksOf(suite, "afterEach")) await hook();
     await new Promise((resolve) => setImmediate(resolve));
-    return stray[0];
+    return failure ?? stray[0];
   } catch (error) {
-    return error ?? new Error("It threw nothing at all.");
+    return failure ?? error;
   } finally {
     for (const event of STRAY) process.off(event, note);
   }

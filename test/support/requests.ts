@@ -1,0 +1,47 @@
+import type { Fault, FaultRequest } from "../../src/testing/faults/fault-plan.js";
+import type { FaultyTable } from "../../src/testing/faults/faults.js";
+import type { World } from "./world.js";
+
+/** One request that a process made, by true time. */
+export interface Made {
+  readonly atMs: number;
+  readonly kind: "write" | "read" | "scan";
+  /** The key's first part, such as `lock#a`; undefined for a scan. */
+  readonly of: string | undefined;
+  /** Whether a read was strongly consistent. */
+  readonly isStrong: boolean;
+}
+
+/** What a process sends from now on, and what goes wrong with it. */
+export interface Requests {
+  readonly made: Made[];
+  /** Asked about every request; undefined: nothing goes wrong with it. */
+  fault: (request: Made) => Fault | undefined;
+  /** When each write to this record was sent. */
+  writesTo(of: string): number[];
+}
+
+/** Lists what a process sends from now on. It takes the place of the network's script. */
+export function requestsOf(world: World, network: FaultyTable): Requests {
+  const made: Made[] = [];
+  const requests: Requests = {
+    made,
+    fault: () => undefined,
+    writesTo: (of) => made.filter((one) => one.kind === "write" && one.of === of).map(atMsOf),
+  };
+  network.script((request) => {
+    const one = describe(request, world.time.nowMs);
+    made.push(one);
+    return requests.fault(one);
+  });
+  return requests;
+}
+
+const atMsOf = ({ atMs }: Made): number => atMs;
+
+function describe(request: FaultRequest, atMs: number): Made {
+  const isStrong = request.kind === "read" && request.read.consistent;
+  if (request.kind === "scan") return { atMs, kind: "scan", of: undefined, isStrong };
+  const key = request.kind === "write" ? request.write.key : request.read.key;
+  return { atMs, kind: request.kind, of: (key["pk"] as { S: string }).S, isStrong };
+}
