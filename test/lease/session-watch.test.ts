@@ -1,0 +1,321 @@
+import { getEventListeners } from "node:events";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { HoldfastError, type Lease, type Session } from "../../src/index.js";
+import { type FixedOptions, fixedProcess } from "../support/fixed.js";
+import { type Made, type Requests, requestsOf } from "../support/requests.js";
+import { World } from "../support/world.js";
+
+const LEASE_MS = 3_000;
+const LENGTHS = { lease: LEASE_MS, renew: 1_000 } as const;
+// How long a rival must see nothing new: the lease, and twice the drift bound.
+const WATCH_MS = LEASE_MS * 1.02;
+const POLL_MS = 100;
+const SILENT = { fault: "request-lost", unknownAfterMs: 10 } as const;
+
+const keyOf = (of: string) => ({ pk: { S: of }, sk: { S: "lease" } });
+
+/** A process that holds `names` on one session, and a rival whose requests are listed from 0 on. */
+async function setUp(names: readonly string[] = ["a"], options: FixedOptions = {}) {
+  const world = new World();
+  const holder = fixedProcess(world, LENGTHS);
+  const session = await world.until(holder.locks.session());
+  const leases: Lease[] = [];
+  for (const name of names) {
+    leases.push(await world.until(holder.locks.mutex(name, { session }).acquire()));
+  }
+  await world.time.advance(1_000);
+  for (const name of names) expect(world.record(name)?.["session"]).toEqual({ S: session.id });
+  const poll = { fastest: POLL_MS, slowest: POLL_MS };
+  const rival = fixedProcess(world, { ...LENGTHS, poll, requestTimeout: 1_000, ...options });
+  const requests = requestsOf(world, rival.network);
+  const fromMs = world.time.nowMs;
+  const row = `session#${session.id}`;
+  /** What the rival asked, as `S` or `E` for a strong or an eventual reading, and when. */
+  const readings = (of: string, untilMs = Number.POSITIVE_INFINITY) =>
+    requests.made
+      .filter((one) => one.kind === "read" && one.of === of && one.atMs - fromMs <= untilMs)
+      .map(({ isStrong, atMs }) => `${isStrong ? "S" : "E"}${atMs - fromMs}`);
+  const sinceMs = () => world.time.nowMs - fromMs;
+  return { world, holder, session, leases, rival, requests, row, readings, sinceMs };
+}
+
+type Scene = Awaited<ReturnType<typeof setUp>>;
+
+const waitFor = ({ rival }: Scene, name = "a", options = {}): Promise<Lease> =>
+  rival.locks.mutex(name).acquire({ wait: "1h", ...options });
+
+describe("a rival of a lease on a session", () => {
+  it("looks at the session strongly once, and then with each of its polls", async () => {
+    const scene = await setUp();
+    const { world, row, readings, session, holder } = scene;
+    const waiting = waitFor(scene);
+    await world.time.advance(350);
+    expect(readings("lock#a")).toEqual(["E100", "E200", "E300"]);
+    expect(readings(row)).toEqual(["S0", "E100", "E200", "E300"]);
+    await world.until(holder.locks.close());
+    expect((await world.until(waiting)).isHeld).toBe(true);
+    expect(session.isHeld).toBe(false);
+  });
+
+  it("does not look at a session of which another waiter has just had news", async () => {
+    const scene = await setUp(["a", "b", "c"]);
+    const { world, row, readings } = scene;
+    const ends = [waitFor(scene)];
+    await world.time.advance(25);
+    ends.push(waitFor(scene, "b"));
+    await world.time.advance(300);
+    expect(readings("lock#b")).toEqual(["E125", "E225", "E325"]);
+    // Each news is 25 ms old when the second one comes.
+    expect(readings(row)).toEqual(["S0", "E100", "E200", "E300"]);
+    // Three quarters of its pause are not fresh any more.
+    await world.time.advance(50);
+    ends.push(waitFor(scene, "c"));
+    await world.time.advance(100);
+    expect(readings(row).slice(4)).toEqual(["E400", "E475"]);
+    await world.until(scene.holder.locks.close());
+    await world.until(Promise.all(ends));
+  });
+
+  it("waits for the length that the session was silent for, and ends it", async () => {
+    const scene = await setUp();
+    const { world, holder, row, requests, sinceMs, leases } = scene;
+    holder.process.kill();
+    const lease = await world.until(waitFor(scene));
+    expect(sinceMs()).toBe(WATCH_MS);
+    expect(lease.fence).toBe((leases[0] as Lease).fence + 1n);
+    expect(requests.writesTo(row)).toHaveLength(1);
+    const { holder: nobody, lastHolder } = world.table.item(keyOf(row)) ?? {};
+    expect([nobody, lastHolder]).toEqual([undefined, { S: "" }]);
+  });
+
+  it("sends the end again with pauses until that is answered, and knows no less meanwhile", async () => {
+    const scene = await setUp();
+    const { world, holder, requests, row, sinceMs } = scene;
+    holder.process.kill();
+    const faults = [SILENT, { fault: "throttled" } as const];
+    requests.fault = ({ kind, of }) =>
+      kind === "write" && of === row ? faults.shift() : undefined;
+    await world.until(waitFor(scene));
+    expect(sinceMs()).toBe(WATCH_MS + 10 + POLL_MS + POLL_MS);
+    expect(requests.writesTo(row)).toHaveLength(3);
+  });
+
+  it("that finds the session alive at its end watches it from anew", async () => {
+    const scene = await setUp();
+    const { world, holder, requests, row, sinceMs } = scene;
+    holder.process.kill();
+    const waiting = waitFor(scene);
+    // Renewed after the last poll before the end, which therefore has not seen it.
+    await world.time.advance(WATCH_MS - 50);
+    world.table.putItem(keyOf(row), { ...world.table.item(keyOf(row)), version: { N: "99" } });
+    await world.time.advance(100);
+    expect(requests.writesTo(row)).toHaveLength(1);
+    expect(world.table.item(keyOf(row))?.["holder"]).toBeDefined();
+    await world.until(waiting);
+    expect(sinceMs()).toBe(2 * WATCH_MS);
+  });
+
+  it("ends with what is wrong with the configuration, if looking at the session shows it", async () => {
+    const error = new HoldfastError("access-denied", "No.");
+    for (const atFirst of [true, false]) {
+      const scene = await setUp();
+      scene.requests.fault = ({ of, isStrong }) =>
+        of === scene.row && isStrong === atFirst ? { fault: "misconfigured", error } : undefined;
+      await expect(scene.world.until(waitFor(scene))).rejects.toBe(error);
+      expect(scene.sinceMs()).toBe(atFirst ? 0 : POLL_MS);
+    }
+  });
+
+  it("ends with a session's record that is none, if a poll shows it", async () => {
+    const scene = await setUp();
+    const { world, row } = scene;
+    const waiting = waitFor(scene);
+    await world.time.advance(50);
+    world.table.putItem(keyOf(row), { colour: { S: "red" } });
+    await expect(world.until(waiting)).rejects.toMatchObject({ code: "foreign-record" });
+    expect(scene.readings(row)).toEqual(["S0", "E100"]);
+  });
+
+  it("tells trouble with the session's record as its own, when the wait is over", async () => {
+    const scene = await setUp();
+    const { world, row, requests } = scene;
+    requests.fault = ({ of, isStrong }) =>
+      of === row && !isStrong ? { fault: "throttled" } : undefined;
+    await expect(world.until(waitFor(scene, "a", { wait: 250 }))).rejects.toMatchObject({
+      code: "throttled",
+    });
+    // What was not read is not absent: nothing more was asked about it.
+    expect(scene.readings(row)).toEqual(["S0", "E100", "E200"]);
+  });
+
+  it("that only tries tells trouble with the session's record at once", async () => {
+    const scene = await setUp();
+    const { world, row, requests, rival } = scene;
+    requests.fault = ({ of }) => (of === row ? SILENT : undefined);
+    const trying = rival.locks.mutex("a").tryAcquire();
+    await expect(world.until(trying)).rejects.toMatchObject({ code: "unreachable" });
+    expect(scene.readings(row)).toEqual(["S0"]);
+    expect(scene.sinceMs()).toBe(10);
+  });
+});
+
+describe("a session's record that seems to be gone, or new", () => {
+  it("is looked at again strongly, and a reading that was only late changes nothing", async () => {
+    const scene = await setUp();
+    const { world, row, requests, holder, sinceMs, readings } = scene;
+    const waiting = waitFor(scene);
+    await world.time.advance(50);
+    holder.process.kill();
+    // As many changes ago as the record has seen: there was none yet.
+    requests.fault = ({ of, isStrong, atMs }) =>
+      of === row && !isStrong && atMs === 1_100 ? { fault: "stale", changesAgo: 99 } : undefined;
+    await world.until(waiting);
+    expect(readings(row, 200)).toEqual(["S0", "E100", "S100", "E200"]);
+    expect(sinceMs()).toBe(WATCH_MS);
+  });
+
+  it("is not taken for gone because nobody answered", async () => {
+    const scene = await setUp();
+    const { world, row, requests, holder, sinceMs, readings } = scene;
+    const waiting = waitFor(scene);
+    await world.time.advance(50);
+    holder.process.kill();
+    requests.fault = ({ of, isStrong, atMs }) => {
+      if (of !== row || atMs !== 1_100) return undefined;
+      return isStrong ? { fault: "throttled" } : { fault: "stale", changesAgo: 99 };
+    };
+    await world.until(waiting);
+    expect(readings(row, 200)).toEqual(["S0", "E100", "S100", "E200"]);
+    expect(sinceMs()).toBe(WATCH_MS);
+  });
+
+  it.each([
+    ["1", ["S0", "E100", "S100", "E200", "S200"]],
+    ["2", ["S0", "E100", "E200"]],
+  ])("at version %s is read as %j", async (version, expected) => {
+    const scene = await setUp();
+    const { world, row, holder, readings } = scene;
+    holder.process.kill();
+    world.table.putItem(keyOf(row), { ...world.table.item(keyOf(row)), version: { N: version } });
+    const waiting = waitFor(scene);
+    await world.until(waiting);
+    expect(readings(row, 250)).toEqual(expected);
+  });
+
+  it("and is gone is watched for the length that the lock carries, and a free one put in its place", async () => {
+    const scene = await setUp();
+    const { world, row, holder, sinceMs } = scene;
+    holder.process.kill();
+    const waiting = waitFor(scene);
+    await world.time.advance(500);
+    world.table.deleteItem(keyOf(row));
+    await world.until(waiting);
+    // The poll at 500 still found it.
+    expect(sinceMs()).toBe(600 + WATCH_MS);
+    const tombstone = world.table.item(keyOf(row));
+    expect(tombstone).toMatchObject({ fence: { N: String(Math.floor(world.time.wallMs)) } });
+    expect(tombstone?.["holder"]).toBeUndefined();
+  });
+});
+
+describe("sessions of several processes", () => {
+  it("are looked at, and ended, each by itself", async () => {
+    const scene = await setUp(["a"]);
+    const { world, rival, requests } = scene;
+    const other = fixedProcess(world, LENGTHS);
+    const alive: Session = await world.until(other.locks.session());
+    const kept = await world.until(other.locks.mutex("b", { session: alive }).acquire());
+    await world.time.advance(1_000);
+    scene.holder.process.kill();
+    requests.fault = ({ kind }) => (kind === "read" ? { fault: "delayed", delayMs: 5 } : undefined);
+    const refused = rival.locks.mutex("b").acquire({ wait: "10s" });
+    const settled = expect(refused).rejects.toMatchObject({ code: "not-acquired" });
+    const taken = await world.until(waitFor(scene));
+    await world.time.advance(10_000);
+    await settled;
+    expect([taken.isHeld, kept.isHeld, alive.isHeld]).toEqual([true, true, true]);
+  });
+
+  it("are looked at once for two waiters that ask at the same time", async () => {
+    const scene = await setUp(["a", "b"]);
+    const { world, requests, row, readings } = scene;
+    requests.fault = ({ kind }) => (kind === "read" ? { fault: "delayed", delayMs: 5 } : undefined);
+    const ends = [waitFor(scene, "a"), waitFor(scene, "b")];
+    await world.time.advance(50);
+    expect(readings(row)).toEqual(["S0"]);
+    await world.until(scene.holder.locks.close());
+    await world.until(Promise.all(ends));
+  });
+
+  it("a strong look is never answered by an eventual reading that is on its way", async () => {
+    const scene = await setUp(["a", "b"]);
+    const { world, requests, row, readings, rival } = scene;
+    const waiting = waitFor(scene);
+    await world.time.advance(50);
+    requests.fault = ({ of, isStrong }) =>
+      of === row && !isStrong ? { fault: "delayed", delayMs: 500 } : undefined;
+    await world.time.advance(60);
+    await world.until(rival.locks.inspect("b"));
+    expect(readings(row, 110)).toEqual(["S0", "E100", "S110"]);
+    await world.until(scene.holder.locks.close());
+    await world.until(waiting);
+  });
+});
+
+describe("a wait that ends while the session is looked at", () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  const hangs = (requests: Requests, row: string, which: (made: Made) => boolean): void => {
+    requests.fault = (made) =>
+      made.of === row && which(made) ? { fault: "request-lost" } : undefined;
+  };
+
+  it.each([
+    ["strongly, at first", (made: Made) => made.isStrong],
+    ["by a poll", (made: Made) => made.kind === "read" && !made.isStrong],
+  ])("%s, ends in time, although the reading goes on", async (_title, which) => {
+    const scene = await setUp();
+    const { world, requests, row } = scene;
+    hangs(requests, row, which);
+    const waiting = waitFor(scene, "a", { wait: 400 });
+    await expect(world.until(waiting)).rejects.toBeInstanceOf(HoldfastError);
+    expect(scene.sinceMs()).toBe(400);
+  });
+
+  it("or ended, ends in time, and the end goes on for the other waiters", async () => {
+    const scene = await setUp(["a", "b"]);
+    const { world, requests, row, holder } = scene;
+    holder.process.kill();
+    requests.fault = ({ kind, of }) =>
+      kind === "write" && of === row ? { fault: "delayed", delayMs: 900 } : undefined;
+    const first = waitFor(scene, "a", { wait: WATCH_MS + 100 });
+    const settled = expect(first).rejects.toMatchObject({ code: "not-acquired" });
+    const second = waitFor(scene, "b");
+    await world.until(second);
+    await settled;
+    expect(scene.sinceMs()).toBe(WATCH_MS + 900);
+    expect(requests.writesTo(row)).toHaveLength(1);
+  });
+
+  it("listens to nothing afterwards", async () => {
+    const scene = await setUp();
+    const { world, holder } = scene;
+    const listened = new Set<AbortSignal>();
+    const add = AbortSignal.prototype.addEventListener;
+    vi.spyOn(AbortSignal.prototype, "addEventListener").mockImplementation(function (
+      this: AbortSignal,
+      ...given: Parameters<typeof add>
+    ) {
+      listened.add(this);
+      add.apply(this, given);
+    });
+    const waiting = waitFor(scene);
+    await world.time.advance(350);
+    const during = [...listened].map((signal) => getEventListeners(signal, "abort").length);
+    expect(Math.max(...during)).toBeLessThanOrEqual(2);
+    await world.until(holder.locks.close());
+    await world.until(waiting);
+  });
+});
