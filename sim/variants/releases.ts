@@ -227,8 +227,8 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: "src/lease/neutralise.ts",
-        from: "    watched: given.replaced?.watched,\n",
-        to: "    watched: undefined,\n",
+        from: "const from = { watched: given.replaced, ",
+        to: "const from = { watched: undefined, ",
       },
     ],
     caughtBy: {

@@ -281,7 +281,7 @@ function heldCondition(held: Held): Condition {
 function holdersCondition(from: Holders): Condition {
   return any(
     ...(from.known === undefined ? [] : [heldCondition(from.known)]),
-    ...from.maybe.map((holder) => equals("holder", s(holder))),
+    ...(from.maybe ?? []).map((holder) => equals("holder", s(holder))),
     ...(from.watched === undefined ? [] : [watchedCondition(from.watched)]),
   );
 }

@@ -55,7 +55,7 @@ async function begun(kernel: Kernel, lease: Lease, stop: Stop): Promise<Lease> {
 function turnInLine(line: Line, settings: AcquireSettings, stop: Stop): Promise<Turn> {
   const waiter = new Waiter(settings);
   line.wait(waiter);
-  stop.signal.addEventListener("abort", () => line.leave(waiter, stop.error()), { once: true });
+  stop.signal.addEventListener("abort", () => line.leave(waiter, stop.error()));
   return waiter.turn;
 }
 

@@ -3,7 +3,7 @@ import { type Instant, instantOf } from "../platform/clock.js";
 import type { Write } from "../platform/table.js";
 import { Deadline } from "./deadline.js";
 import { type Decision, holdMs } from "./decide.js";
-import type { Grant, Holders, RecordRef } from "./format.js";
+import type { Grant, RecordRef } from "./format.js";
 import type { Beginning } from "./hold.js";
 import type { Kernel } from "./kernel.js";
 import { neutralise } from "./neutralise.js";
@@ -136,17 +136,10 @@ export class Attempt {
     neutralise(this.#kernel, this.#ref, {
       attempt: this.#grant.holder,
       leaseMs: this.#settings.leaseMs,
-      replaced: this.#replaced(),
+      replaced: this.#decision.kind === "claim" ? undefined : this.#decision,
       sends: this.#unanswered,
       fastestPollMs: this.#settings.fastestPollMs,
     });
-  }
-
-  #replaced(): Holders | undefined {
-    const decision = this.#decision;
-    return decision.kind === "claim"
-      ? undefined
-      : { known: undefined, maybe: [], watched: decision };
   }
 }
 

@@ -63,8 +63,9 @@ async function freeUntil(
   const { kernel, ref, held, settings } = hold;
   let cause: unknown;
   while (!bound.aborted) {
-    const from = { known: held, maybe: [] };
-    const freeing = hold.requests.run(() => freeOnce(kernel, ref, from, settings.keepData));
+    const freeing = hold.requests.run(() =>
+      freeOnce(kernel, ref, { known: held }, settings.keepData),
+    );
     const answer = await Promise.race([freeing, over]);
     if (answer === undefined) break;
     if (answer.kind === "applied" || answer.kind === "refused") return undefined;
@@ -82,7 +83,7 @@ async function freeUntil(
 
 function aborted(signal: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => {
-    signal.addEventListener("abort", () => resolve(undefined), { once: true });
+    signal.addEventListener("abort", () => resolve(undefined));
   });
 }
 

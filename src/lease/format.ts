@@ -77,9 +77,9 @@ export interface NumberedData {
 /** Which holders a write that frees or passes on a record accepts. */
 export interface Holders {
   /** The last holder of which an answer told, with its fence. */
-  readonly known: Held | undefined;
+  readonly known?: Held | undefined;
   /** Holders of writes that were never answered. Each id is in one write only, so it is enough. */
-  readonly maybe: readonly string[];
+  readonly maybe?: readonly string[] | undefined;
   /** A dead holder that was being taken over, exactly as it was watched. */
   readonly watched?: Watched | undefined;
 }

@@ -137,7 +137,7 @@ export class Hold implements Kept {
     this.line.next();
     const afterMs = SWEEP_AFTER_LEASES[reason];
     if (afterMs === undefined) return;
-    const from = { known: this.held, maybe: [] };
+    const from = { known: this.held };
     this.living.life?.sweep(this.ref, from, this.settings.keepData, afterMs * this.leaseMs);
   }
 

@@ -238,6 +238,5 @@ const IS_LEFT_IN_TABLE: readonly LossReason[] = ["expired", "session ended", "re
 async function freeEarly(hold: Hold, keepData: boolean): Promise<void> {
   const reason = hold.loss?.reason;
   if (reason === undefined || !IS_LEFT_IN_TABLE.includes(reason)) return;
-  const from = { known: hold.held, maybe: [] };
-  await hold.requests.run(() => freeOnce(hold.kernel, hold.ref, from, keepData));
+  await hold.requests.run(() => freeOnce(hold.kernel, hold.ref, { known: hold.held }, keepData));
 }

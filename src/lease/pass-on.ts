@@ -183,7 +183,7 @@ export async function freeOnce(
   const answer = await kernel.write(
     kernel.format.free(ref, from, {
       keepData,
-      lastHolder: from.known?.holder ?? from.maybe[0] ?? "",
+      lastHolder: from.known?.holder ?? from.maybe?.[0] ?? "",
       wallMs: kernel.wallMs(),
     }),
     kernel.settings.requestTimeoutMs,

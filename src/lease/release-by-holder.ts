@@ -25,7 +25,7 @@ export async function releaseByHolder(
   }
   let trouble: Trouble | undefined;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    const answer = await freeOnce(kernel, ref, { known: undefined, maybe: [holder] }, false);
+    const answer = await freeOnce(kernel, ref, { maybe: [holder] }, false);
     if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind === "applied") return true;
     if (answer.kind === "refused") {

@@ -39,7 +39,7 @@ export class SessionLife implements Life, LifeSource, Kept {
     this.#kernel = kernel;
     this.#hold = hold;
     this.#lease = Lease.on(hold);
-    hold.lossSignal.signal.addEventListener("abort", () => this.#endLeases(), { once: true });
+    hold.lossSignal.signal.addEventListener("abort", () => this.#endLeases());
     kernel.keeper.visit(this, kernel.nowMs() + KEEP_EVERY_MS);
   }
 
@@ -173,9 +173,8 @@ export class SessionLife implements Life, LifeSource, Kept {
   async #keepFromExpiring(): Promise<void> {
     const { format } = this.#kernel;
     for (const hold of [...this.#leases]) {
-      if (!this.isHeld) return;
       await hold.requests.run(async () => {
-        if (!hold.isHeld || !hold.living.isMoved) return;
+        if (!hold.living.isMoved) return;
         const options = { leaseMs: this.leaseMs, wallMs: this.#kernel.wallMs() };
         const write = format.keepFromExpiring(hold.ref, hold.held, options);
         // Not answered, it is done at the next round: there are three within the TTL.

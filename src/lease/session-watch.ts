@@ -74,11 +74,7 @@ export class SessionWatch {
       const write =
         watched === undefined
           ? format.tombstone(ref, { fence: BigInt(Math.floor(wallMs)), owner, wallMs })
-          : format.free(
-              ref,
-              { known: undefined, maybe: [], watched },
-              { keepData: false, lastHolder: "", wallMs },
-            );
+          : format.free(ref, { watched }, { keepData: false, lastHolder: "", wallMs });
       const answer = await this.#kernel.write(write, settings.requestTimeoutMs);
       if (answer.kind === "applied" || answer.kind === "refused") {
         this.#kernel.seeRecord(ref, answer.item, "strong");
@@ -112,7 +108,7 @@ function orAborted<A>(answer: Promise<A>, signal?: AbortSignal): Promise<A | Unk
   if (signal === undefined) return answer;
   return new Promise((resolve, reject) => {
     const onAbort = (): void => resolve({ kind: "unknown", cause: signal.reason });
-    signal.addEventListener("abort", onAbort, { once: true });
+    signal.addEventListener("abort", onAbort);
     if (signal.aborted) onAbort();
     answer.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
   });
