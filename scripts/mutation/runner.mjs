@@ -1,31 +1,21 @@
-// A test runner for Stryker that loads the instrumented code and its tests as one script, and runs them in
-// its own process, quickest first, until one fails. Every run evaluates the script anew, so that nothing but
-// the mutant differs between two runs.
+// A test runner for Stryker that loads the instrumented code and its tests as one script, and runs them in a
+// thread of its own process (thread.mjs). What never ends is told by the processor time that one test takes:
+// on a busy machine the time on the wall would take slow tests for endless ones.
 import { readdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { join, resolve } from "node:path";
-import { Script } from "node:vm";
-import { INSTRUMENTER_CONSTANTS } from "@stryker-mutator/api/core";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
 import { declareClassPlugin, PluginKind } from "@stryker-mutator/api/plugin";
-import {
-  DryRunStatus,
-  determineHitLimitReached,
-  TestStatus,
-  toMutantRunResult,
-} from "@stryker-mutator/api/test-runner";
+import { DryRunStatus, MutantRunStatus, toMutantRunResult } from "@stryker-mutator/api/test-runner";
 import { build } from "esbuild";
-import { Collection, failureOf } from "./tests.mjs";
 
 const FOLDERS = ["test/lease", "test/mutex"];
 // What does at length what others do step by step, and takes as long as all of them together.
 const LEFT_OUT = ["fences.test.ts", "contenders.test.ts"];
-const LEFT_OUT_TITLES = [
-  "keeps ten thousand without trouble",
-  "spread their renewals, so that thousands",
-  "a process with many waiters of its own leaves others their turn",
-  "is never taken over while it renews, however long",
-];
-const SLOWEST_LAST = ["lost-responses.test.ts", "waiting.test.ts"];
+const SLOWEST_LAST = ["session.test.ts", "lost-responses.test.ts", "waiting.test.ts"];
+
+/** How much processor time one test may take, in milliseconds: several times what any of them takes. */
+const MOST_CPU_MS = 5_000;
+const LOOK_EVERY_MS = 200;
 
 /** What a mutant that loops is allowed: enough for these tests, and soon over. */
 const SHORTER = [
@@ -72,105 +62,97 @@ async function bundled() {
     plugins: [soonOver],
     logLevel: "error",
   });
-  return new Script(`(begin, require, module, exports) => {${outputFiles[0].text}\n}`, {
-    filename: join(process.cwd(), "kernel-tests.cjs"),
-  });
-}
-
-/** Where the instrumented code looks which mutant is active, and counts. */
-function strykerState() {
-  globalThis[INSTRUMENTER_CONSTANTS.NAMESPACE] ??= {};
-  return globalThis[INSTRUMENTER_CONSTANTS.NAMESPACE];
+  return outputFiles[0].text;
 }
 
 class KernelTestRunner {
-  #script;
-  #stryker = strykerState();
+  #code;
+  #thread;
+  // How many tests the thread has begun: as long as it stands, one test is running.
+  #begun = new Int32Array(new SharedArrayBuffer(4));
 
   capabilities() {
     return { reloadEnvironment: true };
   }
 
   async init() {
-    this.#script = await bundled();
+    this.#code = await bundled();
+  }
+
+  async dispose() {
+    await this.#end();
   }
 
   async dryRun() {
-    this.#stryker.activeMutant = undefined;
-    this.#stryker.mutantCoverage = { static: {}, perTest: {} };
-    const tests = await this.#run(this.#collect());
-    const { mutantCoverage } = this.#stryker;
-    return { status: DryRunStatus.Complete, tests, mutantCoverage };
+    const answer = await this.#ask({ kind: "dry run" });
+    if (answer === "endless") throw new Error("A test takes too long without any mutant.");
+    return { status: DryRunStatus.Complete, ...answer };
   }
 
   async mutantRun({ activeMutant, testFilter, hitLimit, mutantActivation }) {
-    const stryker = this.#stryker;
-    Object.assign(stryker, { activeMutant: undefined, hitLimit, hitCount: 0 });
-    let result;
-    if (mutantActivation === "static") stryker.activeMutant = activeMutant.id;
-    try {
-      const all = this.#collect();
-      stryker.activeMutant = activeMutant.id;
-      const wanted = testFilter === undefined ? undefined : new Set(testFilter);
-      const tests = await this.#run(
-        all.filter(({ id }) => wanted?.has(id) ?? true),
-        true,
-      );
-      const tooOften = determineHitLimitReached(stryker.hitCount, hitLimit);
-      result = tooOften ?? { status: DryRunStatus.Complete, tests };
-    } catch (error) {
-      result = { status: DryRunStatus.Error, errorMessage: String(error.stack) };
-    } finally {
-      stryker.activeMutant = undefined;
+    const isStatic = mutantActivation === "static";
+    const task = { kind: "mutant", id: activeMutant.id, testFilter, hitLimit, isStatic };
+    for (let attempt = 1; ; attempt += 1) {
+      const answer = await this.#ask(task);
+      if (answer === "endless") return { status: MutantRunStatus.Timeout };
+      if (answer.blameless === undefined) return toMutantRunResult(answer);
+      // What fails without the mutant too has noticed nothing: something else broke the thread.
+      await this.#end();
+      if (attempt === 2) throw new Error(`It fails without any mutant: ${answer.blameless}`);
     }
-    await this.#checkBlame(result.tests?.at(-1));
-    return toMutantRunResult(result);
   }
 
-  // What fails without the mutant too has noticed nothing: something else broke this process. Stryker then
-  // tries the mutant again in a new one.
-  async #checkBlame(last) {
-    if (last?.status !== TestStatus.Failed) return;
-    this.#stryker.hitLimit = undefined;
-    const [again] = await this.#run(this.#collect().filter(({ id }) => id === last.id));
-    if (again.status === TestStatus.Success) return;
-    throw new Error(`It fails without any mutant: ${last.name}: ${again.failureMessage}`);
+  /** What the thread answers; `endless` if one test took too much processor time. */
+  async #ask(task) {
+    const thread = this.#thread ?? this.#start();
+    return new Promise((resolve, reject) => {
+      let begun = -1;
+      let fromMs = 0;
+      const watch = setInterval(() => {
+        const nowMs = cpuMs();
+        const [now] = this.#begun;
+        if (now !== begun) {
+          begun = now;
+          fromMs = nowMs;
+        } else if (nowMs - fromMs > MOST_CPU_MS) {
+          void this.#end().then(() => settle(resolve, "endless"));
+        }
+      }, LOOK_EVERY_MS);
+      const settle = (how, what) => {
+        clearInterval(watch);
+        thread.removeAllListeners("message").removeAllListeners("error");
+        how(what);
+      };
+      thread.once("message", (answer) => settle(resolve, answer));
+      thread.once("error", (error) => {
+        this.#thread = undefined;
+        settle(reject, error);
+      });
+      thread.postMessage(task);
+    });
   }
 
-  #collect() {
-    const collection = new Collection();
-    const nodeRequire = createRequire(join(process.cwd(), "kernel-tests.cjs"));
-    const module = { exports: {} };
-    this.#script.runInThisContext()(
-      (file) => collection.begin(file),
-      (name) => (name === "vitest" ? collection.surface : nodeRequire(name)),
-      module,
-      module.exports,
-    );
-    return collection.tests.filter(
-      ({ name }) => !LEFT_OUT_TITLES.some((title) => name.includes(title)),
-    );
+  #start() {
+    this.#thread = new Worker(new URL("thread.mjs", import.meta.url), {
+      workerData: {
+        code: this.#code,
+        filename: join(process.cwd(), "kernel-tests.cjs"),
+        begun: this.#begun,
+      },
+    });
+    return this.#thread;
   }
 
-  async #run(tests, untilOneFails = false) {
-    const results = [];
-    for (const test of tests) {
-      const fromMs = performance.now();
-      this.#stryker.currentTestId = test.id;
-      const error = await failureOf(test);
-      this.#stryker.currentTestId = undefined;
-      const timeSpentMs = performance.now() - fromMs;
-      const { id, name } = test;
-      const common = { id, name, timeSpentMs, fileName: resolve(test.file) };
-      if (error === undefined) results.push({ ...common, status: TestStatus.Success });
-      else {
-        const failureMessage = String(error.message ?? error);
-        results.push({ ...common, status: TestStatus.Failed, failureMessage });
-        if (untilOneFails) break;
-      }
-    }
-    return results;
+  async #end() {
+    const thread = this.#thread;
+    this.#thread = undefined;
+    await thread?.terminate();
   }
+}
+
+function cpuMs() {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
 }
 
 export const strykerPlugins = [
