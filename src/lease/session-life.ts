@@ -164,8 +164,7 @@ export class SessionLife implements Life, LifeSource, Kept {
   }
 
   /** Called by the keeper: keeps the TTL of records that are never renewed ahead of them. */
-  tend(): number | undefined {
-    if (!this.isHeld) return undefined;
+  tend(): number {
     this.#kernel.inBackground(() => this.#keepFromExpiring());
     return this.#kernel.nowMs() + KEEP_EVERY_MS;
   }

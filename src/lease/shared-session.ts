@@ -48,10 +48,8 @@ export class SharedSession implements LifeSource, Kept {
 
   /** Called by the keeper when nothing has lived by the session for a while. */
   tend(): undefined {
-    const session = this.#session;
-    this.#session = undefined;
     // Should nobody answer, it ends by itself: it is not renewed any more.
-    if (session?.isHeld === true) session.close("release").catch(() => undefined);
+    this.#session?.close("release").catch(() => undefined);
   }
 
   #open(): void {

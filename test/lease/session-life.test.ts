@@ -299,7 +299,11 @@ describe("a lease that ran out before anybody answered whether it had moved", ()
       of === "lock#a" || (!session.isHeld && of?.startsWith("session#")) ? SILENT : undefined;
     await world.time.advance(60_000);
     expect(requests.writesTo(`session#${session.id}`).length).toBeGreaterThan(before);
-    expect(reported.map(({ code }) => code)).toContain("outcome-unknown");
+    // Once for the close, and once for the release that went on for as long as the session's lease.
+    expect(reported).toMatchObject([
+      { code: "outcome-unknown", message: expect.stringContaining("for 2000 ms") },
+      { code: "outcome-unknown" },
+    ]);
   });
 });
 
@@ -334,6 +338,26 @@ describe("records that are never renewed", () => {
     expect([session.isHeld, lease.isHeld]).toEqual([false, false]);
     expect(requests.writesTo("lock#a")).toEqual([]);
     expect(process.pendingTimers()).toBe(0);
+  });
+});
+
+describe("a session that is disposed of", () => {
+  it("is closed, and its leases are released", async () => {
+    const scene = await open();
+    const { world, session, locks, reported } = scene;
+    await acquireOn(scene, "a");
+    await world.until(session[Symbol.asyncDispose]());
+    expect(session.isHeld).toBe(false);
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+    expect(await world.until(locks.sessions())).toEqual([]);
+    expect(reported).toEqual([]);
+  });
+
+  it("tells where nobody answered, and throws nothing", async () => {
+    const { world, session, requests, reported } = await open();
+    silentFor(requests, "session#");
+    await world.until(session[Symbol.asyncDispose]());
+    expect(reported).toMatchObject([{ code: "outcome-unknown" }]);
   });
 });
 

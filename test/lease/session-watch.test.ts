@@ -100,6 +100,18 @@ describe("a rival of a lease on a session", () => {
     expect(requests.writesTo(row)).toHaveLength(3);
   });
 
+  it("knows the session as dead as before where nobody answered its end", async () => {
+    const { world, holder, requests, row, rival } = await setUp();
+    holder.process.kill();
+    const tried = () => world.until(rival.locks.mutex("a").tryAcquire());
+    expect(await tried()).toBeNull();
+    await world.time.advance(WATCH_MS);
+    requests.fault = ({ kind, of }) => (kind === "write" && of === row ? SILENT : undefined);
+    await expect(tried()).rejects.toMatchObject({ code: "unreachable" });
+    requests.fault = () => undefined;
+    expect(await tried()).not.toBeNull();
+  });
+
   it("that finds the session alive at its end watches it from anew", async () => {
     const scene = await setUp();
     const { world, holder, requests, row, sinceMs } = scene;

@@ -71,6 +71,17 @@ describe("the shared session", () => {
     expect(reported).toEqual([]);
   });
 
+  it("is closed although another lease is held that is renewed by hand", async () => {
+    const { world, acquire, locks } = setUp();
+    const lease = await acquire("a");
+    await acquire("b", { lease: LEASE_MS, renew: "manual" });
+    await world.time.advance(2_000);
+    await world.until(lease.release());
+    await acquire("c", { lease: LEASE_MS, renew: "manual" });
+    await world.time.advance(LEASE_MS + 1);
+    expect(await world.until(locks.sessions())).toEqual([]);
+  });
+
   it("goes on where the next lease begins before that", async () => {
     const { world, acquire, sessionOf } = setUp();
     const lease = await acquire("a");
@@ -134,6 +145,33 @@ describe("the shared session", () => {
     await world.time.advance(LEASE_MS);
     expect(sessionOf("a")).toBeDefined();
     expect(lease.isHeld).toBe(true);
+  });
+
+  it("that is lost while it is opened is told to nobody, and another one is opened", async () => {
+    const { world, acquire, requests, reported, sessionOf, written } = setUp();
+    await acquire("a");
+    requests.fault = ({ of }) => {
+      const key = { pk: { S: of ?? "" }, sk: { S: "lease" } };
+      if (of?.startsWith("session#") && written().length === 2) world.table.deleteItem(key);
+      return undefined;
+    };
+    await world.time.advance(2 * LEASE_MS);
+    expect(reported).toEqual([]);
+    expect(sessionOf("a")).toBeDefined();
+    expect(sessionOf("a")).not.toBe(written()[0]?.[0]);
+  });
+
+  it("that is being opened when the client closes is told to nobody, and does not stay", async () => {
+    const { world, acquire, requests, reported, locks } = setUp();
+    await acquire("a");
+    requests.fault = ({ of }) =>
+      of?.startsWith("session#") ? { fault: "delayed", delayMs: 50 } : undefined;
+    await world.time.advance(DUE_MS + 20);
+    await world.until(locks.close());
+    await world.time.advance(10 * LEASE_MS);
+    expect(reported).toEqual([]);
+    const next = fixedProcess(world, LENGTHS);
+    expect(await world.until(next.locks.sessions())).toEqual([]);
   });
 
   it("that is refused for good is told", async () => {
