@@ -58,6 +58,15 @@ export type { OnceResult } from "./once/once.js";
 export type { Occurrence, OnceOptions } from "./once/options.js";
 export type { HoldfastOptions, SessionOptions, TestSurroundings } from "./options.js";
 export type { DynamoDBLike } from "./platform/dynamodb.js";
+export {
+  POLICY_FEATURES,
+  type Policy,
+  type PolicyDocument,
+  type PolicyFeature,
+  type PolicyOptions,
+  type PolicyStatement,
+  policyFor,
+} from "./table/policy.js";
 export type { TableFormat, TableKeys } from "./table/schema.js";
 export {
   type CheckTableOptions,

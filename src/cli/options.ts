@@ -13,12 +13,8 @@ export interface CommonOptions {
 /** Adds the options that every command on a table has. */
 export function withCommonOptions(command: Command): Command {
   return command
-    .addOption(new Option("--table <name>", "the table of the locks").env("HOLDFAST_TABLE"))
-    .addOption(
-      new Option("--region <region>", "its region; default: as the AWS SDK finds it").env(
-        "HOLDFAST_REGION",
-      ),
-    )
+    .addOption(tableOption())
+    .addOption(regionOption("its region; default: as the AWS SDK finds it"))
     .addOption(
       new Option("--endpoint <url>", "where DynamoDB answers, for DynamoDB Local and the like").env(
         "HOLDFAST_ENDPOINT",
@@ -31,4 +27,14 @@ export function withCommonOptions(command: Command): Command {
       ),
     )
     .option("--json", "answer in JSON, one object a line");
+}
+
+/** Which table. */
+export function tableOption(): Option {
+  return new Option("--table <name>", "the table of the locks").env("HOLDFAST_TABLE");
+}
+
+/** In which region it is. */
+export function regionOption(description = "its region; default: any"): Option {
+  return new Option("--region <region>", description).env("HOLDFAST_REGION");
 }

@@ -5,6 +5,7 @@ import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP, usageError } from "./exit-codes.
 import { addObject } from "./object-program.js";
 import { withCommonOptions } from "./options.js";
 import { type Run, standardOutput } from "./output.js";
+import { addTable } from "./table-program.js";
 
 /**
  * The command line's grammar. `onRun` is called with what the words ask for; nothing is run by
@@ -140,37 +141,6 @@ function addRelease(program: Command, onRun: (run: Run) => void): void {
         return (await import("./release.js")).release(name, options, output);
       }),
     );
-}
-
-function addTable(program: Command, onRun: (run: Run) => void): void {
-  const table = program.command("table").description("Creates or checks a table for locks.");
-  table.addHelpText("after", EXIT_CODES_HELP);
-  withCommonOptions(
-    table
-      .command("create")
-      .description("Creates the table, with TTL and on-demand billing; leaves one that fits."),
-  )
-    .addOption(formatOption())
-    .option("--wait <duration>", "for how long to wait until it is active; default 60s")
-    .addHelpText("after", EXIT_CODES_HELP)
-    .action((options) =>
-      onRun(async (output) => (await import("./table.js")).create(options, output)),
-    );
-  withCommonOptions(
-    table.command("check").description("Checks that the table is as it must be; changes nothing."),
-  )
-    .addOption(formatOption())
-    .option("--home-region <region>", "the one region in which all clients take their locks")
-    .addHelpText("after", EXIT_CODES_HELP)
-    .action((options) =>
-      onRun(async (output) => (await import("./table.js")).check(options, output)),
-    );
-}
-
-function formatOption(): Option {
-  return new Option("--format <format>", "what the table is for: locks, or commits of objects")
-    .choices(["native", "object-commit"])
-    .default("native");
 }
 
 function addDemo(program: Command, onRun: (run: Run) => void): void {

@@ -49,10 +49,11 @@ const MISCONFIGURED = new Set([
   "UnknownOperationException",
 ]);
 
-/** What an error of the SDK's says of the request that it answers. Pure. */
+/** What an error of the SDK's says of the request that it answers, an `operation` of DynamoDB's. Pure. */
 export function answerOf(
   error: unknown,
   table: string,
+  operation: string,
 ): Extract<WriteAnswer, { readonly kind: "refused" }> | Unknown | NotNow | Misconfigured {
   const { name, message, Item: item, $metadata } = (error ?? {}) as SdkError;
   if (typeof name !== "string") return { kind: "unknown", cause: error };
@@ -68,18 +69,20 @@ export function answerOf(
   if (name === "InvalidSignatureException" && /expired|not yet current/i.test(String(message))) {
     return { kind: "unknown", cause: error };
   }
-  if (DENIED.has(name)) return { kind: "misconfigured", error: denied(error, message, table) };
+  if (DENIED.has(name))
+    return { kind: "misconfigured", error: denied(error, message, table, operation) };
   if (MISCONFIGURED.has(name)) {
     return { kind: "misconfigured", error: misconfigured(error, name, message, table) };
   }
   return { kind: "unknown", cause: error };
 }
 
-function denied(cause: unknown, message: unknown, table: string): HoldfastError {
+function denied(cause: unknown, message: unknown, table: string, operation: string): HoldfastError {
+  const said = String(message).replace(/\.$/, "");
   return new HoldfastError(
     "access-denied",
-    `DynamoDB refused access to table "${table}": ${String(message)}. Holding locks needs ` +
-      "dynamodb:UpdateItem and dynamodb:GetItem on the table, and credentials that are in force.",
+    `DynamoDB refused dynamodb:${operation} on table "${table}": ${said}. Check that the credentials are in ` +
+      "force, and allow it: policyFor(), or `holdfast table policy`, tells all that is needed.",
     { cause },
   );
 }

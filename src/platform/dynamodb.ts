@@ -74,7 +74,7 @@ export class DynamoDBTable implements TablePort {
       ReturnValues: "ALL_NEW",
       ReturnValuesOnConditionCheckFailure: "ALL_OLD",
     });
-    const answer = await this.#send<UpdateItemCommandOutput>(command, call);
+    const answer = await this.#send<UpdateItemCommandOutput>("UpdateItem", command, call);
     return answer.kind === "output"
       ? { kind: "applied", item: (answer.output.Attributes ?? {}) as Item }
       : answer;
@@ -90,7 +90,7 @@ export class DynamoDBTable implements TablePort {
       ProjectionExpression: projection?.text,
       ExpressionAttributeNames: projection?.names,
     });
-    const answer = await this.#send<GetItemCommandOutput>(command, call);
+    const answer = await this.#send<GetItemCommandOutput>("GetItem", command, call);
     if (answer.kind === "refused") return { kind: "unknown", cause: answer };
     return answer.kind === "output"
       ? { kind: "found", item: answer.output.Item as Item | undefined }
@@ -106,7 +106,7 @@ export class DynamoDBTable implements TablePort {
       ExclusiveStartKey: scan.after as ScanCommand["input"]["ExclusiveStartKey"],
       ReturnConsumedCapacity: "TOTAL",
     });
-    const answer = await this.#send<ScanCommandOutput>(command, call);
+    const answer = await this.#send<ScanCommandOutput>("Scan", command, call);
     if (answer.kind === "refused") return { kind: "unknown", cause: answer };
     if (answer.kind !== "output") return answer;
     const { Items, LastEvaluatedKey, ConsumedCapacity } = answer.output;
@@ -119,6 +119,7 @@ export class DynamoDBTable implements TablePort {
   }
 
   #send<Output>(
+    operation: string,
     command: unknown,
     call: Call,
   ): Promise<
@@ -132,7 +133,7 @@ export class DynamoDBTable implements TablePort {
       this.#timers,
       call,
       (abortSignal) => this.#client.send(command as GetItemCommand, { abortSignal }),
-      (error) => answerOf(error, this.#table),
+      (error) => answerOf(error, this.#table, operation),
     );
   }
 

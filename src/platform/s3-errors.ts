@@ -24,10 +24,11 @@ const NOT_NOW = new Set([
 
 const NO_CREDENTIALS = new Set(["CredentialsProviderError", "ExpiredToken", "InvalidAccessKeyId"]);
 
-/** What an error of the SDK's says of the request about an object that it answers. Pure. */
+/** What an error of the SDK's says of the request about an object that it answers, which needs `action`. Pure. */
 export function objectAnswerOf(
   error: unknown,
   bucket: string,
+  action: string,
 ): ObjectAbsent | ObjectRefused | ObjectTrouble {
   const { name, message, $metadata } = (error ?? {}) as SdkError;
   const status = $metadata?.httpStatusCode;
@@ -43,7 +44,7 @@ export function objectAnswerOf(
   if (status === 409) return { kind: "conflict", cause: error };
   if (name === "NoSuchKey" || name === "NotFound") return { kind: "absent" };
   if (status === 401 || status === 403 || NO_CREDENTIALS.has(name)) {
-    return { kind: "misconfigured", error: denied(error, message, bucket) };
+    return { kind: "misconfigured", error: denied(error, message, bucket, action) };
   }
   // Without a status nobody answered; 5xx and 408 say nothing for certain.
   const isDefinite = status === 501 || (status !== undefined && status >= 400 && status < 500);
@@ -51,12 +52,13 @@ export function objectAnswerOf(
   return { kind: "misconfigured", error: misconfigured(error, name, message, bucket) };
 }
 
-function denied(cause: unknown, message: unknown, bucket: string): HoldfastError {
+function denied(cause: unknown, message: unknown, bucket: string, action: string): HoldfastError {
+  const said = String(message).replace(/\.$/, "");
   return new HoldfastError(
     "access-denied",
-    `The object store refused access to bucket "${bucket}": ${String(message)}. Committing needs ` +
-      "s3:GetObject, s3:PutObject and s3:DeleteObject on its objects, s3:ListBucket on the bucket " +
-      "(without it an object that is missing looks like one that is forbidden), and credentials in force.",
+    `The object store refused ${action} in bucket "${bucket}": ${said}. Check that the credentials are in force, ` +
+      "and allow it, with s3:ListBucket on the bucket, without which an object that is missing looks like one " +
+      "that is forbidden: policyFor(), or `holdfast table policy`, tells all that is needed.",
     { cause },
   );
 }

@@ -66,20 +66,25 @@ export class S3Objects implements ObjectPort {
 
   async head(key: string, call: Call): Promise<HeadAnswer> {
     const command = new HeadObjectCommand({ Bucket: this.#bucket, Key: key });
-    const answer = await this.#send<HeadObjectCommandOutput>(command, call);
+    const answer = await this.#send<HeadObjectCommandOutput>("s3:GetObject", command, call);
     if (answer.kind === "refused") return { kind: "unknown", cause: answer };
     return answer.kind === "output" ? { kind: "found", head: headOf(answer.output) } : answer;
   }
 
   async get(key: string, call: Call): Promise<GetAnswer> {
     const command = new GetObjectCommand({ Bucket: this.#bucket, Key: key });
-    const answer = await this.#sendAnd(command, call, async (output: GetObjectCommandOutput) => {
-      const body = (await output.Body?.transformToByteArray()) ?? new Uint8Array();
-      if (output.ContentLength !== undefined && output.ContentLength !== body.length) {
-        throw new Error(`The body has ${body.length} bytes instead of ${output.ContentLength}.`);
-      }
-      return { head: headOf(output), body };
-    });
+    const answer = await this.#sendAnd(
+      "s3:GetObject",
+      command,
+      call,
+      async (output: GetObjectCommandOutput) => {
+        const body = (await output.Body?.transformToByteArray()) ?? new Uint8Array();
+        if (output.ContentLength !== undefined && output.ContentLength !== body.length) {
+          throw new Error(`The body has ${body.length} bytes instead of ${output.ContentLength}.`);
+        }
+        return { head: headOf(output), body };
+      },
+    );
     if (answer.kind === "refused") return { kind: "unknown", cause: answer };
     return answer.kind === "output" ? { kind: "found", ...answer.output } : answer;
   }
@@ -97,7 +102,7 @@ export class S3Objects implements ObjectPort {
       ...put.system,
       ...headersOf(put),
     });
-    const answer = await this.#send<PutObjectCommandOutput>(command, call);
+    const answer = await this.#send<PutObjectCommandOutput>("s3:PutObject", command, call);
     return answer.kind === "output" ? stored(answer.output.ETag) : answer;
   }
 
@@ -114,7 +119,11 @@ export class S3Objects implements ObjectPort {
       ...source.system,
       ...headersOf(copy),
     } as CopyObjectCommandInput);
-    const answer = await this.#send<{ CopyObjectResult?: { ETag?: string } }>(command, call);
+    const answer = await this.#send<{ CopyObjectResult?: { ETag?: string } }>(
+      "s3:GetObject or s3:PutObject",
+      command,
+      call,
+    );
     return answer.kind === "output" ? stored(answer.output.CopyObjectResult?.ETag) : answer;
   }
 
@@ -124,15 +133,16 @@ export class S3Objects implements ObjectPort {
       Key: removal.key,
       ...headersOf(removal),
     });
-    const answer = await this.#send<object>(command, call);
+    const answer = await this.#send<object>("s3:DeleteObject", command, call);
     return answer.kind === "output" ? { kind: "stored", etag: "" } : answer;
   }
 
-  #send<Output>(command: unknown, call: Call): Promise<Sent<Output>> {
-    return this.#sendAnd(command, call, async (output: Output) => output);
+  #send<Output>(action: string, command: unknown, call: Call): Promise<Sent<Output>> {
+    return this.#sendAnd(action, command, call, async (output: Output) => output);
   }
 
   #sendAnd<Output, Result>(
+    action: string,
     command: unknown,
     call: Call,
     then: (output: Output) => Promise<Result>,
@@ -144,7 +154,7 @@ export class S3Objects implements ObjectPort {
         const output = await this.#client.send(command as HeadObjectCommand, { abortSignal });
         return then(output as Output);
       },
-      (error) => objectAnswerOf(error, this.#bucket),
+      (error) => objectAnswerOf(error, this.#bucket, action),
     );
   }
 }

@@ -237,8 +237,8 @@ async function call(options: TableOptions, command: unknown, expected?: string):
     return await options.client.send(command as never);
   } catch (error) {
     if (expected !== undefined && (error as { name?: unknown }).name === expected) return {};
-    const answer = answerOf(error, options.table);
-    if (answer.kind === "misconfigured") throw withOperation(answer.error, options.table, command);
+    const answer = answerOf(error, options.table, operationOf(command));
+    if (answer.kind === "misconfigured") throw answer.error;
     throw new HoldfastError(
       answer.kind === "throttled" ? "throttled" : "unreachable",
       `Table "${options.table}" could not be looked at: ${error instanceof Error ? error.message : String(error)}. ` +
@@ -246,19 +246,6 @@ async function call(options: TableOptions, command: unknown, expected?: string):
       { cause: error },
     );
   }
-}
-
-// Those who hold locks need other permissions than those who make and check tables.
-function withOperation(error: HoldfastError, table: string, command: unknown): HoldfastError {
-  if (error.code !== "access-denied") return error;
-  const operation = operationOf(command);
-  const cause = error.cause instanceof Error ? error.cause.message : String(error.cause);
-  return new HoldfastError(
-    "access-denied",
-    `DynamoDB refused dynamodb:${operation} on table "${table}": ${cause}. Making and checking tables ` +
-      "needs other permissions than holding locks: see the README.",
-    { cause: error.cause },
-  );
 }
 
 // By instance, not by the class's name, which a bundler may have shortened.

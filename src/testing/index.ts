@@ -46,6 +46,7 @@ export {
   MemoryDynamoDB,
   type MemoryDynamoDBOptions,
 } from "./dynamodb/memory-dynamodb.js";
+export type { MemoryAccess } from "./dynamodb/permissions.js";
 export {
   type MemoryServer,
   type MemoryServerOptions,

@@ -43,7 +43,7 @@ async function errorOf(promise: Promise<unknown>): Promise<HoldfastError> {
 }
 
 function sdkError(name: string, message: string): HoldfastError {
-  const answer = answerOf(Object.assign(new Error(message), { name }), "locks");
+  const answer = answerOf(Object.assign(new Error(message), { name }), "locks", "UpdateItem");
   if (answer.kind !== "misconfigured") throw new Error(answer.kind);
   return answer.error;
 }

@@ -9,7 +9,7 @@ function foreign(name: string, more: object = {}): Error {
 }
 
 const kindOf = (error: unknown): string => {
-  const answer = answerOf(error, "locks");
+  const answer = answerOf(error, "locks", "UpdateItem");
   return answer.kind === "misconfigured" ? answer.error.code : answer.kind;
 };
 
@@ -17,12 +17,12 @@ describe("an error of the SDK's", () => {
   it("is known by its name, not by its class or its class's name", () => {
     const item = { pk: { S: "a" } };
     const own = new ConditionalCheckFailedException({ message: "no", $metadata: {}, Item: item });
-    expect(answerOf(own, "locks")).toEqual({ kind: "refused", item });
+    expect(answerOf(own, "locks", "UpdateItem")).toEqual({ kind: "refused", item });
     const minified = foreign("ConditionalCheckFailedException", { Item: item });
     expect(minified.constructor.name).toBe("t");
-    expect(answerOf(minified, "locks")).toEqual({ kind: "refused", item });
+    expect(answerOf(minified, "locks", "UpdateItem")).toEqual({ kind: "refused", item });
     const plain = { name: "ConditionalCheckFailedException" };
-    expect(answerOf(plain, "locks")).toEqual({ kind: "refused", item: undefined });
+    expect(answerOf(plain, "locks", "UpdateItem")).toEqual({ kind: "refused", item: undefined });
   });
 
   const NAMES = [
@@ -51,7 +51,7 @@ describe("an error of the SDK's", () => {
 
   it.each(NAMES)("called %s keeps itself as the cause", (name) => {
     const error = foreign(name);
-    const answer = answerOf(error, "locks");
+    const answer = answerOf(error, "locks", "UpdateItem");
     const cause =
       answer.kind === "misconfigured" ? answer.error.cause : "cause" in answer && answer.cause;
     expect(cause).toBe(error);
@@ -76,13 +76,17 @@ describe("an error of the SDK's", () => {
   });
 
   it("is told with the table, what was found, and what to do", () => {
-    const missing = answerOf(foreign("ResourceNotFoundException"), "locks");
+    const missing = answerOf(foreign("ResourceNotFoundException"), "locks", "UpdateItem");
     expect(missing).toMatchObject({
       error: { message: expect.stringMatching(/"locks".*region.*createTable/) },
     });
-    const denied = answerOf(foreign("AccessDeniedException"), "locks");
+    const denied = answerOf(foreign("AccessDeniedException"), "locks", "UpdateItem");
     expect(denied).toMatchObject({
-      error: { message: expect.stringMatching(/"locks".*about Access.*UpdateItem.*GetItem/) },
+      error: {
+        message: expect.stringMatching(
+          /dynamodb:UpdateItem on table "locks".*about Access.*policyFor/,
+        ),
+      },
     });
   });
 });

@@ -31,12 +31,16 @@ export function noSuchTable(): ServiceError {
   );
 }
 
-const VALIDATION_NAMESPACE = "com.amazon.coral.validate#";
+/** Errors that come from another namespace than the service's own. */
+const NAMESPACES: Readonly<Record<string, string>> = {
+  ValidationException: "com.amazon.coral.validate#",
+  AccessDeniedException: "com.amazon.coral.service#",
+};
 const SERVICE_NAMESPACE = "com.amazonaws.dynamodb.v20120810#";
 
-/** The error's body on the wire. Validation errors come from another namespace than the service's own. */
+/** The error's body on the wire. */
 export function errorBody(error: ServiceError): { readonly [name: string]: unknown } {
-  const namespace = error.type === "ValidationException" ? VALIDATION_NAMESPACE : SERVICE_NAMESPACE;
+  const namespace = NAMESPACES[error.type] ?? SERVICE_NAMESPACE;
   // Both spellings: clients of different ages look for different ones.
   return {
     __type: namespace + error.type,

@@ -1,6 +1,7 @@
 import type { Answer, Context } from "./context.js";
 import { errorBody, ServiceError } from "./errors.js";
 import { deleteItem, getItem, putItem, updateItem } from "./item-operations.js";
+import { accessDenied, accessesOf, type MemoryAccess } from "./permissions.js";
 import { query } from "./query.js";
 import { Members } from "./request.js";
 import { scan } from "./scan.js";
@@ -41,6 +42,8 @@ const OLDEST_EXPIRY_S = 5 * 365 * 24 * 60 * 60;
  * It is synchronous and knows no time but what it is given.
  */
 export class MemoryDynamoDB {
+  /** What whoever asks is allowed; while it is undefined, everything. What is not gets an `AccessDeniedException`. */
+  allows: ((access: MemoryAccess) => boolean) | undefined;
   readonly #nowMs: () => number;
   readonly #tables = new Tables();
   readonly #transactions = new Transactions();
@@ -79,12 +82,22 @@ export class MemoryDynamoDB {
           `An unknown operation was requested: ${operation}`,
         );
       }
+      this.#authorize(operation, body);
       const context: Context = { tables: this.#tables, nowMs: this.#nowMs() };
       return { status: 200, body: run(new Members(body), context) };
     } catch (fault) {
       if (!(fault instanceof ServiceError)) throw fault;
       return { status: 400, body: errorBody(fault) };
     }
+  }
+
+  #authorize(operation: string, body: unknown): void {
+    const { allows } = this;
+    if (allows === undefined) return;
+    const hashKeyOf = (name: string): string | undefined =>
+      this.#tables.all().find((table) => table.name === name)?.schema.hash.name;
+    const denied = accessesOf(operation, body, hashKeyOf).find((access) => !allows(access));
+    if (denied !== undefined) throw accessDenied(denied);
   }
 
   /**

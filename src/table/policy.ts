@@ -1,0 +1,254 @@
+import { HoldfastError } from "../errors.js";
+import { NATIVE_KEYS, nativeFormat } from "../formats/native.js";
+import type { Kind } from "../lease/format.js";
+
+/**
+ * What a process does with a table, as far as permissions go.
+ * - `lock`: hold, wait for and release locks.
+ * - `sessions`: the same where anybody who shares the table has sessions, or `renewal: "shared"`.
+ * - `elect`: campaign, lead, observe and resign. `once`: run occurrences of scheduled work.
+ * - `condition`: put `lease.condition()` into a transaction of your own.
+ * - `observe`: look at locks and leaderships, one by one and in listings; changes nothing.
+ * - `operate`: observe, check the table, free locks, ask leaders to resign.
+ * - `table`: create the table.
+ * - `object-commit`: commit objects; with `bucket`, also what the object store asks for.
+ */
+export type PolicyFeature =
+  | "lock"
+  | "sessions"
+  | "elect"
+  | "once"
+  | "condition"
+  | "observe"
+  | "operate"
+  | "table"
+  | "object-commit";
+
+/** All that a policy can be for. */
+export const POLICY_FEATURES: readonly PolicyFeature[] = Object.freeze([
+  "lock",
+  "sessions",
+  "elect",
+  "once",
+  "condition",
+  "observe",
+  "operate",
+  "table",
+  "object-commit",
+]);
+
+/** Options of {@link policyFor}. */
+export interface PolicyOptions {
+  /** What the process does with the table; at least one. */
+  readonly for: readonly PolicyFeature[];
+  /** The table's name. */
+  readonly table: string;
+  /** Its region. Default `*`: any. */
+  readonly region?: string | undefined;
+  /** Its account. Default `*`: any. */
+  readonly account?: string | undefined;
+  /** `aws`, the default, `aws-cn` or `aws-us-gov`. */
+  readonly partition?: string | undefined;
+  /**
+   * Only names that begin with one of these, for a table that teams share. Default: every name. With
+   * `object-commit`, keys of objects.
+   */
+  readonly prefixes?: readonly string[] | undefined;
+  /** With `object-commit`: the bucket. */
+  readonly bucket?: string | undefined;
+}
+
+/** A statement of a policy of AWS's. */
+export interface PolicyStatement {
+  readonly Sid: string;
+  readonly Effect: "Allow";
+  readonly Action: readonly string[];
+  readonly Resource: string | readonly string[];
+  readonly Condition?: {
+    readonly [operator: string]: { readonly [key: string]: readonly string[] };
+  };
+}
+
+/** A policy document of AWS's, as `JSON.stringify` should write it. */
+export interface PolicyDocument {
+  readonly Version: "2012-10-17";
+  readonly Statement: readonly PolicyStatement[];
+}
+
+/** A policy, and what it cannot do. */
+export interface Policy {
+  readonly document: PolicyDocument;
+  /** What no policy can narrow, or was left out because of that; sentences. */
+  readonly notes: readonly string[];
+}
+
+type Action = "UpdateItem" | "GetItem" | "ConditionCheckItem";
+
+/** What is done to which kinds of records. */
+const ON_RECORDS: Readonly<Partial<Record<PolicyFeature, Partial<Record<Action, Kind[]>>>>> = {
+  lock: { UpdateItem: ["lock"], GetItem: ["lock"] },
+  // Who meets a dead holder's session ends it, so a rival needs what the holder needs.
+  sessions: { UpdateItem: ["lock", "session"], GetItem: ["lock", "session"] },
+  elect: { UpdateItem: ["leader"], GetItem: ["leader"] },
+  once: { UpdateItem: ["once"], GetItem: ["once"] },
+  condition: { ConditionCheckItem: ["lock", "leader", "once"] },
+  observe: { GetItem: ["lock", "leader", "session"] },
+  operate: { UpdateItem: ["lock", "leader"], GetItem: ["lock", "leader", "session"] },
+};
+
+/** What is done to the table as a whole. */
+const ON_TABLE: Readonly<Partial<Record<PolicyFeature, readonly string[]>>> = {
+  operate: ["DescribeTable", "DescribeTimeToLive"],
+  table: ["CreateTable", "DescribeTable", "UpdateTimeToLive", "DescribeTimeToLive"],
+};
+
+const LISTS: readonly PolicyFeature[] = ["observe", "operate"];
+
+/**
+ * The least that an identity must be allowed for what it does with a table, as a policy document. What
+ * each feature needs is proved by tests that refuse one action at a time. Locks, leaderships, occurrences
+ * and sessions are told apart by `dynamodb:LeadingKeys`, and so are the `prefixes` of names. Pure: asks
+ * nobody. Throws `invalid-argument`.
+ */
+export function policyFor(options: PolicyOptions): Policy {
+  check(options);
+  const features = POLICY_FEATURES.filter((feature) => options.for.includes(feature));
+  const scans = features.some((feature) => LISTS.includes(feature));
+  const hasPrefixes = (options.prefixes ?? []).length > 0;
+  const onTable = [...new Set(features.flatMap((feature) => ON_TABLE[feature] ?? []))];
+  const arn = tableArn(options);
+  const statements: PolicyStatement[] = [
+    ...recordStatements(features, options, arn),
+    ...(scans && !hasPrefixes ? [allow("List", ["dynamodb:Scan"], arn)] : []),
+    ...(onTable.length > 0 ? [allow("Table", onTable.map(inDynamoDB), arn)] : []),
+    ...(features.includes("object-commit") ? commitStatements(options, arn) : []),
+  ];
+  return {
+    document: { Version: "2012-10-17", Statement: statements },
+    notes: hasPrefixes ? notesOn(features, scans) : [],
+  };
+}
+
+const inDynamoDB = (action: string): string => `dynamodb:${action}`;
+
+/** One statement for each set of actions that are allowed on the same keys. */
+function recordStatements(
+  features: readonly PolicyFeature[],
+  { prefixes = [] }: PolicyOptions,
+  arn: string,
+): PolicyStatement[] {
+  const byKeys = new Map<string, { actions: string[]; keys: string[]; kinds: Kind[] }>();
+  for (const action of ["UpdateItem", "GetItem", "ConditionCheckItem"] as const) {
+    const kinds = [...new Set(features.flatMap((feature) => ON_RECORDS[feature]?.[action] ?? []))];
+    if (kinds.length === 0) continue;
+    const keys = kinds.flatMap((kind) => patternsOf(kind, prefixes));
+    const same = byKeys.get(keys.join("\n"));
+    if (same === undefined) byKeys.set(keys.join("\n"), { actions: [action], keys, kinds });
+    else same.actions.push(action);
+  }
+  return [...byKeys.values()].map(({ actions, keys }) =>
+    allow(`${actions.join("And")}`, actions.map(inDynamoDB), arn, keys),
+  );
+}
+
+function patternsOf(kind: Kind, prefixes: readonly string[]): string[] {
+  // The name of a session is random, so that it has no prefix.
+  const names = prefixes.length === 0 || kind === "session" ? [""] : prefixes;
+  const format = nativeFormat(NATIVE_KEYS);
+  return names.map((name) => `${literal(format.prefixOf(kind, name).value)}*`);
+}
+
+/** As IAM matches it to the letter: `*`, `?` and `$` mean something else there. */
+function literal(text: string): string {
+  return text.replace(/[*?$]/g, (character) => `\${${character}}`);
+}
+
+function commitStatements(options: PolicyOptions, arn: string): PolicyStatement[] {
+  const { bucket, partition = "aws", prefixes = [] } = options;
+  const keys = prefixes.map((prefix) => `${literal(prefix)}*`);
+  const actions = ["dynamodb:UpdateItem", "dynamodb:GetItem"];
+  const records = allow("CommitRecords", actions, arn, keys);
+  if (bucket === undefined) return [records];
+  const bucketArn = `arn:${partition}:s3:::${bucket}`;
+  const onObjects = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"];
+  const below = keys.length === 0 ? ["*"] : keys;
+  return [
+    records,
+    allow(
+      "Objects",
+      onObjects,
+      below.map((key) => `${bucketArn}/${key}`),
+    ),
+    // Without it an object that is missing looks like one that is forbidden.
+    allow("Bucket", ["s3:ListBucket"], bucketArn),
+  ];
+}
+
+function allow(
+  sid: string,
+  actions: readonly string[],
+  resource: string | readonly string[],
+  keys: readonly string[] = [],
+): PolicyStatement {
+  return {
+    Sid: `Holdfast${sid}`,
+    Effect: "Allow",
+    Action: actions,
+    Resource: resource,
+    ...(keys.length === 0
+      ? {}
+      : { Condition: { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": keys } } }),
+  };
+}
+
+function tableArn({ table, region, account, partition }: PolicyOptions): string {
+  return `arn:${partition ?? "aws"}:dynamodb:${region ?? "*"}:${account ?? "*"}:table/${table}`;
+}
+
+function notesOn(features: readonly PolicyFeature[], scans: boolean): string[] {
+  return [
+    ...(scans
+      ? [
+          "Listings are left out: a scan reads the whole table, and no condition on keys can narrow it. " +
+            "Names of the prefix can be looked at one by one.",
+        ]
+      : []),
+    ...(features.includes("sessions")
+      ? [
+          "Sessions have random names, so that every team may end every other team's: teams that must " +
+            "not be able to should have tables of their own, or no sessions.",
+        ]
+      : []),
+    ...(features.some((feature) => ON_TABLE[feature] !== undefined)
+      ? ["What is done to the table as a whole cannot be narrowed to names."]
+      : []),
+    ...(features.includes("object-commit")
+      ? [
+          "The probe of the object store writes below its `probePrefix`, which must lie within a prefix.",
+        ]
+      : []),
+  ];
+}
+
+function check({ for: features, table, prefixes = [], bucket }: PolicyOptions): void {
+  const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
+  const unknown = features.find((feature) => !POLICY_FEATURES.includes(feature));
+  if (unknown !== undefined || features.length === 0) {
+    throw refuse(
+      `A policy is for one or more of ${POLICY_FEATURES.join(", ")}` +
+        (unknown === undefined ? "." : `; "${unknown}" is none of them.`),
+    );
+  }
+  if (typeof table !== "string" || table === "") throw refuse("The table must be named.");
+  if (prefixes.includes("")) throw refuse("An empty prefix is every name: leave it out.");
+  if (bucket !== undefined && !features.includes("object-commit")) {
+    throw refuse("Only `object-commit` has a bucket.");
+  }
+  const others = features.filter((feature) => feature !== "object-commit" && feature !== "table");
+  if (features.includes("object-commit") && others.length > 0) {
+    throw refuse(
+      "Commit records have a table of their own: make a policy for `object-commit` alone, and another " +
+        `one for ${others.join(", ")}.`,
+    );
+  }
+}

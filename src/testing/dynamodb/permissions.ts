@@ -1,0 +1,67 @@
+import { ServiceError } from "./errors.js";
+import { isObject } from "./value.js";
+
+/** One access that a request asks for; a transaction asks for several. */
+export interface MemoryAccess {
+  /** As IAM names it: `dynamodb:UpdateItem`. A part of a transaction is one, too: `dynamodb:ConditionCheckItem`. */
+  readonly action: string;
+  /** The table's name; empty for what is about none. */
+  readonly table: string;
+  /** The partition key that it names, where that is a string; what `dynamodb:LeadingKeys` looks at. */
+  readonly leadingKey: string | undefined;
+}
+
+const IN_TRANSACTIONS: Readonly<Record<string, string>> = {
+  ConditionCheck: "ConditionCheckItem",
+  Put: "PutItem",
+  Update: "UpdateItem",
+  Delete: "DeleteItem",
+  Get: "GetItem",
+};
+
+/** What a request asks for. `hashKeyOf` answers the partition key of a table, if there is such a table. */
+export function accessesOf(
+  operation: string,
+  body: unknown,
+  hashKeyOf: (table: string) => string | undefined,
+): MemoryAccess[] {
+  const parts = isObject(body) ? body["TransactItems"] : undefined;
+  if (Array.isArray(parts)) {
+    return parts
+      .filter(isObject)
+      .flatMap((part) =>
+        Object.entries(part).map(([name, of]) =>
+          accessOf(IN_TRANSACTIONS[name] ?? name, of, hashKeyOf),
+        ),
+      );
+  }
+  return [accessOf(operation, body, hashKeyOf)];
+}
+
+function accessOf(
+  operation: string,
+  body: unknown,
+  hashKeyOf: (table: string) => string | undefined,
+): MemoryAccess {
+  const fields = isObject(body) ? body : {};
+  const named = fields["TableName"];
+  const table = typeof named === "string" ? named : "";
+  const key = fields["Key"] ?? fields["Item"];
+  const leading = isObject(key) ? key[hashKeyOf(table) ?? ""] : undefined;
+  const leadingKey = isObject(leading) ? leading["S"] : undefined;
+  return {
+    action: `dynamodb:${operation}`,
+    table,
+    leadingKey: typeof leadingKey === "string" ? leadingKey : undefined,
+  };
+}
+
+/** The refusal of one access, in AWS's own words. */
+export function accessDenied({ action, table }: MemoryAccess): ServiceError {
+  const resource = `arn:aws:dynamodb:ddblocal:000000000000:table/${table}`;
+  return new ServiceError(
+    "AccessDeniedException",
+    `User: arn:aws:iam::000000000000:user/memory is not authorized to perform: ${action} on resource: ` +
+      `${resource} because no identity-based policy allows the ${action} action`,
+  );
+}

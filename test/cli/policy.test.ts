@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type PolicyDocument, type PolicyFeature, policyFor } from "../../src/index.js";
+import { allowedBy } from "../support/permissions.js";
+import { CliWorld } from "./support.js";
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await CliWorld.start();
+});
+afterAll(() => world.close());
+
+async function printed(...words: string[]): Promise<PolicyDocument> {
+  const { status, stdout } = await world.run(["table", "policy", ...words]);
+  expect(status).toBe(0);
+  return JSON.parse(stdout) as PolicyDocument;
+}
+
+describe("table policy", () => {
+  it("prints what policyFor() answers, and asks nobody", async () => {
+    const requests = world.requests;
+    const words = ["--for", "lock, elect", "--region", "eu-west-1", "--account", "123456789012"];
+    const { document } = policyFor({
+      for: ["lock", "elect"],
+      table: "locks",
+      region: "eu-west-1",
+      account: "123456789012",
+    });
+    expect(await printed(...words)).toEqual(document);
+    expect(await printed(...words, "--json")).toEqual(document);
+    expect(world.requests).toBe(requests);
+  });
+
+  it("says on stderr what a prefix cannot narrow", async () => {
+    const words = ["table", "policy", "--for", "observe", "--prefix", "a/", "--prefix", "b/"];
+    const { stdout, stderr } = await world.run(words);
+    expect(stdout).toContain("lock#b/*");
+    expect(stderr).toMatch(/^holdfast: Listings are left out/);
+  });
+
+  it.each([[[]], [["--for", "everything"]], [["--for", "lock", "--bucket", "b"]]])(
+    "refuses %j with 64",
+    async (words) => {
+      const { status, stdout } = await world.run(["table", "policy", ...words]);
+      expect({ status, stdout }).toEqual({ status: 64, stdout: "" });
+    },
+  );
+});
+
+describe("under the policy of its role", () => {
+  const allow = async (feature: PolicyFeature): Promise<void> => {
+    world.server.dynamodb.allows = allowedBy(await printed("--for", feature));
+  };
+
+  it("an observer sees, and is told which permission it has not", async () => {
+    await allow("observe");
+    for (const words of [["ls"], ["inspect", "a"], ["sessions"]]) {
+      expect((await world.run(words)).status).toBe(0);
+    }
+    const denied = await world.run(["lock", "a", "--wait", "0", "--", "true"]);
+    expect(denied.status).toBe(77);
+    expect(denied.stderr).toMatch(/refused dynamodb:UpdateItem on table "locks"/);
+  });
+
+  it("a holder holds, and lists nothing", async () => {
+    await allow("lock");
+    expect((await world.run(["lock", "a", "--", "true"])).status).toBe(0);
+    const denied = await world.run(["ls"]);
+    expect(denied.status).toBe(77);
+    expect(denied.stderr).toMatch(/refused dynamodb:Scan on table "locks"/);
+  });
+});

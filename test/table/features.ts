@@ -1,0 +1,183 @@
+import { type DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
+import {
+  checkTable,
+  createTable,
+  type Duration,
+  type DynamoDBLike,
+  Holdfast,
+  type Lease,
+  type PolicyFeature,
+  type Term,
+} from "../../src/index.js";
+import { objectCommitter } from "../../src/object-commit/index.js";
+import { memoryClient } from "../../src/testing/dynamodb/client.js";
+import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
+import { type MemoryAccess, MemoryObjects } from "../../src/testing/index.js";
+import { pause } from "../support/sdk.js";
+
+/** A table whose owner may do everything, and a process that may do what `allows` says. */
+export class PermissionScene {
+  readonly #allowed = new MemoryDynamoDB({ nowMs: () => Date.now() });
+  /** Of the owner: what every test begins with. */
+  readonly owner: DynamoDBClient = memoryClient(this.#allowed);
+  /** Of the process whose permissions are looked at. */
+  readonly client: DynamoDBClient;
+  /** Every access that the process was allowed, or refused. */
+  readonly asked: { readonly access: MemoryAccess; readonly isAllowed: boolean }[] = [];
+  allows: (access: MemoryAccess) => boolean = () => true;
+  readonly #opened: Holdfast[] = [];
+
+  constructor() {
+    // The same tables behind another door.
+    const restricted: MemoryDynamoDB = Object.create(this.#allowed);
+    restricted.handle = (operation, body) => {
+      this.#allowed.allows = (access) => {
+        const isAllowed = this.allows(access);
+        this.asked.push({ access, isAllowed });
+        return isAllowed;
+      };
+      try {
+        return this.#allowed.handle(operation, body);
+      } finally {
+        this.#allowed.allows = undefined;
+      }
+    };
+    this.client = memoryClient(restricted);
+  }
+
+  static async open(): Promise<PermissionScene> {
+    const scene = new PermissionScene();
+    await createTable({ client: scene.owner, table: "locks" });
+    await createTable({ client: scene.owner, table: "commits", format: "object-commit" });
+    return scene;
+  }
+
+  locks(client: DynamoDBLike = this.client): Holdfast {
+    // What a test cuts off reports so, to nobody.
+    const options = { poll: { fastest: "20ms", slowest: "20ms" }, onError: () => undefined };
+    const made = new Holdfast({ client, table: "locks", closeTimeout: "100ms", ...options });
+    this.#opened.push(made);
+    return made;
+  }
+
+  async close(): Promise<void> {
+    this.allows = () => true;
+    await Promise.allSettled(this.#opened.map((locks) => locks.close()));
+  }
+}
+
+/** What a process does that is allowed one feature; rejects with the first thing that it is refused. */
+export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) => Promise<void>>> =
+  {
+    lock: async (scene) => {
+      const mutex = scene.locks().mutex("free");
+      const lease = await mutex.acquire({ renew: "manual" });
+      await lease.renew();
+      await lease.release();
+      await waitsFor(scene, (locks) => locks.mutex("held").acquire({ wait: "5s" }));
+    },
+    sessions: async (scene) => {
+      const locks = scene.locks();
+      const session = await locks.session({ lease: "1s", renew: "100ms" });
+      await (await locks.mutex("on", { session }).acquire()).release();
+      await session.close();
+      const dead = await deadSession(scene, "left behind", "1s");
+      await (await locks.mutex(dead).acquire({ wait: "10s" })).release();
+    },
+    elect: async (scene) => {
+      const election = scene.locks().election("free");
+      const term = await election.campaign();
+      await election.leader();
+      await term.resign();
+      await standsBy(scene);
+    },
+    once: async (scene) => {
+      const locks = scene.locks();
+      await locks.once("report", { occurrence: "2026-11-21" }, () => undefined);
+      await locks.once("report", { occurrence: "2026-11-21" }, () => undefined);
+    },
+    condition: async (scene) => {
+      const locks = scene.locks(scene.owner);
+      const lease = await locks.mutex("guarded").acquire();
+      await commit(scene, lease);
+      await commit(scene, await locks.election("guarded").campaign());
+      await locks.once("guarded", { occurrence: "1" }, (_, run) => commit(scene, run));
+      await lease.release();
+    },
+    observe: async (scene) => {
+      const onSession = await deadSession(scene, "observed");
+      const locks = scene.locks();
+      await locks.inspect(onSession);
+      await locks.election("observed").leader();
+      for await (const _ of locks.list()) break;
+    },
+    operate: async (scene) => {
+      const onSession = await deadSession(scene, "operated");
+      const theirs = scene.locks(scene.owner);
+      const lease = await theirs.mutex("stuck").acquire();
+      const term = await theirs.election("operated").campaign();
+      const locks = scene.locks();
+      await locks.inspect(onSession);
+      await locks.release("stuck", lease.holder);
+      await locks.election("operated").requestResign({ wait: 0 });
+      await locks.sessions();
+      await checkTable({ client: scene.client, table: "locks" });
+      await term.resign();
+    },
+    table: async (scene) => {
+      await createTable({ client: scene.client, table: "fresh", wait: "1s" });
+    },
+    "object-commit": async (scene) => {
+      const dynamodb = { client: scene.client, table: "commits" };
+      const s3 = new MemoryObjects();
+      const committer = objectCommitter({ s3, bucket: "reports", strategy: "dynamo", dynamodb });
+      await committer.putIfAbsent("report.csv", "1");
+      await committer.inspect("report.csv");
+    },
+  };
+
+async function waitsFor(
+  scene: PermissionScene,
+  acquire: (locks: Holdfast) => Promise<Lease>,
+): Promise<void> {
+  const held = await scene.locks(scene.owner).mutex("held").acquire();
+  const waiting = acquire(scene.locks());
+  await Promise.race([waiting, pause(200)]);
+  await held.release();
+  await (await waiting).release();
+}
+
+async function standsBy(scene: PermissionScene): Promise<void> {
+  const leading = await scene.locks(scene.owner).election("led").campaign();
+  const election = scene.locks().election("led", { poll: "100ms" });
+  const standing = election.campaign();
+  await Promise.race([standing, pause(300)]);
+  await leading.resign();
+  await (await standing).resign();
+}
+
+/** A lock that lives by the session of a process that has died; answers its name. */
+async function deadSession(
+  scene: PermissionScene,
+  name: string,
+  lease: Duration = "30s",
+): Promise<string> {
+  let isDead = false;
+  const mortal: DynamoDBLike = {
+    config: {},
+    send: (command: never, options) =>
+      isDead ? new Promise(() => undefined) : (scene.owner as DynamoDBLike).send(command, options),
+  };
+  const locks = scene.locks(mortal);
+  const session = await locks.session({ lease, renew: "100ms" });
+  await locks.mutex(name, { session }).acquire();
+  const watching = scene.locks(scene.owner);
+  while ((await watching.inspect(name)).session === undefined) await pause(10);
+  isDead = true;
+  return name;
+}
+
+async function commit(scene: PermissionScene, holding: Lease | Term): Promise<void> {
+  const command = new TransactWriteItemsCommand({ TransactItems: [holding.condition()] });
+  await scene.client.send(command);
+}

@@ -1,0 +1,169 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { POLICY_FEATURES, type PolicyFeature, policyFor } from "../../src/index.js";
+import { allowedBy, isFor, isLike, permissionsOf } from "../support/permissions.js";
+import { FEATURES, PermissionScene } from "./features.js";
+
+const tableOf = (feature: PolicyFeature): string => {
+  if (feature === "object-commit") return "commits";
+  return feature === "table" ? "fresh" : "locks";
+};
+const documentFor = (feature: PolicyFeature) =>
+  policyFor({ for: [feature], table: tableOf(feature) }).document;
+
+let scene: PermissionScene;
+beforeEach(async () => {
+  scene = await PermissionScene.open();
+});
+afterEach(() => scene.close());
+
+describe.each(POLICY_FEATURES)("the policy for %s", (feature) => {
+  it("is enough", async () => {
+    scene.allows = allowedBy(documentFor(feature));
+    await FEATURES[feature](scene);
+    expect(scene.asked.length).toBeGreaterThan(0);
+    expect(scene.asked.filter(({ isAllowed }) => !isAllowed)).toEqual([]);
+  });
+
+  it.each(permissionsOf(documentFor(feature)))(
+    "is too little without $action on $key, which the error names",
+    async (permission) => {
+      scene.allows = (access) => !isFor(permission, access);
+      const error = await FEATURES[feature](scene).then(
+        () => undefined,
+        (thrown: Error) => thrown,
+      );
+      expect(scene.asked.some(({ isAllowed }) => !isAllowed)).toBe(true);
+      // Of the user's own transaction the SDK tells.
+      if (feature === "condition") expect(error?.name).toBe("AccessDeniedException");
+      else expect(error).toMatchObject({ code: "access-denied" });
+      expect(error?.message).toContain(permission.action);
+    },
+  );
+});
+
+describe("without dynamodb:UpdateItem", () => {
+  const refuse = (): void => {
+    scene.allows = ({ action }) => action !== "dynamodb:UpdateItem";
+  };
+
+  it("a lock that is only tried is not said to be somebody else's", async () => {
+    refuse();
+    await expect(scene.locks().mutex("free").tryAcquire()).rejects.toMatchObject({
+      code: "access-denied",
+    });
+  });
+
+  it("that was taken away while a lock is held, the lease ends in time, and says why", async () => {
+    const lease = await scene.locks().mutex("held").acquire({ lease: "400ms", renew: "50ms" });
+    refuse();
+    await new Promise((resolve) => lease.signal.addEventListener("abort", resolve));
+    expect(lease.signal.reason).toMatchObject({
+      code: "lost",
+      reason: "expired",
+      cause: { code: "access-denied", message: expect.stringContaining("dynamodb:UpdateItem") },
+    });
+  });
+});
+
+describe("a policy", () => {
+  it("is a document that IAM takes, for the table and nothing else", () => {
+    const { document, notes } = policyFor({
+      for: ["lock", "elect"],
+      table: "locks",
+      region: "eu-central-1",
+      account: "123456789012",
+    });
+    expect(notes).toEqual([]);
+    expect(document).toEqual({
+      Version: "2012-10-17",
+      Statement: [
+        {
+          Sid: "HoldfastUpdateItemAndGetItem",
+          Effect: "Allow",
+          Action: ["dynamodb:UpdateItem", "dynamodb:GetItem"],
+          Resource: "arn:aws:dynamodb:eu-central-1:123456789012:table/locks",
+          Condition: {
+            "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["lock#*", "leader#*"] },
+          },
+        },
+      ],
+    });
+  });
+
+  it("has statements that are told apart, whatever it is for", () => {
+    const features = POLICY_FEATURES.filter((feature) => feature !== "object-commit");
+    const { document } = policyFor({ for: features, table: "locks" });
+    const ids = document.Statement.map(({ Sid }) => Sid);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const id of ids) expect(id).toMatch(/^[A-Za-z0-9]+$/);
+  });
+
+  it("keeps a team from the names of another, to the letter of its prefix", async () => {
+    const prefixes = ["team*/$x?", "shared/"];
+    const { document } = policyFor({ for: ["lock"], table: "locks", prefixes });
+    scene.allows = allowedBy(document);
+    const locks = scene.locks();
+    for (const name of ["team*/$x?1", "shared/1"]) {
+      await (await locks.mutex(name).acquire()).release();
+    }
+    for (const name of ["teams/$x?1", "team*/y?1", "other", "share"]) {
+      await expect(locks.mutex(name).acquire()).rejects.toMatchObject({ code: "access-denied" });
+    }
+    await expect(locks.election("shared/1").leader()).rejects.toMatchObject({
+      code: "access-denied",
+    });
+  });
+
+  it("says what a prefix cannot narrow, and leaves out what would reach beyond it", () => {
+    const options = { table: "locks", prefixes: ["team/"] };
+    const watching = policyFor({ for: ["operate"], ...options });
+    expect(JSON.stringify(watching.document)).not.toContain("Scan");
+    expect(watching.notes.join()).toMatch(/scan reads the whole table.*table as a whole/s);
+    const { document, notes } = policyFor({ for: ["sessions"], ...options });
+    expect(JSON.stringify(document)).toContain('"lock#team/*","session#*"');
+    expect(notes).toEqual([expect.stringContaining("tables of their own")]);
+  });
+
+  it("for commits of objects names what the bucket asks for, below the prefixes", () => {
+    const options = { for: ["object-commit"], table: "commits", bucket: "reports" } as const;
+    const { document } = policyFor({ ...options, prefixes: ["a/", "b/"] });
+    expect(document.Statement.slice(1)).toEqual([
+      {
+        Sid: "HoldfastObjects",
+        Effect: "Allow",
+        Action: ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
+        Resource: ["arn:aws:s3:::reports/a/*", "arn:aws:s3:::reports/b/*"],
+      },
+      {
+        Sid: "HoldfastBucket",
+        Effect: "Allow",
+        Action: ["s3:ListBucket"],
+        Resource: "arn:aws:s3:::reports",
+      },
+    ]);
+  });
+
+  it.each([
+    [{ for: [], table: "locks" }],
+    [{ for: ["everything" as PolicyFeature], table: "locks" }],
+    [{ for: ["lock"], table: "" }],
+    [{ for: ["lock"], table: "locks", prefixes: [""] }],
+    [{ for: ["lock"], table: "locks", bucket: "reports" }],
+    [{ for: ["lock", "object-commit"], table: "locks" }],
+  ] as const)("is refused for %j", (options) => {
+    expect(() => policyFor(options)).toThrow(expect.objectContaining({ code: "invalid-argument" }));
+  });
+});
+
+describe("the IAM of these tests", () => {
+  it("matches as IAM does", () => {
+    expect(isLike("lock#a", "lock#*")).toBe(true);
+    expect(isLike("lock#", "lock#*")).toBe(true);
+    expect(isLike("a.b", "a?b")).toBe(true);
+    expect(isLike("axb", "a.b")).toBe(false);
+    const itself = (character: string): string => `a\${${character}}b`;
+    expect(isLike("a*b", itself("*"))).toBe(true);
+    expect(isLike("axb", itself("*"))).toBe(false);
+    expect(isLike("a$b", itself("$"))).toBe(true);
+  });
+});
