@@ -3,8 +3,11 @@ import type {
   Call,
   Condition,
   Item,
+  Query,
   Read,
   ReadAnswer,
+  Removal,
+  RemovalAnswer,
   Scan,
   ScanAnswer,
   TablePort,
@@ -70,6 +73,16 @@ export class Witness implements TablePort {
   scan(scan: Scan, call: Call): Promise<ScanAnswer> {
     this.#listener.sent();
     return this.#network.scan(scan, call);
+  }
+
+  query(query: Query, call: Call): Promise<ScanAnswer> {
+    this.#listener.sent();
+    return this.#network.query(query, call);
+  }
+
+  remove(removal: Removal, call: Call): Promise<RemovalAnswer> {
+    this.#listener.sent();
+    return this.#network.remove(removal, call);
   }
 
   #note(key: Item, what: RequestKind, isApplied: boolean): void {

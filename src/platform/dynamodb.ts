@@ -1,7 +1,11 @@
 import {
+  DeleteItemCommand,
+  type DeleteItemCommandOutput,
   type DynamoDBClient,
   GetItemCommand,
   type GetItemCommandOutput,
+  QueryCommand,
+  type QueryCommandOutput,
   ScanCommand,
   type ScanCommandOutput,
   UpdateItemCommand,
@@ -10,14 +14,17 @@ import {
 import { bounded } from "./bounded.js";
 import { type Clock, systemClock } from "./clock.js";
 import { answerOf } from "./dynamodb-errors.js";
-import { compileProjection, compileWrite } from "./expressions.js";
+import { compileCondition, compileProjection, compileWrite } from "./expressions.js";
 import type {
   Call,
   Item,
   Misconfigured,
   NotNow,
+  Query,
   Read,
   ReadAnswer,
+  Removal,
+  RemovalAnswer,
   Scan,
   ScanAnswer,
   TablePort,
@@ -106,7 +113,59 @@ export class DynamoDBTable implements TablePort {
       ExclusiveStartKey: scan.after as ScanCommand["input"]["ExclusiveStartKey"],
       ReturnConsumedCapacity: "TOTAL",
     });
-    const answer = await this.#send<ScanCommandOutput>("Scan", command, call);
+    return this.#page("Scan", command, call);
+  }
+
+  async query(query: Query, call: Call): Promise<ScanAnswer> {
+    const { partition, sort } = query;
+    const command = new QueryCommand({
+      TableName: this.#table,
+      KeyConditionExpression: "#0 = :0 AND #1 BETWEEN :1 AND :2",
+      ExpressionAttributeNames: { "#0": partition.attribute, "#1": sort.attribute },
+      ExpressionAttributeValues: {
+        ":0": { S: partition.value },
+        ":1": { S: sort.from },
+        ":2": { S: sort.to },
+      },
+      ConsistentRead: query.consistent,
+      ScanIndexForward: query.isDescending !== true,
+      Limit: query.mostItems,
+      ExclusiveStartKey: query.after as QueryCommand["input"]["ExclusiveStartKey"],
+      ReturnConsumedCapacity: "TOTAL",
+    });
+    return this.#page("Query", command, call);
+  }
+
+  async remove(removal: Removal, call: Call): Promise<RemovalAnswer> {
+    const { text, names, values } = compileCondition(removal.condition);
+    const command = new DeleteItemCommand({
+      TableName: this.#table,
+      Key: removal.key as DeleteItemCommand["input"]["Key"],
+      ConditionExpression: text,
+      ExpressionAttributeNames: names,
+      // DynamoDB refuses an empty map, and a condition on presence alone names no value.
+      ExpressionAttributeValues: (Object.keys(values).length === 0
+        ? undefined
+        : values) as DeleteItemCommand["input"]["ExpressionAttributeValues"],
+      ReturnValues: "ALL_OLD",
+      ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+    });
+    const answer = await this.#send<DeleteItemCommandOutput>("DeleteItem", command, call);
+    return answer.kind === "output"
+      ? { kind: "applied", item: answer.output.Attributes as Item | undefined }
+      : answer;
+  }
+
+  async #page(
+    operation: "Scan" | "Query",
+    command: ScanCommand | QueryCommand,
+    call: Call,
+  ): Promise<ScanAnswer> {
+    const answer = await this.#send<ScanCommandOutput | QueryCommandOutput>(
+      operation,
+      command,
+      call,
+    );
     if (answer.kind === "refused") return { kind: "unknown", cause: answer };
     if (answer.kind !== "output") return answer;
     const { Items, LastEvaluatedKey, ConsumedCapacity } = answer.output;

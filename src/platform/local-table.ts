@@ -5,6 +5,7 @@ import type {
   Item,
   OrElse,
   ReadAnswer,
+  RemovalAnswer,
   ScanAnswer,
   TablePort,
   Write,
@@ -45,6 +46,14 @@ export class LocalTable implements TablePort {
 
   async scan(): Promise<ScanAnswer> {
     return { kind: "page", items: [], next: undefined, readUnits: 0 };
+  }
+
+  async query(): Promise<ScanAnswer> {
+    return { kind: "page", items: [], next: undefined, readUnits: 0 };
+  }
+
+  async remove(): Promise<RemovalAnswer> {
+    return { kind: "applied", item: undefined };
   }
 
   #changed(write: Write, before: Item | undefined): Item {

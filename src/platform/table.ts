@@ -74,6 +74,27 @@ export interface Scan {
   readonly after?: Item | undefined;
 }
 
+/** One page of the items of one partition, in the order of their sort keys' bytes. */
+export interface Query {
+  readonly partition: { readonly attribute: string; readonly value: string };
+  /** Only sort keys from here to there, both included. */
+  readonly sort: { readonly attribute: string; readonly from: string; readonly to: string };
+  /** True: sees every write answered before it was sent, for twice the price. */
+  readonly consistent: boolean;
+  /** From the highest sort key down. */
+  readonly isDescending?: boolean;
+  /** A page ends after so many items; by default only where a megabyte is full. */
+  readonly mostItems?: number;
+  /** Where the page before this one ended. */
+  readonly after?: Item | undefined;
+}
+
+/** The deletion of one item, if the condition holds. */
+export interface Removal {
+  readonly key: Item;
+  readonly condition: Condition;
+}
+
 /** The bounds of one call. */
 export interface Call {
   /** The call is answered `unknown` when this many milliseconds have passed. */
@@ -120,7 +141,12 @@ export type ReadAnswer =
   | NotNow
   | Misconfigured;
 
-/** What a scan is answered with, page by page. */
+/** What a deletion is answered with; `item` is what was deleted, or undefined where there was nothing. */
+export type RemovalAnswer =
+  | { readonly kind: "applied"; readonly item: Item | undefined }
+  | Exclude<WriteAnswer, { readonly kind: "applied" }>;
+
+/** What a scan, or a query, is answered with, page by page. */
 export type ScanAnswer =
   | {
       readonly kind: "page";
@@ -138,6 +164,8 @@ export interface TablePort {
   write(write: Write, call: Call): Promise<WriteAnswer>;
   read(read: Read, call: Call): Promise<ReadAnswer>;
   scan(scan: Scan, call: Call): Promise<ScanAnswer>;
+  query(query: Query, call: Call): Promise<ScanAnswer>;
+  remove(removal: Removal, call: Call): Promise<RemovalAnswer>;
   /**
    * How far the table's clock is ahead of this machine's, in milliseconds, where an answer has shown
    * them more than an hour apart; else 0 (R10).

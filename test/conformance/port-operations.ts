@@ -1,10 +1,13 @@
 import fc from "fast-check";
+import { expect } from "vitest";
 import type {
   AttributeValue,
   Change,
   Condition,
   Item,
+  Query,
   ReadAnswer,
+  RemovalAnswer,
   ScanAnswer,
   TablePort,
   Write,
@@ -21,7 +24,14 @@ export type Operation =
       readonly consistent: boolean;
       readonly attributes: readonly string[] | undefined;
     }
-  | { readonly kind: "scan"; readonly prefix: string };
+  | { readonly kind: "scan"; readonly prefix: string }
+  | { readonly kind: "remove"; readonly at: number; readonly condition: Condition }
+  | ({ readonly kind: "query" } & Pick<Query, "consistent"> & {
+        readonly from: string;
+        readonly to: string;
+        readonly isDescending: boolean;
+        readonly mostItems: number | undefined;
+      });
 
 // Few names and few values, so that conditions meet what earlier writes left; some are reserved words.
 const attribute = fc.constantFrom("version", "size", "data");
@@ -99,7 +109,21 @@ const change: fc.Arbitrary<Change> = fc.oneof(anyChange, {
   })),
 });
 
-const at = fc.integer({ min: 0, max: 1 });
+const at = fc.integer({ min: 0, max: 3 });
+
+// The first is the one item of its partition, the others share one.
+const SORT_KEYS = ["lease", "lease", "\uFF5E", "\u{1F511}"];
+
+const CREATED: Omit<Write, "key"> = {
+  condition: {
+    kind: "any",
+    of: [
+      { kind: "absent", attribute: "version" },
+      { kind: "present", attribute: "version" },
+    ],
+  },
+  change: { set: { version: { incrementFrom: "5" } }, remove: ["data"] },
+};
 
 /** A few requests about a few items. */
 export const operations: fc.Arbitrary<readonly Operation[]> = fc.array(
@@ -120,9 +144,24 @@ export const operations: fc.Arbitrary<readonly Operation[]> = fc.array(
         nil: undefined,
       }),
     }),
+    // Always applied, so that a query finds several items.
+    { weight: 4, arbitrary: at.map((at) => ({ kind: "write" as const, at, write: CREATED })) },
     fc.record({ kind: fc.constant("scan" as const), prefix: fc.constantFrom("", "1", "x") }),
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant("remove" as const), at, condition }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        kind: fc.constant("query" as const),
+        consistent: fc.boolean(),
+        // Now and then a range that ends before it begins, which is refused.
+        from: fc.constantFrom("a", "a", "lease", "\uFF5E"),
+        to: fc.constantFrom("lease", "\uFF5E", "\u{1F511}", "\u{1F511}"),
+        isDescending: fc.boolean(),
+        mostItems: fc.option(fc.integer({ min: 1, max: 2 }), { nil: undefined }),
+      }),
+    },
   ),
-  { minLength: 1, maxLength: 14 },
+  { minLength: 1, maxLength: 18 },
 );
 
 const CALL = { timeoutMs: 20_000 };
@@ -133,11 +172,26 @@ export async function answersOf(
   own: string,
   asked: readonly Operation[],
 ): Promise<unknown[]> {
-  const keyOf = (index: number): Item => ({ pk: { S: `${own}${index}` }, sk: { S: "lease" } });
+  const keyOf = (index: number): Item => ({
+    pk: { S: `${own}${Math.min(index, 1)}` },
+    sk: { S: SORT_KEYS[index] ?? "" },
+  });
   const answers: unknown[] = [];
   for (const operation of asked) {
     if (operation.kind === "scan") {
       answers.push(await scanned(table, `${own}${operation.prefix}`));
+    } else if (operation.kind === "remove") {
+      const { condition } = operation;
+      answers.push(comparable(await table.remove({ key: keyOf(operation.at), condition }, CALL)));
+    } else if (operation.kind === "query") {
+      const { from, to, kind: _, ...asked } = operation;
+      answers.push(
+        await queried(table, {
+          ...asked,
+          partition: { attribute: "pk", value: `${own}1` },
+          sort: { attribute: "sk", from, to },
+        } as Query),
+      );
     } else if (operation.kind === "read") {
       const { consistent, attributes } = operation;
       const read = { key: keyOf(operation.at), consistent };
@@ -167,8 +221,22 @@ async function scanned(table: TablePort, value: string): Promise<unknown> {
   return items.sort();
 }
 
+async function queried(table: TablePort, query: Query): Promise<unknown> {
+  const items: unknown[] = [];
+  let after: Item | undefined;
+  do {
+    const page: ScanAnswer = await table.query({ ...query, after }, CALL);
+    if (page.kind !== "page") return { kind: page.kind };
+    // Where a page ends differs between servers only in an empty last one.
+    expect(page.items.length).toBeLessThanOrEqual(query.mostItems ?? Number.POSITIVE_INFINITY);
+    items.push(...page.items.map((item) => normal({ M: item })));
+    after = page.next;
+  } while (after !== undefined);
+  return items;
+}
+
 /** An answer without what differs between servers on purpose: messages, and the order of a set. */
-function comparable(answer: WriteAnswer | ReadAnswer): unknown {
+function comparable(answer: WriteAnswer | ReadAnswer | RemovalAnswer): unknown {
   switch (answer.kind) {
     case "misconfigured":
       return { kind: answer.kind };

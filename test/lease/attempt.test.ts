@@ -95,6 +95,8 @@ describe("a grant that is applied and not handed out", () => {
         clockCorrectionMs: 0,
         read: (...given) => network.read(...given),
         scan: (...given) => network.scan(...given),
+        query: (...given) => network.query(...given),
+        remove: (...given) => network.remove(...given),
         write: async (...given) => {
           const answer = await network.write(...given);
           cancel.abort("no longer wanted");
@@ -180,6 +182,8 @@ describe("an attempt on what is no longer there", () => {
           return { kind: "found", item: undefined };
         },
         scan: () => Promise.reject(new Error("Nothing is listed.")),
+        query: () => Promise.reject(new Error("Nothing is queried.")),
+        remove: () => Promise.reject(new Error("Nothing is removed.")),
         write: async (): Promise<WriteAnswer> =>
           isSilent
             ? { kind: "unknown", cause: new Error("silent") }

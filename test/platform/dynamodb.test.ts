@@ -13,6 +13,11 @@ import { freshTable, pause, sdkClient } from "../support/sdk.js";
 const key = { pk: { S: "a" }, sk: { S: "b" } };
 const read = { key, consistent: true };
 const scan = { prefix: { attribute: "pk", value: "a" } };
+const query = {
+  partition: { attribute: "pk", value: "a" },
+  sort: { attribute: "sk", from: "a", to: "c" },
+  consistent: true,
+};
 const CALL = { timeoutMs: 2_000 };
 
 function writeOf(value: string): Write {
@@ -49,6 +54,9 @@ describe("the table over the SDK", () => {
     write: (options = CALL) => port.write(writeOf("x"), options),
     read: (options = CALL) => port.read(read, options),
     scan: (options = CALL) => port.scan(scan, options),
+    query: (options = CALL) => port.query(query, options),
+    remove: (options = CALL) =>
+      port.remove({ key, condition: { kind: "present", attribute: "closed" } }, options),
   };
   const each = Object.entries(requests);
 

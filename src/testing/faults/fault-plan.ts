@@ -1,5 +1,5 @@
 import { HoldfastError } from "../../errors.js";
-import type { Read, Scan, Write } from "../../platform/table.js";
+import type { Item, Query, Read, Removal, Scan, Write } from "../../platform/table.js";
 import type { SeededRandom } from "../time/seeded-random.js";
 
 /** What can go wrong with one request. */
@@ -23,11 +23,11 @@ export type Fault =
   | { readonly fault: "delayed"; readonly delayMs: number }
   /** Not carried out: too many requests. */
   | { readonly fault: "throttled" }
-  /** Not carried out: a transaction has the item. Writes only. */
+  /** Not carried out: a transaction has the item. Writes and deletions only. */
   | { readonly fault: "conflict" }
   /** Answered from `changesAgo` (default 1) changes of the item ago. Eventually consistent reads only. */
   | { readonly fault: "stale"; readonly changesAgo?: number }
-  /** The item is deleted, by hand or by TTL, just before the request is carried out. Not for scans. */
+  /** The item is deleted, by hand or by TTL, just before the request is carried out. Not for scans and queries. */
   | { readonly fault: "item-gone" }
   /** Not carried out: answered `misconfigured`, with this error. */
   | { readonly fault: "misconfigured"; readonly error: HoldfastError };
@@ -55,10 +55,28 @@ export const NO_FAULTS: Readonly<Record<FaultKind, number>> = Object.freeze({
 export type FaultRequest =
   | { readonly kind: "write"; readonly write: Write }
   | { readonly kind: "read"; readonly read: Read }
-  | { readonly kind: "scan"; readonly scan: Scan };
+  | { readonly kind: "scan"; readonly scan: Scan }
+  | { readonly kind: "query"; readonly query: Query }
+  | { readonly kind: "remove"; readonly removal: Removal };
+
+/** The key of the one item that a request is about; undefined if it is about several. */
+export function keyOf(request: FaultRequest): Item | undefined {
+  if (request.kind === "write") return request.write.key;
+  if (request.kind === "remove") return request.removal.key;
+  return request.kind === "read" ? request.read.key : undefined;
+}
 
 /** The kinds of requests that a port knows. */
 export type RequestKind = FaultRequest["kind"];
+
+/** No request of any kind yet. */
+export const NO_REQUESTS: Readonly<Record<RequestKind, number>> = Object.freeze({
+  write: 0,
+  read: 0,
+  scan: 0,
+  query: 0,
+  remove: 0,
+});
 
 /** Decides for one request; `ordinal` counts the requests of its kind, from 1. */
 export type FaultScript = (request: FaultRequest, ordinal: number) => Fault | undefined;
@@ -71,9 +89,9 @@ export interface FaultProbabilities {
 }
 
 function canHave(request: FaultRequest, kind: FaultKind): boolean {
-  if (kind === "conflict") return request.kind === "write";
+  if (kind === "conflict") return request.kind === "write" || request.kind === "remove";
   if (kind === "stale") return request.kind === "read" && !request.read.consistent;
-  if (kind === "item-gone") return request.kind !== "scan";
+  if (kind === "item-gone") return request.kind !== "scan" && request.kind !== "query";
   return true;
 }
 

@@ -1,8 +1,11 @@
 import { HoldfastError } from "../../errors.js";
 import type {
   Call,
+  Query,
   Read,
   ReadAnswer,
+  Removal,
+  RemovalAnswer,
   Scan,
   ScanAnswer,
   TablePort,
@@ -20,7 +23,9 @@ import {
   type FaultProbabilities,
   type FaultRequest,
   type FaultScript,
+  keyOf,
   NO_FAULTS,
+  NO_REQUESTS,
   type RequestKind,
   randomFaults,
 } from "./fault-plan.js";
@@ -70,7 +75,7 @@ export class FaultyTable implements TablePort {
   #script: FaultScript | undefined;
   #random: FaultScript | undefined;
   #injected = NO_FAULTS;
-  #requests: Readonly<Record<RequestKind, number>> = { write: 0, read: 0, scan: 0 };
+  #requests = NO_REQUESTS;
 
   /**
    * @param table what the requests reach in the end.
@@ -123,21 +128,23 @@ export class FaultyTable implements TablePort {
   }
 
   write(write: Write, call: Call): Promise<WriteAnswer> {
-    return this.#send<WriteAnswer>({ kind: "write", write }, call, (inner) =>
-      this.#table.write(write, inner),
-    );
+    return this.#send({ kind: "write", write }, call, (to) => this.#table.write(write, to));
   }
 
   read(read: Read, call: Call): Promise<ReadAnswer> {
-    return this.#send<ReadAnswer>({ kind: "read", read }, call, (inner) =>
-      this.#table.read(read, inner),
-    );
+    return this.#send({ kind: "read", read }, call, (to) => this.#table.read(read, to));
   }
 
   scan(scan: Scan, call: Call): Promise<ScanAnswer> {
-    return this.#send<ScanAnswer>({ kind: "scan", scan }, call, (inner) =>
-      this.#table.scan(scan, inner),
-    );
+    return this.#send({ kind: "scan", scan }, call, (to) => this.#table.scan(scan, to));
+  }
+
+  query(query: Query, call: Call): Promise<ScanAnswer> {
+    return this.#send({ kind: "query", query }, call, (to) => this.#table.query(query, to));
+  }
+
+  remove(removal: Removal, call: Call): Promise<RemovalAnswer> {
+    return this.#send({ kind: "remove", removal }, call, (to) => this.#table.remove(removal, to));
   }
 
   async #send<A>(
@@ -263,9 +270,8 @@ export class FaultyTable implements TablePort {
   }
 
   #deleteItem(request: FaultRequest): void {
-    if (request.kind === "scan") return;
-    const { key } = request.kind === "write" ? request.write : request.read;
-    this.#tamperable("item-gone").deleteItem(key);
+    const key = keyOf(request);
+    if (key !== undefined) this.#tamperable("item-gone").deleteItem(key);
   }
 
   #answerStale<A>(sending: Sending<A>, changesAgo: number): void {

@@ -52,6 +52,10 @@ export interface TableCounts {
   readonly eventualReads: number;
   /** Pages of scans. */
   readonly scans: number;
+  /** Pages of queries. */
+  readonly queries: number;
+  /** Deletions, refused ones included. */
+  readonly removals: number;
   readonly writeUnits: number;
   readonly readUnits: number;
 }
@@ -63,6 +67,8 @@ export const NO_COUNTS: TableCounts = Object.freeze({
   consistentReads: 0,
   eventualReads: 0,
   scans: 0,
+  queries: 0,
+  removals: 0,
   writeUnits: 0,
   readUnits: 0,
 });

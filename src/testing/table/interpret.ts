@@ -125,7 +125,8 @@ function result(
 
 const ORDERED_TYPES = ["S", "N", "B"];
 
-function checkCondition(condition: Condition): void {
+/** Throws for a condition that DynamoDB refuses before it looks at any item. */
+export function checkCondition(condition: Condition): void {
   if ("of" in condition) {
     for (const part of condition.of) checkCondition(part);
     return;

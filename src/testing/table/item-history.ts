@@ -56,8 +56,17 @@ export class ItemHistory {
 
   /** All items that are there, in their order. */
   present(): Present[] {
+    return this.presentAsOf(Number.POSITIVE_INFINITY);
+  }
+
+  /** All items that were there at an instant, or as early as is remembered, in their order. */
+  presentAsOf(atMs: number): Present[] {
     return [...this.#slots]
-      .map(([place, { key, states }]) => ({ place, key, item: states.at(-1)?.item }))
+      .map(([place, { key, states }]) => ({
+        place,
+        key,
+        item: (states.findLast((state) => state.atMs <= atMs) ?? states[0])?.item,
+      }))
       .flatMap(({ place, key, item }) => (item === undefined ? [] : [{ place, key, item }]))
       .sort((left, right) => (left.place < right.place ? -1 : 1));
   }

@@ -1,18 +1,20 @@
-import { HoldfastError, isHoldfastError } from "../../errors.js";
+import { HoldfastError } from "../../errors.js";
 import { systemClock } from "../../platform/clock.js";
 import type {
   Call,
   Item,
-  Misconfigured,
+  Query,
   Read,
   ReadAnswer,
+  Removal,
+  RemovalAnswer,
   Scan,
   ScanAnswer,
   TablePort,
-  Unknown,
   Write,
   WriteAnswer,
 } from "../../platform/table.js";
+import { abortedAnswer, answerOrMisconfigured } from "./answers.js";
 import {
   addedCounts,
   NO_COUNTS,
@@ -22,8 +24,9 @@ import {
   writeUnits,
 } from "./capacity.js";
 import { compareDecimals } from "./decimal.js";
-import { changed, checkWrite, holds, keyText, normalItem } from "./interpret.js";
+import { changed, checkCondition, checkWrite, holds, normalItem } from "./interpret.js";
 import { ItemHistory } from "./item-history.js";
+import { queryPage, scanPage } from "./pages.js";
 
 /** How a table in memory is made. */
 export interface MemoryTableOptions {
@@ -40,7 +43,7 @@ export interface MemoryTableOptions {
   readonly keepsLog?: boolean;
   /** Called within every change, right after it. */
   readonly onChange?: (change: TableChange) => void;
-  /** A page of a scan ends with the item that fills it; default 1 MiB, as in DynamoDB. */
+  /** A page of a scan or query ends with the item that fills it; default 1 MiB, as in DynamoDB. */
   readonly scanPageBytes?: number;
 }
 
@@ -53,7 +56,7 @@ export interface TableChange {
   readonly atMs: number;
   /** Through the port; by `putItem` or `deleteItem`; or by `deleteExpired`. */
   readonly by: "write" | "hand" | "ttl";
-  /** The request, where it came through the port. */
+  /** The request, where it came through the port; undefined for a deletion. */
   readonly write: Write | undefined;
 }
 
@@ -66,7 +69,6 @@ export interface TamperableTable extends TablePort {
 }
 
 const MOST_ITEM_BYTES = 400 * 1024;
-const PAGE_BYTES = 1024 * 1024;
 // DynamoDB takes an expiry that is older than this for a mistake, and keeps the item.
 const OLDEST_EXPIRY_S = 5 * 365 * 24 * 3600;
 
@@ -133,6 +135,23 @@ export class MemoryTable implements TamperableTable {
 
   async scan(scan: Scan, call: Call): Promise<ScanAnswer> {
     return abortedAnswer(call) ?? answerOrMisconfigured(() => this.#page(scan));
+  }
+
+  async query(query: Query, call: Call): Promise<ScanAnswer> {
+    return abortedAnswer(call) ?? answerOrMisconfigured(() => this.#queryNow(query));
+  }
+
+  async remove(removal: Removal, call: Call): Promise<RemovalAnswer> {
+    return abortedAnswer(call) ?? this.applyRemoval(removal);
+  }
+
+  /** Carries out a deletion within this call. */
+  applyRemoval(removal: Removal): RemovalAnswer {
+    return answerOrMisconfigured(() => {
+      this.#checkKey(removal.key);
+      checkCondition(removal.condition);
+      return this.#removeChecked(removal);
+    });
   }
 
   /** The item as it is, at no cost. */
@@ -211,24 +230,30 @@ export class MemoryTable implements TamperableTable {
     return { kind: "found", item: Object.fromEntries(chosen) };
   }
 
+  #removeChecked({ key, condition }: Removal): RemovalAnswer {
+    const before = this.item(key);
+    this.#count({ removals: 1, writeUnits: writeUnits(sizeBytes(before), 0) });
+    if (!holds(condition, before)) return { kind: "refused", item: before };
+    if (before !== undefined) this.#become(key, undefined, "write");
+    return { kind: "applied", item: before };
+  }
+
   #page(scan: Scan): ScanAnswer {
-    const start = scan.after === undefined ? "" : keyText(scan.after);
-    const limitBytes = this.#options.scanPageBytes ?? PAGE_BYTES;
-    const items: Item[] = [];
-    let bytes = 0;
-    let next: Item | undefined;
-    for (const { place, key, item } of this.#items.present()) {
-      if (place <= start) continue;
-      if (beginsWith(item, scan.prefix)) items.push(item);
-      bytes += sizeBytes(item);
-      if (bytes < limitBytes) continue;
-      // DynamoDB does not look whether anything follows, so the last page may well be empty.
-      next = key;
-      break;
-    }
-    const units = readUnits(bytes, false);
-    this.#count({ scans: 1, readUnits: units });
-    return { kind: "page", items, next, readUnits: units };
+    const page = scanPage(this.#items.present(), scan, this.#options.scanPageBytes);
+    this.#count({ scans: 1, readUnits: page.readUnits });
+    return page;
+  }
+
+  #queryNow(query: Query): ScanAnswer {
+    const { partition, sort, consistent } = query;
+    const key = { [partition.attribute]: { S: partition.value }, [sort.attribute]: { S: sort.to } };
+    this.#checkKey(key);
+    const lagMs = consistent ? 0 : (this.#options.lagMs?.({ key, consistent }) ?? 0);
+    const items =
+      lagMs <= 0 ? this.#items.present() : this.#items.presentAsOf(this.#nowMs() - lagMs);
+    const page = queryPage(items, query, this.#options.scanPageBytes);
+    this.#count({ queries: 1, readUnits: page.readUnits });
+    return page;
   }
 
   #become(key: Item, after: Item | undefined, by: TableChange["by"], write?: Write): void {
@@ -263,24 +288,5 @@ function attemptedBytes(write: Write, before: Item | undefined): number {
     return sizeBytes(changed(write.key, write.change, before));
   } catch {
     return 0;
-  }
-}
-
-function beginsWith(item: Item, prefix: Scan["prefix"]): boolean {
-  const value = item[prefix.attribute];
-  return value !== undefined && "S" in value && value.S.startsWith(prefix.value);
-}
-
-function abortedAnswer(call: Call): Unknown | undefined {
-  return call.signal?.aborted ? { kind: "unknown", cause: call.signal.reason } : undefined;
-}
-
-/** The port promises that nothing is an exception. */
-function answerOrMisconfigured<A>(answer: () => A): A | Misconfigured {
-  try {
-    return answer();
-  } catch (error) {
-    if (isHoldfastError(error)) return { kind: "misconfigured", error };
-    throw error;
   }
 }

@@ -44,7 +44,13 @@ describe("a faulty table", () => {
     expect(await time.runUntil(read)).toEqual({ kind: "found", item: memory.item(KEY) });
     const scan = faulty.scan({ prefix: { attribute: "pk", value: "a" } }, CALL);
     expect(await time.runUntil(scan)).toMatchObject({ kind: "page", items: [memory.item(KEY)] });
-    expect(faulty.requests).toEqual({ write: 1, read: 1, scan: 1 });
+    expect(faulty.requests).toEqual({
+      write: 1,
+      read: 1,
+      scan: 1,
+      query: 0,
+      remove: 0,
+    });
     expect(Object.values(faulty.injected).every((count) => count === 0)).toBe(true);
     memory.clockCorrectionMs = 7;
     expect(faulty.clockCorrectionMs).toBe(7);
@@ -296,5 +302,34 @@ describe("a plan", () => {
     for (const faults of [{ throttled: 1.1 }, { throttled: -0.1 }, { throttled: Number.NaN }]) {
       expect(() => faulty.random(seededRandom(1), { faults })).toThrow("Probabilities");
     }
+  });
+});
+
+describe("a query and a deletion", () => {
+  const query = {
+    partition: { attribute: "pk", value: "lock#a" },
+    sort: { attribute: "sk", from: "-", to: "~" },
+    consistent: false,
+  };
+  const removal = { key: KEY, condition: { kind: "present", attribute: "pk" } } as const;
+
+  it("suffer faults as other requests do", async () => {
+    const { time, memory, faulty, claim } = setUp();
+    await claim();
+    faulty.next("query", { fault: "throttled" });
+    faulty.next("remove", { fault: "response-lost", unknownAfterMs: 1 });
+    expect((await time.runUntil(faulty.query(query, CALL))).kind).toBe("throttled");
+    expect((await time.runUntil(faulty.query(query, CALL))).kind).toBe("page");
+    expect((await time.runUntil(faulty.remove(removal, CALL))).kind).toBe("unknown");
+    expect(memory.item(KEY)).toBeUndefined();
+    expect(faulty.requests).toMatchObject({ query: 2, remove: 1 });
+  });
+
+  it("suffer none that they cannot have", async () => {
+    const { faulty } = setUp();
+    faulty.next("query", { fault: "conflict" });
+    await expect(faulty.query(query, CALL)).rejects.toThrow("cannot befall a query");
+    faulty.next("remove", { fault: "stale" });
+    await expect(faulty.remove(removal, CALL)).rejects.toThrow("cannot befall a remove");
   });
 });

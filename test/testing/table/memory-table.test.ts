@@ -212,3 +212,60 @@ describe("a table in memory's books", () => {
     expect(silent.log).toEqual([]);
   });
 });
+
+describe("a query and a deletion of a table in memory", () => {
+  const keyed = (sk: string) => ({ pk: { S: "lock#a" }, sk: { S: sk } });
+  const query = {
+    partition: { attribute: "pk", value: "lock#a" },
+    sort: { attribute: "sk", from: "b", to: "d" },
+    consistent: false,
+  };
+  const filled = (options = {}) => {
+    const table = new MemoryTable({ keyAttributes: ["pk", "sk"], ...options });
+    for (const sk of ["a", "d", "b", "c", "e"]) table.putItem(keyed(sk), { size: N(1) });
+    table.putItem({ pk: { S: "lock#ab" }, sk: { S: "c" } }, {});
+    return table;
+  };
+  const sortKeys = (answer: { readonly items?: readonly Item[] }) =>
+    answer.items?.map(({ sk }) => sk?.["S" as keyof AttributeValue]);
+
+  it("reads a range of one partition, in either direction, a page at a time", async () => {
+    const table = filled();
+    expect(sortKeys((await table.query(query, CALL)) as object)).toEqual(["b", "c", "d"]);
+    const first = await table.query({ ...query, isDescending: true, mostItems: 2 }, CALL);
+    expect(sortKeys(first as object)).toEqual(["d", "c"]);
+    const after = "next" in first ? first.next : undefined;
+    const rest = await table.query({ ...query, isDescending: true, mostItems: 2, after }, CALL);
+    expect(sortKeys(rest as object)).toEqual(["b"]);
+    expect(table.counts).toMatchObject({ queries: 3, readUnits: 1.5 });
+  });
+
+  it("lags behind as reads do, unless it is strongly consistent", async () => {
+    const time = new VirtualTime();
+    const table = filled({ time, lagMs: () => 1_000 });
+    await time.advance(5_000);
+    table.deleteItem(keyed("c"));
+    await time.advance(500);
+    expect(sortKeys((await table.query(query, CALL)) as object)).toEqual(["b", "c", "d"]);
+    const strong = await table.query({ ...query, consistent: true }, CALL);
+    expect(sortKeys(strong as object)).toEqual(["b", "d"]);
+  });
+
+  it("deletes what its condition names, and nothing else; what is not there is no matter", async () => {
+    const table = filled();
+    const one: Condition = { kind: "equals", attribute: "size", value: N(1) };
+    const two: Condition = { kind: "equals", attribute: "size", value: N(2) };
+    const item = { ...keyed("c"), size: N(1) };
+    const key = keyed("c");
+    expect(await table.remove({ key, condition: two }, CALL)).toEqual({ kind: "refused", item });
+    expect(await table.remove({ key, condition: one }, CALL)).toEqual({ kind: "applied", item });
+    expect(await table.remove({ key, condition: one }, CALL)).toEqual({
+      kind: "refused",
+      item: undefined,
+    });
+    const absent = await table.remove({ key, condition: ABSENT }, CALL);
+    expect(absent).toEqual({ kind: "applied", item: undefined });
+    expect(table.log.at(-1)).toMatchObject({ by: "write", before: item, after: undefined });
+    expect(table.counts).toMatchObject({ removals: 4, writeUnits: 4 });
+  });
+});

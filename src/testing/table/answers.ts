@@ -1,0 +1,17 @@
+import { isHoldfastError } from "../../errors.js";
+import type { Call, Misconfigured, Unknown } from "../../platform/table.js";
+
+/** The answer to a call whose signal has aborted already. */
+export function abortedAnswer(call: Call): Unknown | undefined {
+  return call.signal?.aborted ? { kind: "unknown", cause: call.signal.reason } : undefined;
+}
+
+/** The port promises that nothing is an exception. */
+export function answerOrMisconfigured<A>(answer: () => A): A | Misconfigured {
+  try {
+    return answer();
+  } catch (error) {
+    if (isHoldfastError(error)) return { kind: "misconfigured", error };
+    throw error;
+  }
+}

@@ -1,0 +1,87 @@
+import { HoldfastError } from "../../errors.js";
+import type { Item, Query, Scan, ScanAnswer } from "../../platform/table.js";
+import { readUnits, sizeBytes } from "./capacity.js";
+import { keyText } from "./interpret.js";
+import type { Present } from "./item-history.js";
+
+/** What a page holds, and what it would have cost. */
+type Page = Extract<ScanAnswer, { readonly kind: "page" }> & { readonly readUnits: number };
+
+const PAGE_BYTES = 1024 * 1024;
+
+/** One page of a scan, of items in the order of their places. Pure. */
+export function scanPage(present: readonly Present[], scan: Scan, limitBytes = PAGE_BYTES): Page {
+  const start = scan.after === undefined ? "" : keyText(scan.after);
+  const rest = present.filter(({ place }) => place > start);
+  return pageOf(rest, limitBytes, undefined, false, (item) => beginsWith(item, scan.prefix));
+}
+
+/** One page of a query. Throws where DynamoDB would refuse it. Pure. */
+export function queryPage(
+  present: readonly Present[],
+  query: Query,
+  limitBytes = PAGE_BYTES,
+): Page {
+  const { partition, sort, after, isDescending, mostItems } = query;
+  if (compareText(sort.from, sort.to) > 0) {
+    throw new HoldfastError("misconfigured", "The range of the query ends before it begins.");
+  }
+  const start = after === undefined ? undefined : textIn(after, sort.attribute);
+  const found = present
+    .filter(({ item }) => {
+      const key = textIn(item, sort.attribute);
+      return (
+        textIn(item, partition.attribute) === partition.value &&
+        key !== undefined &&
+        compareText(key, sort.from) >= 0 &&
+        compareText(key, sort.to) <= 0
+      );
+    })
+    .map((one) => ({ ...one, sortKey: textIn(one.item, sort.attribute) ?? "" }))
+    .sort((left, right) => compareText(left.sortKey, right.sortKey));
+  if (isDescending === true) found.reverse();
+  const isPast = (sortKey: string): boolean => {
+    if (start === undefined) return true;
+    const order = compareText(sortKey, start);
+    return isDescending === true ? order < 0 : order > 0;
+  };
+  const rest = found.filter(({ sortKey }) => isPast(sortKey));
+  return pageOf(rest, limitBytes, mostItems, query.consistent, () => true);
+}
+
+function pageOf(
+  rest: readonly Present[],
+  limitBytes: number,
+  mostItems: number | undefined,
+  isConsistent: boolean,
+  isWanted: (item: Item) => boolean,
+): Page {
+  const items: Item[] = [];
+  let bytes = 0;
+  let read = 0;
+  let next: Item | undefined;
+  for (const { key, item } of rest) {
+    if (isWanted(item)) items.push(item);
+    bytes += sizeBytes(item);
+    read += 1;
+    if (bytes < limitBytes && read !== mostItems) continue;
+    // DynamoDB does not look whether anything follows, so the last page may well be empty.
+    next = key;
+    break;
+  }
+  return { kind: "page", items, next, readUnits: readUnits(bytes, isConsistent) };
+}
+
+function beginsWith(item: Item, prefix: Scan["prefix"]): boolean {
+  return textIn(item, prefix.attribute)?.startsWith(prefix.value) === true;
+}
+
+function textIn(item: Item, attribute: string): string | undefined {
+  const value = item[attribute];
+  return value !== undefined && "S" in value ? value.S : undefined;
+}
+
+// By bytes of UTF-8, as the server does: JavaScript's own order differs above U+FFFF.
+function compareText(left: string, right: string): number {
+  return Buffer.compare(Buffer.from(left), Buffer.from(right));
+}
