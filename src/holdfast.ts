@@ -21,6 +21,7 @@ import { releaseByHolder } from "./lease/release-by-holder.js";
 import { Session } from "./lease/session.js";
 import { SessionLife } from "./lease/session-life.js";
 import { listSessions, type SessionListing } from "./lease/sessions.js";
+import type { LeaseShape, LockName, NativeLeases } from "./lease/shape.js";
 import { SharedSession } from "./lease/shared-session.js";
 import { Mutex, type MutexOptions } from "./mutex/mutex.js";
 import {
@@ -44,7 +45,7 @@ import { defaultOwner } from "./platform/process.js";
  * One client for a process: waiters for one name then share one line, and observations are shared.
  * Making one costs no request. Throws `invalid-argument`.
  */
-export class Holdfast implements AsyncDisposable {
+export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDisposable {
   readonly #kernel: Kernel;
   readonly #options: ClientOptions;
   readonly #owner: string;
@@ -60,26 +61,30 @@ export class Holdfast implements AsyncDisposable {
    * @example
    * const locks = isLocal ? Holdfast.local() : new Holdfast({ client, table: "locks" });
    */
-  static local(options: Omit<HoldfastOptions, "client" | "table" | "keys"> = {}): Holdfast {
+  static local(
+    options: Omit<HoldfastOptions, "client" | "table" | "keys" | "format"> = {},
+  ): Holdfast {
     return new Holdfast({ ...options, client: new LocalTable(), table: "local" });
   }
 
-  constructor(options: HoldfastOptions) {
+  constructor(options: HoldfastOptions<S>) {
     this.#kernel = new Kernel(surroundingsOf(options), resolveClient(options));
     this.#options = options;
     this.#owner = options.owner ?? defaultOwner();
     // Said when the client is made, not when it is first needed.
-    const settings = resolveAcquire([options], this.#owner);
-    if (options.renewal === "shared") this.#shared = new SharedSession(this.#kernel, settings);
+    const settings = resolveAcquire([options], this.#owner, this.#kernel.format.defaults);
+    if (options.renewal !== "shared") return;
+    this.#assertSessions();
+    this.#shared = new SharedSession(this.#kernel, settings);
   }
 
   /**
    * The mutex of this name: one holder at a time. Any well-formed string of 1 to 1,900 bytes is a
-   * name. Costs no request. Throws `invalid-argument`.
+   * name; in a format with a sort key, two of them are. Costs no request. Throws `invalid-argument`.
    */
-  mutex(name: string, options: MutexOptions = {}): Mutex {
+  mutex(name: S["name"], options: MutexOptions<S> = {}): Mutex<S> {
     const ref = this.#ref(name);
-    return new Mutex(this.#kernel, ref, options, this.#lengths(), this.#owner, this.#shared);
+    return new Mutex<S>(this.#kernel, ref, options, this.#lengths(), this.#owner, this.#shared);
   }
 
   /**
@@ -88,6 +93,7 @@ export class Holdfast implements AsyncDisposable {
    * the table cannot be written to for as long as `wait`. Throws `invalid-argument`.
    */
   async session(options: SessionOptions = {}): Promise<Session> {
+    this.#assertSessions();
     const settings = resolveAcquire([options, this.#lengths()], this.#owner);
     if (settings.renewMs === "manual") {
       throw new HoldfastError(
@@ -146,8 +152,8 @@ export class Holdfast implements AsyncDisposable {
   }
 
   /** What is known of a lock, without acquiring it: see {@link Mutex.inspect}. One strong read. */
-  inspect(name: string): Promise<Inspection> {
-    return inspect(this.#kernel, this.#ref(name));
+  inspect(name: S["name"]): Promise<Inspection<S>> {
+    return inspect(this.#kernel, this.#ref(name)) as Promise<Inspection<S>>;
   }
 
   /**
@@ -155,8 +161,8 @@ export class Holdfast implements AsyncDisposable {
    * table, whatever is in it, at half a read unit for 4 KB. Observed like any read, so a second
    * listing knows which holders were silent. Rejects with coded errors.
    */
-  list(options: ListOptions = {}): AsyncIterable<ListPage> {
-    return list(this.#kernel, options);
+  list(options: ListOptions = {}): AsyncIterable<ListPage<S>> {
+    return list(this.#kernel, options) as AsyncIterable<ListPage<S>>;
   }
 
   /**
@@ -171,7 +177,7 @@ export class Holdfast implements AsyncDisposable {
    * Frees a lock whose holder id is known, in one write: for a process that lost its handle. Whoever
    * still holds it learns at its next renewal. Resolves to whether the lock named that holder.
    */
-  release(name: string, holder: string): Promise<boolean> {
+  release(name: S["name"], holder: string): Promise<boolean> {
     return releaseByHolder(this.#kernel, this.#ref(name), holder);
   }
 
@@ -219,8 +225,19 @@ export class Holdfast implements AsyncDisposable {
     return this.close();
   }
 
-  #ref(name: string): RecordRef {
-    return this.#kernel.format.refOf("lock", checkName(name));
+  #ref(name: LockName): RecordRef {
+    const parts = typeof name === "string" || !Array.isArray(name) ? [name] : name;
+    for (const part of parts) checkName(part);
+    return this.#kernel.format.refOf("lock", name);
+  }
+
+  #assertSessions(): void {
+    const { format } = this.#kernel;
+    if (format.hasSessions !== false) return;
+    throw new HoldfastError(
+      "invalid-argument",
+      `Records of format "${format.name}" have no room for sessions: every lock renews its own record.`,
+    );
   }
 
   #lengths(): ClientOptions {

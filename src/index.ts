@@ -47,17 +47,32 @@ export type { ForceReleaseOptions, ForceReleaseResult } from "./lease/force-rele
 export type { ExistingData } from "./lease/format.js";
 export type { DocumentGuardCondition, GuardCondition } from "./lease/guard.js";
 export type { Inspection } from "./lease/inspect.js";
-export type { Lease, ReleaseOptions, RenewOptions } from "./lease/lease.js";
+export type {
+  Lease,
+  LeaseOf,
+  ReleaseOptions,
+  RenewOptions,
+  UnfencedLease,
+} from "./lease/lease.js";
 export type { ListOptions, ListPage } from "./lease/list.js";
 export type { AcquireOptions, ClientOptions, LeaseOptions, PollOptions } from "./lease/options.js";
+export type { Version } from "./lease/record.js";
 export type { CloseSessionOptions, Session } from "./lease/session.js";
 export type { SessionListing } from "./lease/sessions.js";
+export type {
+  LeaseShape,
+  LockFormat,
+  LockName,
+  NativeLeases,
+  SortedName,
+} from "./lease/shape.js";
 export type { Mutex, MutexOptions, TryOptions } from "./mutex/mutex.js";
 export type { NodeCronCoordinator, NodeCronOptions } from "./once/node-cron.js";
 export type { OnceResult } from "./once/once.js";
 export type { Occurrence, OnceOptions } from "./once/options.js";
 export type { HoldfastOptions, SessionOptions, TestSurroundings } from "./options.js";
 export type { DynamoDBLike } from "./platform/dynamodb.js";
+export type { AttributeValue, Item } from "./platform/table.js";
 export {
   POLICY_FEATURES,
   type Policy,

@@ -1,7 +1,9 @@
 import { HoldfastError } from "./errors.js";
 import { nativeFormat } from "./formats/native.js";
+import type { LeaseFormat } from "./lease/format.js";
 import type { Surroundings } from "./lease/kernel.js";
 import type { ClientOptions, LeaseOptions } from "./lease/options.js";
+import type { LeaseShape, LockFormat, NativeLeases } from "./lease/shape.js";
 import { type Clock, systemClock } from "./platform/clock.js";
 import { type DynamoDBLike, DynamoDBTable } from "./platform/dynamodb.js";
 import { warn } from "./platform/process.js";
@@ -18,7 +20,7 @@ export interface TestSurroundings {
 }
 
 /** Options of {@link Holdfast}. */
-export interface HoldfastOptions extends ClientOptions {
+export interface HoldfastOptions<S extends LeaseShape = NativeLeases> extends ClientOptions {
   /**
    * An SDK v3 `DynamoDBClient`, or a document client; or, for tests, a table from `holdfast/testing`.
    * Its retries are not used for locks: the kernel makes its own attempts.
@@ -26,7 +28,15 @@ export interface HoldfastOptions extends ClientOptions {
   readonly client: DynamoDBLike | TablePort;
   /** The table's name. */
   readonly table: string;
-  /** The names of the table's key attributes. Default `pk` and `sk`; `sk: null` for none. */
+  /**
+   * How records look in the table, where other clients share it: `awsLockClient()` and the like, from
+   * `holdfast/formats`. Default: this library's own.
+   */
+  readonly format?: LockFormat<S> | undefined;
+  /**
+   * The names of the table's key attributes. Default `pk` and `sk`; `sk: null` for none. With a `format`
+   * it is the format that is told them.
+   */
   readonly keys?: TableKeys | undefined;
   /**
    * Called with an error that no caller waits for: a release after a finished `run`, or work in the
@@ -44,7 +54,7 @@ export interface SessionOptions extends Omit<LeaseOptions, "poll"> {
 }
 
 /** What the kernel works with: as given for tests, or this machine's. Throws `invalid-argument`. */
-export function surroundingsOf(options: HoldfastOptions): Surroundings {
+export function surroundingsOf<S extends LeaseShape>(options: HoldfastOptions<S>): Surroundings {
   checkOptions(options);
   const { surroundings = {} } = options;
   const clock = surroundings.clock ?? systemClock;
@@ -54,7 +64,8 @@ export function surroundingsOf(options: HoldfastOptions): Surroundings {
       ? options.client
       : new DynamoDBTable(options.client, options.table, clock, timers),
     tableName: options.table,
-    format: nativeFormat(schemaOf(options.keys).keys),
+    format:
+      (options.format as LeaseFormat | undefined) ?? nativeFormat(schemaOf(options.keys).keys),
     clock,
     timers,
     random: surroundings.random ?? systemRandom,
@@ -78,7 +89,7 @@ function isTablePort(client: DynamoDBLike | TablePort): client is TablePort {
   return "write" in client && "read" in client && "scan" in client;
 }
 
-function checkOptions(options: HoldfastOptions): void {
+function checkOptions<S extends LeaseShape>(options: HoldfastOptions<S>): void {
   const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
   if (typeof options.client !== "object" || options.client === null) {
     throw refuse("The option `client` must be a DynamoDBClient of the AWS SDK v3.");
@@ -90,5 +101,12 @@ function checkOptions(options: HoldfastOptions): void {
   }
   if (typeof options.table !== "string" || options.table === "") {
     throw refuse("The option `table` must be the name of the table.");
+  }
+  if (options.format === undefined) return;
+  if (typeof (options.format as Partial<LeaseFormat>).claim !== "function") {
+    throw refuse("The option `format` must be made by a function of holdfast/formats.");
+  }
+  if (options.keys !== undefined) {
+    throw refuse("The option `keys` is for native records; give the key names to the `format`.");
   }
 }

@@ -11,7 +11,7 @@ const REQUEST_MS = 10_000;
 export const REGION_OF_AN_ENDPOINT = "us-east-1";
 
 /** The table that the options name, and a client for it. Throws a usage error if they name none. */
-export async function tableOf(options: CommonOptions): Promise<TableOptions> {
+export async function tableOf(options: CommonOptions): Promise<Omit<TableOptions, "format">> {
   const { table, endpoint } = options;
   if (!table) throw usageError("No table is named: use --table or set HOLDFAST_TABLE.");
   checkEndpoint(endpoint);

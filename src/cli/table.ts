@@ -36,12 +36,9 @@ function tell(report: TableReport, format: TableFormat | undefined, output: Outp
     return;
   }
   const what = format === "object-commit" ? "commit records" : "locks";
-  const { table, keys, ttlAttribute, billing, replicas } = report;
+  const { table, keys, billing, replicas } = report;
+  const ttl = report.ttlAttribute === null ? "TTL off" : `TTL on ${report.ttlAttribute}`;
   const key = keys.sk === null ? `key ${keys.pk}` : `keys ${keys.pk} and ${keys.sk}`;
   const regions = replicas.length === 0 ? "" : `, replicated to ${replicas.join(", ")}`;
-  output.out(
-    printable(
-      `Table "${table}" can keep ${what}: ${key}, TTL on ${ttlAttribute}, ${billing}${regions}.`,
-    ),
-  );
+  output.out(printable(`Table "${table}" can keep ${what}: ${key}, ${ttl}, ${billing}${regions}.`));
 }

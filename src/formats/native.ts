@@ -28,6 +28,7 @@
  * Steps, each one conditional UpdateItem: see `claim`, `takeOver`, `handOver`, `renew`, `changeLength`,
  * `moveToSession`, `updateData`, `free`, `ask` and what follows it below, in the order of spec/protocol.md.
  */
+import { HoldfastError } from "../errors.js";
 import { decodeJson, encodeJson } from "../internal/json-value.js";
 import type {
   ExistingData,
@@ -42,7 +43,8 @@ import type {
   Renewal,
   Watched,
 } from "../lease/format.js";
-import type { ForcedRelease, Found } from "../lease/record.js";
+import type { ForcedRelease, Found, Version } from "../lease/record.js";
+import type { LockName } from "../lease/shape.js";
 import type {
   AttributeValue,
   Change,
@@ -73,7 +75,7 @@ const SORT_KEY = "lease";
 const RETENTION_MS = 7 * 24 * 3_600_000;
 
 const s = (value: string): AttributeValue => ({ S: value });
-const n = (value: bigint | number): AttributeValue => ({ N: value.toString() });
+const n = (value: Version | number): AttributeValue => ({ N: value.toString() });
 const isAbsent = (attribute: string): Condition => ({ kind: "absent", attribute });
 const isPresent = (attribute: string): Condition => ({ kind: "present", attribute });
 const equals = (attribute: string, value: AttributeValue): Condition => ({
@@ -106,7 +108,8 @@ const FREE = all(
 
 /** Makes the format for a table with these key attributes. */
 export function nativeFormat(keys: NativeKeys): LeaseFormat {
-  const refOf = (kind: Kind, name: string): RecordRef => {
+  const refOf = (kind: Kind, name: LockName): RecordRef => {
+    if (typeof name !== "string") throw nameOfTwoParts();
     const pk = `${kind}#${name}`;
     const key: Item =
       keys.sk === null ? { [keys.pk]: s(pk) } : { [keys.pk]: s(pk), [keys.sk]: s(SORT_KEY) };
@@ -232,6 +235,13 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
     }),
     heldCondition,
   };
+}
+
+function nameOfTwoParts(): HoldfastError {
+  return new HoldfastError(
+    "invalid-argument",
+    "The name of a lock must be a string: a native record has no second part.",
+  );
 }
 
 // One attribute for each, so that no request to end undoes another.

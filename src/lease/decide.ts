@@ -1,6 +1,6 @@
 import type { Onto, Watched } from "./format.js";
 import type { Observation } from "./observation.js";
-import { type HeldRecord, isQueued } from "./record.js";
+import { type FreeRecord, type HeldRecord, isQueued } from "./record.js";
 
 /** What to do about a record, given what was seen of it. */
 export type Decision =
@@ -54,9 +54,7 @@ export function decide(seen: Observation | undefined, now: Circumstances): Decis
     case "absent":
       return now.onlyIfExists ? { kind: "missing" } : { kind: "claim", onto: { kind: "absent" } };
     case "free":
-      return isQueued(record.queue)
-        ? { kind: "queued" }
-        : { kind: "claim", onto: { kind: "free", fence: record.fence } };
+      return isQueued(record.queue) ? { kind: "queued" } : { kind: "claim", onto: freeOf(record) };
     case "held": {
       if (isQueued(record.queue)) {
         return { kind: "wait", takeableAtMs: Number.POSITIVE_INFINITY };
@@ -69,6 +67,10 @@ export function decide(seen: Observation | undefined, now: Circumstances): Decis
       return now.nowMs >= takeableAtMs ? takeOver : { kind: "wait", takeableAtMs };
     }
   }
+}
+
+function freeOf({ fence, version }: FreeRecord): Onto {
+  return { kind: "free", fence, version };
 }
 
 // The record itself never changes while its holder lives: only its session says whether it does. What

@@ -71,11 +71,9 @@ export async function forceRelease(
 }
 
 function writeOf(kernel: Kernel, ref: RecordRef, held: HeldRecord, forced: ForcedRelease): Write {
-  const { format } = kernel;
-  if (!forced.now) return format.force?.(ref, forced) as Write;
+  if (!forced.now) return kernel.format.force?.(ref, forced) as Write;
   const from = { known: { holder: held.holder, fence: held.fence }, maybe: [] };
-  const wallMs = kernel.wallMs();
-  return format.free(ref, from, { keepData: true, lastHolder: held.holder, wallMs, forced });
+  return kernel.freeing(ref, from, { keepData: true, lastHolder: held.holder, forced });
 }
 
 /** Resolves once that holder is gone, or was watched dead; to whether that came within the wait. */

@@ -1,5 +1,7 @@
+import type { Duration } from "../internal/duration.js";
 import type { Condition, Item, Write } from "../platform/table.js";
-import type { ForcedRelease, Found } from "./record.js";
+import type { ForcedRelease, Found, Version } from "./record.js";
+import type { LockFormat, LockName, SortedName } from "./shape.js";
 
 /** What a record is for. Records of different kinds never meet, whatever their names. */
 export type Kind = "lock" | "leader" | "once" | "session";
@@ -7,7 +9,10 @@ export type Kind = "lock" | "leader" | "once" | "session";
 /** Which record a lease is about. */
 export interface RecordRef {
   readonly kind: Kind;
+  /** The name, as messages say it. */
   readonly name: string;
+  /** The same in its two parts, where it has two. */
+  readonly parts?: SortedName;
   readonly key: Item;
   /** The key as one string, to find what this process knows of the record. */
   readonly id: string;
@@ -24,6 +29,10 @@ export interface Grant {
   readonly owner: string;
   readonly data: unknown;
   readonly existingData: ExistingData;
+  /** Further attributes to write, in a format that has room for them. */
+  readonly attributes?: Item | undefined;
+  /** What happens to those that the record already has. */
+  readonly existingAttributes: ExistingData;
   /** The wall clock now, corrected by the table's where they are far apart. */
   readonly wallMs: number;
   /** The same instant as people write it. */
@@ -39,7 +48,7 @@ export interface Grant {
 export type Onto =
   | { readonly kind: "blind" | "existing" }
   | { readonly kind: "absent" }
-  | { readonly kind: "free"; readonly fence: bigint };
+  | { readonly kind: "free"; readonly fence: bigint; readonly version: Version };
 
 /** A lease as it was granted; what each of its writes is conditional on (R7). */
 export interface Held {
@@ -50,7 +59,7 @@ export interface Held {
 /** A held record as somebody else saw it: what may be done to it only while it looks like that. */
 export interface Watched {
   readonly holder: string;
-  readonly version: bigint;
+  readonly version: Version;
   /** The session that it named; undefined if it named none. */
   readonly session?: string | undefined;
 }
@@ -59,8 +68,8 @@ export interface Watched {
 export interface Renewal {
   /** New with every renewal, so that it can recognise itself (R5). */
   readonly mark: string;
-  /** The version last known: a record that was deleted and made anew has a lower one. */
-  readonly version: bigint;
+  /** The version last known: a record that was deleted and made anew has a lower one, or another. */
+  readonly version: Version;
   /** The lease's length, for the TTL. */
   readonly leaseMs: number;
   readonly wallMs: number;
@@ -84,23 +93,54 @@ export interface Holders {
   readonly watched?: Watched | undefined;
 }
 
+/** Lengths of time of a lease where nobody asks for others. */
+export interface LeaseDefaults {
+  readonly lease: Duration;
+  /** Which part of its lease, whatever that is, a holder renews after. */
+  readonly renewsPerLease: number;
+  /** In all, or beyond one lease. */
+  readonly wait: Duration | { readonly beyondLease: Duration };
+  readonly fastestPoll: Duration;
+  readonly slowestPoll: Duration;
+}
+
 /**
  * How records look in a table: key shape, attributes, and the condition of each write. Pure: a format
  * sends nothing, reads no clock, and never decides.
  */
-export interface LeaseFormat {
-  /** How messages call it. */
-  readonly name: string;
+export interface LeaseFormat extends LockFormat {
+  /** Whether its records carry a number that grows with every grant; left out: they do. */
+  readonly isFenced?: false;
+  /** Whether a holder can live by a session; left out: it can. */
+  readonly hasSessions?: false;
+  /** Whether a release may delete the record, so that nothing is left to tell who freed it. */
+  readonly deletes?: true;
+  /** What its table looks like; left out: as the native one does. */
+  readonly schema?: {
+    readonly keys: { readonly pk: string; readonly sk: string | null };
+    /** What TTL has to look at; null: TTL must be off. */
+    readonly ttlAttribute: string | null;
+  };
+  /** Its own lengths of time; left out: the native record's. */
+  readonly defaults?: LeaseDefaults;
   /** The attributes that a waiter's poll has to bring. */
   readonly pollAttributes: readonly string[];
-  refOf(kind: Kind, name: string): RecordRef;
+  /** Throws `invalid-argument` for a name, or a kind, that the table has no key for. */
+  refOf(kind: Kind, name: LockName): RecordRef;
   /** The name in a key that {@link refOf} made; undefined for any other item. */
-  nameOf(kind: Kind, item: Item): string | undefined;
-  /** What every key of the kind begins with, in which attribute, for a scan. */
-  prefixOf(kind: Kind, namePrefix: string): { readonly attribute: string; readonly value: string };
+  nameOf(kind: Kind, item: Item): LockName | undefined;
+  /** What every key of the kind begins with, in which attribute, for a scan; undefined if with nothing. */
+  prefixOf(
+    kind: Kind,
+    namePrefix: string,
+  ): { readonly attribute: string; readonly value: string } | undefined;
+  /** The holder that a grant writes, from an id that is new; left out: that id alone. */
+  holderOf?(owner: string, id: string): string;
   read(item: Item | undefined): Found;
   /** Throws `invalid-argument` for a value that the table could not keep. */
   checkData(value: unknown): void;
+  /** Throws `invalid-argument` for attributes that a record cannot carry; left out: it carries none. */
+  checkAttributes?(attributes: Item): void;
 
   claim(ref: RecordRef, grant: Grant, onto: Onto): Write;
   takeOver(ref: RecordRef, grant: Grant, watched: Watched): Write;
@@ -113,7 +153,11 @@ export interface LeaseFormat {
   keepFromExpiring(ref: RecordRef, held: Held, options: KeptOptions): Write;
   /** Makes a record that is free and was never held, where there is none. */
   tombstone(ref: RecordRef, options: TombstoneOptions): Write;
-  updateData(ref: RecordRef, held: Held, data: NumberedData): Write;
+  /**
+   * Left out where data have no number to be recognised by: {@link changeLength} then writes them, which
+   * names the exact version before it.
+   */
+  updateData?(ref: RecordRef, held: Held, data: NumberedData): Write;
   free(ref: RecordRef, from: Holders, options: FreeOptions): Write;
   /**
    * Asks a holder to give up, without touching what it lives by: neither holder, version, fence nor
@@ -127,6 +171,8 @@ export interface LeaseFormat {
   notify?(session: RecordRef, holder: string): Write;
   /** That the record still has this holder and this fence, for the user's own transaction. */
   heldCondition(held: Held): Condition;
+  /** Whether what frees a record needs an id of its own, so that nothing watched before it still fits. */
+  readonly marksFree?: true;
 }
 
 /** For how long a record that lives by a session is kept. */
@@ -153,4 +199,6 @@ export interface FreeOptions {
   readonly wallMs: number;
   /** With a forced release: what the record is to say of it. */
   readonly forced?: ForcedRelease | undefined;
+  /** New with every write, where the format asks for it; else empty. */
+  readonly mark: string;
 }

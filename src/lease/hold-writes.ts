@@ -29,6 +29,7 @@ async function renewLife(hold: Hold): Promise<void> {
 
 /** A renewal that carries user data; sent again it is the same request, with the same number. */
 export async function renewWithData(hold: Hold, data: NumberedData): Promise<void> {
+  if (hold.kernel.format.updateData === undefined) return changeLength(hold, hold.leaseMs, data);
   if (await renewWithDataByItself(hold, data)) return;
   await writeData(hold, data);
   await renewLife(hold);
@@ -51,12 +52,15 @@ function renewWithDataByItself(hold: Hold, data: NumberedData): Promise<boolean>
   });
 }
 
-/** User data alone: moves no deadline. */
+/** User data; alone, it moves no deadline, but some formats write them with a renewal only. */
 export async function writeData(hold: Hold, data: NumberedData): Promise<void> {
+  const { format } = hold.kernel;
+  const write = format.updateData?.(hold.ref, hold.held, data);
+  if (write === undefined) return changeLength(hold, hold.leaseMs, data);
   await untilAnswered(hold, () =>
     hold.requests.run(() =>
       hold.send({
-        write: hold.kernel.format.updateData(hold.ref, hold.held, data),
+        write,
         isIn: (found) => found.dataSeq === data.seq,
       }),
     ),

@@ -1,7 +1,7 @@
 import type { HoldfastError, LossReason } from "../errors.js";
 import { Exclusive } from "../internal/exclusive.js";
 import { type Instant, instantOf } from "../platform/clock.js";
-import type { Write, WriteAnswer } from "../platform/table.js";
+import type { Item, Write, WriteAnswer } from "../platform/table.js";
 import { Deadline } from "./deadline.js";
 import { holdMs } from "./decide.js";
 import type { Held, NumberedData, RecordRef, Renewal } from "./format.js";
@@ -13,7 +13,7 @@ import { forcedIn, lossError, lossIn } from "./loss.js";
 import { LossSignal } from "./loss-signal.js";
 import type { AcquireSettings } from "./options.js";
 import { retryPauseMs } from "./pauses.js";
-import type { ForcedRelease, HeldRecord } from "./record.js";
+import type { ForcedRelease, HeldRecord, Version } from "./record.js";
 
 /** How a hold begins: what the grant's answer showed, and the instant before its first send. */
 export interface Beginning {
@@ -63,8 +63,10 @@ export class Hold implements Kept {
   /** How many handles share the hold; it is released with the last of them. */
   sharers = 1;
   leaseMs: number;
-  version: bigint;
+  version: Version;
   data: unknown;
+  /** What else the record carried for its users at the grant. */
+  readonly attributes: Item | undefined;
   readonly living: Living;
   dataSeq: number;
   #isOver = false;
@@ -84,6 +86,7 @@ export class Hold implements Kept {
     this.leaseMs = settings.leaseMs;
     this.version = record.version;
     this.data = record.data;
+    this.attributes = record.attributes;
     this.dataSeq = record.dataSeq;
     this.living = new Living(this.deadlineFrom(start, settings.leaseMs));
     this.#renewAtMs = this.#nextRenewalMs(start);
@@ -217,10 +220,16 @@ export class Hold implements Kept {
         this.renewed(start, this.leaseMs, answer.record);
         return "renewed";
       }
+      if (answer.kind === "mine") this.#learnVersion(answer.record);
       if (answer.kind !== "lost") this.settings.onRenewal?.(undefined);
       // A wrong configuration can be put right before the deadline: only that decides.
       return answer.kind === "lost" ? "lost" : "unknown";
     });
+  }
+
+  // One without an order is named exactly, and an earlier renewal that nobody answered has moved it on.
+  #learnVersion({ version }: HeldRecord): void {
+    if (typeof version === "string") this.version = version;
   }
 
   /** An answered renewal, sent at `start`: the one thing that moves the deadline. */

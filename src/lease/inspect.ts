@@ -3,12 +3,13 @@ import type { Item, ReadAnswer } from "../platform/table.js";
 import { watchMs } from "./decide.js";
 import type { RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
-import type { ForcedRelease, HeldRecord, LeaseRecord } from "./record.js";
+import type { ForcedRelease, HeldRecord, LeaseRecord, Version } from "./record.js";
+import type { LeaseShape, NativeLeases } from "./shape.js";
 import { troubleError } from "./trouble.js";
 
 /** What is known of a lock without acquiring it. */
-export interface Inspection {
-  readonly name: string;
+export interface Inspection<S extends LeaseShape = NativeLeases> {
+  readonly name: S["name"];
   /**
    * `absent`: the name was never locked, or its record has gone by TTL. `local`: there is no table, and
    * every lock is free.
@@ -18,17 +19,19 @@ export interface Inspection {
   readonly holder: string | undefined;
   /** The label of who holds it, or held it last. */
   readonly owner: string | undefined;
-  /** The fence of the last grant. */
-  readonly fence: bigint | undefined;
+  /** The fence of the last grant; undefined also in a format without fences. */
+  readonly fence: S["fence"] | undefined;
   /** The session that its holder lives by; undefined while the holder renews the lock itself. */
   readonly session: string | undefined;
-  /** Changes with every renewal. */
-  readonly version: bigint | undefined;
+  /** Changes with every renewal: a number that grows, or in some formats a text that is always new. */
+  readonly version: Version | undefined;
   /** When it was last granted, ISO, by that holder's clock. */
   readonly acquiredAt: string | undefined;
   /** For how long the holder may be silent, in milliseconds; undefined unless held. */
   readonly leaseMs: number | undefined;
-  readonly data: Json | undefined;
+  readonly data: S["data"] | undefined;
+  /** Further attributes of the record, in a format that carries them for its users. */
+  readonly attributes: S["attributes"] | undefined;
   /** The last forced release of this name, whoever holds it now: whose grant, who, when and why. */
   readonly forced: ForcedRelease | undefined;
   /** Whether this client has watched the holder be silent for longer than its lease. */
@@ -46,17 +49,19 @@ export function inspectionOf(kernel: Kernel, ref: RecordRef, record: LeaseRecord
   const held = record.state === "held" ? record : undefined;
   const leftMs = held === undefined ? 0 : leftToWatchMs(kernel, ref, held);
   return {
-    name: ref.name,
+    // The format says which of the two it is, as it does to the types.
+    name: (ref.parts ?? ref.name) as string,
     state: kernel.isLocal ? "local" : record.state,
     holder: held?.holder,
     owner: known?.owner,
-    fence: known?.fence,
+    fence: kernel.format.isFenced === false ? undefined : known?.fence,
     session: held?.session,
     version: known?.version,
     acquiredAt: known?.acquiredAt,
     leaseMs: held?.leaseMs,
     data: known?.data as Json | undefined,
     forced: known?.forced,
+    attributes: known?.attributes as undefined,
     looksDead: held !== undefined && leftMs === 0,
     takeableInMs: leftMs,
   };

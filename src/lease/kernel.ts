@@ -8,7 +8,14 @@ import type { Item, Read, ReadAnswer, TablePort, Write, WriteAnswer } from "../p
 import type { Timers } from "../platform/timers.js";
 import type { Deadline } from "./deadline.js";
 import { type Decision, decide } from "./decide.js";
-import type { ExistingData, Grant, LeaseFormat, RecordRef } from "./format.js";
+import type {
+  ExistingData,
+  FreeOptions,
+  Grant,
+  Holders,
+  LeaseFormat,
+  RecordRef,
+} from "./format.js";
 import type { Hold } from "./hold.js";
 import { Keeper } from "./keeper.js";
 import { Lines } from "./line.js";
@@ -35,6 +42,8 @@ export interface GrantOptions {
   readonly owner: string;
   readonly data: unknown;
   readonly existingData: ExistingData;
+  readonly attributes: Item | undefined;
+  readonly existingAttributes: ExistingData;
 }
 
 // Enough for every id that can still matter for a lease, at a thousand grants a second.
@@ -126,9 +135,10 @@ export class Kernel {
     const wallMs = this.wallMs();
     const seen = this.observations.highestFence(ref.id);
     const now = BigInt(Math.floor(wallMs));
+    const id = this.random.id();
     return {
       ...options,
-      holder: this.random.id(),
+      holder: this.format.holderOf?.(options.owner, id) ?? id,
       wallMs,
       acquiredAt: isoTimeOf(wallMs),
       fenceSeed: now > seen ? now : seen,
@@ -158,6 +168,12 @@ export class Kernel {
       onlyIfExists,
       sessionSeen: (session) => this.sessions.of(session),
     });
+  }
+
+  /** A write that frees a record of these holders. */
+  freeing(ref: RecordRef, from: Holders, options: Omit<FreeOptions, "wallMs" | "mark">): Write {
+    const mark = this.format.marksFree === true ? this.random.id() : "";
+    return this.format.free(ref, from, { ...options, wallMs: this.wallMs(), mark });
   }
 
   /** Remembers an id in which nobody of this process believes any more (R14). */

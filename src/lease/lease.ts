@@ -1,6 +1,5 @@
 import { HoldfastError, type LossReason } from "../errors.js";
 import type { Duration } from "../internal/duration.js";
-import type { Json } from "../internal/json-value.js";
 import { sleep } from "../internal/sleep.js";
 import type { RecordRef } from "./format.js";
 import {
@@ -15,6 +14,7 @@ import type { Kernel } from "./kernel.js";
 import type { Line } from "./line.js";
 import { checkLease, resolveLease } from "./options.js";
 import { freeOnce, passOn } from "./pass-on.js";
+import type { LeaseShape, NativeLeases } from "./shape.js";
 
 /** What a release may ask for. */
 export interface ReleaseOptions {
@@ -23,54 +23,41 @@ export interface ReleaseOptions {
 }
 
 /** What a renewal by hand may ask for. */
-export interface RenewOptions {
+export interface RenewOptions<S extends LeaseShape = NativeLeases> {
   /** User data to store in the same request. */
-  readonly data?: Json | undefined;
+  readonly data?: S["data"] | undefined;
   /** Another length of the lease from now on; at least two renewals. */
   readonly lease?: Duration | undefined;
 }
 
 /**
- * A lock that is held. It does **not** promise that nobody else holds it: it promises that it knows,
+ * A lock that is held, of a format whose grants are not numbered. It does **not** promise that nobody else holds it: it promises that it knows,
  * by this machine's clocks, when to stop believing. It ends at its deadline, whatever the network
- * does, before any other client may take over; writes that carry {@link Lease.condition} are refused
- * from then on, and {@link Lease.fence} tells any store that remembers the highest one.
+ * does, before any other client may take over; writes that carry {@link UnfencedLease.condition} are
+ * refused from then on. There is no number by which a store other than this table could tell an old
+ * holder's write.
  *
- * Loss is reported once, through {@link Lease.signal}, and is final.
+ * Loss is reported once, through {@link UnfencedLease.signal}, and is final.
  */
-export class Lease implements AsyncDisposable {
+export class UnfencedLease<S extends LeaseShape = NativeLeases> implements AsyncDisposable {
   readonly #hold: Hold;
   #release: Promise<void> | undefined;
 
-  private constructor(hold: Hold) {
+  /** @internal Made by a mutex or an election. */
+  constructor(hold: Hold) {
     this.#hold = hold;
-  }
-
-  /** @internal Begins to keep a grant alive. */
-  static begin(kernel: Kernel, ref: RecordRef, line: Line, beginning: Beginning): Lease {
-    return Lease.on(new Hold(kernel, ref, line, beginning));
-  }
-
-  /** @internal The first handle on a hold. */
-  static on(hold: Hold): Lease {
-    return new Lease(hold);
   }
 
   /** @internal Another handle on the same hold, which ends with the last of them; null if it is over. */
   share(): Lease | null {
     if (!this.#hold.isHeld) return null;
     this.#hold.sharers += 1;
-    return new Lease(this.#hold);
+    return Lease.on(this.#hold);
   }
 
   /** The name of the lock. */
   get name(): string {
     return this.#hold.ref.name;
-  }
-
-  /** Higher at every grant of this name than at any earlier one. See docs/fencing.md. */
-  get fence(): bigint {
-    return this.#hold.held.fence;
   }
 
   /** The id of this grant, random and never used twice. */
@@ -89,8 +76,13 @@ export class Lease implements AsyncDisposable {
   }
 
   /** The user data, as the last answered write left it. */
-  get data(): Json | undefined {
-    return this.#hold.data as Json | undefined;
+  get data(): S["data"] | undefined {
+    return this.#hold.data as S["data"] | undefined;
+  }
+
+  /** The further attributes that the record had at the grant, in a format that carries them for its users. */
+  get attributes(): S["attributes"] | undefined {
+    return this.#hold.attributes as S["attributes"] | undefined;
   }
 
   /**
@@ -142,7 +134,7 @@ export class Lease implements AsyncDisposable {
    * to the deadline. One request where none is lost. Rejects with `lost`; a renewal that was never
    * answered may have been applied. Throws `invalid-argument` for data or a length that cannot be.
    */
-  async renew(options: RenewOptions = {}): Promise<void> {
+  async renew(options: RenewOptions<S> = {}): Promise<void> {
     const hold = this.#hold;
     const { data, lease } = options;
     const leaseMs = lease === undefined ? undefined : resolveLease(lease);
@@ -158,10 +150,11 @@ export class Lease implements AsyncDisposable {
 
   /**
    * Stores user data with the lock, in place of what it had; `undefined` removes it. A late or doubled
-   * write never undoes a newer one. One request where none is lost. Moves no deadline. Rejects with
-   * `lost`, and throws `invalid-argument` for anything that is not JSON.
+   * write never undoes a newer one. One request where none is lost. Moves no deadline, unless the format
+   * writes data with a renewal only. Rejects with
+   * `lost`, and throws `invalid-argument` for anything that the format cannot keep.
    */
-  async update(data: Json | undefined): Promise<void> {
+  async update(data: S["data"] | undefined): Promise<void> {
     await this.#writeData(data, (numbered) => writeData(this.#hold, numbered));
   }
 
@@ -187,7 +180,7 @@ export class Lease implements AsyncDisposable {
   }
 
   async #writeData(
-    data: Json | undefined,
+    data: unknown,
     write: (numbered: { value: unknown; seq: number }) => Promise<void>,
   ): Promise<void> {
     if (data !== undefined) this.#hold.kernel.format.checkData(data);
@@ -224,6 +217,39 @@ export class Lease implements AsyncDisposable {
     );
   }
 }
+
+/**
+ * A lock that is held, as an {@link UnfencedLease} is, with a number that tells any store which
+ * remembers the highest one whether a write comes from a former holder.
+ */
+export class Lease<S extends LeaseShape = NativeLeases> extends UnfencedLease<S> {
+  readonly #fence: bigint;
+
+  /** @internal Made by a mutex or an election. */
+  constructor(hold: Hold) {
+    super(hold);
+    this.#fence = hold.held.fence;
+  }
+
+  /** @internal Begins to keep a grant alive. */
+  static begin(kernel: Kernel, ref: RecordRef, line: Line, beginning: Beginning): Lease {
+    return Lease.on(new Hold(kernel, ref, line, beginning));
+  }
+
+  /** @internal A handle on a hold. Without a fence where the format has none: only the types say so. */
+  static on(hold: Hold): Lease {
+    const isFenced = hold.kernel.format.isFenced !== false;
+    return isFenced ? new Lease(hold) : (new UnfencedLease(hold) as Lease);
+  }
+
+  /** Higher at every grant of this name than at any earlier one. See docs/fencing.md. */
+  get fence(): bigint {
+    return this.#fence;
+  }
+}
+
+/** What an acquisition in a format gives: with a fence where the format has one. */
+export type LeaseOf<S extends LeaseShape> = S["fence"] extends bigint ? Lease<S> : UnfencedLease<S>;
 
 async function release(hold: Hold, keepData: boolean): Promise<void> {
   const { kernel, ref, line, held, leaseMs, living } = hold;

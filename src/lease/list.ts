@@ -1,8 +1,9 @@
 import { HoldfastError } from "../errors.js";
-import type { Item } from "../platform/table.js";
+import type { Item, Scan } from "../platform/table.js";
 import { type Inspection, inspectionOf } from "./inspect.js";
 import type { Kernel } from "./kernel.js";
 import { isReadable } from "./record.js";
+import type { LeaseShape, NativeLeases } from "./shape.js";
 
 /** Which locks to list. */
 export interface ListOptions {
@@ -13,8 +14,8 @@ export interface ListOptions {
 }
 
 /** One page of a listing. */
-export interface ListPage {
-  readonly locks: readonly Inspection[];
+export interface ListPage<S extends LeaseShape = NativeLeases> {
+  readonly locks: readonly Inspection<S>[];
   /** Names of records that this version cannot read, with what was found; never stolen from. */
   readonly unreadable: readonly { readonly name: string; readonly found: string }[];
   /** What DynamoDB charged for this page, in read units, where it said so. */
@@ -36,11 +37,7 @@ export async function* list(kernel: Kernel, options: ListOptions): AsyncGenerato
 }
 
 /** One page of a scan, sent again where it was not answered. Throws coded errors. */
-export async function scanPage(
-  kernel: Kernel,
-  prefix: { readonly attribute: string; readonly value: string },
-  after: Item | undefined,
-) {
+export async function scanPage(kernel: Kernel, prefix: Scan["prefix"], after: Item | undefined) {
   for (let attempt = 1; ; attempt += 1) {
     const answer = await kernel.table.scan(
       { prefix, after },
@@ -73,7 +70,7 @@ function pageOf(
     if (name === undefined) continue;
     const ref = kernel.format.refOf("lock", name);
     const found = kernel.see(ref, item, "eventual");
-    if (!isReadable(found)) unreadable.push({ name, found: found.found });
+    if (!isReadable(found)) unreadable.push({ name: ref.name, found: found.found });
     else if (found.state === "held" || withFree) locks.push(inspectionOf(kernel, ref, found));
   }
   return { locks, unreadable, readUnits };

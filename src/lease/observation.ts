@@ -42,6 +42,8 @@ function isSame(before: LeaseRecord, now: LeaseRecord): boolean {
 // called stale, or a record made anew, with lower numbers, would be ignored for ever.
 function isStale(before: LeaseRecord, now: LeaseRecord): boolean {
   if (before.state === "absent" || now.state === "absent") return false;
+  // Versions without an order: what was taken for new and is old delays a takeover, which names it.
+  if (typeof now.version === "string" || typeof before.version === "string") return false;
   if (now.fence !== before.fence) return now.fence < before.fence;
   // A record that was freed is held again only under a higher fence.
   if (before.state === "free") return now.state === "held";

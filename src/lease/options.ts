@@ -1,8 +1,10 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
-import type { ExistingData } from "./format.js";
+import type { Item } from "../platform/table.js";
+import type { ExistingData, LeaseDefaults } from "./format.js";
 import type { LifeSource } from "./life.js";
 import type { HeldRecord } from "./record.js";
+import type { LeaseShape, NativeLeases } from "./shape.js";
 
 /** How often a waiter reads the record. */
 export interface PollOptions {
@@ -14,14 +16,17 @@ export interface PollOptions {
 
 /** The lengths of time of a lease; every one has a default. */
 export interface LeaseOptions {
-  /** For how long the lease lasts without a renewal; at least two renewals. Default 30 s. */
+  /** For how long the lease lasts without a renewal; at least two renewals. Default 30 s, or the format's. */
   readonly lease?: Duration | undefined;
   /**
-   * How often the lease is renewed; a third of it by default. `"manual"` starts no timer at all:
+   * How often the lease is renewed; a third of it by default, or the format's part. `"manual"` starts no timer at all:
    * renew with `lease.renew()`.
    */
   readonly renew?: Duration | "manual" | undefined;
-  /** For how long `acquire` waits for a lock that is held: 0 for no wait, `Infinity` for ever. Default 60 s. */
+  /**
+   * For how long `acquire` waits for a lock that is held: 0 for no wait, `Infinity` for ever. Default 60 s,
+   * or the format's.
+   */
   readonly wait?: Duration | undefined;
   /** How often a waiter looks. */
   readonly poll?: PollOptions | undefined;
@@ -51,16 +56,26 @@ export interface ClientOptions extends LeaseOptions {
 }
 
 /** What one acquisition may ask for, beside the lengths of time. */
-export interface AcquireOptions extends LeaseOptions {
+export interface AcquireOptions<S extends LeaseShape = NativeLeases> extends LeaseOptions {
   /** Ends the wait. `acquire` then rejects with the signal's reason, and nothing is left behind. */
   readonly signal?: AbortSignal | undefined;
-  /** User data to store with the lock: any JSON value. */
-  readonly data?: unknown;
+  /** User data to store with the lock: any JSON value, or what the format has. */
+  readonly data?: S extends NativeLeases ? unknown : S["data"] | undefined;
   /**
    * What becomes of data that the record already has. `"replace"`, the default: `data`, or nothing,
    * takes its place. `"keep"`: it stays, and `data` is stored only where there is none.
    */
   readonly existingData?: ExistingData | undefined;
+  /** Further attributes to write with the grant, in a format whose records carry them for their users. */
+  readonly attributes?: S["attributes"] | undefined;
+  /**
+   * What becomes of further attributes that the record already has. `"replace"`, the default: `attributes`,
+   * or nothing, takes their place, unless the data are kept, which keeps them too. `"keep"`: those that
+   * `attributes` does not name stay.
+   */
+  readonly existingAttributes?: S["attributes"] extends undefined
+    ? undefined
+    : ExistingData | undefined;
   /** Whether the data stays in the record at release. Default false. */
   readonly keepData?: boolean | undefined;
   /** Acquire only a lock whose record exists already. Default false. */
@@ -75,6 +90,16 @@ export interface ClientSettings {
   readonly handOverLimit: number;
 }
 
+/** What one acquisition may ask for, whatever the format. */
+export type AnyAcquireOptions = Omit<
+  AcquireOptions,
+  "data" | "attributes" | "existingAttributes"
+> & {
+  readonly data?: unknown;
+  readonly attributes?: Item | undefined;
+  readonly existingAttributes?: ExistingData | undefined;
+};
+
 /** One acquisition's options, resolved and checked together. */
 export interface AcquireSettings {
   readonly leaseMs: number;
@@ -86,6 +111,8 @@ export interface AcquireSettings {
   readonly signal: AbortSignal | undefined;
   readonly data: unknown;
   readonly existingData: ExistingData;
+  readonly attributes: Item | undefined;
+  readonly existingAttributes: ExistingData;
   readonly keepData: boolean;
   readonly onlyIfExists: boolean;
   /** What its lease is to live by, instead of renewing itself. */
@@ -167,16 +194,17 @@ export function resolveClient(options: ClientOptions): ClientSettings {
  * Throws `invalid-argument`; nothing is corrected in silence.
  */
 export function resolveAcquire(
-  layers: readonly AcquireOptions[],
+  layers: readonly AnyAcquireOptions[],
   defaultOwner: string,
+  defaults: LeaseDefaults = DEFAULTS,
 ): AcquireSettings {
-  const asked = <K extends keyof AcquireOptions>(key: K): AcquireOptions[K] =>
+  const asked = <K extends keyof AnyAcquireOptions>(key: K): AnyAcquireOptions[K] =>
     layers.find((layer) => layer[key] !== undefined)?.[key];
-  const leaseMs = durationMs("lease", given(asked("lease"), DEFAULTS.lease), LEASE_RANGE);
-  const renew = given(asked("renew"), leaseMs / DEFAULTS.renewsPerLease);
+  const leaseMs = durationMs("lease", given(asked("lease"), defaults.lease), LEASE_RANGE);
+  const renew = given(asked("renew"), leaseMs / defaults.renewsPerLease);
   const renewMs = renew === "manual" ? renew : durationMs("renew", renew, RENEW_RANGE);
-  const fastestPollMs = resolvePoll(layers, "fastest", DEFAULTS.fastestPoll);
-  const slowestPollMs = resolvePoll(layers, "slowest", DEFAULTS.slowestPoll);
+  const fastestPollMs = resolvePoll(layers, "fastest", defaults.fastestPoll);
+  const slowestPollMs = resolvePoll(layers, "slowest", defaults.slowestPoll);
   if (fastestPollMs > slowestPollMs) {
     throw refuse(
       `The option \`poll.fastest\` (${fastestPollMs} ms) must not exceed \`poll.slowest\` (${slowestPollMs} ms).`,
@@ -186,13 +214,18 @@ export function resolveAcquire(
   return {
     leaseMs,
     renewMs,
-    waitMs: durationMs("wait", given(asked("wait"), DEFAULTS.wait), WAIT_RANGE),
+    waitMs: durationMs("wait", given(asked("wait"), waitOf(defaults, leaseMs)), WAIT_RANGE),
     fastestPollMs,
     slowestPollMs,
     owner: checkOwner(given(asked("owner"), defaultOwner)),
     signal: checkSignal(asked("signal")),
     data: asked("data"),
-    existingData: checkExistingData(given(asked("existingData"), "replace")),
+    existingData: checkExisting("existingData", given(asked("existingData"), "replace")),
+    attributes: asked("attributes"),
+    existingAttributes: checkExisting(
+      "existingAttributes",
+      given(asked("existingAttributes"), "replace"),
+    ),
     keepData: asked("keepData") ?? false,
     onlyIfExists: asked("onlyIfExists") ?? false,
     livesBy: undefined,
@@ -218,7 +251,7 @@ export function resolveLease(value: Duration): number {
 }
 
 function resolvePoll(
-  layers: readonly AcquireOptions[],
+  layers: readonly AnyAcquireOptions[],
   key: keyof PollOptions,
   fallback: Duration,
 ): number {
@@ -247,7 +280,12 @@ function checkSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
   throw refuse("The option `signal` must be an AbortSignal.");
 }
 
-function checkExistingData(value: ExistingData): ExistingData {
+function waitOf({ wait }: LeaseDefaults, leaseMs: number): Duration {
+  if (typeof wait !== "object") return wait;
+  return leaseMs + durationMs("wait", wait.beyondLease, WAIT_RANGE);
+}
+
+function checkExisting(option: string, value: ExistingData): ExistingData {
   if (value === "replace" || value === "keep") return value;
-  throw refuse(`The option \`existingData\` must be "replace" or "keep"; it is "${value}".`);
+  throw refuse(`The option \`${option}\` must be "replace" or "keep"; it is "${value}".`);
 }

@@ -115,6 +115,7 @@ async function handOver(
     ...settings,
     // As if it were released and then claimed: what the release does not keep is not there to keep.
     existingData: chain.former.keepData ? settings.existingData : "replace",
+    existingAttributes: chain.former.keepData ? settings.existingAttributes : "replace",
   });
   const write = kernel.format.handOver(ref, grant, holdersOf(chain));
   const start = instantOf(kernel.clock);
@@ -181,10 +182,9 @@ export async function freeOnce(
   keepData: boolean,
 ): Promise<WriteAnswer> {
   const answer = await kernel.write(
-    kernel.format.free(ref, from, {
+    kernel.freeing(ref, from, {
       keepData,
       lastHolder: from.known?.holder ?? from.maybe?.[0] ?? "",
-      wallMs: kernel.wallMs(),
     }),
     kernel.settings.requestTimeoutMs,
   );

@@ -1,7 +1,15 @@
+import type { Item } from "../platform/table.js";
+
 /**
  * What a record says, in no particular format. A format reads its own items into this, and the
  * decisions are taken on this alone.
  */
+
+/**
+ * What changes with every grant and renewal of a record: a number that never goes back, or a text that is
+ * never used twice and can only be compared for equality.
+ */
+export type Version = bigint | string;
 
 /** What a record says of the queue that may stand before it; both numbers only grow. */
 export interface QueueState {
@@ -26,10 +34,9 @@ export interface ForcedRelease {
 }
 
 interface Known {
-  /** Higher at every grant of the name than at any earlier one. */
+  /** Higher at every grant of the name than at any earlier one; always 0 in a format without fences. */
   readonly fence: bigint;
-  /** Changes with every grant and renewal, and never goes back. */
-  readonly version: bigint;
+  readonly version: Version;
   readonly queue: QueueState;
   /** Who held it last, as far as a release said so. */
   readonly lastHolder: string | undefined;
@@ -38,6 +45,8 @@ interface Known {
   /** When it was last granted, by the wall clock of whoever took it: for people. */
   readonly acquiredAt: string | undefined;
   readonly data: unknown;
+  /** What else the record carries for its users, in a format that has room for it. */
+  readonly attributes?: Item | undefined;
   /** The holder that was last asked to give up. */
   readonly resignAsked?: string | undefined;
   /** The holder that a preferred candidate last asked to give up. */

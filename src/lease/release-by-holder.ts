@@ -1,8 +1,8 @@
 import { HoldfastError } from "../errors.js";
-import type { RecordRef } from "./format.js";
+import type { LeaseFormat, RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
 import { freeOnce } from "./pass-on.js";
-import { isReadable } from "./record.js";
+import { isReadable, type LeaseRecord } from "./record.js";
 import { type Trouble, troubleError } from "./trouble.js";
 
 const ATTEMPTS = 4;
@@ -31,12 +31,16 @@ export async function releaseByHolder(
     if (answer.kind === "refused") {
       const found = kernel.format.read(answer.item);
       // After an attempt that nobody answered: it may be that one which freed the record.
-      return (
-        attempt > 1 && isReadable(found) && found.state === "free" && found.lastHolder === holder
-      );
+      return attempt > 1 && isReadable(found) && isFreeOf(found, holder, kernel.format);
     }
     trouble = answer;
     await kernel.sleep(kernel.jittered(PAUSE_MS * attempt));
   }
   throw troubleError(ref.name, "may not have been released", trouble as Trouble);
+}
+
+// A format whose release deletes the record leaves nothing that could tell who freed it.
+function isFreeOf(found: LeaseRecord, holder: string, format: LeaseFormat): boolean {
+  if (found.state === "absent") return format.deletes === true;
+  return found.state === "free" && found.lastHolder === holder;
 }

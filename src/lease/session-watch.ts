@@ -4,7 +4,7 @@ import type { Decision } from "./decide.js";
 import type { RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
 import type { Observation } from "./observation.js";
-import type { Found } from "./record.js";
+import type { Found, Version } from "./record.js";
 
 /** The decision to end a session that was watched dead. */
 export type Ending = Extract<Decision, { readonly kind: "end session" }>;
@@ -74,7 +74,7 @@ export class SessionWatch {
       const write =
         watched === undefined
           ? format.tombstone(ref, { fence: BigInt(Math.floor(wallMs)), owner, wallMs })
-          : format.free(ref, { watched }, { keepData: false, lastHolder: "", wallMs });
+          : this.#kernel.freeing(ref, { watched }, { keepData: false, lastHolder: "" });
       const answer = await this.#kernel.write(write, settings.requestTimeoutMs);
       if (answer.kind === "applied" || answer.kind === "refused") {
         this.#kernel.seeRecord(ref, answer.item, "strong");
@@ -117,5 +117,9 @@ function orAborted<A>(answer: Promise<A>, signal?: AbortSignal): Promise<A | Unk
 // A lagging replica may show neither the row nor its renewals, and a row that was deleted and made
 // anew begins with its first version: only a strong reading tells these from a living session.
 function isDoubtful(found: Found): boolean {
-  return found.state === "absent" || ("version" in found && found.version <= FIRST_VERSION);
+  return found.state === "absent" || ("version" in found && isFirst(found.version));
+}
+
+function isFirst(version: Version): boolean {
+  return typeof version === "bigint" && version <= FIRST_VERSION;
 }

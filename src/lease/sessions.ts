@@ -85,7 +85,7 @@ async function* recordsOf(
     const page = await scanPage(kernel, kernel.format.prefixOf(kind, ""), after);
     for (const item of page.items) {
       const name = kernel.format.nameOf(kind, item);
-      if (name !== undefined) yield { name, item };
+      if (typeof name === "string") yield { name, item };
     }
     after = page.next;
   } while (after !== undefined);

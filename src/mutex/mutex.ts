@@ -1,16 +1,25 @@
 import { HoldfastError } from "../errors.js";
 import { acquire } from "../lease/acquire.js";
-import type { RecordRef } from "../lease/format.js";
+import type { LeaseFormat, RecordRef } from "../lease/format.js";
 import { type Inspection, inspect } from "../lease/inspect.js";
 import type { Kernel } from "../lease/kernel.js";
-import type { Lease } from "../lease/lease.js";
+import type { Lease, LeaseOf } from "../lease/lease.js";
 import type { LifeSource } from "../lease/life.js";
-import { type AcquireOptions, type AcquireSettings, resolveAcquire } from "../lease/options.js";
+import {
+  type AcquireOptions,
+  type AcquireSettings,
+  type AnyAcquireOptions,
+  type ClientOptions,
+  resolveAcquire,
+} from "../lease/options.js";
 import { Session } from "../lease/session.js";
+import type { LeaseShape, NativeLeases } from "../lease/shape.js";
+import type { Item } from "../platform/table.js";
 import { Reentry } from "./reentry.js";
 
 /** Options of a mutex: what its acquisitions ask for unless they say otherwise. */
-export interface MutexOptions extends Omit<AcquireOptions, "signal"> {
+export interface MutexOptions<S extends LeaseShape = NativeLeases>
+  extends Omit<AcquireOptions<S>, "signal"> {
   /**
    * Whether a second acquire through this very object, while it holds, shares the hold and counts it;
    * the lock is released with the last one. Default false: it waits like any other.
@@ -20,11 +29,14 @@ export interface MutexOptions extends Omit<AcquireOptions, "signal"> {
    * A session, from `Holdfast.session()`, that the leases of this mutex are to live by. Their length and
    * renewals are the session's. Default: the client's, where that has `renewal: "shared"`; else none.
    */
-  readonly session?: Session | undefined;
+  readonly session?: S extends NativeLeases ? Session | undefined : undefined;
 }
 
 /** Options of {@link Mutex.tryAcquire}: it never waits. */
-export type TryOptions = Omit<AcquireOptions, "wait" | "poll" | "signal">;
+export type TryOptions<S extends LeaseShape = NativeLeases> = Omit<
+  AcquireOptions<S>,
+  "wait" | "poll" | "signal"
+>;
 
 /**
  * One holder per name. It does **not** promise order among waiters of different processes, and a hold
@@ -33,11 +45,11 @@ export type TryOptions = Omit<AcquireOptions, "wait" | "poll" | "signal">;
  * Protocol: spec/protocol.md. The idea of judging a rival by watching its version is the AWS lock
  * client's; the fence, the deadline and the hand-over are this library's own.
  */
-export class Mutex {
+export class Mutex<S extends LeaseShape = NativeLeases> {
   readonly name: string;
   readonly #kernel: Kernel;
   readonly #ref: RecordRef;
-  readonly #layers: readonly AcquireOptions[];
+  readonly #layers: readonly AnyAcquireOptions[];
   readonly #defaultOwner: string;
   readonly #reentry: Reentry | undefined;
   readonly #livesBy: LifeSource | undefined;
@@ -46,15 +58,15 @@ export class Mutex {
   constructor(
     kernel: Kernel,
     ref: RecordRef,
-    options: MutexOptions,
-    clientOptions: AcquireOptions,
+    options: MutexOptions<S>,
+    clientOptions: ClientOptions,
     defaultOwner: string,
     shared: LifeSource | undefined,
   ) {
     this.name = ref.name;
     this.#kernel = kernel;
     this.#ref = ref;
-    const { session } = options;
+    const { session } = options as MutexOptions;
     if (session !== undefined && !(session instanceof Session)) {
       throw new HoldfastError(
         "invalid-argument",
@@ -82,7 +94,7 @@ export class Mutex {
    * with `closed`, `throttled`, `unreachable`, `misconfigured`, `access-denied`, `foreign-record` or
    * `unsupported-layout`. Throws `invalid-argument`. Nothing is left behind in the table.
    */
-  async acquire(options: AcquireOptions = {}): Promise<Lease> {
+  async acquire(options: AcquireOptions<S> = {}): Promise<LeaseOf<S>> {
     const settings = this.#settings(options);
     const lease = await this.#acquire(settings, options);
     if (lease === undefined) throw await this.#notAcquired(settings);
@@ -94,7 +106,7 @@ export class Mutex {
    * lock, and one whose holder this client has already watched die. None at all where this client
    * itself has the lock or is already trying. Errors as {@link Mutex.acquire}.
    */
-  async tryAcquire(options: TryOptions = {}): Promise<Lease | null> {
+  async tryAcquire(options: TryOptions<S> = {}): Promise<LeaseOf<S> | null> {
     const settings = this.#settings({ ...options, wait: 0 });
     return (await this.#acquire(settings, options)) ?? null;
   }
@@ -105,12 +117,15 @@ export class Mutex {
    * Rejects with `lost` if the lock was lost before the body ended, unless the body threw. Otherwise
    * as {@link Mutex.acquire}.
    */
-  async run<T>(body: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
-  async run<T>(options: AcquireOptions, body: (lease: Lease) => T | PromiseLike<T>): Promise<T>;
+  async run<T>(body: (lease: LeaseOf<S>) => T | PromiseLike<T>): Promise<T>;
+  async run<T>(
+    options: AcquireOptions<S>,
+    body: (lease: LeaseOf<S>) => T | PromiseLike<T>,
+  ): Promise<T>;
   async run<T>(
     ...given:
-      | [body: (lease: Lease) => T | PromiseLike<T>]
-      | [options: AcquireOptions, body: (lease: Lease) => T | PromiseLike<T>]
+      | [body: (lease: LeaseOf<S>) => T | PromiseLike<T>]
+      | [options: AcquireOptions<S>, body: (lease: LeaseOf<S>) => T | PromiseLike<T>]
   ): Promise<T> {
     const [options, body] = given.length === 1 ? [{}, given[0]] : given;
     if (typeof body !== "function") {
@@ -133,13 +148,16 @@ export class Mutex {
    * as watching. Rejects with `unreachable`, `throttled`, `misconfigured`, `access-denied`,
    * `foreign-record` or `unsupported-layout`.
    */
-  inspect(): Promise<Inspection> {
-    return inspect(this.#kernel, this.#ref);
+  inspect(): Promise<Inspection<S>> {
+    return inspect(this.#kernel, this.#ref) as Promise<Inspection<S>>;
   }
 
-  #settings(options: AcquireOptions): AcquireSettings {
-    const settings = resolveAcquire([options, ...this.#layers], this.#defaultOwner);
-    if (settings.data !== undefined) this.#kernel.format.checkData(settings.data);
+  #settings(options: AnyAcquireOptions): AcquireSettings {
+    const { format } = this.#kernel;
+    const layers = [options, ...this.#layers];
+    const settings = resolveAcquire(layers, this.#defaultOwner, format.defaults);
+    if (settings.data !== undefined) format.checkData(settings.data);
+    if (settings.attributes !== undefined) checkAttributes(format, settings.attributes);
     const { leaseMs, renewMs } = settings;
     const livesBy = this.#livesBy?.accepts(this.#kernel, leaseMs, renewMs)
       ? this.#livesBy
@@ -147,9 +165,10 @@ export class Mutex {
     return { ...settings, livesBy };
   }
 
-  #acquire(settings: AcquireSettings, asked: AcquireOptions): Promise<Lease | undefined> {
+  #acquire(settings: AcquireSettings, asked: AnyAcquireOptions): Promise<LeaseOf<S> | undefined> {
     const take = (): Promise<Lease | undefined> => acquire(this.#kernel, this.#ref, settings);
-    return this.#reentry === undefined ? take() : this.#reentry.acquire(asked, take);
+    const taken = this.#reentry === undefined ? take() : this.#reentry.acquire(asked, take);
+    return taken as Promise<LeaseOf<S> | undefined>;
   }
 
   async #notAcquired(settings: AcquireSettings): Promise<HoldfastError> {
@@ -164,4 +183,14 @@ export class Mutex {
       lockName: this.name,
     });
   }
+}
+
+function checkAttributes(format: LeaseFormat, attributes: Item): void {
+  if (format.checkAttributes === undefined) {
+    throw new HoldfastError(
+      "invalid-argument",
+      `Records of format "${format.name}" have no room for \`attributes\`: use \`data\`.`,
+    );
+  }
+  format.checkAttributes(attributes);
 }

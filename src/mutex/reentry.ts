@@ -1,9 +1,17 @@
 import { HoldfastError } from "../errors.js";
 import type { Lease } from "../lease/lease.js";
-import type { AcquireOptions } from "../lease/options.js";
+import type { AnyAcquireOptions } from "../lease/options.js";
 
 // A second acquire shares the record as it is; an option that would change it would be ignored.
-const WOULD_CHANGE = ["lease", "renew", "data", "existingData", "owner"] as const;
+const WOULD_CHANGE = [
+  "lease",
+  "renew",
+  "data",
+  "existingData",
+  "attributes",
+  "existingAttributes",
+  "owner",
+] as const;
 
 /** Shares one hold among the acquires of one mutex object, and counts them. */
 export class Reentry {
@@ -11,7 +19,7 @@ export class Reentry {
 
   /** Another handle on the present hold, or what `take` acquires. Throws `invalid-argument`. */
   async acquire(
-    asked: AcquireOptions,
+    asked: AnyAcquireOptions,
     take: () => Promise<Lease | undefined>,
   ): Promise<Lease | undefined> {
     const shared = this.#current?.share() ?? undefined;

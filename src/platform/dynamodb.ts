@@ -4,6 +4,7 @@ import {
   type DynamoDBClient,
   GetItemCommand,
   type GetItemCommandOutput,
+  PutItemCommand,
   QueryCommand,
   type QueryCommandOutput,
   ScanCommand,
@@ -70,6 +71,8 @@ export class DynamoDBTable implements TablePort {
   }
 
   async write(write: Write, call: Call): Promise<WriteAnswer> {
+    if (write.as === "put") return this.#put(write, call);
+    if (write.as === "delete") return this.#delete(write, call);
     const { text, update, names, values } = compileWrite(write.condition, write.change);
     const command = new UpdateItemCommand({
       TableName: this.#table,
@@ -85,6 +88,39 @@ export class DynamoDBTable implements TablePort {
     return answer.kind === "output"
       ? { kind: "applied", item: (answer.output.Attributes ?? {}) as Item }
       : answer;
+  }
+
+  async #put(write: Write, call: Call): Promise<WriteAnswer> {
+    const item = { ...write.change.set, ...write.key } as Item;
+    const command = new PutItemCommand({
+      ...this.#conditional(write),
+      Item: item as PutItemCommand["input"]["Item"],
+    });
+    const answer = await this.#send("PutItem", command, call);
+    return answer.kind === "output" ? { kind: "applied", item } : answer;
+  }
+
+  async #delete(write: Write, call: Call): Promise<WriteAnswer> {
+    const command = new DeleteItemCommand({
+      ...this.#conditional(write),
+      Key: write.key as DeleteItemCommand["input"]["Key"],
+    });
+    const answer = await this.#send("DeleteItem", command, call);
+    return answer.kind === "output" ? { kind: "applied", item: undefined } : answer;
+  }
+
+  #conditional({ condition }: Write) {
+    const { text, names, values } = compileCondition(condition);
+    return {
+      TableName: this.#table,
+      ConditionExpression: text,
+      ExpressionAttributeNames: names,
+      // An expression without values must not be given any.
+      ExpressionAttributeValues: (Object.keys(values).length === 0
+        ? undefined
+        : values) as UpdateItemCommand["input"]["ExpressionAttributeValues"],
+      ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const,
+    };
   }
 
   async read(read: Read, call: Call): Promise<ReadAnswer> {
@@ -107,9 +143,13 @@ export class DynamoDBTable implements TablePort {
   async scan(scan: Scan, call: Call): Promise<ScanAnswer> {
     const command = new ScanCommand({
       TableName: this.#table,
-      FilterExpression: "begins_with(#0, :0)",
-      ExpressionAttributeNames: { "#0": scan.prefix.attribute },
-      ExpressionAttributeValues: { ":0": { S: scan.prefix.value } },
+      ...(scan.prefix === undefined
+        ? {}
+        : {
+            FilterExpression: "begins_with(#0, :0)",
+            ExpressionAttributeNames: { "#0": scan.prefix.attribute },
+            ExpressionAttributeValues: { ":0": { S: scan.prefix.value } },
+          }),
       ExclusiveStartKey: scan.after as ScanCommand["input"]["ExclusiveStartKey"],
       ReturnConsumedCapacity: "TOTAL",
     });

@@ -55,6 +55,11 @@ export interface Write {
   readonly key: Item;
   readonly condition: Condition;
   readonly change: Change;
+  /**
+   * What becomes of the rest of the item. `"update"`, the default: it stays. `"put"`: nothing of it does,
+   * and what `change` sets are plain values. `"delete"`: the item is deleted, and `change` is empty.
+   */
+  readonly as?: "update" | "put" | "delete";
 }
 
 /** One read of one item. */
@@ -68,8 +73,8 @@ export interface Read {
 
 /** One page of a scan over the whole table. */
 export interface Scan {
-  /** Only items whose key attribute `attribute` begins with this. */
-  readonly prefix: { readonly attribute: string; readonly value: string };
+  /** Only items whose key attribute `attribute` begins with this, which is not empty; else all. */
+  readonly prefix: { readonly attribute: string; readonly value: string } | undefined;
   /** Where the page before this one ended. */
   readonly after?: Item | undefined;
 }
@@ -121,8 +126,8 @@ export interface Misconfigured {
 
 /** What a write is answered with. */
 export type WriteAnswer =
-  /** The write was applied; `item` is what it made. */
-  | { readonly kind: "applied"; readonly item: Item }
+  /** The write was applied; `item` is what it made, or undefined if it deleted the item. */
+  | { readonly kind: "applied"; readonly item: Item | undefined }
   /** The condition did not hold; `item` is what was found, or undefined where there was nothing. */
   | {
       readonly kind: "refused";

@@ -155,7 +155,7 @@ function patternsOf(kind: Kind, prefixes: readonly string[]): string[] {
   // The name of a session is random, so that it has no prefix.
   const names = prefixes.length === 0 || kind === "session" ? [""] : prefixes;
   const format = nativeFormat(NATIVE_KEYS);
-  return names.map((name) => `${literal(format.prefixOf(kind, name).value)}*`);
+  return names.map((name) => `${literal(format.prefixOf(kind, name)?.value ?? "")}*`);
 }
 
 /** As IAM matches it to the letter: `*`, `?` and `$` mean something else there. */

@@ -1,6 +1,8 @@
 import { HoldfastError } from "../errors.js";
 import { NATIVE_KEYS, NATIVE_TTL_ATTRIBUTE, type NativeKeys } from "../formats/native.js";
 import { COMMIT_ATTRIBUTES } from "../formats/object-commit.js";
+import type { LeaseFormat } from "../lease/format.js";
+import type { LockFormat } from "../lease/shape.js";
 
 /** The names of the key attributes of a table, where they are not `pk` and `sk`. */
 export interface TableKeys {
@@ -13,14 +15,19 @@ export interface TableKeys {
 /** What a table of locks must look like. Pure. */
 export interface TableSchema {
   readonly keys: NativeKeys;
-  readonly ttlAttribute: string;
+  /** What TTL has to look at; null: TTL must be off. */
+  readonly ttlAttribute: string | null;
 }
 
 /** What a table is for: locks, or the commit records of `holdfast/object-commit`. */
 export type TableFormat = "native" | "object-commit";
 
-/** The schema for a format; only locks may have other key names. Throws `invalid-argument`. */
-export function schemaFor(format: TableFormat = "native", keys?: TableKeys): TableSchema {
+/** The schema for a format; only native locks may have other key names. Throws `invalid-argument`. */
+export function schemaFor(
+  format: TableFormat | LockFormat = "native",
+  keys?: TableKeys,
+): TableSchema {
+  if (typeof format === "object") return schemaOfFormat(format, keys);
   if (format === "native") return schemaOf(keys);
   if (format === "object-commit" && keys?.pk === undefined && keys?.sk === undefined) {
     const { path, etag, ttl } = COMMIT_ATTRIBUTES;
@@ -31,6 +38,16 @@ export function schemaFor(format: TableFormat = "native", keys?: TableKeys): Tab
     format === "object-commit"
       ? "A table of commit records has the keys `path` and `etag`, which other clients share: leave `keys` out."
       : `The option \`format\` must be "native" or "object-commit"; it is "${format}".`,
+  );
+}
+
+function schemaOfFormat(format: LockFormat, keys: TableKeys | undefined): TableSchema {
+  const { schema } = format as Partial<LeaseFormat>;
+  if (schema !== undefined && keys === undefined) return schema;
+  throw new HoldfastError(
+    "invalid-argument",
+    "The option `keys` is for native records; give the key names to the `format`, which a function of " +
+      "holdfast/formats makes.",
   );
 }
 

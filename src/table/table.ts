@@ -8,6 +8,7 @@ import {
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { sleep } from "../internal/sleep.js";
+import type { LockFormat } from "../lease/shape.js";
 import { systemClock } from "../platform/clock.js";
 import type { DynamoDBLike } from "../platform/dynamodb.js";
 import { answerOf } from "../platform/dynamodb-errors.js";
@@ -28,8 +29,11 @@ export interface TableOptions {
   readonly table: string;
   /** The names of its key attributes. Default `pk` and `sk`. */
   readonly keys?: TableKeys | undefined;
-  /** What the table is for. Default `native`: locks. With `object-commit`, its keys are given. */
-  readonly format?: TableFormat | undefined;
+  /**
+   * What the table is for. Default `native`: locks. With `object-commit`, and with a format of
+   * `holdfast/formats`, its keys are given.
+   */
+  readonly format?: TableFormat | LockFormat | undefined;
 }
 
 /** Options of {@link createTable}. */
@@ -51,7 +55,8 @@ export interface CheckTableOptions extends TableOptions {
 export interface TableReport {
   readonly table: string;
   readonly keys: { readonly pk: string; readonly sk: string | null };
-  readonly ttlAttribute: string;
+  /** What TTL looks at; null for a format whose tables have it off. */
+  readonly ttlAttribute: string | null;
   readonly billing: "on-demand" | "provisioned";
   /** The regions of the table's replicas; empty for a table of one region. */
   readonly replicas: readonly string[];
@@ -85,7 +90,7 @@ export async function createTable(options: CreateTableOptions): Promise<TableRep
   );
   const description = await untilActive(options, waitMs);
   // Before anything is changed: with TTL on, the items of somebody else's table would begin to expire.
-  if (keyFindings(description, schema).length === 0) {
+  if (ttlAttribute !== null && keyFindings(description, schema).length === 0) {
     await turnTtlOn(options, ttlAttribute);
   }
   return checkTable(options);
@@ -152,7 +157,13 @@ function keyFindings(description: TableDescription, { keys }: TableSchema): stri
 }
 
 function ttlFindings(attribute: string | undefined, schema: TableSchema): string[] {
-  if (attribute === schema.ttlAttribute) return [];
+  if (attribute === (schema.ttlAttribute ?? undefined)) return [];
+  if (schema.ttlAttribute === null) {
+    return [
+      `Its TTL looks at \`${attribute}\`, and clients of this format never move what it reads: it may ` +
+        "delete a lock that is held. Turn it off (UpdateTimeToLive).",
+    ];
+  }
   const fix =
     `turn it on for \`${schema.ttlAttribute}\` (UpdateTimeToLive, or \`holdfast table create\`), ` +
     "so that records of names no longer used are tidied away.";

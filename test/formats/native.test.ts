@@ -134,6 +134,7 @@ describe("a record that cannot be read", () => {
       owner: "o",
       data: undefined,
       existingData: "replace",
+      existingAttributes: "replace",
       wallMs: 0,
       acquiredAt: "",
       fenceSeed: 0n,

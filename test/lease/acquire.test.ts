@@ -187,6 +187,8 @@ describe("a grant", () => {
         clockCorrectionMs: 3_600_000,
         read: (...given) => network.read(...given),
         scan: (...given) => network.scan(...given),
+        query: (...given) => network.query(...given),
+        remove: (...given) => network.remove(...given),
         write: (...given) => network.write(...given),
       }),
     });

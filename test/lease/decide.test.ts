@@ -92,18 +92,23 @@ const CASES: readonly Case[] = [
     { onlyIfExists: true },
     { kind: "missing" },
   ],
-  ["it is free", seen(free()), {}, { kind: "claim", onto: { kind: "free", fence: 7n } }],
+  [
+    "it is free",
+    seen(free()),
+    {},
+    { kind: "claim", onto: { kind: "free", fence: 7n, version: 3n } },
+  ],
   [
     "it is free, and a record is required",
     seen(free()),
     { onlyIfExists: true },
-    { kind: "claim", onto: { kind: "free", fence: 7n } },
+    { kind: "claim", onto: { kind: "free", fence: 7n, version: 3n } },
   ],
   [
     "it is free, and its queue is served",
     seen(free(served)),
     {},
-    { kind: "claim", onto: { kind: "free", fence: 7n } },
+    { kind: "claim", onto: { kind: "free", fence: 7n, version: 3n } },
   ],
   ["it is free, and somebody is queued", seen(free(waited)), {}, { kind: "queued" }],
   [

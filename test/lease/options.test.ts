@@ -64,6 +64,8 @@ describe("an acquisition's options", () => {
       signal: undefined,
       data: undefined,
       existingData: "replace",
+      attributes: undefined,
+      existingAttributes: "replace",
       keepData: false,
       onlyIfExists: false,
     });

@@ -1,12 +1,12 @@
-import type { Fault, FaultRequest } from "../../src/testing/faults/fault-plan.js";
+import { type Fault, type FaultRequest, keyOf } from "../../src/testing/faults/fault-plan.js";
 import type { FaultyTable } from "../../src/testing/faults/faults.js";
 import type { World } from "./world.js";
 
 /** One request that a process made, by true time. */
 export interface Made {
   readonly atMs: number;
-  readonly kind: "write" | "read" | "scan";
-  /** The key's first part, such as `lock#a`; undefined for a scan. */
+  readonly kind: FaultRequest["kind"];
+  /** The key's first part, such as `lock#a`; undefined for what is about several items. */
   readonly of: string | undefined;
   /** Whether a read was strongly consistent. */
   readonly isStrong: boolean;
@@ -41,7 +41,7 @@ const atMsOf = ({ atMs }: Made): number => atMs;
 
 function describe(request: FaultRequest, atMs: number): Made {
   const isStrong = request.kind === "read" && request.read.consistent;
-  if (request.kind === "scan") return { atMs, kind: "scan", of: undefined, isStrong };
-  const key = request.kind === "write" ? request.write.key : request.read.key;
-  return { atMs, kind: request.kind, of: (key["pk"] as { S: string }).S, isStrong };
+  const pk = keyOf(request)?.["pk"];
+  const of = pk !== undefined && "S" in pk ? pk.S : undefined;
+  return { atMs, kind: request.kind, of, isStrong };
 }

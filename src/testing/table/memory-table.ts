@@ -199,7 +199,7 @@ export class MemoryTable implements TamperableTable {
       this.#count({ writes: 1, refusedWrites: 1, writeUnits: units });
       return { kind: "refused", item: before };
     }
-    const after = changed(write.key, write.change, before);
+    const after = made(write, before);
     const afterBytes = sizeBytes(after);
     if (afterBytes > MOST_ITEM_BYTES) {
       throw new HoldfastError("misconfigured", `The item would have ${afterBytes} bytes.`);
@@ -285,8 +285,14 @@ export class MemoryTable implements TamperableTable {
 function attemptedBytes(write: Write, before: Item | undefined): number {
   // A refused write may be one that could not have been carried out; then there is no size to charge.
   try {
-    return sizeBytes(changed(write.key, write.change, before));
+    return sizeBytes(made(write, before));
   } catch {
     return 0;
   }
+}
+
+/** What the write makes of the item; undefined: nothing is left of it. */
+function made(write: Write, before: Item | undefined): Item | undefined {
+  if (write.as === "delete") return undefined;
+  return changed(write.key, write.change, write.as === "put" ? undefined : before);
 }

@@ -73,6 +73,7 @@ function pageOf(
 }
 
 function beginsWith(item: Item, prefix: Scan["prefix"]): boolean {
+  if (prefix === undefined) return true;
   return textIn(item, prefix.attribute)?.startsWith(prefix.value) === true;
 }
 
