@@ -1,0 +1,107 @@
+/** What is in a record of the AWS lock client: how it is read, and what may be put into it. */
+import { HoldfastError } from "../errors.js";
+import type { Found } from "../lease/record.js";
+import type { AttributeValue, Item } from "../platform/table.js";
+import { stringIn } from "./foreign.js";
+
+export const OWNER = "ownerName";
+export const LEASE = "leaseDuration";
+export const VERSION = "recordVersionNumber";
+export const RELEASED = "isReleased";
+export const DATA = "data";
+
+/** What the record itself has, beside its key. */
+export const OWN = [OWNER, LEASE, VERSION, RELEASED, DATA];
+
+/** Reads an item; pure, and never throws: what it cannot read it names (R12). */
+export function readRecord(item: Item | undefined, reserved: ReadonlySet<string>): Found {
+  if (item === undefined) return { state: "absent" };
+  const owner = stringIn(item, OWNER);
+  const version = stringIn(item, VERSION);
+  const leaseMs = leaseMsIn(item);
+  const data = item[DATA];
+  if (version === undefined || owner === undefined) {
+    return { state: "foreign", found: `has no string in \`${VERSION}\` or \`${OWNER}\`` };
+  }
+  if (data !== undefined && !("B" in data)) {
+    return { state: "foreign", found: `has no bytes in \`${DATA}\`` };
+  }
+  const known = {
+    version,
+    fence: 0n,
+    queue: { tail: undefined, served: undefined },
+    owner,
+    acquiredAt: undefined,
+    data: data?.B,
+    attributes: othersIn(item, reserved),
+  };
+  // Any value of it reads as released to a peer, and so to everybody.
+  if (item[RELEASED] !== undefined) return { state: "free", ...known, lastHolder: owner };
+  if (leaseMs === undefined) {
+    return { state: "foreign", found: `has no whole milliseconds as text in \`${LEASE}\`` };
+  }
+  const mark = version;
+  return {
+    state: "held",
+    ...known,
+    holder: owner,
+    lastHolder: undefined,
+    leaseMs,
+    session: undefined,
+    mark,
+    // Data carry no number: what was written is known by its mark.
+    dataSeq: 0,
+  };
+}
+
+function othersIn(item: Item, reserved: ReadonlySet<string>): Item {
+  return Object.fromEntries(Object.entries(item).filter(([name]) => !reserved.has(name)));
+}
+
+function leaseMsIn(item: Item): number | undefined {
+  const text = stringIn(item, LEASE);
+  const leaseMs = text !== undefined && /^\+?\d{1,15}$/.test(text) ? Number(text) : 0;
+  return leaseMs > 0 ? leaseMs : undefined;
+}
+
+export function checkData(value: unknown): void {
+  if (value instanceof Uint8Array && value.length > 0) return;
+  throw invalid(
+    'User data of format "aws-lock-client" are bytes: give a Uint8Array that is not empty.',
+  );
+}
+
+export function checkAttributes(attributes: Item, reserved: ReadonlySet<string>): void {
+  const taken = Object.keys(attributes).find((name) => reserved.has(name));
+  if (taken !== undefined) {
+    throw invalid(
+      `The option \`attributes\` must not name \`${taken}\`, which the record itself has.`,
+    );
+  }
+  const untyped = Object.entries(attributes).find(([, value]) => !isTyped(value));
+  if (untyped !== undefined) {
+    throw invalid(
+      `The option \`attributes\` must have DynamoDB's typed values, such as { S: "text" }; ` +
+        `\`${untyped[0]}\` has not.`,
+    );
+  }
+}
+
+function isTyped(value: AttributeValue): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 1;
+}
+
+export function checkKeys(pk: string, sk: string | undefined): void {
+  const names = [pk, ...(sk === undefined ? [] : [sk])];
+  for (const name of names) {
+    if (typeof name === "string" && name !== "" && !OWN.includes(name)) continue;
+    throw invalid(
+      `A key attribute must have a name that the record does not use; it is "${name}".`,
+    );
+  }
+  if (pk === sk) throw invalid("The partition key and the sort key must have two names.");
+}
+
+export function invalid(message: string): HoldfastError {
+  return new HoldfastError("invalid-argument", message);
+}

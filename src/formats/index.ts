@@ -1,0 +1,8 @@
+/**
+ * Formats of other lock clients, to share a table with them. Names only: each is documented where it is
+ * defined.
+ * @module
+ */
+export type { LeaseShape, LockFormat, LockName, NativeLeases, SortedName } from "../lease/shape.js";
+export type { AttributeValue, Item } from "../platform/table.js";
+export { type AwsLeases, type AwsLockClientOptions, awsLockClient } from "./aws-lock-client.js";

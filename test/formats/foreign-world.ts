@@ -1,0 +1,75 @@
+import { Holdfast, type HoldfastError, type HoldfastOptions } from "../../src/index.js";
+import type { LeaseFormat } from "../../src/lease/format.js";
+import type { LeaseShape, LockFormat } from "../../src/lease/shape.js";
+import type { Item } from "../../src/platform/table.js";
+import { FaultyTable } from "../../src/testing/faults/faults.js";
+import { MemoryTable } from "../../src/testing/table/memory-table.js";
+import { seededRandom } from "../../src/testing/time/seeded-random.js";
+import type { VirtualProcess } from "../../src/testing/time/virtual-process.js";
+import { VirtualTime } from "../../src/testing/time/virtual-time.js";
+
+/** One client of a format, with its own clocks and its own network. */
+export interface Client<S extends LeaseShape> {
+  readonly locks: Holdfast<S>;
+  readonly process: VirtualProcess;
+  readonly network: FaultyTable;
+  readonly reported: HoldfastError[];
+}
+
+/** A table of another client's format in memory, in virtual time. What a peer leaves there is put by hand. */
+export class ForeignWorld<S extends LeaseShape> {
+  readonly time = new VirtualTime();
+  readonly table: MemoryTable;
+  readonly #format: LockFormat<S>;
+  readonly #random = seededRandom(7);
+
+  constructor(format: LockFormat<S>) {
+    this.#format = format;
+    const { schema } = format as LockFormat as LeaseFormat;
+    const keys = [schema?.keys.pk, schema?.keys.sk].filter((name) => typeof name === "string");
+    this.table = new MemoryTable({ keyAttributes: keys, time: this.time });
+  }
+
+  client(options: Partial<Omit<HoldfastOptions<S>, "client" | "table">> = {}): Client<S> {
+    const process = this.time.process();
+    const network = new FaultyTable(this.table, process, {
+      latency: () => ({ requestMs: 5, responseMs: 5 }),
+    });
+    const reported: HoldfastError[] = [];
+    const random = this.#random.fork();
+    const locks = new Holdfast<S>({
+      client: network,
+      table: "locks",
+      format: this.#format,
+      onError: (error) => reported.push(error),
+      ...options,
+      surroundings: { clock: process.clock, timers: process.timers, random },
+    });
+    return { locks, process, network, reported };
+  }
+
+  until<T>(promise: Promise<T>, limitMs = 600_000): Promise<T> {
+    return this.time.runUntil(promise, { limitMs });
+  }
+
+  pass(forMs: number): Promise<void> {
+    return this.time.advance(forMs);
+  }
+
+  item(key: Item): Item | undefined {
+    return this.table.item(key);
+  }
+
+  /** Reads and writes that something took. */
+  async requests<T>(work: Promise<T>): Promise<{ result: T; writes: number; reads: number }> {
+    const before = this.table.counts;
+    const result = await this.until(work);
+    const after = this.table.counts;
+    return {
+      result,
+      writes: after.writes - before.writes,
+      reads:
+        after.eventualReads + after.consistentReads - before.eventualReads - before.consistentReads,
+    };
+  }
+}
