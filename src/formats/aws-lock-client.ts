@@ -180,7 +180,7 @@ function seenCondition(ref: RecordRef, version: Version): Condition {
   return all(...exists(ref), equals(VERSION, s(String(version))));
 }
 
-function holdersCondition(ref: RecordRef, { known, maybe, watched }: Holders): Condition {
+function holdersCondition(ref: RecordRef, { known, maybe = [], watched }: Holders): Condition {
   const ids = [...(known === undefined ? [] : [known.holder]), ...maybe];
   return any(
     ...ids.map((holder) => all(...exists(ref), heldCondition({ holder, fence: 0n }))),

@@ -1,7 +1,8 @@
 import { HoldfastError } from "../errors.js";
 import { instantOf } from "../platform/clock.js";
 import type { NumberedData } from "./format.js";
-import type { Hold, HoldAnswer } from "./hold.js";
+import type { Hold } from "./hold.js";
+import type { HoldAnswer } from "./hold-answers.js";
 import type { Life } from "./life.js";
 import type { HeldRecord } from "./record.js";
 

@@ -1,10 +1,11 @@
 import type { HoldfastError, LossReason } from "../errors.js";
 import { Exclusive } from "../internal/exclusive.js";
 import { type Instant, instantOf } from "../platform/clock.js";
-import type { Item, Write, WriteAnswer } from "../platform/table.js";
+import type { Item, WriteAnswer } from "../platform/table.js";
 import { Deadline } from "./deadline.js";
 import { holdMs } from "./decide.js";
 import type { Held, NumberedData, RecordRef, Renewal } from "./format.js";
+import type { HoldAnswer, HoldWrite, RenewalAnswer } from "./hold-answers.js";
 import type { Kept } from "./keeper.js";
 import type { Kernel } from "./kernel.js";
 import { Living } from "./life.js";
@@ -21,22 +22,6 @@ export interface Beginning {
   readonly start: Instant;
   readonly settings: AcquireSettings;
 }
-
-/** The four answers of a renewal (R6). Only `renewed` moves the deadline; `unknown` is sent again. */
-export type RenewalAnswer = "renewed" | "held" | "lost" | "unknown";
-
-/** A write under the hold: what it looks like, and whether an item that refused it shows it applied. */
-export interface HoldWrite {
-  readonly write: Write;
-  readonly isIn: (record: HeldRecord) => boolean;
-}
-
-/** What became of a write under the hold; `mine` is a refusal that still shows this very grant. */
-export type HoldAnswer =
-  | { readonly kind: "applied" | "mine"; readonly record: HeldRecord }
-  | { readonly kind: "lost" | "unknown" }
-  /** Not applied, and it would not be if it were sent again. */
-  | { readonly kind: "misconfigured"; readonly error: HoldfastError };
 
 // A record that a lease leaves behind may name a session, which then lives on: after so many leases it is
 // freed. Expired, it may have been moved by a write that was never answered; told to end, it was moved.

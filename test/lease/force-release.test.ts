@@ -184,13 +184,13 @@ describe("a forced release", () => {
   it.each([
     [{ reason: "" }, "reason"],
     [{}, "reason"],
-    [{ reason: "x".repeat(1_001) }, "reason"],
+    [{ reason: 1 }, "reason"],
     [{ ...WHY, by: "" }, "by"],
     [{ ...WHY, wait: "soon" }, "wait"],
   ])("refuses %j", async (options, word) => {
     const { operator } = scene();
     await expect(operator.locks.forceRelease("a", options as never)).rejects.toThrow(word);
-    expect(operator.network.requests).toEqual({ read: 0, write: 0, scan: 0 });
+    expect(Object.values(operator.network.requests).every((count) => count === 0)).toBe(true);
   });
 });
 
