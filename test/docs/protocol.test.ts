@@ -5,9 +5,11 @@ import { describe, expect, it } from "vitest";
 const absolute = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const read = (path: string): string => readFileSync(absolute(path), "utf8");
 
+const NATIVE = "spec/protocol.md";
+
 /** The protocols whose rules are numbered, and how many there are at least. */
 const PROTOCOLS = [
-  ["spec/protocol.md", 40],
+  [NATIVE, 40],
   ["spec/formats/object-commit.md", 10],
 ] as const;
 
@@ -41,7 +43,7 @@ describe.each(PROTOCOLS)("%s", (document, least) => {
     expect(rules.filter(([, rule]) => !/\b(MUST|MAY)\b/.test(rule ?? ""))).toEqual([]);
   });
 
-  it.each(rules.map(([number, , file, test]) => [number?.slice(2), file, test]))(
+  it.each(rules.map((rule) => [rule[0]?.slice(2), rule.at(-2), rule.at(-1)]))(
     "names, for rule %s, a file and a test that are there",
     (_, file = "", test = "") => {
       expect(existsSync(absolute(file.replaceAll("`", "")))).toBe(true);
@@ -52,4 +54,20 @@ describe.each(PROTOCOLS)("%s", (document, least) => {
       expect(declaration, `${title} is expected to fail`).not.toMatch(/fails|skip|todo/);
     },
   );
+});
+
+describe("the invariants of spec/protocol.md", () => {
+  const section =
+    read(NATIVE)
+      .split(/^## /m)
+      .find((part) => part.startsWith("Invariants")) ?? "";
+  const named = section
+    .split("\n")
+    .slice(4)
+    .flatMap((line) => /^\| (.+?) +\|/.exec(line)?.[1] ?? []);
+
+  it("are those that its rules name, and no others", () => {
+    const used = rulesOf(NATIVE).map((rule) => rule[2]);
+    expect([...new Set(used)].sort()).toEqual([...named].sort());
+  });
 });
