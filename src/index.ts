@@ -43,6 +43,18 @@ export {
 export { Holdfast } from "./holdfast.js";
 export type { Duration } from "./internal/duration.js";
 export type { Json } from "./internal/json-value.js";
+export {
+  type GrantEvent,
+  LEASE_CHANNELS,
+  type LeaseEvent,
+  type LeaseRenewalEvent,
+  type LeaseSubject,
+  type LossEvent,
+  type RefusalEvent,
+  type ReleaseEvent,
+  type RequestEvent,
+  type WaitEvent,
+} from "./lease/events.js";
 export type { ForceReleaseOptions, ForceReleaseResult } from "./lease/force-release.js";
 export type { ExistingData } from "./lease/format.js";
 export type { DocumentGuardCondition, GuardCondition } from "./lease/guard.js";

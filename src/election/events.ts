@@ -108,7 +108,7 @@ export class Monitor {
   ): void {
     const { name, owner } = this;
     const told: Transition = { kind, name, owner, term, gapMs: more.gapMs, reason: more.reason };
-    publish(ELECTION_CHANNELS.transition, told);
+    publish(ELECTION_CHANNELS.transition, () => told);
     for (const listener of this.#listeners) {
       // What a listener throws must neither hide a transition from others nor end a term.
       try {
@@ -122,17 +122,17 @@ export class Monitor {
   renewal(term: bigint, isAnswered: boolean, remainingMs: number): void {
     const { name, owner } = this;
     const told: RenewalEvent = { name, owner, term, isAnswered, remainingMs };
-    publish(ELECTION_CHANNELS.renewal, told);
+    publish(ELECTION_CHANNELS.renewal, () => told);
   }
 
   gap(cause: GapEvent["cause"], gapMs: number, isOver: boolean): void {
     const { name, owner } = this;
     const told: GapEvent = { name, owner, cause, gapMs, isOver };
-    publish(ELECTION_CHANNELS.gap, told);
+    publish(ELECTION_CHANNELS.gap, () => told);
   }
 
   tick(event: Omit<TickEvent, "name">): void {
     const told: TickEvent = { name: this.name, ...event };
-    publish(ELECTION_CHANNELS.tick, told);
+    publish(ELECTION_CHANNELS.tick, () => told);
   }
 }

@@ -1,7 +1,9 @@
 import type { ReadAnswer, WriteAnswer } from "../platform/table.js";
 import { Attempt, type Granting } from "./attempt.js";
 import type { Decision } from "./decide.js";
+import { type GrantEvent, tellGrant, tellRefusal, tellWait } from "./events.js";
 import type { RecordRef } from "./format.js";
+import { Hold } from "./hold.js";
 import type { Kernel } from "./kernel.js";
 import { Lease } from "./lease.js";
 import { type Line, type Turn, Waiter } from "./line.js";
@@ -26,23 +28,44 @@ async function acquireLease(
   ref: RecordRef,
   settings: AcquireSettings,
 ): Promise<Lease | undefined> {
+  const fromMs = kernel.nowMs();
   const stop = new Stop(kernel, ref, settings);
   try {
     if (stop.isStopped) throw stop.error();
     settings.livesBy?.assertUsable();
-    const line = kernel.lines.of(ref.id);
-    stop.standIn(line);
-    if (!line.tryTurn()) {
-      if (settings.waitMs === 0) return undefined;
-      const turn = await turnInLine(line, settings, stop);
-      if (turn !== "contend")
-        return await begun(kernel, Lease.begin(kernel, ref, line, turn), stop);
-    }
-    const lease = await contend(kernel, ref, line, settings, stop);
-    return lease === undefined ? undefined : await begun(kernel, lease, stop);
+    const granted = await grantedOrNot(kernel, ref, settings, stop);
+    const waitedMs = kernel.nowMs() - fromMs;
+    if (granted === undefined) tellRefusal(ref, settings.owner, undefined, waitedMs);
+    else tellGrant(granted.hold, granted.how, waitedMs);
+    return granted && (await begun(kernel, Lease.on(granted.hold), stop));
+  } catch (error) {
+    tellRefusal(ref, settings.owner, error, kernel.nowMs() - fromMs);
+    throw error;
   } finally {
     stop.dispose();
   }
+}
+
+interface Granted {
+  readonly hold: Hold;
+  readonly how: GrantEvent["how"];
+}
+
+async function grantedOrNot(
+  kernel: Kernel,
+  ref: RecordRef,
+  settings: AcquireSettings,
+  stop: Stop,
+): Promise<Granted | undefined> {
+  const line = kernel.lines.of(ref.id);
+  stop.standIn(line);
+  if (!line.tryTurn()) {
+    if (settings.waitMs === 0) return undefined;
+    tellWait(ref, settings.owner, settings.owner);
+    const turn = await turnInLine(line, settings, stop);
+    if (turn !== "contend") return { hold: new Hold(kernel, ref, line, turn), how: "hand-over" };
+  }
+  return contend(kernel, ref, line, settings, stop);
 }
 
 // The client may have been closed in the instant between the answer and the beginning of the lease.
@@ -65,14 +88,14 @@ async function contend(
   line: Line,
   settings: AcquireSettings,
   stop: Stop,
-): Promise<Lease | undefined> {
-  let lease: Lease | undefined;
+): Promise<Granted | undefined> {
+  let granted: Granted | undefined;
   try {
-    lease = await new Contention(kernel, ref, line, settings, stop).run();
-    return lease;
+    granted = await new Contention(kernel, ref, line, settings, stop).run();
+    return granted;
   } finally {
     // A lease keeps the turn until it ends; without one the next waiter of this process gets it.
-    if (lease === undefined) line.next();
+    if (granted === undefined) line.next();
   }
 }
 
@@ -90,6 +113,7 @@ class Contention {
   readonly #stop: Stop;
   #pollMs: number;
   #watchedHolder: string | undefined;
+  #hasWaited = false;
 
   constructor(kernel: Kernel, ref: RecordRef, line: Line, settings: AcquireSettings, stop: Stop) {
     this.#kernel = kernel;
@@ -100,7 +124,7 @@ class Contention {
     this.#pollMs = settings.fastestPollMs;
   }
 
-  async run(): Promise<Lease | undefined> {
+  async run(): Promise<Granted | undefined> {
     await this.#standBack();
     let decision: Decision = this.#firstDecision();
     for (;;) {
@@ -112,6 +136,7 @@ class Contention {
         case "queued":
           this.#kernel.observations.seeRival(this.#ref.id);
           if (this.#settings.waitMs === 0) return undefined;
+          this.#tellWait();
           await this.#wait(decision);
           break;
         case "look at session":
@@ -121,12 +146,20 @@ class Contention {
           await this.#endSession(decision);
           break;
         default: {
-          const lease = await this.#attempt(decision);
-          if (lease !== undefined) return lease;
+          const granted = await this.#attempt(decision);
+          if (granted !== undefined) return granted;
         }
       }
       decision = this.#decide();
     }
+  }
+
+  #tellWait(): void {
+    if (this.#hasWaited) return;
+    this.#hasWaited = true;
+    const record = this.#kernel.observations.of(this.#ref.id)?.record;
+    const heldBy = record?.state === "held" ? record.owner : undefined;
+    tellWait(this.#ref, this.#settings.owner, heldBy);
   }
 
   // A process that frees a name and claims it again at once would starve those that poll.
@@ -150,12 +183,13 @@ class Contention {
       : { kind: "claim", onto: { kind: this.#settings.onlyIfExists ? "existing" : "blind" } };
   }
 
-  async #attempt(decision: Granting): Promise<Lease | undefined> {
+  async #attempt(decision: Granting): Promise<Granted | undefined> {
     const attempt = new Attempt(this.#kernel, this.#ref, this.#settings, this.#stop, decision);
     const answer = await attempt.run();
     if (answer === "silent") await this.#look();
     if (typeof answer !== "object") return undefined;
-    return Lease.begin(this.#kernel, this.#ref, this.#line, answer);
+    const hold = new Hold(this.#kernel, this.#ref, this.#line, answer);
+    return { hold, how: decision.kind === "take over" ? "takeover" : "claim" };
   }
 
   /** Waits for the next look, or for the instant at which the holder counts as dead. */

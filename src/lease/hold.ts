@@ -4,13 +4,14 @@ import { type Instant, instantOf } from "../platform/clock.js";
 import type { Item, WriteAnswer } from "../platform/table.js";
 import { Deadline } from "./deadline.js";
 import { holdMs } from "./decide.js";
+import { tellLoss, tellRelease, tellRenewal } from "./events.js";
 import type { Held, NumberedData, RecordRef, Renewal } from "./format.js";
 import type { HoldAnswer, HoldWrite, RenewalAnswer } from "./hold-answers.js";
 import type { Kept } from "./keeper.js";
 import type { Kernel } from "./kernel.js";
 import { Living } from "./life.js";
 import type { Line } from "./line.js";
-import { forcedIn, lossError, lossIn } from "./loss.js";
+import { forcedIn, lossError, lossIn, SWEEP_AFTER_LEASES } from "./loss.js";
 import { LossSignal } from "./loss-signal.js";
 import type { AcquireSettings } from "./options.js";
 import { retryPauseMs } from "./pauses.js";
@@ -22,13 +23,6 @@ export interface Beginning {
   readonly start: Instant;
   readonly settings: AcquireSettings;
 }
-
-// A record that a lease leaves behind may name a session, which then lives on: after so many leases it is
-// freed. Expired, it may have been moved by a write that was never answered; told to end, it was moved.
-const SWEEP_AFTER_LEASES: Partial<Record<LossReason, number>> = {
-  expired: 0,
-  "released by force": 1,
-};
 
 /**
  * The state of one grant in the process that has it: held, until its deadline, a loss, or a release.
@@ -60,6 +54,7 @@ export class Hold implements Kept {
   #renewAtMs: number;
   #renewedAtMs = Number.NEGATIVE_INFINITY;
   #isRenewing = false;
+  readonly #grantedAtMs: number;
 
   constructor(kernel: Kernel, ref: RecordRef, line: Line, beginning: Beginning) {
     const { record, start, settings } = beginning;
@@ -75,6 +70,7 @@ export class Hold implements Kept {
     this.dataSeq = record.dataSeq;
     this.living = new Living(this.deadlineFrom(start, settings.leaseMs));
     this.#renewAtMs = this.#nextRenewalMs(start);
+    this.#grantedAtMs = kernel.nowMs();
     kernel.holds.add(this);
     settings.livesBy?.begun(this);
     line.occupy(this);
@@ -121,12 +117,13 @@ export class Hold implements Kept {
     if (this.#isOver) return;
     this.#loss = lossError(this.ref, reason, this.#lastTrouble, forced);
     this.#finish(reason);
+    tellLoss(this, reason, this.#heldMs());
     this.lossSignal.abort(this.#loss);
     this.line.next();
-    const afterMs = SWEEP_AFTER_LEASES[reason];
-    if (afterMs === undefined) return;
+    const leases = SWEEP_AFTER_LEASES[reason];
+    if (leases === undefined) return;
     const from = { known: this.held };
-    this.living.life?.sweep(this.ref, from, this.settings.keepData, afterMs * this.leaseMs);
+    this.living.life?.sweep(this.ref, from, this.settings.keepData, leases * this.leaseMs);
   }
 
   /** The release found that the lease had been lost before: the loss is told all the same, once. */
@@ -139,6 +136,7 @@ export class Hold implements Kept {
   beginRelease(): boolean {
     if (!this.isHeld) return false;
     this.#finish(undefined);
+    tellRelease(this, this.#heldMs());
     return true;
   }
 
@@ -196,6 +194,7 @@ export class Hold implements Kept {
       // Another renewal was answered, or the move was, while this one waited for its turn.
       if (this.#renewedAtMs > askedMs || this.living.isMoved) return "held";
       const start = instantOf(this.kernel.clock);
+      const lateMs = Math.max(0, start.monotonicMs - this.#renewAtMs);
       const renewal = this.renewal(this.leaseMs);
       const answer = await this.send({
         write: this.kernel.format.renew(this.ref, this.held, renewal),
@@ -203,12 +202,15 @@ export class Hold implements Kept {
       });
       if (answer.kind === "applied") {
         this.renewed(start, this.leaseMs, answer.record);
+        tellRenewal(this, true, lateMs);
         return "renewed";
       }
       if (answer.kind === "mine") this.#learnVersion(answer.record);
-      if (answer.kind !== "lost") this.settings.onRenewal?.(undefined);
+      if (answer.kind === "lost") return "lost";
+      tellRenewal(this, false, lateMs);
+      this.settings.onRenewal?.(undefined);
       // A wrong configuration can be put right before the deadline: only that decides.
-      return answer.kind === "lost" ? "lost" : "unknown";
+      return "unknown";
     });
   }
 
@@ -234,6 +236,10 @@ export class Hold implements Kept {
     this.version = record.version;
     this.leaseMs = this.living.life?.leaseMs ?? this.leaseMs;
     this.kernel.keeper.forget(this);
+  }
+
+  #heldMs(): number {
+    return this.kernel.nowMs() - this.#grantedAtMs;
   }
 
   renewal(leaseMs: number, data?: NumberedData): Renewal {

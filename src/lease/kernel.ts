@@ -3,11 +3,13 @@ import { HoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
 import { sleep } from "../internal/sleep.js";
 import { type Clock, isoTimeOf } from "../platform/clock.js";
+import { isHeard, publish } from "../platform/diagnostics.js";
 import type { Random } from "../platform/random.js";
 import type { Item, Read, ReadAnswer, TablePort, Write, WriteAnswer } from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";
 import type { Deadline } from "./deadline.js";
 import { type Decision, decide } from "./decide.js";
+import { LEASE_CHANNELS, type RequestEvent } from "./events.js";
 import type {
   ExistingData,
   FreeOptions,
@@ -123,11 +125,24 @@ export class Kernel {
   }
 
   write(write: Write, timeoutMs: number, signal?: AbortSignal): Promise<WriteAnswer> {
-    return this.table.write(write, { timeoutMs, signal });
+    return this.#timed("write", () => this.table.write(write, { timeoutMs, signal }));
   }
 
   read(read: Read, timeoutMs: number, signal?: AbortSignal): Promise<ReadAnswer> {
-    return this.table.read(read, { timeoutMs, signal });
+    return this.#timed("read", () => this.table.read(read, { timeoutMs, signal }));
+  }
+
+  async #timed<A extends { readonly kind: string }>(
+    operation: RequestEvent["operation"],
+    send: () => Promise<A>,
+  ): Promise<A> {
+    if (!isHeard(LEASE_CHANNELS.request)) return send();
+    const fromMs = this.nowMs();
+    const answer = await send();
+    const durationMs = this.nowMs() - fromMs;
+    const told: RequestEvent = { operation, outcome: answer.kind, durationMs };
+    publish(LEASE_CHANNELS.request, () => told);
+    return answer;
   }
 
   /** A new grant, with an id that was never used. */

@@ -1,17 +1,14 @@
 import { HoldfastError, type LossReason } from "../errors.js";
 import type { Duration } from "../internal/duration.js";
 import { sleep } from "../internal/sleep.js";
-import type { RecordRef } from "./format.js";
 import {
   type DocumentGuardCondition,
   documentCondition,
   type GuardCondition,
   guardCondition,
 } from "./guard.js";
-import { type Beginning, Hold } from "./hold.js";
+import type { Hold } from "./hold.js";
 import { changeLength, lossOf, renewNow, renewWithData, writeData } from "./hold-writes.js";
-import type { Kernel } from "./kernel.js";
-import type { Line } from "./line.js";
 import { checkLease, resolveLease } from "./options.js";
 import { freeOnce, passOn } from "./pass-on.js";
 import type { LeaseShape, NativeLeases } from "./shape.js";
@@ -229,11 +226,6 @@ export class Lease<S extends LeaseShape = NativeLeases> extends UnfencedLease<S>
   constructor(hold: Hold) {
     super(hold);
     this.#fence = hold.held.fence;
-  }
-
-  /** @internal Begins to keep a grant alive. */
-  static begin(kernel: Kernel, ref: RecordRef, line: Line, beginning: Beginning): Lease {
-    return Lease.on(new Hold(kernel, ref, line, beginning));
   }
 
   /** @internal A handle on a hold. Without a fence where the format has none: only the types say so. */

@@ -46,3 +46,10 @@ export function lossError(
     { lockName: ref.name, reason, cause },
   );
 }
+
+// A record that a lease leaves behind may name a session, which then lives on: after so many leases it is
+// freed. Expired, it may have been moved by a write that was never answered; told to end, it was moved.
+export const SWEEP_AFTER_LEASES: Partial<Record<LossReason, number>> = {
+  expired: 0,
+  "released by force": 1,
+};

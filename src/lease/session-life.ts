@@ -3,6 +3,7 @@ import { sleep } from "../internal/sleep.js";
 import { Attempt } from "./attempt.js";
 import { freeAll } from "./close.js";
 import type { Deadline } from "./deadline.js";
+import { tellGrant } from "./events.js";
 import type { Holders, RecordRef } from "./format.js";
 import { Hold } from "./hold.js";
 import { moveTo, renewNow } from "./hold-writes.js";
@@ -220,6 +221,7 @@ const refuse = (message: string): HoldfastError => new HoldfastError("invalid-ar
 
 async function open(kernel: Kernel, settings: AcquireSettings): Promise<Hold> {
   // Each try under a new id: an old one may have been made, and be neutralised, at any later time.
+  const fromMs = kernel.nowMs();
   const refOf = (): RecordRef => kernel.format.refOf("session", kernel.random.id());
   for (let ref = refOf(); ; ref = refOf()) {
     const stop = new Stop(kernel, ref, settings);
@@ -231,6 +233,7 @@ async function open(kernel: Kernel, settings: AcquireSettings): Promise<Hold> {
       const line = kernel.lines.of(ref.id);
       line.tryTurn();
       const hold = new Hold(kernel, ref, line, begun);
+      tellGrant(hold, "claim", kernel.nowMs() - fromMs);
       await renewNow(hold);
       return hold;
     } catch (cause) {

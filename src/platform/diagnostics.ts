@@ -1,10 +1,16 @@
 import { channel } from "node:diagnostics_channel";
 
 /**
- * Tells whoever subscribed to a channel of `node:diagnostics_channel`; free where nobody did. What a
+ * Tells whoever subscribed to a channel of `node:diagnostics_channel`; where nobody did, the message is
+ * not even made. What a
  * subscriber throws becomes an uncaught exception of its own, and never comes back here.
  */
-export function publish(channelName: string, message: object): void {
+export function publish(channelName: string, message: () => object): void {
   const found = channel(channelName);
-  if (found.hasSubscribers) found.publish(message);
+  if (found.hasSubscribers) found.publish(message());
+}
+
+/** Whether anybody listens: for what costs something to find out before it is told. */
+export function isHeard(channelName: string): boolean {
+  return channel(channelName).hasSubscribers;
 }

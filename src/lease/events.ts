@@ -1,0 +1,149 @@
+import { type ErrorCode, isHoldfastError, type LossReason } from "../errors.js";
+import { publish } from "../platform/diagnostics.js";
+import type { Kind, RecordRef } from "./format.js";
+import type { Hold } from "./hold.js";
+
+/**
+ * The names of the channels of `node:diagnostics_channel` that leases publish to: those of locks, of
+ * leaderships, of occurrences and of sessions. Nothing is made for a channel to which nobody listens.
+ */
+export const LEASE_CHANNELS = Object.freeze({
+  /** {@link RequestEvent}: a request was answered, or given up. */
+  request: "holdfast:request",
+  /** {@link WaitEvent}: an acquisition found the lease held, and waits. */
+  wait: "holdfast:lease:wait",
+  /** {@link RefusalEvent}: an acquisition ended without a lease. */
+  refusal: "holdfast:lease:refusal",
+  /** {@link GrantEvent}: a lease was granted. */
+  grant: "holdfast:lease:grant",
+  /** {@link LeaseRenewalEvent}: what became of one renewal. */
+  renewal: "holdfast:lease:renewal",
+  /** {@link LossEvent}: a lease ended against its holder's will. */
+  loss: "holdfast:lease:loss",
+  /** {@link ReleaseEvent}: a lease ended by its holder's will. */
+  release: "holdfast:lease:release",
+});
+
+/** One request to the table, as the kernel sends them. */
+export interface RequestEvent {
+  readonly operation: "write" | "read";
+  /**
+   * `applied`, `refused` (its condition did not hold), `found`, or why it told nothing: `unknown` (nobody
+   * answered), `throttled` and the like, `misconfigured`.
+   */
+  readonly outcome: string;
+  /** From its sending to its answer, in milliseconds of the monotonic clock. */
+  readonly durationMs: number;
+}
+
+/** What an event is about, before there is a grant. */
+export interface LeaseSubject {
+  /** `lock`, `leader`, `once` or `session`. */
+  readonly kind: Kind;
+  /** The name; of a session, its id. */
+  readonly name: string;
+  /** The label for people of who asks. */
+  readonly owner: string;
+}
+
+/** Told once for an acquisition that does not get the lease at once. */
+export interface WaitEvent extends LeaseSubject {
+  /** The label of who holds it, as far as is known. */
+  readonly heldBy: string | undefined;
+}
+
+/** Told once for an acquisition that ends without a lease. */
+export interface RefusalEvent extends LeaseSubject {
+  /** The error's code; `not-acquired` also where nothing was thrown. */
+  readonly code: ErrorCode | "aborted";
+  readonly waitedMs: number;
+}
+
+/** Which grant an event is about. */
+export interface LeaseEvent extends LeaseSubject {
+  readonly holder: string;
+  readonly fence: bigint;
+}
+
+/** Told before the acquisition resolves. */
+export interface GrantEvent extends LeaseEvent {
+  /** From nobody, from one who was watched dead, or from a lease of this very process. */
+  readonly how: "claim" | "takeover" | "hand-over";
+  /** From the call to the grant, in milliseconds. */
+  readonly waitedMs: number;
+  readonly leaseMs: number;
+}
+
+/** Told when a renewal is answered, or given up to be sent again. */
+export interface LeaseRenewalEvent extends LeaseEvent {
+  readonly isAnswered: boolean;
+  /** How long after it was due it was sent, in milliseconds; 0 for one that was asked for by hand. */
+  readonly lateMs: number;
+  /** Milliseconds left until the deadline. */
+  readonly remainingMs: number;
+}
+
+/** Told at the first question after the deadline, by timer at it, or when an answer shows the loss. */
+export interface LossEvent extends LeaseEvent {
+  readonly reason: LossReason;
+  readonly heldMs: number;
+}
+
+/** Told when the lease has ended in its process; its release is on its way then. */
+export interface ReleaseEvent extends LeaseEvent {
+  readonly heldMs: number;
+}
+
+type Subject = Pick<RecordRef, "kind" | "name">;
+
+/** Tells of an acquisition that found the lease held. */
+export function tellWait({ kind, name }: Subject, owner: string, heldBy: string | undefined): void {
+  publish(LEASE_CHANNELS.wait, (): WaitEvent => ({ kind, name, owner, heldBy }));
+}
+
+/** Tells of an acquisition that ended without a lease; `error` is what it rejects with, if it does. */
+export function tellRefusal(
+  { kind, name }: Subject,
+  owner: string,
+  error: unknown,
+  waitedMs: number,
+): void {
+  publish(LEASE_CHANNELS.refusal, (): RefusalEvent => {
+    const code = error === undefined ? "not-acquired" : codeOf(error);
+    return { kind, name, owner, code, waitedMs };
+  });
+}
+
+// What is no error of this package is the reason of the caller's own signal.
+function codeOf(error: unknown): ErrorCode | "aborted" {
+  return isHoldfastError(error) ? error.code : "aborted";
+}
+
+/** Tells of a grant. */
+export function tellGrant(hold: Hold, how: GrantEvent["how"], waitedMs: number): void {
+  publish(LEASE_CHANNELS.grant, (): GrantEvent => {
+    return { ...leaseOf(hold), how, waitedMs, leaseMs: hold.leaseMs };
+  });
+}
+
+/** Tells what became of a renewal that was sent so long after it was due. */
+export function tellRenewal(hold: Hold, isAnswered: boolean, lateMs: number): void {
+  publish(LEASE_CHANNELS.renewal, (): LeaseRenewalEvent => {
+    return { ...leaseOf(hold), isAnswered, lateMs, remainingMs: hold.remainingMs() };
+  });
+}
+
+/** Tells that a lease ended against its holder's will. */
+export function tellLoss(hold: Hold, reason: LossReason, heldMs: number): void {
+  publish(LEASE_CHANNELS.loss, (): LossEvent => ({ ...leaseOf(hold), reason, heldMs }));
+}
+
+/** Tells that a lease ended by its holder's will. */
+export function tellRelease(hold: Hold, heldMs: number): void {
+  publish(LEASE_CHANNELS.release, (): ReleaseEvent => ({ ...leaseOf(hold), heldMs }));
+}
+
+function leaseOf({ ref, settings, held }: Hold): LeaseEvent {
+  const { kind, name } = ref;
+  return { kind, name, owner: settings.owner, holder: held.holder, fence: held.fence };
+}

@@ -1,0 +1,148 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { LEASE_CHANNELS } from "../../src/index.js";
+import { World } from "../support/world.js";
+
+const LENGTHS = { lease: 3_000, renew: 1_000 } as const;
+const CHANNELS = Object.entries(LEASE_CHANNELS).filter(([name]) => name !== "request");
+
+interface Told extends Record<string, unknown> {
+  readonly event: string;
+}
+
+let told: Told[];
+const ends: (() => void)[] = [];
+
+beforeEach(() => {
+  told = [];
+  for (const [event, channel] of CHANNELS) {
+    const listener = (message: unknown): void => {
+      told.push({ event, ...(message as object) });
+    };
+    subscribe(channel, listener);
+    ends.push(() => unsubscribe(channel, listener));
+  }
+});
+afterEach(() => {
+  for (const end of ends.splice(0)) end();
+});
+
+const events = (owner?: string): string[] =>
+  told.filter((one) => owner === undefined || one["owner"] === owner).map(({ event }) => event);
+
+function scene() {
+  const world = new World();
+  const one = world.inhabitant({ ...LENGTHS, owner: "one" });
+  const two = world.inhabitant({ ...LENGTHS, owner: "two" });
+  return { world, one, two };
+}
+
+describe("the events of leases", () => {
+  it("tell of a grant, its renewals and its release, with what each is about", async () => {
+    const { world, one } = scene();
+    const lease = await world.until(one.locks.mutex("a").acquire());
+    await world.time.advance(2_100);
+    await world.until(lease.release());
+    expect(events()).toEqual(["grant", "renewal", "renewal", "release"]);
+    const { holder, fence } = lease;
+    const subject = { kind: "lock", name: "a", owner: "one", holder, fence };
+    expect(told[0]).toEqual({
+      event: "grant",
+      ...subject,
+      how: "claim",
+      waitedMs: 10,
+      leaseMs: 3_000,
+    });
+    expect(told[1]).toMatchObject({ ...subject, isAnswered: true });
+    expect(told[1]?.["lateMs"]).toBeLessThan(1);
+    expect(told[3]).toEqual({ event: "release", ...subject, heldMs: 2_100 });
+  });
+
+  it("tell once of a wait, by whom it is held, and how it ended", async () => {
+    const { world, one, two } = scene();
+    await world.until(one.locks.mutex("a").acquire());
+    one.process.kill();
+    const taken = await world.until(two.locks.mutex("a").acquire());
+    expect(events("two")).toEqual(["wait", "grant"]);
+    expect(told.find(({ event }) => event === "wait")).toMatchObject({ heldBy: "one" });
+    const { how, waitedMs } = told.at(-1) as Told;
+    expect(how).toBe("takeover");
+    expect(waitedMs).toBe(world.time.nowMs - 10);
+    expect(taken.isHeld).toBe(true);
+  });
+
+  it("tell a hand-over within a process from a claim", async () => {
+    const { world, one } = scene();
+    const first = await world.until(one.locks.mutex("a").acquire());
+    const second = one.locks.mutex("a").acquire();
+    await world.until(first.release());
+    await world.until(second);
+    expect(events()).toEqual(["grant", "wait", "release", "grant"]);
+    expect(told.at(-1)).toMatchObject({ how: "hand-over" });
+  });
+
+  it.each([
+    [{ wait: 0 }, "not-acquired"],
+    [{ wait: 500 }, "not-acquired"],
+    [{ signal: AbortSignal.abort("enough") }, "aborted"],
+  ])("tell why an acquisition with %j ended without a lease", async (options, code) => {
+    const { world, one, two } = scene();
+    await world.until(one.locks.mutex("a").acquire());
+    await expect(world.until(two.locks.mutex("a").acquire(options))).rejects.toBeDefined();
+    expect(told.at(-1)).toMatchObject({ event: "refusal", owner: "two", code });
+    expect(told.filter(({ event }) => event === "refusal")).toHaveLength(1);
+  });
+
+  it("tell of renewals that nobody answered, and of the loss, once, with its reason", async () => {
+    const { world, one } = scene();
+    await world.until(one.locks.mutex("a").acquire());
+    one.network.script(() => ({ fault: "request-lost", unknownAfterMs: 50 }));
+    await world.time.advance(10_000);
+    const renewals = told.filter(({ event }) => event === "renewal");
+    expect(renewals.length).toBeGreaterThan(3);
+    expect(renewals.every(({ isAnswered }) => isAnswered === false)).toBe(true);
+    const losses = told.filter(({ event }) => event === "loss");
+    expect(losses).toHaveLength(1);
+    expect(losses[0]).toMatchObject({ reason: "expired", name: "a" });
+    expect(losses[0]?.["heldMs"]).toBeGreaterThan(2_800);
+  });
+
+  it("tell how late a renewal was sent", async () => {
+    const { world, one } = scene();
+    await world.until(one.locks.mutex("a").acquire());
+    one.process.pause();
+    await world.time.advance(2_000);
+    one.process.resume();
+    await world.time.advance(20);
+    const { lateMs } = told.find(({ event }) => event === "renewal") as Told;
+    expect(lateMs).toBeGreaterThan(950);
+    expect(lateMs).toBeLessThan(1_120);
+  });
+
+  it("tell of sessions as of leases of their own kind", async () => {
+    const { world, one } = scene();
+    const session = await world.until(one.locks.session());
+    await world.time.advance(1_500);
+    await world.until(session.close());
+    const subject = { kind: "session", name: session.id, owner: "one" };
+    expect(events()).toEqual(["grant", "renewal", "renewal", "release"]);
+    for (const one of told) expect(one).toMatchObject(subject);
+  });
+
+  it("tell of each request with its outcome and how long it took, while somebody listens", async () => {
+    const { world, one, two } = scene();
+    const requests: unknown[] = [];
+    const listener = (message: unknown): void => void requests.push(message);
+    subscribe(LEASE_CHANNELS.request, listener);
+    await world.until(one.locks.mutex("a").acquire());
+    await world.until(two.locks.mutex("a").tryAcquire());
+    await world.until(two.locks.inspect("a"));
+    unsubscribe(LEASE_CHANNELS.request, listener);
+    await world.until(two.locks.inspect("a"));
+    expect(requests).toEqual([
+      { operation: "write", outcome: "applied", durationMs: 10 },
+      { operation: "write", outcome: "refused", durationMs: 10 },
+      { operation: "read", outcome: "found", durationMs: 10 },
+    ]);
+  });
+});
