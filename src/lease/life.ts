@@ -12,6 +12,8 @@ export interface Life {
   readonly leaseMs: number;
   /** Moved by its answered renewals only. */
   readonly deadline: Deadline;
+  /** Whether it is alive now, by the clocks. */
+  readonly isHeld: boolean;
   /** Ends it, and all that live by it, if its deadline has passed. */
   check(): void;
   /** Renews it, and resolves once that was answered. Rejects with its loss. */

@@ -139,7 +139,7 @@ export class SessionLife implements Life, LifeSource, Kept {
   }
 
   async adopt(hold: Hold): Promise<void> {
-    // Not by `begun` alone: a lease may have begun before there was this session to live by.
+    // One that the client moves here was not begun for this very session.
     this.#leases.add(hold);
     // Refused for good, the lease has ended and has told so itself.
     await moveTo(hold, this, this.id).catch((error: unknown) => {

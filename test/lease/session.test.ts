@@ -4,6 +4,7 @@ import { type Inhabitant, type InhabitantOptions, World } from "../support/world
 
 const LEASE_MS = 3_000;
 const RENEW_MS = 1_000;
+const THROTTLED = { fault: "throttled" } as const;
 const DAY_MS = 24 * 3_600_000;
 const LENGTHS = { lease: LEASE_MS, renew: RENEW_MS } as const;
 
@@ -35,15 +36,16 @@ function sessionRecord(world: World, id: string) {
   return world.table.item({ pk: { S: `session#${id}` }, sk: { S: "lease" } });
 }
 
-function deleteSession(world: World, id: string): void {
-  world.table.deleteItem({ pk: { S: `session#${id}` }, sk: { S: "lease" } });
+function expiresInMs(world: World, name: string): number {
+  const expiresAt = world.record(name)?.["expiresAt"];
+  const epochS = Number(expiresAt !== undefined && "N" in expiresAt && expiresAt.N);
+  return epochS * 1_000 - world.time.wallMs;
 }
 
-function ttlLeftMs(world: World, name: string): number {
-  const expiresAt = world.record(name)?.["expiresAt"];
-  return (
-    Number(expiresAt !== undefined && "N" in expiresAt && expiresAt.N) * 1_000 - world.time.wallMs
-  );
+const sessionOf = (world: World, name: string) => world.record(name)?.["session"] as { S: string };
+
+function deleteSession(world: World, id: string): void {
+  world.table.deleteItem({ pk: { S: `session#${id}` }, sk: { S: "lease" } });
 }
 
 const rejectedWith = (promise: Promise<unknown>): Promise<HoldfastError> =>
@@ -139,7 +141,7 @@ describe("locks on a session", () => {
     const { world, leases } = await scene(["a"], { lease: "3h", renew: "1h" });
     await world.time.advance(9 * DAY_MS);
     expect((leases[0] as Lease).isHeld).toBe(true);
-    expect(ttlLeftMs(world, "a")).toBeGreaterThan(4 * DAY_MS);
+    expect(expiresInMs(world, "a")).toBeGreaterThan(4 * DAY_MS);
   });
 });
 
@@ -163,6 +165,26 @@ describe("a session that is lost", () => {
     expect(told).toHaveLength(3);
     const error = await rejectedWith(world.until(holder.locks.mutex("d", { session }).acquire()));
     expect(error.code).toBe("closed");
+  });
+
+  it("takes no lease any more whose move was waiting for its turn", async () => {
+    const world = new World();
+    const holder = world.inhabitant({ ...LENGTHS, requestTimeout: 900 });
+    const session = await world.until(holder.locks.session());
+    const lease = await world.until(holder.locks.mutex("a", { session }).acquire());
+    // A write of the lease is on its way as its move is due, and longer than the session lives.
+    await world.time.advance(700);
+    holder.network.next("write", { fault: "delayed", delayMs: 800 });
+    const updated = lease.update("x");
+    deleteSession(world, session.id);
+    await world.time.advance(600);
+    expect(session.isHeld).toBe(false);
+    await world.until(updated);
+    await world.time.advance(100);
+    expect(world.record("a")?.["session"]).toBeUndefined();
+    expect(lease.isHeld).toBe(true);
+    await world.time.advance(3 * LEASE_MS);
+    expect(lease.isHeld).toBe(true);
   });
 
   it("is taken over with one write to end it and one for each lock, within 1.1 leases and a poll", async () => {
@@ -344,6 +366,42 @@ describe("a client whose renewals are shared", () => {
     expect(leases.every((lease) => lease.isHeld)).toBe(true);
   });
 
+  it("loses all of them with it at once, and with that reason", async () => {
+    const { world, leases } = await shared(3);
+    await world.time.advance(3 * RENEW_MS);
+    const { S: id } = sessionOf(world, "a0");
+    deleteSession(world, id);
+    await world.time.advance(RENEW_MS + 100);
+    const reasons = leases.map((lease) => (lease.signal.reason as HoldfastError).reason);
+    expect(reasons).toEqual(["session ended", "session ended", "session ended"]);
+  });
+
+  it("keeps the TTL ahead of what lives by it", async () => {
+    const world = new World();
+    const holder = world.inhabitant({ lease: "3h", renew: "1h", renewal: "shared" });
+    const lease = await world.until(holder.locks.mutex("a").acquire());
+    await world.time.advance(9 * DAY_MS);
+    expect(lease.isHeld).toBe(true);
+    expect(expiresInMs(world, "a")).toBeGreaterThan(4 * DAY_MS);
+  });
+
+  it("ends none that live by it before they have ended here", async () => {
+    const { world, holder, leases } = await shared(2);
+    await world.time.advance(3 * RENEW_MS);
+    const { S: id } = sessionOf(world, "a0");
+    // A lock that was given up cannot be freed for long, so that the session is ended instead.
+    holder.network.script((request) =>
+      request.kind === "write" && isOf("lock", request.write.key) ? THROTTLED : undefined,
+    );
+    const released = leases[1]?.release().catch(() => undefined);
+    for (let step = 0; sessionRecord(world, id)?.["holder"] !== undefined; step += 1) {
+      expect(step).toBeLessThan(200);
+      await world.time.advance(500);
+    }
+    expect(leases[0]?.isHeld).toBe(false);
+    await world.until(released ?? Promise.resolve());
+  });
+
   it("leaves a lease of another length to itself", async () => {
     const { world, holder } = await shared(1);
     const other = await world.until(holder.locks.mutex("b", { lease: 6_000 }).acquire());
@@ -353,26 +411,6 @@ describe("a client whose renewals are shared", () => {
     expect(world.record("b")?.["session"]).toBeUndefined();
     expect(world.record("c")?.["session"]).toBeUndefined();
     expect([other.isHeld, byHand.isHeld]).toEqual([true, true]);
-  });
-
-  it("ends every lease with its session, as soon as the loss of that is known", async () => {
-    const { world, leases } = await shared(3);
-    await world.time.advance(3 * RENEW_MS);
-    const session = world.record("a0")?.["session"] as { S: string };
-    deleteSession(world, session.S);
-    await world.time.advance(RENEW_MS + 20);
-    const reasons = leases.map((lease) => lease.signal.reason?.reason);
-    expect(reasons).toEqual(leases.map(() => "session ended"));
-  });
-
-  it("keeps the TTL of its records ahead of them", async () => {
-    const world = new World();
-    const holder = world.inhabitant({ lease: "3h", renew: "1h", renewal: "shared" });
-    const lease = await world.until(holder.locks.mutex("a").acquire());
-    await world.time.advance(9 * DAY_MS);
-    expect(lease.isHeld).toBe(true);
-    expect(world.record("a")?.["session"]).toBeDefined();
-    expect(ttlLeftMs(world, "a")).toBeGreaterThan(4 * DAY_MS);
   });
 
   it("opens another one when the first was lost, and closes what nobody lives by", async () => {
