@@ -68,7 +68,7 @@ export async function mv(
   return tell(await (await committerOf(options)).renameIfAbsent(from, to), output);
 }
 
-/** Shows an object and its records. Answers the exit status: 66 where there is neither. */
+/** Shows an object and its records. Answers the exit status: 66 where there is no object. */
 export async function inspect(
   key: string,
   options: ObjectOptions,
@@ -76,7 +76,7 @@ export async function inspect(
 ): Promise<number> {
   const found = await (await committerOf(options)).inspect(key);
   output.out(output.isJson ? jsonLine(found) : described(found));
-  return found.object === undefined && found.records.length === 0 ? EXIT.noInput : EXIT.ok;
+  return found.object === undefined ? EXIT.noInput : EXIT.ok;
 }
 
 async function committerOf(options: ObjectOptions): Promise<ObjectCommitter> {

@@ -16,9 +16,10 @@ export function unmet(target: CommitTarget, found: ObjectHead | undefined): Hold
     );
   }
   const what = found === undefined ? "there is no object" : `its ETag is ${found.etag}`;
+  const hint = found?.etag === `"${etag}"` ? ", quotation marks and all" : "";
   return new HoldfastError(
     "precondition-failed",
-    `Object "${key}" was not changed: ETag ${etag} was expected, and ${what}. Read it, and decide again.`,
+    `Object "${key}" was not changed: ETag ${etag} was expected, and ${what}${hint}. Read it, and decide again.`,
     { objectKey: key, etag: found?.etag },
   );
 }

@@ -1,6 +1,7 @@
 import { HoldfastError } from "../errors.js";
 import { systemClock } from "../platform/clock.js";
 import { type DynamoDBLike, DynamoDBTable } from "../platform/dynamodb.js";
+import { FOR_COMMITS } from "../platform/dynamodb-errors.js";
 import type { ObjectPort } from "../platform/objects.js";
 import { systemRandom } from "../platform/random.js";
 import { type S3Like, S3Objects } from "../platform/s3.js";
@@ -46,7 +47,7 @@ function tableOf(
   timers: Around["timers"],
 ): TablePort {
   return isSdkClient("dynamodb.client", client, "write")
-    ? new DynamoDBTable(client as DynamoDBLike, table, clock, timers)
+    ? new DynamoDBTable(client as DynamoDBLike, table, clock, timers, FOR_COMMITS)
     : (client as TablePort);
 }
 

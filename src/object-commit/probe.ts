@@ -134,8 +134,8 @@ export function strategyFor(put: ConditionSupport, hasTable: boolean): FixedStra
       : "refuses conditional writes";
   throw new HoldfastError(
     "misconfigured",
-    `The object store ${why}, so it cannot decide who commits. Give the option \`dynamodb\` a client ` +
-      "and a table of commit records.",
+    `The object store ${why}, so it cannot decide who commits. Name a table of ` +
+      "commit records: with the option `dynamodb`, or on the command line with --table.",
   );
 }
 

@@ -49,11 +49,28 @@ const MISCONFIGURED = new Set([
   "UnknownOperationException",
 ]);
 
+/** What a table is for, where an error tells what to do about it. */
+export interface TableUse {
+  readonly doing: string;
+  /** What the commands about tables have to be told. */
+  readonly flags: string;
+}
+
+/** A table of locks. */
+export const FOR_LOCKS: TableUse = Object.freeze({ doing: "Holding locks", flags: "" });
+
+/** A table of commit records. */
+export const FOR_COMMITS: TableUse = Object.freeze({
+  doing: "Committing objects",
+  flags: " --format object-commit",
+});
+
 /** What an error of the SDK's says of the request that it answers, an `operation` of DynamoDB's. Pure. */
 export function answerOf(
   error: unknown,
   table: string,
   operation: string,
+  use = FOR_LOCKS,
 ): Extract<WriteAnswer, { readonly kind: "refused" }> | Unknown | NotNow | Misconfigured {
   const { name, message, Item: item, $metadata } = (error ?? {}) as SdkError;
   if (typeof name !== "string") return { kind: "unknown", cause: error };
@@ -72,7 +89,7 @@ export function answerOf(
   if (DENIED.has(name))
     return { kind: "misconfigured", error: denied(error, message, table, operation) };
   if (MISCONFIGURED.has(name)) {
-    return { kind: "misconfigured", error: misconfigured(error, name, message, table) };
+    return { kind: "misconfigured", error: misconfigured(error, name, message, table, use) };
   }
   return { kind: "unknown", cause: error };
 }
@@ -92,15 +109,16 @@ function misconfigured(
   name: string,
   message: unknown,
   table: string,
+  { flags }: TableUse,
 ): HoldfastError {
   const isMissing = name === "ResourceNotFoundException" || name === "TableNotFoundException";
   return new HoldfastError(
     "misconfigured",
     isMissing
       ? `There is no table "${table}" in this region and account. Check its name, the region and the ` +
-          "endpoint, or create it: createTable(), or `holdfast table create`."
+          `endpoint, or create it: createTable(), or \`holdfast table create${flags}\`.`
       : `DynamoDB refused the request on table "${table}": ${String(message)}. Usually its key is not ` +
-          "the one that was configured: check it with checkTable(), or `holdfast table check`.",
+          `the one that was configured: check it with checkTable(), or \`holdfast table check${flags}\`.`,
     { cause },
   );
 }

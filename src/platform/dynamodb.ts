@@ -14,7 +14,7 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { bounded } from "./bounded.js";
 import { type Clock, systemClock } from "./clock.js";
-import { answerOf } from "./dynamodb-errors.js";
+import { answerOf, FOR_LOCKS, type TableUse } from "./dynamodb-errors.js";
 import { compileCondition, compileProjection, compileWrite } from "./expressions.js";
 import type {
   Call,
@@ -50,6 +50,7 @@ const AN_HOUR_MS = 3_600_000;
 export class DynamoDBTable implements TablePort {
   readonly #client: DynamoDBClient;
   readonly #table: string;
+  readonly #use: TableUse;
   readonly #clock: Clock;
   readonly #timers: Timers;
   #clockCorrectionMs = 0;
@@ -59,8 +60,10 @@ export class DynamoDBTable implements TablePort {
     table: string,
     clock: Clock = systemClock,
     timers: Timers = systemTimers,
+    use = FOR_LOCKS,
   ) {
     this.#table = table;
+    this.#use = use;
     this.#clock = clock;
     this.#timers = timers;
     this.#client = withoutRetries(client, (date) => this.#compareClocks(date));
@@ -232,7 +235,7 @@ export class DynamoDBTable implements TablePort {
       this.#timers,
       call,
       (abortSignal) => this.#client.send(command as GetItemCommand, { abortSignal }),
-      (error) => answerOf(error, this.#table, operation),
+      (error) => answerOf(error, this.#table, operation, this.#use),
     );
   }
 

@@ -44,7 +44,7 @@ export function objectAnswerOf(
   if (status === 409) return { kind: "conflict", cause: error };
   if (name === "NoSuchKey" || name === "NotFound") return { kind: "absent" };
   if (status === 401 || status === 403 || NO_CREDENTIALS.has(name)) {
-    return { kind: "misconfigured", error: denied(error, message, bucket, action) };
+    return { kind: "misconfigured", error: denied(error, status, message, bucket, action) };
   }
   // Without a status nobody answered; 5xx and 408 say nothing for certain.
   const isDefinite = status === 501 || (status !== undefined && status >= 400 && status < 500);
@@ -52,8 +52,15 @@ export function objectAnswerOf(
   return { kind: "misconfigured", error: misconfigured(error, name, message, bucket) };
 }
 
-function denied(cause: unknown, message: unknown, bucket: string, action: string): HoldfastError {
-  const said = String(message).replace(/\.$/, "");
+function denied(
+  cause: unknown,
+  status: number | undefined,
+  message: unknown,
+  bucket: string,
+  action: string,
+): HoldfastError {
+  // The answer to a HEAD has no body that could say more.
+  const said = message === "UnknownError" ? `status ${status}` : String(message).replace(/\.$/, "");
   return new HoldfastError(
     "access-denied",
     `The object store refused ${action} in bucket "${bucket}": ${said}. Check that the credentials are in force, ` +

@@ -4,9 +4,9 @@ import type { FixedStrategy } from "../../src/object-commit/index.js";
 import { Stores } from "../object-commit/stores/kit.js";
 import { startS3rver } from "../object-commit/stores/s3rver.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { OneEndpoint } from "../support/one-endpoint.js";
 import { Driver } from "./driver.js";
 import { startMiniStack } from "./ministack.js";
-import { OneEndpoint } from "./one-endpoint.js";
 
 /** The crate's own. */
 const TIMEOUT_MS = 20_000;

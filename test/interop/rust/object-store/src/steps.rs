@@ -98,7 +98,7 @@ impl ObjectSteps {
             .collect();
         let store = self.opened()?;
         for key in keys.iter().cycle().take(usize::try_from(times)?) {
-            increment(&*store, key).await?;
+            increment(&store, key).await?;
         }
         Ok(json!({ "incremented": times }))
     }

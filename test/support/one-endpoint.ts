@@ -10,13 +10,14 @@ export interface Passing {
 
 /**
  * An object store and a table under one address, as the crate wants them: by the header in which a request
- * to DynamoDB names its target. Requests can be held up on the way, for as long as their sender lives.
+ * to DynamoDB names its target. Requests can be held up on the way, and answers lost.
  */
 export class OneEndpoint {
   readonly url: string;
   readonly #server: ReturnType<typeof createServer>;
   #isHeld: (passing: Passing) => boolean = () => false;
   #held: (() => void) | undefined;
+  #isLost: (passing: Passing) => boolean = () => false;
 
   private constructor(server: ReturnType<typeof createServer>, port: number) {
     this.#server = server;
@@ -45,6 +46,11 @@ export class OneEndpoint {
     });
   }
 
+  /** Has these requests carried out from now on, and cuts the connection in the place of their answers. */
+  loseAnswers(isLost: (passing: Passing) => boolean): void {
+    this.#isLost = isLost;
+  }
+
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     this.#server.close();
@@ -53,7 +59,9 @@ export class OneEndpoint {
 
   #pass(isTable: boolean, to: URL, incoming: IncomingMessage, outgoing: ServerResponse): void {
     const { method = "", url: path = "" } = incoming;
-    if (this.#isHeld({ method, path, isTable })) {
+    const passing = { method, path, isTable };
+    const isLost = this.#isLost(passing);
+    if (this.#isHeld(passing)) {
       this.#isHeld = () => false;
       this.#held?.();
       return;
@@ -61,6 +69,11 @@ export class OneEndpoint {
     const options = { host: to.hostname, port: to.port, method, path, headers: incoming.headers };
     // With its host as it was sent: that is signed.
     const onward = request(options, (answer) => {
+      if (isLost) {
+        answer.resume();
+        outgoing.destroy();
+        return;
+      }
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(outgoing);
     });
