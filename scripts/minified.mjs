@@ -7,8 +7,15 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { attempt, cacheFolder, finish, ROOT, run } from "./lib/projects.mjs";
 
-const SDK = ["client-dynamodb", "lib-dynamodb"];
-const TESTS = ["test/package/adapter.test.ts", "test/mutex", "test/lease", "test/conformance"];
+const SDK = ["client-dynamodb", "lib-dynamodb", "client-s3"];
+const TESTS = [
+  "test/package/adapter.test.ts",
+  "test/package/object-adapter.test.ts",
+  "test/object-commit/protocol.test.ts",
+  "test/mutex",
+  "test/lease",
+  "test/conformance",
+];
 // Compares two servers with each other, by their answers on the wire: nothing there is minified.
 const NOT = "test/conformance/agreement.test.ts";
 

@@ -1,6 +1,8 @@
 // Tries the package with the oldest and the newest SDK of its peer range: npm run test:sdks, which builds
 // first. A real install of the tarball, so that npm too must find the range satisfied.
-import { copyFileSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { copyFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   attempt,
@@ -15,6 +17,7 @@ import {
 } from "./lib/projects.mjs";
 
 const SDK = "@aws-sdk/client-dynamodb";
+const S3 = "@aws-sdk/client-s3";
 
 // Before it, UpdateItem could not ask for the item that refused a write, on which every grant rests.
 const oldest = /^>=(\d+\.\d+\.\d+) /.exec(MANIFEST.peerDependencies[SDK])?.[1];
@@ -23,7 +26,8 @@ const newest = MANIFEST.devDependencies[SDK];
 /** A project with the packed package and this SDK. */
 function projectWith(version) {
   const folder = cacheFolder(`sdk-${version}`);
-  install(folder, [`${SDK}@${version}`, `@aws-sdk/lib-dynamodb@${version}`, pack(folder)]);
+  const sdk = [SDK, "@aws-sdk/lib-dynamodb", S3].map((name) => `${name}@${version}`);
+  install(folder, [...sdk, pack(folder)]);
   copyFileSync(join(ROOT, "test", "package", "smoke.mjs"), join(folder, "smoke.mjs"));
   // Whence the tests' configuration resolves the SDK.
   writeFileSync(join(folder, "index.js"), "");
@@ -39,12 +43,42 @@ function checkCommand(folder) {
 function testAgainst(folder, version) {
   run(
     join(ROOT, "node_modules", ".bin", "vitest"),
-    ["run", "--config", "test/package/variants.config.ts", "test/package/adapter.test.ts"],
+    [
+      "run",
+      "--config",
+      "test/package/variants.config.ts",
+      "test/package/adapter.test.ts",
+      "test/package/object-adapter.test.ts",
+    ],
     { cwd: ROOT, env: { ...process.env, HOLDFAST_SDK: folder, HOLDFAST_SDK_VERSION: version } },
   );
 }
 
-const results = [];
+/** Who commits no objects needs no client of object stores. */
+function tryWithoutS3() {
+  // Elsewhere: below the checkout Node would find the client that our own tests use.
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-without-s3-"));
+  try {
+    tryWithoutS3In(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function tryWithoutS3In(folder) {
+  install(folder, [`${SDK}@${newest}`, `@aws-sdk/lib-dynamodb@${newest}`, pack(folder)]);
+  if (existsSync(join(folder, "node_modules", S3))) throw new Error(`${S3} is there.`);
+  copyFileSync(join(ROOT, "test", "package", "smoke.mjs"), join(folder, "smoke.mjs"));
+  run("node", ["smoke.mjs"], { cwd: folder });
+  const words = ["object", "inspect", "a", "--bucket", "b", "--region", "c"];
+  const { status, stderr } = spawnSync(join(folder, "node_modules", ".bin", "holdfast"), words, {
+    encoding: "utf8",
+  });
+  if (status !== 0 && stderr.includes(`npm install ${S3}`)) return;
+  throw new Error(`holdfast object says, with exit status ${status}: ${stderr}`);
+}
+
+const results = [await attempt(`without ${S3}`, tryWithoutS3)];
 for (const version of [oldest, newest]) {
   let folder;
   results.push(

@@ -51,17 +51,15 @@ const MISCONFIGURED = new Set([
 
 /** What a table is for, where an error tells what to do about it. */
 export interface TableUse {
-  readonly doing: string;
   /** What the commands about tables have to be told. */
   readonly flags: string;
 }
 
 /** A table of locks. */
-export const FOR_LOCKS: TableUse = Object.freeze({ doing: "Holding locks", flags: "" });
+export const FOR_LOCKS: TableUse = Object.freeze({ flags: "" });
 
 /** A table of commit records. */
 export const FOR_COMMITS: TableUse = Object.freeze({
-  doing: "Committing objects",
   flags: " --format object-commit",
 });
 

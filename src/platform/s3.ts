@@ -1,7 +1,6 @@
 import { Readable } from "node:stream";
 import {
   CopyObjectCommand,
-  type CopyObjectCommandInput,
   DeleteObjectCommand,
   GetObjectCommand,
   type GetObjectCommandOutput,
@@ -100,8 +99,8 @@ export class S3Objects implements ObjectPort {
       ContentType: put.contentType,
       Metadata: { ...put.metadata, [COMMIT_METADATA]: put.commitId },
       ...put.system,
-      ...headersOf(put),
     });
+    addConditions(command, put);
     const answer = await this.#send<PutObjectCommandOutput>("s3:PutObject", command, call);
     return answer.kind === "output" ? stored(answer.output.ETag) : answer;
   }
@@ -117,8 +116,8 @@ export class S3Objects implements ObjectPort {
       Metadata: { ...source.metadata, [COMMIT_METADATA]: copy.commitId },
       ContentType: source.contentType,
       ...source.system,
-      ...headersOf(copy),
-    } as CopyObjectCommandInput);
+    });
+    addConditions(command, copy);
     const answer = await this.#send<{ CopyObjectResult?: { ETag?: string } }>(
       "s3:GetObject or s3:PutObject",
       command,
@@ -128,11 +127,8 @@ export class S3Objects implements ObjectPort {
   }
 
   async remove(removal: ObjectRemoval, call: Call): Promise<StoreAnswer> {
-    const command = new DeleteObjectCommand({
-      Bucket: this.#bucket,
-      Key: removal.key,
-      ...headersOf(removal),
-    });
+    const command = new DeleteObjectCommand({ Bucket: this.#bucket, Key: removal.key });
+    addConditions(command, removal);
     const answer = await this.#send<object>("s3:DeleteObject", command, call);
     return answer.kind === "output" ? { kind: "stored", etag: "" } : answer;
   }
@@ -159,14 +155,37 @@ export class S3Objects implements ObjectPort {
   }
 }
 
-function headersOf({ ifAbsent, ifMatch }: ObjectConditions): {
-  readonly IfNoneMatch?: string;
-  readonly IfMatch?: string;
-} {
-  return {
-    ...(ifAbsent === true ? { IfNoneMatch: "*" } : {}),
-    ...(ifMatch === undefined ? {} : { IfMatch: ifMatch }),
+/** As much of a command as is needed to add to its request. */
+interface Buildable {
+  readonly middlewareStack: {
+    add(
+      middleware: (next: (args: never) => never) => (args: never) => never,
+      options: { readonly name: string; readonly step: "build" },
+    ): void;
   };
+}
+
+interface Built {
+  readonly request: { readonly headers: Record<string, string> };
+}
+
+/**
+ * Makes a write conditional, by its headers: an SDK that does not know a condition among a command's input
+ * leaves it out without a word, and what was to be refused would be carried out.
+ */
+function addConditions(command: object, { ifAbsent, ifMatch }: ObjectConditions): void {
+  const conditions = {
+    ...(ifAbsent === true ? { "if-none-match": "*" } : {}),
+    ...(ifMatch === undefined ? {} : { "if-match": ifMatch }),
+  };
+  (command as Buildable).middlewareStack.add(
+    (next) => (args: Built) => {
+      Object.assign(args.request.headers, conditions);
+      return next(args as never);
+    },
+    // Before the request is signed.
+    { step: "build", name: "holdfastConditions" },
+  );
 }
 
 // A store that answers a write without a tag leaves nothing to replace it by; a HEAD will tell.

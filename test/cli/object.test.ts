@@ -122,7 +122,7 @@ describe("holdfast object", () => {
   it("says 77 where access is denied, 78 where bucket or table is missing or of another kind", async () => {
     const denied = await object(["put", "d", file, "--if-absent"], { AWS_ACCESS_KEY_ID: "nobody" });
     expect(denied.status).toBe(77);
-    expect(denied.stderr).toContain("in bucket "reports": status 403. Check");
+    expect(denied.stderr).toContain("status 403. Check that");
     const bucket = await object(["put", "d", file, "--if-absent", "--bucket", "none"]);
     expect(bucket.status).toBe(78);
     expect(bucket.stderr).toContain('no bucket "none"');

@@ -7,7 +7,7 @@ import base from "../../vitest.config.js";
 // HOLDFAST_SDK     a folder whose node_modules have another version of the SDK (scripts/other-sdks.mjs)
 // HOLDFAST_BUNDLE  a folder with every module of src, and the SDK, minified (scripts/minified.mjs)
 const ROOT = resolve(fileURLToPath(new URL("../..", import.meta.url)));
-const SDK = /^@aws-sdk\/(client-dynamodb|lib-dynamodb)$/;
+const SDK = /^@aws-sdk\/(client-dynamodb|lib-dynamodb|client-s3)$/;
 
 function inPlaceOf(): Plugin {
   const sdk = process.env["HOLDFAST_SDK"];

@@ -1,0 +1,175 @@
+// What the adapter needs of the SDK's client of object stores, at whatever version: scripts/other-sdks.mjs runs
+// this file with another one in its place.
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+import { S3Client } from "@aws-sdk/client-s3";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { ObjectHead } from "../../src/platform/objects.js";
+import { S3Objects } from "../../src/platform/s3.js";
+
+const CALL = { timeoutMs: 10_000 };
+const ETAG = '"0123456789abcdef0123456789abcdef"';
+const HEAD: ObjectHead = {
+  etag: ETAG,
+  size: 4,
+  commitId: "c1",
+  metadata: { by: "me" },
+  contentType: "text/plain",
+  system: { CacheControl: "no-cache" },
+};
+
+interface Seen {
+  readonly method: string | undefined;
+  readonly path: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+let server: Server;
+let client: S3Client;
+let objects: S3Objects;
+let seen: Seen[] = [];
+let status = 200;
+
+/** A store that takes everything, or answers everything with one error. */
+beforeAll(async () => {
+  server = createServer(async (request, response) => {
+    const { method, url: path, headers } = request;
+    seen.push({ method, path, headers, body: (await buffer(request)).toString() });
+    if (status !== 200) {
+      const isBare = method === "HEAD";
+      response.writeHead(status, { "content-type": "application/xml" });
+      response.end(
+        isBare ? undefined : "<Error><Code>SomeCode</Code><Message>said</Message></Error>",
+      );
+      return;
+    }
+    const isCopy = headers["x-amz-copy-source"] !== undefined;
+    response.writeHead(method === "DELETE" ? 204 : 200, {
+      etag: ETAG,
+      "x-amz-meta-by": "me",
+      "x-amz-meta-holdfast-commit": "c1",
+      "content-type": isCopy ? "application/xml" : "text/plain",
+      "cache-control": "no-cache",
+      ...(method === "HEAD" ? { "content-length": "4" } : {}),
+    });
+    if (isCopy) response.end(`<CopyObjectResult><ETag>${ETAG}</ETag></CopyObjectResult>`);
+    else response.end(method === "GET" ? "body" : undefined);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  client = new S3Client({
+    region: "local",
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    forcePathStyle: true,
+    credentials: { accessKeyId: "local", secretAccessKey: "local" },
+  });
+  objects = new S3Objects(client, "bucket");
+});
+afterAll(async () => {
+  client.destroy();
+  server.closeAllConnections();
+  server.close();
+  await once(server, "close");
+});
+beforeEach(() => {
+  seen = [];
+  status = 200;
+});
+
+const put = (conditions: { ifAbsent?: boolean; ifMatch?: string }) =>
+  objects.put({ key: "a", body: Buffer.from("body"), commitId: "c1", ...conditions }, CALL);
+const copy = (conditions: { ifAbsent?: boolean; ifMatch?: string }) =>
+  objects.copy({ from: "a b", source: HEAD, key: "c", commitId: "c2", ...conditions }, CALL);
+const remove = (conditions: { ifMatch?: string }) =>
+  objects.remove({ key: "a", ...conditions }, CALL);
+
+describe("the adapter to object stores", () => {
+  // An SDK that does not know a condition would drop it without a word.
+  it.each([
+    ["a put", put],
+    ["a copy", copy],
+    ["a delete", remove],
+  ])(
+    "sends every condition of %s, signed, and none that was not asked for",
+    async (_what, send) => {
+      await send({});
+      await send({ ifAbsent: true });
+      await send({ ifMatch: ETAG });
+      const conditions = seen.map(({ headers }) => [headers["if-none-match"], headers["if-match"]]);
+      expect(conditions).toEqual([
+        [undefined, undefined],
+        ["*", undefined],
+        [undefined, ETAG],
+      ]);
+      expect(seen[1]?.headers.authorization).toContain("if-none-match");
+      expect(seen[2]?.headers.authorization).toContain("if-match");
+    },
+  );
+
+  it("puts bytes and streams, with the commit's id beside the user's metadata", async () => {
+    async function* bytes(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from("bo");
+      yield Buffer.from("dy");
+    }
+    const common = { key: "a", commitId: "c1", contentType: "text/plain", metadata: { by: "me" } };
+    const told: number[] = [];
+    const stream = { stream: bytes(), length: 4 };
+    const answers = [
+      await objects.put({ ...common, body: Buffer.from("body") }, CALL),
+      await objects.put({ ...common, body: stream, onBytes: (sent) => told.push(sent) }, CALL),
+    ];
+    expect(answers).toEqual([
+      { kind: "stored", etag: ETAG },
+      { kind: "stored", etag: ETAG },
+    ]);
+    for (const { headers, body } of seen) {
+      expect(body).toContain("bo");
+      expect(headers).toMatchObject({
+        "content-type": "text/plain",
+        "x-amz-meta-by": "me",
+        "x-amz-meta-holdfast-commit": "c1",
+      });
+    }
+    expect(told).toEqual([2, 4]);
+  });
+
+  it("copies with what it has to say again", async () => {
+    expect(await copy({})).toEqual({ kind: "stored", etag: ETAG });
+    expect(seen[0]?.headers).toMatchObject({
+      "x-amz-copy-source": "bucket/a%20b",
+      "x-amz-copy-source-if-match": ETAG,
+      "x-amz-metadata-directive": "REPLACE",
+      "x-amz-meta-by": "me",
+      "x-amz-meta-holdfast-commit": "c2",
+      "content-type": "text/plain",
+      "cache-control": "no-cache",
+    });
+  });
+
+  it("reads, and looks, with everything that it copies", async () => {
+    expect(await objects.head("a", CALL)).toEqual({ kind: "found", head: HEAD });
+    const got = await objects.get("a", CALL);
+    expect(got).toMatchObject({ kind: "found", head: { etag: ETAG, commitId: "c1" } });
+    expect(got.kind === "found" && Buffer.from(got.body).toString()).toBe("body");
+  });
+
+  it("sends once, whatever comes of it", async () => {
+    for (const [code, kind] of [
+      [500, "unknown"],
+      [503, "unknown"],
+      [412, "refused"],
+      [409, "conflict"],
+      [403, "misconfigured"],
+    ] as const) {
+      seen = [];
+      status = code;
+      expect((await put({})).kind).toBe(kind);
+      expect(seen).toHaveLength(1);
+    }
+    status = 404;
+    expect(await objects.head("a", CALL)).toEqual({ kind: "absent" });
+  });
+});
