@@ -163,6 +163,26 @@ describe("a record", () => {
     expect(world.record("a")).toMatchObject({ generation: "0" });
   });
 
+  it("that a server refuses by without showing it is read, watched, and replaced", async () => {
+    const write = world.table.write.bind(world.table);
+    world.table.write = async (...args) => {
+      const answer = await write(...args);
+      return answer.kind === "refused" ? { kind: "refused", item: undefined } : answer;
+    };
+    world.putRecord("a", undefined, 9);
+    const { committer } = world.writer();
+    const waiting = committer.putIfAbsent("a", "1");
+    await world.time.advance(59_000);
+    expect(world.text("a")).toBeUndefined();
+    await world.until(waiting, 3_500);
+    expect(world.record("a")).toMatchObject({ generation: "10" });
+    // Nor does a claim of one's own whose answer was lost keep oneself out.
+    const unheard = world.writer();
+    unheard.table.next("write", { fault: "response-lost", unknownAfterMs: 10 });
+    await world.until(unheard.committer.putIfAbsent("b", "1"), 2_000);
+    expect(world.record("b")).toMatchObject({ generation: "0" });
+  });
+
   it("of a foreign shape is left alone, and said", async () => {
     const item = { colour: { S: "red" } };
     world.table.putItem(commitKeyOf({ key: "a", etag: undefined }), item);
