@@ -1,0 +1,340 @@
+// What `npm run model` searches: of each model the protocol as it is within several bounds, a shorter form of
+// that, and the mutants, each with the invariant that it must break first. Names are those of the tables in
+// docs/verification.md.
+
+/** No fault at all; a search names those that it allows. */
+export const NOTHING = { LOST: 0, LATE: 0, SUSPENDED: 0, CRASHES: 0 };
+const DELETION = { DELETION: 1, RENEWALS: 0, FIRST_LEASE: 2 };
+/** Two records on one session, and a rival for each. */
+const APART = { PROCESSES: 3, RECORDS: 2, APART: 1, SESSION_RENEWALS: 1 };
+
+/** Where that shows what an error leads to better than what it breaks first. */
+const EXCLUSION = { EXCLUSION_ALONE: 1 };
+
+const LEASE_SEARCHES = [
+  {
+    name: "lost and late messages, suspended machines",
+    bounds: { LOST: 1, LATE: 1, SUSPENDED: 1 },
+  },
+  { name: "late messages, crashes", bounds: { LATE: 1, CRASHES: 1 } },
+  {
+    name: "lost messages, suspended machines, crashes",
+    bounds: { LOST: 1, SUSPENDED: 1, CRASHES: 1 },
+  },
+  { name: "two late messages", bounds: { LATE: 2, RENEWALS: 0 } },
+  { name: "three grants each, lost messages", bounds: { IDS: 3, LOST: 1 } },
+  { name: "three processes, lost messages", bounds: { PROCESSES: 3, IDS: 1, LOST: 1 } },
+  { name: "three processes, late messages", bounds: { PROCESSES: 3, IDS: 1, LATE: 1 } },
+  { name: "deletion, late messages", bounds: { ...DELETION, LATE: 1, HORIZON: 6 } },
+  { name: "deletion, for longer", bounds: { ...DELETION, HORIZON: 9 } },
+];
+
+const SHORT_LEASE_SEARCHES = [
+  { name: "lost messages", bounds: { LOST: 1 } },
+  { name: "late messages", bounds: { LATE: 1, RENEWALS: 0 } },
+  { name: "suspended machines, crashes", bounds: { SUSPENDED: 1, CRASHES: 1 } },
+  { name: "deletion", bounds: { ...DELETION, HORIZON: 6 } },
+];
+
+/** What each error breaks first, breadth first, and the bounds within which it shows. */
+const LEASE_MUTANTS = [
+  { name: "R1", breaks: "Exclusion", what: "a record that is read as free counts as granted" },
+  { name: "R2_BEFORE_SEND", breaks: "Exclusion", what: "the deadline counts from the answer" },
+  {
+    name: "R2_FIRST_SEND",
+    breaks: "Exclusion",
+    what: "the deadline counts from the last send of a grant",
+    bounds: { LOST: 1 },
+  },
+  { name: "R2_MARGIN", breaks: "Exclusion", what: "the holder keeps no margin for drift" },
+  {
+    name: "R2_EVERY_CLOCK",
+    breaks: "Exclusion",
+    what: "the holder trusts the monotonic clock alone",
+    bounds: { SUSPENDED: 1 },
+  },
+  {
+    name: "R2_STICKY",
+    breaks: "LostIsFinal",
+    what: "an answer after the deadline revives the lease",
+  },
+  {
+    name: "R3_AFTER_ANSWER",
+    breaks: "Exclusion",
+    what: "the watch counts from before the request that showed the holder",
+  },
+  { name: "R3_ANY_CHANGE", breaks: "Exclusion", what: "a renewal does not start the watch again" },
+  {
+    name: "R3_RECORDED_LENGTH",
+    breaks: "Exclusion",
+    what: "the watch lasts for the watcher's own lease",
+  },
+  { name: "R3_ALLOWANCE", breaks: "Exclusion", what: "the watcher makes no allowance for drift" },
+  {
+    name: "R4_VERSION",
+    breaks: "Ownership",
+    what: "a takeover is conditional on the holder alone",
+  },
+  { name: "R4_CONDITION", breaks: "Ownership", what: "a takeover has no condition" },
+  {
+    name: "R5_ONCE",
+    breaks: "Ownership",
+    what: "a grant also accepts its own holder, so it is applied twice",
+    bounds: { LATE: 1 },
+  },
+  {
+    name: "R5_OWN_ANSWER",
+    breaks: "NoOrphan",
+    what: "a grant refused by its own success is taken for a failure",
+    bounds: { LOST: 1 },
+  },
+  {
+    name: "R7_OWNER",
+    breaks: "Ownership",
+    what: "renewal and release are conditional on the process",
+    bounds: { LATE: 1 },
+  },
+  {
+    name: "R7_FENCE",
+    breaks: "Ownership",
+    what: "renewal and release are conditional on the holder without the fence",
+    bounds: { LATE: 2, RENEWALS: 0 },
+  },
+  {
+    name: "R7_GUARD_FENCE",
+    breaks: "GuardedWrites",
+    what: "a guarded write is conditional on the holder without the fence",
+    bounds: { LATE: 1 },
+  },
+  { name: "R9_RELEASE", breaks: "FenceGrows", what: "a release takes the fence away" },
+  {
+    name: "R9_SEED",
+    breaks: "FenceGrows",
+    what: "after a deletion the fence starts at 1",
+    bounds: { ...DELETION, HORIZON: 6 },
+  },
+  {
+    name: "R10",
+    breaks: "FenceGrows",
+    what: "a record is deleted before its retention is over",
+    bounds: { ...DELETION, HORIZON: 6 },
+  },
+  { name: "R14_ANCHOR", breaks: "NoOrphan", what: "every claim is blind", bounds: { LATE: 1 } },
+  {
+    name: "R14_AS_WATCHED",
+    breaks: "NoOrphan",
+    what: "a takeover's neutraliser names the attempt alone",
+    bounds: { LOST: 1, LATE: 1, RENEWALS: 0 },
+  },
+  {
+    name: "R14_EITHER",
+    breaks: "NoOrphan",
+    what: "a withdrawn hand-over is freed by its new holder alone",
+    bounds: { LOST: 1, LATE: 1 },
+  },
+  {
+    name: "R14_MEMORY",
+    breaks: "NoOrphan",
+    what: "a process does not remember what it gave up",
+    bounds: { LOST: 1 },
+  },
+  {
+    name: "R14_REFUSED",
+    breaks: "NoOrphan",
+    what: "a refused attempt is forgotten while a copy of it is on its way",
+    bounds: { LATE: 1 },
+  },
+];
+
+const SESSION_SEARCHES = [
+  {
+    name: "lost and late messages, entries",
+    bounds: { LOST: 1, LATE: 1, IDS: 2, RENEWALS: 1, ENTRIES: 1 },
+  },
+  { name: "two late messages", bounds: { LATE: 2, RENEWALS: 1 } },
+  { name: "late messages, crashes", bounds: { LATE: 1, CRASHES: 1, IDS: 2, RENEWALS: 1 } },
+  {
+    name: "a session shorter than a lease",
+    bounds: { LOST: 1, LATE: 1, RENEWALS: 1, LEASE: 3, SESSION_LEASE: 2 },
+  },
+  {
+    name: "deletion, lost and late messages, entries",
+    bounds: { DELETED: 1, LOST: 1, LATE: 1, ENTRIES: 1, SESSION_RENEWALS: 3 },
+  },
+  { name: "deletion, two late messages", bounds: { DELETED: 1, LATE: 2 } },
+  { name: "two sessions, late messages", bounds: { SESSIONS: 2, LATE: 1 } },
+  { name: "two sessions, lost messages", bounds: { SESSIONS: 2, LOST: 1 } },
+  { name: "two rivals", bounds: { PROCESSES: 3, RENEWALS: 1 } },
+  { name: "two records, a rival for each", bounds: APART },
+  {
+    name: "a move that does not name the version",
+    bounds: { DROP_MOVE_VERSION: 1, LOST: 1, LATE: 1, IDS: 2, RENEWALS: 1 },
+  },
+  {
+    name: "records taken without ending the session, Exclusion alone",
+    bounds: { DROP_END: 1, ...EXCLUSION, LOST: 1, LATE: 1 },
+  },
+  {
+    name: "renewals that revive an ended row, Exclusion alone",
+    bounds: { DROP_SESSION_ENDED: 1, ...EXCLUSION, LOST: 1, LATE: 1 },
+  },
+];
+
+const SHORT_SESSION_SEARCHES = [
+  { name: "late messages, entries", bounds: { LATE: 1, RENEWALS: 1, ENTRIES: 1 } },
+  { name: "lost messages", bounds: { LOST: 1, RENEWALS: 1, ENTRIES: 1 } },
+  { name: "deletion, late messages", bounds: { DELETED: 1, LATE: 1 } },
+  { name: "two records, a rival for each", bounds: { ...APART, SESSION_LEASE: 2 } },
+];
+
+const SESSION_MUTANTS = [
+  {
+    name: "CREATION",
+    breaks: "Exclusion",
+    what: "a session's creation and its first renewal both arrive after a deletion by hand",
+    bounds: { DELETED: 1, LATE: 2 },
+    isLong: true,
+  },
+  {
+    name: "GRANT",
+    breaks: "NoOrphan",
+    what: "a grant is made on the session at once",
+    bounds: { LATE: 1 },
+  },
+  {
+    name: "FIRST_RENEWAL",
+    breaks: "Exclusion",
+    what: "records are moved before the session's first answered renewal",
+    bounds: { DELETED: 1, LOST: 1, LATE: 1 },
+    isLong: true,
+  },
+  {
+    name: "MOVE_LENGTH",
+    breaks: "Exclusion",
+    what: "a move leaves the record's own length",
+    bounds: { DELETED: 1 },
+  },
+  {
+    name: "MOVE_DEADLINE",
+    breaks: "Exclusion",
+    what: "the lease's own deadline is kept while its move is unanswered",
+    bounds: { LOST: 1 },
+  },
+  {
+    name: "RENEW_MOVING",
+    breaks: "Exclusion",
+    what: "a plain renewal is sent while a move is unanswered, and accepted on a session",
+    bounds: { LOST: 1, RENEWALS: 1, ...EXCLUSION },
+  },
+  {
+    name: "SWEEP",
+    breaks: "NoOrphan",
+    what: "a lease that ends while its move is unanswered is not swept",
+    bounds: { LOST: 1 },
+  },
+  {
+    name: "SESSION_EXISTS",
+    breaks: "Exclusion",
+    what: "a session's renewal creates its row anew",
+    bounds: { DELETED: 1, SESSION_RENEWALS: 3, ...EXCLUSION },
+  },
+  {
+    name: "SESSION_ENDED",
+    breaks: "EndedForGood",
+    what: "a session's renewal revives an ended row",
+    bounds: { LATE: 1 },
+  },
+  {
+    name: "SESSION_VERSION",
+    breaks: "Exclusion",
+    what: "a session's renewal accepts a version lower than the one last known",
+    bounds: { DELETED: 1, LATE: 1 },
+  },
+  {
+    name: "SESSION_STICKY",
+    breaks: "LostIsFinal",
+    what: "an answer after the session's deadline revives it",
+  },
+  {
+    name: "SESSION_STICKY",
+    breaks: "Exclusion",
+    what: "the same, and its renewal revives an ended row",
+    bounds: { DROP_SESSION_ENDED: 1, ...EXCLUSION },
+    isLong: true,
+  },
+  {
+    name: "SESSION_STICKY",
+    breaks: "Exclusion",
+    what: "the same, and records are taken over without ending it",
+    bounds: { DROP_END: 1, LOST: 1, ...EXCLUSION },
+    isLong: true,
+  },
+  {
+    name: "SESSION_WATCH",
+    breaks: "Exclusion",
+    what: "the record is watched, and not its session",
+    bounds: EXCLUSION,
+  },
+  {
+    name: "ABSENCE",
+    breaks: "Exclusion",
+    what: "a session that is absent counts as ended",
+    bounds: { DELETED: 1 },
+  },
+  {
+    name: "STRONG_READS",
+    breaks: "Exclusion",
+    what: "an eventually consistent read shows that a session is absent",
+    bounds: { DELETED: 1 },
+  },
+  {
+    name: "FIRST_VERSION",
+    breaks: "Exclusion",
+    what: "a row seen at its first version, by any read, is watched like any other",
+    bounds: { DELETED: 1, LATE: 1 },
+  },
+  {
+    name: "END",
+    breaks: "Ownership",
+    what: "records are taken over without ending their session",
+  },
+  {
+    name: "END_VERSION",
+    breaks: "Exclusion",
+    what: "a session is ended whatever its version",
+  },
+  {
+    name: "END_VERSION",
+    breaks: "EntryKept",
+    what: "the same, with an entry of a queue",
+    bounds: { ENTRIES: 1 },
+  },
+  {
+    name: "TAKEOVER_VERSION",
+    breaks: "Exclusion",
+    what: "a takeover, and its watch, are by the holder alone",
+    bounds: EXCLUSION,
+  },
+  {
+    name: "TAKEOVER_SESSION",
+    breaks: "Exclusion",
+    what: "a takeover leaves the session's name",
+    bounds: { PROCESSES: 3 },
+  },
+];
+
+/** The models of spec/model, each with what is searched: also read by the test of their page. */
+export const MODELS = [
+  {
+    name: "lease",
+    searches: LEASE_SEARCHES,
+    shortSearches: SHORT_LEASE_SEARCHES,
+    mutants: LEASE_MUTANTS,
+  },
+  {
+    name: "session",
+    searches: SESSION_SEARCHES,
+    shortSearches: SHORT_SESSION_SEARCHES,
+    mutants: SESSION_MUTANTS,
+  },
+];
