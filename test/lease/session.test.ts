@@ -249,39 +249,6 @@ function setIntervalIn(world: World, look: () => void): () => void {
 }
 
 describe("a response that is lost", () => {
-  const faults = ["response-lost", "request-lost", "response-lost-and-retried"] as const;
-
-  it.each(faults)(
-    "to each write of a session's life (%s): nothing is lost by it",
-    async (fault) => {
-      for (let nth = 1; nth <= 6; nth += 1) {
-        const world = new World();
-        const holder = world.inhabitant({ ...LENGTHS, requestTimeout: 200 });
-        let writes = 0;
-        holder.network.script((request) => {
-          if (request.kind !== "write") return undefined;
-          writes += 1;
-          return writes === nth ? { fault } : undefined;
-        });
-        const session = await world.until(holder.locks.session());
-        const lease = await world.until(holder.locks.mutex("a", { session }).acquire());
-        await world.time.advance(3 * RENEW_MS);
-        expect(lease.isHeld).toBe(true);
-        expect(world.record("a")?.["session"]).toEqual({ S: session.id });
-        await world.until(lease.release());
-        await world.until(session.close());
-        const rival = world.inhabitant(LENGTHS);
-        const { result, writes: cost } = await world.requests(() =>
-          rival.locks.mutex("a").tryAcquire(),
-        );
-        expect(result).not.toBeNull();
-        expect(cost).toBe(1);
-        expect(holder.reported).toEqual([]);
-        await world.until(holder.locks.close());
-      }
-    },
-  );
-
   it("to a move: until it is answered the earlier of the two deadlines counts", async () => {
     const world = new World();
     const holder = world.inhabitant({ ...LENGTHS, requestTimeout: 100 });
