@@ -109,6 +109,7 @@ export class Member {
       name,
       endpoint: `http://127.0.0.1:${this.#port}`,
       seed: this.#random.integer(0, 2 ** 31),
+      livesBy: LIVES[this.#place % LIVES.length] ?? "leases",
     };
     const child = spawn(process.execPath, [workerFile, JSON.stringify(task)], {
       stdio: ["ignore", "ignore", "pipe", "pipe"],
@@ -269,6 +270,9 @@ export class Member {
     return new FakeClock(faketime, join(directory, `${this.name}.clock`), manner);
   }
 }
+
+/** By place: every other one holds by sessions, next to one that does not. */
+const LIVES = ["leases", "sessions", "leases", "shared"] as const;
 
 const SKEWS_MS = [0, 700, 30_000, 3_000_000, 10_000_000];
 

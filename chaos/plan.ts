@@ -12,6 +12,7 @@ export type Mishap =
   | { readonly kind: "network slow"; readonly forMs: number; readonly delayMs: number }
   | { readonly kind: "connections refused"; readonly forMs: number }
   | { readonly kind: "server killed"; readonly downMs: number }
+  | { readonly kind: "session deleted" }
   | { readonly kind: "request"; readonly fault: ProxyFault; readonly operation: string };
 
 /** A mishap, when it is due, and where to look first for a worker that it can befall. */
@@ -119,6 +120,7 @@ function mishapsOnce(random: SeededRandom, options: PlanOptions): Mishap[] {
     { kind: "answers stalled", forMs: forMs() },
     { kind: "network slow", forMs: forMs(), delayMs: random.integer(50, 700) },
     { kind: "connections refused", forMs: forMs() },
+    { kind: "session deleted" },
     { kind: "request", operation: UPDATE, fault: { fault: "delayed", delayMs } },
     { kind: "request", operation: UPDATE, fault: { fault: "applied-late", delayMs, how: "reset" } },
     { kind: "request", operation: UPDATE, fault: { fault: "applied-late", delayMs, how: "hang" } },

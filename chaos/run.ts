@@ -11,6 +11,7 @@ import { inOrder } from "./order.js";
 import { type Due, MOST_TIMES, type Plan, planOf } from "./plan.js";
 import { Referee } from "./referee.js";
 import { freshPort, Server, type StartServer } from "./server.js";
+import { deleteSession } from "./session-row.js";
 import { settle } from "./settle.js";
 import { figuresOf, missingIn, planOptionsOf, type RunOptions, type Summary } from "./summary.js";
 
@@ -216,6 +217,12 @@ export class Run {
       await this.#server.begin();
       return this.#noteServer("started");
     }
+    if (kind === "session deleted") {
+      const session = await deleteSession(this.#client(), this.#table, this.#plan.names);
+      if (session === undefined) return;
+      this.#count(kind, 1);
+      return this.#noteServer(`record of session ${session} deleted`);
+    }
     // Counted when a request comes that has it.
     if (kind === "request") {
       this.#waiting.push(mishap);
@@ -260,7 +267,9 @@ export class Run {
   async #settle(): Promise<Ledger[]> {
     const client = this.#client();
     const { names } = this.#plan;
-    const violate = (invariant: string, what: string): void => this.#violate(invariant, what);
+    const violate = (invariant: string, what: string): void => {
+      this.#violations.push({ invariant, atMs: this.referee.nowMs, what });
+    };
     const found = await settle({
       members: this.#members,
       client,
@@ -270,10 +279,6 @@ export class Run {
     });
     client.destroy();
     return found;
-  }
-
-  #violate(invariant: string, what: string): void {
-    this.#violations.push({ invariant, atMs: this.referee.nowMs, what });
   }
 
   #summary(seconds: number, ledgers: readonly Ledger[]): Summary {

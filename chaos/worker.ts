@@ -1,7 +1,7 @@
 /** A worker: a process that takes locks, acts under them, and tells the referee of each act. */
 import { readSync, writeSync } from "node:fs";
 import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
-import { Holdfast, isHoldfastError, type Lease } from "../src/index.js";
+import { Holdfast, isHoldfastError, type Lease, type Session } from "../src/index.js";
 import { type SeededRandom, seededRandom } from "../src/testing/time/seeded-random.js";
 import { type FromWorker, ledgerKeyOf, REFEREE_FD, type WorkerSetup } from "./messages.js";
 
@@ -20,6 +20,7 @@ const locks = new Holdfast({
   owner: setup.name,
   requestTimeout: 800,
   poll: { fastest: 20, slowest: 200 },
+  ...(setup.livesBy === "shared" ? { renewal: "shared", lease: setup.leaseMs[1] } : {}),
   onError: (error) => {
     if (error.code !== "outcome-unknown") tell({ kind: "failed", what: `reported: ${error}` });
   },
@@ -48,11 +49,32 @@ async function work(random: SeededRandom): Promise<void> {
   }
 }
 
+let session: Session | undefined;
+let opening: Promise<Session> | undefined;
+
+/** Of all tasks of the process one session, and another when that is lost. */
+async function sessionFor(lease: number): Promise<Session> {
+  if (session?.isHeld === true) return session;
+  opening ??= locks.session({ lease, wait: 3_000 }).finally(() => {
+    opening = undefined;
+  });
+  session = await opening;
+  return session;
+}
+
+/** Most leases live by what the process lives by; some renew themselves all the same. */
+async function mutexOf(random: SeededRandom, name: string) {
+  const lease = random.integer(...setup.leaseMs);
+  if (setup.livesBy === "leases" || random.chance(0.2)) return locks.mutex(name, { lease });
+  if (setup.livesBy === "shared") return locks.mutex(name);
+  return locks.mutex(name, { session: await sessionFor(lease) });
+}
+
 async function take(random: SeededRandom, name: string): Promise<Lease | undefined> {
-  const mutex = locks.mutex(name, { lease: random.integer(...setup.leaseMs) });
   const cancelled = AbortSignal.timeout(random.chance(0.1) ? random.integer(1, 1_000) : 60_000);
   const signal = AbortSignal.any([finishing.signal, cancelled]);
   try {
+    const mutex = await mutexOf(random, name);
     const wait = random.chance(0.3) ? random.integer(0, 3_000) : 60_000;
     const lease = random.chance(0.15)
       ? await mutex.tryAcquire()
@@ -73,7 +95,9 @@ function lost({ name, fence, signal: { reason } }: Lease): void {
   else tell({ kind: "lost", name, fence: `${fence}`, reason: why });
 }
 
-const EXPECTED = ["not-acquired", "unreachable", "throttled", "outcome-unknown"];
+// A session can be lost while it is opened, and between its opening and its first use.
+const OF_SESSIONS = setup.livesBy === "sessions" ? ["lost", "closed"] : [];
+const EXPECTED = ["not-acquired", "unreachable", "throttled", "outcome-unknown", ...OF_SESSIONS];
 
 function gaveUp(name: string, signal: AbortSignal, error: unknown): void {
   const code = isHoldfastError(error) ? error.code : undefined;

@@ -32,4 +32,6 @@ async function bundle(entry, plugins) {
 
 const workerFile = await bundle("worker", broken === undefined ? [] : [brokenKernel(broken)]);
 const { main } = await import(pathToFileURL(await bundle("main", [])));
-process.exitCode = await main(args, { startServer: startDynamoDBLocal, workerFile });
+const status = await main(args, { startServer: startDynamoDBLocal, workerFile });
+// Not by itself: what hangs in a network that was broken can keep Node.js's own cleaning up busy for ever.
+process.exit(status);
