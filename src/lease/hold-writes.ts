@@ -125,9 +125,8 @@ async function untilMoved(hold: Hold, send: () => Promise<HoldAnswer>): Promise<
   for (;;) {
     const answer = await send();
     if ("record" in answer) return answer;
-    if (answer.kind === "lost" || !hold.isHeld) throw lossOf(hold);
-    await pause(hold);
     if (!hold.isHeld) throw lossOf(hold);
+    await pause(hold);
   }
 }
 

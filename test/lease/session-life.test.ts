@@ -193,6 +193,47 @@ describe("the move of a record to a session", () => {
     expect(session.isHeld).toBe(true);
   });
 
+  it("whose answer was lost is recognised by its mark: it is sent twice, and not a third time", async () => {
+    const scene = await open();
+    const { world, requests, session } = scene;
+    await acquireOn(scene, "a");
+    let moves = 0;
+    requests.fault = ({ of }) => {
+      if (of === "lock#a") moves += 1;
+      return of === "lock#a" && moves === 1
+        ? { fault: "response-lost", unknownAfterMs: 10 }
+        : undefined;
+    };
+    await world.time.advance(5 * LEASE_MS);
+    expect(moves).toBe(2);
+    expect(world.record("a")?.["session"]).toEqual({ S: session.id });
+  });
+
+  it("is sent again where the record has moved on under the same holder", async () => {
+    const scene = await open();
+    const { world, requests, session } = scene;
+    const lease = await acquireOn(scene, "a");
+    world.table.putItem(keyOfLock("a"), { ...world.record("a"), version: { N: "7" } });
+    await world.time.advance(2_000);
+    // The grant, a move that was refused, and one that was applied.
+    expect(requests.writesTo("lock#a")).toHaveLength(3);
+    expect(world.record("a")).toMatchObject({ session: { S: session.id }, version: { N: "8" } });
+    expect(lease.isHeld).toBe(true);
+  });
+
+  it("leaves the lease no length of its own", async () => {
+    const scene = await open();
+    const lease = await acquireOn(scene, "a");
+    await scene.world.time.advance(1_000);
+    await expect(lease.renew({ lease: "9s" })).rejects.toMatchObject({
+      code: "invalid-argument",
+      lockName: "a",
+      message:
+        'Lock "a" lives by a session, whose length of 3000 ms is fixed. Give the session another `lease`, ' +
+        "or acquire the lock without a session.",
+    });
+  });
+
   it("tells of an error that nobody foresaw", async () => {
     let isBroken = false;
     const scene = await open({

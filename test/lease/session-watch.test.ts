@@ -100,6 +100,20 @@ describe("a rival of a lease on a session", () => {
     expect(requests.writesTo(row)).toHaveLength(3);
   });
 
+  it("that comes back when it has watched the session die begins with its end", async () => {
+    const { world, holder, requests, row, rival } = await setUp();
+    holder.process.kill();
+    const tried = () => world.until(rival.locks.mutex("a").tryAcquire());
+    expect(await tried()).toBeNull();
+    await world.time.advance(WATCH_MS);
+    requests.made.length = 0;
+    expect(await tried()).not.toBeNull();
+    expect(requests.made.map(({ kind, of }) => [kind, of])).toEqual([
+      ["write", row],
+      ["write", "lock#a"],
+    ]);
+  });
+
   it("knows the session as dead as before where nobody answered its end", async () => {
     const { world, holder, requests, row, rival } = await setUp();
     holder.process.kill();
