@@ -114,3 +114,71 @@ describe("a listing of sessions", () => {
     expect(requests.made.length).toBeGreaterThan(2);
   });
 });
+
+describe("an inspection of a lock on a session", () => {
+  async function inspected() {
+    const scene = await withSession(["a"]);
+    scene.holder.process.kill();
+    const inspect = () => scene.world.until(scene.other.locks.inspect("a"));
+    const change = (attributes: object) =>
+      scene.world.table.putItem(keyOf(scene.row), {
+        ...scene.world.table.item(keyOf(scene.row)),
+        ...attributes,
+      });
+    return { ...scene, inspect, change };
+  }
+
+  it("tells for how long the session can still be silent, whatever the record does", async () => {
+    const { world, inspect, session } = await inspected();
+    await world.until(fixedProcess(world).locks.inspect("a"));
+    expect(await inspect()).toMatchObject({
+      session: session.id,
+      looksDead: false,
+      takeableInMs: WATCH_MS,
+    });
+    await world.time.advance(1_000);
+    expect(await inspect()).toMatchObject({ looksDead: false, takeableInMs: WATCH_MS - 1_000 });
+    await world.time.advance(WATCH_MS);
+    expect(await inspect()).toMatchObject({ looksDead: true, takeableInMs: 0 });
+  });
+
+  it("goes by the length that the session's own record says", async () => {
+    const { inspect, change } = await inspected();
+    change({ leaseMs: { N: "9000" } });
+    expect(await inspect()).toMatchObject({ leaseMs: LEASE_MS, takeableInMs: 3 * WATCH_MS });
+  });
+
+  it("goes by the length that the lock carries where the session's record is gone", async () => {
+    const { world, inspect, row } = await inspected();
+    world.table.deleteItem(keyOf(row));
+    expect(await inspect()).toMatchObject({ looksDead: false, takeableInMs: WATCH_MS });
+    await world.time.advance(WATCH_MS);
+    expect(await inspect()).toMatchObject({ looksDead: true, takeableInMs: 0 });
+  });
+
+  it("shows it as dead where the session has ended", async () => {
+    const { world, listed, other, session } = await withSession(["a"]);
+    await world.until(session.close({ leases: "end" }));
+    const found = await world.until(other.locks.inspect("a"));
+    expect(found).toMatchObject({ looksDead: true, takeableInMs: 0, session: session.id });
+    expect(await listed()).toHaveLength(1);
+  });
+
+  it("rejects where nobody answers what the session does", async () => {
+    const { world, other, row } = await inspected();
+    const requests = requestsOf(world, other.network);
+    requests.fault = ({ of }) => (of === row ? { fault: "throttled" } : undefined);
+    await expect(world.until(other.locks.inspect("a"))).rejects.toMatchObject({
+      code: "throttled",
+      lockName: "a",
+    });
+  });
+
+  it("in a listing, of a session that was never seen, counts from now", async () => {
+    const { world, other } = await inspected();
+    const page = async () => (await other.locks.list()[Symbol.asyncIterator]().next()).value;
+    expect(await world.until(page())).toMatchObject({
+      locks: [{ looksDead: false, takeableInMs: WATCH_MS }],
+    });
+  });
+});
