@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { type AcquireOptions, HoldfastError } from "../../src/index.js";
+import { type AcquireOptions, Holdfast, HoldfastError } from "../../src/index.js";
 import { type FixedOptions, fixedProcess } from "../support/fixed.js";
 import { World } from "../support/world.js";
 
@@ -70,6 +70,29 @@ describe("a waiter", () => {
     dead.process.kill();
     network.next("read", { fault: "request-lost" });
     await world.until(mutex.acquire({ ...FOR_EVER, poll: { fastest: "9s", slowest: "9s" } }));
+    expect(world.time.nowMs).toBe(10_200);
+  });
+
+  it("whose poll is not answered does not take the record for gone", async () => {
+    const { world, mutex, network } = setUp();
+    const other = fixedProcess(world);
+    await world.until(other.locks.mutex("a").acquire());
+    network.next("read", { fault: "throttled" });
+    const waiting = mutex.acquire({ wait: "1m" });
+    await world.time.advance(120);
+    expect(network.requests.read).toBe(1);
+    await world.until(other.locks.close());
+    await world.until(waiting);
+  });
+
+  it("watches on where a poll shows no record, and nobody says whether that is so", async () => {
+    const { world, mutex, network } = setUp();
+    const dead = fixedProcess(world);
+    await world.until(dead.locks.mutex("a").acquire({ lease: "10s" }));
+    dead.process.kill();
+    network.next("read", { fault: "stale", changesAgo: 99 });
+    network.next("read", { fault: "throttled" });
+    await world.until(mutex.acquire(FOR_EVER));
     expect(world.time.nowMs).toBe(10_200);
   });
 
@@ -177,6 +200,53 @@ describe("closing a client", () => {
     // The bound of the close, and the pause.
     expect(process.pendingTimers({ keepsAlive: true })).toBe(2);
     await world.until(closing);
+  });
+});
+
+describe("a client without a table", () => {
+  it("gives every lock to everybody, and says that it is local", async () => {
+    const locks = Holdfast.local();
+    const mutex = locks.mutex("a");
+    const leases = [await mutex.acquire(), await mutex.acquire({ wait: 0 })];
+    expect(leases.map((lease) => lease.isHeld)).toEqual([true, true]);
+    expect(await mutex.inspect()).toMatchObject({ state: "local", takeableInMs: 0 });
+    await locks.close();
+  });
+});
+
+describe("closing a client with hundreds of leases", () => {
+  it("sends 256 releases at a time", async () => {
+    const { world, network, locks } = setUp({ renew: "manual" });
+    const names = Array.from({ length: 300 }, (_, index) => `a${index}`);
+    for (const name of names) await world.until(locks.mutex(name).acquire());
+    const sent: number[] = [];
+    network.script(() => {
+      sent.push(world.time.nowMs);
+      return { fault: "delayed", delayMs: 100 };
+    });
+    await world.until(locks.close());
+    expect(sent.filter((atMs) => atMs === 0)).toHaveLength(256);
+    expect(sent).toHaveLength(300);
+  });
+});
+
+describe("the fence of a grant", () => {
+  const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
+
+  it("starts from the clock where there is no record", async () => {
+    const { world, mutex } = setUp();
+    const lease = await world.until(mutex.acquire());
+    expect(lease.fence).toBe(BigInt(world.time.wallMs) + 1n);
+  });
+
+  it("starts above the highest that this client has seen, where that is ahead of the clock", async () => {
+    const { world, mutex } = setUp();
+    const ahead = BigInt(world.time.wallMs) + 1_000_000n;
+    const free = { v: { N: "1" }, version: { N: "3" }, fence: { N: String(ahead) } };
+    world.table.putItem(KEY, free);
+    await world.until(mutex.inspect());
+    world.table.deleteItem(KEY);
+    expect((await world.until(mutex.acquire())).fence).toBe(ahead + 1n);
   });
 });
 

@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { HoldfastError } from "../../src/index.js";
+import { acquire } from "../../src/lease/acquire.js";
+import { Kernel } from "../../src/lease/kernel.js";
+import { resolveAcquire, resolveClient } from "../../src/lease/options.js";
+import { surroundingsOf } from "../../src/options.js";
 import { type FixedOptions, fixedProcess } from "../support/fixed.js";
 import { World } from "../support/world.js";
 
@@ -46,6 +50,56 @@ describe("a plain renewal", () => {
     expect(pauses.length).toBeGreaterThan(5);
     expect(pauses.slice(0, 5)).toEqual(Array(5).fill(pauseMs));
     expect(Math.max(...pauses)).toBe(pauseMs);
+  });
+
+  it("is sent again ever sooner towards the deadline, and last right before it", async () => {
+    const { world, locks, network } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire({ lease: 2_000 }));
+    const writes: number[] = [];
+    network.script(() => {
+      writes.push(world.time.nowMs);
+      return { fault: "throttled" };
+    });
+    await world.time.advance(1_900);
+    const endMs = world.time.nowMs + lease.remainingMs();
+    expect(writes.at(-1)).toBeLessThan(endMs - 40);
+    await world.time.advance(100);
+    expect(lease.isHeld).toBe(false);
+    expect(writes.at(-1)).toBeGreaterThan(endMs - 10);
+    expect(writes.length).toBeLessThan(40);
+  });
+
+  it("that is refused under a record that names a session moves no deadline", async () => {
+    const { world, locks } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "3s", renew: "manual" }));
+    const endMs = lease.remainingMs();
+    world.table.putItem(KEY, { ...world.record("a"), session: { S: "s" } });
+    await expect(world.until(lease.renew())).rejects.toMatchObject({ reason: "expired" });
+    expect(world.time.nowMs).toBeLessThan(endMs + 2);
+  });
+
+  it("tells whoever asked for it what it showed: the record, or that nobody answered; no loss", async () => {
+    const world = new World();
+    const { process, network } = fixedProcess(world);
+    const surroundings = {
+      clock: process.clock,
+      timers: process.timers,
+      random: { fraction: () => 0.5, id: () => "me" },
+    };
+    const options = { client: network, table: "locks", surroundings };
+    const kernel = new Kernel(surroundingsOf(options), resolveClient({}));
+    const told: (bigint | undefined)[] = [];
+    const lengths = resolveAcquire([{ lease: "3s", renew: "1s" }], "owner");
+    const onRenewal = (record: { version: bigint } | undefined) => told.push(record?.version);
+    const ref = kernel.format.refOf("lock", "a");
+    await world.until(acquire(kernel, ref, { ...lengths, onRenewal }));
+    await world.time.advance(1_000);
+    network.next("write", { fault: "throttled" });
+    await world.time.advance(1_100);
+    expect(told).toEqual([2n, undefined, 3n]);
+    world.table.putItem(KEY, { ...world.record("a"), holder: { S: "other" } });
+    await world.time.advance(1_000);
+    expect(told).toHaveLength(3);
   });
 
   it("that is on its way costs no timer before the deadline", async () => {
@@ -145,6 +199,28 @@ describe("a change of length", () => {
 });
 
 describe("a lease", () => {
+  it("that is forsaken ends here, and its record is left to run out", async () => {
+    const { world, locks, writes } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire());
+    lease.forsake();
+    expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "closed" });
+    await world.time.advance(120_000);
+    expect(writes).toEqual([0]);
+    expect(world.record("a")?.["holder"]).toEqual({ S: lease.holder });
+  });
+
+  it("is not given data that a table cannot keep", async () => {
+    const { world, locks, writes } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire());
+    for (const data of [Number.NaN, (() => 1) as never]) {
+      const refused = { code: "invalid-argument" };
+      await expect(lease.update(data)).rejects.toMatchObject(refused);
+      await expect(lease.renew({ data })).rejects.toMatchObject(refused);
+    }
+    expect(writes).toEqual([0]);
+    expect(lease.isHeld).toBe(true);
+  });
+
   it("is not held at the very instant of its deadline", async () => {
     const { world, locks } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "manual" }));

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { HoldfastError, type ListOptions, type ListPage } from "../../src/index.js";
+import type { ScanAnswer } from "../../src/platform/table.js";
 import { type FixedOptions, fixedProcess } from "../support/fixed.js";
 import { World } from "../support/world.js";
 
@@ -102,6 +103,26 @@ describe("a listing", () => {
     expect(await names({ free: false })).toEqual(["held"]);
     expect(await names({ free: true })).toEqual(["free", "held"]);
     expect(await names({ free: true, prefix: "fr" })).toEqual(["free"]);
+  });
+
+  it("that lags behind what was seen before shows nobody as dead", async () => {
+    const pages: ScanAnswer[] = [];
+    const { world, locks } = setUp({
+      through: (network) => ({
+        clockCorrectionMs: 0,
+        read: (...given) => network.read(...given),
+        write: (...given) => network.write(...given),
+        scan: async (...given) => pages[0] ?? (await network.scan(...given)),
+      }),
+    });
+    const other = fixedProcess(world);
+    const lease = await world.until(other.locks.mutex("a").acquire());
+    const items = world.table.items();
+    await world.until(lease.release());
+    expect(await world.until(locks.inspect("a"))).toMatchObject({ state: "free" });
+    pages.push({ kind: "page", items, next: undefined, readUnits: 1 });
+    const { value } = await world.until(locks.list()[Symbol.asyncIterator]().next());
+    expect(value).toMatchObject({ locks: [{ name: "a", state: "held", looksDead: false }] });
   });
 
   it("passes over items that are none of its locks", async () => {

@@ -89,6 +89,16 @@ describe("a takeover that was given up", () => {
     expect(scene.world.record("a")?.["holder"]).toBeUndefined();
   });
 
+  it("is settled by one write that is applied, however often it was sent", async () => {
+    const scene = await overDead();
+    scene.network.next("write", APPLIED);
+    await giveUp(scene, LOST, { wait: 150 });
+    await scene.world.time.advance(60_000);
+    // The takeover a second time, then the one write that frees.
+    expect(scene.sent).toHaveLength(1);
+    expect(scene.world.record("a")?.["holder"]).toBeUndefined();
+  });
+
   it("is settled by one write that is refused", async () => {
     const scene = await overDead();
     scene.network.next("write", LOST);

@@ -24,6 +24,9 @@ describe("the client's options", () => {
   it("are taken as given at both ends of what they may be", () => {
     for (const driftBound of [0, 0.1])
       expect(resolveClient({ driftBound })).toMatchObject({ driftBound });
+    for (const renewal of ["each", "shared", undefined] as const)
+      expect(() => resolveClient({ renewal, renew: 1_000 })).not.toThrow();
+    expect(() => resolveClient({ renewal: "each", renew: "manual" })).not.toThrow();
     expect(resolveClient({ handOverLimit: 0 })).toMatchObject({ handOverLimit: 0 });
     expect(resolveClient({ requestTimeout: 10, closeTimeout: "1d" })).toMatchObject({
       requestTimeoutMs: 10,
@@ -45,6 +48,8 @@ describe("the client's options", () => {
     { closeTimeout: 0 },
     { closeTimeout: Number.NaN },
     { closeTimeout: "25h" },
+    { renewal: "all" as never },
+    { renewal: "shared", renew: "manual" },
   ];
 
   it.each(WRONG.map((options) => [options]))("refuse %j", (options) => {
@@ -185,6 +190,11 @@ describe("an acquisition's options", () => {
 describe("an option that is wrong", () => {
   const CLIENT: readonly [ClientOptions, message: string][] = [
     [{ driftBound: 0.2 }, "The option `driftBound` must lie between 0 and 0.1; it is 0.2."],
+    [{ renewal: "all" as never }, 'The option `renewal` must be "each" or "shared"; it is "all".'],
+    [
+      { renewal: "shared", renew: "manual" },
+      'The option `renewal: "shared"` renews by itself; it does not go with `renew: "manual"`.',
+    ],
     [{ handOverLimit: -1 }, "The option `handOverLimit` must be a whole number from 0; it is -1."],
     [
       { requestTimeout: 9 },

@@ -180,6 +180,55 @@ describe("a lease that is to live by a session", () => {
   });
 });
 
+describe("a lease that lives by a session", () => {
+  async function moved(): Promise<Scene & { readonly lease: Lease }> {
+    const scene = await open();
+    const lease = await acquireOn(scene, "a");
+    await scene.world.time.advance(1_100);
+    scene.requests.made.length = 0;
+    return { ...scene, lease };
+  }
+
+  it("is renewed by hand by one renewal of the session", async () => {
+    const { world, session, requests, lease } = await moved();
+    expect(lease.remainingMs()).toBeLessThan(OWN_END_MS);
+    await world.until(lease.renew());
+    expect(requests.made.map(({ of }) => of)).toEqual([`session#${session.id}`]);
+    expect([session.remainingMs(), lease.remainingMs()]).toEqual([OWN_END_MS, OWN_END_MS]);
+  });
+
+  it("rejects a renewal by hand that finds the session lost", async () => {
+    const { world, session, lease, key } = await moved();
+    world.table.deleteItem(key(session.id));
+    await expect(world.until(lease.renew())).rejects.toMatchObject({
+      code: "lost",
+      reason: "session ended",
+    });
+  });
+
+  it("and was lost with it is freed by its release, in one write", async () => {
+    const { world, session, lease, key, requests } = await moved();
+    world.table.deleteItem(key(session.id));
+    await world.time.advance(1_000);
+    expect(lease.isHeld).toBe(false);
+    expect(world.record("a")?.["holder"]).toBeDefined();
+    await world.until(lease.release());
+    expect(requests.writesTo("lock#a")).toHaveLength(1);
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+  });
+
+  it("has the session's length again, if it had another before it moved", async () => {
+    const scene = await open();
+    const lease = await acquireOn(scene, "a");
+    await scene.world.until(lease.renew({ lease: "9s" }));
+    expect(lease.leaseMs).toBe(9_000);
+    await scene.world.time.advance(2 * LEASE_MS);
+    expect(scene.world.record("a")).toMatchObject({ session: { S: scene.session.id } });
+    expect(scene.world.record("a")).toMatchObject({ leaseMs: { N: String(LEASE_MS) } });
+    expect(lease.leaseMs).toBe(LEASE_MS);
+  });
+});
+
 describe("the move of a record to a session", () => {
   it("that finds another holder ends the lease, and is told to nobody else", async () => {
     const scene = await open();
