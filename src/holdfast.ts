@@ -10,11 +10,17 @@ import {
   type ForceReleaseResult,
   forceRelease,
 } from "./lease/force-release.js";
-import type { RecordRef } from "./lease/format.js";
+import type { Kind, RecordRef } from "./lease/format.js";
 import { type Inspection, inspect } from "./lease/inspect.js";
 import { Kernel } from "./lease/kernel.js";
 import type { Lease } from "./lease/lease.js";
-import { type ListOptions, type ListPage, list } from "./lease/list.js";
+import {
+  type InspectOptions,
+  kindOf,
+  type ListOptions,
+  type ListPage,
+  list,
+} from "./lease/list.js";
 import { checkName } from "./lease/name.js";
 import { type ClientOptions, resolveAcquire, resolveClient } from "./lease/options.js";
 import { releaseByHolder } from "./lease/release-by-holder.js";
@@ -151,13 +157,17 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
     return nodeCronCoordinator(this.#kernel, this.#owner, options);
   }
 
-  /** What is known of a lock, without acquiring it: see {@link Mutex.inspect}. One strong read. */
-  inspect(name: S["name"]): Promise<Inspection<S>> {
-    return inspect(this.#kernel, this.#ref(name)) as Promise<Inspection<S>>;
+  /**
+   * What is known of a lock, or of a leadership, without acquiring it: see {@link Mutex.inspect}. One strong
+   * read, and one of the session that it lives by. Throws `invalid-argument`.
+   */
+  inspect(name: S["name"], options: InspectOptions = {}): Promise<Inspection<S>> {
+    const ref = this.#ref(name, kindOf(options));
+    return inspect(this.#kernel, ref) as Promise<Inspection<S>>;
   }
 
   /**
-   * The locks of the table, page by page. It scans: each page reads up to a megabyte of the whole
+   * The locks, or the leaderships, of the table, page by page. It scans: each page reads up to a megabyte of the whole
    * table, whatever is in it, at half a read unit for 4 KB. Observed like any read, so a second
    * listing knows which holders were silent. Rejects with coded errors.
    */
@@ -225,10 +235,10 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
     return this.close();
   }
 
-  #ref(name: LockName): RecordRef {
+  #ref(name: LockName, kind: Kind = "lock"): RecordRef {
     const parts = typeof name === "string" || !Array.isArray(name) ? [name] : name;
     for (const part of parts) checkName(part);
-    return this.#kernel.format.refOf("lock", name);
+    return this.#kernel.format.refOf(kind, name);
   }
 
   #assertSessions(): void {

@@ -66,7 +66,7 @@ export type {
   RenewOptions,
   UnfencedLease,
 } from "./lease/lease.js";
-export type { ListOptions, ListPage } from "./lease/list.js";
+export type { InspectOptions, ListOptions, ListPage, RecordKind } from "./lease/list.js";
 export type { AcquireOptions, ClientOptions, LeaseOptions, PollOptions } from "./lease/options.js";
 export type { Version } from "./lease/record.js";
 export type { CloseSessionOptions, Session } from "./lease/session.js";

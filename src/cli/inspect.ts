@@ -1,19 +1,39 @@
-import type { Inspection } from "../index.js";
+import { type Holdfast, type Inspection, isHoldfastError, type RecordKind } from "../index.js";
 import { locksOf } from "./connection.js";
 import { EXIT } from "./exit-codes.js";
 import type { CommonOptions } from "./options.js";
 import { jsonLine, type Output, printable, seconds } from "./output.js";
 
-/** Shows what is known of one lock, by one strong read. Answers the exit status. */
+/** The options of `holdfast inspect`, as commander leaves them. */
+export interface InspectCommandOptions extends CommonOptions {
+  readonly kind?: RecordKind;
+}
+
+/** Shows what is known of one lock, or leadership, by one strong read. Answers the exit status. */
 export async function inspect(
   name: string,
-  options: CommonOptions,
+  options: InspectCommandOptions,
   output: Output,
 ): Promise<number> {
+  const { kind } = options;
   await using locks = await locksOf(options, output);
-  const found = await locks.inspect(name);
+  const found = await locks.inspect(name, { kind });
   output.out(output.isJson ? jsonLine(found) : described(found));
+  if (found.state === "absent" && kind !== "leader" && !output.isJson) {
+    await pointAtElection(locks, name, output);
+  }
   return EXIT.ok;
+}
+
+/** Names of locks and of elections never meet, so that one is easily asked for as the other. */
+async function pointAtElection(locks: Holdfast, name: string, output: Output): Promise<void> {
+  try {
+    if ((await locks.inspect(name, { kind: "leader" })).state === "absent") return;
+    output.err(`holdfast: There is an election of that name: holdfast leader ${printable(name)}`);
+  } catch (error) {
+    // Who may look at locks alone has been answered all the same.
+    if (!isHoldfastError(error, "access-denied")) throw error;
+  }
 }
 
 function described(lock: Inspection): string {

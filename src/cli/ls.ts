@@ -1,4 +1,4 @@
-import type { Inspection, ListPage } from "../index.js";
+import type { Inspection, ListPage, RecordKind } from "../index.js";
 import { locksOf } from "./connection.js";
 import { EXIT, usageError } from "./exit-codes.js";
 import type { CommonOptions } from "./options.js";
@@ -6,6 +6,7 @@ import { columns, jsonLine, type Output, seconds } from "./output.js";
 
 /** The options of `holdfast ls`, as commander leaves them. */
 export interface LsOptions extends CommonOptions {
+  readonly kind?: RecordKind;
   readonly prefix?: string;
   readonly limit?: string;
   readonly all?: boolean;
@@ -13,12 +14,12 @@ export interface LsOptions extends CommonOptions {
 
 const HEADING = ["NAME", "STATE", "OWNER", "FENCE", "LEASE", "SINCE", "HOLDER"] as const;
 
-/** Lists locks by a scan, and says what that cost. Answers the exit status. */
+/** Lists locks, or leaderships, by a scan, and says what that cost. Answers the exit status. */
 export async function ls(options: LsOptions, output: Output): Promise<number> {
   const limit = limitOf(options.limit);
   await using locks = await locksOf(options, output);
   if (!output.isJson) output.err(`holdfast: This scans the whole table "${options.table}".`);
-  const pages = locks.list({ prefix: options.prefix, free: options.all });
+  const pages = locks.list({ kind: options.kind, prefix: options.prefix, free: options.all });
   const scan = await read(pages, limit, output);
   if (!output.isJson && scan.locks.length > 0) {
     output.out(columns(HEADING, scan.locks.map(rowOf)));

@@ -38,3 +38,10 @@ export function tableOption(): Option {
 export function regionOption(description = "its region; default: any"): Option {
   return new Option("--region <region>", description).env("HOLDFAST_REGION");
 }
+
+/** Locks, or the leaderships of elections: their names never meet. */
+export function kindOption(): Option {
+  return new Option("--kind <kind>", "locks, or the leaderships of elections")
+    .choices(["lock", "leader"])
+    .default("lock");
+}

@@ -3,9 +3,10 @@ import { Command, Option } from "commander";
 import { addCost, addElections } from "./election-commands.js";
 import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP, usageError } from "./exit-codes.js";
 import { addObject } from "./object-program.js";
-import { withCommonOptions } from "./options.js";
+import { kindOption, withCommonOptions } from "./options.js";
 import { type Run, standardOutput } from "./output.js";
 import { addTable } from "./table-program.js";
+import { addWatch } from "./watch-program.js";
 
 /**
  * The command line's grammar. `onRun` is called with what the words ask for; nothing is run by
@@ -29,6 +30,7 @@ export function programOf(words: readonly string[], onRun: (run: Run) => void): 
   addLs(program, onRun);
   addSessions(program, onRun);
   addInspect(program, onRun);
+  addWatch(program, onRun);
   addRelease(program, onRun);
   addTable(program, onRun);
   addObject(program, onRun);
@@ -79,6 +81,7 @@ function addLs(program: Command, onRun: (run: Run) => void): void {
   withCommonOptions(
     program.command("ls").description("Lists the locks that are held, by scanning the table."),
   )
+    .addOption(kindOption())
     .option("--prefix <prefix>", "only names that begin with this; the scan costs the same")
     .option("--limit <number>", "stop after so many locks")
     .option("--all", "also locks that nobody holds")
@@ -106,6 +109,7 @@ function addInspect(program: Command, onRun: (run: Run) => void): void {
   withCommonOptions(
     program.command("inspect <name>").description("Shows what is known of a lock, by one read."),
   )
+    .addOption(kindOption())
     .addHelpText("after", EXIT_CODES_HELP)
     .action((name: string, options) =>
       onRun(async (output) => (await import("./inspect.js")).inspect(name, options, output)),

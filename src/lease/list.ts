@@ -1,12 +1,23 @@
 import { HoldfastError } from "../errors.js";
-import type { Item, Scan } from "../platform/table.js";
+import type { Item, Scan, ScanAnswer } from "../platform/table.js";
 import { type Inspection, inspectionOf } from "./inspect.js";
 import type { Kernel } from "./kernel.js";
 import { isReadable } from "./record.js";
 import type { LeaseShape, NativeLeases } from "./shape.js";
 
+/** What can be looked at by name: locks, or the leaderships of elections. */
+export type RecordKind = "lock" | "leader";
+
+/** Options of `Holdfast.inspect`. */
+export interface InspectOptions {
+  /** `leader` for the leadership of an election. Default `lock`. */
+  readonly kind?: RecordKind | undefined;
+}
+
 /** Which locks to list. */
 export interface ListOptions {
+  /** `leader` for the leaderships of elections. Default `lock`. One listing is of one kind. */
+  readonly kind?: RecordKind | undefined;
   /** Only names that begin with this. It does not make the scan cheaper. */
   readonly prefix?: string | undefined;
   /** Also locks that nobody holds. Default false. */
@@ -22,22 +33,29 @@ export interface ListPage<S extends LeaseShape = NativeLeases> {
   readonly readUnits: number | undefined;
 }
 
+type Page = Extract<ScanAnswer, { readonly kind: "page" }>;
+
 const ATTEMPTS = 4;
 const PAUSE_MS = 200;
 
 /** Lists the locks of the table by scanning it. */
 export async function* list(kernel: Kernel, options: ListOptions): AsyncGenerator<ListPage> {
-  const prefix = kernel.format.prefixOf("lock", options.prefix ?? "");
+  const kind = kindOf(options);
+  const prefix = kernel.format.prefixOf(kind, options.prefix ?? "");
   let after: Item | undefined;
   do {
     const page = await scanPage(kernel, prefix, after);
-    yield pageOf(kernel, page.items, page.readUnits, options.free ?? false);
+    yield pageOf(kernel, kind, page, options.free ?? false);
     after = page.next;
   } while (after !== undefined);
 }
 
 /** One page of a scan, sent again where it was not answered. Throws coded errors. */
-export async function scanPage(kernel: Kernel, prefix: Scan["prefix"], after: Item | undefined) {
+export async function scanPage(
+  kernel: Kernel,
+  prefix: Scan["prefix"],
+  after: Item | undefined,
+): Promise<Page> {
   for (let attempt = 1; ; attempt += 1) {
     const answer = await kernel.table.scan(
       { prefix, after },
@@ -57,18 +75,27 @@ export async function scanPage(kernel: Kernel, prefix: Scan["prefix"], after: It
   }
 }
 
+/** Which kind is asked for. Throws `invalid-argument`. */
+export function kindOf({ kind = "lock" }: InspectOptions): RecordKind {
+  if (kind === "lock" || kind === "leader") return kind;
+  throw new HoldfastError(
+    "invalid-argument",
+    `The option \`kind\` must be "lock" or "leader"; it is "${kind}".`,
+  );
+}
+
 function pageOf(
   kernel: Kernel,
-  items: readonly Item[],
-  readUnits: number | undefined,
+  kind: RecordKind,
+  { items, readUnits }: Page,
   withFree: boolean,
 ): ListPage {
   const locks: Inspection[] = [];
   const unreadable: { name: string; found: string }[] = [];
   for (const item of items) {
-    const name = kernel.format.nameOf("lock", item);
+    const name = kernel.format.nameOf(kind, item);
     if (name === undefined) continue;
-    const ref = kernel.format.refOf("lock", name);
+    const ref = kernel.format.refOf(kind, name);
     const found = kernel.see(ref, item, "eventual");
     if (!isReadable(found)) unreadable.push({ name: ref.name, found: found.found });
     else if (found.state === "held" || withFree) locks.push(inspectionOf(kernel, ref, found));

@@ -1,0 +1,129 @@
+import { type Holdfast, type Inspection, isHoldfastError, type RecordKind } from "../index.js";
+import { durationMs } from "../internal/duration.js";
+import { sleep } from "../internal/sleep.js";
+import { isoTimeOf, systemClock } from "../platform/clock.js";
+import { systemTimers } from "../platform/timers.js";
+import { type ChangeKind, changeOf, isOlder } from "./changes.js";
+import { locksOf } from "./connection.js";
+import { EXIT } from "./exit-codes.js";
+import { Interruptions } from "./interruptions.js";
+import type { CommonOptions } from "./options.js";
+import { jsonLine, type Output, printable, tellFailure } from "./output.js";
+
+/** The options of `holdfast watch`, as commander leaves them. */
+export interface WatchOptions extends CommonOptions {
+  readonly prefix?: string;
+  readonly poll?: string;
+  readonly kind?: RecordKind;
+}
+
+const POLL_RANGE = { leastMs: 50, mostMs: 24 * 3_600_000 };
+
+/** Tells each change of one record, or of all below a prefix. Answers the exit status. */
+export async function watch(
+  name: string | undefined,
+  options: WatchOptions,
+  output: Output,
+): Promise<number> {
+  const fallback = name === undefined ? "30s" : "1s";
+  const pollMs = durationMs("poll", options.poll ?? fallback, POLL_RANGE);
+  const interruptions = new Interruptions();
+  await using locks = await locksOf(options, output);
+  const watching = new Watch(locks, options, output);
+  try {
+    while (!interruptions.ending.aborted) {
+      await watching.look(name).catch((error: unknown) => {
+        // What passes by itself is told, and waited for; anything else ends the watch.
+        if (!isPassing(error)) throw error;
+        tellFailure(output, error);
+      });
+      await sleep(systemTimers, pollMs, true, interruptions.ending);
+    }
+    return interruptions.exitCode ?? EXIT.ok;
+  } finally {
+    interruptions.dispose();
+  }
+}
+
+function isPassing(error: unknown): boolean {
+  return isHoldfastError(error, "unreachable") || isHoldfastError(error, "throttled");
+}
+
+class Watch {
+  readonly #locks: Holdfast;
+  readonly #options: WatchOptions;
+  readonly #output: Output;
+  readonly #known = new Map<string, Inspection>();
+  #hasLooked = false;
+
+  constructor(locks: Holdfast, options: WatchOptions, output: Output) {
+    this.#locks = locks;
+    this.#options = options;
+    this.#output = output;
+  }
+
+  async look(name: string | undefined): Promise<void> {
+    if (name === undefined) await this.#scan();
+    else await this.#inspect(name);
+    this.#hasLooked = true;
+  }
+
+  async #inspect(name: string): Promise<void> {
+    const found = await this.#locks.inspect(name, { kind: this.#options.kind });
+    if (!this.#hasLooked) this.#tell("seen", undefined, found);
+    this.#note(found);
+  }
+
+  async #scan(): Promise<void> {
+    const missing = new Set(this.#known.keys());
+    const { kind, prefix } = this.#options;
+    let units = 0;
+    for await (const page of this.#locks.list({ kind, prefix, free: true })) {
+      units += page.readUnits ?? 0;
+      for (const found of page.locks) {
+        missing.delete(found.name);
+        // Of what was always there, only what is held is worth a line.
+        if (!this.#hasLooked && found.state === "held") this.#tell("seen", undefined, found);
+        this.#note(found);
+      }
+      // There, and of no state that can be told: not gone.
+      for (const { name } of page.unreadable) missing.delete(name);
+    }
+    if (!this.#hasLooked) this.#tellCost(units);
+    // A scan may come from before the record was made: absence needs a strong read.
+    for (const name of missing) await this.#inspect(name);
+  }
+
+  #note(found: Inspection): void {
+    const before = this.#known.get(found.name);
+    if (before !== undefined && isOlder(found, before)) return;
+    if (found.state === "absent") this.#known.delete(found.name);
+    else this.#known.set(found.name, found);
+    const told = this.#hasLooked ? changeOf(before, found) : undefined;
+    if (told !== undefined) this.#tell(told.change, told.missed, found);
+  }
+
+  #tell(change: ChangeKind | "seen", missed: bigint | undefined, found: Inspection): void {
+    const at = isoTimeOf(systemClock.wallMs());
+    const { out, isJson } = this.#output;
+    if (isJson) out(jsonLine({ at, change, missed, ...found }));
+    else out(printable(`${at}  ${change.padEnd(8)}  ${found.name}${detailsOf(found, missed)}`));
+  }
+
+  #tellCost(units: number): void {
+    const { err, isJson } = this.#output;
+    err(
+      isJson
+        ? jsonLine({ scan: { readUnits: units } })
+        : `holdfast: Each look scans the whole table, at ${units} read units now.`,
+    );
+  }
+}
+
+function detailsOf(found: Inspection, missed: bigint | undefined): string {
+  const { state, fence, owner, holder } = found;
+  const grants = missed === 1n ? "1 grant" : `${missed} grants`;
+  const unseen = missed === undefined || missed <= 0n ? "" : `; ${grants} in between not seen`;
+  if (state === "held") return `  fence ${fence}, ${owner ?? "nobody named"} (${holder})${unseen}`;
+  return state === "free" ? `  free, fence ${fence}${unseen}` : `  ${state}`;
+}
