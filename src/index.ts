@@ -85,6 +85,7 @@ export type { Occurrence, OnceOptions } from "./once/options.js";
 export type { HoldfastOptions, SessionOptions, TestSurroundings } from "./options.js";
 export type { DynamoDBLike } from "./platform/dynamodb.js";
 export type { AttributeValue, Item } from "./platform/table.js";
+export { type ExamineOptions, examineTable, type Finding } from "./table/examine.js";
 export {
   POLICY_FEATURES,
   type Policy,

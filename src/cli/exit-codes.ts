@@ -73,6 +73,11 @@ export function failureOf(error: unknown): {
   return { code: "internal", message: `Something unforeseen: ${message}`, exitCode: EXIT.internal };
 }
 
+/** The exit status for the code of an error of the library's. */
+export function exitCodeFor(code: ErrorCode): number {
+  return BY_CODE[code];
+}
+
 /** The part of every help text that scripts are written from. */
 export const EXIT_CODES_HELP = `
 Exit status:

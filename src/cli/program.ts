@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Command, Option } from "commander";
+import { addDoctor } from "./doctor-program.js";
 import { addCost, addElections } from "./election-commands.js";
 import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP, usageError } from "./exit-codes.js";
 import { addObject } from "./object-program.js";
@@ -33,6 +34,7 @@ export function programOf(words: readonly string[], onRun: (run: Run) => void): 
   addWatch(program, onRun);
   addRelease(program, onRun);
   addTable(program, onRun);
+  addDoctor(program, onRun);
   addObject(program, onRun);
   addDemo(program, onRun);
   return program;

@@ -44,6 +44,12 @@ export function isoTimeOf(wallMs: number): string {
   return new Date(wallMs).toISOString();
 }
 
+/** An instant as people or servers write it, in milliseconds since 1970; undefined for what is none. */
+export function epochMsOf(text: string | undefined): number | undefined {
+  const epochMs = text === undefined ? Number.NaN : Date.parse(text);
+  return Number.isNaN(epochMs) ? undefined : epochMs;
+}
+
 /** The clocks of this machine. */
 export const systemClock: Clock = {
   monotonicMs: () => performance.now(),

@@ -13,7 +13,7 @@ import {
   type UpdateItemCommandOutput,
 } from "@aws-sdk/client-dynamodb";
 import { bounded } from "./bounded.js";
-import { type Clock, systemClock } from "./clock.js";
+import { type Clock, epochMsOf, systemClock } from "./clock.js";
 import { answerOf, FOR_LOCKS, type TableUse } from "./dynamodb-errors.js";
 import { compileCondition, compileProjection, compileWrite } from "./expressions.js";
 import type {
@@ -240,9 +240,9 @@ export class DynamoDBTable implements TablePort {
   }
 
   #compareClocks(date: string | undefined): void {
-    const serverMs = date === undefined ? Number.NaN : Date.parse(date);
+    const serverMs = epochMsOf(date);
+    if (serverMs === undefined) return;
     const aheadMs = serverMs - this.#clock.wallMs();
-    if (Number.isNaN(aheadMs)) return;
     this.#clockCorrectionMs = Math.abs(aheadMs) > AN_HOUR_MS ? aheadMs : 0;
   }
 }

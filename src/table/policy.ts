@@ -82,27 +82,27 @@ export interface Policy {
   readonly notes: readonly string[];
 }
 
-type Action = "UpdateItem" | "GetItem" | "ConditionCheckItem";
+/** What is done to single records. */
+export type RecordAction = "UpdateItem" | "GetItem" | "ConditionCheckItem";
 
 /** What is done to which kinds of records. */
-const ON_RECORDS: Readonly<Partial<Record<PolicyFeature, Partial<Record<Action, Kind[]>>>>> = {
-  lock: { UpdateItem: ["lock"], GetItem: ["lock"] },
-  // Who meets a dead holder's session ends it, so a rival needs what the holder needs.
-  sessions: { UpdateItem: ["lock", "session"], GetItem: ["lock", "session"] },
-  elect: { UpdateItem: ["leader"], GetItem: ["leader"] },
-  once: { UpdateItem: ["once"], GetItem: ["once"] },
-  condition: { ConditionCheckItem: ["lock", "leader", "once"] },
-  observe: { GetItem: ["lock", "leader", "session"] },
-  operate: { UpdateItem: ["lock", "leader"], GetItem: ["lock", "leader", "session"] },
-};
+const ON_RECORDS: Readonly<Partial<Record<PolicyFeature, Partial<Record<RecordAction, Kind[]>>>>> =
+  {
+    lock: { UpdateItem: ["lock"], GetItem: ["lock"] },
+    // Who meets a dead holder's session ends it, so a rival needs what the holder needs.
+    sessions: { UpdateItem: ["lock", "session"], GetItem: ["lock", "session"] },
+    elect: { UpdateItem: ["leader"], GetItem: ["leader"] },
+    once: { UpdateItem: ["once"], GetItem: ["once"] },
+    condition: { ConditionCheckItem: ["lock", "leader", "once"] },
+    observe: { GetItem: ["lock", "leader", "session"] },
+    operate: { UpdateItem: ["lock", "leader"], GetItem: ["lock", "leader", "session"] },
+  };
 
 /** What is done to the table as a whole. */
 const ON_TABLE: Readonly<Partial<Record<PolicyFeature, readonly string[]>>> = {
   operate: ["DescribeTable", "DescribeTimeToLive"],
   table: ["CreateTable", "DescribeTable", "UpdateTimeToLive", "DescribeTimeToLive"],
 };
-
-const LISTS: readonly PolicyFeature[] = ["observe", "operate"];
 
 /**
  * The least that an identity must be allowed for what it does with a table, as a policy document. What
@@ -113,7 +113,7 @@ const LISTS: readonly PolicyFeature[] = ["observe", "operate"];
 export function policyFor(options: PolicyOptions): Policy {
   check(options);
   const features = POLICY_FEATURES.filter((feature) => options.for.includes(feature));
-  const scans = features.some((feature) => LISTS.includes(feature));
+  const scans = listsRecords(features);
   const hasPrefixes = (options.prefixes ?? []).length > 0;
   const onTable = [...new Set(features.flatMap((feature) => ON_TABLE[feature] ?? []))];
   const arn = tableArn(options);
@@ -131,19 +131,35 @@ export function policyFor(options: PolicyOptions): Policy {
 
 const inDynamoDB = (action: string): string => `dynamodb:${action}`;
 
+/** What these features do to single records, of which kinds. Pure. */
+export function recordAccesses(
+  features: readonly PolicyFeature[],
+): { readonly action: RecordAction; readonly kinds: readonly Kind[] }[] {
+  const actions = ["UpdateItem", "GetItem", "ConditionCheckItem"] as const;
+  return actions
+    .map((action) => {
+      const kinds = features.flatMap((feature) => ON_RECORDS[feature]?.[action] ?? []);
+      return { action, kinds: [...new Set(kinds)] };
+    })
+    .filter(({ kinds }) => kinds.length > 0);
+}
+
+/** Whether these features list records, by scans. Pure. */
+export function listsRecords(features: readonly PolicyFeature[]): boolean {
+  return features.some((feature) => feature === "observe" || feature === "operate");
+}
+
 /** One statement for each set of actions that are allowed on the same keys. */
 function recordStatements(
   features: readonly PolicyFeature[],
   { prefixes = [] }: PolicyOptions,
   arn: string,
 ): PolicyStatement[] {
-  const byKeys = new Map<string, { actions: string[]; keys: string[]; kinds: Kind[] }>();
-  for (const action of ["UpdateItem", "GetItem", "ConditionCheckItem"] as const) {
-    const kinds = [...new Set(features.flatMap((feature) => ON_RECORDS[feature]?.[action] ?? []))];
-    if (kinds.length === 0) continue;
+  const byKeys = new Map<string, { actions: string[]; keys: string[] }>();
+  for (const { action, kinds } of recordAccesses(features)) {
     const keys = kinds.flatMap((kind) => patternsOf(kind, prefixes));
     const same = byKeys.get(keys.join("\n"));
-    if (same === undefined) byKeys.set(keys.join("\n"), { actions: [action], keys, kinds });
+    if (same === undefined) byKeys.set(keys.join("\n"), { actions: [action], keys });
     else same.actions.push(action);
   }
   return [...byKeys.values()].map(({ actions, keys }) =>

@@ -13,13 +13,8 @@ import { systemClock } from "../platform/clock.js";
 import type { DynamoDBLike } from "../platform/dynamodb.js";
 import { answerOf } from "../platform/dynamodb-errors.js";
 import { systemTimers } from "../platform/timers.js";
-import {
-  keySchemaOf,
-  schemaFor,
-  type TableFormat,
-  type TableKeys,
-  type TableSchema,
-} from "./schema.js";
+import { keyDefects, regionsOf, replicaDefects, ttlDefects } from "./defects.js";
+import { keySchemaOf, schemaFor, type TableFormat, type TableKeys } from "./schema.js";
 
 /** Which table, and through which client. */
 export interface TableOptions {
@@ -90,7 +85,7 @@ export async function createTable(options: CreateTableOptions): Promise<TableRep
   );
   const description = await untilActive(options, waitMs);
   // Before anything is changed: with TTL on, the items of somebody else's table would begin to expire.
-  if (ttlAttribute !== null && keyFindings(description, schema).length === 0) {
+  if (ttlAttribute !== null && keyDefects(description, schema).length === 0) {
     await turnTtlOn(options, ttlAttribute);
   }
   return checkTable(options);
@@ -106,12 +101,13 @@ export async function checkTable(options: CheckTableOptions): Promise<TableRepor
   const schema = schemaFor(options.format, options.keys);
   const description = await describe(options);
   const ttl = await ttlOf(options);
-  const findings = [
-    ...keyFindings(description, schema),
-    ...ttlFindings(ttl, schema),
-    ...replicaFindings(description, options.homeRegion),
+  const defects = [
+    ...keyDefects(description, schema),
+    ...ttlDefects(ttl, schema),
+    ...replicaDefects(description, options.homeRegion),
   ];
-  if (findings.length > 0) {
+  if (defects.length > 0) {
+    const findings = defects.map(({ message, fix }) => `${message}: ${fix}`);
     throw new HoldfastError(
       "misconfigured",
       `Table "${options.table}" cannot keep ${whatFor(options)}. ${findings.join(" ")}`,
@@ -131,68 +127,6 @@ export async function checkTable(options: CheckTableOptions): Promise<TableRepor
 
 function whatFor({ format }: TableOptions): string {
   return format === "object-commit" ? "commit records" : "locks";
-}
-
-function keyFindings(description: TableDescription, { keys }: TableSchema): string[] {
-  const spell = (
-    schema: readonly { AttributeName?: string | undefined; KeyType?: string | undefined }[],
-  ) => schema.map(({ AttributeName, KeyType }) => `${AttributeName} (${KeyType})`).join(", ");
-  const found = spell(description.KeySchema ?? []);
-  const expected = spell(keySchemaOf(keys));
-  const types = (description.AttributeDefinitions ?? [])
-    .filter(({ AttributeName }) => AttributeName === keys.pk || AttributeName === keys.sk)
-    .filter(({ AttributeType }) => AttributeType !== "S");
-  return [
-    ...(found === expected
-      ? []
-      : [
-          `Its key is ${found}, not ${expected}: name its attributes in \`keys\` ` +
-            "(`sk: null` for none), or use another table.",
-        ]),
-    ...types.map(
-      ({ AttributeName, AttributeType }) =>
-        `Its key attribute ${AttributeName} is of type ${AttributeType}, not S: use another table.`,
-    ),
-  ];
-}
-
-function ttlFindings(attribute: string | undefined, schema: TableSchema): string[] {
-  if (attribute === (schema.ttlAttribute ?? undefined)) return [];
-  if (schema.ttlAttribute === null) {
-    return [
-      `Its TTL looks at \`${attribute}\`, and clients of this format never move what it reads: it may ` +
-        "delete a lock that is held. Turn it off (UpdateTimeToLive).",
-    ];
-  }
-  const fix =
-    `turn it on for \`${schema.ttlAttribute}\` (UpdateTimeToLive, or \`holdfast table create\`), ` +
-    "so that records of names no longer used are tidied away.";
-  return attribute === undefined
-    ? [`Its TTL is off: ${fix}`]
-    : [`Its TTL looks at \`${attribute}\`, which deletes what it should not: ${fix}`];
-}
-
-function replicaFindings(description: TableDescription, homeRegion: string | undefined): string[] {
-  const regions = regionsOf(description);
-  // An older SDK does not know the field; the server's answer carries it all the same.
-  const { MultiRegionConsistency } = description as { MultiRegionConsistency?: string };
-  if (regions.length === 0 || MultiRegionConsistency === "STRONG") return [];
-  if (homeRegion !== undefined) {
-    return regions.includes(homeRegion)
-      ? []
-      : [
-          `\`homeRegion\` is ${homeRegion}, but its replicas are in ${regions.join(", ")}: name one of them.`,
-        ];
-  }
-  return [
-    `It is replicated to ${regions.join(", ")} with the last writer winning, so two regions can both ` +
-      "be granted one lock: use a table of one region, or of multi-region strong consistency, or " +
-      "name the one region in which all clients take their locks as `homeRegion`.",
-  ];
-}
-
-function regionsOf(description: TableDescription): string[] {
-  return (description.Replicas ?? []).map(({ RegionName }) => RegionName ?? "?");
 }
 
 async function turnTtlOn(options: TableOptions, attribute: string): Promise<void> {
@@ -225,13 +159,18 @@ async function untilActive(options: TableOptions, waitMs: number): Promise<Table
   }
 }
 
-async function describe(options: TableOptions, expected?: string): Promise<TableDescription> {
+/** The table's description. Throws coded errors. */
+export async function describe(
+  options: TableOptions,
+  expected?: string,
+): Promise<TableDescription> {
   const command = new DescribeTableCommand({ TableName: options.table });
   const output = (await call(options, command, expected)) as { Table?: TableDescription };
   return output.Table ?? {};
 }
 
-async function ttlOf(options: TableOptions): Promise<string | undefined> {
+/** The attribute that its TTL looks at; undefined while it is off. Throws coded errors. */
+export async function ttlOf(options: TableOptions): Promise<string | undefined> {
   const command = new DescribeTimeToLiveCommand({ TableName: options.table });
   const output = (await call(options, command)) as {
     TimeToLiveDescription?: { TimeToLiveStatus?: string; AttributeName?: string };

@@ -1,0 +1,168 @@
+import { CreateTableCommand, PutItemCommand, ScanCommand } from "@aws-sdk/client-dynamodb";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { checkTable, createTable, examineTable, type Finding } from "../../src/index.js";
+import { startMemoryServer } from "../../src/testing/index.js";
+import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { freshTable, sdkClient } from "../support/sdk.js";
+import { CliWorld } from "./support.js";
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await CliWorld.start();
+});
+afterAll(() => world.close());
+afterEach(() => {
+  world.server.dynamodb.allows = undefined;
+});
+
+async function findings(
+  ...words: string[]
+): Promise<{ readonly status: number | null; readonly found: Finding[] }> {
+  const { status, stdout } = await world.run(["doctor", "--json", ...words]);
+  return {
+    status,
+    found: stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Finding),
+  };
+}
+
+const shown = ({ check, level }: Finding): string => `${level} ${check}`;
+const wrong = (found: readonly Finding[]): Finding[] => found.filter(({ level }) => level !== "ok");
+
+describe("doctor", () => {
+  it("finds nothing wrong with a table that is right, and writes nothing", async () => {
+    const words = ["--for", "lock,sessions,elect,once,condition,operate"];
+    const { status, found } = await findings(...words);
+    expect(wrong(found)).toEqual([]);
+    expect(status).toBe(0);
+    const permissions = found.filter(({ check }) => check === "permission");
+    // Four kinds are written, four read, three go into transactions, and one scan.
+    expect(permissions).toHaveLength(12);
+    for (const { latencyMs } of permissions) expect(latencyMs).toBeGreaterThanOrEqual(0);
+    expect(found.map(shown)).toEqual(expect.arrayContaining(["ok clock", "ok ttl", "ok key"]));
+    expect((await world.client.send(new ScanCommand({ TableName: "locks" }))).Items).toEqual([]);
+  });
+
+  it.each([
+    "dynamodb:UpdateItem",
+    "dynamodb:GetItem",
+    "dynamodb:ConditionCheckItem",
+    "dynamodb:Scan",
+    "dynamodb:DescribeTable",
+    "dynamodb:DescribeTimeToLive",
+  ])("finds that %s is missing, by itself, and says what to do", async (action) => {
+    world.server.dynamodb.allows = (access) => access.action !== action;
+    const { status, found } = await findings("--for", "lock,condition,operate");
+    expect(status).toBe(77);
+    expect(wrong(found).length).toBeGreaterThan(0);
+    for (const finding of wrong(found)) {
+      expect(finding).toMatchObject({
+        level: "problem",
+        code: "access-denied",
+        message: expect.stringContaining(action),
+        fix: expect.stringContaining("table policy"),
+      });
+    }
+  });
+
+  it("does not ask of a holder to be able to describe the table", async () => {
+    world.server.dynamodb.allows = ({ action }) => !action.startsWith("dynamodb:Describe");
+    const { status, found } = await findings();
+    expect(status).toBe(0);
+    expect(wrong(found).map(shown)).toEqual(["warning table"]);
+  });
+
+  it("probes only names of the prefix", async () => {
+    world.server.dynamodb.allows = ({ leadingKey }) => leadingKey?.startsWith("lock#team/") ?? true;
+    expect((await findings("--prefix", "team/")).status).toBe(0);
+    expect((await findings()).status).toBe(77);
+  });
+
+  it("is 78 where there is no such table, or its TTL is off, with the fix", async () => {
+    const missing = await findings("--table", "nowhere");
+    expect(missing.status).toBe(78);
+    expect(missing.found.map(shown)).toEqual(["problem table"]);
+    await world.client.send(
+      new CreateTableCommand({
+        TableName: "bare",
+        BillingMode: "PAY_PER_REQUEST",
+        KeySchema: [
+          { AttributeName: "pk", KeyType: "HASH" },
+          { AttributeName: "sk", KeyType: "RANGE" },
+        ],
+        AttributeDefinitions: [
+          { AttributeName: "pk", AttributeType: "S" },
+          { AttributeName: "sk", AttributeType: "S" },
+        ],
+      }),
+    );
+    const bare = await findings("--table", "bare");
+    expect(bare.status).toBe(78);
+    expect(wrong(bare.found)).toMatchObject([
+      { check: "ttl", message: "Its TTL is off.", fix: expect.stringContaining("table create") },
+    ]);
+    const { found } = await findings("--sk", "none");
+    expect(wrong(found).map(shown)).toEqual(["problem key"]);
+  });
+
+  it.each(["everything", "object-commit"])("refuses --for %s with 64", async (feature) => {
+    expect((await world.run(["doctor", "--for", feature])).status).toBe(64);
+  });
+
+  it("is 69 where nobody answers", async () => {
+    const { status, found } = await findings("--endpoint", "http://127.0.0.1:9");
+    expect({ status, shown: found.map(shown) }).toEqual({ status: 69, shown: ["problem table"] });
+  });
+
+  it("finds dead holders and unreadable records, and tells them from live ones", async () => {
+    const dead = await world.locks.mutex("dead").acquire({ lease: "500ms", renew: "manual" });
+    const alive = await world.locks.mutex("alive").acquire({ lease: "600ms", renew: "50ms" });
+    const Item = { pk: { S: "lock#odd" }, sk: { S: "lease" }, v: { N: "99" } };
+    await world.client.send(new PutItemCommand({ TableName: "locks", Item }));
+    const { status, stdout } = await world.run(["doctor", "--scan"]);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/warning {2}records +"dead" is held by/);
+    expect(stdout).toContain(`holdfast release dead --holder ${dead.holder}`);
+    expect(stdout).toMatch(/warning {2}records +The record of "odd" cannot be read: it has layout/);
+    expect(stdout).not.toContain('"alive"');
+    await alive.release();
+    await dead.release().catch(() => undefined);
+  });
+});
+
+describe("the clock", () => {
+  it.each([
+    [90_000, /at least (8\d|90) s ahead of/],
+    [-7_200_000, /at least 7[12]\d\d s behind/],
+  ])("of a machine that is off by %i ms is found, and only then", async (offMs, message) => {
+    const server = await startMemoryServer();
+    const client = sdkClient(server.endpoint);
+    await createTable({ client, table: "locks" });
+    const clock = { wallMs: () => Date.now() + offMs };
+    const found = await examineTable({ client, table: "locks", clock });
+    expect(found.find(({ check }) => check === "clock")).toMatchObject({
+      level: "warning",
+      message: expect.stringMatching(message),
+    });
+    client.destroy();
+    await server.close();
+  });
+});
+
+describeOnDynamoDBLocal("doctor on DynamoDB Local", (endpoint) => {
+  it("finds nothing wrong with a table as it is created", async () => {
+    const client = sdkClient(endpoint());
+    const table = freshTable();
+    await createTable({ client, table });
+    await checkTable({ client, table });
+    const words = ["--table", table, "--endpoint", endpoint(), "--region", "local", "--scan"];
+    const features = ["--for", "lock,sessions,elect,once,condition,operate"];
+    const { status, found } = await findings(...words, ...features);
+    expect(wrong(found)).toEqual([]);
+    expect(status).toBe(0);
+    expect((await client.send(new ScanCommand({ TableName: table }))).Items).toEqual([]);
+    client.destroy();
+  });
+});
