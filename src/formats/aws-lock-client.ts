@@ -79,7 +79,7 @@ const DEFAULTS: LeaseDefaults = Object.freeze({
 /**
  * Shares a table with the AWS lock client for Java and its C# port. User data are bytes, and a lease
  * has no fence. A release deletes the record, unless `keepData` asks to keep it. Lengths of time are
- * the Java client's: lease 20 s, renewal a quarter of it, wait a lease and 1 s, poll 1 s.
+ * the Java client's: lease 20 s, renewal a quarter of it, wait 1 s beyond the watch of a lease, poll 1 s.
  *
  * Costs what native locks cost, one request a step, and needs `dynamodb:PutItem` and
  * `dynamodb:DeleteItem` besides. Throws `invalid-argument`. docs/formats.md maps every option of theirs.

@@ -98,7 +98,7 @@ export interface LeaseDefaults {
   readonly lease: Duration;
   /** Which part of its lease, whatever that is, a holder renews after. */
   readonly renewsPerLease: number;
-  /** In all, or beyond one lease. */
+  /** In all, or beyond the watch of one lease. */
   readonly wait: Duration | { readonly beyondLease: Duration };
   readonly fastestPoll: Duration;
   readonly slowestPoll: Duration;

@@ -1,6 +1,7 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
 import type { Item } from "../platform/table.js";
+import { watchMs } from "./decide.js";
 import type { ExistingData, LeaseDefaults } from "./format.js";
 import type { LifeSource } from "./life.js";
 import type { HeldRecord } from "./record.js";
@@ -282,7 +283,7 @@ function checkSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
 
 function waitOf({ wait }: LeaseDefaults, leaseMs: number): Duration {
   if (typeof wait !== "object") return wait;
-  return leaseMs + durationMs("wait", wait.beyondLease, WAIT_RANGE);
+  return watchMs(leaseMs, DEFAULTS.driftBound) + durationMs("wait", wait.beyondLease, WAIT_RANGE);
 }
 
 function checkExisting(option: string, value: ExistingData): ExistingData {

@@ -109,6 +109,21 @@ const change: fc.Arbitrary<Change> = fc.oneof(anyChange, {
   })),
 });
 
+// What takes the place of an item is plain values, and what deletes it changes nothing.
+const write: fc.Arbitrary<Omit<Write, "key">> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ condition, change }) },
+  fc.record({
+    condition,
+    change: fc.dictionary(attribute, value, { maxKeys: 3 }).map((set) => ({ set, remove: [] })),
+    as: fc.constant("put" as const),
+  }),
+  fc.record({
+    condition,
+    change: fc.constant({ set: {}, remove: [] }),
+    as: fc.constant("delete" as const),
+  }),
+);
+
 const at = fc.integer({ min: 0, max: 3 });
 
 // The first is the one item of its partition, the others share one.
@@ -133,7 +148,7 @@ export const operations: fc.Arbitrary<readonly Operation[]> = fc.array(
       arbitrary: fc.record({
         kind: fc.constant("write" as const),
         at,
-        write: fc.record({ condition, change }),
+        write,
       }),
     },
     fc.record({
