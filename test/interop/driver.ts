@@ -1,10 +1,20 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
-import { type AnyDriverName, driverCommand } from "../../scripts/lib/interop-drivers.mjs";
+import {
+  type AnyDriverName,
+  type DriverName,
+  driverCommand,
+} from "../../scripts/lib/interop-drivers.mjs";
+
+/** This library, or the client of a format. */
+export type ClientName = AnyDriverName | "holdfast";
 
 /** How a driver opens its client; what is left out is the client's own default. README.md explains each. */
 export interface Opening {
+  /** Which format this library is to speak; other clients have one. */
+  readonly format?: DriverName;
   readonly endpoint: string;
   readonly table: string;
   readonly partitionKey?: string;
@@ -87,6 +97,11 @@ export class FailedStep extends Error {
 
 const LIMIT_MS = 30_000;
 
+const OURS = {
+  program: process.execPath,
+  args: [fileURLToPath(new URL("holdfast/driver.mjs", import.meta.url))],
+};
+
 /**
  * A process around another lock client, which takes steps and answers them. Steps may overlap: one that
  * waits does not keep the next from being carried out. Give it an end, by `quit` or `kill`.
@@ -107,13 +122,13 @@ export class Driver {
   }
 
   /** Starts the driver of a format. Rejects if it has not been built, or ends before it is ready. */
-  static async start(name: AnyDriverName): Promise<Driver> {
+  static async start(name: ClientName): Promise<Driver> {
     const driver = new DriverProcess(name);
     return new Driver(driver, await driver.ready());
   }
 
   /** Starts a driver, and opens its client. */
-  static async open(name: AnyDriverName, opening: Opening): Promise<Driver> {
+  static async open(name: ClientName, opening: Opening): Promise<Driver> {
     const driver = await Driver.start(name);
     await driver.step("open", opening).catch(async (error) => {
       await driver.kill();
@@ -196,16 +211,21 @@ class DriverProcess {
   readonly ended: Promise<void>;
   readonly #child: ChildProcess;
   readonly #waiting = new Map<number, (line: Line | Error) => void>();
-  readonly #name: AnyDriverName;
+  readonly #name: ClientName;
   #errors = "";
   #lastId = 0;
 
-  constructor(name: AnyDriverName) {
+  constructor(name: ClientName) {
     this.#name = name;
-    const { program, args } = driverCommand(name);
+    const { program, args } = name === "holdfast" ? OURS : driverCommand(name);
     this.#child = spawn(program, args, {
       stdio: ["pipe", "pipe", "pipe"],
-      env: { ...process.env, NODE_OPTIONS: "", AWS_SDK_JS_SUPPRESS_MAINTENANCE_MODE_MESSAGE: "1" },
+      env: {
+        ...process.env,
+        NODE_OPTIONS: "",
+        AWS_SDK_JS_SUPPRESS_MAINTENANCE_MODE_MESSAGE: "1",
+        AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
+      },
     });
     const { stdout, stderr, stdin } = this.#child;
     if (stdout !== null) createInterface({ input: stdout }).on("line", (line) => this.#take(line));

@@ -1,0 +1,264 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy/proxy.js";
+import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { eventually, freshTable, pause, sdkClient } from "../support/sdk.js";
+import type { Acquired, Driver } from "./driver.js";
+import { FORMATS } from "./formats.js";
+import { contend, overlaps, type Side, Stage } from "./scenes.js";
+import { createForeignTable, KEYS } from "./tables.js";
+
+const GRANTS = process.env["INTEROP_FULL"] === "1" ? 200 : 20;
+const CONTENDERS = 5;
+
+// What a loaded machine may take on top: processes of two languages, and DynamoDB Local, share it.
+const SLACK_MS = 1_500;
+
+const DIRECTIONS: readonly (readonly [Side, Side])[] = [
+  ["theirs", "ours"],
+  ["ours", "theirs"],
+];
+
+describeOnDynamoDBLocal("beside the original", (endpoint) => {
+  describe.each(FORMATS)("in format $format", (one) => {
+    const client = sdkClient(endpoint());
+    const table = freshTable();
+    const { partitionKey } = KEYS[one.format];
+    const stage = new Stage(client, endpoint(), table, one, partitionKey);
+    let proxy: FaultProxy;
+
+    beforeAll(async () => {
+      await createForeignTable(client, table, one.format);
+      proxy = await startFaultProxy({ target: endpoint() });
+    });
+    afterEach(async () => {
+      proxy.script(undefined);
+      await stage.clear();
+    });
+    afterAll(async () => {
+      await proxy.close();
+      client.destroy();
+    });
+
+    function holdOf(acquired: Acquired): string {
+      if (acquired.hold === undefined) throw new Error(`Not granted: ${acquired.because}`);
+      return acquired.hold;
+    }
+
+    describe.each(DIRECTIONS)("%s hold and %s wait", (holders, waiters) => {
+      const both = async (): Promise<[Driver, Driver]> => [
+        await stage.enter(holders),
+        await stage.enter(waiters),
+      ];
+      const waiting = (driver: Driver, name: string, forMs: number): Promise<Acquired> =>
+        driver.acquire({ name, ...one[waiters].wait(forMs) }, forMs + 30_000);
+
+      it("nobody gets what is held and renewed", async () => {
+        const [holder, waiter] = await both();
+        const name = stage.name();
+        const hold = holdOf(await holder.acquire({ name, ...one[holders].once }));
+        expect(await waiter.acquire({ name, ...one[waiters].once })).toMatchObject({
+          granted: false,
+        });
+        expect(await waiting(waiter, name, 2.5 * one.leaseMs)).toMatchObject({ granted: false });
+        expect(await holder.held(hold)).toBe(true);
+      });
+
+      it("each way of release lets the waiter in within a poll", async () => {
+        const [holder, waiter] = await both();
+        for (const [way, release] of Object.entries(one[holders].releases)) {
+          const name = stage.name();
+          const hold = holdOf(await holder.acquire({ name, ...one[holders].once }));
+          const answer = waiting(waiter, name, 5 * one.leaseMs);
+          await pause(2 * one.pollMs);
+          expect(await holder.release(hold, release), way).toBe(true);
+          const releasedMs = performance.now();
+          expect(await answer, way).toMatchObject({ granted: true });
+          expect(performance.now() - releasedMs, way).toBeLessThan(one.pollMs * 2 + SLACK_MS);
+        }
+      });
+
+      it("a holder that dies is followed after its lease, not before", async () => {
+        const [holder, waiter] = await both();
+        const name = stage.name();
+        await holder.acquire({ name, ...one[holders].once });
+        const seen = await stage.item(name);
+        await holder.kill();
+        const diedMs = performance.now();
+        expect(await waiting(waiter, name, 3 * one.leaseMs)).toMatchObject({ granted: true });
+        const tookMs = performance.now() - diedMs;
+        expect(tookMs).toBeGreaterThan(one.leaseMs);
+        expect(tookMs).toBeLessThan(one.leaseMs * 1.1 + SLACK_MS);
+        expect(await stage.item(name)).not.toEqual(seen);
+      });
+
+      it("a holder that was followed can neither renew nor release", async () => {
+        const waiter = await stage.enter(waiters);
+        const holder = await stage.enter(holders, { beats: false });
+        const name = stage.name();
+        const hold = holdOf(await holder.acquire({ name, ...one[holders].once }));
+        const next = holdOf(await waiting(waiter, name, 3 * one.leaseMs));
+        expect(await holder.held(hold)).toBe(false);
+        expect(await holder.beat(hold)).toBe(false);
+        expect(await holder.release(hold)).toBe(false);
+        expect(await waiter.held(next)).toBe(true);
+        expect(await stage.item(name)).toBeDefined();
+      });
+
+      it("a holder that is stopped past its lease is followed, and believes it no longer", async () => {
+        const [holder, waiter] = await both();
+        const name = stage.name();
+        const hold = holdOf(await holder.acquire({ name, ...one[holders].once }));
+        holder.pause();
+        const next = holdOf(await waiting(waiter, name, 3 * one.leaseMs));
+        holder.resume();
+        expect(await holder.held(hold)).toBe(false);
+        expect(await holder.release(hold)).toBe(false);
+        await pause(one.leaseMs / 2);
+        expect(await waiter.held(next)).toBe(true);
+      });
+
+      it("a waiter that is stopped past the lease takes nothing that is renewed", async () => {
+        const [holder, waiter] = await both();
+        const name = stage.name();
+        const hold = holdOf(await holder.acquire({ name, ...one[holders].once }));
+        const answer = waiting(waiter, name, 4 * one.leaseMs);
+        await pause(one.leaseMs / 2);
+        waiter.pause();
+        await pause(1.5 * one.leaseMs);
+        waiter.resume();
+        expect(await answer).toMatchObject({ granted: false });
+        expect(await holder.held(hold)).toBe(true);
+      });
+
+      it("data and further attributes are read, and both list them", async () => {
+        const [holder, reader] = await both();
+        const name = stage.name();
+        const attributes = { team: { S: "blue" }, shards: { N: "3" }, live: { BOOL: true } };
+        await holder.acquire({ name, data: "job 7", attributes, ...one[holders].once });
+        const expected = { name, data: "job 7", attributes };
+        expect(await reader.read(name, { fromTable: true })).toMatchObject(expected);
+        for (const driver of [holder, reader]) {
+          const listed = await driver.list();
+          expect(listed.find((lock) => lock["name"] === name)).toMatchObject(expected);
+        }
+      });
+    });
+
+    it(
+      "five of each contend: no two hold at once, and none is left out",
+      async () => {
+        const name = stage.name();
+        const contenders = await Promise.all(
+          (["theirs", "ours"] as const).flatMap((side) =>
+            Array.from({ length: CONTENDERS }, async (_, index) => ({
+              who: `${side} ${index}`,
+              driver: await stage.enter(side),
+              how: one[side].wait(60_000),
+            })),
+          ),
+        );
+        const tenures = await contend(name, contenders, GRANTS);
+        expect(tenures.length).toBeGreaterThanOrEqual(GRANTS);
+        expect(overlaps(tenures)).toEqual([]);
+        const winners = new Set(tenures.map(({ who }) => who));
+        expect(winners.size).toBe(2 * CONTENDERS);
+      },
+      60_000 + GRANTS * 3_000,
+    );
+
+    describe("a lost answer of ours", () => {
+      const dropped = (operations: readonly string[]) => {
+        let left = 1;
+        proxy.script((request) => {
+          if (left === 0 || !operations.includes(request.operation)) return undefined;
+          left -= 1;
+          return { fault: "response-lost" };
+        });
+      };
+      const WRITES = ["PutItem", "UpdateItem", "DeleteItem"];
+
+      it("of a claim leaves the lock with us", async () => {
+        const [theirs, ours] = [await stage.enter("theirs"), await stage.enter("ours", {}, proxy)];
+        const name = stage.name();
+        dropped(WRITES);
+        const before = proxy.injected("response-lost");
+        const hold = holdOf(await ours.acquire({ name, ...one.ours.once }));
+        expect(proxy.injected("response-lost")).toBe(before + 1);
+        expect(await theirs.acquire({ name, ...one.theirs.once })).toMatchObject({
+          granted: false,
+        });
+        expect(await ours.held(hold)).toBe(true);
+      });
+
+      it("of a takeover leaves the lock with us", async () => {
+        const [theirs, ours] = [await stage.enter("theirs"), await stage.enter("ours", {}, proxy)];
+        const name = stage.name();
+        await theirs.acquire({ name, ...one.theirs.once });
+        const answer = ours.acquire({ name, ...one.ours.wait(4 * one.leaseMs) });
+        await pause(one.pollMs * 3);
+        await theirs.kill();
+        const before = proxy.injected("response-lost");
+        dropped(WRITES);
+        const hold = holdOf(await answer);
+        expect(proxy.injected("response-lost")).toBe(before + 1);
+        expect(await ours.held(hold)).toBe(true);
+      });
+
+      it("of a renewal keeps the lock with us", async () => {
+        const [theirs, ours] = [await stage.enter("theirs"), await stage.enter("ours", {}, proxy)];
+        const name = stage.name();
+        const hold = holdOf(await ours.acquire({ name, ...one.ours.once }));
+        const before = proxy.injected("response-lost");
+        dropped(["UpdateItem"]);
+        const answer = theirs.acquire({ name, ...one.theirs.wait(2 * one.leaseMs) });
+        await eventually(() => proxy.injected("response-lost") === before + 1);
+        expect(await answer).toMatchObject({ granted: false });
+        expect(await ours.held(hold)).toBe(true);
+      });
+
+      it.each(Object.entries(one.ours.releases))("of a release, %s, frees it", async (_, how) => {
+        const [theirs, ours] = [await stage.enter("theirs"), await stage.enter("ours", {}, proxy)];
+        const name = stage.name();
+        // Without beats, so that the next write is the release.
+        const hold = holdOf(await ours.acquire({ name, ...one.ours.once }));
+        dropped(how.delete === true ? ["DeleteItem"] : ["UpdateItem"]);
+        expect(await ours.release(hold, how)).toBe(true);
+        expect(await theirs.acquire({ name, ...one.theirs.once })).toMatchObject({ granted: true });
+      });
+    });
+
+    it.each(Object.entries(one.costs))("to %s costs what the page says", async (what, costs) => {
+      for (const side of ["theirs", "ours"] as const) {
+        const driver = await stage.enter(side, { beats: false }, proxy);
+        const name = stage.name();
+        const requestsOf = async (work: () => Promise<unknown>): Promise<string[]> => {
+          proxy.forgetRequests();
+          await work();
+          return proxy.requests.map(({ operation }) => operation);
+        };
+        const acquire = () => driver.acquire({ name, ...one[side].once });
+        let hold = "";
+        const seen = await (what === "acquire"
+          ? requestsOf(acquire)
+          : acquire().then((acquired) => {
+              hold = holdOf(acquired);
+              if (what === "renew") return requestsOf(() => driver.beat(hold));
+              if (what === "be refused at once") return refusal(side, name, requestsOf);
+              return requestsOf(() =>
+                driver.release(hold, { delete: what === "release and delete" }),
+              );
+            }));
+        expect(seen, side).toEqual(costs[side]);
+      }
+    });
+
+    async function refusal(
+      side: Side,
+      name: string,
+      requestsOf: (work: () => Promise<unknown>) => Promise<string[]>,
+    ): Promise<string[]> {
+      const other = await stage.enter(side, { beats: false }, proxy);
+      return requestsOf(() => other.acquire({ name, ...one[side].once }));
+    }
+  });
+});
