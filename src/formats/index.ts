@@ -5,4 +5,6 @@
  */
 export type { LeaseShape, LockFormat, LockName, NativeLeases, SortedName } from "../lease/shape.js";
 export type { AttributeValue, Item } from "../platform/table.js";
-export { type AwsLeases, type AwsLockClientOptions, awsLockClient } from "./aws-lock-client.js";
+export { awsLockClient } from "./aws-lock-client.js";
+export { dynamolock } from "./dynamolock.js";
+export type { ByteLeases, KeyNames } from "./owned.js";

@@ -93,7 +93,7 @@ export interface Holders {
   readonly watched?: Watched | undefined;
 }
 
-/** Lengths of time of a lease where nobody asks for others. */
+/** Lengths of time of a lease, and what is kept, where nobody asks for anything else. */
 export interface LeaseDefaults {
   readonly lease: Duration;
   /** Which part of its lease, whatever that is, a holder renews after. */
@@ -102,6 +102,10 @@ export interface LeaseDefaults {
   readonly wait: Duration | { readonly beyondLease: Duration };
   readonly fastestPoll: Duration;
   readonly slowestPoll: Duration;
+  /** Left out: `"replace"`. */
+  readonly existingData?: ExistingData;
+  /** Left out: false. */
+  readonly keepData?: boolean;
 }
 
 /**

@@ -63,8 +63,9 @@ export interface AcquireOptions<S extends LeaseShape = NativeLeases> extends Lea
   /** User data to store with the lock: any JSON value, or what the format has. */
   readonly data?: S extends NativeLeases ? unknown : S["data"] | undefined;
   /**
-   * What becomes of data that the record already has. `"replace"`, the default: `data`, or nothing,
-   * takes its place. `"keep"`: it stays, and `data` is stored only where there is none.
+   * What becomes of data that the record already has. `"replace"`, the default unless the format has
+   * another: `data`, or nothing, takes its place. `"keep"`: it stays, and `data` is stored only where
+   * there is none.
    */
   readonly existingData?: ExistingData | undefined;
   /** Further attributes to write with the grant, in a format whose records carry them for their users. */
@@ -77,7 +78,7 @@ export interface AcquireOptions<S extends LeaseShape = NativeLeases> extends Lea
   readonly existingAttributes?: S["attributes"] extends undefined
     ? undefined
     : ExistingData | undefined;
-  /** Whether the data stays in the record at release. Default false. */
+  /** Whether the data stays in the record at release. Default false, or the format's. */
   readonly keepData?: boolean | undefined;
   /** Acquire only a lock whose record exists already. Default false. */
   readonly onlyIfExists?: boolean | undefined;
@@ -221,13 +222,16 @@ export function resolveAcquire(
     owner: checkOwner(given(asked("owner"), defaultOwner)),
     signal: checkSignal(asked("signal")),
     data: asked("data"),
-    existingData: checkExisting("existingData", given(asked("existingData"), "replace")),
+    existingData: checkExisting(
+      "existingData",
+      given(asked("existingData"), defaults.existingData ?? "replace"),
+    ),
     attributes: asked("attributes"),
     existingAttributes: checkExisting(
       "existingAttributes",
       given(asked("existingAttributes"), "replace"),
     ),
-    keepData: asked("keepData") ?? false,
+    keepData: asked("keepData") ?? defaults.keepData ?? false,
     onlyIfExists: asked("onlyIfExists") ?? false,
     livesBy: undefined,
   };

@@ -1,35 +1,65 @@
 import type { FormatCase } from "./scenes.js";
 
-/** The formats that this library speaks, beside the clients that they come from. */
-export const FORMATS: readonly FormatCase[] = [
-  {
-    format: "aws-lock-client",
-    leaseMs: 2_000,
-    pollMs: 100,
-    theirs: {
-      opening: { leaseMs: 2_000, beatMs: 500 },
-      once: { wait: false },
-      // On top of a lease, which it always waits.
-      wait: (forMs) => ({ wait: Math.max(0, forMs - 2_000), pollMs: 100 }),
-      releases: {
-        "and deletes": { delete: true },
-        "and keeps": { delete: false },
-        "and keeps, with data": { delete: false, data: "later" },
-        "by best effort": { delete: true, bestEffort: true },
-      },
-    },
-    ours: {
-      opening: { leaseMs: 2_000, beatMs: 500 },
-      once: { wait: false },
-      wait: (forMs) => ({ wait: forMs, pollMs: 100 }),
-      releases: { "and deletes": { delete: true }, "and keeps": { delete: false } },
-    },
-    costs: {
-      acquire: { theirs: ["GetItem", "PutItem"], ours: ["PutItem"] },
-      renew: { theirs: ["UpdateItem"], ours: ["UpdateItem"] },
-      "release and delete": { theirs: ["DeleteItem"], ours: ["DeleteItem"] },
-      "release and keep": { theirs: ["UpdateItem"], ours: ["UpdateItem"] },
-      "be refused at once": { theirs: ["GetItem"], ours: ["PutItem"] },
+/** What is particular to each client, beside which the scenes are played. */
+
+export const AWS_LOCK_CLIENT: FormatCase = {
+  format: "aws-lock-client",
+  leaseMs: 2_000,
+  pollMs: 100,
+  theirs: {
+    opening: { leaseMs: 2_000, beatMs: 500 },
+    once: { wait: false },
+    // On top of a lease, which it always waits.
+    wait: (forMs) => ({ wait: Math.max(0, forMs - 2_000), pollMs: 100 }),
+    releases: {
+      "and deletes": { delete: true },
+      "and keeps": { delete: false },
+      "and keeps, with data": { delete: false, data: "later" },
+      "by best effort": { delete: true, bestEffort: true },
     },
   },
-];
+  ours: {
+    opening: { leaseMs: 2_000, beatMs: 500 },
+    once: { wait: false },
+    wait: (forMs) => ({ wait: forMs, pollMs: 100 }),
+    releases: { "and deletes": { delete: true }, "and keeps": { delete: false } },
+  },
+  costs: {
+    acquire: { theirs: ["GetItem", "PutItem"], ours: ["PutItem"] },
+    renew: { theirs: ["UpdateItem"], ours: ["UpdateItem"] },
+    "release and delete": { theirs: ["DeleteItem"], ours: ["DeleteItem"] },
+    "release and keep": { theirs: ["UpdateItem"], ours: ["UpdateItem"] },
+    "be refused at once": { theirs: ["GetItem"], ours: ["PutItem"] },
+  },
+};
+
+export const DYNAMOLOCK: FormatCase = {
+  format: "dynamolock",
+  leaseMs: 2_000,
+  pollMs: 100,
+  theirs: {
+    opening: { leaseMs: 2_000, beatMs: 500 },
+    once: { wait: false },
+    // On top of a lease, which it always waits.
+    cannotList: "the client has nothing for it",
+    wait: (forMs) => ({ wait: Math.max(0, forMs - 2_000), pollMs: 100 }),
+    releases: {
+      "and keeps": {},
+      "and deletes": { delete: true },
+      "and keeps, with data": { data: "later" },
+    },
+  },
+  ours: {
+    opening: { leaseMs: 2_000, beatMs: 500 },
+    once: { wait: false },
+    wait: (forMs) => ({ wait: forMs, pollMs: 100 }),
+    releases: { "and keeps": { delete: false }, "and deletes": { delete: true } },
+  },
+  costs: {
+    acquire: { theirs: ["GetItem", "PutItem"], ours: ["UpdateItem"] },
+    renew: { theirs: ["UpdateItem"], ours: ["UpdateItem"] },
+    "release and delete": { theirs: ["DeleteItem"], ours: ["DeleteItem"] },
+    "release and keep": { theirs: ["UpdateItem"], ours: ["UpdateItem"] },
+    "be refused at once": { theirs: ["GetItem"], ours: ["UpdateItem"] },
+  },
+};

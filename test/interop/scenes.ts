@@ -14,6 +14,8 @@ export interface Manner {
   readonly once: Partial<Acquiring>;
   /** Waits for at least this many milliseconds. */
   readonly wait: (forMs: number) => Partial<Acquiring>;
+  /** Why it has no listing, where it has none. */
+  readonly cannotList?: string;
   /** Every way to release, by what a reader calls it. */
   readonly releases: Readonly<Record<string, Releasing>>;
 }

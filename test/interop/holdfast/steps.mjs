@@ -5,9 +5,14 @@ import { Holdfast } from "../../../dist/index.js";
 /** What the library, or its format, has no counterpart for. */
 export class Unsupported extends Error {}
 
+const keyNames = ({ partitionKey, sortKey }) => ({
+  partitionKeyName: partitionKey,
+  sortKeyName: sortKey,
+});
+
 const FORMATS = {
-  "aws-lock-client": ({ partitionKey, sortKey }) =>
-    formats.awsLockClient({ partitionKeyName: partitionKey, sortKeyName: sortKey }),
+  "aws-lock-client": (keys) => formats.awsLockClient(keyNames(keys)),
+  dynamolock: (keys) => formats.dynamolock(keyNames(keys)),
 };
 
 /** Fails if the step names something that this driver would pass over in silence. */

@@ -1,8 +1,21 @@
-/** What is in a record of the AWS lock client: how it is read, and what may be put into it. */
+/** What is in a record that says who owns it: how it is read, and what may be put into it. */
 import { HoldfastError } from "../errors.js";
+import type { LeaseDefaults } from "../lease/format.js";
 import type { Found } from "../lease/record.js";
 import type { AttributeValue, Item } from "../platform/table.js";
 import { stringIn } from "./foreign.js";
+
+/** In what the clients that write such records differ. */
+export interface Dialect {
+  /** The format's name. */
+  readonly name: string;
+  readonly defaults: LeaseDefaults;
+  /** Whether a grant always keeps attributes that it does not know. */
+  readonly keepsAttributes: boolean;
+  leaseText(leaseMs: number): string;
+  /** In milliseconds; undefined for what is no length that a lease can have. */
+  leaseMsIn(text: string): number | undefined;
+}
 
 export const OWNER = "ownerName";
 export const LEASE = "leaseDuration";
@@ -14,11 +27,14 @@ export const DATA = "data";
 export const OWN = [OWNER, LEASE, VERSION, RELEASED, DATA];
 
 /** Reads an item; pure, and never throws: what it cannot read it names (R12). */
-export function readRecord(item: Item | undefined, reserved: ReadonlySet<string>): Found {
+export function readRecord(
+  item: Item | undefined,
+  reserved: ReadonlySet<string>,
+  dialect: Dialect,
+): Found {
   if (item === undefined) return { state: "absent" };
   const owner = stringIn(item, OWNER);
   const version = stringIn(item, VERSION);
-  const leaseMs = leaseMsIn(item);
   const data = item[DATA];
   if (version === undefined || owner === undefined) {
     return { state: "foreign", found: `has no string in \`${VERSION}\` or \`${OWNER}\`` };
@@ -37,8 +53,10 @@ export function readRecord(item: Item | undefined, reserved: ReadonlySet<string>
   };
   // Any value of it reads as released to a peer, and so to everybody.
   if (item[RELEASED] !== undefined) return { state: "free", ...known, lastHolder: owner };
+  const leaseText = stringIn(item, LEASE);
+  const leaseMs = leaseText === undefined ? undefined : dialect.leaseMsIn(leaseText);
   if (leaseMs === undefined) {
-    return { state: "foreign", found: `has no whole milliseconds as text in \`${LEASE}\`` };
+    return { state: "foreign", found: `has no length of a lease that it knows in \`${LEASE}\`` };
   }
   const mark = version;
   return {
@@ -58,17 +76,9 @@ function othersIn(item: Item, reserved: ReadonlySet<string>): Item {
   return Object.fromEntries(Object.entries(item).filter(([name]) => !reserved.has(name)));
 }
 
-function leaseMsIn(item: Item): number | undefined {
-  const text = stringIn(item, LEASE);
-  const leaseMs = text !== undefined && /^\+?\d{1,15}$/.test(text) ? Number(text) : 0;
-  return leaseMs > 0 ? leaseMs : undefined;
-}
-
-export function checkData(value: unknown): void {
+export function checkData(value: unknown, format: string): void {
   if (value instanceof Uint8Array && value.length > 0) return;
-  throw invalid(
-    'User data of format "aws-lock-client" are bytes: give a Uint8Array that is not empty.',
-  );
+  throw invalid(`User data of format "${format}" are bytes: give a Uint8Array that is not empty.`);
 }
 
 export function checkAttributes(attributes: Item, reserved: ReadonlySet<string>): void {

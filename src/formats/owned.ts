@@ -1,0 +1,230 @@
+/**
+ * A record that says who owns it and in which version, without a number that grows: what the AWS lock
+ * client for Java and dynamolock have in common. What each says of a lease's length, and what it keeps of
+ * a former record, is its dialect.
+ *
+ * `ownerName` is the owner's label, `/` and an id that is new with every grant: to a peer a name like
+ * any other, here the holder, so that R4, R5 and R7 hold without a fence. `recordVersionNumber` is the
+ * version, and the mark of the write that set it.
+ *
+ * | step | request | condition | change |
+ * | --- | --- | --- | --- |
+ * | claim, unseen | put, or update where anything is kept | absent, or released as the peers do | all; `isReleased` removed |
+ * | claim, seen free | as above | released in any way, and the version as seen | the same |
+ * | take over | as above | the version as watched | the same |
+ * | hand over | as above | not released, and the owner as granted | the same |
+ * | renew; data; another length | update | not released, owner, version the last known or this write's own | length, version, data |
+ * | release | delete, or update that keeps | not released, and the owner as granted | `isReleased`, a new version |
+ */
+import type {
+  Grant,
+  Held,
+  Holders,
+  Kind,
+  LeaseFormat,
+  Onto,
+  RecordRef,
+  Renewal,
+} from "../lease/format.js";
+import type { Version } from "../lease/record.js";
+import type { LeaseShape, LockName } from "../lease/shape.js";
+import type { Change, Condition, Item, Write } from "../platform/table.js";
+import { all, any, equals, isAbsent, isPresent, s, stringIn, withoutSessions } from "./foreign.js";
+import {
+  checkAttributes,
+  checkData,
+  checkKeys,
+  DATA,
+  type Dialect,
+  invalid,
+  LEASE,
+  OWN,
+  OWNER,
+  RELEASED,
+  readRecord,
+  VERSION,
+} from "./owned-record.js";
+
+/** The leases of a format whose user data are bytes, with further attributes, and without a fence. */
+export interface ByteLeases<Name extends LockName = string> extends LeaseShape {
+  readonly name: Name;
+  readonly data: Uint8Array;
+  readonly attributes: Item;
+  readonly fence: undefined;
+}
+
+/** How the keys of a table are called. */
+export interface KeyNames {
+  /** The partition key, a string. Default `key`. */
+  readonly partitionKeyName?: string | undefined;
+  /** The sort key, a string, of a table that has one: every name then has two parts. Default: none. */
+  readonly sortKeyName?: string | undefined;
+}
+
+/** Makes the format of a dialect for a table with these keys. Throws `invalid-argument`. */
+export function ownedFormat(dialect: Dialect, keys: KeyNames): LeaseFormat {
+  const { name, defaults } = dialect;
+  const { partitionKeyName: pk = "key", sortKeyName: sk } = keys;
+  checkKeys(pk, sk);
+  const reserved = new Set([pk, ...(sk === undefined ? [] : [sk]), ...OWN]);
+  const granting = (ref: RecordRef, grant: Grant, condition: Condition): Write =>
+    grantWrite(dialect, ref, grant, condition);
+  const beat = (ref: RecordRef, held: Held, renewal: Renewal): Write =>
+    beatWrite(dialect, ref, held, renewal);
+  return {
+    name,
+    isFenced: false,
+    deletes: true,
+    schema: { keys: { pk, sk: sk ?? null }, ttlAttribute: null },
+    defaults,
+    marksFree: true,
+    pollAttributes: [OWNER, LEASE, VERSION, RELEASED],
+    refOf: (kind, lock) => refOf(dialect, kind, lock, pk, sk),
+    nameOf: (_kind, item) => nameIn(item, pk, sk),
+    prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: pk, value }),
+    holderOf: (owner, id) => `${owner}/${id}`,
+    read: (item) => readRecord(item, reserved, dialect),
+    checkData: (value) => checkData(value, name),
+    checkAttributes: (attributes) => checkAttributes(attributes, reserved),
+    claim: (ref, grant, onto) => granting(ref, grant, ontoCondition(onto, ref)),
+    takeOver: (ref, grant, { version }) => granting(ref, grant, seenCondition(ref, version)),
+    handOver: (ref, grant, from) => granting(ref, grant, holdersCondition(ref, from)),
+    renew: beat,
+    changeLength: beat,
+    free: (ref, from, { keepData, mark }) =>
+      keepData
+        ? {
+            key: ref.key,
+            condition: holdersCondition(ref, from),
+            // A version of its own: a peer that has watched the former one must not take it for dead.
+            change: { set: { [RELEASED]: s("1"), [VERSION]: s(mark) }, remove: [] },
+          }
+        : { key: ref.key, condition: holdersCondition(ref, from), change: NOTHING, as: "delete" },
+    heldCondition,
+    ...withoutSessions(name),
+  };
+}
+
+const NOTHING: Change = Object.freeze({ set: {}, remove: [] });
+
+function refOf(
+  dialect: Dialect,
+  kind: Kind,
+  name: LockName,
+  pk: string,
+  sk: string | undefined,
+): RecordRef {
+  if (kind !== "lock") {
+    throw invalid(
+      `A table of format "${dialect.name}" keeps locks, and no records of other kinds.`,
+    );
+  }
+  if ((typeof name === "string") !== (sk === undefined)) {
+    throw invalid(
+      sk === undefined
+        ? "The name of a lock must be a string: the format was made without `sortKeyName`."
+        : "The name of a lock must be [partitionKey, sortKey]: the format was made with `sortKeyName`.",
+    );
+  }
+  if (typeof name === "string") return { kind, name, key: { [pk]: s(name) }, id: name };
+  const key = { [pk]: s(name[0]), [sk as string]: s(name[1]) };
+  return { kind, name: name.join("/"), parts: name, key, id: JSON.stringify(name) };
+}
+
+function nameIn(item: Item, pk: string, sk: string | undefined): LockName | undefined {
+  const first = stringIn(item, pk);
+  if (sk === undefined || first === undefined) return first;
+  const second = stringIn(item, sk);
+  return second === undefined ? undefined : [first, second];
+}
+
+function exists(ref: RecordRef): Condition[] {
+  return Object.keys(ref.key).map(isPresent);
+}
+
+function ontoCondition(onto: Onto, ref: RecordRef): Condition {
+  const isNothing = all(...Object.keys(ref.key).map(isAbsent));
+  const isFree = all(...exists(ref), equals(RELEASED, s("1")), isPresent(VERSION));
+  switch (onto.kind) {
+    case "blind":
+      return any(isNothing, isFree);
+    case "existing":
+      return isFree;
+    case "absent":
+      return isNothing;
+    case "free":
+      // In whatever way it was released: a peer can leave one that it will never take itself.
+      return all(seenCondition(ref, onto.version), isPresent(RELEASED));
+  }
+}
+
+function seenCondition(ref: RecordRef, version: Version): Condition {
+  return all(...exists(ref), equals(VERSION, s(String(version))));
+}
+
+function holdersCondition(ref: RecordRef, { known, maybe = [], watched }: Holders): Condition {
+  const ids = [...(known === undefined ? [] : [known.holder]), ...maybe];
+  return any(
+    ...ids.map((holder) => all(...exists(ref), heldCondition({ holder, fence: 0n }))),
+    ...(watched === undefined ? [] : [seenCondition(ref, watched.version)]),
+  );
+}
+
+// The owner's name is in one grant only, so it stands for holder and fence.
+function heldCondition({ holder }: Held): Condition {
+  return all(equals(OWNER, s(holder)), isAbsent(RELEASED));
+}
+
+function grantWrite(dialect: Dialect, ref: RecordRef, grant: Grant, condition: Condition): Write {
+  const { holder, leaseMs, data, attributes = {} } = grant;
+  const keepsData = grant.existingData === "keep";
+  const keeps = keepsData || dialect.keepsAttributes || grant.existingAttributes === "keep";
+  const bytes = data === undefined ? undefined : { B: data as Uint8Array };
+  const own = {
+    [OWNER]: s(holder),
+    [LEASE]: s(dialect.leaseText(leaseMs)),
+    [VERSION]: s(idIn(holder)),
+  };
+  const set: Change["set"] = {
+    ...attributes,
+    ...own,
+    ...(bytes === undefined ? {} : { [DATA]: keepsData ? { orElse: bytes } : bytes }),
+  };
+  if (!keeps) return { key: ref.key, condition, change: { set, remove: [] }, as: "put" };
+  const remove = [RELEASED, ...(bytes === undefined && !keepsData ? [DATA] : [])];
+  return { key: ref.key, condition, change: { set, remove } };
+}
+
+// New with every grant, as the version has to be.
+function idIn(holder: string): string {
+  return holder.slice(holder.lastIndexOf("/") + 1);
+}
+
+/**
+ * The version it names is the last known one, or this write's own: sent again it is harmless, and one
+ * that lands late, after another, fails, so that no version comes back.
+ */
+function beatWrite(
+  dialect: Dialect,
+  ref: RecordRef,
+  held: Held,
+  { mark, version, leaseMs, data }: Renewal,
+): Write {
+  const bytes = data?.value === undefined ? undefined : { B: data.value as Uint8Array };
+  return {
+    key: ref.key,
+    condition: all(
+      ...exists(ref),
+      any(equals(VERSION, s(String(version))), equals(VERSION, s(mark))),
+      heldCondition(held),
+    ),
+    change: {
+      set: {
+        [LEASE]: s(dialect.leaseText(leaseMs)),
+        [VERSION]: s(mark),
+        ...(bytes === undefined ? {} : { [DATA]: bytes }),
+      },
+      remove: data !== undefined && bytes === undefined ? [DATA] : [],
+    },
+  };
+}

@@ -1,0 +1,38 @@
+const UNITS_MS: Readonly<Record<string, number>> = Object.freeze({
+  h: 3_600_000,
+  m: 60_000,
+  s: 1_000,
+  ms: 1,
+  us: 1e-3,
+  "\u00b5s": 1e-3,
+  "\u03bcs": 1e-3,
+  ns: 1e-6,
+});
+
+const PART = /(\d+(?:\.\d*)?|\.\d+)(ms|us|\u00b5s|\u03bcs|ns|h|m|s)/gy;
+
+/**
+ * A length as Go's `time.ParseDuration` reads it, in milliseconds, of which there may be a part:
+ * `1h2m3.5s`, `500ms`. Undefined for anything else, such as digits without a unit.
+ */
+export function goDurationMs(text: string): number | undefined {
+  const unsigned = text.replace(/^[+-]/, "");
+  if (unsigned === "0") return 0;
+  let totalMs = 0;
+  let read = 0;
+  for (const [part, amount = "", unit = ""] of unsigned.matchAll(PART)) {
+    totalMs += Number(amount) * (UNITS_MS[unit] ?? Number.NaN);
+    read += part.length;
+  }
+  if (read === 0 || read < unsigned.length) return undefined;
+  return text.startsWith("-") ? -totalMs : totalMs;
+}
+
+/** Whole milliseconds as Go's `Duration.String` writes them: `1m30s`, `1.5s`, `500ms`. */
+export function goDurationText(lengthMs: number): string {
+  if (lengthMs < 1_000) return `${lengthMs}ms`;
+  const hours = Math.floor(lengthMs / 3_600_000);
+  const minutes = Math.floor(lengthMs / 60_000) % 60;
+  const seconds = (lengthMs % 60_000) / 1_000;
+  return `${hours > 0 ? `${hours}h` : ""}${hours + minutes > 0 ? `${minutes}m` : ""}${seconds}s`;
+}

@@ -1,0 +1,4 @@
+import { DYNAMOLOCK } from "./formats.js";
+import { playFormat } from "./play.js";
+
+playFormat(DYNAMOLOCK);
