@@ -10,7 +10,8 @@
  * with no margin for drift; the holder here keeps one (R2), and so does the watch (R3).
  */
 import type { LockFormat, SortedName } from "../lease/shape.js";
-import { type ByteLeases, type KeyNames, ownedFormat } from "./owned.js";
+import type { KeyNames } from "./foreign.js";
+import { type ByteLeases, ownedFormat } from "./owned.js";
 import type { Dialect } from "./owned-record.js";
 
 const DIALECT: Dialect = Object.freeze({

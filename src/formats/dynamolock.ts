@@ -10,7 +10,8 @@
  */
 import { goDurationMs, goDurationText } from "../internal/go-duration.js";
 import type { LockFormat, SortedName } from "../lease/shape.js";
-import { type ByteLeases, type KeyNames, ownedFormat } from "./owned.js";
+import type { KeyNames } from "./foreign.js";
+import { type ByteLeases, ownedFormat } from "./owned.js";
 import type { Dialect } from "./owned-record.js";
 
 const DIALECT: Dialect = Object.freeze({

@@ -1,5 +1,6 @@
 import { HoldfastError } from "../errors.js";
-import type { LeaseFormat } from "../lease/format.js";
+import type { Kind, LeaseFormat, RecordRef } from "../lease/format.js";
+import type { LockName } from "../lease/shape.js";
 import type { AttributeValue, Condition, Item } from "../platform/table.js";
 
 /** What the formats of other clients have in common. */
@@ -40,4 +41,64 @@ export function withoutSessions(name: string): SessionWrites {
     );
   };
   return { hasSessions: false, moveToSession: refuse, keepFromExpiring: refuse, tombstone: refuse };
+}
+
+/** How the keys of a table are called. */
+export interface KeyNames {
+  /** The partition key, a string. Default: `key`, or `id` where the other client's documents use that. */
+  readonly partitionKeyName?: string | undefined;
+  /** The sort key, a string, of a table that has one: every name then has two parts. Default: none. */
+  readonly sortKeyName?: string | undefined;
+}
+
+/** Where a lock of this name is, in a format that has no records but locks. Throws `invalid-argument`. */
+export function foreignRef(
+  format: string,
+  kind: Kind,
+  name: LockName,
+  pk: string,
+  sk: string | undefined,
+): RecordRef {
+  if (kind !== "lock") {
+    throw invalid(`A table of format "${format}" keeps locks, and no records of other kinds.`);
+  }
+  if ((typeof name === "string") !== (sk === undefined)) {
+    throw invalid(
+      sk === undefined
+        ? "The name of a lock must be a string: the format was made without `sortKeyName`."
+        : "The name of a lock must be [partitionKey, sortKey]: the format was made with `sortKeyName`.",
+    );
+  }
+  if (typeof name === "string") return { kind, name, key: { [pk]: s(name) }, id: name };
+  const key = { [pk]: s(name[0]), [sk as string]: s(name[1]) };
+  return { kind, name: name.join("/"), parts: name, key, id: JSON.stringify(name) };
+}
+
+/** The name in the key of an item; undefined where the item has none. */
+export function nameIn(item: Item, pk: string, sk: string | undefined): LockName | undefined {
+  const first = stringIn(item, pk);
+  if (sk === undefined || first === undefined) return first;
+  const second = stringIn(item, sk);
+  return second === undefined ? undefined : [first, second];
+}
+
+/** The id at the end of a holder's name: new with every grant. */
+export function idIn(holder: string): string {
+  return holder.slice(holder.lastIndexOf("/") + 1);
+}
+
+/** Throws `invalid-argument` for key attributes that the record itself would overwrite. */
+export function checkKeys(pk: string, sk: string | undefined, own: readonly string[]): void {
+  const names = [pk, ...(sk === undefined ? [] : [sk])];
+  for (const name of names) {
+    if (typeof name === "string" && name !== "" && !own.includes(name)) continue;
+    throw invalid(
+      `A key attribute must have a name that the record does not use; it is "${name}".`,
+    );
+  }
+  if (pk === sk) throw invalid("The partition key and the sort key must have two names.");
+}
+
+export function invalid(message: string): HoldfastError {
+  return new HoldfastError("invalid-argument", message);
 }

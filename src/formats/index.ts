@@ -7,4 +7,6 @@ export type { LeaseShape, LockFormat, LockName, NativeLeases, SortedName } from 
 export type { AttributeValue, Item } from "../platform/table.js";
 export { awsLockClient } from "./aws-lock-client.js";
 export { dynamolock } from "./dynamolock.js";
-export type { ByteLeases, KeyNames } from "./owned.js";
+export type { KeyNames } from "./foreign.js";
+export { lockClientFailOpen, type TokenLeases } from "./lock-client-fail-open.js";
+export type { ByteLeases } from "./owned.js";

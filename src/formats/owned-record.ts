@@ -1,9 +1,8 @@
 /** What is in a record that says who owns it: how it is read, and what may be put into it. */
-import { HoldfastError } from "../errors.js";
 import type { LeaseDefaults } from "../lease/format.js";
 import type { Found } from "../lease/record.js";
 import type { AttributeValue, Item } from "../platform/table.js";
-import { stringIn } from "./foreign.js";
+import { invalid, stringIn } from "./foreign.js";
 
 /** In what the clients that write such records differ. */
 export interface Dialect {
@@ -99,19 +98,4 @@ export function checkAttributes(attributes: Item, reserved: ReadonlySet<string>)
 
 function isTyped(value: AttributeValue): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length === 1;
-}
-
-export function checkKeys(pk: string, sk: string | undefined): void {
-  const names = [pk, ...(sk === undefined ? [] : [sk])];
-  for (const name of names) {
-    if (typeof name === "string" && name !== "" && !OWN.includes(name)) continue;
-    throw invalid(
-      `A key attribute must have a name that the record does not use; it is "${name}".`,
-    );
-  }
-  if (pk === sk) throw invalid("The partition key and the sort key must have two names.");
-}
-
-export function invalid(message: string): HoldfastError {
-  return new HoldfastError("invalid-argument", message);
 }

@@ -20,7 +20,6 @@ import type {
   Grant,
   Held,
   Holders,
-  Kind,
   LeaseFormat,
   Onto,
   RecordRef,
@@ -29,14 +28,25 @@ import type {
 import type { Version } from "../lease/record.js";
 import type { LeaseShape, LockName } from "../lease/shape.js";
 import type { Change, Condition, Item, Write } from "../platform/table.js";
-import { all, any, equals, isAbsent, isPresent, s, stringIn, withoutSessions } from "./foreign.js";
+import {
+  all,
+  any,
+  checkKeys,
+  equals,
+  foreignRef,
+  idIn,
+  isAbsent,
+  isPresent,
+  type KeyNames,
+  nameIn,
+  s,
+  withoutSessions,
+} from "./foreign.js";
 import {
   checkAttributes,
   checkData,
-  checkKeys,
   DATA,
   type Dialect,
-  invalid,
   LEASE,
   OWN,
   OWNER,
@@ -53,19 +63,11 @@ export interface ByteLeases<Name extends LockName = string> extends LeaseShape {
   readonly fence: undefined;
 }
 
-/** How the keys of a table are called. */
-export interface KeyNames {
-  /** The partition key, a string. Default `key`. */
-  readonly partitionKeyName?: string | undefined;
-  /** The sort key, a string, of a table that has one: every name then has two parts. Default: none. */
-  readonly sortKeyName?: string | undefined;
-}
-
 /** Makes the format of a dialect for a table with these keys. Throws `invalid-argument`. */
 export function ownedFormat(dialect: Dialect, keys: KeyNames): LeaseFormat {
   const { name, defaults } = dialect;
   const { partitionKeyName: pk = "key", sortKeyName: sk } = keys;
-  checkKeys(pk, sk);
+  checkKeys(pk, sk, OWN);
   const reserved = new Set([pk, ...(sk === undefined ? [] : [sk]), ...OWN]);
   const granting = (ref: RecordRef, grant: Grant, condition: Condition): Write =>
     grantWrite(dialect, ref, grant, condition);
@@ -79,7 +81,7 @@ export function ownedFormat(dialect: Dialect, keys: KeyNames): LeaseFormat {
     defaults,
     marksFree: true,
     pollAttributes: [OWNER, LEASE, VERSION, RELEASED],
-    refOf: (kind, lock) => refOf(dialect, kind, lock, pk, sk),
+    refOf: (kind, lock) => foreignRef(name, kind, lock, pk, sk),
     nameOf: (_kind, item) => nameIn(item, pk, sk),
     prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: pk, value }),
     holderOf: (owner, id) => `${owner}/${id}`,
@@ -106,37 +108,6 @@ export function ownedFormat(dialect: Dialect, keys: KeyNames): LeaseFormat {
 }
 
 const NOTHING: Change = Object.freeze({ set: {}, remove: [] });
-
-function refOf(
-  dialect: Dialect,
-  kind: Kind,
-  name: LockName,
-  pk: string,
-  sk: string | undefined,
-): RecordRef {
-  if (kind !== "lock") {
-    throw invalid(
-      `A table of format "${dialect.name}" keeps locks, and no records of other kinds.`,
-    );
-  }
-  if ((typeof name === "string") !== (sk === undefined)) {
-    throw invalid(
-      sk === undefined
-        ? "The name of a lock must be a string: the format was made without `sortKeyName`."
-        : "The name of a lock must be [partitionKey, sortKey]: the format was made with `sortKeyName`.",
-    );
-  }
-  if (typeof name === "string") return { kind, name, key: { [pk]: s(name) }, id: name };
-  const key = { [pk]: s(name[0]), [sk as string]: s(name[1]) };
-  return { kind, name: name.join("/"), parts: name, key, id: JSON.stringify(name) };
-}
-
-function nameIn(item: Item, pk: string, sk: string | undefined): LockName | undefined {
-  const first = stringIn(item, pk);
-  if (sk === undefined || first === undefined) return first;
-  const second = stringIn(item, sk);
-  return second === undefined ? undefined : [first, second];
-}
 
 function exists(ref: RecordRef): Condition[] {
   return Object.keys(ref.key).map(isPresent);
@@ -193,11 +164,6 @@ function grantWrite(dialect: Dialect, ref: RecordRef, grant: Grant, condition: C
   if (!keeps) return { key: ref.key, condition, change: { set, remove: [] }, as: "put" };
   const remove = [RELEASED, ...(bytes === undefined && !keepsData ? [DATA] : [])];
   return { key: ref.key, condition, change: { set, remove } };
-}
-
-// New with every grant, as the version has to be.
-function idIn(holder: string): string {
-  return holder.slice(holder.lastIndexOf("/") + 1);
 }
 
 /**

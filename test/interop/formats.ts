@@ -11,6 +11,7 @@ export const AWS_LOCK_CLIENT: FormatCase = {
     once: { wait: false },
     // On top of a lease, which it always waits.
     wait: (forMs) => ({ wait: Math.max(0, forMs - 2_000), pollMs: 100 }),
+    noticesWithinMs: 200,
     releases: {
       "and deletes": { delete: true },
       "and keeps": { delete: false },
@@ -22,6 +23,7 @@ export const AWS_LOCK_CLIENT: FormatCase = {
     opening: { leaseMs: 2_000, beatMs: 500 },
     once: { wait: false },
     wait: (forMs) => ({ wait: forMs, pollMs: 100 }),
+    noticesWithinMs: 200,
     releases: { "and deletes": { delete: true }, "and keeps": { delete: false } },
   },
   costs: {
@@ -41,8 +43,9 @@ export const DYNAMOLOCK: FormatCase = {
     opening: { leaseMs: 2_000, beatMs: 500 },
     once: { wait: false },
     // On top of a lease, which it always waits.
-    cannotList: "the client has nothing for it",
+    cannot: ["list"],
     wait: (forMs) => ({ wait: Math.max(0, forMs - 2_000), pollMs: 100 }),
+    noticesWithinMs: 200,
     releases: {
       "and keeps": {},
       "and deletes": { delete: true },
@@ -53,6 +56,7 @@ export const DYNAMOLOCK: FormatCase = {
     opening: { leaseMs: 2_000, beatMs: 500 },
     once: { wait: false },
     wait: (forMs) => ({ wait: forMs, pollMs: 100 }),
+    noticesWithinMs: 200,
     releases: { "and keeps": { delete: false }, "and deletes": { delete: true } },
   },
   costs: {
@@ -61,5 +65,34 @@ export const DYNAMOLOCK: FormatCase = {
     "release and delete": { theirs: ["DeleteItem"], ours: ["DeleteItem"] },
     "release and keep": { theirs: ["UpdateItem"], ours: ["UpdateItem"] },
     "be refused at once": { theirs: ["GetItem"], ours: ["UpdateItem"] },
+  },
+};
+
+export const LOCK_CLIENT_FAIL_OPEN: FormatCase = {
+  format: "lock-client-fail-open",
+  leaseMs: 2_000,
+  pollMs: 100,
+  theirs: {
+    opening: { leaseMs: 2_000, beatMs: 500 },
+    once: { retries: 0 },
+    // It sleeps for whole leases, and looks at nothing meanwhile.
+    wait: (forMs) => ({ retries: Math.ceil(forMs / 2_000) - 1 }),
+    cannot: ["list", "read", "held", "beat", "carry data", "tell a lost release"],
+    // One lease for the record that it read before the release, and one if that was renewed since.
+    noticesWithinMs: 4_000,
+    releases: { "by a lease of 1 ms": {} },
+  },
+  ours: {
+    opening: { leaseMs: 2_000, beatMs: 500 },
+    once: { wait: false },
+    wait: (forMs) => ({ wait: forMs, pollMs: 100 }),
+    cannot: ["carry data"],
+    noticesWithinMs: 200,
+    releases: { "by a lease of 1 ms": {} },
+  },
+  costs: {
+    acquire: { theirs: ["GetItem", "PutItem"], ours: ["UpdateItem"] },
+    release: { theirs: ["PutItem"], ours: ["UpdateItem"] },
+    "be refused at once": { theirs: ["GetItem", "PutItem"], ours: ["UpdateItem"] },
   },
 };

@@ -14,8 +14,17 @@ export interface Manner {
   readonly once: Partial<Acquiring>;
   /** Waits for at least this many milliseconds. */
   readonly wait: (forMs: number) => Partial<Acquiring>;
-  /** Why it has no listing, where it has none. */
-  readonly cannotList?: string;
+  /** What it has nothing for: the scenes then leave out that one question, and ask the others. */
+  readonly cannot?: readonly (
+    | "list"
+    | "read"
+    | "held"
+    | "beat"
+    | "carry data"
+    | "tell a lost release"
+  )[];
+  /** For how long a waiter may not notice a release. */
+  readonly noticesWithinMs: number;
   /** Every way to release, by what a reader calls it. */
   readonly releases: Readonly<Record<string, Releasing>>;
 }
@@ -83,6 +92,13 @@ export class Stage {
       ConsistentRead: true,
     });
     return (await this.#client.send(read)).Item;
+  }
+
+  /** Who holds it, by all that the record says of that: what no renewal changes, and a release does. */
+  async ownerOf(name: string): Promise<object | undefined> {
+    const item = await this.item(name);
+    const said = ["owner", "ownerName", "fencingToken", "isReleased", "leaseDurationMs"];
+    return item && Object.fromEntries(said.map((attribute) => [attribute, item[attribute]]));
   }
 
   /** Ends every process that is still there. */

@@ -13,6 +13,7 @@ const keyNames = ({ partitionKey, sortKey }) => ({
 const FORMATS = {
   "aws-lock-client": (keys) => formats.awsLockClient(keyNames(keys)),
   dynamolock: (keys) => formats.dynamolock(keyNames(keys)),
+  "lock-client-fail-open": (keys) => formats.lockClientFailOpen(keyNames(keys)),
 };
 
 /** Fails if the step names something that this driver would pass over in silence. */
@@ -93,7 +94,7 @@ export class Steps {
       });
       const { holder, leaseMs } = lease;
       const lock = { holder, leaseMs, data: textOf(lease.data), attributes: lease.attributes };
-      return { granted: true, hold, lock };
+      return { granted: true, hold, lock, fence: lease.fence && Number(lease.fence) };
     } catch (error) {
       if (error.code !== "not-acquired") throw error;
       return { granted: false, because: error.code };
