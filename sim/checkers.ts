@@ -1,14 +1,9 @@
 import type { Checker } from "./checker.js";
 import { cost } from "./cost.js";
 import type { Timed, Violation } from "./history.js";
-import {
-  deadline,
-  exclusion,
-  fenceOrder,
-  guardedWrites,
-  lostIsFinal,
-  ownership,
-} from "./safety.js";
+import { ownership } from "./ownership.js";
+import { deadline, exclusion, fenceOrder, guardedWrites, lostIsFinal } from "./safety.js";
+import { endedForGood, noSessionLeaks, sessionCost } from "./sessions.js";
 import { SAFETY, type Terms } from "./terms.js";
 import { inTime, kept, noIdleWait } from "./usefulness.js";
 
@@ -20,10 +15,13 @@ export const checkers = {
   guardedWrites,
   lostIsFinal,
   ownership,
+  endedForGood,
+  noSessionLeaks,
   kept,
   inTime,
   noIdleWait,
   cost,
+  sessionCost,
 } as const satisfies Record<string, Checker>;
 
 /** All that is wrong with a history, on these terms; by default those that any run must meet. */

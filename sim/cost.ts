@@ -126,7 +126,7 @@ function wrongIn(account: Account, others: number, cost: Cost, driftBound: numbe
 
 /** Renewals come in their period: neither fewer nor more in the time for which a lease was held. */
 function renewalsIn(history: readonly Timed[], cost: Cost, driftBound: number): Violation[] {
-  const renewals = new Map<string, { sentMs: number; count: number }>();
+  const renewals = new Map<string, { sentMs: number; count: number; isOver: boolean }>();
   const found: Violation[] = [];
   let answered = 0;
   let sent = 0;
@@ -136,14 +136,16 @@ function renewalsIn(history: readonly Timed[], cost: Cost, driftBound: number): 
     const key = `${event.name} ${event.fence}`;
     const known = renewals.get(key);
     if (event.kind === "kept") {
-      if (known === undefined) renewals.set(key, { sentMs: event.sentMs, count: 0 });
+      if (known === undefined) renewals.set(key, { sentMs: event.sentMs, count: 0, isOver: false });
       else {
         known.count += 1;
         answered += 1;
       }
-      continue;
+      // The move to a session is the last of its renewals.
+      if (event.session === undefined) continue;
     }
-    if (known === undefined) continue;
+    if (known === undefined || known.isOver) continue;
+    known.isOver = true;
     const heldMs = event.atMs - known.sentMs;
     const most = (heldMs * (1 + driftBound)) / (0.9 * cost.renewMs);
     // One may be on its way as the lease is released: it is answered before the release is sent.

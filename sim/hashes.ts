@@ -15,9 +15,10 @@ export interface Hashes {
 /** Of which kind how many: twenty. */
 const QUOTA: Readonly<Record<PlanKind, number>> = {
   crowd: 3,
-  duel: 3,
-  calm: 3,
+  duel: 2,
+  calm: 2,
   crash: 3,
+  sessions: 2,
   ages: 2,
   "one fault": 2,
   deleted: 2,

@@ -8,7 +8,10 @@ export type Event =
       readonly fence: bigint;
       readonly waited?: boolean;
     }
-  /** A process learnt that its grant, or a renewal, was applied; it had sent it first at `sentMs`. */
+  /**
+   * A process learnt that its grant, or a renewal, was applied; it had sent it first at `sentMs`. With a
+   * session, that was the move: from now on the lease lives by that.
+   */
   | {
       readonly kind: "kept";
       readonly by: string;
@@ -16,6 +19,40 @@ export type Event =
       readonly fence: bigint;
       readonly sentMs: number;
       readonly leaseMs: number;
+      readonly session?: string;
+    }
+  /** A holder sends a write that changes what rivals judge it by: another length, or the move to a session. */
+  | {
+      readonly kind: "changing";
+      readonly by: string;
+      readonly name: string;
+      readonly fence: bigint;
+      readonly leaseMs: number;
+      readonly session?: string;
+    }
+  /** A process learnt that its session was made, or renewed, by what it had sent first at `sentMs`. */
+  | {
+      readonly kind: "session kept";
+      readonly by: string;
+      readonly session: string;
+      readonly sentMs: number;
+      readonly leaseMs: number;
+    }
+  /** A process was told that its session is lost, or began to close it. */
+  | {
+      readonly kind: "session over";
+      readonly by: string;
+      readonly session: string;
+      readonly why: "lost" | "closed";
+    }
+  /** The table made, renewed, ended or lost the row of a session; `version` is undefined once it is gone. */
+  | {
+      readonly kind: "session row";
+      readonly by: string;
+      readonly session: string;
+      readonly version: bigint | undefined;
+      readonly holder: string | undefined;
+      readonly leaseMs?: number;
     }
   /** A holder asked whether it still holds, was told yes, and acted. */
   | { readonly kind: "acted"; readonly by: string; readonly name: string; readonly fence: bigint }
@@ -41,6 +78,8 @@ export type Event =
       readonly fence: bigint;
       readonly holder: string | undefined;
       readonly leaseMs?: number;
+      /** What the holder lives by, if not by renewals of its own. */
+      readonly session?: string;
     }
   /** A transaction that carried a holder's condition arrived, and was carried out or refused. */
   | {
@@ -68,6 +107,14 @@ export type Event =
       readonly what: RequestKind;
       readonly isApplied: boolean;
     }
+  /** The same of a request about a session's row. */
+  | {
+      readonly kind: "session request";
+      readonly by: string;
+      readonly session: string;
+      readonly what: RequestKind;
+      readonly isApplied: boolean;
+    }
   /** Something happened to a process. */
   | { readonly kind: "process"; readonly by: string; readonly what: Happening };
 
@@ -76,9 +123,16 @@ export type RequestKind = "grant" | "renewal" | "release" | "data" | "poll" | "l
 
 /**
  * What can happen to a process. `hindered` and `free again` enclose the time in which it cannot be
- * expected to get anywhere: paused, cut off, or without its timers. `note` is for people.
+ * expected to get anywhere: paused, cut off, or without its timers. `at rest`: for two leases and more nobody
+ * in it has wanted, held or given back anything. `note` is for people.
  */
-export type Happening = "started" | "killed" | "hindered" | "free again" | `note: ${string}`;
+export type Happening =
+  | "started"
+  | "killed"
+  | "hindered"
+  | "free again"
+  | "at rest"
+  | `note: ${string}`;
 
 /** An event, and when it happened in true time. */
 export type Timed = Event & { readonly atMs: number };

@@ -8,6 +8,7 @@ import type { VirtualTime } from "../src/testing/time/virtual-time.js";
 import { Budget } from "./budget.js";
 import type { Event, Happening } from "./history.js";
 import { type Plan, wallOffsetOf } from "./plan.js";
+import { type HoldsBy, SessionKeeper } from "./session-keeper.js";
 import { Witness } from "./witness.js";
 import { work } from "./worker.js";
 
@@ -40,6 +41,9 @@ export class Incarnation {
   readonly network: FaultyTable;
   readonly locks: Holdfast;
   readonly workers: Promise<void>[] = [];
+  readonly holdsBy: HoldsBy;
+  /** Where it holds by sessions made by hand. */
+  readonly sessions: SessionKeeper | undefined;
   /** How many of its workers rest. */
   resting = 0;
   /** What goes wrong with this process's requests alone. */
@@ -62,6 +66,7 @@ export class Incarnation {
     this.network.script((request, ordinal) => {
       return run.commonScript(request, ordinal) ?? this.script?.(request, ordinal);
     });
+    this.holdsBy = workers === 0 ? "each" : holdsByOf(plan, random);
     this.#budget = new Budget(plan, (what) => run.fail("request budget", `${name} ${what}`));
     this.locks = new Holdfast({
       client: new Witness(this.network, this.#listener(), plan.kind === "calm"),
@@ -69,6 +74,7 @@ export class Incarnation {
       owner: name,
       requestTimeout: plan.requestTimeoutMs,
       driftBound: plan.driftBound,
+      ...(this.holdsBy === "shared" ? { renewal: "shared", lease: plan.leaseMs[0] } : {}),
       onError: (error) => run.reported.push(error),
       surroundings: {
         clock: this.process.clock,
@@ -76,11 +82,21 @@ export class Incarnation {
         random: random.fork(),
       },
     });
-    for (let worker = 0; worker < workers; worker += 1) {
-      const task = work(this, random.fork());
-      task.catch((error: unknown) => run.fail("unexpected error", String(error)));
-      this.workers.push(task);
+    if (this.holdsBy === "session") {
+      this.sessions = new SessionKeeper(this, random.fork());
+      this.#begin(this.sessions.work());
     }
+    for (let worker = 0; worker < workers; worker += 1) this.#begin(work(this, random.fork()));
+  }
+
+  #begin(task: Promise<void>): void {
+    task.catch((error: unknown) => this.run.fail("unexpected error", String(error)));
+    this.workers.push(task);
+  }
+
+  /** Whether all who work in it rest. */
+  get isResting(): boolean {
+    return this.resting === this.workers.length;
   }
 
   note(event: NoteOf): void {
@@ -123,4 +139,9 @@ export class Incarnation {
       sent: () => budget().sent(run.time.nowMs),
     };
   }
+}
+
+function holdsByOf(plan: Plan, random: SeededRandom): HoldsBy {
+  if (!random.chance(plan.sessions)) return "each";
+  return random.chance(0.5) ? "shared" : "session";
 }

@@ -3,6 +3,7 @@ import type { SeededRandom } from "../src/testing/time/seeded-random.js";
 import type { VirtualTime } from "../src/testing/time/virtual-time.js";
 import type { Incarnation } from "./incarnation.js";
 import { type Plan, rateOf } from "./plan.js";
+import { ENDED, ENTOMBED, MOVE, sessionStepOf } from "./witness.js";
 
 /** What mishaps need of the run in which they happen. */
 export interface Scenery {
@@ -14,6 +15,8 @@ export interface Scenery {
   start(): void;
   retire(victim: Incarnation): void;
   deleteRecord(name: string): boolean;
+  /** Deletes the row of some session that is old enough; answers whose it was. */
+  deleteSession(random: SeededRandom): string | undefined;
 }
 
 type Mishap = (victim: Incarnation) => void;
@@ -57,7 +60,9 @@ export class Mishaps {
       case "one fault":
         return this.#oneFault;
       case "deleted":
-        return this.#delete;
+        return this.#random.chance(0.5) ? this.#delete : this.#deleteSession;
+      case "sessions":
+        return this.#drawOf(this.#isTame ? TAME_SESSIONS : SESSIONS);
       case "snapshot":
         return this.#random.chance(0.5) ? this.#snapshot : this.#drawOf(CROWD);
       case "duel":
@@ -65,6 +70,10 @@ export class Mishaps {
       default:
         return this.#drawOf(CROWD);
     }
+  }
+
+  get #isTame(): boolean {
+    return Object.keys(this.#scenery.plan.faults.faults).length === 0;
   }
 
   #drawOf(weights: Weights): Mishap {
@@ -202,6 +211,35 @@ export class Mishaps {
     if (name !== undefined && deleteRecord(name)) happened("deleted by hand", undefined);
   };
 
+  // Its process may die of it, so that others have to see to what named it.
+  readonly #deleteSession: Mishap = (victim) => {
+    const { plan, live, happened, deleteSession } = this.#scenery;
+    const owner = deleteSession(this.#random);
+    if (owner === undefined) return;
+    happened("session deleted by hand", undefined);
+    if (plan.kind !== "sessions") return;
+    const owning = live.get(owner);
+    if (owning?.process.state === "running" && this.#random.chance(0.5)) this.#kill(owning);
+    if (victim !== owning) this.#dropAnswers(victim);
+  };
+
+  // Of all that it writes of sessions for a while every other answer is lost, or of one kind each one: all of
+  // it was carried out.
+  readonly #dropAnswers: Mishap = (victim) => {
+    const { plan, happened } = this.#scenery;
+    const only = [undefined, MOVE, ENDED, ENTOMBED][this.#random.integer(0, 3)];
+    happened("answers to what it writes of sessions lost", victim);
+    this.#hinder(victim);
+    victim.script = (request): Fault | undefined => {
+      const step = request.kind === "write" ? sessionStepOf(request.write) : undefined;
+      if (step === undefined) return undefined;
+      if (only === undefined ? this.#random.chance(0.5) : step !== only) return undefined;
+      happened(`answer lost: ${step}`, victim);
+      return { fault: "response-lost", ...(this.#random.chance(0.5) ? { unknownAfterMs: 1 } : {}) };
+    };
+    this.#later(plan.leaseMs[1] + this.#aWhile(), () => this.#heal(victim));
+  };
+
   readonly #mishaps: Readonly<Record<keyof Weights, Mishap>> = {
     kill: this.#kill,
     pause: this.#pause,
@@ -211,6 +249,8 @@ export class Mishaps {
     slowThenCut: this.#slowThenCut,
     changeRate: this.#changeRate,
     outage: this.#outage,
+    deleteSession: this.#deleteSession,
+    dropAnswers: this.#dropAnswers,
   };
 
   #heal(victim: Incarnation): void {
@@ -244,6 +284,8 @@ interface Weights {
   readonly slowThenCut: number;
   readonly changeRate: number;
   readonly outage: number;
+  readonly deleteSession: number;
+  readonly dropAnswers: number;
 }
 
 const CROWD: Weights = {
@@ -255,6 +297,23 @@ const CROWD: Weights = {
   slowThenCut: 3,
   changeRate: 2,
   outage: 1,
+  deleteSession: 0,
+  dropAnswers: 0,
+};
+
+const SESSIONS: Weights = { ...CROWD, deleteSession: 3, dropAnswers: 4 };
+
+const TAME_SESSIONS: Weights = {
+  kill: 1,
+  pause: 0,
+  stopMonotonic: 0,
+  stepWall: 0,
+  cut: 2,
+  slowThenCut: 0,
+  changeRate: 0,
+  outage: 0,
+  deleteSession: 2,
+  dropAnswers: 5,
 };
 
 const DUEL: Weights = {
@@ -266,4 +325,6 @@ const DUEL: Weights = {
   slowThenCut: 3,
   changeRate: 0,
   outage: 0.3,
+  deleteSession: 0,
+  dropAnswers: 0,
 };

@@ -10,6 +10,8 @@ import { SAFETY, type Terms, TIMER_SLACK_MS } from "./terms.js";
  * - `calm`: nothing goes wrong.
  * - `one fault`: one request goes wrong, and the next one only when all of that is over.
  * - `crash`: processes die, and nothing else goes wrong.
+ * - `sessions`: a crowd that holds by sessions, whose rows are deleted by hand besides, and of whose writes
+ *   the answers are lost; half of these runs without faults of single requests.
  * - `deleted`: somebody deletes records by hand, also held ones.
  * - `snapshot`: machines stand still with all their clocks.
  */
@@ -20,6 +22,7 @@ export type PlanKind =
   | "calm"
   | "one fault"
   | "crash"
+  | "sessions"
   | "deleted"
   | "snapshot";
 
@@ -35,6 +38,8 @@ export interface Behaviour {
   readonly longHoldMs: number;
   readonly shortHoldMs: number;
   readonly longestRestMs: number;
+  /** How likely a session is closed while leases live by it, and not only when none does. */
+  readonly closesInUse: number;
 }
 
 /** Everything that a seed decides before a run begins. */
@@ -47,6 +52,8 @@ export interface Plan {
   readonly names: readonly string[];
   readonly processes: number;
   readonly workersPerProcess: number;
+  /** How likely a process holds by a session; of those, half by one of the client's own. */
+  readonly sessions: number;
   readonly lengthMs: number;
   readonly driftBound: number;
   /** How far a clock may really go wrong; 0 where all go right. */
@@ -66,6 +73,7 @@ export interface Plan {
 }
 
 const DRIFT_BOUND = 0.01;
+const MANY_NAMES = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
 // Short runs are dense, so that much happens in them. In long ones most go at the pace of the library's
 // own defaults, which takes a tenth of the time to simulate.
 const LONG_RUN_MS = 300_000;
@@ -77,11 +85,12 @@ export function planOf(seed: number, lengthMs: number): Plan {
   const random = seededRandom(seed);
   const crowd = crowdOf(seed, random, lengthMs);
   const drawn = random.fraction();
-  if (drawn < 0.4) return crowd;
-  if (drawn < 0.65) return duelOf(crowd);
-  if (drawn < 0.75) return { ...quietOf(crowd), kind: "calm" };
-  if (drawn < 0.83) return oneFaultOf(crowd);
-  if (drawn < 0.9) return crashOf(crowd);
+  if (drawn < 0.32) return crowd;
+  if (drawn < 0.55) return duelOf(crowd);
+  if (drawn < 0.65) return calmOf(crowd);
+  if (drawn < 0.73) return oneFaultOf(crowd);
+  if (drawn < 0.8) return crashOf(crowd);
+  if (drawn < 0.92) return sessionsOf(crowd);
   if (drawn < 0.95) return agesOf(crowd);
   if (drawn < 0.97) return deletedOf(crowd);
   return snapshotOf(crowd);
@@ -101,7 +110,7 @@ function crowdOf(seed: number, random: SeededRandom, lengthMs: number): Plan {
   const drawn = random.fraction();
   const wildness = drawn * drawn;
   const chance = (most: number): number => most * wildness * random.fraction();
-  const isSlow = lengthMs >= LONG_RUN_MS && random.chance(0.85);
+  const isSlow = lengthMs >= LONG_RUN_MS && random.chance(0.9);
   const pace = isSlow ? SLOW_PACE : 1;
   const shortest = pace * random.integer(600, 2_000);
   return {
@@ -112,6 +121,7 @@ function crowdOf(seed: number, random: SeededRandom, lengthMs: number): Plan {
     names: random.chance(0.5) ? ["a"] : ["a", "b", "c"],
     processes: random.integer(2, 4),
     workersPerProcess: random.integer(1, 3),
+    sessions: random.chance(0.25) ? 0.6 : 0,
     lengthMs,
     driftBound: DRIFT_BOUND,
     drift: DRIFT_BOUND,
@@ -144,6 +154,7 @@ function crowdOf(seed: number, random: SeededRandom, lengthMs: number): Plan {
       longHoldMs: pace * 5_000,
       shortHoldMs: pace * 300,
       longestRestMs: isSlow ? 1_000 : 300,
+      closesInUse: 0.5,
     },
   };
 }
@@ -157,6 +168,7 @@ function duelOf(crowd: Plan): Plan {
     names: ["a"],
     processes: 2,
     workersPerProcess: 1,
+    sessions: crowd.random.chance(0.25) ? 1 : 0,
     leaseMs: [leaseMs, leaseMs],
     // Margins that are too small hide behind a slow network and a lazy rival.
     latencyMs: 0.2,
@@ -174,6 +186,7 @@ function quietOf(crowd: Plan): Plan {
   return {
     ...crowd,
     processes: random.integer(1, 4),
+    sessions: random.chance(0.4) ? 0.7 : 0,
     leaseMs: [leaseMs, leaseMs],
     poll: {
       fastest: pace * random.integer(10, 100),
@@ -190,6 +203,11 @@ function quietOf(crowd: Plan): Plan {
       longHoldMs: 3 * leaseMs,
     },
   };
+}
+
+function calmOf(crowd: Plan): Plan {
+  const quiet = quietOf(crowd);
+  return { ...quiet, kind: "calm", behaviour: { ...quiet.behaviour, closesInUse: 0 } };
 }
 
 function oneFaultOf(crowd: Plan): Plan {
@@ -209,11 +227,31 @@ function oneFaultOf(crowd: Plan): Plan {
 
 function crashOf(crowd: Plan): Plan {
   const quiet = quietOf(crowd);
+  // Whoever holds by a session holds many.
+  const many = { names: MANY_NAMES, workersPerProcess: 6 };
   return {
     ...quiet,
+    ...(quiet.sessions > 0 ? many : {}),
     kind: "crash",
     processes: quiet.random.integer(2, 4),
     mishapEveryMs: Math.min(quiet.pace, 3) * quiet.random.integer(1_000, 8_000),
+  };
+}
+
+function sessionsOf(crowd: Plan): Plan {
+  const { random, leaseMs, behaviour } = crowd;
+  const [shortest] = leaseMs;
+  // Where little else goes wrong, it shows what is left behind.
+  const tame = random.chance(0.5) ? { faults: { faults: {} } } : {};
+  return {
+    ...crowd,
+    ...tame,
+    kind: "sessions",
+    names: MANY_NAMES.slice(0, random.integer(1, 4)),
+    workersPerProcess: random.integer(1, 3),
+    sessions: 0.75,
+    mishapEveryMs: 4 * shortest,
+    behaviour: { ...behaviour, holdsLong: 0.5 },
   };
 }
 
@@ -240,13 +278,18 @@ function snapshotOf(crowd: Plan): Plan {
   return { ...crowd, kind: "snapshot", mishapEveryMs: 4 * shortest };
 }
 
+// Between two tries of a process to free what nobody believes in any more, where the session lives on.
+const LONGEST_SWEEP_PAUSE_MS = 10_000;
+
 /** What may be asked of a run by this plan. */
 export function termsOf(plan: Plan): Terms {
   const { kind, driftBound, latencyMs, poll, requestTimeoutMs } = plan;
   const isExclusive = kind !== "deleted" && kind !== "snapshot";
   const slow = 1 / (1 - driftBound);
   // The pause before a look that is longest, the look, the write, and the answers to both.
-  const lookMs = 1.25 * poll.slowest * slow + 6 * latencyMs + 2 * TIMER_SLACK_MS;
+  // Who waits for what a session holds may look at that at every other turn, and has to end it.
+  const looks = plan.sessions > 0 ? 2 : 1;
+  const lookMs = looks * (1.25 * poll.slowest * slow + 6 * latencyMs + 2 * TIMER_SLACK_MS);
   const safety: Terms = { ...SAFETY, driftBound, isExclusive };
   switch (kind) {
     case "calm":
@@ -272,8 +315,11 @@ export function termsOf(plan: Plan): Terms {
       return { ...safety, losesNothing: true, longestStillMs: lookMs };
     case "crowd":
     case "ages":
-    case "snapshot":
-      return { ...safety, longestStillMs: lookMs + triesOf(plan) * tryMs(plan) };
+    case "sessions":
+    case "snapshot": {
+      const sweepMs = plan.sessions > 0 ? LONGEST_SWEEP_PAUSE_MS * 1.25 * slow : 0;
+      return { ...safety, longestStillMs: lookMs + triesOf(plan) * tryMs(plan) + sweepMs };
+    }
     default:
       return safety;
   }

@@ -4,14 +4,23 @@ import type { TableChange } from "../src/testing/table/memory-table.js";
 import type { Event } from "./history.js";
 import type { Incarnation } from "./incarnation.js";
 import { BY_HAND, BY_TTL } from "./safety.js";
-import { nameIn } from "./witness.js";
+import { recordIn } from "./witness.js";
 
-/** What a change of the table shows of a lock. */
+/** What a change of the table shows of a lock, or of a session. */
 interface GrantIn {
   readonly holder: string | undefined;
   readonly fence: bigint;
-  readonly version: string;
+  readonly version: bigint;
   readonly leaseMs: number | undefined;
+  readonly session: string | undefined;
+}
+
+/** The row of a session: who made it, and when. */
+interface SessionRow {
+  readonly id: string;
+  readonly by: string;
+  readonly madeMs: number;
+  readonly isAlive: boolean;
 }
 
 /** Looks at every change of the table in the instant in which it is made. */
@@ -21,6 +30,8 @@ export class Records {
   readonly #note: (event: Event) => void;
   readonly #fail: (invariant: string, what: string) => void;
   readonly #isExclusive: boolean;
+  /** The sessions that have a row. */
+  readonly #sessions = new Map<string, SessionRow>();
   #isTold = false;
 
   constructor(
@@ -37,31 +48,51 @@ export class Records {
     this.#leases.add({ lease, self });
   }
 
-  changed({ key, before, after, by: how }: TableChange, writer: string): void {
-    const name = nameIn(key);
-    const was = grantIn(before);
-    const is = grantIn(after);
+  changed({ key, before, after, by: how, atMs }: TableChange, writer: string): void {
+    const { kind, name } = recordIn(key);
     const by = how === "write" ? writer : how === "ttl" ? BY_TTL : BY_HAND;
-    if (is === undefined) {
-      if (was !== undefined) {
-        this.#note({ kind: "record", by, name, fence: was.fence, holder: undefined });
-      }
-      return;
+    const [was, is] = [grantIn(before), grantIn(after)];
+    if (kind === "session") this.#sessionChanged(name, by, is, atMs);
+    else if (is !== undefined) this.#lockChanged(name, by, was, is, after);
+    else if (was !== undefined) {
+      this.#note({ kind: "record", by, name, fence: was.fence, holder: undefined });
     }
-    const { holder, fence, version, leaseMs } = is;
+  }
+
+  #lockChanged(
+    name: string,
+    by: string,
+    was: GrantIn | undefined,
+    is: GrantIn,
+    after: Item | undefined,
+  ): void {
+    const { holder, fence, version, leaseMs, session } = is;
     if (was !== undefined && holder === was.holder && fence === was.fence) {
-      this.#checkData(after, writer, name);
+      const wrong = wrongData(after, by, name);
+      if (wrong !== undefined) this.#fail("ownership", wrong);
       if (version === was.version) return;
     } else if (this.#isExclusive && holder !== undefined) this.#checkBelief(name, fence);
     const length = leaseMs === undefined || holder === undefined ? {} : { leaseMs };
-    this.#note({ kind: "record", by, name, fence, holder, ...length });
+    const livesBy = session === undefined ? {} : { session };
+    this.#note({ kind: "record", by, name, fence, holder, ...length, ...livesBy });
   }
 
-  // A write of data renews nothing, so it is in no history; but it is the holder's own all the same.
-  #checkData(after: Item | undefined, writer: string, name: string): void {
-    const owner = textIn(after, "owner");
-    if (textIn(after, "holder") === undefined || owner === writer) return;
-    this.#fail("ownership", `${writer} wrote "${name}", which ${owner} holds`);
+  /** The sessions that were made before this instant, and have a row: alive, or else ended. */
+  sessionsBefore(atMs: number, isAlive: boolean): SessionRow[] {
+    const all = [...this.#sessions.values()];
+    return all.filter((row) => row.madeMs < atMs && row.isAlive === isAlive);
+  }
+
+  #sessionChanged(session: string, by: string, is: GrantIn | undefined, atMs: number): void {
+    if (is === undefined) this.#sessions.delete(session);
+    else {
+      const { madeMs, by: maker } = this.#sessions.get(session) ?? { madeMs: atMs, by };
+      const isAlive = is.holder !== undefined;
+      this.#sessions.set(session, { id: session, by: maker, madeMs, isAlive });
+    }
+    const { version, holder, leaseMs } = is ?? {};
+    const length = leaseMs === undefined || holder === undefined ? {} : { leaseMs };
+    this.#note({ kind: "session row", by, session, version, holder, ...length });
   }
 
   // At the very instant at which the table makes a new grant, nobody may still believe in an old one:
@@ -81,6 +112,20 @@ export class Records {
   }
 }
 
+/**
+ * What is wrong with a write that leaves a record's holder as it was; undefined if nothing is. A write
+ * of data renews nothing, so it is in no history; but it is the holder's own all the same.
+ */
+export function wrongData(
+  after: Item | undefined,
+  writer: string,
+  name: string,
+): string | undefined {
+  const owner = textIn(after, "owner");
+  if (textIn(after, "holder") === undefined || owner === writer) return undefined;
+  return `${writer} wrote "${name}", which ${owner} holds`;
+}
+
 function grantIn(item: Item | undefined): GrantIn | undefined {
   const [fence, version, leaseMs] = ["fence", "version", "leaseMs"].map((name) => {
     const value = item?.[name];
@@ -90,8 +135,9 @@ function grantIn(item: Item | undefined): GrantIn | undefined {
   return {
     holder: textIn(item, "holder"),
     fence: BigInt(fence),
-    version: version ?? "",
+    version: BigInt(version ?? 0),
     leaseMs: leaseMs === undefined ? undefined : Number(leaseMs),
+    session: textIn(item, "session"),
   };
 }
 

@@ -22,27 +22,84 @@ export const exclusion: Checker = (history, { isExclusive }) =>
 /**
  * No holder acts after its deadline, by true time: its lease, less twice the bound on drift, as slowly
  * as its clocks may go, from the instant at which the request was first sent that last succeeded (R2).
- * An answer that comes later than that revives nothing.
+ * An answer that comes later than that revives nothing. Of a lease on a session those are the session's;
+ * and while a change of what it lives by is on its way, the earlier of the two deadlines counts.
  */
-export const deadline: Checker = (history, { isExclusive, driftBound }) =>
-  perName(isExclusive ? history : [], (name, events) => {
-    const untilMs = new Map<bigint, number>();
-    const found: Violation[] = [];
-    for (const event of events) {
-      const { fence, by, atMs } = event;
-      const endMs = untilMs.get(fence) ?? Number.POSITIVE_INFINITY;
-      if (event.kind === "kept" && (atMs <= endMs || !untilMs.has(fence))) {
-        const lengthMs = (event.leaseMs * (1 - 2 * driftBound)) / (1 - driftBound);
-        untilMs.set(fence, event.sentMs + lengthMs);
-      }
-      if (event.kind === "acted" && atMs > endMs) {
-        const lateMs = (atMs - endMs).toFixed(1);
-        const what = `${by} acted on "${name}" with fence ${fence}, ${lateMs} ms after its deadline`;
+export const deadline: Checker = (history, { isExclusive, driftBound }) => {
+  if (!isExclusive) return [];
+  const found: Violation[] = [];
+  const deadlines = new Deadlines(driftBound);
+  for (const event of history) {
+    if (event.kind === "acted") {
+      const lateMs = event.atMs - deadlines.of(event);
+      if (lateMs > 0) {
+        const { by, name, fence, atMs } = event;
+        const late = `${lateMs.toFixed(1)} ms after its deadline`;
+        const what = `${by} acted on "${name}" with fence ${fence}, ${late}`;
         found.push({ invariant: "deadline", atMs, what });
       }
     }
-    return found;
-  });
+    deadlines.see(event);
+  }
+  return found;
+};
+
+/** What a lease lives by: its own renewals, a session, or, while nobody has answered a change, both. */
+interface Living {
+  readonly ownMs: number;
+  readonly session: string | undefined;
+}
+
+/** Until when every lease may be believed in, by true time, at one point of a history. */
+class Deadlines {
+  readonly #driftBound: number;
+  readonly #leases = new Map<string, Living>();
+  readonly #sessions = new Map<string, number>();
+
+  constructor(driftBound: number) {
+    this.#driftBound = driftBound;
+  }
+
+  of(lease: { readonly name: string; readonly fence: bigint }): number {
+    const living = this.#leases.get(keyOf(lease));
+    if (living === undefined) return Number.POSITIVE_INFINITY;
+    const { ownMs, session } = living;
+    return session === undefined
+      ? ownMs
+      : Math.min(ownMs, this.#sessions.get(session) ?? Number.NEGATIVE_INFINITY);
+  }
+
+  see(event: Timed): void {
+    if (event.kind === "session kept") {
+      const { session, atMs, sentMs, leaseMs } = event;
+      // An answer that comes too late revives no session either.
+      if (atMs > (this.#sessions.get(session) ?? atMs)) return;
+      this.#sessions.set(session, sentMs + this.#lengthMs(leaseMs));
+    } else if (event.kind === "kept") {
+      const { atMs, sentMs, leaseMs, session } = event;
+      if (atMs > this.of(event)) return;
+      const ownMs =
+        session === undefined ? sentMs + this.#lengthMs(leaseMs) : Number.POSITIVE_INFINITY;
+      this.#leases.set(keyOf(event), { ownMs, session });
+    } else if (event.kind === "changing") {
+      const known = this.#leases.get(keyOf(event));
+      if (known === undefined) return;
+      const newMs =
+        event.session === undefined
+          ? event.atMs + this.#lengthMs(event.leaseMs)
+          : Number.POSITIVE_INFINITY;
+      const session = event.session ?? known.session;
+      this.#leases.set(keyOf(event), { ownMs: Math.min(known.ownMs, newMs), session });
+    }
+  }
+
+  #lengthMs(leaseMs: number): number {
+    return (leaseMs * (1 - 2 * this.#driftBound)) / (1 - this.#driftBound);
+  }
+}
+
+const keyOf = ({ name, fence }: { readonly name: string; readonly fence: bigint }): string =>
+  `${fence} ${name}`;
 
 /**
  * The fence strictly grows with every grant that the table applied. One holder can be granted twice: a
@@ -82,73 +139,40 @@ export const guardedWrites: Checker = (history) =>
     return found;
   });
 
-/** Lost and released are final: no holder acts after it was told, and none is told twice. */
-export const lostIsFinal: Checker = (history) =>
-  perName(history, (name, events) => {
-    const ended = new Set<bigint>();
-    const lost = new Set<bigint>();
-    const found: Violation[] = [];
-    for (const { kind, fence, by, atMs } of events) {
-      if (kind === "acted" && ended.has(fence)) {
-        const what = `${by} acted on "${name}" with fence ${fence} after its end`;
-        found.push({ invariant: "lost is final", atMs, what });
-      }
-      if (kind === "lost" && lost.has(fence)) {
-        const what = `${by} was told twice that "${name}" with fence ${fence} is lost`;
-        found.push({ invariant: "lost is final", atMs, what });
-      }
-      if (kind === "lost") lost.add(fence);
-      if (kind === "lost" || kind === "released") ended.add(fence);
-    }
-    return found;
-  });
-
-/** The record as the table has it, with who made its holder, and since when it has not been renewed. */
-interface Standing {
-  readonly holder: string | undefined;
-  readonly fence: bigint;
-  readonly owner: string;
-  readonly sinceMs: number;
-  readonly leaseMs: number | undefined;
-}
-
 /**
- * Ownership: a held record is written by the process that made its holder, and by nobody else before
- * it stood still for the lease that it names, and for what a watcher allows for drift (R3, R4).
+ * Lost and released are final: no holder acts after it was told, and none is told twice. With a session
+ * all that lives by it has ended.
  */
-export const ownership: Checker = (history, { driftBound }) =>
-  perName(history, (name, events) => {
-    const found: Violation[] = [];
-    let before: Standing | undefined;
-    for (const event of events) {
-      if (event.kind !== "record") continue;
-      const { holder, fence, by, atMs, leaseMs } = event;
-      const isSame = before !== undefined && holder === before.holder && fence === before.fence;
-      const wrong = by === BY_HAND || by === BY_TTL ? undefined : wrongWrite(before, event, isSame);
-      if (wrong !== undefined) {
-        found.push({ invariant: "ownership", atMs, what: `${by} ${wrong} "${name}"` });
-      }
-      const owner = isSame && before !== undefined ? before.owner : by;
-      before = { holder, fence, owner, sinceMs: atMs, leaseMs };
+export const lostIsFinal: Checker = (history) => {
+  const ended = new Set<string>();
+  const lost = new Set<string>();
+  const livesBy = new Map<string, string>();
+  const overMs = new Map<string, number>();
+  const found: Violation[] = [];
+  const tell = ({ atMs }: Timed, what: string): void => {
+    found.push({ invariant: "lost is final", atMs, what });
+  };
+  for (const event of history) {
+    if (event.kind === "session over") overMs.set(event.session, event.atMs);
+    if (!("fence" in event)) continue;
+    const { kind, name, fence, by } = event;
+    const key = keyOf(event);
+    const session = livesBy.get(key);
+    if (kind === "kept" && event.session !== undefined) livesBy.set(key, event.session);
+    if (kind === "acted" && ended.has(key)) {
+      tell(event, `${by} acted on "${name}" with fence ${fence} after its end`);
+    } else if (kind === "acted" && event.atMs > (overMs.get(session ?? "") ?? event.atMs)) {
+      // In the very instant in which the answer comes the process may not have read it.
+      tell(event, `${by} acted on "${name}" with fence ${fence} after the end of its session`);
     }
-    return found;
-
-    function wrongWrite(
-      was: Standing | undefined,
-      { by, atMs }: Timed,
-      isSame: boolean,
-    ): string | undefined {
-      if (was?.holder === undefined || by === was.owner) return undefined;
-      if (isSame) return `wrote, though ${was.owner} holds it,`;
-      if (was.leaseMs === undefined) return undefined;
-      const watchMs = (was.leaseMs * (1 + 2 * driftBound)) / (1 + driftBound);
-      const stoodMs = atMs - was.sinceMs;
-      // A microsecond for the rounding of clocks that are simulated by multiplication.
-      return stoodMs < watchMs - 0.001
-        ? `took, after ${stoodMs.toFixed(1)} ms of ${watchMs.toFixed(1)}, from ${was.owner}`
-        : undefined;
+    if (kind === "lost" && lost.has(key)) {
+      tell(event, `${by} was told twice that "${name}" with fence ${fence} is lost`);
     }
-  });
+    if (kind === "lost") lost.add(key);
+    if (kind === "lost" || kind === "released") ended.add(key);
+  }
+  return found;
+};
 
 /** Who deleted a record, where it was no process. */
 export const BY_HAND = "hand";

@@ -25,6 +25,13 @@ export class Scene {
     }
   }
 
+  /** Since when nothing hinders a process; undefined while something does. */
+  ableSinceMs(by: string): number | undefined {
+    const hindrance = this.#hindrances.get(by);
+    if (hindrance === undefined) return 0;
+    return hindrance.count === 0 ? hindrance.endedMs : undefined;
+  }
+
   /** The names that anybody ever waited for. */
   readonly wanted = new Set<string>();
 
@@ -55,6 +62,7 @@ export class Scene {
   #happen(by: string, what: string, atMs: number): void {
     if (what === "killed") {
       for (const [key, wish] of this.#wishes) if (wish.by === by) this.#wishes.delete(key);
+      this.#hindrances.set(by, { count: Number.POSITIVE_INFINITY, endedMs: atMs });
     }
     if (what !== "hindered" && what !== "free again") return;
     const hindrance = this.#hindrances.get(by) ?? { count: 0, endedMs: atMs };

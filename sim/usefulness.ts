@@ -1,25 +1,33 @@
 import type { Checker } from "./checker.js";
 import type { Timed, Violation } from "./history.js";
 import { Scene } from "./scene.js";
+import { type Standing, Stillness } from "./stillness.js";
 
 const keyOf = (event: { readonly name: string; readonly fence: bigint }): string =>
   `"${event.name}" with fence ${event.fence}`;
 
 /**
- * A lease without faults is kept: none is lost, and each ends by its own release, unless its process
- * was killed.
+ * A lease without faults is kept: none is lost, and each ends by its own release, or with the session that
+ * its process closes, unless its process was killed.
  */
 export const kept: Checker = (history, { losesNothing }) => {
   if (losesNothing !== true) return [];
   const found: Violation[] = [];
   const held = new Map<string, Timed>();
   const killed = new Set<string>();
+  const closedMs = new Map<string, number>();
   for (const event of history) {
     if (event.kind === "process" && event.what === "killed") killed.add(event.by);
+    if (event.kind === "session over" && event.why === "closed") closedMs.set(event.by, event.atMs);
+    if (event.kind === "session over" && event.why === "lost") {
+      const what = `${event.by} lost the session ${event.session}, though nothing took it`;
+      found.push({ invariant: "kept", atMs: event.atMs, what });
+    }
     if (event.kind === "granted") held.set(keyOf(event), event);
     if (event.kind === "released") held.delete(keyOf(event));
     if (event.kind !== "lost") continue;
     held.delete(keyOf(event));
+    if (event.reason === "closed" && closedMs.get(event.by) === event.atMs) continue;
     const what = `${event.by} lost ${keyOf(event)} (${event.reason}), though nothing took it`;
     found.push({ invariant: "kept", atMs: event.atMs, what });
   }
@@ -34,48 +42,35 @@ export const kept: Checker = (history, { losesNothing }) => {
   return found;
 };
 
-/** What a record was last seen to be. */
-interface Still {
-  readonly sinceMs: number;
-  readonly leaseMs: number | undefined;
-  readonly holder: string | undefined;
-}
-
 /**
  * Handed over and taken over in time, and no orphan: a free lock is granted, and a holder that does
  * not renew is replaced, before a process that nothing hinders has waited for longer than a look, and
- * for a dead holder its lease, as long as a slow clock takes for it.
+ * for a dead holder its lease, as long as a slow clock takes for it. A session that has ended holds
+ * nobody off; and one that lives holds nobody off from a lock that its process has given up.
  */
 export const inTime: Checker = (history, { longestStillMs, driftBound }) => {
   if (longestStillMs === undefined) return [];
   const found: Violation[] = [];
   const scene = new Scene();
-  const records = new Map<string, Still>();
-  const told = new Set<Still>();
-  const beginning: Still = { sinceMs: 0, leaseMs: undefined, holder: undefined };
+  const stillness = new Stillness(scene);
+  const told = new Set<Standing>();
   for (const event of history) {
     for (const name of scene.wanted) {
-      const still = records.get(name) ?? beginning;
-      const { leaseMs = 0, holder, sinceMs } = still;
-      const watchMs =
-        holder === undefined ? 0 : (leaseMs * (1 + 2 * driftBound)) / (1 - driftBound);
-      for (const waiter of scene.ableWaiters(name)) {
+      const waiters = scene.ableWaiters(name);
+      for (const waiter of waiters) {
+        const { sinceMs, leaseMs, standing } = stillness.of(name);
+        const watchMs = (leaseMs * (1 + 2 * driftBound)) / (1 - driftBound);
         const waitedMs = event.atMs - Math.max(waiter.sinceMs, sinceMs);
-        if (waitedMs <= watchMs + longestStillMs || told.has(still)) continue;
-        told.add(still);
+        if (waitedMs <= watchMs + longestStillMs || told.has(standing)) continue;
+        told.add(standing);
+        const { holder } = standing;
         const state = holder === undefined ? "stood free" : `was left with ${holder}`;
         const what = `"${name}" ${state} for ${waitedMs.toFixed(0)} ms while ${waiter.by} waited`;
         found.push({ invariant: "in time", atMs: event.atMs, what });
       }
     }
     scene.see(event);
-    if (event.kind === "record") {
-      records.set(event.name, {
-        sinceMs: event.atMs,
-        leaseMs: event.leaseMs,
-        holder: event.holder,
-      });
-    }
+    stillness.see(event);
   }
   return found;
 };

@@ -52,6 +52,7 @@ export class Witness implements TablePort {
     const mark = stringIn(write.change.set["mark"]);
     if (mark !== undefined && !this.#firstSent.has(mark)) {
       this.#firstSent.set(mark, { sentMs: this.#listener.trueNowMs, isUnanswered: false });
+      this.#noteChange(write);
     }
     const answer = await this.#network.write(write, call);
     if (this.#notesRequests) {
@@ -85,8 +86,32 @@ export class Witness implements TablePort {
     return this.#network.remove(removal, call);
   }
 
+  // A renewal whose answer shows that the session is nobody's, or gone.
+  #seeLoss({ key, condition, change }: Write, item: Item | undefined): void {
+    const { kind, name } = recordIn(key);
+    const isRenewal = kind === "session" && change.set["holder"] === undefined;
+    if (!isRenewal || stringIn(item?.["holder"]) === asksFor(condition, "holder")) return;
+    this.#listener.note({ kind: "session over", session: name, why: "lost" });
+  }
+
   #note(key: Item, what: RequestKind, isApplied: boolean): void {
-    this.#listener.note({ kind: "request", name: nameIn(key), what, isApplied });
+    const { kind, name } = recordIn(key);
+    if (kind === "lock") this.#listener.note({ kind: "request", name, what, isApplied });
+    else this.#listener.note({ kind: "session request", session: name, what, isApplied });
+  }
+
+  // From the first send on, nobody but the table knows which of the two a rival goes by.
+  #noteChange({ key, condition, change }: Write): void {
+    const leaseMs = numberIn(change.set["leaseMs"]);
+    const fence = asksFor(condition, "fence");
+    if (change.set["holder"] !== undefined || leaseMs === undefined || fence === undefined) return;
+    this.#listener.note({
+      kind: "changing",
+      name: recordIn(key).name,
+      fence: BigInt(fence),
+      leaseMs: Number(leaseMs),
+      ...sessionIn(change.set["session"]),
+    });
   }
 
   #see(write: Write, mark: string, answer: WriteAnswer): void {
@@ -97,18 +122,24 @@ export class Witness implements TablePort {
     else if (!first.isUnanswered || answer.kind === "applied") this.#firstSent.delete(mark);
     if (answer.kind !== "applied" && answer.kind !== "refused") return;
     const { item } = answer;
+    this.#seeLoss(write, item);
     if (item?.["holder"] === undefined || !shows(item, write, mark)) return;
     const fence = numberIn(item["fence"]);
     const leaseMs = numberIn(item["leaseMs"]);
     if (fence === undefined || leaseMs === undefined) return;
-    this.#listener.note({
-      kind: "kept",
-      name: nameIn(write.key),
-      fence: BigInt(fence),
-      sentMs: first.sentMs,
-      leaseMs: Number(leaseMs),
-    });
+    const { kind, name } = recordIn(write.key);
+    const kept = { sentMs: first.sentMs, leaseMs: Number(leaseMs) };
+    this.#listener.note(
+      kind === "session"
+        ? { kind: "session kept", session: name, ...kept }
+        : { kind: "kept", name, fence: BigInt(fence), ...kept, ...sessionIn(item["session"]) },
+    );
   }
+}
+
+function sessionIn(value: object | undefined): { readonly session?: string } {
+  const session = stringIn(value);
+  return session === undefined ? {} : { session };
 }
 
 /**
@@ -124,10 +155,10 @@ function shows(item: Item, write: Write, mark: string): boolean {
   return numberIn(item["dataSeq"]) === seq && asksFor(write.condition, "holder") === holder;
 }
 
-/** The text that a condition requires of an attribute. */
+/** The text, or the number, that a condition requires of an attribute. */
 function asksFor(condition: Condition, attribute: string): string | undefined {
   if (condition.kind === "equals" && condition.attribute === attribute) {
-    return stringIn(condition.value);
+    return stringIn(condition.value) ?? numberIn(condition.value);
   }
   if (condition.kind !== "all") return undefined;
   for (const part of condition.of) {
@@ -144,9 +175,35 @@ function kindOf({ change }: Write): RequestKind {
   return change.set["mark"] === undefined ? "data" : "renewal";
 }
 
-/** The lock's name in a record's key. */
-export function nameIn(key: Item): string {
-  return stringIn(key["pk"])?.slice("lock#".length) ?? "?";
+/** Steps of a session's life. */
+export const MOVE = "a move to a session";
+export const ENDED = "a session is ended by a rival";
+export const ENTOMBED = "an absent session is entombed";
+
+/** Which step of a session's life a write is; undefined for all that is no business of sessions. */
+export function sessionStepOf(write: Write): string | undefined {
+  const { set, remove } = write.change;
+  if (recordIn(write.key).kind === "lock") {
+    return set["session"] === undefined ? undefined : MOVE;
+  }
+  if (set["holder"] !== undefined) return "a session is made";
+  if (set["mark"] !== undefined) return "a session is renewed";
+  if (!remove.includes("holder")) return ENTOMBED;
+  // Only who watched it names its version.
+  const isWatched = speaksOf(write.condition, "version");
+  return isWatched ? ENDED : "a session is closed";
+}
+
+function speaksOf(condition: Condition, attribute: string): boolean {
+  if ("of" in condition) return condition.of.some((part) => speaksOf(part, attribute));
+  return condition.attribute === attribute;
+}
+
+/** What a record is about, by its key: a lock by its name, or a session by its id. */
+export function recordIn(key: Item): { readonly kind: "lock" | "session"; readonly name: string } {
+  const pk = stringIn(key["pk"]) ?? "?";
+  const kind = pk.startsWith("session#") ? "session" : "lock";
+  return { kind, name: pk.slice(kind.length + 1) };
 }
 
 function numberIn(value: object | undefined): string | undefined {

@@ -1,4 +1,4 @@
-import { isHoldfastError, type Lease } from "../src/index.js";
+import { isHoldfastError, type Lease, type MutexOptions } from "../src/index.js";
 import type { SeededRandom } from "../src/testing/time/seeded-random.js";
 import type { Incarnation } from "./incarnation.js";
 
@@ -24,7 +24,7 @@ async function take(
   const { plan } = self.run;
   const { behaviour } = plan;
   const leaseMs = random.integer(...plan.leaseMs);
-  const mutex = self.locks.mutex(name, { lease: leaseMs });
+  const mutex = self.locks.mutex(name, livesBy(self, random, leaseMs));
   const abort = new AbortController();
   const cancelMs = random.chance(behaviour.cancels) ? random.fraction() * leaseMs : undefined;
   if (cancelMs !== undefined) self.after(cancelMs, () => abort.abort(new Error("cancelled")));
@@ -55,6 +55,15 @@ async function take(
   }
 }
 
+// Rivals of both kinds, and processes that are both.
+function livesBy(self: Incarnation, random: SeededRandom, leaseMs: number): MutexOptions {
+  const session = self.sessions?.current;
+  const isOwn = self.holdsBy === "each" || random.chance(0.15);
+  if (isOwn) return { lease: leaseMs };
+  if (self.holdsBy === "shared") return {};
+  return session?.isHeld === true ? { session } : { lease: leaseMs };
+}
+
 async function hold(self: Incarnation, random: SeededRandom, lease: Lease): Promise<void> {
   const { name, fence } = lease;
   const { run } = self;
@@ -78,6 +87,8 @@ async function hold(self: Incarnation, random: SeededRandom, lease: Lease): Prom
   } while (run.time.nowMs < untilMs && !run.isOver && !run.isQuiet);
   if (random.chance(behaviour.forgets)) return forget(self, lease);
   const isHeld = lease.isHeld;
+  // What was lost need not be released, though that helps others.
+  if (!isHeld && random.chance(0.5)) return;
   self.asked();
   const released = lease.release();
   if (isHeld) self.note({ kind: "released", name, fence });

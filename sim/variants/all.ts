@@ -1,6 +1,7 @@
 import { GRANTS } from "./grants.js";
 import { HOLDS } from "./holds.js";
 import { RELEASES } from "./releases.js";
+import { SESSIONS } from "./sessions.js";
 import { SURROUNDINGS } from "./surroundings.js";
 import type { Variant } from "./variant.js";
 import { WATCHES } from "./watches.js";
@@ -11,5 +12,6 @@ export const VARIANTS: readonly Variant[] = [
   ...WATCHES,
   ...HOLDS,
   ...RELEASES,
+  ...SESSIONS,
   ...SURROUNDINGS,
 ];

@@ -57,19 +57,6 @@ export const SURROUNDINGS: readonly Variant[] = [
     caughtBy: { test: "test/mutex/mutex.test.ts", title: "%s ends a wait that finds it: %s" },
   },
   {
-    name: "session-ignored",
-    what: "a record that lives by a session is judged by its own lease",
-    rules: ["R12"],
-    edits: [
-      {
-        file: "src/lease/decide.ts",
-        from: "      if (session !== undefined) return decideBySession(record, session, takeOver, now);\n",
-        to: "",
-      },
-    ],
-    caughtBy: { test: "test/lease/decide.test.ts", title: "when %s" },
-  },
-  {
     name: "queue-passed",
     what: "a mutex claims a record before which others stand in a queue",
     rules: ["R1"],

@@ -16,23 +16,28 @@ const recorded = JSON.parse(
 describe("the kernel in simulated time, under faults", () => {
   it(`holds every invariant for ${SEEDS} fresh seeds from ${FROM}`, async () => {
     let grants = 0;
+    let onSessions = 0;
     let next = FROM;
     const run = async (): Promise<void> => {
       while (next < FROM + SEEDS) {
         const seed = next++;
         const outcome = await simulate(seed, 60_000);
         grants += outcome.grants;
+        onSessions += outcome.history.filter(
+          (event) => event.kind === "kept" && event.session,
+        ).length;
         expect(outcome.violations, `npm run sim -- --minutes 1 --seed ${seed}`).toEqual([]);
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, run));
     // A simulation in which nothing happens would hold every invariant too.
     expect(grants).toBeGreaterThan(SEEDS * 10);
+    expect(onSessions).toBeGreaterThan(SEEDS);
   }, 120_000);
 
   it("gives the same histories as when they were recorded (npm run sim:hashes)", async () => {
     expect(recorded.seeds).toHaveLength(20);
-    expect(new Set(recorded.seeds.map(({ kind }) => kind)).size).toBe(8);
+    expect(new Set(recorded.seeds.map(({ kind }) => kind)).size).toBe(9);
     expect(await changedHashes(recorded)).toEqual([]);
   }, 120_000);
 
@@ -47,10 +52,10 @@ describe("the kernel in simulated time, under faults", () => {
 });
 
 describe("the plans", () => {
-  const faultsOf = async (kind: string, from: number): Promise<Set<string>> => {
+  const faultsOf = async (kind: string, from: number, most = 6): Promise<Set<string>> => {
     const seen = new Set<string>();
     let runs = 0;
-    for (let seed = from; runs < 6; seed += 1) {
+    for (let seed = from; runs < most; seed += 1) {
       if (planOf(seed, 60_000).kind !== kind) continue;
       runs += 1;
       const { faults } = await simulate(seed, 60_000);
@@ -64,6 +69,7 @@ describe("the plans", () => {
     for (const kind of ["crowd", "duel", "ages", "deleted", "snapshot"]) {
       for (const fault of await faultsOf(kind, 1)) seen.add(fault);
     }
+    for (const fault of await faultsOf("sessions", 1, 12)) seen.add(fault);
     expect([...seen]).toEqual(expect.arrayContaining(EVERY_FAULT));
   }, 60_000);
 
@@ -102,4 +108,11 @@ const EVERY_FAULT = [
   "days passed",
   "deleted by TTL",
   "deleted by hand",
+  "session deleted by hand",
+  "answer lost: a session is made",
+  "answer lost: a session is renewed",
+  "answer lost: a move to a session",
+  "answer lost: a session is ended by a rival",
+  "answer lost: an absent session is entombed",
+  "answer lost: a session is closed",
 ];

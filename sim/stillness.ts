@@ -1,0 +1,90 @@
+import type { Timed } from "./history.js";
+import type { Scene } from "./scene.js";
+
+/** What a record was last seen to be, and since when. */
+export interface Standing {
+  readonly sinceMs: number;
+  readonly by: string;
+  readonly fence: bigint;
+  readonly leaseMs: number | undefined;
+  readonly holder: string | undefined;
+  readonly session: string | undefined;
+}
+
+/** The same of a session's row. */
+interface Row {
+  readonly state: "alive" | "ended" | "gone";
+  readonly sinceMs: number;
+  readonly leaseMs: number;
+}
+
+/** Since when nothing has happened that should keep a waiter off a record, and what it has to watch. */
+interface Still {
+  readonly sinceMs: number;
+  /** The lease that a waiter must see pass, in milliseconds; 0 for none. */
+  readonly leaseMs: number;
+  readonly standing: Standing;
+}
+
+const BEGINNING: Standing = {
+  sinceMs: 0,
+  by: "",
+  fence: 0n,
+  leaseMs: undefined,
+  holder: undefined,
+  session: undefined,
+};
+
+/** Since when records stand still, at one point of a history that is gone through in order. */
+export class Stillness {
+  readonly #scene: Scene;
+  readonly #records = new Map<string, Standing>();
+  readonly #rows = new Map<string, Row>();
+  /** Leases that were released or lost, by the fence and the name, and when. */
+  readonly #overMs = new Map<string, number>();
+
+  constructor(scene: Scene) {
+    this.#scene = scene;
+  }
+
+  of(name: string): Still {
+    const standing = this.#records.get(name) ?? BEGINNING;
+    const { sinceMs, leaseMs = 0, holder, session } = standing;
+    if (holder === undefined) return { sinceMs, leaseMs: 0, standing };
+    if (session === undefined) return { sinceMs, leaseMs, standing };
+    const row = this.#rows.get(session);
+    if (row === undefined || row.state === "gone") {
+      return { sinceMs: Math.max(sinceMs, row?.sinceMs ?? 0), leaseMs, standing };
+    }
+    if (row.state === "ended") {
+      return { sinceMs: Math.max(sinceMs, row.sinceMs), leaseMs: 0, standing };
+    }
+    const givenUpMs = this.#givenUpMs(name, standing);
+    const aliveMs = Math.max(sinceMs, row.sinceMs);
+    return givenUpMs !== undefined && givenUpMs < aliveMs
+      ? { sinceMs: Math.max(sinceMs, givenUpMs), leaseMs, standing }
+      : { sinceMs: aliveMs, leaseMs: row.leaseMs, standing };
+  }
+
+  // Its process goes on freeing it, unless it is hindered; or dead, and then its session dies too.
+  #givenUpMs(name: string, { by, fence }: Standing): number | undefined {
+    const overMs = this.#overMs.get(`${fence} ${name}`);
+    const ableMs = this.#scene.ableSinceMs(by);
+    return overMs === undefined || ableMs === undefined ? undefined : Math.max(overMs, ableMs);
+  }
+
+  see(event: Timed): void {
+    const { kind, atMs } = event;
+    if (kind === "record") {
+      const { by, fence, leaseMs, holder, session } = event;
+      this.#records.set(event.name, { sinceMs: atMs, by, fence, leaseMs, holder, session });
+    } else if (kind === "session row") {
+      const leaseMs = event.leaseMs ?? this.#rows.get(event.session)?.leaseMs ?? 0;
+      const ended = event.holder === undefined ? "ended" : "alive";
+      const state = event.version === undefined ? "gone" : ended;
+      this.#rows.set(event.session, { state, sinceMs: atMs, leaseMs });
+    } else if (kind === "lost" || kind === "released") {
+      this.#overMs.set(`${event.fence} ${event.name}`, atMs);
+    }
+  }
+}

@@ -1,0 +1,164 @@
+import { describe, expect, it } from "vitest";
+import { Budget } from "../../sim/budget.js";
+import type { Event } from "../../sim/history.js";
+import type { Incarnation } from "../../sim/incarnation.js";
+import { planOf } from "../../sim/plan.js";
+import { Records } from "../../sim/records.js";
+import { Settling } from "../../sim/settling.js";
+import type { Lease } from "../../src/index.js";
+import type { Item } from "../../src/platform/table.js";
+import { World } from "../support/world.js";
+
+// What the simulation checks while it runs, and not over the history afterwards: each is shown a scene that
+// it must refuse, and the same scene with what is wrong put right.
+
+const plan = { ...planOf(1, 60_000), names: ["a"], poll: { fastest: 100, slowest: 400 } };
+
+describe("the request budget refuses", () => {
+  const told = (sends: number, eachMs: number, calls = 0): string[] => {
+    const wrong: string[] = [];
+    const budget = new Budget(plan, (what) => wrong.push(what));
+    for (let call = 0; call < calls; call += 1) budget.asked(0);
+    for (let send = 0; send < sends; send += 1) budget.sent(send * eachMs);
+    return wrong;
+  };
+
+  it("a loop without a pause, and takes one that pauses", () => {
+    expect(told(500, 0)).toHaveLength(1);
+    expect(told(500, 1)).toHaveLength(1);
+    expect(told(500, 75)).toEqual([]);
+  });
+
+  it("more than what the process was asked for accounts for", () => {
+    expect(told(60, 0)).toHaveLength(1);
+    expect(told(60, 0, 3)).toEqual([]);
+    expect(told(200, 0, 3)).toHaveLength(1);
+  });
+});
+
+interface Scene {
+  readonly isHeld?: boolean;
+  readonly state?: string;
+  readonly fence?: bigint;
+  readonly isExclusive?: boolean;
+}
+
+function recordsWith({ isHeld = true, state = "running", fence = 1n, isExclusive = true }: Scene) {
+  const wrong: string[] = [];
+  const events: Event[] = [];
+  const records = new Records(
+    isExclusive,
+    (event) => events.push(event),
+    (invariant, what) => wrong.push(`${invariant}: ${what}`),
+  );
+  const self = { name: "p1", process: { state } } as unknown as Incarnation;
+  records.handedOut(self, { name: "a", fence, isHeld } as Lease);
+  const change = (after: Item, before: Item | undefined, writer: string): void =>
+    records.changed(
+      { key: { pk: { S: "lock#a" } }, before, after, atMs: 0, by: "write", write: undefined },
+      writer,
+    );
+  return { wrong, events, change };
+}
+
+const held = (holder: string, fence: number, owner: string, more: Item = {}): Item => ({
+  holder: { S: holder },
+  fence: { N: String(fence) },
+  version: { N: String(fence) },
+  leaseMs: { N: "1000" },
+  owner: { S: owner },
+  ...more,
+});
+
+describe("the look at every grant as it is made refuses", () => {
+  const grantOfTwo = (scene: Scene): string[] => {
+    const { wrong, change } = recordsWith(scene);
+    change(held("h2", 2, "p2"), held("h1", 1, "p1"), "p2");
+    return wrong;
+  };
+
+  it("one while a holder with a lower fence believes", () => {
+    expect(grantOfTwo({})).toEqual([expect.stringMatching(/^exclusion: p1 believes in "a"/)]);
+  });
+
+  it.each<Scene>([
+    { isHeld: false },
+    { state: "killed" },
+    { state: "paused" },
+    { fence: 2n },
+    { isExclusive: false },
+  ])("and none where %o", (scene) => {
+    expect(grantOfTwo(scene)).toEqual([]);
+  });
+});
+
+describe("the look at every write refuses", () => {
+  const dataBy = (writer: string, after = held("h1", 1, "p1", { data: { S: "x" } })) => {
+    const { wrong, events, change } = recordsWith({});
+    change(after, held("h1", 1, "p1"), writer);
+    return { wrong, events };
+  };
+
+  it("data that is written under another's lock, which no history tells", () => {
+    const { wrong, events } = dataBy("p2");
+    expect(wrong).toEqual(['ownership: p2 wrote "a", which p1 holds']);
+    expect(events).toEqual([]);
+    expect(dataBy("p1").wrong).toEqual([]);
+  });
+
+  it("nothing in a record that nobody holds", () => {
+    const { holder: _, ...free } = held("h1", 1, "p1");
+    const { wrong, change } = recordsWith({});
+    change({ ...free, data: { S: "x" } }, free, "p2");
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe("the look at what is left refuses", () => {
+  function settling() {
+    const world = new World();
+    const wrong: string[] = [];
+    const fail = (invariant: string): unknown => wrong.push(invariant);
+    return { world, wrong, settling: new Settling(world.time, fail) };
+  }
+
+  it("a worker, or a client, that never comes to an end: progress", async () => {
+    const { world, wrong, settling: left } = settling();
+    const late = new Promise<void>((resolve) => world.time.timers.set(900, true, resolve));
+    await left.expectEnd("a worker", [late], 1_000);
+    await left.expectClosed([Promise.resolve()]);
+    expect(wrong).toEqual([]);
+    const never = new Promise<void>(() => undefined);
+    await left.expectEnd("a worker", [Promise.resolve(), never], 1_000);
+    await left.expectClosed([never]);
+    await left.expectClosed([Promise.reject(new Error("no answer"))]);
+    expect(wrong).toEqual(["progress", "progress", "progress"]);
+  });
+
+  it.each([
+    ["a record that keeps the name of a holder for longer than a lease", 30_000, ["no orphan"]],
+    ["and not one that names a dead holder until its lease has passed", 1_000, []],
+  ])("%s", async (_, leaseMs, told) => {
+    const { world, wrong, settling: left } = settling();
+    const { locks } = world.inhabitant();
+    const orphan = held("h1", 1, "p1", { v: { N: "1" }, leaseMs: { N: String(leaseMs) } });
+    world.table.putItem({ pk: { S: "lock#a" }, sk: { S: "lease" } }, orphan);
+    const seen: string[] = [];
+    const newcomer = { locks, note: ({ kind }: { kind: string }) => void seen.push(kind) };
+    await left.expectFree(newcomer, ["a", "b"], 5_000);
+    expect(wrong).toEqual(told);
+    expect(seen).toContain("granted");
+  });
+
+  it("a timer, or an error that nobody was told of: no leak", async () => {
+    const { wrong, settling: left } = settling();
+    const process = (timers: number) => ({ name: "p1", process: { pendingTimers: () => timers } });
+    const unanswered = Object.assign(new Error("nobody answered"), { code: "outcome-unknown" });
+    left.expectNothingLeft([process(0), process(0)], [unanswered]);
+    expect(wrong).toEqual([]);
+    left.expectNothingLeft([process(0), process(1)], []);
+    left.expectNothingLeft([], [new Error("a defect")]);
+    left.expectNothingLeft([], [Object.assign(new Error("lost"), { code: "lost" })]);
+    expect(wrong).toEqual(["no leak", "no leak", "no leak"]);
+  });
+});
