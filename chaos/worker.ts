@@ -135,8 +135,11 @@ function ask(lease: Lease, way: number): boolean {
 /** Most jobs are short; a few are many leases long, and so are there when something happens. */
 function holdMs(random: SeededRandom): number {
   const [, lease] = setup.leaseMs;
+  const longMs = (2 + 3 * random.fraction()) * lease;
+  // Only what outlives the lease that it began with shows what it lives by.
+  if (setup.livesBy !== "leases" && random.chance(0.3)) return longMs;
   if (random.chance(0.6)) return random.integer(0, 150);
-  return random.chance(0.7) ? random.fraction() * lease : (2 + 3 * random.fraction()) * lease;
+  return random.chance(0.7) ? random.fraction() * lease : longMs;
 }
 
 async function hold(random: SeededRandom, lease: Lease): Promise<void> {

@@ -185,7 +185,8 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
 
   /**
    * Frees a lock whose holder id is known, in one write: for a process that lost its handle. Whoever
-   * still holds it learns at its next renewal. Resolves to whether the lock named that holder.
+   * still holds it learns at its next renewal; on a session, at its next write to this lock. Resolves to
+   * whether the lock named that holder.
    */
   release(name: S["name"], holder: string): Promise<boolean> {
     return releaseByHolder(this.#kernel, this.#ref(name), holder);

@@ -65,6 +65,7 @@ function forced({ forced: last, holder }: Inspection): string | undefined {
 }
 
 // One look cannot tell a dead holder from a live one: only a watch of a whole lease can.
-function takeable({ takeableInMs }: Inspection): string {
+function takeable({ takeableInMs, looksDead, session }: Inspection): string {
+  if (looksDead) return session === undefined ? "now" : "now: its session has ended, or is dead";
   return `${seconds(takeableInMs)} at the earliest, and only if its holder stays silent`;
 }

@@ -194,9 +194,13 @@ describe("inspect, ls and release", () => {
     expect(forPeople.stdout).toMatch(/^SESSION {2,}STATE [\s\S]*on\/1, on\/2/);
     expect(forPeople.stderr).toContain("1 listed");
     expect((await world.run(["inspect", "on/1"])).stdout).toContain(session.id);
-    await session.close();
-    expect((await world.run(["sessions", "--json"])).stdout).toBe("");
+    await session.close({ leases: "end" });
     expect(leases.some((lease) => lease.isHeld)).toBe(false);
+    const ended = await world.run(["sessions", "--json"]);
+    expect(JSON.parse(ended.stdout)).toMatchObject({ state: "ended", locks: ["on/1", "on/2"] });
+    expect((await world.run(["inspect", "on/1"])).stdout).toMatch(/takeable in +now: its session/);
+    for (const name of ["on/1", "on/2"]) await world.locks.mutex(name).run(() => undefined);
+    expect((await world.run(["sessions", "--json"])).stdout).toBe("");
   });
 
   it("list held locks only, unless asked for all, and no more than the limit", async () => {
