@@ -16,7 +16,7 @@ const client = new DynamoDBClient({
   // As many as a client releases at once when it closes.
   requestHandler: { httpAgent: { keepAlive: true, maxSockets: 256 } },
 });
-const locks = new Holdfast({ client, table: task.table, lease: task.lease, closeTimeout: "60s" });
+const locks = new Holdfast({ client, table: task.table, lease: task.lease, closeTimeout: "10m" });
 const session = task.kind === "a session" && task.locks > 0 ? await locks.session() : undefined;
 const leases = [];
 let periodMs = 0;
