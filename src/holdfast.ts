@@ -207,6 +207,15 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   }
 
   /**
+   * Resolves when nothing of this client goes on in the background: no acquisition, no release, nothing
+   * that undoes what was given up. For a process that is frozen when its work is done. What is held stays
+   * held, and is renewed. Costs no request.
+   */
+  idle(): Promise<void> {
+    return this.#kernel.idle();
+  }
+
+  /**
    * Ends everything: pending acquisitions reject with `closed`; what runs under `lead()` is told to end,
    * and its term is released after it has, for at most `closeTimeout`, or else left to run out; then the
    * other leases end with reason `closed` and are released in parallel, one write each, for at most

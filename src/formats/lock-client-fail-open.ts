@@ -142,7 +142,7 @@ function seen(version: string | bigint): Condition {
   return equals(GUID, { B: Buffer.from(String(version), "hex") });
 }
 
-function holdersCondition({ known, maybe, watched }: Holders): Condition {
+function holdersCondition({ known, maybe = [], watched }: Holders): Condition {
   return any(
     ...(known === undefined ? [] : [heldCondition(known)]),
     ...maybe.map((holder) => all(equals(OWNER, s(holder)), IS_HELD)),

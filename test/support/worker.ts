@@ -57,7 +57,7 @@ export class Worker {
     return said;
   }
 
-  signal(name: "SIGSTOP" | "SIGCONT" | "SIGKILL"): void {
+  signal(name: "SIGSTOP" | "SIGCONT" | "SIGKILL" | "SIGUSR2"): void {
     this.#child.kill(name);
   }
 

@@ -1,0 +1,173 @@
+import { HoldfastError } from "../errors.js";
+import type { Holdfast, Json, Lease } from "../index.js";
+import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
+import { sleep } from "../internal/sleep.js";
+import { systemTimers } from "../platform/timers.js";
+
+/** What is needed of the context of an invocation. */
+export interface LambdaContext {
+  /** Milliseconds until the function is stopped. */
+  getRemainingTimeInMillis(): number;
+}
+
+/** Options of a lock around an invocation. */
+export interface LockOptions<Event = unknown, Context extends LambdaContext = LambdaContext> {
+  /** The client, made outside of the handler; without `renewal: "shared"`. */
+  readonly locks: Holdfast;
+  /** The name of the lock, or what makes it of the event. */
+  readonly name: string | ((event: Event, context: Context) => string);
+  /**
+   * For how long to wait for the lock. Default 0: not at all. Cut so that `needs` are left; with `Infinity` it
+   * is all that is left but for those.
+   */
+  readonly wait?: Duration | undefined;
+  /** How much time the handler needs at least; with less left, it is not run. Default 1 s. */
+  readonly needs?: Duration | undefined;
+  /** How much of the invocation is kept for the release. Default 500 ms. */
+  readonly margin?: Duration | undefined;
+  /**
+   * Whether one that had to wait takes the result of a run that ended meanwhile, instead of running the
+   * handler again. The result is then stored with the lock, and must be JSON. Errors are not reused.
+   * Default false.
+   */
+  readonly reuse?: boolean | undefined;
+}
+
+/** What is stored of a run, to be reused. */
+interface Stored {
+  readonly fence: string;
+  readonly result: Json;
+}
+
+/** An invocation that has the lock, or need not have it. */
+export type Begun =
+  | { readonly kind: "held"; readonly lease: Lease }
+  | { readonly kind: "reused"; readonly result: Json };
+
+const RANGE: DurationRange = { leastMs: 0, mostMs: Number.POSITIVE_INFINITY };
+const DEFAULTS = Object.freeze({ wait: 0, needs: 1_000, margin: 500 });
+const SHORTEST_LEASE_MS = 100;
+// A lease is not made shorter for less: it would cost a write to spare rivals next to nothing.
+const WORTH_A_WRITE_MS = 250;
+
+/**
+ * One invocation under a lock. The lease is as long as the invocation may take, less the margin, and is
+ * not renewed: so there is no timer that a frozen process could miss, and one that is stopped by its
+ * timeout keeps nobody out for longer. It ends by this machine's clocks, which are asked at every look.
+ */
+export class Invocation<Event, Context extends LambdaContext> {
+  readonly #options: LockOptions<Event, Context>;
+  readonly #context: Context;
+  readonly #name: string;
+  readonly #waitMs: number;
+  readonly #needsMs: number;
+  readonly #marginMs: number;
+  #lease: Lease | undefined;
+  #isReused = false;
+  #stopAlarm = (): void => undefined;
+
+  /** Throws `invalid-argument`. */
+  constructor(options: LockOptions<Event, Context>, event: Event, context: Context) {
+    const { name, wait, needs, margin } = options;
+    this.#options = options;
+    this.#context = context;
+    this.#name = typeof name === "string" ? name : name(event, context);
+    this.#waitMs = durationMs("wait", wait ?? DEFAULTS.wait, RANGE);
+    this.#needsMs = durationMs("needs", needs ?? DEFAULTS.needs, RANGE);
+    this.#marginMs = durationMs("margin", margin ?? DEFAULTS.margin, RANGE);
+  }
+
+  /** Acquires the lock within what is left, or finds what to reuse. Rejects as `Mutex.acquire`. */
+  async begin(): Promise<Begun> {
+    const leftMs = this.#leftMs();
+    if (leftMs < this.#needsMs) {
+      throw new HoldfastError(
+        "not-acquired",
+        `Lock "${this.#name}" was not asked for: ${Math.max(0, leftMs)} ms of the invocation are left, and its ` +
+          `handler needs ${this.#needsMs} ms. Raise the function's timeout, or lower \`needs\`.`,
+        { lockName: this.#name },
+      );
+    }
+    const { reuse = false, locks } = this.#options;
+    const seen = reuse ? await this.#tryFirst(leftMs) : undefined;
+    if (typeof seen === "object") return this.#begun(seen);
+    const rest = { wait: Math.min(this.#waitMs, Math.max(0, this.#leftMs() - this.#needsMs)) };
+    const lease = await locks.mutex(this.#name).acquire({ ...this.#grant(leftMs), ...rest });
+    this.#lease = lease;
+    const stored = seen === undefined ? undefined : storedIn(lease.data);
+    // Numbered, not timed: whatever was granted from what was seen on has ended since.
+    if (stored !== undefined && seen !== undefined && BigInt(stored.fence) >= seen) {
+      this.#isReused = true;
+      return { kind: "reused", result: stored.result };
+    }
+    return this.#begun(lease);
+  }
+
+  /**
+   * Stores what is to be reused, if the run succeeded, releases the lock, and lets what goes on in the
+   * background end: nothing runs after it. Rejects with `lost` if the lock was lost meanwhile.
+   */
+  async end(outcome: { readonly result: unknown } | undefined): Promise<void> {
+    this.#stopAlarm();
+    const lease = this.#lease;
+    const isToStore = this.#options.reuse === true && !this.#isReused && outcome !== undefined;
+    try {
+      if (isToStore && lease?.isHeld === true) {
+        const result = (outcome.result ?? null) as Json;
+        await lease.update({ fence: lease.fence.toString(), result });
+      }
+    } finally {
+      await lease?.[Symbol.asyncDispose]();
+      await this.#settle();
+    }
+    // Asked after the release, which may be what finds out.
+    if (lease?.signal.aborted === true && !this.#isReused) throw lease.signal.reason;
+  }
+
+  /** A lease; or, where somebody has it, the number of the grant that was seen. */
+  async #tryFirst(leftMs: number): Promise<Lease | bigint> {
+    const { locks } = this.#options;
+    const lease = await locks.mutex(this.#name).tryAcquire(this.#grant(leftMs));
+    if (lease !== null) return lease;
+    return (await locks.inspect(this.#name)).fence ?? 0n;
+  }
+
+  #grant(leftMs: number) {
+    const data = this.#options.reuse === true ? "keep" : "replace";
+    return {
+      lease: Math.max(SHORTEST_LEASE_MS, leftMs),
+      renew: "manual",
+      existingData: data,
+      keepData: data === "keep",
+    } as const;
+  }
+
+  async #begun(lease: Lease): Promise<Begun> {
+    this.#lease = lease;
+    const leftMs = this.#leftMs();
+    if (lease.leaseMs - leftMs > WORTH_A_WRITE_MS) {
+      await lease.renew({ lease: Math.max(SHORTEST_LEASE_MS, leftMs) });
+    }
+    // Without renewals the lease has no timer of its own: being asked is what ends it.
+    const alarm = systemTimers.set(lease.remainingMs(), false, () => void lease.isHeld);
+    this.#stopAlarm = () => alarm.cancel();
+    return { kind: "held", lease };
+  }
+
+  async #settle(): Promise<void> {
+    const bound = new AbortController();
+    const late = sleep(systemTimers, Math.max(0, this.#leftMs()), true, bound.signal);
+    await Promise.race([this.#options.locks.idle(), late]);
+    bound.abort();
+  }
+
+  #leftMs(): number {
+    return Math.floor(this.#context.getRemainingTimeInMillis() - this.#marginMs);
+  }
+}
+
+function storedIn(data: Json | undefined): Stored | undefined {
+  const { fence, result } = (data ?? {}) as { readonly fence?: unknown; readonly result?: Json };
+  const isStored = typeof fence === "string" && /^\d+$/.test(fence) && result !== undefined;
+  return isStored ? { fence, result } : undefined;
+}

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ProcessScene } from "../support/process-scene.js";
+import { pause } from "../support/sdk.js";
+
+const TIMEOUT_MS = 1_500;
+
+describe("a function that is frozen", () => {
+  let scene: ProcessScene;
+  beforeAll(async () => {
+    scene = await ProcessScene.open();
+  });
+  afterAll(() => scene.close());
+
+  const start = (name: string) => scene.worker("lambda", { name, timeoutMs: TIMEOUT_MS });
+
+  it("between two invocations has nothing to catch up on, and no lock", async () => {
+    const worker = start("between");
+    const { resources } = await worker.says("returned 1");
+    expect(resources).not.toContain("Timeout");
+    worker.signal("SIGSTOP");
+    expect((await scene.locks().inspect("between")).state).toBe("free");
+    const lease = await scene.locks().mutex("between").acquire();
+    await pause(TIMEOUT_MS);
+    worker.signal("SIGCONT");
+    await pause(300);
+    expect(lease.isHeld).toBe(true);
+    worker.signal("SIGUSR2");
+    expect(await worker.says("rejected 2")).toMatchObject({ code: "not-acquired" });
+    expect(await worker.exited()).toMatchObject({ code: 0 });
+    expect(worker.errors).toBe("");
+    await lease.release();
+  });
+
+  it("in the middle of one notices at thaw, before it acts once more", async () => {
+    const worker = start("middle");
+    await worker.says("returned 1");
+    worker.signal("SIGUSR2");
+    expect(await worker.says("acted")).toMatchObject({ isHeld: true });
+    const rival = scene.locks({ poll: { fastest: 20, slowest: 50 } });
+    const lease = await rival.mutex("middle").acquire({ wait: "20s" });
+    worker.signal("SIGCONT");
+    // The very first thing that it asks is answered by the clocks.
+    expect(await worker.says("thawed")).toMatchObject({
+      aborted: true,
+      isHeld: false,
+      remainingMs: 0,
+    });
+    expect(await worker.says("rejected 2")).toMatchObject({ code: "lost", reason: "expired" });
+    expect(lease.isHeld).toBe(true);
+    expect(await worker.exited()).toMatchObject({ code: 0 });
+    await lease.release();
+  });
+});

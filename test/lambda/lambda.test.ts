@@ -1,0 +1,250 @@
+import middy from "@middy/core";
+import type { Context } from "aws-lambda";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createTable, type DynamoDBLike, Holdfast, type Lease } from "../../src/index.js";
+import { type LockOptions, leaseOf, lockMiddleware, withLock } from "../../src/lambda/index.js";
+import { MemoryDynamoDB, memoryClient } from "../../src/testing/index.js";
+import { pause } from "../support/sdk.js";
+
+const context = (remainingMs: number) => {
+  const endMs = Date.now() + remainingMs;
+  return { getRemainingTimeInMillis: () => endMs - Date.now() };
+};
+
+let sent: number;
+let client: DynamoDBLike;
+let locks: Holdfast;
+let rivals: Holdfast;
+const poll = { fastest: "20ms", slowest: "50ms" } as const;
+
+beforeEach(async () => {
+  const dynamodb = new MemoryDynamoDB({ nowMs: Date.now });
+  const plain = memoryClient(dynamodb);
+  await createTable({ client: plain, table: "locks" });
+  sent = 0;
+  client = {
+    config: plain.config,
+    send: (command, options) => {
+      sent += 1;
+      return (plain as DynamoDBLike).send(command, options);
+    },
+  };
+  locks = new Holdfast({ client, table: "locks", poll });
+  rivals = new Holdfast({ client: plain, table: "locks", poll });
+});
+afterEach(async () => {
+  await Promise.all([locks.close(), rivals.close()]);
+});
+
+const timeouts = (): number =>
+  process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+
+const errorOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+describe("a handler under a lock", () => {
+  const options = (more: object = {}): LockOptions<string> => {
+    return { locks, name: (event) => `order/${event}`, ...more };
+  };
+
+  it("has a lease no longer than what is left, and nothing runs after it", async () => {
+    const before = timeouts();
+    const handler = withLock(options(), async (event, _, lease) => {
+      expect(lease.leaseMs).toBeLessThanOrEqual(2_500);
+      expect(lease.remainingMs()).toBeGreaterThan(2_000);
+      return `${event} by ${lease.name}`;
+    });
+    expect(await handler("42", context(3_000))).toBe("42 by order/42");
+    // One write to acquire, one to release, and not one renewal.
+    expect(sent).toBe(2);
+    expect(timeouts()).toBe(before);
+    expect((await rivals.inspect("order/42")).state).toBe("free");
+    await pause(300);
+    expect(sent).toBe(2);
+  });
+
+  it("is not run while somebody else has the lock, and says so", async () => {
+    const theirs = await rivals.mutex("order/42").acquire();
+    let runs = 0;
+    const handler = withLock(options(), () => {
+      runs += 1;
+    });
+    expect(await errorOf(handler("42", context(3_000)))).toMatchObject({ code: "not-acquired" });
+    expect(runs).toBe(0);
+    await theirs.release();
+  });
+
+  it("waits with what is left, but for what it needs, and then has a shorter lease", async () => {
+    const theirs = await rivals.mutex("order/42").acquire();
+    const waiting = { wait: Number.POSITIVE_INFINITY, needs: "1s" } as const;
+    const handler = withLock(options(waiting), (_, around, lease) => {
+      expect(lease.remainingMs()).toBeLessThanOrEqual(around.getRemainingTimeInMillis() - 500);
+      expect(lease.leaseMs).toBeLessThan(3_000);
+      return "done";
+    });
+    const startMs = performance.now();
+    expect(await errorOf(handler("42", context(2_000)))).toMatchObject({ code: "not-acquired" });
+    expect(performance.now() - startMs).toBeLessThan(1_500);
+    const running = handler("42", context(4_000));
+    await pause(700);
+    await theirs.release();
+    expect(await running).toBe("done");
+  });
+
+  it("asks nobody where less is left than it needs", async () => {
+    const handler = withLock(options({ needs: "5s" }), () => "done");
+    const error = await errorOf(handler("42", context(3_000)));
+    expect(error).toMatchObject({
+      code: "not-acquired",
+      message: expect.stringMatching(/2\d\d\d ms of the invocation are left.*needs 5000 ms/),
+    });
+    expect(sent).toBe(0);
+  });
+
+  it("is told when its time is over, before the function is stopped, and the lock is freed", async () => {
+    let leftMs = 0;
+    const handler = withLock(options({ needs: 0 }), async (_, around, lease) => {
+      await new Promise((resolve) => lease.signal.addEventListener("abort", resolve));
+      leftMs = around.getRemainingTimeInMillis();
+      expect(lease.isHeld).toBe(false);
+      return "too late";
+    });
+    const error = await errorOf(handler("42", context(1_000)));
+    expect(error).toMatchObject({ code: "lost", reason: "expired" });
+    expect(leftMs).toBeGreaterThan(200);
+    expect((await rivals.inspect("order/42")).state).toBe("free");
+  });
+
+  it("keeps its own error, and frees the lock", async () => {
+    const handler = withLock(options(), () => {
+      throw new Error("its own");
+    });
+    expect(await errorOf(handler("42", context(3_000)))).toMatchObject({ message: "its own" });
+    expect((await rivals.inspect("order/42")).state).toBe("free");
+  });
+
+  it("leaves nothing to be undone after it has returned", async () => {
+    const startMs = performance.now();
+    const lossy: DynamoDBLike = {
+      config: {},
+      send: (command, sending) => {
+        const answer = client.send(command, sending);
+        if (performance.now() - startMs > 600) return answer;
+        answer.catch(() => undefined);
+        return new Promise(() => undefined);
+      },
+    };
+    const mine = new Holdfast({ client: lossy, table: "locks", requestTimeout: "100ms" });
+    const handler = withLock(options({ locks: mine, wait: "50ms" }), () => "done");
+    await errorOf(handler("42", context(3_000)));
+    const after = sent;
+    await pause(500);
+    expect(sent).toBe(after);
+    expect((await rivals.inspect("order/42")).state).toBe("free");
+    await mine.close();
+  });
+});
+
+describe("with reuse, a handler that had to wait", () => {
+  let runs: number;
+  let fails: boolean;
+  let isUnderWay: Promise<void>;
+  let begun: () => void;
+  beforeEach(() => {
+    [runs, fails] = [0, false];
+    isUnderWay = new Promise((resolve) => {
+      begun = resolve;
+    });
+  });
+  const handlerOf = (of: Holdfast) =>
+    withLock({ locks: of, name: "report", wait: "5s", reuse: true }, async () => {
+      runs += 1;
+      const run = runs;
+      begun();
+      await pause(300);
+      if (fails && run === 1) throw new Error("its own");
+      return { run };
+    });
+
+  it("takes the result of the run that it waited for, and no older one", async () => {
+    const first = handlerOf(rivals)({}, context(9_000));
+    await isUnderWay;
+    const waiters = [handlerOf(locks)({}, context(9_000))];
+    expect(await Promise.all([first, ...waiters])).toEqual([{ run: 1 }, { run: 1 }]);
+    expect(runs).toBe(1);
+    expect(await handlerOf(locks)({}, context(9_000))).toEqual({ run: 2 });
+    const next = rivals
+      .mutex("report")
+      .run({ existingData: "keep", keepData: true }, () => pause(200));
+    await pause(50);
+    expect(await handlerOf(locks)({}, context(9_000))).toEqual({ run: 3 });
+    await next;
+  });
+
+  it("runs where the one that it waited for failed", async () => {
+    fails = true;
+    const first = errorOf(handlerOf(rivals)({}, context(9_000)));
+    await isUnderWay;
+    expect(await handlerOf(locks)({}, context(9_000))).toEqual({ run: 2 });
+    expect(await first).toMatchObject({ message: "its own" });
+  });
+});
+
+describe("the middleware for middy", () => {
+  const invoke = async (
+    work: (event: object, context: Context) => unknown,
+    more: object = {},
+  ): Promise<unknown> => {
+    const options = { locks, name: "nightly", ...more };
+    const handler = middy(async (event: object, around: Context) => work(event, around)).use(
+      lockMiddleware(options),
+    );
+    return handler({}, context(3_000) as Context, { signal: new AbortController().signal });
+  };
+
+  it("gives the handler its lease, and frees the lock before the answer", async () => {
+    let lease: Lease | undefined;
+    const work = (_: object, around: Context): string => {
+      lease = leaseOf(around);
+      return lease?.isHeld === true ? "held" : "not held";
+    };
+    expect(await invoke(work)).toBe("held");
+    expect(lease?.isHeld).toBe(false);
+    expect((await rivals.inspect("nightly")).state).toBe("free");
+    expect(leaseOf({})).toBeUndefined();
+  });
+
+  it("frees the lock after an error, which wins", async () => {
+    const work = (): never => {
+      throw new Error("its own");
+    };
+    expect(await errorOf(invoke(work))).toMatchObject({ message: "its own" });
+    expect((await rivals.inspect("nightly")).state).toBe("free");
+  });
+
+  it("does not run the handler while somebody else has the lock", async () => {
+    const theirs = await rivals.mutex("nightly").acquire();
+    expect(await errorOf(invoke(() => "run"))).toMatchObject({ code: "not-acquired" });
+    await theirs.release();
+  });
+
+  it("answers a result that is reused without running the handler", async () => {
+    const under = { wait: "5s", reuse: true } as const;
+    let runs = 0;
+    const first = withLock({ locks: rivals, name: "nightly", ...under }, async () => {
+      await pause(300);
+      return "theirs";
+    })({}, context(9_000));
+    await pause(50);
+    const mine = invoke(() => {
+      runs += 1;
+    }, under);
+    expect(await mine).toBe("theirs");
+    expect(await first).toBe("theirs");
+    expect(runs).toBe(0);
+    expect((await rivals.inspect("nightly")).state).toBe("free");
+  });
+});

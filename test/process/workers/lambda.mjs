@@ -1,0 +1,32 @@
+// A function as Lambda runs it: handlers that are invoked one after another in one process, which is
+// frozen in between, and may be frozen in the middle.
+import { createServer } from "node:net";
+import { withLock } from "../../../dist/lambda/index.js";
+import { locks, say, task } from "./common.mjs";
+
+// The runtime waits for the next invocation on a socket, so that the process does not end by itself.
+const runtime = createServer().listen(0, "127.0.0.1");
+
+const handler = withLock({ locks, name: task.name, needs: 0 }, async (event, _, lease) => {
+  say("held", { run: event.run });
+  if (event.run === 1) return "done";
+  say("acted", { isHeld: lease.isHeld });
+  process.kill(process.pid, "SIGSTOP");
+  const aborted = lease.signal.aborted;
+  say("thawed", { aborted, isHeld: lease.isHeld, remainingMs: lease.remainingMs() });
+});
+
+async function invoke(run) {
+  const endMs = Date.now() + task.timeoutMs;
+  const context = { getRemainingTimeInMillis: () => endMs - Date.now() };
+  await handler({ run }, context).then(
+    () => say(`returned ${run}`, { resources: process.getActiveResourcesInfo() }),
+    (error) => say(`rejected ${run}`, { code: error.code, reason: error.reason }),
+  );
+}
+
+await invoke(1);
+await new Promise((resolve) => process.once("SIGUSR2", resolve));
+await invoke(2);
+runtime.close();
+await locks.close();
