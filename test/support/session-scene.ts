@@ -1,4 +1,4 @@
-import { GetItemCommand } from "@aws-sdk/client-dynamodb";
+import { GetItemCommand, ScanCommand } from "@aws-sdk/client-dynamodb";
 import type { ProcessScene } from "./process-scene.js";
 import { pause } from "./sdk.js";
 import type { Said, Worker } from "./worker.js";
@@ -15,7 +15,7 @@ export interface Hold {
 
 /** What happened to the locks of a process that was killed. */
 export interface Outcome {
-  /** Whether the process that was killed believed in all of its locks until then. */
+  /** Whether the process that was killed believed in all of its locks until then, each on its session. */
   readonly isWhole: boolean;
   /** Why it lost any before, if it did. */
   readonly losses: readonly string[];
@@ -35,7 +35,7 @@ export interface Cast {
   readonly pollMs: number;
   /** For how long a rival holds what it took. */
   readonly holdMs: number;
-  /** For how long the rivals wait before the holder is killed. */
+  /** For how long the rivals wait, once every lock is on the session, before the holder is killed. */
   readonly waitingMs: number;
 }
 
@@ -53,7 +53,12 @@ export async function playSession(scene: ProcessScene, cast: Cast): Promise<Outc
   await Promise.all(rivals.map((rival) => rival.says("started")));
   const holder = scene.worker("session-holder", { name: "all", names, options });
   const held = await holder.says("held");
-  const looks = new Looks(scene, String(held["session"]));
+  const session = String(held["session"]);
+  const looks = new Looks(scene, session);
+  // Each moves with its first renewal, within a period; on a machine that is too busy some are lost.
+  const untilMs = nowMs() + leaseMs;
+  while ((await countOn(scene, session)) < names.length && nowMs() < untilMs) await pause(200);
+  const onSession = await countOn(scene, session);
   await scene.locks().mutex("gate").acquire();
   await Promise.all(rivals.map((rival) => rival.says("waiting")));
   await pause(cast.waitingMs);
@@ -72,10 +77,18 @@ export async function playSession(scene: ProcessScene, cast: Cast): Promise<Outc
     const others = later.filter((hold) => hold.name === name);
     return [first, ...others].sort((a, b) => Number(a.fence - b.fence));
   });
-  const isWhole = believes.every((one) => !String(one["in"]).includes("0"));
+  const isWhole =
+    onSession === names.length && believes.every((one) => !String(one["in"]).includes("0"));
   const lost = holder.said.filter(({ event }) => event === "lost");
   const losses = [...new Set(lost.map(({ reason }) => String(reason)))];
   return { isWhole, losses, killedMs, histories, rivals, looks };
+}
+
+/** How many locks name a session. */
+async function countOn({ client, table }: ProcessScene, session: string): Promise<number> {
+  const command = new ScanCommand({ TableName: table, ConsistentRead: true });
+  const { Items = [] } = await client.send(command);
+  return Items.filter((item) => item["session"]?.S === session).length;
 }
 
 function holdsOf(rival: Worker): Hold[] {

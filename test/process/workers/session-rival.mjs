@@ -43,7 +43,12 @@ async function takeOne(name) {
 
 say("started");
 // All begin together, once there is something to wait for.
-while ((await locks.inspect(task.gate)).state !== "held") await pause(50);
+const isOpen = () =>
+  locks.inspect(task.gate).then(
+    ({ state }) => state === "held",
+    () => false,
+  );
+while (!(await isOpen())) await pause(50);
 say("waiting");
 const holds = await Promise.all(task.names.map(takeOne));
 say("took", { holds });
