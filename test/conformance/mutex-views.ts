@@ -70,7 +70,7 @@ export function viewTests(test: Declare, bench: Bench): void {
     const codes: [string, string][] = [
       ["foreign", "foreign-record"],
       ["newer", "unsupported-layout"],
-      ["session", "unsupported-layout"],
+      ["session", "foreign-record"],
     ];
     for (const [name, code] of codes) {
       const before = await item(name);
