@@ -29,7 +29,12 @@ export class SessionKeeper {
       await this.#self.restWhileQuiet();
       const session = await this.#open();
       if (session === undefined) await this.#self.sleep(run.plan.behaviour.longestRestMs);
-      else if (await this.#hasHadItsTime(session)) await this.#close(session);
+      else if (await this.#hasHadItsTime(session)) {
+        await this.#close(session).catch((error: unknown) => {
+          // Nobody answered: it ends when its lease has run out.
+          if (!isHoldfastError(error)) throw error;
+        });
+      }
     }
   }
 
@@ -72,9 +77,7 @@ export class SessionKeeper {
     this.current = undefined;
     if (session.isHeld) this.#over(session, "closed");
     const leases = this.#random.chance(0.5) ? "end" : "release";
-    await session.close({ leases }).catch((error: unknown) => {
-      if (!isHoldfastError(error) || this.#self.run.isOver) throw error;
-    });
+    await session.close({ leases });
   }
 
   #over(session: Session, why: "lost" | "closed"): void {

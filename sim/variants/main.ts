@@ -54,7 +54,10 @@ async function huntOne(variant: Variant & { readonly caughtBy: InSimulation }): 
 async function huntAll(variants: readonly Variant[]): Promise<void> {
   const left = variants.filter(isSimulated);
   const hunter = async (): Promise<void> => {
-    for (let next = left.shift(); next !== undefined; next = left.shift()) await huntOne(next);
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      const variant = next;
+      await huntOne(variant).catch((error: unknown) => tell(variant, false, String(error)));
+    }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, hunter));
 }

@@ -43,7 +43,7 @@ async function bundled(root: string, variant: Variant): Promise<string> {
   return outfile;
 }
 
-/** Some errors make a run go on for ever; no hunt takes this long, in milliseconds. */
+/** Some errors make a run go on for ever; no hunt in one range takes this long, in milliseconds. */
 const LONGEST_HUNT_MS = 600_000;
 
 /** Hunts for a variant in ranges that begin at these seeds, each as long as the variant allows. */
@@ -60,7 +60,7 @@ export async function huntFor(
     execFile(
       process.execPath,
       [...args, ...ranges],
-      { timeout: LONGEST_HUNT_MS },
+      { timeout: LONGEST_HUNT_MS * from.length },
       (error, stdout) => {
         if (error === null) resolve(stdout);
         else reject(new Error(`Variant "${variant.name}": ${error.message}\n${stdout}`));

@@ -39,7 +39,7 @@ export const SESSIONS: readonly Variant[] = [
         ),
       },
     ],
-    caughtBy: { invariant: "ended for good", within: 100 },
+    caughtBy: { invariant: "ended for good", within: 300 },
   },
   {
     name: "session-renewed-by-upsert",
@@ -162,7 +162,7 @@ export const SESSIONS: readonly Variant[] = [
         to: "      if (isClosed && hold.living.life === this) hold.end(isClosed",
       },
     ],
-    caughtBy: { invariant: "lost is final", within: 100 },
+    caughtBy: { invariant: "lost is final", within: 500 },
   },
   {
     name: "session-never-closed",
