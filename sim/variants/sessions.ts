@@ -188,7 +188,7 @@ export const SESSIONS: readonly Variant[] = [
         to: MOVE.replace("changeCondition(held, renewal)", 'all(isPresent("holder"), NO_SESSION)'),
       },
     ],
-    caughtBy: { invariant: "ownership", within: 300 },
+    caughtBy: { invariant: "ownership", within: 1_000 },
   },
   {
     name: "late-move-left",
