@@ -6,6 +6,7 @@
 export type { LeaseShape, LockFormat, LockName, NativeLeases, SortedName } from "../lease/shape.js";
 export type { AttributeValue, Item } from "../platform/table.js";
 export { awsLockClient } from "./aws-lock-client.js";
+export { type BareLeases, type DynamodbLeaseOptions, dynamodbLease } from "./dynamodb-lease.js";
 export { dynamolock } from "./dynamolock.js";
 export type { KeyNames } from "./foreign.js";
 export { lockClientFailOpen, type TokenLeases } from "./lock-client-fail-open.js";

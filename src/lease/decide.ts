@@ -31,6 +31,8 @@ export type Decision =
 export interface Circumstances {
   /** The monotonic clock, milliseconds. */
   readonly nowMs: number;
+  /** Civil time, milliseconds: for formats whose own protocol goes by it. */
+  readonly wallMs: number;
   /** The stated bound on how much faster or slower a clock can run, as a fraction. */
   readonly driftBound: number;
   /** Whether this process gave up, or released, the holder of this id. */
@@ -63,7 +65,8 @@ export function decide(seen: Observation | undefined, now: Circumstances): Decis
       const takeOver = { kind: "take over", holder, version, session } as const;
       if (now.isAbandoned(holder)) return takeOver;
       if (session !== undefined) return decideBySession(record, session, takeOver, now);
-      const takeableAtMs = seen.sinceMs + watchMs(record.leaseMs, now.driftBound);
+      const watchedAtMs = seen.sinceMs + watchMs(record.leaseMs, now.driftBound);
+      const takeableAtMs = Math.max(watchedAtMs, now.nowMs + leftByWallMs(record, now.wallMs));
       return now.nowMs >= takeableAtMs ? takeOver : { kind: "wait", takeableAtMs };
     }
   }
@@ -91,6 +94,11 @@ function decideBySession(
   if (now.nowMs < takeableAtMs) return { kind: "wait", takeableAtMs };
   const watched = isAbsent ? undefined : { holder: record.holder, version: record.version };
   return { kind: "end session", session, watched };
+}
+
+/** How long the format's own protocol forbids to take it yet, in milliseconds; below 0: no longer. */
+export function leftByWallMs({ notBeforeWallMs }: HeldRecord, wallMs: number): number {
+  return notBeforeWallMs === undefined ? Number.NEGATIVE_INFINITY : notBeforeWallMs - wallMs;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Json } from "../internal/json-value.js";
 import type { Item, ReadAnswer } from "../platform/table.js";
-import { watchMs } from "./decide.js";
+import { leftByWallMs, watchMs } from "./decide.js";
 import type { RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
 import type { ForcedRelease, HeldRecord, LeaseRecord, Version } from "./record.js";
@@ -74,7 +74,8 @@ function leftToWatchMs(kernel: Kernel, ref: RecordRef, held: HeldRecord): number
   if (held.session !== undefined && seen?.record.state === "free") return 0;
   const leaseMs = seen?.record.state === "held" ? seen.record.leaseMs : held.leaseMs;
   const sinceMs = seen?.sinceMs ?? kernel.nowMs();
-  return Math.max(0, sinceMs + watchMs(leaseMs, settings.driftBound) - kernel.nowMs());
+  const leftMs = sinceMs + watchMs(leaseMs, settings.driftBound) - kernel.nowMs();
+  return Math.max(0, leftMs, leftByWallMs(held, kernel.wallMs()));
 }
 
 /**

@@ -178,6 +178,7 @@ export class Kernel {
   decide(ref: RecordRef, onlyIfExists: boolean): Decision {
     return decide(this.observations.of(ref.id), {
       nowMs: this.nowMs(),
+      wallMs: this.wallMs(),
       driftBound: this.settings.driftBound,
       isAbandoned: (holder) => this.#abandoned.has(holder),
       onlyIfExists,

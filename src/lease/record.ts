@@ -69,6 +69,11 @@ export interface HeldRecord extends Known {
   readonly holder: string;
   /** How long the holder may be silent before it counts as dead, in milliseconds. */
   readonly leaseMs: number;
+  /**
+   * Civil time, in milliseconds, before which the format's own protocol lets nobody take it; only in
+   * addition to the watch (R11). Undefined where lengths alone count.
+   */
+  readonly notBeforeWallMs?: number | undefined;
   /** The session that the holder lives by; undefined while it renews the record itself. */
   readonly session: string | undefined;
   /** The mark of the write that last changed what the record lives by. */

@@ -96,3 +96,35 @@ export const LOCK_CLIENT_FAIL_OPEN: FormatCase = {
     "be refused at once": { theirs: ["GetItem", "PutItem"], ours: ["UpdateItem"] },
   },
 };
+
+export const DYNAMODB_LEASE: FormatCase = {
+  format: "dynamodb-lease",
+  leaseMs: 3_000,
+  pollMs: 100,
+  theirs: {
+    opening: { leaseMs: 3_000, beatMs: 1_000, pollMs: 100 },
+    once: { wait: false },
+    wait: (forMs) => ({ wait: forMs }),
+    // Whether its beats go on is all that it tells of a hold.
+    cannot: ["list", "read", "held", "beat", "stop its beats", "carry data"],
+    // The lease counts from the last beat, in whole seconds, and ends up to one after its expiry.
+    followsMs: [1_900, 4_100],
+    noticesWithinMs: 200,
+    releases: { "by hand": {} },
+  },
+  ours: {
+    opening: { leaseMs: 3_000, beatMs: 1_000 },
+    once: { wait: false },
+    wait: (forMs) => ({ wait: forMs, pollMs: 100 }),
+    cannot: ["carry data"],
+    // What theirs waits for, the watch of a lease, and 2 s for clocks that differ.
+    followsMs: [3_000, 6_100],
+    noticesWithinMs: 200,
+    releases: { "by hand": {} },
+  },
+  costs: {
+    acquire: { theirs: ["PutItem"], ours: ["PutItem"] },
+    release: { theirs: ["DeleteItem"], ours: ["DeleteItem"] },
+    "be refused at once": { theirs: ["PutItem"], ours: ["PutItem"] },
+  },
+};

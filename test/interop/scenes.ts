@@ -7,6 +7,16 @@ import { type Acquiring, Driver, type Opening, type Releasing } from "./driver.j
 /** Who is who in a scene: their client, or ours. */
 export type Side = "theirs" | "ours";
 
+/** What a client may have nothing for. */
+export type Lack =
+  | "list"
+  | "read"
+  | "held"
+  | "beat"
+  | "stop its beats"
+  | "carry data"
+  | "tell a lost release";
+
 /** How one client does what every client can: the same scenes are played with each. */
 export interface Manner {
   readonly opening: Partial<Opening>;
@@ -15,14 +25,9 @@ export interface Manner {
   /** Waits for at least this many milliseconds. */
   readonly wait: (forMs: number) => Partial<Acquiring>;
   /** What it has nothing for: the scenes then leave out that one question, and ask the others. */
-  readonly cannot?: readonly (
-    | "list"
-    | "read"
-    | "held"
-    | "beat"
-    | "carry data"
-    | "tell a lost release"
-  )[];
+  readonly cannot?: readonly Lack[];
+  /** How long after a death it follows, at least and at most; left out: a lease, and a tenth of it more. */
+  readonly followsMs?: readonly [leastMs: number, mostMs: number];
   /** For how long a waiter may not notice a release. */
   readonly noticesWithinMs: number;
   /** Every way to release, by what a reader calls it. */
@@ -97,7 +102,7 @@ export class Stage {
   /** Who holds it, by all that the record says of that: what no renewal changes, and a release does. */
   async ownerOf(name: string): Promise<object | undefined> {
     const item = await this.item(name);
-    const said = ["owner", "ownerName", "fencingToken", "isReleased", "leaseDurationMs"];
+    const said = ["holder", "owner", "ownerName", "fencingToken", "isReleased", "leaseDurationMs"];
     return item && Object.fromEntries(said.map((attribute) => [attribute, item[attribute]]));
   }
 

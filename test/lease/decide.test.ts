@@ -37,8 +37,15 @@ const held = (queue = NO_QUEUE, holder = "other", session?: string): LeaseRecord
 
 const seen = (record: LeaseRecord): Observation => ({ record, sinceMs: SINCE_MS });
 
+const notBefore = (notBeforeWallMs: number): LeaseRecord => {
+  const record = held();
+  if (record.state !== "held") throw new Error(record.state);
+  return { ...record, notBeforeWallMs };
+};
+
 const usual: Circumstances = {
   nowMs: SINCE_MS,
+  wallMs: 0,
   driftBound: 0.01,
   isAbandoned: (holder) => holder === "given up",
   onlyIfExists: false,
@@ -126,6 +133,18 @@ const CASES: readonly Case[] = [
   ["it is held, just seen", seen(held()), {}, wait(deadAtMs)],
   ["it is held, a moment before", seen(held()), { nowMs: deadAtMs - 0.001 }, wait(deadAtMs)],
   ["it is held, at the very instant", seen(held()), { nowMs: deadAtMs }, takeOver],
+  [
+    "it is held, long dead, and its format forbids it for another 7 s by civil time",
+    seen(notBefore(8_000)),
+    { nowMs: 10 * deadAtMs, wallMs: 1_000 },
+    wait(10 * deadAtMs + 7_000),
+  ],
+  [
+    "it is held, and its format's civil time is over, but it was not watched for long enough",
+    seen(notBefore(8_000)),
+    { nowMs: deadAtMs - 1, wallMs: 9_000 },
+    wait(deadAtMs),
+  ],
   ["it is held, long dead", seen(held()), { nowMs: 10 * deadAtMs }, takeOver],
   [
     "it is held, after the bare lease",

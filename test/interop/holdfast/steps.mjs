@@ -13,6 +13,8 @@ const keyNames = ({ partitionKey, sortKey }) => ({
 const FORMATS = {
   "aws-lock-client": (keys) => formats.awsLockClient(keyNames(keys)),
   dynamolock: (keys) => formats.dynamolock(keyNames(keys)),
+  // The same longest lease for all of the table: the records do not say it.
+  "dynamodb-lease": (_keys, longestLease) => formats.dynamodbLease({ longestLease }),
   "lock-client-fail-open": (keys) => formats.lockClientFailOpen(keyNames(keys)),
 };
 
@@ -50,7 +52,7 @@ export class Steps {
     this.#locks = new Holdfast({
       client: new DynamoDBClient({ endpoint, region: "local", credentials }),
       table,
-      format: FORMATS[format](keys),
+      format: FORMATS[format](keys, leaseMs),
       owner,
       lease: leaseMs,
       renew: beats === false ? "manual" : beatMs,

@@ -1,0 +1,173 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { dynamodbLease } from "../../src/formats/index.js";
+import type { LeaseFormat } from "../../src/lease/format.js";
+import type { AttributeValue, Item } from "../../src/platform/table.js";
+import { holds } from "../../src/testing/table/interpret.js";
+import { ForeignWorld } from "./foreign-world.js";
+
+type Json = Readonly<Record<string, { S?: string; N?: string }>>;
+
+const FILE = new URL("../../spec/vectors/dynamodb-lease.json", import.meta.url);
+const { scenes } = JSON.parse(readFileSync(FILE, "utf8")) as {
+  readonly scenes: readonly {
+    readonly state: string;
+    readonly steps: readonly { readonly item: Json | null }[];
+  }[];
+};
+const recorded = scenes.flatMap(({ state, steps }) =>
+  steps.flatMap(({ item }, index): [string, Json][] =>
+    item === null ? [] : [[`${state}, step ${index + 1}`, item]],
+  ),
+);
+
+const format = dynamodbLease() as LeaseFormat;
+const ref = format.refOf("lock", "a");
+const GRANT = {
+  holder: "me/11111111-1111-4111-8111-111111111111",
+  leaseMs: 60_000,
+  owner: "me",
+  data: undefined,
+  existingData: "replace",
+  existingAttributes: "replace",
+  wallMs: 5_999,
+  acquiredAt: "",
+  fenceSeed: 0n,
+} as const;
+
+describe("every item that dynamodb-lease wrote", () => {
+  it.each(recorded)("is read as held, until after its expiry: %s", (_title, item) => {
+    expect(format.read(item as Item)).toMatchObject({
+      state: "held",
+      version: item["lease_version"]?.S,
+      // A whole second, since seconds were rounded down, and the margin for clocks.
+      notBeforeWallMs: (Number(item["lease_expiry"]?.N) + 1) * 1000 + 2_000,
+    });
+  });
+
+  it.each(recorded)("is never claimed: %s", (_title, item) => {
+    for (const kind of ["blind", "absent", "existing"] as const) {
+      expect(holds(format.claim(ref, GRANT, { kind }).condition, item as Item)).toBe(false);
+    }
+  });
+
+  it("has the attributes of ours, but for the holder, which peers do not look at", () => {
+    const { change, as } = format.claim(ref, GRANT, { kind: "blind" });
+    const { holder, ...rest } = change.set;
+    const item = { ...ref.key, ...rest };
+    expect(as).toBe("put");
+    expect(Object.keys(item).sort()).toEqual(Object.keys(recorded[0]?.[1] ?? {}).sort());
+    expect(holder).toEqual(s(GRANT.holder));
+    // Whole seconds, and never before the lease ends: TTL may delete it from then on.
+    expect(item).toMatchObject({ lease_expiry: { N: "66" } });
+  });
+});
+
+const s = (text: string): AttributeValue => ({ S: text });
+const KEY: Item = { key: s("a") };
+const theirs = (version: string, expiryS: number): Item => ({
+  lease_version: s(version),
+  lease_expiry: { N: String(expiryS) },
+});
+const SHORT = { longestLease: "10s" } as const;
+
+function world() {
+  const here = new ForeignWorld(dynamodbLease(SHORT));
+  const nowS = (): number => Math.floor(here.time.wallMs / 1000);
+  return { here, nowS };
+}
+
+describe("a lease in this format", () => {
+  it("is not taken while its version stands still and its expiry is ahead", async () => {
+    const { here, nowS } = world();
+    const expiryS = nowS() + 60;
+    here.table.putItem(KEY, theirs("v1", expiryS));
+    const { locks, network } = here.client();
+    const lease = await here.until(locks.mutex("a").acquire());
+    expect(here.time.wallMs).toBeGreaterThanOrEqual((expiryS + 3) * 1000);
+    expect(here.time.wallMs).toBeLessThan((expiryS + 4) * 1000);
+    expect(lease.isHeld).toBe(true);
+    // One blind claim, and one takeover: it did not write in vain meanwhile.
+    expect(network.requests.write).toBe(2);
+  });
+
+  it("is not taken by a clock that is ahead, while its version changes", async () => {
+    const { here, nowS } = world();
+    here.table.putItem(KEY, theirs("v0", nowS() + 10));
+    const { locks, process } = here.client();
+    process.stepWall(3_600_000);
+    const acquiring = locks
+      .mutex("a")
+      .acquire({ wait: "40s" })
+      .catch(({ code }) => code);
+    for (let beat = 1; beat <= 8; beat += 1) {
+      await here.pass(5_000);
+      here.table.putItem(KEY, theirs(`v${beat}`, nowS() + 10));
+    }
+    expect(await here.until(acquiring)).toBe("not-acquired");
+    expect(here.item(KEY)).toMatchObject(theirs("v8", nowS() + 10));
+  });
+
+  it("that expired long ago is watched for a lease all the same, once", async () => {
+    const { here, nowS } = world();
+    here.table.putItem(KEY, theirs("v1", nowS() - 3_600));
+    const { locks } = here.client();
+    const fromMs = here.time.nowMs;
+    await here.until(locks.mutex("a").acquire());
+    expect(here.time.nowMs - fromMs).toBeGreaterThan(10_000);
+    expect(here.time.nowMs - fromMs).toBeLessThan(11_500);
+  });
+
+  it("changes version and expiry together with each renewal, and no version comes back", async () => {
+    const { here } = world();
+    const { locks, network } = here.client();
+    const lease = await here.until(locks.mutex("a", { lease: "10s" }).acquire());
+    network.next("write", { fault: "applied-late", delayMs: 6_000, unknownAfterMs: 50 });
+    network.next("write", { fault: "response-lost", unknownAfterMs: 50 });
+    await here.pass(60_000);
+    expect(lease.isHeld).toBe(true);
+    const items = here.table.log.map(({ after }) => after ?? {});
+    const versions = items.map((item) => JSON.stringify(item["lease_version"]));
+    expect(new Set(versions).size).toBe(versions.length);
+    expect(versions.length).toBeGreaterThan(8);
+    const expiries = items.map((item) => Number((item["lease_expiry"] as { N: string }).N));
+    expect(expiries).toEqual(expiries.toSorted((left, right) => left - right));
+  });
+
+  it("is deleted by its release, and by nobody else's", async () => {
+    const { here, nowS } = world();
+    const { locks } = here.client();
+    const first = await here.until(locks.mutex("a").acquire());
+    await here.until(first.release());
+    expect(here.item(KEY)).toBeUndefined();
+    const second = await here.until(locks.mutex("a").acquire());
+    here.table.putItem(KEY, theirs("v1", nowS() + 60));
+    await here.until(second.release());
+    expect(here.item(KEY)).toMatchObject(theirs("v1", nowS() + 60));
+    expect(second.signal.reason).toMatchObject({ code: "lost", reason: "stolen" });
+  });
+
+  it("waits for ever by default, and says when it can be taken", async () => {
+    const { here, nowS } = world();
+    here.table.putItem(KEY, theirs("v1", nowS() + 3_600));
+    const { locks } = here.client();
+    const seen = await here.until(locks.inspect("a"));
+    expect(seen.takeableInMs).toBeGreaterThan(3_600_000);
+    const lease = await here.until(locks.mutex("a").acquire(), 4_000_000);
+    expect(lease.leaseMs).toBe(60_000);
+  });
+
+  it.each([
+    ["has no version", { lease_expiry: { N: "1" } }],
+    ["expires in milliseconds", theirs("v1", 1_795_274_577_374)],
+    ["expires never", { lease_version: s("v1") }],
+  ])("never steals what %s", async (_title, item) => {
+    const { here } = world();
+    here.table.putItem(KEY, item);
+    const { locks } = here.client();
+    await expect(here.until(locks.mutex("a").acquire())).rejects.toMatchObject({
+      code: "foreign-record",
+    });
+    expect(here.item(KEY)).toEqual({ ...item, ...KEY });
+  });
+});
