@@ -27,7 +27,7 @@ export const RELEASES: readonly Variant[] = [
     edits: [
       {
         file: PASS_ON,
-        from: "    kernel.format.free(ref, from, {",
+        from: "    kernel.freeing(ref, from, {",
         to: "    freeOfOwner(kernel, ref, from, {",
       },
       {
@@ -35,7 +35,7 @@ export const RELEASES: readonly Variant[] = [
         from: "function holdersOf(chain: Chain): Holders {\n",
         to: `function freeOfOwner(kernel, ref, from, options) {
   const condition = { kind: "equals", attribute: "owner", value: { S: kernel.lastOwner } };
-  return { ...kernel.format.free(ref, from, options), condition };
+  return { ...kernel.freeing(ref, from, options), condition };
 }
 
 function holdersOf(chain: Chain): Holders {
@@ -243,7 +243,7 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: "src/lease/decide.ts",
-        from: '{ kind: "claim", onto: { kind: "free", fence: record.fence } };',
+        from: '{ kind: "claim", onto: freeOf(record) };',
         to: '{ kind: "claim", onto: { kind: "blind" } };',
       },
     ],
