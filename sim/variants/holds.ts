@@ -126,10 +126,8 @@ export const HOLDS: readonly Variant[] = [
     edits: [
       {
         file: HOLD,
-        from: '      return answer.kind === "lost" ? "lost" : "unknown";\n',
-        to: `      if (answer.kind !== "lost") this.living.renewed(this.deadlineFrom(start, this.leaseMs));
-      return answer.kind === "lost" ? "lost" : "unknown";
-`,
+        from: "      tellRenewal(this, false, lateMs);\n",
+        to: "      this.living.renewed(this.deadlineFrom(start, this.leaseMs));\n",
       },
     ],
     caughtBy: { invariant: "deadline", within: 60 },

@@ -149,8 +149,8 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: NATIVE,
-        from: "        set: { lastHolder: s(options.lastHolder), expiresAt: expiresAt(options.wallMs, 0) },\n",
-        to: "        set: { lastHolder: s(options.lastHolder), expiresAt: expiresAt(options.wallMs, 0), fence: n(1) },\n",
+        from: "          lastHolder: s(options.lastHolder),\n",
+        to: "          lastHolder: s(options.lastHolder),\n          fence: n(1),\n",
       },
     ],
     caughtBy: { invariant: "fence order", within: 5 },
@@ -314,7 +314,7 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: HOLD,
-        from: "    this.#loss = lossError(this.ref, reason, this.#lastTrouble);\n",
+        from: "    this.#loss = lossError(this.ref, reason, this.#lastTrouble, forced);\n",
         to: '    this.#loss = lossError(this.ref, "stolen", this.#lastTrouble);\n',
       },
     ],

@@ -171,7 +171,7 @@ export const SESSIONS: readonly Variant[] = [
     edits: [
       {
         file: "src/lease/shared-session.ts",
-        from: '    if (session?.isHeld === true) session.close("release").catch(() => undefined);\n',
+        from: '    this.#session?.close("release").catch(() => undefined);\n',
         to: "",
       },
     ],
@@ -197,7 +197,7 @@ export const SESSIONS: readonly Variant[] = [
     edits: [
       {
         file: "src/lease/hold.ts",
-        from: "      this.living.life?.sweep(this.ref, from, this.settings.keepData);\n",
+        from: "    this.living.life?.sweep(this.ref, from, this.settings.keepData, leases * this.leaseMs);\n",
         to: "",
       },
     ],

@@ -209,8 +209,8 @@ export const SURROUNDINGS: readonly Variant[] = [
     edits: [
       {
         file: "src/platform/dynamodb.ts",
-        from: '      ReturnValuesOnConditionCheckFailure: "ALL_OLD",\n',
-        to: "",
+        from: '      ReturnValues: "ALL_NEW",\n      ReturnValuesOnConditionCheckFailure: "ALL_OLD",\n',
+        to: '      ReturnValues: "ALL_NEW",\n',
       },
     ],
     caughtBy: {

@@ -108,13 +108,13 @@ export const WATCHES: readonly Variant[] = [
       },
       {
         file: KERNEL,
-        from: "    return this.table.write(write, { timeoutMs, signal });",
-        to: "    this.sentMs = this.nowMs();\n    return this.table.write(write, { timeoutMs, signal });",
+        from: '    return this.#timed("write",',
+        to: '    this.sentMs = this.nowMs();\n    return this.#timed("write",',
       },
       {
         file: KERNEL,
-        from: "    return this.table.read(read, { timeoutMs, signal });",
-        to: "    this.sentMs = this.nowMs();\n    return this.table.read(read, { timeoutMs, signal });",
+        from: '    return this.#timed("read",',
+        to: '    this.sentMs = this.nowMs();\n    return this.#timed("read",',
       },
     ],
     caughtBy: { invariant: "ownership", within: 300 },

@@ -145,7 +145,7 @@ function heldCondition({ holder }: Held): Condition {
   return equals(HOLDER, s(holder));
 }
 
-function holdersCondition({ known, maybe, watched }: Holders): Condition {
+function holdersCondition({ known, maybe = [], watched }: Holders): Condition {
   const ids = [...(known === undefined ? [] : [known.holder]), ...maybe];
   return any(
     ...ids.map((holder) => heldCondition({ holder, fence: 0n })),
