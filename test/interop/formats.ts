@@ -117,8 +117,9 @@ export const DYNAMODB_LEASE: FormatCase = {
     once: { wait: false },
     wait: (forMs) => ({ wait: forMs, pollMs: 100 }),
     cannot: ["carry data"],
-    // What theirs waits for, the watch of a lease, and 2 s for clocks that differ.
-    followsMs: [3_000, 6_100],
+    // What theirs waits for, the watch of a lease, and 2 s for clocks that differ; but what the server's TTL
+    // deletes first, up to a second before a lease of theirs ends, is absent and free to all.
+    followsMs: [1_900, 6_100],
     noticesWithinMs: 200,
     releases: { "by hand": {} },
   },
