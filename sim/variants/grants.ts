@@ -18,7 +18,8 @@ export const GRANTS: readonly Variant[] = [
       const { clock, random } = this.#kernel;
       const start = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs(), bootMs: clock.bootMs() };
       const record = { ...seen, state: "held", holder: random.id(), fence: seen.fence + 1n };
-      return Lease.begin(this.#kernel, this.#ref, this.#line, { record, start, settings: this.#settings });
+      const beginning = { record, start, settings: this.#settings };
+      return { hold: new Hold(this.#kernel, this.#ref, this.#line, beginning), how: "claim" };
     }
     const attempt = new Attempt(this.#kernel, this.#ref, this.#settings, this.#stop, decision);
 `,
