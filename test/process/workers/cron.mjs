@@ -27,4 +27,8 @@ const scheduled = cron.schedule(
 scheduled.on("execution:skipped", ({ date }) => {
   say("skipped", { occurrence: date.toISOString() });
 });
+// node-cron's own word for what it came to more than its tolerance late, on a machine that is too busy.
+scheduled.on("execution:missed", ({ date }) => {
+  say("missed", { occurrence: date.toISOString() });
+});
 say("scheduled");
