@@ -95,7 +95,8 @@ const ON_RECORDS: Readonly<Partial<Record<PolicyFeature, Partial<Record<RecordAc
     once: { UpdateItem: ["once"], GetItem: ["once"] },
     condition: { ConditionCheckItem: ["lock", "leader", "once"] },
     observe: { GetItem: ["lock", "leader", "session"] },
-    operate: { UpdateItem: ["lock", "leader"], GetItem: ["lock", "leader", "session"] },
+    // A lock on a session is not renewed itself, so it is its session that is told of a forced release.
+    operate: { UpdateItem: ["lock", "leader", "session"], GetItem: ["lock", "leader", "session"] },
   };
 
 /** What is done to the table as a whole. */

@@ -118,6 +118,7 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
       const term = await theirs.election("operated").campaign();
       const locks = scene.locks();
       await locks.inspect(onSession);
+      await locks.forceRelease(onSession, { reason: "its holder is gone", wait: 0 });
       await locks.release("stuck", lease.holder);
       await locks.election("operated").requestResign({ wait: 0 });
       await locks.sessions();
