@@ -3,6 +3,7 @@ import { Election } from "./election/election.js";
 import type { Leading } from "./election/lead.js";
 import type { ElectionOptions } from "./election/options.js";
 import { HoldfastError } from "./errors.js";
+import { FairLock, type FairLockOptions } from "./fair-lock/fair-lock.js";
 import { sleep } from "./internal/sleep.js";
 import { closeAll } from "./lease/close.js";
 import {
@@ -10,7 +11,6 @@ import {
   type ForceReleaseResult,
   forceRelease,
 } from "./lease/force-release.js";
-import type { Kind, RecordRef } from "./lease/format.js";
 import { type Inspection, inspect } from "./lease/inspect.js";
 import { Kernel } from "./lease/kernel.js";
 import type { Lease } from "./lease/lease.js";
@@ -23,11 +23,12 @@ import {
 } from "./lease/list.js";
 import { checkName } from "./lease/name.js";
 import { type ClientOptions, resolveAcquire, resolveClient } from "./lease/options.js";
+import { assertSessions, queueRefOf, refOf } from "./lease/refs.js";
 import { releaseByHolder } from "./lease/release-by-holder.js";
 import { Session } from "./lease/session.js";
 import { SessionLife } from "./lease/session-life.js";
 import { listSessions, type SessionListing } from "./lease/sessions.js";
-import type { LeaseShape, LockName, NativeLeases } from "./lease/shape.js";
+import type { LeaseShape, NativeLeases } from "./lease/shape.js";
 import { SharedSession } from "./lease/shared-session.js";
 import { Mutex, type MutexOptions } from "./mutex/mutex.js";
 import {
@@ -40,6 +41,7 @@ import { type OnceOptions, resolveOnce } from "./once/options.js";
 import { type HoldfastOptions, type SessionOptions, surroundingsOf } from "./options.js";
 import { LocalTable } from "./platform/local-table.js";
 import { defaultOwner } from "./platform/process.js";
+import { listQueue, type QueueListing } from "./queue/listing.js";
 
 /**
  * Locks in one DynamoDB table.
@@ -80,7 +82,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
     // Said when the client is made, not when it is first needed.
     const settings = resolveAcquire([options], this.#owner, this.#kernel.format.defaults);
     if (options.renewal !== "shared") return;
-    this.#assertSessions();
+    assertSessions(this.#kernel.format);
     this.#shared = new SharedSession(this.#kernel, settings);
   }
 
@@ -89,8 +91,27 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * name; in a format with a sort key, two of them are. Costs no request. Throws `invalid-argument`.
    */
   mutex(name: S["name"], options: MutexOptions<S> = {}): Mutex<S> {
-    const ref = this.#ref(name);
+    const ref = refOf(this.#kernel.format, name);
     return new Mutex<S>(this.#kernel, ref, options, this.#lengths(), this.#owner, this.#shared);
+  }
+
+  /**
+   * The fair lock of this name: one holder at a time, first come, first served. Without a namespace it is
+   * the lock that `mutex(name)` is too. Needs a table with a sort key. Costs no request. Throws
+   * `invalid-argument`.
+   */
+  fairLock(name: string, options: FairLockOptions = {}): FairLock {
+    const ref = queueRefOf(this.#kernel.format, name, options.namespace);
+    return new FairLock(this.#kernel, ref, options, this.#lengths(), this.#owner, this.#shared);
+  }
+
+  /**
+   * Who holds a fair lock and who waits for it, in order; a mutex's waiters are seen only once they have
+   * a place. One strong read, and a strong query of half a unit for each four or so waiters. Rejects
+   * with coded errors.
+   */
+  queue(name: string, options: { readonly namespace?: string } = {}): Promise<QueueListing> {
+    return listQueue(this.#kernel, queueRefOf(this.#kernel.format, name, options.namespace));
   }
 
   /**
@@ -99,7 +120,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * the table cannot be written to for as long as `wait`. Throws `invalid-argument`.
    */
   async session(options: SessionOptions = {}): Promise<Session> {
-    this.#assertSessions();
+    assertSessions(this.#kernel.format);
     const settings = resolveAcquire([options, this.#lengths()], this.#owner);
     if (settings.renewMs === "manual") {
       throw new HoldfastError(
@@ -162,7 +183,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * read, and one of the session that it lives by. Throws `invalid-argument`.
    */
   inspect(name: S["name"], options: InspectOptions = {}): Promise<Inspection<S>> {
-    const ref = this.#ref(name, kindOf(options));
+    const ref = refOf(this.#kernel.format, name, kindOf(options));
     return inspect(this.#kernel, ref) as Promise<Inspection<S>>;
   }
 
@@ -189,7 +210,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * whether the lock named that holder.
    */
   release(name: S["name"], holder: string): Promise<boolean> {
-    return releaseByHolder(this.#kernel, this.#ref(name), holder);
+    return releaseByHolder(this.#kernel, refOf(this.#kernel.format, name), holder);
   }
 
   /**
@@ -203,7 +224,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * `unreachable`, `throttled` and the like. Throws `invalid-argument`.
    */
   forceRelease(name: string, options: ForceReleaseOptions): Promise<ForceReleaseResult> {
-    return forceRelease(this.#kernel, this.#ref(name), options, this.#owner);
+    return forceRelease(this.#kernel, refOf(this.#kernel.format, name), options, this.#owner);
   }
 
   /**
@@ -243,21 +264,6 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  #ref(name: LockName, kind: Kind = "lock"): RecordRef {
-    const parts = typeof name === "string" || !Array.isArray(name) ? [name] : name;
-    for (const part of parts) checkName(part);
-    return this.#kernel.format.refOf(kind, name);
-  }
-
-  #assertSessions(): void {
-    const { format } = this.#kernel;
-    if (format.hasSessions !== false) return;
-    throw new HoldfastError(
-      "invalid-argument",
-      `Records of format "${format.name}" have no room for sessions: every lock renews its own record.`,
-    );
   }
 
   #lengths(): ClientOptions {

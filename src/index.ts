@@ -40,6 +40,12 @@ export {
   isHoldfastError,
   type LossReason,
 } from "./errors.js";
+export type {
+  FairAcquireOptions,
+  FairLock,
+  FairLockOptions,
+  FairTryOptions,
+} from "./fair-lock/fair-lock.js";
 export { Holdfast } from "./holdfast.js";
 export type { Duration } from "./internal/duration.js";
 export type { Json } from "./internal/json-value.js";
@@ -85,6 +91,8 @@ export type { Occurrence, OnceOptions } from "./once/options.js";
 export type { HoldfastOptions, SessionOptions, TestSurroundings } from "./options.js";
 export type { DynamoDBLike } from "./platform/dynamodb.js";
 export type { AttributeValue, Item } from "./platform/table.js";
+export type { QueueOptions } from "./queue/in-order.js";
+export type { QueuedWaiter, QueueListing } from "./queue/listing.js";
 export { type ExamineOptions, examineTable, type Finding } from "./table/examine.js";
 export {
   POLICY_FEATURES,

@@ -11,7 +11,7 @@ export const GRANTS: readonly Variant[] = [
     rules: ["R1"],
     edits: [
       {
-        file: "src/lease/acquire.ts",
+        file: "src/lease/contention.ts",
         from: "    const attempt = new Attempt(this.#kernel, this.#ref, this.#settings, this.#stop, decision);\n",
         to: `    const seen = this.#kernel.observations.of(this.#ref.id)?.record;
     if (decision.kind === "claim" && decision.onto.kind === "free" && seen?.state === "free") {

@@ -56,11 +56,11 @@ export const WATCHES: readonly Variant[] = [
     rules: ["R3"],
     edits: [
       {
-        file: "src/lease/acquire.ts",
-        from: "    return this.#kernel.decide(this.#ref, this.#settings.onlyIfExists);\n",
+        file: "src/lease/contention.ts",
+        from: "    return this.#kernel.decide(this.#ref, this.#settings.onlyIfExists, this.#settings.passage);\n",
         to: `    const seen = this.#kernel.observations.of(this.#ref.id)?.record;
     if (seen?.state === "held") Object.assign(seen, { leaseMs: this.#settings.leaseMs });
-    return this.#kernel.decide(this.#ref, this.#settings.onlyIfExists);
+    return this.#kernel.decide(this.#ref, this.#settings.onlyIfExists, this.#settings.passage);
 `,
       },
     ],
@@ -196,7 +196,7 @@ export const WATCHES: readonly Variant[] = [
     rules: ["R3"],
     edits: [
       {
-        file: "src/lease/acquire.ts",
+        file: "src/lease/contention.ts",
         from: "    if (answer.item === undefined) return this.#look();\n",
         to: "",
       },

@@ -39,6 +39,7 @@ import type {
   LeaseFormat,
   NumberedData,
   Onto,
+  QueueFormat,
   RecordRef,
   Renewal,
   Watched,
@@ -68,6 +69,9 @@ export const NATIVE_TTL_ATTRIBUTE = "expiresAt";
 
 const LAYOUT = "1";
 const SORT_KEY = "lease";
+const ENTRY_KEY = "ticket";
+// What DynamoDB's numbers hold exactly; padded to as many, they are in order as text too.
+const TICKET_DIGITS = 38;
 
 // TTL only tidies, but it must not tidy a live record; and the fence of a deleted one must restart above
 // its old value (R10). Seven days do both where no clock is wrong by more than two: there are three that
@@ -88,7 +92,7 @@ const any = (...of: readonly Condition[]): Condition => ({ kind: "any", of });
 
 const NEXT_VERSION: Increment = { incrementFrom: "0" };
 
-// Every grant requires it, the mutex's too: a version of this library that did not would pass the
+// Every grant without a ticket requires it, the mutex's too: a version of this library that did not would pass the
 // queue of one that does.
 const NOBODY_QUEUED = any(
   { kind: "same", attribute: "tail", as: "served" },
@@ -108,12 +112,14 @@ const FREE = all(
 
 /** Makes the format for a table with these key attributes. */
 export function nativeFormat(keys: NativeKeys): LeaseFormat {
-  const refOf = (kind: Kind, name: LockName): RecordRef => {
+  const refOf = (kind: Kind, name: LockName, namespace?: string): RecordRef => {
     if (typeof name !== "string") throw nameOfTwoParts();
     const pk = `${kind}#${name}`;
-    const key: Item =
-      keys.sk === null ? { [keys.pk]: s(pk) } : { [keys.pk]: s(pk), [keys.sk]: s(SORT_KEY) };
-    return { kind, name, key, id: pk };
+    if (keys.sk === null) return { kind, name, key: { [keys.pk]: s(pk) }, id: pk };
+    const sk = namespace === undefined ? SORT_KEY : `${SORT_KEY}/${encodeURIComponent(namespace)}`;
+    // As JSON, an id is no pk, which begins with the kind.
+    const id = namespace === undefined ? pk : JSON.stringify([pk, sk]);
+    return { kind, name, key: { [keys.pk]: s(pk), [keys.sk]: s(sk) }, id, namespace };
   };
   return {
     name: "native",
@@ -136,7 +142,7 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
       const pk = item[keys.pk];
       if (pk === undefined || !("S" in pk) || !pk.S.startsWith(`${kind}#`)) return undefined;
       const sk = keys.sk === null ? undefined : item[keys.sk];
-      if (sk !== undefined && !("S" in sk && sk.S === SORT_KEY)) return undefined;
+      if (sk !== undefined && !("S" in sk && isRecordKey(sk.S))) return undefined;
       return pk.S.slice(kind.length + 1);
     },
     prefixOf: (kind, namePrefix) => ({ attribute: keys.pk, value: `${kind}#${namePrefix}` }),
@@ -144,12 +150,12 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
     checkData: (value) => void encodeJson(value),
     claim: (ref, grant, onto) => ({
       key: ref.key,
-      condition: all(ontoCondition(onto, keys.pk), NOBODY_QUEUED),
+      condition: all(ontoCondition(onto, keys.pk), ...queueCondition(grant)),
       change: grantChange(grant),
     }),
     takeOver: (ref, grant, watched) => ({
       key: ref.key,
-      condition: all(watchedCondition(watched), NOBODY_QUEUED),
+      condition: all(watchedCondition(watched), ...queueCondition(grant)),
       change: grantChange(grant),
     }),
     // Within the bound on local hand-overs a waiter of this process may pass the queue.
@@ -234,6 +240,7 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
       change: { set: { [`${ASKED_ON_SESSION}${holder}`]: { BOOL: true } }, remove: [] },
     }),
     heldCondition,
+    queue: keys.sk === null ? undefined : nativeQueue(keys.pk, keys.sk),
   };
 }
 
@@ -249,6 +256,76 @@ const ASKED_ON_SESSION = "asked#";
 
 function forcedValue({ holder, by, reason, at, now }: ForcedRelease): AttributeValue {
   return { M: { holder: s(holder), by: s(by), reason: s(reason), at: s(at), now: { BOOL: now } } };
+}
+
+/**
+ * The queue before a record: entries in the record's own partition, at `sk` = `ticket/`, the namespace,
+ * `/` and the ticket in 38 digits. Each is laid out as a record, and lives as one.
+ */
+function nativeQueue(pkName: string, skName: string): QueueFormat {
+  // The separator is in no namespace as it is written here, so none is the beginning of another's.
+  const prefixOf = ({ namespace }: RecordRef): string =>
+    `${ENTRY_KEY}/${namespace === undefined ? "" : encodeURIComponent(namespace)}/`;
+  const padded = (ticket: bigint): string => ticket.toString().padStart(TICKET_DIGITS, "0");
+  const pkOf = (ref: RecordRef): string => stringIn(ref.key, pkName) ?? "";
+  return {
+    // A record that was never granted would be nobody's: whoever finds none claims it.
+    take: (ref, { wallMs }) => ({
+      key: ref.key,
+      condition: all(equals("v", n(1n)), isPresent("fence"), isPresent("version")),
+      change: { set: { tail: { incrementFrom: Math.floor(wallMs).toString() } }, remove: [] },
+    }),
+    entryOf(ref, ticket) {
+      const sk = `${prefixOf(ref)}${padded(ticket)}`;
+      const { kind, name, namespace } = ref;
+      const id = JSON.stringify([pkOf(ref), sk]);
+      return {
+        ...{ kind, name, namespace, id, isEntry: true },
+        key: { [pkName]: s(pkOf(ref)), [skName]: s(sk) },
+      };
+    },
+    ticketIn(item) {
+      const parts = stringIn(item, skName)?.split("/") ?? [];
+      const [kind, , digits] = parts;
+      const isEntry = parts.length === 3 && kind === ENTRY_KEY && /^\d{38}$/.test(digits ?? "");
+      return isEntry ? BigInt(digits ?? "") : undefined;
+    },
+    namespaceIn(item) {
+      const [, encoded] = stringIn(item, skName)?.split("/") ?? [];
+      // Whatever is in the table: nothing that it says may throw.
+      return encoded === undefined || encoded === "" ? undefined : decoded(encoded);
+    },
+    upTo: (ref, ticket) => ({
+      partition: { attribute: pkName, value: pkOf(ref) },
+      sort: {
+        attribute: skName,
+        from: `${prefixOf(ref)}${padded(0n)}`,
+        to: `${prefixOf(ref)}${padded(ticket)}`,
+      },
+    }),
+    remove: (entry, from) => ({ key: entry.key, condition: holdersCondition(from) }),
+  };
+}
+
+function isRecordKey(sk: string): boolean {
+  const [kind, namespace, ...more] = sk.split("/");
+  if (kind !== SORT_KEY || more.length > 0) return false;
+  return namespace === undefined || decoded(namespace) !== undefined;
+}
+
+function decoded(namespace: string): string | undefined {
+  try {
+    return decodeURIComponent(namespace);
+  } catch {
+    return undefined;
+  }
+}
+
+function queueCondition({ passage }: Grant): Condition[] {
+  if (passage === undefined) return [NOBODY_QUEUED];
+  if (passage.kind === "barge") return [];
+  const below = { kind: "below", attribute: "served", value: n(passage.ticket) } as const;
+  return [any(isAbsent("served"), below)];
 }
 
 const ASKED = Object.freeze({ resign: "resignAsked", prefer: "preferAsked" });
@@ -319,6 +396,7 @@ function grantChange(grant: Grant): Change {
       mark: s(grant.holder),
       dataSeq: n(0),
       expiresAt: expiresAt(grant.wallMs, grant.leaseMs),
+      ...(grant.passage?.kind === "ticket" ? { served: n(grant.passage.ticket) } : {}),
       ...grantedData(grant.data, grant.existingData),
     },
     remove: ["session", ...(grant.existingData === "replace" ? dataRemove(grant.data) : [])],

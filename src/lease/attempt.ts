@@ -8,7 +8,7 @@ import type { Beginning } from "./hold.js";
 import type { Kernel } from "./kernel.js";
 import { neutralise } from "./neutralise.js";
 import type { AcquireSettings } from "./options.js";
-import type { Stop } from "./stop.js";
+import type { Stopping } from "./stop.js";
 
 /** The decisions that send a write which may grant. */
 export type Granting = Extract<Decision, { readonly kind: "claim" | "take over" }>;
@@ -25,7 +25,7 @@ export class Attempt {
   readonly #kernel: Kernel;
   readonly #ref: RecordRef;
   readonly #settings: AcquireSettings;
-  readonly #stop: Stop;
+  readonly #stop: Stopping;
   readonly #decision: Granting;
   readonly #grant: Grant;
   readonly #write: Write;
@@ -37,7 +37,7 @@ export class Attempt {
     kernel: Kernel,
     ref: RecordRef,
     settings: AcquireSettings,
-    stop: Stop,
+    stop: Stopping,
     decision: Granting,
   ) {
     this.#kernel = kernel;

@@ -1,6 +1,6 @@
 import type { Onto, Watched } from "./format.js";
 import type { Observation } from "./observation.js";
-import { type FreeRecord, type HeldRecord, isQueued } from "./record.js";
+import { type FreeRecord, type HeldRecord, type Passage, standing } from "./record.js";
 
 /** What to do about a record, given what was seen of it. */
 export type Decision =
@@ -24,8 +24,10 @@ export type Decision =
   | { readonly kind: "wait"; readonly takeableAtMs: number }
   /** There is no record, and only one that exists is wanted. */
   | { readonly kind: "missing" }
-  /** It is free, but a queue stands before it, and this claim carries no ticket. */
-  | { readonly kind: "queued" };
+  /** It could be had now, but a queue stands before it, and this claim carries no ticket. */
+  | { readonly kind: "queued" }
+  /** This claim's ticket was passed over: it can never be granted. */
+  | { readonly kind: "passed over" };
 
 /** What a decision depends on besides the record. */
 export interface Circumstances {
@@ -39,6 +41,8 @@ export interface Circumstances {
   readonly isAbandoned: (holder: string) => boolean;
   /** Claim only a record that exists. */
   readonly onlyIfExists: boolean;
+  /** What this claim has to pass a queue by. */
+  readonly passage?: Passage | undefined;
   /** What was seen of a session's own record. */
   readonly sessionSeen: (session: string) => Observation | undefined;
 }
@@ -52,24 +56,27 @@ export function decide(seen: Observation | undefined, now: Circumstances): Decis
     return { kind: "claim", onto: { kind: now.onlyIfExists ? "existing" : "blind" } };
   }
   const { record } = seen;
-  switch (record.state) {
-    case "absent":
-      return now.onlyIfExists ? { kind: "missing" } : { kind: "claim", onto: { kind: "absent" } };
-    case "free":
-      return isQueued(record.queue) ? { kind: "queued" } : { kind: "claim", onto: freeOf(record) };
-    case "held": {
-      if (isQueued(record.queue)) {
-        return { kind: "wait", takeableAtMs: Number.POSITIVE_INFINITY };
-      }
-      const { holder, version, session } = record;
-      const takeOver = { kind: "take over", holder, version, session } as const;
-      if (now.isAbandoned(holder)) return takeOver;
-      if (session !== undefined) return decideBySession(record, session, takeOver, now);
-      const watchedAtMs = seen.sinceMs + watchMs(record.leaseMs, now.driftBound);
-      const takeableAtMs = Math.max(watchedAtMs, now.nowMs + leftByWallMs(record, now.wallMs));
-      return now.nowMs >= takeableAtMs ? takeOver : { kind: "wait", takeableAtMs };
-    }
+  if (record.state === "absent") {
+    return now.onlyIfExists ? { kind: "missing" } : { kind: "claim", onto: { kind: "absent" } };
   }
+  const inQueue = standing(record.queue, now.passage);
+  if (inQueue === "passed over") return { kind: inQueue };
+  const decision: Decision =
+    record.state === "free"
+      ? { kind: "claim", onto: freeOf(record) }
+      : decideByHolder(record, seen, now);
+  const grants = decision.kind === "claim" || decision.kind === "take over";
+  return grants && inQueue === "queued" ? { kind: "queued" } : decision;
+}
+
+function decideByHolder(record: HeldRecord, seen: Observation, now: Circumstances): Decision {
+  const { holder, version, session } = record;
+  const takeOver = { kind: "take over", holder, version, session } as const;
+  if (now.isAbandoned(holder)) return takeOver;
+  if (session !== undefined) return decideBySession(record, session, takeOver, now);
+  const watchedAtMs = seen.sinceMs + watchMs(record.leaseMs, now.driftBound);
+  const takeableAtMs = Math.max(watchedAtMs, now.nowMs + leftByWallMs(record, now.wallMs));
+  return now.nowMs >= takeableAtMs ? takeOver : { kind: "wait", takeableAtMs };
 }
 
 function freeOf({ fence, version }: FreeRecord): Onto {

@@ -126,8 +126,12 @@ export function tellGrant(hold: Hold, how: GrantEvent["how"], waitedMs: number):
   });
 }
 
+// A place in a queue is kept as a lease is; to those who listen it is none.
+const isTold = ({ ref }: Hold): boolean => ref.isEntry !== true;
+
 /** Tells what became of a renewal that was sent so long after it was due. */
 export function tellRenewal(hold: Hold, isAnswered: boolean, lateMs: number): void {
+  if (!isTold(hold)) return;
   publish(LEASE_CHANNELS.renewal, (): LeaseRenewalEvent => {
     return { ...leaseOf(hold), isAnswered, lateMs, remainingMs: hold.remainingMs() };
   });
@@ -135,12 +139,14 @@ export function tellRenewal(hold: Hold, isAnswered: boolean, lateMs: number): vo
 
 /** Tells that a lease ended against its holder's will. */
 export function tellLoss(hold: Hold, reason: LossReason, heldMs: number): void {
-  publish(LEASE_CHANNELS.loss, (): LossEvent => ({ ...leaseOf(hold), reason, heldMs }));
+  if (isTold(hold))
+    publish(LEASE_CHANNELS.loss, (): LossEvent => ({ ...leaseOf(hold), reason, heldMs }));
 }
 
 /** Tells that a lease ended by its holder's will. */
 export function tellRelease(hold: Hold, heldMs: number): void {
-  publish(LEASE_CHANNELS.release, (): ReleaseEvent => ({ ...leaseOf(hold), heldMs }));
+  if (isTold(hold))
+    publish(LEASE_CHANNELS.release, (): ReleaseEvent => ({ ...leaseOf(hold), heldMs }));
 }
 
 function leaseOf({ ref, settings, held }: Hold): LeaseEvent {

@@ -1,6 +1,6 @@
 import type { Duration } from "../internal/duration.js";
-import type { Condition, Item, Write } from "../platform/table.js";
-import type { ForcedRelease, Found, Version } from "./record.js";
+import type { Condition, Item, Query, Removal, Write } from "../platform/table.js";
+import type { ForcedRelease, Found, Passage, Version } from "./record.js";
 import type { LockFormat, LockName, SortedName } from "./shape.js";
 
 /** What a record is for. Records of different kinds never meet, whatever their names. */
@@ -16,6 +16,10 @@ export interface RecordRef {
   readonly key: Item;
   /** The key as one string, to find what this process knows of the record. */
   readonly id: string;
+  /** Which of several locks of the name; undefined for the one that a mutex has too. */
+  readonly namespace?: string | undefined;
+  /** An entry of a queue: it is deleted where a lock's record is freed. */
+  readonly isEntry?: boolean;
 }
 
 /** What happens to the user data that a record already has when it is granted. */
@@ -39,6 +43,8 @@ export interface Grant {
   readonly acquiredAt: string;
   /** Where the fence starts if the record is absent. */
   readonly fenceSeed: bigint;
+  /** What lets it pass those who are queued before the record; left out: nobody may be. */
+  readonly passage?: Passage | undefined;
 }
 
 /**
@@ -129,8 +135,11 @@ export interface LeaseFormat extends LockFormat {
   readonly defaults?: LeaseDefaults;
   /** The attributes that a waiter's poll has to bring. */
   readonly pollAttributes: readonly string[];
-  /** Throws `invalid-argument` for a name, or a kind, that the table has no key for. */
-  refOf(kind: Kind, name: LockName): RecordRef;
+  /**
+   * Throws `invalid-argument` for a name, or a kind, that the table has no key for. A namespace is for
+   * formats that have {@link LeaseFormat.queue}.
+   */
+  refOf(kind: Kind, name: LockName, namespace?: string): RecordRef;
   /** The name in a key that {@link refOf} made; undefined for any other item. */
   nameOf(kind: Kind, item: Item): LockName | undefined;
   /** What every key of the kind begins with, in which attribute, for a scan; undefined if with nothing. */
@@ -177,6 +186,24 @@ export interface LeaseFormat extends LockFormat {
   heldCondition(held: Held): Condition;
   /** Whether what frees a record needs an id of its own, so that nothing watched before it still fits. */
   readonly marksFree?: true;
+  /** Left out by a format before whose records nobody can queue. */
+  readonly queue?: QueueFormat | undefined;
+}
+
+/**
+ * How a queue before a record looks in a table. An entry is a lease record at a key of its own, granted
+ * and renewed as any; it is deleted, not freed.
+ */
+export interface QueueFormat {
+  /** Takes the next ticket, `tail` of the record that it leaves, of a record that is there. */
+  take(ref: RecordRef, options: { readonly wallMs: number }): Write;
+  entryOf(ref: RecordRef, ticket: bigint): RecordRef;
+  /** The ticket of an entry; undefined for any other item. */
+  ticketIn(item: Item): bigint | undefined;
+  namespaceIn(item: Item): string | undefined;
+  /** Where the entries with tickets up to this one are, itself included. */
+  upTo(ref: RecordRef, ticket: bigint): Pick<Query, "partition" | "sort">;
+  remove(entry: RecordRef, from: Holders): Removal;
 }
 
 /** For how long a record that lives by a session is kept. */

@@ -10,6 +10,8 @@ import { troubleError } from "./trouble.js";
 /** What is known of a lock without acquiring it. */
 export interface Inspection<S extends LeaseShape = NativeLeases> {
   readonly name: S["name"];
+  /** Which of several fair locks of the name; undefined for the one that is its mutex too. */
+  readonly namespace: string | undefined;
   /**
    * `absent`: the name was never locked, or its record has gone by TTL. `local`: there is no table, and
    * every lock is free.
@@ -51,6 +53,7 @@ export function inspectionOf(kernel: Kernel, ref: RecordRef, record: LeaseRecord
   return {
     // The format says which of the two it is, as it does to the types.
     name: (ref.parts ?? ref.name) as string,
+    namespace: ref.namespace,
     state: kernel.isLocal ? "local" : record.state,
     holder: held?.holder,
     owner: known?.owner,

@@ -5,7 +5,18 @@ import { sleep } from "../internal/sleep.js";
 import { type Clock, isoTimeOf } from "../platform/clock.js";
 import { isHeard, publish } from "../platform/diagnostics.js";
 import type { Random } from "../platform/random.js";
-import type { Item, Read, ReadAnswer, TablePort, Write, WriteAnswer } from "../platform/table.js";
+import type {
+  Item,
+  Query,
+  Read,
+  ReadAnswer,
+  Removal,
+  RemovalAnswer,
+  ScanAnswer,
+  TablePort,
+  Write,
+  WriteAnswer,
+} from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";
 import type { Deadline } from "./deadline.js";
 import { type Decision, decide } from "./decide.js";
@@ -23,7 +34,13 @@ import { Keeper } from "./keeper.js";
 import { Lines } from "./line.js";
 import { Observations, type Strength } from "./observation.js";
 import type { ClientSettings } from "./options.js";
-import { type Found, isReadable, type LeaseRecord, type UnreadableRecord } from "./record.js";
+import {
+  type Found,
+  isReadable,
+  type LeaseRecord,
+  type Passage,
+  type UnreadableRecord,
+} from "./record.js";
 import { SessionWatch } from "./session-watch.js";
 
 /** Everything that is not deterministic, and the table. */
@@ -46,6 +63,7 @@ export interface GrantOptions {
   readonly existingData: ExistingData;
   readonly attributes: Item | undefined;
   readonly existingAttributes: ExistingData;
+  readonly passage?: Passage | undefined;
 }
 
 // Enough for every id that can still matter for a lease, at a thousand grants a second.
@@ -145,6 +163,14 @@ export class Kernel {
     return answer;
   }
 
+  query(query: Query, timeoutMs: number, signal?: AbortSignal): Promise<ScanAnswer> {
+    return this.table.query(query, { timeoutMs, signal });
+  }
+
+  remove(removal: Removal, timeoutMs: number, signal?: AbortSignal): Promise<RemovalAnswer> {
+    return this.table.remove(removal, { timeoutMs, signal });
+  }
+
   /** A new grant, with an id that was never used. */
   grant(ref: RecordRef, options: GrantOptions): Grant {
     const wallMs = this.wallMs();
@@ -175,13 +201,14 @@ export class Kernel {
   }
 
   /** What to do about a record now, as far as this client has seen it. */
-  decide(ref: RecordRef, onlyIfExists: boolean): Decision {
+  decide(ref: RecordRef, onlyIfExists: boolean, passage?: Passage): Decision {
     return decide(this.observations.of(ref.id), {
       nowMs: this.nowMs(),
       wallMs: this.wallMs(),
       driftBound: this.settings.driftBound,
       isAbandoned: (holder) => this.#abandoned.has(holder),
       onlyIfExists,
+      passage,
       sessionSeen: (session) => this.sessions.of(session),
     });
   }

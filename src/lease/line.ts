@@ -152,8 +152,13 @@ export class Lines {
     this.#isShared = isShared;
   }
 
+  /** A line that nobody else stands in. */
+  alone(): Line {
+    return new Line(this.#timers, () => undefined);
+  }
+
   of(id: string): Line {
-    if (!this.#isShared) return new Line(this.#timers, () => undefined);
+    if (!this.#isShared) return this.alone();
     const known = this.#lines.get(id);
     if (known !== undefined) return known;
     const line = new Line(this.#timers, () => this.#lines.delete(id));

@@ -95,7 +95,7 @@ function pageOf(
   for (const item of items) {
     const name = kernel.format.nameOf(kind, item);
     if (name === undefined) continue;
-    const ref = kernel.format.refOf(kind, name);
+    const ref = kernel.format.refOf(kind, name, kernel.format.queue?.namespaceIn(item));
     const found = kernel.see(ref, item, "eventual");
     if (!isReadable(found)) unreadable.push({ name: ref.name, found: found.found });
     else if (found.state === "held" || withFree) locks.push(inspectionOf(kernel, ref, found));

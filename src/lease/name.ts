@@ -3,6 +3,20 @@ import { HoldfastError } from "../errors.js";
 // DynamoDB's partition keys hold 2,048 bytes; the rest is left to the kind and to formats.
 const LONGEST_NAME_BYTES = 1_900;
 
+// A sort key holds 1,024 bytes, each of these takes up to three there, and a ticket stands behind it.
+const LONGEST_NAMESPACE_BYTES = 300;
+
+/** Checks a namespace; throws `invalid-argument`. Any well-formed string of 1 to 300 bytes is one. */
+export function checkNamespace(namespace: string): string {
+  const isGood =
+    typeof namespace === "string" && namespace !== "" && !/\p{Surrogate}/u.test(namespace);
+  if (isGood && Buffer.byteLength(namespace) <= LONGEST_NAMESPACE_BYTES) return namespace;
+  throw new HoldfastError(
+    "invalid-argument",
+    `The option \`namespace\` must be a well-formed string of 1 to ${LONGEST_NAMESPACE_BYTES} bytes.`,
+  );
+}
+
 /** Checks a name; throws `invalid-argument`. Any well-formed Unicode string of 1 to 1,900 bytes is one. */
 export function checkName(name: string): string {
   if (typeof name !== "string" || name === "") {

@@ -4,7 +4,8 @@ import type { Item } from "../platform/table.js";
 import { watchMs } from "./decide.js";
 import type { ExistingData, LeaseDefaults } from "./format.js";
 import type { LifeSource } from "./life.js";
-import type { HeldRecord } from "./record.js";
+import type { Queueing } from "./queueing.js";
+import type { HeldRecord, Passage } from "./record.js";
 import type { LeaseShape, NativeLeases } from "./shape.js";
 
 /** How often a waiter reads the record. */
@@ -119,6 +120,10 @@ export interface AcquireSettings {
   readonly onlyIfExists: boolean;
   /** What its lease is to live by, instead of renewing itself. */
   readonly livesBy: LifeSource | undefined;
+  /** What its grant passes a queue by; undefined: it may not pass one. */
+  readonly passage?: Passage | undefined;
+  /** How it queues; undefined: it waits for a queue to end. */
+  readonly queueing?: Queueing | undefined;
   /** Told what each renewal by the keeper, or by hand, showed; must not throw. */
   readonly onRenewal?: ((record: HeldRecord | undefined) => void) | undefined;
 }
@@ -152,7 +157,6 @@ const POLL_RANGE: DurationRange = { leastMs: 1, mostMs: DAY_MS };
 const TIMEOUT_RANGE: DurationRange = { leastMs: 10, mostMs: DAY_MS };
 
 const LONGEST_OWNER_BYTES = 1_000;
-
 const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
 /** Resolves what all leases of a client share. Throws `invalid-argument`. */

@@ -105,7 +105,23 @@ export function isReadable(found: Found): found is LeaseRecord {
   return found.state !== "foreign" && found.state !== "unsupported";
 }
 
-/** Whether a queue stands before the record, so that a claim without a ticket would pass it. */
-export function isQueued(queue: QueueState): boolean {
-  return queue.tail !== queue.served;
+/**
+ * What a claim has that a queue stands before: its ticket; or the caller's wish to go past whoever
+ * waits. Without either it may claim only where nobody is queued.
+ */
+export type Passage =
+  | { readonly kind: "ticket"; readonly ticket: bigint }
+  | { readonly kind: "barge" };
+
+/**
+ * `open`: nobody is in the way. `queued`: others are. `passed over`: this ticket was granted, or one
+ * after it, so it will never be.
+ */
+export function standing(
+  queue: QueueState,
+  passage: Passage | undefined,
+): "open" | "queued" | "passed over" {
+  if (passage === undefined) return queue.tail === queue.served ? "open" : "queued";
+  if (passage.kind === "barge" || queue.served === undefined) return "open";
+  return queue.served < passage.ticket ? "open" : "passed over";
 }

@@ -32,7 +32,8 @@ export interface SessionListing {
 export async function listSessions(kernel: Kernel): Promise<SessionListing[]> {
   const locks = new Map<string, string[]>();
   for await (const { name, item } of recordsOf(kernel, "lock")) {
-    const found = kernel.see(kernel.format.refOf("lock", name), item, "eventual");
+    const namespace = kernel.format.queue?.namespaceIn(item);
+    const found = kernel.see(kernel.format.refOf("lock", name, namespace), item, "eventual");
     if (found.state !== "held" || found.session === undefined) continue;
     const names = locks.get(found.session);
     if (names === undefined) locks.set(found.session, [name]);

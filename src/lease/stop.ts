@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { HoldfastError } from "../errors.js";
 import type { Timer } from "../platform/timers.js";
+import { tellWait } from "./events.js";
 import type { RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
 import type { Line } from "./line.js";
@@ -10,8 +11,22 @@ import { type Trouble, troubleError } from "./trouble.js";
 // Longer than any process lives, and a number that every clock can add.
 const FOR_EVER_MS = 1e12;
 
+/** What ends the work of an acquisition, or of a part of it. */
+export interface Stopping {
+  readonly signal: AbortSignal;
+  readonly isStopped: boolean;
+  /** It has to wait, for somebody with this label where that is known. */
+  waits(heldBy: string | undefined): void;
+  /** A request was answered. */
+  told(): void;
+  /** A request told nothing. */
+  troubled(trouble: Trouble): void;
+  /** What to reject with. */
+  error(): unknown;
+}
+
 /** What ends an acquisition: its deadline, its caller's signal, or the client's closing. */
-export class Stop {
+export class Stop implements Stopping {
   readonly #controller = new AbortController();
   readonly #kernel: Kernel;
   readonly #ref: RecordRef;
@@ -20,6 +35,7 @@ export class Stop {
   #line: Line | undefined;
   #trouble: Trouble | undefined;
   #wasTold = false;
+  #hasWaited = false;
 
   constructor(kernel: Kernel, ref: RecordRef, settings: AcquireSettings) {
     this.#kernel = kernel;
@@ -48,6 +64,13 @@ export class Stop {
   /** From now on it is known what the line's other acquisitions are told. */
   standIn(line: Line): void {
     this.#line = line;
+  }
+
+  /** Tells of it, once for an acquisition; never for one that does not wait. */
+  waits(heldBy: string | undefined): void {
+    if (this.#hasWaited || this.#settings.waitMs === 0) return;
+    this.#hasWaited = true;
+    tellWait(this.#ref, this.#settings.owner, heldBy);
   }
 
   /** A request was answered, so whatever ends the acquisition now is not trouble with the table. */

@@ -1,20 +1,25 @@
-import { HoldfastError } from "../errors.js";
 import { acquire } from "../lease/acquire.js";
-import type { LeaseFormat, RecordRef } from "../lease/format.js";
+import type { RecordRef } from "../lease/format.js";
 import { type Inspection, inspect } from "../lease/inspect.js";
 import type { Kernel } from "../lease/kernel.js";
 import type { Lease, LeaseOf } from "../lease/lease.js";
 import type { LifeSource } from "../lease/life.js";
 import {
-  type AcquireOptions,
-  type AcquireSettings,
-  type AnyAcquireOptions,
-  type ClientOptions,
-  resolveAcquire,
+  lifeChoice,
+  notAcquired,
+  type RunArguments,
+  runHolding,
+  settingsOf,
+} from "../lease/locking.js";
+import type {
+  AcquireOptions,
+  AcquireSettings,
+  AnyAcquireOptions,
+  ClientOptions,
 } from "../lease/options.js";
-import { Session } from "../lease/session.js";
+import type { Session } from "../lease/session.js";
 import type { LeaseShape, NativeLeases } from "../lease/shape.js";
-import type { Item } from "../platform/table.js";
+import { queueing } from "../queue/in-order.js";
 import { Reentry } from "./reentry.js";
 
 /** Options of a mutex: what its acquisitions ask for unless they say otherwise. */
@@ -36,7 +41,16 @@ export interface MutexOptions<S extends LeaseShape = NativeLeases>
 export type TryOptions<S extends LeaseShape = NativeLeases> = Omit<
   AcquireOptions<S>,
   "wait" | "poll" | "signal"
->;
+> & {
+  /**
+   * Whether it may go past those who are queued for a fair lock of this name. Default false: it then
+   * gets the lock only where everybody in the queue is dead or gone.
+   */
+  readonly barge?: boolean | undefined;
+};
+
+// A mutex promises no order, so it takes a place only where it would have to pass others.
+const BEHIND_OTHERS = queueing("behind others");
 
 /**
  * One holder per name. It does **not** promise order among waiters of different processes, and a hold
@@ -66,17 +80,9 @@ export class Mutex<S extends LeaseShape = NativeLeases> {
     this.name = ref.name;
     this.#kernel = kernel;
     this.#ref = ref;
-    const { session } = options as MutexOptions;
-    if (session !== undefined && !(session instanceof Session)) {
-      throw new HoldfastError(
-        "invalid-argument",
-        "The option `session` must be a Session of this client.",
-      );
-    }
-    const life = session && Session.lifeOf(session);
-    const sessionOptions = life && { lease: life.leaseMs, renew: life.renewMs };
-    this.#layers = [options, sessionOptions ?? {}, clientOptions];
-    this.#livesBy = life ?? shared;
+    const life = lifeChoice((options as MutexOptions).session, shared);
+    this.#layers = [options, life.options, clientOptions];
+    this.#livesBy = life.livesBy;
     this.#defaultOwner = defaultOwner;
     this.#reentry = options.reentrant === true ? new Reentry() : undefined;
     // Said when the mutex is made, not when it is first needed.
@@ -97,18 +103,21 @@ export class Mutex<S extends LeaseShape = NativeLeases> {
   async acquire(options: AcquireOptions<S> = {}): Promise<LeaseOf<S>> {
     const settings = this.#settings(options);
     const lease = await this.#acquire(settings, options);
-    if (lease === undefined) throw await this.#notAcquired(settings);
+    if (lease === undefined) throw notAcquired(this.#kernel, this.#ref, settings);
     return lease;
   }
 
   /**
    * Acquires the lock if that needs no waiting; null if somebody has it. One request; takes a free
    * lock, and one whose holder this client has already watched die. None at all where this client
-   * itself has the lock or is already trying. Errors as {@link Mutex.acquire}.
+   * itself has the lock or is already trying; up to three reads and two writes more where a queue was left
+   * before a lock that is free. Errors as {@link Mutex.acquire}.
    */
   async tryAcquire(options: TryOptions<S> = {}): Promise<LeaseOf<S> | null> {
-    const settings = this.#settings({ ...options, wait: 0 });
-    return (await this.#acquire(settings, options)) ?? null;
+    const { barge, ...asked } = options;
+    const passage = barge === true ? ({ kind: "barge" } as const) : undefined;
+    const settings = { ...this.#settings({ ...asked, wait: 0 }), passage };
+    return (await this.#acquire(settings, asked)) ?? null;
   }
 
   /**
@@ -122,25 +131,8 @@ export class Mutex<S extends LeaseShape = NativeLeases> {
     options: AcquireOptions<S>,
     body: (lease: LeaseOf<S>) => T | PromiseLike<T>,
   ): Promise<T>;
-  async run<T>(
-    ...given:
-      | [body: (lease: LeaseOf<S>) => T | PromiseLike<T>]
-      | [options: AcquireOptions<S>, body: (lease: LeaseOf<S>) => T | PromiseLike<T>]
-  ): Promise<T> {
-    const [options, body] = given.length === 1 ? [{}, given[0]] : given;
-    if (typeof body !== "function") {
-      throw new HoldfastError("invalid-argument", "run() takes the body last, as a function.");
-    }
-    const lease = await this.acquire(options);
-    let result: T;
-    try {
-      result = await body(lease);
-    } finally {
-      await lease[Symbol.asyncDispose]();
-    }
-    // Asked after the release, which may be what finds out.
-    if (lease.signal.aborted) throw lease.signal.reason;
-    return result;
+  async run<T>(...given: RunArguments<AcquireOptions<S>, LeaseOf<S>, T>): Promise<T> {
+    return runHolding(given, (options) => this.acquire(options));
   }
 
   /**
@@ -153,16 +145,9 @@ export class Mutex<S extends LeaseShape = NativeLeases> {
   }
 
   #settings(options: AnyAcquireOptions): AcquireSettings {
-    const { format } = this.#kernel;
     const layers = [options, ...this.#layers];
-    const settings = resolveAcquire(layers, this.#defaultOwner, format.defaults);
-    if (settings.data !== undefined) format.checkData(settings.data);
-    if (settings.attributes !== undefined) checkAttributes(format, settings.attributes);
-    const { leaseMs, renewMs } = settings;
-    const livesBy = this.#livesBy?.accepts(this.#kernel, leaseMs, renewMs)
-      ? this.#livesBy
-      : undefined;
-    return { ...settings, livesBy };
+    const settings = settingsOf(this.#kernel, layers, this.#defaultOwner, this.#livesBy);
+    return { ...settings, queueing: BEHIND_OTHERS };
   }
 
   #acquire(settings: AcquireSettings, asked: AnyAcquireOptions): Promise<LeaseOf<S> | undefined> {
@@ -170,27 +155,4 @@ export class Mutex<S extends LeaseShape = NativeLeases> {
     const taken = this.#reentry === undefined ? take() : this.#reentry.acquire(asked, take);
     return taken as Promise<LeaseOf<S> | undefined>;
   }
-
-  async #notAcquired(settings: AcquireSettings): Promise<HoldfastError> {
-    const record = this.#kernel.observations.of(this.#ref.id)?.record;
-    const why =
-      settings.onlyIfExists && (record === undefined || record.state === "absent")
-        ? "it has no record, and `onlyIfExists` asks for one"
-        : record?.state === "held"
-          ? `${record.owner ?? "somebody"} holds it, and \`wait\` is 0`
-          : "this process has it, or is about to, and `wait` is 0";
-    return new HoldfastError("not-acquired", `Lock "${this.name}" was not acquired: ${why}.`, {
-      lockName: this.name,
-    });
-  }
-}
-
-function checkAttributes(format: LeaseFormat, attributes: Item): void {
-  if (format.checkAttributes === undefined) {
-    throw new HoldfastError(
-      "invalid-argument",
-      `Records of format "${format.name}" have no room for \`attributes\`: use \`data\`.`,
-    );
-  }
-  format.checkAttributes(attributes);
 }

@@ -6,6 +6,7 @@ import { CliWorld, type Running, until } from "./support.js";
 
 const FREE: Inspection = {
   name: "a",
+  namespace: undefined,
   state: "free",
   holder: undefined,
   owner: "me",

@@ -168,6 +168,8 @@ describe("a record with more in it than this version writes", () => {
   it("is not passed by a mutex while a queue stands before it", async () => {
     const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
     table.putItem(ref.key, changed({ holder: undefined, tail: { N: "5" }, served: { N: "4" } }));
+    const waiter = { ...ref.key, sk: { S: `ticket//${"5".padStart(38, "0")}` } };
+    table.putItem(waiter, changed({}));
     const locks = new Holdfast({ client: table, table: "locks" });
     expect(await locks.mutex("customer/42").tryAcquire()).toBeNull();
     table.putItem(ref.key, changed({ holder: undefined, tail: { N: "5" }, served: { N: "5" } }));

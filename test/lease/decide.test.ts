@@ -169,7 +169,7 @@ const CASES: readonly Case[] = [
     "it is dead, and somebody is queued",
     seen(held(waited)),
     { nowMs: 10 * deadAtMs },
-    wait(Number.POSITIVE_INFINITY),
+    { kind: "queued" },
   ],
   ["its id was given up here", seen(held(NO_QUEUE, "given up")), {}, takeBack],
   [
@@ -220,13 +220,52 @@ const CASES: readonly Case[] = [
     "its session has ended, and somebody is queued",
     seen(held(waited, "other", "s")),
     sessionIs(free()),
-    wait(Number.POSITIVE_INFINITY),
+    { kind: "queued" },
   ],
   [
     "its id was given up here, and somebody is queued",
     seen(held(waited, "given up")),
     { nowMs: 10 * deadAtMs },
-    wait(Number.POSITIVE_INFINITY),
+    { kind: "queued" },
+  ],
+  ["it is held, and somebody is queued", seen(held(waited)), {}, wait(deadAtMs)],
+  [
+    "it is free, and this ticket is above the last one served",
+    seen(free(waited)),
+    { passage: { kind: "ticket", ticket: 6n } },
+    { kind: "claim", onto: { kind: "free", fence: 7n, version: 3n } },
+  ],
+  [
+    "it is dead, and this ticket is above the last one served",
+    seen(held(waited)),
+    { nowMs: deadAtMs, passage: { kind: "ticket", ticket: 9n } },
+    takeOver,
+  ],
+  [
+    "it is free, and no ticket was ever served",
+    seen(free({ tail: 5n, served: undefined })),
+    { passage: { kind: "ticket", ticket: 5n } },
+    { kind: "claim", onto: { kind: "free", fence: 7n, version: 3n } },
+  ],
+  ...[5n, 4n].flatMap((ticket): Case[] => [
+    [
+      `it is free, and ticket ${ticket} is not above the last one served`,
+      seen(free(waited)),
+      { passage: { kind: "ticket", ticket } },
+      { kind: "passed over" },
+    ],
+    [
+      `it is dead, and ticket ${ticket} is not above the last one served`,
+      seen(held(waited)),
+      { nowMs: deadAtMs, passage: { kind: "ticket", ticket } },
+      { kind: "passed over" },
+    ],
+  ]),
+  [
+    "somebody is queued, and the caller goes past them",
+    seen(free(waited)),
+    { passage: { kind: "barge" } },
+    { kind: "claim", onto: { kind: "free", fence: 7n, version: 3n } },
   ],
 ];
 
@@ -243,6 +282,7 @@ describe("what to do about a record", () => {
         "end session",
         "look at session",
         "missing",
+        "passed over",
         "queued",
         "take over",
         "wait",

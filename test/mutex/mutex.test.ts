@@ -980,14 +980,35 @@ describe("a record that this version does not understand", () => {
       for (const record of [held, without("holder")]) {
         const { world, mutex } = setUp();
         world.table.putItem(KEY, { ...record, ...queue });
+        // Somebody with the first place, who is silent for long and may be alive.
+        const sk = { S: `ticket//${"6".padStart(38, "0")}` };
+        world.table.putItem({ ...KEY, sk }, { ...held, leaseMs: { N: "3600000" } });
         const before = world.record("a");
         expect(await world.until(mutex.tryAcquire())).toBeNull();
-        expect(await world.until(rejection(mutex.acquire({ wait: "30s" })))).toMatchObject({
+        expect(world.record("a")).toEqual(before);
+        expect(await world.until(rejection(mutex.acquire({ wait: "90s" })))).toMatchObject({
           code: "not-acquired",
         });
-        expect(world.record("a")).toEqual(before);
-        expect(world.table.counts.writes).toBe(2);
+        const { tail: _, ...after } = world.record("a") ?? {};
+        const { tail: __, ...same } = before ?? {};
+        expect(after).toEqual(same);
+        expect(await world.until(mutex.tryAcquire({ barge: true }))).not.toBeNull();
       }
+    },
+  );
+
+  it.each(QUEUED)(
+    "with a queue before it (%s) in which nobody is left, is acquired, and the queue is closed",
+    async (_title, queue) => {
+      const { world, mutex } = setUp();
+      world.table.putItem(KEY, { ...without("holder"), ...queue });
+      const acquired = await world.requests(() => mutex.tryAcquire());
+      expect(acquired).toMatchObject({ writes: 3, reads: 0 });
+      expect(world.table.counts).toMatchObject({ queries: 2, removals: 0 });
+      const after = world.record("a");
+      expect(after?.["tail"]).toEqual(after?.["served"]);
+      await world.until(acquired.result?.release() ?? Promise.reject());
+      expect(await world.requests(() => mutex.tryAcquire())).toMatchObject({ writes: 1 });
     },
   );
 

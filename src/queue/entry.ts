@@ -1,0 +1,113 @@
+import { isHoldfastError } from "../errors.js";
+import { Attempt } from "../lease/attempt.js";
+import type { RecordRef } from "../lease/format.js";
+import { Hold } from "../lease/hold.js";
+import type { Kernel } from "../lease/kernel.js";
+import { Lease } from "../lease/lease.js";
+import type { AcquireSettings } from "../lease/options.js";
+import type { Stop, Stopping } from "../lease/stop.js";
+import type { Trouble } from "../lease/trouble.js";
+
+// As often as a lease is renewed by default.
+const RENEWS_PER_LEASE = 3;
+
+/** What its own stop answers where it was the entry that ended: nobody sees it but the queue. */
+const OVERSLEPT = Symbol("overslept");
+
+/**
+ * A waiter's entry in the queue: a lease of its own, or its session's, kept by the same keeper under the
+ * same rules as that of a lock. Once it is over it is never revived: the waiter joins again at the back.
+ */
+export class Entry implements Stopping {
+  readonly ticket: bigint;
+  readonly #hold: Hold;
+  readonly #lease: Lease;
+  readonly #stop: Stop;
+  readonly #controller = new AbortController();
+
+  private constructor(hold: Hold, ticket: bigint, stop: Stop) {
+    this.ticket = ticket;
+    this.#hold = hold;
+    this.#lease = Lease.on(hold);
+    this.#stop = stop;
+    stop.signal.addEventListener("abort", this.#end);
+    hold.lossSignal.signal.addEventListener("abort", this.#end, { once: true });
+    if (stop.isStopped) this.#end();
+  }
+
+  /** Puts the entry there, in one write where none is lost; undefined where that did not come to be. */
+  static async put(
+    kernel: Kernel,
+    ref: RecordRef,
+    ticket: bigint,
+    settings: AcquireSettings,
+    stop: Stop,
+  ): Promise<Entry | undefined> {
+    const { leaseMs, renewMs } = settings;
+    const own: AcquireSettings = {
+      ...settings,
+      renewMs: renewMs === "manual" ? leaseMs / RENEWS_PER_LEASE : renewMs,
+      data: undefined,
+      attributes: undefined,
+      existingData: "replace",
+      existingAttributes: "replace",
+      keepData: false,
+      onlyIfExists: false,
+      passage: undefined,
+      queueing: undefined,
+    };
+    const claim = { kind: "claim", onto: { kind: "absent" } } as const;
+    const begun = await new Attempt(kernel, ref, own, stop, claim).run();
+    if (typeof begun !== "object") return undefined;
+    const line = kernel.lines.of(ref.id);
+    line.tryTurn();
+    return new Entry(new Hold(kernel, ref, line, begun), ticket, stop);
+  }
+
+  /** Whether the entry is held now, by the clocks. */
+  get isHeld(): boolean {
+    return this.#hold.isHeld;
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get isStopped(): boolean {
+    return this.#stop.isStopped || !this.isHeld;
+  }
+
+  waits(heldBy: string | undefined): void {
+    this.#stop.waits(heldBy);
+  }
+
+  told(): void {
+    this.#stop.told();
+  }
+
+  troubled(trouble: Trouble): void {
+    this.#stop.troubled(trouble);
+  }
+
+  error(): unknown {
+    return this.#stop.isStopped ? this.#stop.error() : OVERSLEPT;
+  }
+
+  /** Whether an error says no more than that the entry is over. */
+  static isOver(error: unknown): boolean {
+    return error === OVERSLEPT;
+  }
+
+  /** Leaves the queue, by one deletion in the background, which closing the client waits for. */
+  leave(kernel: Kernel): void {
+    this.#stop.signal.removeEventListener("abort", this.#end);
+    kernel.inBackground(() => this.#lease.release().catch(unlessItDies));
+  }
+
+  readonly #end = (): void => this.#controller.abort();
+}
+
+// Where nobody answered, the entry is gone, or will be once those behind it have watched it for a lease.
+function unlessItDies(error: unknown): void {
+  if (!isHoldfastError(error) || error.code !== "outcome-unknown") throw error;
+}

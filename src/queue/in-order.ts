@@ -1,0 +1,139 @@
+import { HoldfastError } from "../errors.js";
+import { Contention, type Granted } from "../lease/contention.js";
+import type { RecordRef } from "../lease/format.js";
+import type { Kernel } from "../lease/kernel.js";
+import type { Line } from "../lease/line.js";
+import type { AcquireSettings } from "../lease/options.js";
+import type { Queueing } from "../lease/queueing.js";
+import type { Stop } from "../lease/stop.js";
+import { clearedOf, readQueue } from "./ahead.js";
+import { Entry } from "./entry.js";
+import { LAST_TICKET, takeTicket } from "./ticket.js";
+import { Waiting } from "./waiting.js";
+
+/** What a waiter may ask for besides the lock. */
+export interface QueueOptions {
+  /**
+   * What becomes of a waiter that could not keep its place, because it slept for longer than its lease
+   * or was cut off for as long: `"rejoin"`, the default, at the back; `"fail"` rejects with
+   * `not-acquired`. It never comes back to its old place.
+   */
+  readonly ifOverslept?: "rejoin" | "fail" | undefined;
+  /**
+   * Called with how many waiters are before this one, 0 for the next in line, whenever a reading shows
+   * another number. Exact for the first 16; further back it is counted once in a renewal's period. What
+   * it throws ends the acquisition.
+   */
+  readonly onPosition?: ((position: number) => void) | undefined;
+}
+
+/** Throws `invalid-argument` for what is none of them. */
+export function checkQueueOptions(options: QueueOptions): QueueOptions {
+  const { ifOverslept, onPosition } = options;
+  if (ifOverslept !== undefined && !["rejoin", "fail"].includes(ifOverslept)) {
+    throw new HoldfastError(
+      "invalid-argument",
+      `The option \`ifOverslept\` must be "rejoin" or "fail"; it is "${ifOverslept}".`,
+    );
+  }
+  if (onPosition !== undefined && typeof onPosition !== "function") {
+    throw new HoldfastError("invalid-argument", "The option `onPosition` must be a function.");
+  }
+  return options;
+}
+
+/** Queueing for an acquisition. */
+export function queueing(joins: Queueing["joins"], options: QueueOptions = {}): Queueing {
+  return {
+    joins,
+    acquire: (kernel, ref, line, settings, stop) =>
+      settings.waitMs === 0
+        ? tryInOrder(kernel, ref, line, settings, stop)
+        : acquireInOrder({ kernel, ref, line, settings, stop, joins, options }),
+  };
+}
+
+/** One acquisition that queues. */
+export interface InOrder {
+  readonly kernel: Kernel;
+  readonly ref: RecordRef;
+  readonly line: Line;
+  readonly settings: AcquireSettings;
+  readonly stop: Stop;
+  readonly joins: Queueing["joins"];
+  readonly options: QueueOptions;
+}
+
+async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
+  const { kernel, ref, line, settings, stop, options } = inOrder;
+  for (;;) {
+    if (stop.isStopped) throw stop.error();
+    const ticket = await takeTicket(kernel, ref, settings, stop);
+    if (ticket === undefined) {
+      // There is no record to queue before: whoever finds that claims it.
+      const outcome = await new Contention(kernel, ref, line, settings, stop).run();
+      if (typeof outcome === "object") return outcome;
+      if (outcome === "not to be had") return undefined;
+      continue;
+    }
+    const outcome = await waitWith(inOrder, ticket);
+    if (typeof outcome === "object") return outcome;
+    if (outcome === "not to be had") return undefined;
+    if (outcome === "overslept" && options.ifOverslept === "fail") throw overslept(ref.name);
+  }
+}
+
+/** Waits with one ticket. Whatever way it ends, its entry does not stay. */
+async function waitWith(
+  inOrder: InOrder,
+  ticket: bigint,
+): Promise<Granted | "not to be had" | "overslept" | "again"> {
+  const { kernel, ref, settings, stop } = inOrder;
+  const place = kernel.format.queue?.entryOf(ref, ticket) ?? ref;
+  const entry = await Entry.put(kernel, place, ticket, settings, stop);
+  if (entry === undefined) return "again";
+  try {
+    return await new Waiting(inOrder, entry).run();
+  } catch (error) {
+    if (Entry.isOver(error)) return "overslept";
+    throw error;
+  } finally {
+    entry.leave(kernel);
+  }
+}
+
+/**
+ * Acquires without waiting what could be had if there were no queue, where everybody in it is dead or
+ * gone. Without it a queue that was left by its last waiter would stay for ever, for whoever only tries.
+ */
+async function tryInOrder(
+  kernel: Kernel,
+  ref: RecordRef,
+  line: Line,
+  settings: AcquireSettings,
+  stop: Stop,
+): Promise<Granted | undefined> {
+  const look = { strength: "strong", isWhole: true } as const;
+  const isFirst = async (upTo: bigint): Promise<boolean> => {
+    const reading = await readQueue(kernel, ref, upTo, look, stop);
+    if (reading === undefined) throw stop.error();
+    return (await clearedOf(kernel, ref, reading.entries, settings.owner, stop)) === 0;
+  };
+  // No ticket is taken where it would be of no use: each leaves a number behind.
+  if (!(await isFirst(LAST_TICKET))) return undefined;
+  const ticket = await takeTicket(kernel, ref, settings, stop);
+  if (ticket === undefined) return undefined;
+  const own = { ...settings, queueing: undefined, passage: { kind: "ticket", ticket } as const };
+  const place = { isFirst: () => isFirst(ticket - 1n) };
+  const outcome = await new Contention(kernel, ref, line, own, stop, place).run();
+  return typeof outcome === "object" ? outcome : undefined;
+}
+
+function overslept(name: string): HoldfastError {
+  return new HoldfastError(
+    "not-acquired",
+    `Lock "${name}" was not acquired: this waiter could not keep its place in the queue, and ` +
+      '`ifOverslept` is "fail". Acquire again to join at the back.',
+    { lockName: name },
+  );
+}

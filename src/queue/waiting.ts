@@ -1,0 +1,121 @@
+import { Contention, type Granted } from "../lease/contention.js";
+import { clearedOf, type Look, pollSessions, readQueue } from "./ahead.js";
+import type { Entry } from "./entry.js";
+import type { InOrder } from "./in-order.js";
+
+const WHOLE: Look = { strength: "strong", isWhole: true };
+const COUNT: Look = { strength: "eventual", isWhole: true };
+const GLANCE: Look = { strength: "eventual", isWhole: false };
+
+// Of a pause between two looks; so one session is not looked at more often than the queue.
+const LEAST_JITTER = 0.75;
+
+/** One waiter with an entry: watches those before it, and contends for the record once nobody is. */
+export class Waiting {
+  readonly #inOrder: InOrder;
+  readonly #entry: Entry;
+  #position: number | undefined;
+  #countedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(inOrder: InOrder, entry: Entry) {
+    this.#inOrder = inOrder;
+    this.#entry = entry;
+  }
+
+  /** Rejects with the entry's own error once that is over. */
+  async run(): Promise<Granted | "not to be had" | "again"> {
+    let before = await this.#lookClosely();
+    for (;;) {
+      if (before === 0) {
+        const outcome = await this.#contend();
+        if (outcome === "passed over") return "again";
+        if (typeof outcome === "object" || outcome === "not to be had") return outcome;
+        before = this.#position ?? 1;
+        continue;
+      }
+      await this.#pause(before);
+      before =
+        (await this.#glance(before)) === 0 ? await this.#lookClosely() : (this.#position ?? 1);
+    }
+  }
+
+  #contend() {
+    const { kernel, ref, line, settings, joins } = this.#inOrder;
+    const { ticket } = this.#entry;
+    const own = {
+      ...settings,
+      // In a fair lock the next in line looks as often at any time.
+      slowestPollMs: joins === "at once" ? settings.fastestPollMs : settings.slowestPollMs,
+      queueing: undefined,
+      passage: { kind: "ticket", ticket } as const,
+    };
+    const place = { isFirst: () => this.#isFirst() };
+    return new Contention(kernel, ref, line, own, this.#entry, place).run();
+  }
+
+  // A ticket below this one may have got its entry only now, unless none was given in between.
+  async #isFirst(): Promise<boolean> {
+    const { kernel, ref } = this.#inOrder;
+    const record = kernel.observations.of(ref.id)?.record;
+    const served =
+      record === undefined || record.state === "absent" ? undefined : record.queue.served;
+    if (served !== undefined && served === this.#entry.ticket - 1n) return true;
+    return (await this.#lookClosely()) === 0;
+  }
+
+  /** How many are before it, by a strongly consistent reading of all of them. */
+  async #lookClosely(): Promise<number> {
+    const { kernel, settings } = this.#inOrder;
+    for (;;) {
+      if (this.#entry.isStopped) throw this.#entry.error();
+      const before = await this.#look(WHOLE);
+      if (before !== undefined) return before;
+      await kernel.sleep(kernel.jittered(settings.fastestPollMs), this.#entry.signal);
+    }
+  }
+
+  /** How many are before it at least, by a reading that may be a little late, of the nearest alone. */
+  async #glance(known: number): Promise<number> {
+    if (this.#entry.isStopped) throw this.#entry.error();
+    const { kernel } = this.#inOrder;
+    const isDue = kernel.nowMs() - this.#countedMs >= this.#periodMs;
+    return (await this.#look(isDue ? COUNT : GLANCE)) ?? known;
+  }
+
+  async #look(look: Look): Promise<number | undefined> {
+    const { kernel, ref, settings } = this.#inOrder;
+    const reading = await readQueue(kernel, ref, this.#entry.ticket - 1n, look, this.#entry);
+    if (reading === undefined) return undefined;
+    const { entries, isWhole } = reading;
+    const freshMs = this.#intervalMs(entries.length) * LEAST_JITTER;
+    await pollSessions(kernel, entries, freshMs, this.#periodMs, this.#entry);
+    const before = await clearedOf(kernel, ref, entries, settings.owner, this.#entry);
+    // Whoever needs no count has one: only a longer queue is counted once a period.
+    if (isWhole) this.#countedMs = kernel.nowMs();
+    this.#setPosition(isWhole ? before : Math.max(before, this.#position ?? before));
+    return isWhole ? before : Math.max(before, 1);
+  }
+
+  async #pause(before: number): Promise<void> {
+    const { kernel } = this.#inOrder;
+    await kernel.sleep(kernel.jittered(this.#intervalMs(before)), this.#entry.signal);
+    if (this.#entry.isStopped) throw this.#entry.error();
+  }
+
+  // A hand-over takes half of the next one's interval on average; so many later, it will be the next.
+  #intervalMs(before: number): number {
+    const { fastestPollMs, slowestPollMs } = this.#inOrder.settings;
+    return Math.min(slowestPollMs, Math.max(1, before / 2) * fastestPollMs);
+  }
+
+  get #periodMs(): number {
+    const { renewMs, leaseMs } = this.#inOrder.settings;
+    return renewMs === "manual" ? leaseMs / 3 : renewMs;
+  }
+
+  #setPosition(position: number): void {
+    if (position === this.#position) return;
+    this.#position = position;
+    this.#inOrder.options.onPosition?.(position);
+  }
+}
