@@ -1,0 +1,52 @@
+import type { FairAcquireOptions } from "../../src/fair-lock/fair-lock.js";
+import type { Holdfast } from "../../src/index.js";
+import type { Item } from "../../src/platform/table.js";
+import type { Inhabitant, World } from "./world.js";
+
+export const NAME = "a";
+export const FOR_EVER = Number.POSITIVE_INFINITY;
+
+/** The entries of queues that are in the table. */
+export function entriesIn(world: World): Item[] {
+  return world.table.items().filter((item) => sortKey(item).startsWith("ticket/"));
+}
+
+function sortKey(item: Item): string {
+  const sk = item["sk"];
+  return sk !== undefined && "S" in sk ? sk.S : "";
+}
+
+/** Who was granted, in turn, with the fences, and whether two ever were at once. */
+export class Turns {
+  readonly order: string[] = [];
+  readonly fences: bigint[] = [];
+  readonly grantedMs: number[] = [];
+  readonly releasedMs: number[] = [];
+  readonly #world: World;
+  #holding = 0;
+  wereTwo = false;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** Takes the fair lock, holds it for so long, and gives it back. */
+  async take(
+    { locks, process }: Pick<Inhabitant, "locks" | "process">,
+    who: string,
+    options: FairAcquireOptions = {},
+    forMs = 100,
+  ): Promise<void> {
+    const lock = (locks as Holdfast).fairLock(NAME);
+    const lease = await lock.acquire({ wait: FOR_EVER, ...options });
+    this.#holding += 1;
+    if (this.#holding > 1) this.wereTwo = true;
+    this.order.push(who);
+    this.fences.push(lease.fence);
+    this.grantedMs.push(this.#world.time.nowMs);
+    await new Promise((resolve) => process.timers.set(forMs, true, () => resolve(undefined)));
+    this.#holding -= 1;
+    await lease.release();
+    this.releasedMs.push(this.#world.time.nowMs);
+  }
+}
