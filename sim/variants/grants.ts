@@ -108,8 +108,8 @@ export const GRANTS: readonly Variant[] = [
     edits: [
       {
         file: NATIVE,
-        from: "condition: all(ontoCondition(onto, keys.pk), NOBODY_QUEUED),",
-        to: 'condition: all(any(ontoCondition(onto, keys.pk), equals("holder", s(grant.holder))), NOBODY_QUEUED),',
+        from: "condition: all(ontoCondition(onto, keys.pk), ...queueCondition(grant)),",
+        to: 'condition: all(any(ontoCondition(onto, keys.pk), equals("holder", s(grant.holder))), ...queueCondition(grant)),',
       },
     ],
     caughtBy: { invariant: "exclusion", within: 300 },

@@ -243,8 +243,8 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: "src/lease/decide.ts",
-        from: '{ kind: "claim", onto: freeOf(record) };',
-        to: '{ kind: "claim", onto: { kind: "blind" } };',
+        from: '{ kind: "claim", onto: freeOf(record) }',
+        to: '{ kind: "claim", onto: { kind: "blind" } }',
       },
     ],
     caughtBy: { test: "test/lease/decide.test.ts", title: "when %s" },

@@ -63,7 +63,7 @@ export const SURROUNDINGS: readonly Variant[] = [
     edits: [
       {
         file: NATIVE,
-        from: "condition: all(ontoCondition(onto, keys.pk), NOBODY_QUEUED),",
+        from: "condition: all(ontoCondition(onto, keys.pk), ...queueCondition(grant)),",
         to: "condition: all(ontoCondition(onto, keys.pk)),",
       },
     ],
