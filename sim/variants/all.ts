@@ -1,5 +1,6 @@
 import { GRANTS } from "./grants.js";
 import { HOLDS } from "./holds.js";
+import { QUEUES } from "./queues.js";
 import { RELEASES } from "./releases.js";
 import { SESSIONS } from "./sessions.js";
 import { SURROUNDINGS } from "./surroundings.js";
@@ -13,5 +14,6 @@ export const VARIANTS: readonly Variant[] = [
   ...HOLDS,
   ...RELEASES,
   ...SESSIONS,
+  ...QUEUES,
   ...SURROUNDINGS,
 ];

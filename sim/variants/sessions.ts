@@ -75,7 +75,7 @@ export const SESSIONS: readonly Variant[] = [
     edits: [
       {
         file: DECIDE,
-        from: "      if (session !== undefined) return decideBySession(record, session, takeOver, now);\n",
+        from: "  if (session !== undefined) return decideBySession(record, session, takeOver, now);\n",
         to: "",
       },
     ],

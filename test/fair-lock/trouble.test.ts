@@ -88,6 +88,37 @@ const FAULTS: readonly Fault[] = [
   { fault: "throttled" },
 ];
 
+describe("a waiter", () => {
+  it("whose entry comes late is not passed by the next in line", async () => {
+    const world = new World();
+    const [holder, late, behind] = [1, 2, 3].map(() => world.inhabitant()) as [
+      Inhabitant,
+      Inhabitant,
+      Inhabitant,
+    ];
+    const held = await world.until(holder.locks.fairLock(NAME).acquire());
+    const turns = new Turns(world);
+    let writes = 0;
+    late.network.script(({ kind }) => {
+      if (kind !== "write") return undefined;
+      writes += 1;
+      // The claim, the ticket, and then the entry, which takes two seconds to arrive.
+      return writes === 3 ? { fault: "reordered", delayMs: 2_000 } : undefined;
+    });
+    const first = turns.take(late, "late", { poll: { fastest: "4s", slowest: "5s" } });
+    await world.time.advance(100);
+    const second = turns.take(behind, "behind");
+    await world.time.advance(1_000);
+    // The only one in the queue is the one behind, which takes itself for the next in line.
+    expect(entriesIn(world)).toHaveLength(1);
+    await world.time.advance(1_500);
+    expect(entriesIn(world)).toHaveLength(2);
+    await world.until(held.release());
+    await world.until(Promise.all([first, second]));
+    expect(turns.order).toEqual(["late", "behind"]);
+  });
+});
+
 describe("an answer that is lost", () => {
   const cases = FAULTS.flatMap((fault) =>
     Array.from({ length: 4 }, (_, index) => [fault, index + 1] as const),

@@ -73,6 +73,17 @@ describe("the native record's vectors", () => {
 });
 
 const format = formatOf("default");
+const grant = {
+  holder: "new",
+  leaseMs: 1_000,
+  owner: "o",
+  data: undefined,
+  existingData: "replace",
+  existingAttributes: "replace",
+  wallMs: 0,
+  acquiredAt: "",
+  fenceSeed: 0n,
+} as const;
 const ref = format.refOf("lock", "customer/42");
 const held = vectors.items.find(({ state }) => state === "held")?.item as Item;
 
@@ -128,17 +139,6 @@ describe("a record that cannot be read", () => {
   it.each(claimed)("is not claimed blindly either, where it has %s", async (_, item) => {
     const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
     table.putItem(ref.key, item);
-    const grant = {
-      holder: "new",
-      leaseMs: 1_000,
-      owner: "o",
-      data: undefined,
-      existingData: "replace",
-      existingAttributes: "replace",
-      wallMs: 0,
-      acquiredAt: "",
-      fenceSeed: 0n,
-    } as const;
     const claims: Write[] = [
       format.claim(ref, grant, { kind: "blind" }),
       format.claim(ref, grant, { kind: "existing" }),
@@ -175,6 +175,26 @@ describe("a record with more in it than this version writes", () => {
     table.putItem(ref.key, changed({ holder: undefined, tail: { N: "5" }, served: { N: "5" } }));
     expect(await locks.mutex("customer/42").tryAcquire()).not.toBeNull();
     await locks.close();
+  });
+});
+
+describe("a record with a queue", () => {
+  it("is granted by a ticket above the last one served, and by no other", () => {
+    const queued = { tail: { N: "9" }, served: { N: "5" } };
+    for (const [ticket, kind] of [
+      [4n, "refused"],
+      [5n, "refused"],
+      [6n, "applied"],
+      [9n, "applied"],
+    ] as const) {
+      const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
+      const passage = { kind: "ticket", ticket } as const;
+      table.putItem(ref.key, changed({ holder: undefined, ...queued }));
+      const claim = format.claim(ref, { ...grant, passage }, { kind: "existing" });
+      expect(table.apply(claim).kind).toBe(kind);
+      const served = kind === "applied" ? ticket : 5n;
+      expect(table.item(ref.key)).toMatchObject({ tail: { N: "9" }, served: { N: `${served}` } });
+    }
   });
 });
 
