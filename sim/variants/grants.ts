@@ -56,7 +56,7 @@ export const GRANTS: readonly Variant[] = [
     edits: [
       {
         file: NATIVE,
-        from: "condition: all(watchedCondition(watched), NOBODY_QUEUED),",
+        from: "condition: all(watchedCondition(watched), ...queueCondition(grant)),",
         to: "condition: NOBODY_QUEUED,",
       },
     ],
@@ -69,7 +69,7 @@ export const GRANTS: readonly Variant[] = [
     edits: [
       {
         file: NATIVE,
-        from: "condition: all(watchedCondition(watched), NOBODY_QUEUED),",
+        from: "condition: all(watchedCondition(watched), ...queueCondition(grant)),",
         to: 'condition: all(equals("holder", s(watched.holder)), NOBODY_QUEUED),',
       },
     ],

@@ -162,8 +162,8 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: NATIVE,
-        from: "      condition: all(watchedCondition(watched), NOBODY_QUEUED),\n      change: grantChange(grant),\n",
-        to: `      condition: all(watchedCondition(watched), NOBODY_QUEUED),
+        from: "      condition: all(watchedCondition(watched), ...queueCondition(grant)),\n      change: grantChange(grant),\n",
+        to: `      condition: all(watchedCondition(watched), ...queueCondition(grant)),
       change: {
         ...grantChange(grant),
         set: Object.fromEntries(

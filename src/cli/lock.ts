@@ -14,6 +14,8 @@ export interface LockOptions extends CommonOptions {
   readonly renew?: string;
   readonly data?: string;
   readonly owner?: string;
+  readonly fair?: boolean;
+  readonly namespace?: string;
 }
 
 /** Holds a lock while a command runs. Answers the exit status. */
@@ -29,6 +31,9 @@ export async function lock(
     throw usageError(
       "--renew must be a duration: nobody could renew by hand while a command runs.",
     );
+  }
+  if (options.namespace !== undefined && options.fair !== true) {
+    throw usageError("--namespace is for fair locks: add --fair.");
   }
   const interruptions = new Interruptions();
   const locks = await locksOf(options, output);
@@ -60,7 +65,9 @@ async function acquire(
 ): Promise<Lease | undefined> {
   const { lease, renew, data, owner } = options;
   try {
-    const held = await locks.mutex(name).acquire({
+    const { namespace } = options;
+    const asked = options.fair === true ? locks.fairLock(name, { namespace }) : locks.mutex(name);
+    const held = await asked.acquire({
       lease,
       renew,
       data,

@@ -32,6 +32,7 @@ export function programOf(words: readonly string[], onRun: (run: Run) => void): 
   addSessions(program, onRun);
   addInspect(program, onRun);
   addWatch(program, onRun);
+  addQueue(program, onRun);
   addRelease(program, onRun);
   addTable(program, onRun);
   addDoctor(program, onRun);
@@ -58,6 +59,8 @@ function addLock(program: Command, words: readonly string[], onRun: (run: Run) =
     .option("--renew <duration>", "how often to renew; default a third of the lease")
     .option("--data <text>", "text to store with the lock, as a JSON string")
     .option("--owner <text>", "who this is, for people; default host name and process id")
+    .option("--fair", "wait in the order of arrival; the lease is then 60s by default")
+    .option("--namespace <text>", "with --fair: which of several locks of the name")
     .addHelpText("after", LOCK_HELP)
     .action((name: string, command: string[], options) => {
       // Without it, options of the command would be taken for holdfast's.
@@ -115,6 +118,20 @@ function addInspect(program: Command, onRun: (run: Run) => void): void {
     .addHelpText("after", EXIT_CODES_HELP)
     .action((name: string, options) =>
       onRun(async (output) => (await import("./inspect.js")).inspect(name, options, output)),
+    );
+}
+
+function addQueue(program: Command, onRun: (run: Run) => void): void {
+  withCommonOptions(
+    program
+      .command("queue <name>")
+      .description("Lists who holds a fair lock and who waits for it, by one read and one query."),
+  )
+    .option("--namespace <text>", "which of several locks of the name")
+    .option("--watch", "go on, every two seconds, and print what has changed")
+    .addHelpText("after", EXIT_CODES_HELP)
+    .action((name: string, options) =>
+      onRun(async (output) => (await import("./queue.js")).queue(name, options, output)),
     );
 }
 
