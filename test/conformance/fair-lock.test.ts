@@ -1,0 +1,101 @@
+import { type DynamoDBClient, ScanCommand } from "@aws-sdk/client-dynamodb";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTable, type Holdfast } from "../../src/index.js";
+import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
+import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { eventually, freshTable, Lockers, pause, sdkClient } from "../support/sdk.js";
+
+const POLL = { fastest: 50, slowest: 200 };
+const LEASE_MS = 2_000;
+
+function fairLockSuite(endpoint: () => string): void {
+  const table = freshTable();
+  const lockers = new Lockers();
+  let client: DynamoDBClient;
+  const process = (options = {}): Holdfast =>
+    lockers.make({ client, table, lease: LEASE_MS, ...options }).locks;
+  const waiting = async (locks: Holdfast, name: string, count: number): Promise<void> =>
+    eventually(async () => (await locks.queue(name)).waiters.length === count);
+  const entries = async (name: string): Promise<number> => {
+    const { Items = [] } = await client.send(new ScanCommand({ TableName: table }));
+    return Items.filter(({ pk, sk }) => pk?.S === `lock#${name}` && sk?.S?.startsWith("ticket/"))
+      .length;
+  };
+
+  beforeAll(async () => {
+    client = sdkClient(endpoint());
+    await createTable({ client, table });
+  });
+  afterAll(async () => {
+    await lockers.closeAll();
+    client.destroy();
+  });
+
+  it("is granted in the order of arrival, and leaves nothing behind", async () => {
+    const [first, ...others] = Array.from({ length: 7 }, () => process());
+    const held = await first?.fairLock("a").acquire();
+    const order: number[] = [];
+    const done = [];
+    for (const [index, locks] of others.entries()) {
+      const options = { wait: "30s", poll: POLL };
+      done.push(locks.fairLock("a").run(options, () => order.push(index)));
+      await waiting(locks, "a", index + 1);
+    }
+    expect(await first?.mutex("a").tryAcquire()).toBeNull();
+    await held?.release();
+    await Promise.all(done);
+    expect(order).toEqual(others.map((_, index) => index));
+    await eventually(async () => (await entries("a")) === 0);
+    const again = await first?.fairLock("a").tryAcquire();
+    expect(again?.fence).toBe((held?.fence ?? 0n) + 7n);
+  });
+
+  it("is left at once by whoever gives up, and by whoever closes its client", async () => {
+    const [holder, quitter, closed, behind] = [process(), process(), process(), process()];
+    const held = await holder.fairLock("b").acquire();
+    const abort = new AbortController();
+    const quit = quitter.fairLock("b").acquire({ signal: abort.signal, poll: POLL });
+    await waiting(holder, "b", 1);
+    const ended = closed
+      .fairLock("b")
+      .acquire({ wait: "1h", poll: { fastest: "1h", slowest: "1h" }, renew: 1_000 });
+    ended.catch(() => undefined);
+    await waiting(holder, "b", 2);
+    const last = behind.fairLock("b").acquire({ wait: "30s", poll: POLL });
+    await waiting(holder, "b", 3);
+    abort.abort(new Error("enough"));
+    await expect(quit).rejects.toThrow("enough");
+    await waiting(holder, "b", 2);
+    await held.release();
+    await closed.close();
+    const lease = await last;
+    expect(lease.fence).toBe(held.fence + 1n);
+    await eventually(async () => (await entries("b")) === 0);
+  });
+
+  it("moves its places to the session of the client, by a namespace of any name", async () => {
+    const [holder, waiter] = [process(), process({ renewal: "shared" })];
+    const namespace = "ß/%2F ~";
+    const held = await holder.fairLock("c", { namespace }).acquire();
+    const lease = waiter.fairLock("c", { namespace }).acquire({ wait: "30s", poll: POLL });
+    await eventually(async () => {
+      const { waiters } = await holder.queue("c", { namespace });
+      return waiters[0]?.session !== undefined;
+    });
+    await pause(LEASE_MS);
+    await held.release();
+    await (await lease).release();
+    await eventually(async () => (await entries("c")) === 0);
+  });
+}
+
+describe("a fair lock on the memory server", () => {
+  let server: Awaited<ReturnType<typeof startMemoryServer>>;
+  beforeAll(async () => {
+    server = await startMemoryServer();
+  });
+  afterAll(() => server.close());
+  fairLockSuite(() => server.endpoint);
+});
+
+describeOnDynamoDBLocal("a fair lock on DynamoDB Local", fairLockSuite);
