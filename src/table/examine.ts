@@ -1,5 +1,7 @@
 import {
+  DeleteItemCommand,
   GetItemCommand,
+  QueryCommand,
   ScanCommand,
   TransactWriteItemsCommand,
   UpdateItemCommand,
@@ -54,6 +56,14 @@ const SLOW_MS = 1_000;
 const SKEW_MS = 5_000;
 const PROBED_NAME = "holdfast-doctor";
 const NEVER = "attribute_exists(#k) AND attribute_not_exists(#k)";
+
+const partitionOf = (key: Item, pk: string) => ({
+  KeyConditionExpression: "#k = :k",
+  ExpressionAttributeNames: { "#k": pk },
+  ExpressionAttributeValues: {
+    ":k": key[pk],
+  } as QueryCommand["input"]["ExpressionAttributeValues"],
+});
 
 /**
  * Looks at a table and at what these credentials may do with it: its key, TTL and replication; each
@@ -218,6 +228,9 @@ class Probes {
     const never = { ConditionExpression: NEVER, ExpressionAttributeNames: { "#k": pk } };
     if (action === "GetItem") return new GetItemCommand({ TableName, Key });
     if (action === "UpdateItem") return new UpdateItemCommand({ TableName, Key, ...never });
+    if (action === "DeleteItem") return new DeleteItemCommand({ TableName, Key, ...never });
+    if (action === "Query")
+      return new QueryCommand({ TableName, ...partitionOf(key, pk), Limit: 1 });
     const check = { ConditionCheck: { TableName, Key, ...never } };
     return new TransactWriteItemsCommand({ TransactItems: [check] });
   }

@@ -5,7 +5,8 @@ import type { Kind } from "../lease/format.js";
 /**
  * What a process does with a table, as far as permissions go.
  * - `lock`: hold, wait for and release locks.
- * - `sessions`: the same where anybody who shares the table has sessions, or `renewal: "shared"`.
+ * - `fair-lock`: the same, in order; also for a mutex of a name that has a fair lock.
+ * - `sessions`: as `lock` where anybody who shares the table has sessions, or `renewal: "shared"`.
  * - `elect`: campaign, lead, observe and resign. `once`: run occurrences of scheduled work.
  * - `condition`: put `lease.condition()` into a transaction of your own.
  * - `observe`: look at locks and leaderships, one by one and in listings; changes nothing.
@@ -15,6 +16,7 @@ import type { Kind } from "../lease/format.js";
  */
 export type PolicyFeature =
   | "lock"
+  | "fair-lock"
   | "sessions"
   | "elect"
   | "once"
@@ -27,6 +29,7 @@ export type PolicyFeature =
 /** All that a policy can be for. */
 export const POLICY_FEATURES: readonly PolicyFeature[] = Object.freeze([
   "lock",
+  "fair-lock",
   "sessions",
   "elect",
   "once",
@@ -83,20 +86,25 @@ export interface Policy {
 }
 
 /** What is done to single records. */
-export type RecordAction = "UpdateItem" | "GetItem" | "ConditionCheckItem";
+export type RecordAction = "UpdateItem" | "GetItem" | "ConditionCheckItem" | "Query" | "DeleteItem";
 
 /** What is done to which kinds of records. */
 const ON_RECORDS: Readonly<Partial<Record<PolicyFeature, Partial<Record<RecordAction, Kind[]>>>>> =
   {
     lock: { UpdateItem: ["lock"], GetItem: ["lock"] },
+    "fair-lock": { UpdateItem: ["lock"], GetItem: ["lock"], Query: ["lock"], DeleteItem: ["lock"] },
     // Who meets a dead holder's session ends it, so a rival needs what the holder needs.
     sessions: { UpdateItem: ["lock", "session"], GetItem: ["lock", "session"] },
     elect: { UpdateItem: ["leader"], GetItem: ["leader"] },
     once: { UpdateItem: ["once"], GetItem: ["once"] },
     condition: { ConditionCheckItem: ["lock", "leader", "once"] },
-    observe: { GetItem: ["lock", "leader", "session"] },
+    observe: { GetItem: ["lock", "leader", "session"], Query: ["lock"] },
     // A lock on a session is not renewed itself, so it is its session that is told of a forced release.
-    operate: { UpdateItem: ["lock", "leader", "session"], GetItem: ["lock", "leader", "session"] },
+    operate: {
+      UpdateItem: ["lock", "leader", "session"],
+      GetItem: ["lock", "leader", "session"],
+      Query: ["lock"],
+    },
   };
 
 /** What is done to the table as a whole. */
@@ -136,7 +144,7 @@ const inDynamoDB = (action: string): string => `dynamodb:${action}`;
 export function recordAccesses(
   features: readonly PolicyFeature[],
 ): { readonly action: RecordAction; readonly kinds: readonly Kind[] }[] {
-  const actions = ["UpdateItem", "GetItem", "ConditionCheckItem"] as const;
+  const actions = ["UpdateItem", "GetItem", "ConditionCheckItem", "Query", "DeleteItem"] as const;
   return actions
     .map((action) => {
       const kinds = features.flatMap((feature) => ON_RECORDS[feature]?.[action] ?? []);

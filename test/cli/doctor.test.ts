@@ -33,13 +33,13 @@ const wrong = (found: readonly Finding[]): Finding[] => found.filter(({ level })
 
 describe("doctor", () => {
   it("finds nothing wrong with a table that is right, and writes nothing", async () => {
-    const words = ["--for", "lock,sessions,elect,once,condition,operate"];
+    const words = ["--for", "lock,fair-lock,sessions,elect,once,condition,operate"];
     const { status, found } = await findings(...words);
     expect(wrong(found)).toEqual([]);
     expect(status).toBe(0);
     const permissions = found.filter(({ check }) => check === "permission");
-    // Four kinds are written, four read, three go into transactions, and one scan.
-    expect(permissions).toHaveLength(12);
+    // Four kinds are written, four read, three go into transactions; a queue is read and left; and one scan.
+    expect(permissions).toHaveLength(14);
     for (const { latencyMs } of permissions) expect(latencyMs).toBeGreaterThanOrEqual(0);
     expect(found.map(shown)).toEqual(expect.arrayContaining(["ok clock", "ok ttl", "ok key"]));
     expect((await world.client.send(new ScanCommand({ TableName: "locks" }))).Items).toEqual([]);

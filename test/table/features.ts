@@ -52,9 +52,12 @@ export class PermissionScene {
     return scene;
   }
 
-  locks(client: DynamoDBLike = this.client): Holdfast {
-    // What a test cuts off reports so, to nobody.
-    const options = { poll: { fastest: "20ms", slowest: "20ms" }, onError: () => undefined };
+  // What a test cuts off reports so, to nobody.
+  locks(
+    client: DynamoDBLike = this.client,
+    onError: (error: unknown) => void = () => undefined,
+  ): Holdfast {
+    const options = { poll: { fastest: "20ms", slowest: "20ms" }, onError } as const;
     const made = new Holdfast({ client, table: "locks", closeTimeout: "100ms", ...options });
     this.#opened.push(made);
     return made;
@@ -75,6 +78,15 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
       await lease.renew();
       await lease.release();
       await waitsFor(scene, (locks) => locks.mutex("held").acquire({ wait: "5s" }));
+    },
+    "fair-lock": async (scene) => {
+      const poll = { fastest: "20ms", slowest: "20ms" } as const;
+      const untold: unknown[] = [];
+      const locks = scene.locks(scene.client, (error) => untold.push(error));
+      await waitsFor(scene, () => locks.fairLock("held", { poll }).acquire({ wait: "5s" }));
+      // A waiter leaves its place in the background.
+      await locks.close();
+      if (untold.length > 0) throw untold[0];
     },
     sessions: async (scene) => {
       const locks = scene.locks();
@@ -109,6 +121,7 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
       const locks = scene.locks();
       await locks.inspect(onSession);
       await locks.election("observed").leader();
+      await locks.queue(onSession);
       for await (const _ of locks.list()) break;
     },
     operate: async (scene) => {
@@ -118,6 +131,7 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
       const term = await theirs.election("operated").campaign();
       const locks = scene.locks();
       await locks.inspect(onSession);
+      await locks.queue(onSession);
       await locks.forceRelease(onSession, { reason: "its holder is gone", wait: 0 });
       await locks.release("stuck", lease.holder);
       await locks.election("operated").requestResign({ wait: 0 });

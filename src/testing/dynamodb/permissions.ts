@@ -46,14 +46,28 @@ function accessOf(
   const fields = isObject(body) ? body : {};
   const named = fields["TableName"];
   const table = typeof named === "string" ? named : "";
+  const hashKey = hashKeyOf(table) ?? "";
   const key = fields["Key"] ?? fields["Item"];
-  const leading = isObject(key) ? key[hashKeyOf(table) ?? ""] : undefined;
+  const leading = isObject(key) ? key[hashKey] : partitionIn(fields, hashKey);
   const leadingKey = isObject(leading) ? leading["S"] : undefined;
   return {
     action: `dynamodb:${operation}`,
     table,
     leadingKey: typeof leadingKey === "string" ? leadingKey : undefined,
   };
+}
+
+// A query names its partition in its condition.
+function partitionIn(fields: Readonly<Record<string, unknown>>, hashKey: string): unknown {
+  const { KeyConditionExpression, ExpressionAttributeNames, ExpressionAttributeValues } = fields;
+  if (typeof KeyConditionExpression !== "string" || !isObject(ExpressionAttributeValues)) return;
+  for (const [, name = "", value = ""] of KeyConditionExpression.matchAll(
+    /(#?\w+)\s*=\s*(:\w+)/g,
+  )) {
+    const named = isObject(ExpressionAttributeNames) ? ExpressionAttributeNames[name] : undefined;
+    if ((named ?? name) === hashKey) return ExpressionAttributeValues[value];
+  }
+  return undefined;
 }
 
 /** The refusal of one access, in AWS's own words. */
