@@ -85,10 +85,6 @@ class Simulation implements Run {
       read: (read, call) => table.read(read, call),
       scan: (scan, call) => table.scan(scan, call),
       query: (query, call) => table.query(query, call),
-      remove: async (removal) => {
-        this.#writer = writer;
-        return table.applyRemoval(removal);
-      },
       staleRead: (read, changesAgo) => table.staleRead(read, changesAgo),
       deleteItem: (key) => table.deleteItem(key),
       clockCorrectionMs: 0,

@@ -6,8 +6,6 @@ import type {
   Query,
   Read,
   ReadAnswer,
-  Removal,
-  RemovalAnswer,
   Scan,
   ScanAnswer,
   TablePort,
@@ -79,11 +77,6 @@ export class Witness implements TablePort {
   query(query: Query, call: Call): Promise<ScanAnswer> {
     this.#listener.sent();
     return this.#network.query(query, call);
-  }
-
-  remove(removal: Removal, call: Call): Promise<RemovalAnswer> {
-    this.#listener.sent();
-    return this.#network.remove(removal, call);
   }
 
   // A renewal whose answer shows that the session is nobody's, or gone.

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Holdfast, isHoldfastError, type Lease } from "../../src/index.js";
-import type { TablePort } from "../../src/platform/table.js";
+import type { TablePort, Write, WriteAnswer } from "../../src/platform/table.js";
 import { FaultyTable } from "../../src/testing/faults/faults.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
@@ -189,7 +189,6 @@ class QueueSimulation {
         if (query.consistent && upTo !== undefined) lookedMs.set(upTo + 1n, this.#time.nowMs);
         return network.query(query, call);
       },
-      remove: (removal, call) => network.remove(removal, call),
     };
   }
 
@@ -201,25 +200,27 @@ class QueueSimulation {
       write: async (write) => {
         const holder = stringIn(write.change.set as never, "holder");
         if (holder !== undefined) this.#madeBy.set(holder, name);
-        return table.apply(write);
+        return write.as === "delete" ? this.#removed(write, name) : table.apply(write);
       },
       read: (read, call) => table.read(read, call),
       scan: (scan, call) => table.scan(scan, call),
       query: (query, call) => table.query(query, call),
-      remove: async (removal) => {
-        const ticket = ticketIn(removal.key);
-        const entry = table.item(removal.key);
-        if (ticket === undefined || entry === undefined) return table.applyRemoval(removal);
-        const before = this.#checker.violations.length;
-        const isOther = this.#madeBy.get(stringIn(entry, "holder") ?? "") !== name;
-        const served = numberIn(table.items().find((item) => isRecord(item)) ?? {}, "served");
-        if (isOther) this.#checker.removedByOther(ticket, entry, served, this.#time.nowMs);
-        const answer = table.applyRemoval(removal);
-        // Refused, it removed nothing.
-        if (answer.kind !== "applied") this.#checker.violations.length = before;
-        return answer;
-      },
     };
+  }
+
+  #removed(write: Write, name: string): WriteAnswer {
+    const table = this.#table;
+    const ticket = ticketIn(write.key);
+    const entry = table.item(write.key);
+    if (ticket === undefined || entry === undefined) return table.apply(write);
+    const before = this.#checker.violations.length;
+    const isOther = this.#madeBy.get(stringIn(entry, "holder") ?? "") !== name;
+    const served = numberIn(table.items().find((item) => isRecord(item)) ?? {}, "served");
+    if (isOther) this.#checker.removedByOther(ticket, entry, served, this.#time.nowMs);
+    const answer = table.apply(write);
+    // Refused, it removed nothing.
+    if (answer.kind !== "applied") this.#checker.violations.length = before;
+    return answer;
   }
 
   async #work(life: Life, random: SeededRandom): Promise<void> {

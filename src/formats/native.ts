@@ -303,7 +303,12 @@ function nativeQueue(pkName: string, skName: string): QueueFormat {
         to: `${prefixOf(ref)}${padded(ticket)}`,
       },
     }),
-    remove: (entry, from) => ({ key: entry.key, condition: holdersCondition(from) }),
+    remove: (entry, from) => ({
+      key: entry.key,
+      condition: holdersCondition(from),
+      change: { set: {}, remove: [] },
+      as: "delete",
+    }),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Duration } from "../internal/duration.js";
-import type { Condition, Item, Query, Removal, Write } from "../platform/table.js";
+import type { Condition, Item, Query, Write } from "../platform/table.js";
 import type { ForcedRelease, Found, Passage, Version } from "./record.js";
 import type { LockFormat, LockName, SortedName } from "./shape.js";
 
@@ -203,7 +203,8 @@ export interface QueueFormat {
   namespaceIn(item: Item): string | undefined;
   /** Where the entries with tickets up to this one are, itself included. */
   upTo(ref: RecordRef, ticket: bigint): Pick<Query, "partition" | "sort">;
-  remove(entry: RecordRef, from: Holders): Removal;
+  /** Deletes it. */
+  remove(entry: RecordRef, from: Holders): Write;
 }
 
 /** For how long a record that lives by a session is kept. */

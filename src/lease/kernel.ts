@@ -10,8 +10,6 @@ import type {
   Query,
   Read,
   ReadAnswer,
-  Removal,
-  RemovalAnswer,
   ScanAnswer,
   TablePort,
   Write,
@@ -165,10 +163,6 @@ export class Kernel {
 
   query(query: Query, timeoutMs: number, signal?: AbortSignal): Promise<ScanAnswer> {
     return this.table.query(query, { timeoutMs, signal });
-  }
-
-  remove(removal: Removal, timeoutMs: number, signal?: AbortSignal): Promise<RemovalAnswer> {
-    return this.table.remove(removal, { timeoutMs, signal });
   }
 
   /** A new grant, with an id that was never used. */

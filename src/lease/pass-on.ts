@@ -1,6 +1,6 @@
 import { HoldfastError, type LossReason } from "../errors.js";
 import { instantOf } from "../platform/clock.js";
-import type { RemovalAnswer, WriteAnswer } from "../platform/table.js";
+import type { WriteAnswer } from "../platform/table.js";
 import { Deadline } from "./deadline.js";
 import { holdMs } from "./decide.js";
 import type { Held, Holders, RecordRef } from "./format.js";
@@ -78,7 +78,7 @@ export async function passOn(
 
 // Refused at the first attempt of all, the record had been somebody else's before. Refused later, it
 // may have been an earlier attempt that freed it, or passed it on (and others took it since).
-function noteRefusal(chain: Chain, found: Found, answer: FreeAnswer): void {
+function noteRefusal(chain: Chain, found: Found, answer: WriteAnswer): void {
   if (!chain.isFirst || (answer.kind === "refused" && answer.isRepeated === true)) return;
   const ownDoing = found.state === "free" && found.lastHolder === chain.former.held.holder;
   if (!ownDoing) chain.loss = lossIn(found, chain.former.held);
@@ -153,7 +153,7 @@ async function handOver(
 
 /** Frees the record, whichever holder of the chain it names; repeated until answered. */
 async function free(kernel: Kernel, ref: RecordRef, chain: Chain): Promise<void> {
-  let answer: FreeAnswer;
+  let answer: WriteAnswer;
   do {
     answer = await freeOnce(kernel, ref, holdersOf(chain), chain.former.keepData);
     if (answer.kind === "applied") return;
@@ -174,16 +174,13 @@ async function free(kernel: Kernel, ref: RecordRef, chain: Chain): Promise<void>
 
 const RELEASE_RETRY_MS = 100;
 
-/** What freeing is answered with; `item` is what is there now, or what was deleted. */
-export type FreeAnswer = WriteAnswer | RemovalAnswer;
-
 /** One write that frees the record, or deletes the entry, if it names one of these holders. */
 export async function freeOnce(
   kernel: Kernel,
   ref: RecordRef,
   from: Holders,
   keepData: boolean,
-): Promise<FreeAnswer> {
+): Promise<WriteAnswer> {
   if (ref.isEntry === true) return removeEntry(kernel, ref, from);
   const answer = await kernel.write(
     kernel.freeing(ref, from, {
@@ -204,13 +201,13 @@ export async function removeEntry(
   kernel: Kernel,
   entry: RecordRef,
   from: Holders,
-): Promise<RemovalAnswer> {
+): Promise<WriteAnswer> {
   const { queue } = kernel.format;
   if (queue === undefined) throw new Error("A format without a queue has no entries.");
   const { requestTimeoutMs } = kernel.settings;
-  const answer = await kernel.remove(queue.remove(entry, from), requestTimeoutMs);
-  if (answer.kind === "applied") kernel.see(entry, undefined, "strong");
-  if (answer.kind === "refused") kernel.see(entry, answer.item, "strong");
+  const answer = await kernel.write(queue.remove(entry, from), requestTimeoutMs);
+  if (answer.kind === "applied" || answer.kind === "refused")
+    kernel.see(entry, answer.item, "strong");
   return answer;
 }
 

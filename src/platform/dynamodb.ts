@@ -1,6 +1,5 @@
 import {
   DeleteItemCommand,
-  type DeleteItemCommandOutput,
   type DynamoDBClient,
   GetItemCommand,
   type GetItemCommandOutput,
@@ -24,8 +23,6 @@ import type {
   Query,
   Read,
   ReadAnswer,
-  Removal,
-  RemovalAnswer,
   Scan,
   ScanAnswer,
   TablePort,
@@ -177,26 +174,6 @@ export class DynamoDBTable implements TablePort {
       ReturnConsumedCapacity: "TOTAL",
     });
     return this.#page("Query", command, call);
-  }
-
-  async remove(removal: Removal, call: Call): Promise<RemovalAnswer> {
-    const { text, names, values } = compileCondition(removal.condition);
-    const command = new DeleteItemCommand({
-      TableName: this.#table,
-      Key: removal.key as DeleteItemCommand["input"]["Key"],
-      ConditionExpression: text,
-      ExpressionAttributeNames: names,
-      // DynamoDB refuses an empty map, and a condition on presence alone names no value.
-      ExpressionAttributeValues: (Object.keys(values).length === 0
-        ? undefined
-        : values) as DeleteItemCommand["input"]["ExpressionAttributeValues"],
-      ReturnValues: "ALL_OLD",
-      ReturnValuesOnConditionCheckFailure: "ALL_OLD",
-    });
-    const answer = await this.#send<DeleteItemCommandOutput>("DeleteItem", command, call);
-    return answer.kind === "output"
-      ? { kind: "applied", item: answer.output.Attributes as Item | undefined }
-      : answer;
   }
 
   async #page(

@@ -5,7 +5,6 @@ import type {
   Item,
   OrElse,
   ReadAnswer,
-  RemovalAnswer,
   ScanAnswer,
   TablePort,
   Write,
@@ -50,10 +49,6 @@ export class LocalTable implements TablePort {
 
   async query(): Promise<ScanAnswer> {
     return { kind: "page", items: [], next: undefined, readUnits: 0 };
-  }
-
-  async remove(): Promise<RemovalAnswer> {
-    return { kind: "applied", item: undefined };
   }
 
   #changed(write: Write, before: Item | undefined): Item {

@@ -94,12 +94,6 @@ export interface Query {
   readonly after?: Item | undefined;
 }
 
-/** The deletion of one item, if the condition holds. */
-export interface Removal {
-  readonly key: Item;
-  readonly condition: Condition;
-}
-
 /** The bounds of one call. */
 export interface Call {
   /** The call is answered `unknown` when this many milliseconds have passed. */
@@ -146,11 +140,6 @@ export type ReadAnswer =
   | NotNow
   | Misconfigured;
 
-/** What a deletion is answered with; `item` is what was deleted, or undefined where there was nothing. */
-export type RemovalAnswer =
-  | { readonly kind: "applied"; readonly item: Item | undefined }
-  | Exclude<WriteAnswer, { readonly kind: "applied" }>;
-
 /** What a scan, or a query, is answered with, page by page. */
 export type ScanAnswer =
   | {
@@ -170,7 +159,6 @@ export interface TablePort {
   read(read: Read, call: Call): Promise<ReadAnswer>;
   scan(scan: Scan, call: Call): Promise<ScanAnswer>;
   query(query: Query, call: Call): Promise<ScanAnswer>;
-  remove(removal: Removal, call: Call): Promise<RemovalAnswer>;
   /**
    * How far the table's clock is ahead of this machine's, in milliseconds, where an answer has shown
    * them more than an hour apart; else 0 (R10).

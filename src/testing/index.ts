@@ -33,8 +33,6 @@ export type {
   Query,
   Read,
   ReadAnswer,
-  Removal,
-  RemovalAnswer,
   Scan,
   ScanAnswer,
   TablePort,

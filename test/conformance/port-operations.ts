@@ -7,7 +7,6 @@ import type {
   Item,
   Query,
   ReadAnswer,
-  RemovalAnswer,
   ScanAnswer,
   TablePort,
   Write,
@@ -25,7 +24,6 @@ export type Operation =
       readonly attributes: readonly string[] | undefined;
     }
   | { readonly kind: "scan"; readonly prefix: string }
-  | { readonly kind: "remove"; readonly at: number; readonly condition: Condition }
   | ({ readonly kind: "query" } & Pick<Query, "consistent"> & {
         readonly from: string;
         readonly to: string;
@@ -162,7 +160,6 @@ export const operations: fc.Arbitrary<readonly Operation[]> = fc.array(
     // Always applied, so that a query finds several items.
     { weight: 4, arbitrary: at.map((at) => ({ kind: "write" as const, at, write: CREATED })) },
     fc.record({ kind: fc.constant("scan" as const), prefix: fc.constantFrom("", "1", "x") }),
-    { weight: 2, arbitrary: fc.record({ kind: fc.constant("remove" as const), at, condition }) },
     {
       weight: 4,
       arbitrary: fc.record({
@@ -195,9 +192,6 @@ export async function answersOf(
   for (const operation of asked) {
     if (operation.kind === "scan") {
       answers.push(await scanned(table, `${own}${operation.prefix}`));
-    } else if (operation.kind === "remove") {
-      const { condition } = operation;
-      answers.push(comparable(await table.remove({ key: keyOf(operation.at), condition }, CALL)));
     } else if (operation.kind === "query") {
       const { from, to, kind: _, ...asked } = operation;
       answers.push(
@@ -251,7 +245,7 @@ async function queried(table: TablePort, query: Query): Promise<unknown> {
 }
 
 /** An answer without what differs between servers on purpose: messages, and the order of a set. */
-function comparable(answer: WriteAnswer | ReadAnswer | RemovalAnswer): unknown {
+function comparable(answer: WriteAnswer | ReadAnswer): unknown {
   switch (answer.kind) {
     case "misconfigured":
       return { kind: answer.kind };

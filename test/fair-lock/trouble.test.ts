@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { FairAcquireOptions, Holdfast } from "../../src/index.js";
-import type { Fault } from "../../src/testing/faults/fault-plan.js";
+import type { Fault, FaultRequest } from "../../src/testing/faults/fault-plan.js";
 import { entriesIn, NAME, Turns } from "../support/queue.js";
 import { type Inhabitant, World } from "../support/world.js";
+
+const isDeletion = (request: FaultRequest): boolean =>
+  request.kind === "write" && request.write.as === "delete";
 
 const LEASE_MS = 60_000;
 const RENEW_MS = 20_000;
@@ -155,8 +158,8 @@ describe("an answer that is lost", () => {
     await world.time.advance(1_000);
     const last = turns.take(behind, "behind");
     await world.time.advance(1_000);
-    victim.network.script(({ kind }) =>
-      kind === "remove" ? { fault: "request-lost" } : undefined,
+    victim.network.script((request) =>
+      isDeletion(request) ? { fault: "request-lost" } : undefined,
     );
     await end(middle, last);
     expect(turns.order).toEqual(["before", "victim", "behind"]);
@@ -268,8 +271,8 @@ describe("waiters that die", () => {
 
   it("right after the grant leave their entry to whoever queues next", async () => {
     const { world, holder, held, before, behind, turns } = await scene();
-    before.network.script(({ kind }) =>
-      kind === "remove" ? { fault: "request-lost" } : undefined,
+    before.network.script((request) =>
+      isDeletion(request) ? { fault: "request-lost" } : undefined,
     );
     await world.until(held.release());
     while (turns.order.length === 0) await world.time.advance(10);

@@ -258,7 +258,6 @@ describe("a grant", () => {
         read: (...given) => network.read(...given),
         scan: (...given) => network.scan(...given),
         query: (...given) => network.query(...given),
-        remove: (...given) => network.remove(...given),
         write: (...given) => network.write(...given),
       }),
     });

@@ -96,7 +96,6 @@ describe("a grant that is applied and not handed out", () => {
         read: (...given) => network.read(...given),
         scan: (...given) => network.scan(...given),
         query: (...given) => network.query(...given),
-        remove: (...given) => network.remove(...given),
         write: async (...given) => {
           const answer = await network.write(...given);
           cancel.abort("no longer wanted");

@@ -113,7 +113,6 @@ describe("a listing", () => {
         read: (...given) => network.read(...given),
         write: (...given) => network.write(...given),
         query: (...given) => network.query(...given),
-        remove: (...given) => network.remove(...given),
         scan: async (...given) => pages[0] ?? (await network.scan(...given)),
       }),
     });

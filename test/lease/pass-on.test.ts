@@ -64,7 +64,6 @@ describe("a release that was done before", () => {
         read: (...given) => faulty.read(...given),
         scan: (...given) => faulty.scan(...given),
         query: (...given) => faulty.query(...given),
-        remove: (...given) => faulty.remove(...given),
         // A client that retries by itself, and hides it.
         write: async (...given): Promise<WriteAnswer> => {
           const answer = await faulty.write(...given);

@@ -291,7 +291,6 @@ describe("the move of a record to a session", () => {
         read: (...given) => network.read(...given),
         scan: (...given) => network.scan(...given),
         query: (...given) => network.query(...given),
-        remove: (...given) => network.remove(...given),
         write: (write, call) => {
           if (isBroken && isOfLock(write.key)) return Promise.reject(new Error("broken"));
           return network.write(write, call);

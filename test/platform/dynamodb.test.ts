@@ -50,13 +50,18 @@ describe("the table over the SDK", () => {
     client.destroy();
   });
 
+  const deletion = {
+    key,
+    condition: { kind: "present", attribute: "closed" },
+    change: { set: {}, remove: [] },
+    as: "delete",
+  } as const;
   const requests = {
     write: (options = CALL) => port.write(writeOf("x"), options),
     read: (options = CALL) => port.read(read, options),
     scan: (options = CALL) => port.scan(scan, options),
     query: (options = CALL) => port.query(query, options),
-    remove: (options = CALL) =>
-      port.remove({ key, condition: { kind: "present", attribute: "closed" } }, options),
+    deletion: (options = CALL) => port.write(deletion, options),
   };
   const each = Object.entries(requests);
 

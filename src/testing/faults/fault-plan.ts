@@ -1,5 +1,5 @@
 import { HoldfastError } from "../../errors.js";
-import type { Item, Query, Read, Removal, Scan, Write } from "../../platform/table.js";
+import type { Item, Query, Read, Scan, Write } from "../../platform/table.js";
 import type { SeededRandom } from "../time/seeded-random.js";
 
 /** What can go wrong with one request. */
@@ -56,13 +56,11 @@ export type FaultRequest =
   | { readonly kind: "write"; readonly write: Write }
   | { readonly kind: "read"; readonly read: Read }
   | { readonly kind: "scan"; readonly scan: Scan }
-  | { readonly kind: "query"; readonly query: Query }
-  | { readonly kind: "remove"; readonly removal: Removal };
+  | { readonly kind: "query"; readonly query: Query };
 
 /** The key of the one item that a request is about; undefined if it is about several. */
 export function keyOf(request: FaultRequest): Item | undefined {
   if (request.kind === "write") return request.write.key;
-  if (request.kind === "remove") return request.removal.key;
   return request.kind === "read" ? request.read.key : undefined;
 }
 
@@ -75,7 +73,6 @@ export const NO_REQUESTS: Readonly<Record<RequestKind, number>> = Object.freeze(
   read: 0,
   scan: 0,
   query: 0,
-  remove: 0,
 });
 
 /** Decides for one request; `ordinal` counts the requests of its kind, from 1. */
@@ -89,7 +86,7 @@ export interface FaultProbabilities {
 }
 
 function canHave(request: FaultRequest, kind: FaultKind): boolean {
-  if (kind === "conflict") return request.kind === "write" || request.kind === "remove";
+  if (kind === "conflict") return request.kind === "write";
   if (kind === "stale") return request.kind === "read" && !request.read.consistent;
   if (kind === "item-gone") return request.kind !== "scan" && request.kind !== "query";
   return true;

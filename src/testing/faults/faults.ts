@@ -4,8 +4,6 @@ import type {
   Query,
   Read,
   ReadAnswer,
-  Removal,
-  RemovalAnswer,
   Scan,
   ScanAnswer,
   TablePort,
@@ -141,10 +139,6 @@ export class FaultyTable implements TablePort {
 
   query(query: Query, call: Call): Promise<ScanAnswer> {
     return this.#send({ kind: "query", query }, call, (to) => this.#table.query(query, to));
-  }
-
-  remove(removal: Removal, call: Call): Promise<RemovalAnswer> {
-    return this.#send({ kind: "remove", removal }, call, (to) => this.#table.remove(removal, to));
   }
 
   async #send<A>(

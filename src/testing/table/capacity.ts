@@ -54,7 +54,7 @@ export interface TableCounts {
   readonly scans: number;
   /** Pages of queries. */
   readonly queries: number;
-  /** Deletions, refused ones included. */
+  /** Of the writes: deletions that were carried out. */
   readonly removals: number;
   readonly writeUnits: number;
   readonly readUnits: number;

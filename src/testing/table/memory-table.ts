@@ -6,8 +6,6 @@ import type {
   Query,
   Read,
   ReadAnswer,
-  Removal,
-  RemovalAnswer,
   Scan,
   ScanAnswer,
   TablePort,
@@ -24,7 +22,7 @@ import {
   writeUnits,
 } from "./capacity.js";
 import { compareDecimals } from "./decimal.js";
-import { changed, checkCondition, checkWrite, holds, normalItem } from "./interpret.js";
+import { changed, checkWrite, holds, normalItem } from "./interpret.js";
 import { ItemHistory } from "./item-history.js";
 import { queryPage, scanPage } from "./pages.js";
 
@@ -141,19 +139,6 @@ export class MemoryTable implements TamperableTable {
     return abortedAnswer(call) ?? answerOrMisconfigured(() => this.#queryNow(query));
   }
 
-  async remove(removal: Removal, call: Call): Promise<RemovalAnswer> {
-    return abortedAnswer(call) ?? this.applyRemoval(removal);
-  }
-
-  /** Carries out a deletion within this call. */
-  applyRemoval(removal: Removal): RemovalAnswer {
-    return answerOrMisconfigured(() => {
-      this.#checkKey(removal.key);
-      checkCondition(removal.condition);
-      return this.#removeChecked(removal);
-    });
-  }
-
   /** The item as it is, at no cost. */
   item(key: Item): Item | undefined {
     return this.#items.now(key);
@@ -204,7 +189,11 @@ export class MemoryTable implements TamperableTable {
     if (afterBytes > MOST_ITEM_BYTES) {
       throw new HoldfastError("misconfigured", `The item would have ${afterBytes} bytes.`);
     }
-    this.#count({ writes: 1, writeUnits: writeUnits(sizeBytes(before), afterBytes) });
+    this.#count({
+      writes: 1,
+      removals: write.as === "delete" ? 1 : 0,
+      writeUnits: writeUnits(sizeBytes(before), afterBytes),
+    });
     this.#become(write.key, after, "write", write);
     return { kind: "applied", item: after };
   }
@@ -228,14 +217,6 @@ export class MemoryTable implements TamperableTable {
     if (item === undefined || attributes === undefined) return { kind: "found", item };
     const chosen = Object.entries(item).filter(([name]) => attributes.includes(name));
     return { kind: "found", item: Object.fromEntries(chosen) };
-  }
-
-  #removeChecked({ key, condition }: Removal): RemovalAnswer {
-    const before = this.item(key);
-    this.#count({ removals: 1, writeUnits: writeUnits(sizeBytes(before), 0) });
-    if (!holds(condition, before)) return { kind: "refused", item: before };
-    if (before !== undefined) this.#become(key, undefined, "write");
-    return { kind: "applied", item: before };
   }
 
   #page(scan: Scan): ScanAnswer {

@@ -49,7 +49,6 @@ describe("a faulty table", () => {
       read: 1,
       scan: 1,
       query: 0,
-      remove: 0,
     });
     expect(Object.values(faulty.injected).every((count) => count === 0)).toBe(true);
     memory.clockCorrectionMs = 7;
@@ -311,25 +310,30 @@ describe("a query and a deletion", () => {
     sort: { attribute: "sk", from: "-", to: "~" },
     consistent: false,
   };
-  const removal = { key: KEY, condition: { kind: "present", attribute: "pk" } } as const;
+  const deletion = {
+    key: KEY,
+    condition: { kind: "present", attribute: "pk" },
+    change: { set: {}, remove: [] },
+    as: "delete",
+  } as const;
 
   it("suffer faults as other requests do", async () => {
     const { time, memory, faulty, claim } = setUp();
     await claim();
     faulty.next("query", { fault: "throttled" });
-    faulty.next("remove", { fault: "response-lost", unknownAfterMs: 1 });
+    faulty.next("write", { fault: "response-lost", unknownAfterMs: 1 });
     expect((await time.runUntil(faulty.query(query, CALL))).kind).toBe("throttled");
     expect((await time.runUntil(faulty.query(query, CALL))).kind).toBe("page");
-    expect((await time.runUntil(faulty.remove(removal, CALL))).kind).toBe("unknown");
+    expect((await time.runUntil(faulty.write(deletion, CALL))).kind).toBe("unknown");
     expect(memory.item(KEY)).toBeUndefined();
-    expect(faulty.requests).toMatchObject({ query: 2, remove: 1 });
+    expect(faulty.requests).toMatchObject({ query: 2, write: 2 });
   });
 
   it("suffer none that they cannot have", async () => {
     const { faulty } = setUp();
     faulty.next("query", { fault: "conflict" });
     await expect(faulty.query(query, CALL)).rejects.toThrow("cannot befall a query");
-    faulty.next("remove", { fault: "stale" });
-    await expect(faulty.remove(removal, CALL)).rejects.toThrow("cannot befall a remove");
+    faulty.next("write", { fault: "stale" });
+    await expect(faulty.write(deletion, CALL)).rejects.toThrow("cannot befall a write");
   });
 });
