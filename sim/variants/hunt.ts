@@ -3,6 +3,7 @@
  * one line of JSON for each range: after how many seeds the invariant fell.
  */
 import { parseArgs } from "node:util";
+import { simulateQueue } from "../queue/simulation.js";
 import { simulate } from "../simulation.js";
 
 /** How long each seed is simulated, in milliseconds. */
@@ -17,19 +18,27 @@ export interface Found {
   readonly besides: Readonly<Record<string, number>>;
 }
 
-async function fallen(seed: number): Promise<Set<string>> {
+async function fallen(seed: number, of: string | undefined): Promise<Set<string>> {
   try {
-    const { violations } = await simulate(seed, LENGTH_MS);
+    const { violations } =
+      of === "fair locks"
+        ? await simulateQueue({ seed, lengthMs: LENGTH_MS })
+        : await simulate(seed, LENGTH_MS);
     return new Set(violations.map(({ invariant }) => invariant));
   } catch (error) {
     return new Set([`error: ${String(error)}`]);
   }
 }
 
-async function hunt(invariant: string, from: number, within: number): Promise<Found> {
+async function hunt(
+  invariant: string,
+  from: number,
+  within: number,
+  of: string | undefined,
+): Promise<Found> {
   const besides: Record<string, number> = {};
   for (let seed = from; seed < from + within; seed += 1) {
-    const all = await fallen(seed);
+    const all = await fallen(seed, of);
     if (all.has(invariant)) return { from, seeds: seed - from + 1, besides };
     for (const other of all) besides[other] = (besides[other] ?? 0) + 1;
   }
@@ -44,8 +53,11 @@ const { values } = parseArgs({
     invariant: { type: "string", default: "" },
     from: { type: "string", multiple: true, default: [] },
     within: { type: "string", default: "1" },
+    of: { type: "string" },
   },
 });
 for (const from of values.from) {
-  console.log(JSON.stringify(await hunt(values.invariant, Number(from), Number(values.within))));
+  console.log(
+    JSON.stringify(await hunt(values.invariant, Number(from), Number(values.within), values.of)),
+  );
 }

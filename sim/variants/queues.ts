@@ -1,7 +1,6 @@
 import type { Variant } from "./variant.js";
 
 const NATIVE = "src/formats/native.ts";
-const ORDER = "test/fair-lock/order.test.ts";
 const TROUBLE = "test/fair-lock/trouble.test.ts";
 
 /** Errors in the queue before a record. */
@@ -27,10 +26,7 @@ export const QUEUES: readonly Variant[] = [
         to: "if (passage === undefined) return [];",
       },
     ],
-    caughtBy: {
-      test: ORDER,
-      title: "keeps a mutex of the same name in its place, and out of the lock",
-    },
+    caughtBy: { invariant: "no barging", within: 100, of: "fair locks" },
   },
   {
     name: "waiter-removed-unwatched",
@@ -43,10 +39,7 @@ export const QUEUES: readonly Variant[] = [
         to: 'case "wait":\n        return true;',
       },
     ],
-    caughtBy: {
-      test: ORDER,
-      title: "is granted to %i waiters of %i processes in the order in which they came",
-    },
+    caughtBy: { invariant: "no early removal", within: 100, of: "fair locks" },
   },
   {
     name: "place-regained",
@@ -64,17 +57,14 @@ export const QUEUES: readonly Variant[] = [
         to: "",
       },
     ],
-    caughtBy: {
-      test: TROUBLE,
-      title: "does not come back to its place even where its entry is still there",
-    },
+    caughtBy: { invariant: "place kept", within: 100, of: "fair locks" },
   },
   {
     name: "entry-left",
     what: "a waiter that gives up leaves its entry to those behind it",
     rules: ["R14"],
     edits: [{ file: "src/queue/in-order.ts", from: "    entry.leave(kernel);\n", to: "" }],
-    caughtBy: { test: TROUBLE, title: "by its %s leaves at once" },
+    caughtBy: { invariant: "nothing left", within: 100, of: "fair locks" },
   },
   {
     name: "late-entry-unseen",
@@ -88,5 +78,39 @@ export const QUEUES: readonly Variant[] = [
       },
     ],
     caughtBy: { test: TROUBLE, title: "whose entry comes late is not passed by the next in line" },
+  },
+  {
+    name: "first-in-queue-holds",
+    what: "whoever is first in the queue has the lock, whether or not the one before lives, as in the published recipe",
+    rules: ["R1", "R3"],
+    edits: [
+      {
+        file: "src/lease/decide.ts",
+        from: "  if (now.isAbandoned(holder)) return takeOver;\n",
+        to: '  if (now.isAbandoned(holder) || now.passage?.kind === "ticket") return takeOver;\n',
+      },
+    ],
+    caughtBy: { invariant: "exclusion", within: 100, of: "fair locks" },
+  },
+  {
+    name: "enqueued-twice",
+    what: "a waiter whose entry's answer was lost takes another ticket, and leaves that entry behind",
+    rules: ["R14"],
+    edits: [
+      {
+        file: "src/lease/attempt.ts",
+        from: '      case "unknown":\n        this.#unanswered += 1;\n',
+        to: '      case "unknown":\n        if (this.#ref.isEntry === true) return "refused";\n        this.#unanswered += 1;\n',
+      },
+      {
+        file: "src/lease/attempt.ts",
+        from: "        this.#kernel.abandon(this.#grant.holder);\n        if (this.#unanswered",
+        to: "        if (this.#ref.isEntry !== true) this.#kernel.abandon(this.#grant.holder);\n        if (this.#unanswered",
+      },
+    ],
+    caughtBy: {
+      test: TROUBLE,
+      title: "(%j) to write %i of an acquisition costs no order and leaves nothing behind",
+    },
   },
 ];

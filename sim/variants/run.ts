@@ -52,9 +52,16 @@ export async function huntFor(
   variant: Variant & { readonly caughtBy: InSimulation },
   from: readonly number[],
 ): Promise<Found[]> {
-  const { invariant, within } = variant.caughtBy;
+  const { invariant, within, of } = variant.caughtBy;
   const bundle = await bundled(root, variant);
-  const args = [bundle, "--invariant", invariant, "--within", String(within)];
+  const args = [
+    bundle,
+    "--invariant",
+    invariant,
+    "--within",
+    String(within),
+    ...(of === undefined ? [] : ["--of", of]),
+  ];
   const ranges = from.flatMap((seed) => ["--from", String(seed)]);
   const output = await new Promise<string>((resolve, reject) => {
     execFile(

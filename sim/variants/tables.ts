@@ -16,7 +16,7 @@ const row = (...cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
 
 function catcherOf(variant: Variant): string {
   return isSimulated(variant)
-    ? variant.caughtBy.invariant
+    ? `${variant.caughtBy.invariant}${variant.caughtBy.of === undefined ? "" : `, of ${variant.caughtBy.of}`}`
     : `${code((variant.caughtBy as { test: string }).test)}`;
 }
 

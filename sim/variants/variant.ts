@@ -14,6 +14,8 @@ export interface Edit {
 export interface InSimulation {
   readonly invariant: string;
   readonly within: number;
+  /** Of fair locks; left out: that of the kernel. */
+  readonly of?: "fair locks";
 }
 
 /** A test, by its file and its title (of `it.each`, as it is written). */
