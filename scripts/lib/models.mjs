@@ -323,6 +323,72 @@ const SESSION_MUTANTS = [
   },
 ];
 
+const QUEUE_SEARCHES = [
+  {
+    name: "lost and late messages, cancels, one that oversleeps, a crash",
+    bounds: { PROCESSES: 2, TRIES: 2, LOST: 1, LATE: 1, CANCELS: 1, SLEEPS: 1, CRASHES: 1 },
+  },
+  {
+    name: "three processes, two late messages",
+    bounds: { LOST: 1, LATE: 2, CANCELS: 2, SLEEPS: 1, CRASHES: 1 },
+  },
+  {
+    name: "three processes twice, a late message",
+    bounds: { TRIES: 2, LATE: 1, CANCELS: 1 },
+  },
+  {
+    name: "three processes twice, those that oversleep, a crash",
+    bounds: { TRIES: 2, SLEEPS: 2, CRASHES: 1 },
+  },
+];
+
+const SHORT_QUEUE_SEARCHES = QUEUE_SEARCHES.slice(0, 2);
+
+const QUEUE_MUTANTS = [
+  {
+    name: "RECORD",
+    breaks: "Exclusion",
+    what: "whoever is first in the queue holds, whoever the record names",
+  },
+  {
+    name: "SERVED",
+    breaks: "ServedOrder",
+    what: "a grant by a ticket does not ask for `served`",
+    bounds: { TRIES: 2, LATE: 1, CANCELS: 1 },
+  },
+  {
+    name: "ANCHOR",
+    breaks: "ServedOrder",
+    what: "nor does one that comes late, whatever the record was used for since",
+    bounds: { LATE: 1, CANCELS: 1 },
+  },
+  {
+    name: "FAST",
+    breaks: "NoBarging",
+    what: "whoever finds the record free claims it, queue or not",
+  },
+  { name: "LOOK", breaks: "FirstCome", what: "a waiter claims without a look at those before it" },
+  {
+    name: "LOOK_AGAIN",
+    breaks: "FirstCome",
+    what: "refused, it claims again without another look",
+    bounds: { TRIES: 2 },
+  },
+  { name: "WATCH", breaks: "PlaceKept", what: "a waiter removes whoever is before it" },
+  {
+    name: "REJOIN",
+    breaks: "NobodyStuck",
+    what: "a waiter that was passed over waits on",
+    bounds: { SLEEPS: 1 },
+  },
+  {
+    name: "LEAVE",
+    breaks: "NothingLeft",
+    what: "a waiter that gives up keeps its place",
+    bounds: { CANCELS: 1 },
+  },
+];
+
 /** The models of spec/model, each with what is searched: also read by the test of their page. */
 export const MODELS = [
   {
@@ -336,5 +402,11 @@ export const MODELS = [
     searches: SESSION_SEARCHES,
     shortSearches: SHORT_SESSION_SEARCHES,
     mutants: SESSION_MUTANTS,
+  },
+  {
+    name: "queue",
+    searches: QUEUE_SEARCHES,
+    shortSearches: SHORT_QUEUE_SEARCHES,
+    mutants: QUEUE_MUTANTS,
   },
 ];

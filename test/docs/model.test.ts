@@ -6,6 +6,7 @@ const PAGE = textOf("docs/verification.md");
 const HEADINGS: Readonly<Record<string, string>> = {
   lease: "## The model\n",
   session: "## The model of sessions\n",
+  queue: "## The model of the queue\n",
 };
 
 /** The rows, cell by cell, of the tables whose first column has this heading. */
@@ -43,6 +44,6 @@ describe.each([...MODELS])("docs/verification.md, on $name.pml", ({ name, search
     const told = rowsUnder(heading, "search").map(([search]) => search);
     const totals = told.filter((search) => search?.startsWith("all of these"));
     expect(told).toHaveLength(searches.length + totals.length);
-    if (name === "session") expect(told).toEqual(searches.map((search) => search.name));
+    if (name !== "lease") expect(told).toEqual(searches.map((search) => search.name));
   });
 });
