@@ -89,7 +89,7 @@ export type { NodeCronCoordinator, NodeCronOptions } from "./once/node-cron.js";
 export type { OnceResult } from "./once/once.js";
 export type { Occurrence, OnceOptions } from "./once/options.js";
 export type { HoldfastOptions, SessionOptions, TestSurroundings } from "./options.js";
-export type { DynamoDBLike } from "./platform/dynamodb.js";
+export type { DynamoDBLike } from "./platform/sdk.js";
 export type { AttributeValue, Item } from "./platform/table.js";
 export type { QueueOptions } from "./queue/in-order.js";
 export type { QueuedWaiter, QueueListing } from "./queue/listing.js";

@@ -5,9 +5,11 @@ import type { Surroundings } from "./lease/kernel.js";
 import type { ClientOptions, LeaseOptions } from "./lease/options.js";
 import type { LeaseShape, LockFormat, NativeLeases } from "./lease/shape.js";
 import { type Clock, systemClock } from "./platform/clock.js";
-import { type DynamoDBLike, DynamoDBTable } from "./platform/dynamodb.js";
+import { DynamoDBTable } from "./platform/dynamodb.js";
 import { warn } from "./platform/process.js";
 import { type Random, systemRandom } from "./platform/random.js";
+import type { DynamoDBLike } from "./platform/sdk.js";
+import { isTransport, type Transport } from "./platform/sender.js";
 import type { TablePort } from "./platform/table.js";
 import { systemTimers, type Timers } from "./platform/timers.js";
 import { schemaOf, type TableKeys } from "./table/schema.js";
@@ -22,10 +24,11 @@ export interface TestSurroundings {
 /** Options of {@link Holdfast}. */
 export interface HoldfastOptions<S extends LeaseShape = NativeLeases> extends ClientOptions {
   /**
-   * An SDK v3 `DynamoDBClient`, or a document client; or, for tests, a table from `holdfast/testing`.
-   * Its retries are not used for locks: the kernel makes its own attempts.
+   * An SDK v3 `DynamoDBClient`, or a document client; the same within `lean()` of `holdfast/lean`; or, for
+   * tests, a table from `holdfast/testing`. Its retries are not used for locks: the kernel makes its own
+   * attempts.
    */
-  readonly client: DynamoDBLike | TablePort;
+  readonly client: DynamoDBLike | Transport | TablePort;
   /** The table's name. */
   readonly table: string;
   /**
@@ -85,7 +88,7 @@ function reporterOf(onError: HoldfastOptions["onError"]): (error: HoldfastError)
   };
 }
 
-function isTablePort(client: DynamoDBLike | TablePort): client is TablePort {
+function isTablePort(client: HoldfastOptions["client"]): client is TablePort {
   return "write" in client && "read" in client && "scan" in client;
 }
 
@@ -94,7 +97,8 @@ function checkOptions<S extends LeaseShape>(options: HoldfastOptions<S>): void {
   if (typeof options.client !== "object" || options.client === null) {
     throw refuse("The option `client` must be a DynamoDBClient of the AWS SDK v3.");
   }
-  if (!("send" in options.client) && !isTablePort(options.client)) {
+  const { client } = options;
+  if (!("send" in client || isTransport(client) || isTablePort(client))) {
     throw refuse(
       "The option `client` must be a DynamoDBClient of the AWS SDK v3; it has no `send`.",
     );

@@ -1,10 +1,12 @@
 import { HoldfastError } from "../errors.js";
 import { systemClock } from "../platform/clock.js";
-import { type DynamoDBLike, DynamoDBTable } from "../platform/dynamodb.js";
+import { DynamoDBTable } from "../platform/dynamodb.js";
 import { FOR_COMMITS } from "../platform/dynamodb-errors.js";
 import type { ObjectPort } from "../platform/objects.js";
 import { systemRandom } from "../platform/random.js";
 import { type S3Like, S3Objects } from "../platform/s3.js";
+import type { DynamoDBLike } from "../platform/sdk.js";
+import { isTransport, type Transport } from "../platform/sender.js";
 import type { TablePort } from "../platform/table.js";
 import { systemTimers } from "../platform/timers.js";
 import type { Around } from "./around.js";
@@ -46,8 +48,8 @@ function tableOf(
   clock: Around["clock"],
   timers: Around["timers"],
 ): TablePort {
-  return isSdkClient("dynamodb.client", client, "write")
-    ? new DynamoDBTable(client as DynamoDBLike, table, clock, timers, FOR_COMMITS)
+  return isTransport(client) || isSdkClient("dynamodb.client", client, "write")
+    ? new DynamoDBTable(client as DynamoDBLike | Transport, table, clock, timers, FOR_COMMITS)
     : (client as TablePort);
 }
 

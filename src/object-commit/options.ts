@@ -1,11 +1,12 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
 import type { Clock } from "../platform/clock.js";
-import type { DynamoDBLike } from "../platform/dynamodb.js";
 import type { ObjectPort } from "../platform/objects.js";
 import { defaultOwner } from "../platform/process.js";
 import type { Random } from "../platform/random.js";
 import type { S3Like } from "../platform/s3.js";
+import type { DynamoDBLike } from "../platform/sdk.js";
+import type { Transport } from "../platform/sender.js";
 import type { TablePort } from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";
 
@@ -22,8 +23,11 @@ export type Strategy = FixedStrategy | "auto";
 
 /** The table of the commit records. */
 export interface CommitTableOptions {
-  /** An SDK v3 `DynamoDBClient`, with an endpoint and credentials of its own; or a table for tests. */
-  readonly client: DynamoDBLike | TablePort;
+  /**
+   * An SDK v3 `DynamoDBClient`, with an endpoint and credentials of its own; the same within `lean()` of
+   * `holdfast/lean`; or a table for tests.
+   */
+  readonly client: DynamoDBLike | Transport | TablePort;
   /** The table's name. One table serves one bucket: the bucket is not in its key. */
   readonly table: string;
   /** For how long a writer may act on a record that it took. Whole milliseconds; default 20 s. */

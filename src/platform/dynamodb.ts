@@ -1,22 +1,13 @@
-import {
-  DeleteItemCommand,
-  type DynamoDBClient,
-  GetItemCommand,
-  type GetItemCommandOutput,
-  PutItemCommand,
-  QueryCommand,
-  type QueryCommandOutput,
-  ScanCommand,
-  type ScanCommandOutput,
-  UpdateItemCommand,
-  type UpdateItemCommandOutput,
-} from "@aws-sdk/client-dynamodb";
 import { bounded } from "./bounded.js";
 import { type Clock, epochMsOf, systemClock } from "./clock.js";
 import { answerOf, FOR_LOCKS, type TableUse } from "./dynamodb-errors.js";
 import { compileCondition, compileProjection, compileWrite } from "./expressions.js";
+import { type DynamoDBLike, senderOver } from "./sdk.js";
+import { isTransport, type Operation, type Sender, type Transport } from "./sender.js";
 import type {
+  AttributeValue,
   Call,
+  Condition,
   Item,
   Misconfigured,
   NotNow,
@@ -32,20 +23,23 @@ import type {
 } from "./table.js";
 import { systemTimers, type Timers } from "./timers.js";
 
-/**
- * What is needed of an SDK v3 client: a `DynamoDBClient`, or lib-dynamodb's document client, which
- * sends low-level commands through the same stack. By shape, so that a second copy of the SDK fits.
- */
-export interface DynamoDBLike {
-  readonly config: object;
-  send(command: never, options?: { readonly abortSignal?: AbortSignal }): Promise<unknown>;
-}
-
 const AN_HOUR_MS = 3_600_000;
 
-/** The table port over the AWS SDK v3. Never rejects; every outcome is an answer. */
+/** What is read of an output of DynamoDB's, whatever the operation. */
+interface Output {
+  readonly Attributes?: Item;
+  readonly Item?: Item;
+  readonly Items?: readonly Item[];
+  readonly LastEvaluatedKey?: Item;
+  readonly ConsumedCapacity?: { readonly CapacityUnits?: number };
+}
+
+/**
+ * The table port over DynamoDB: what is asked as its requests, and what they are answered with. Never
+ * rejects; every outcome is an answer. How a request travels is the sender's business.
+ */
 export class DynamoDBTable implements TablePort {
-  readonly #client: DynamoDBClient;
+  readonly #send: Sender;
   readonly #table: string;
   readonly #use: TableUse;
   readonly #clock: Clock;
@@ -53,7 +47,7 @@ export class DynamoDBTable implements TablePort {
   #clockCorrectionMs = 0;
 
   constructor(
-    client: DynamoDBLike,
+    client: DynamoDBLike | Transport,
     table: string,
     clock: Clock = systemClock,
     timers: Timers = systemTimers,
@@ -63,7 +57,8 @@ export class DynamoDBTable implements TablePort {
     this.#use = use;
     this.#clock = clock;
     this.#timers = timers;
-    this.#client = withoutRetries(client, (date) => this.#compareClocks(date));
+    const onDate = (date: string | undefined): void => this.#compareClocks(date);
+    this.#send = isTransport(client) ? client.openSender(onDate) : senderOver(client, onDate);
   }
 
   get clockCorrectionMs(): number {
@@ -74,92 +69,63 @@ export class DynamoDBTable implements TablePort {
     if (write.as === "put") return this.#put(write, call);
     if (write.as === "delete") return this.#delete(write, call);
     const { text, update, names, values } = compileWrite(write.condition, write.change);
-    const command = new UpdateItemCommand({
-      TableName: this.#table,
-      Key: write.key as UpdateItemCommand["input"]["Key"],
+    const input = {
+      Key: write.key,
       ConditionExpression: text,
       UpdateExpression: update,
       ExpressionAttributeNames: names,
-      ExpressionAttributeValues: values as UpdateItemCommand["input"]["ExpressionAttributeValues"],
+      ExpressionAttributeValues: values,
       ReturnValues: "ALL_NEW",
       ReturnValuesOnConditionCheckFailure: "ALL_OLD",
-    });
-    const answer = await this.#send<UpdateItemCommandOutput>("UpdateItem", command, call);
+    };
+    const answer = await this.#ask("UpdateItem", input, call);
     return answer.kind === "output"
-      ? { kind: "applied", item: (answer.output.Attributes ?? {}) as Item }
+      ? { kind: "applied", item: answer.output.Attributes ?? {} }
       : answer;
   }
 
   async #put(write: Write, call: Call): Promise<WriteAnswer> {
     const item = { ...write.change.set, ...write.key } as Item;
-    const command = new PutItemCommand({
-      ...this.#conditional(write),
-      Item: item as PutItemCommand["input"]["Item"],
-    });
-    const answer = await this.#send("PutItem", command, call);
+    const input = { ...conditional(write.condition), Item: item };
+    const answer = await this.#ask("PutItem", input, call);
     return answer.kind === "output" ? { kind: "applied", item } : answer;
   }
 
   async #delete(write: Write, call: Call): Promise<WriteAnswer> {
-    const command = new DeleteItemCommand({
-      ...this.#conditional(write),
-      Key: write.key as DeleteItemCommand["input"]["Key"],
-    });
-    const answer = await this.#send("DeleteItem", command, call);
+    const input = { ...conditional(write.condition), Key: write.key };
+    const answer = await this.#ask("DeleteItem", input, call);
     return answer.kind === "output" ? { kind: "applied", item: undefined } : answer;
-  }
-
-  #conditional({ condition }: Write) {
-    const { text, names, values } = compileCondition(condition);
-    return {
-      TableName: this.#table,
-      ConditionExpression: text,
-      ExpressionAttributeNames: names,
-      // An expression without values must not be given any.
-      ExpressionAttributeValues: (Object.keys(values).length === 0
-        ? undefined
-        : values) as UpdateItemCommand["input"]["ExpressionAttributeValues"],
-      ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const,
-    };
   }
 
   async read(read: Read, call: Call): Promise<ReadAnswer> {
     const projection =
       read.attributes === undefined ? undefined : compileProjection(read.attributes);
-    const command = new GetItemCommand({
-      TableName: this.#table,
-      Key: read.key as GetItemCommand["input"]["Key"],
+    const input = {
+      Key: read.key,
       ConsistentRead: read.consistent,
       ProjectionExpression: projection?.text,
       ExpressionAttributeNames: projection?.names,
-    });
-    const answer = await this.#send<GetItemCommandOutput>("GetItem", command, call);
+    };
+    const answer = await this.#ask("GetItem", input, call);
     if (answer.kind === "refused") return { kind: "unknown", cause: answer };
-    return answer.kind === "output"
-      ? { kind: "found", item: answer.output.Item as Item | undefined }
-      : answer;
+    return answer.kind === "output" ? { kind: "found", item: answer.output.Item } : answer;
   }
 
-  async scan(scan: Scan, call: Call): Promise<ScanAnswer> {
-    const command = new ScanCommand({
-      TableName: this.#table,
-      ...(scan.prefix === undefined
+  scan(scan: Scan, call: Call): Promise<ScanAnswer> {
+    const filter =
+      scan.prefix === undefined
         ? {}
         : {
             FilterExpression: "begins_with(#0, :0)",
             ExpressionAttributeNames: { "#0": scan.prefix.attribute },
             ExpressionAttributeValues: { ":0": { S: scan.prefix.value } },
-          }),
-      ExclusiveStartKey: scan.after as ScanCommand["input"]["ExclusiveStartKey"],
-      ReturnConsumedCapacity: "TOTAL",
-    });
-    return this.#page("Scan", command, call);
+          };
+    return this.#page("Scan", { ...filter, ExclusiveStartKey: scan.after }, call);
   }
 
-  async query(query: Query, call: Call): Promise<ScanAnswer> {
+  query(query: Query, call: Call): Promise<ScanAnswer> {
     const { partition, sort } = query;
-    const command = new QueryCommand({
-      TableName: this.#table,
+    const input = {
       KeyConditionExpression: "#0 = :0 AND #1 BETWEEN :1 AND :2",
       ExpressionAttributeNames: { "#0": partition.attribute, "#1": sort.attribute },
       ExpressionAttributeValues: {
@@ -170,36 +136,27 @@ export class DynamoDBTable implements TablePort {
       ConsistentRead: query.consistent,
       ScanIndexForward: query.isDescending !== true,
       Limit: query.mostItems,
-      ExclusiveStartKey: query.after as QueryCommand["input"]["ExclusiveStartKey"],
-      ReturnConsumedCapacity: "TOTAL",
-    });
-    return this.#page("Query", command, call);
+      ExclusiveStartKey: query.after,
+    };
+    return this.#page("Query", input, call);
   }
 
-  async #page(
-    operation: "Scan" | "Query",
-    command: ScanCommand | QueryCommand,
-    call: Call,
-  ): Promise<ScanAnswer> {
-    const answer = await this.#send<ScanCommandOutput | QueryCommandOutput>(
-      operation,
-      command,
-      call,
-    );
+  async #page(operation: "Scan" | "Query", input: object, call: Call): Promise<ScanAnswer> {
+    const answer = await this.#ask(operation, { ...input, ReturnConsumedCapacity: "TOTAL" }, call);
     if (answer.kind === "refused") return { kind: "unknown", cause: answer };
     if (answer.kind !== "output") return answer;
     const { Items, LastEvaluatedKey, ConsumedCapacity } = answer.output;
     return {
       kind: "page",
-      items: (Items ?? []) as Item[],
-      next: LastEvaluatedKey as Item | undefined,
+      items: Items ?? [],
+      next: LastEvaluatedKey,
       readUnits: ConsumedCapacity?.CapacityUnits,
     };
   }
 
-  #send<Output>(
-    operation: string,
-    command: unknown,
+  #ask(
+    operation: Operation,
+    input: object,
     call: Call,
   ): Promise<
     | { readonly kind: "output"; readonly output: Output }
@@ -211,7 +168,7 @@ export class DynamoDBTable implements TablePort {
     return bounded(
       this.#timers,
       call,
-      (abortSignal) => this.#client.send(command as GetItemCommand, { abortSignal }),
+      (signal) => this.#send(operation, { TableName: this.#table, ...input }, signal),
       (error) => answerOf(error, this.#table, operation, this.#use),
     );
   }
@@ -224,39 +181,18 @@ export class DynamoDBTable implements TablePort {
   }
 }
 
-interface Stack {
-  clone(): Stack;
-  add(middleware: unknown, options: object): void;
-}
-
-/**
- * The same client, without the SDK's own retries, and with a look at the `Date` of each answer. The
- * kernel makes its own attempts: an attempt of the SDK's that is still on its way after another was
- * answered is the very thing that turns a success into a failed condition. A client of another shape
- * is used as it is; its answers then say how often they were tried.
- */
-export function withoutRetries(
-  client: DynamoDBLike,
-  onDate: (date: string | undefined) => void,
-): DynamoDBClient {
-  const stack = (client as { middlewareStack?: Stack }).middlewareStack;
-  if (typeof stack?.clone !== "function") return client as unknown as DynamoDBClient;
-  const own = stack.clone();
-  // In place of the SDK's: other middleware finds its own place by this name.
-  own.add((next: (args: unknown) => unknown) => (args: unknown) => next(args), {
-    name: "retryMiddleware",
-    step: "finalizeRequest",
-    priority: "high",
-    override: true,
-  });
-  own.add(
-    (next: (args: unknown) => Promise<{ response?: { headers?: Record<string, string> } }>) =>
-      async (args: unknown) => {
-        const result = await next(args);
-        onDate(result.response?.headers?.["date"]);
-        return result;
-      },
-    { name: "holdfastDate", step: "deserialize", priority: "low", override: true },
-  );
-  return Object.create(client, { middlewareStack: { value: own } }) as DynamoDBClient;
+function conditional(condition: Condition): {
+  readonly ConditionExpression: string;
+  readonly ExpressionAttributeNames: Record<string, string>;
+  readonly ExpressionAttributeValues: Record<string, AttributeValue> | undefined;
+  readonly ReturnValuesOnConditionCheckFailure: "ALL_OLD";
+} {
+  const { text, names, values } = compileCondition(condition);
+  return {
+    ConditionExpression: text,
+    ExpressionAttributeNames: names,
+    // DynamoDB refuses an empty map, and a condition on presence alone names no value.
+    ExpressionAttributeValues: Object.keys(values).length === 0 ? undefined : values,
+    ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+  };
 }

@@ -11,7 +11,6 @@ import {
   type S3Client,
 } from "@aws-sdk/client-s3";
 import { bounded } from "./bounded.js";
-import { type DynamoDBLike, withoutRetries } from "./dynamodb.js";
 import {
   COMMIT_METADATA,
   type GetAnswer,
@@ -29,6 +28,7 @@ import {
   type StreamBody,
 } from "./objects.js";
 import { objectAnswerOf } from "./s3-errors.js";
+import { type DynamoDBLike, withoutRetries } from "./sdk.js";
 import type { Call } from "./table.js";
 import { systemTimers, type Timers } from "./timers.js";
 

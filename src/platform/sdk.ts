@@ -1,0 +1,80 @@
+import {
+  DeleteItemCommand,
+  type DynamoDBClient,
+  GetItemCommand,
+  PutItemCommand,
+  QueryCommand,
+  ScanCommand,
+  UpdateItemCommand,
+} from "@aws-sdk/client-dynamodb";
+import type { Operation, Sender } from "./sender.js";
+
+/**
+ * What is needed of an SDK v3 client: a `DynamoDBClient`, or lib-dynamodb's document client, which
+ * sends low-level commands through the same stack. By shape, so that a second copy of the SDK fits.
+ */
+export interface DynamoDBLike {
+  readonly config: object;
+  send(command: never, options?: { readonly abortSignal?: AbortSignal }): Promise<unknown>;
+}
+
+/** What of the commands is used here: that one can be made of an input that was put together by hand. */
+type Command = new (input: never) => object;
+
+const COMMANDS: Readonly<Record<Operation, Command>> = Object.freeze({
+  UpdateItem: UpdateItemCommand,
+  PutItem: PutItemCommand,
+  DeleteItem: DeleteItemCommand,
+  GetItem: GetItemCommand,
+  Scan: ScanCommand,
+  Query: QueryCommand,
+});
+
+/** A sender over the AWS SDK v3, through all that its client does to a request, but its retries. */
+export function senderOver(
+  client: DynamoDBLike,
+  onDate: (date: string | undefined) => void,
+): Sender {
+  const sending: DynamoDBLike = withoutRetries(client, onDate);
+  return (operation, input, abortSignal) => {
+    const command = new COMMANDS[operation](input as never);
+    return sending.send(command as never, { abortSignal });
+  };
+}
+
+interface Stack {
+  clone(): Stack;
+  add(middleware: unknown, options: object): void;
+}
+
+/**
+ * The same client, without the SDK's own retries, and with a look at the `Date` of each answer. The
+ * kernel makes its own attempts: an attempt of the SDK's that is still on its way after another was
+ * answered is the very thing that turns a success into a failed condition. A client of another shape
+ * is used as it is; its answers then say how often they were tried.
+ */
+export function withoutRetries(
+  client: DynamoDBLike,
+  onDate: (date: string | undefined) => void,
+): DynamoDBClient {
+  const stack = (client as { middlewareStack?: Stack }).middlewareStack;
+  if (typeof stack?.clone !== "function") return client as unknown as DynamoDBClient;
+  const own = stack.clone();
+  // In place of the SDK's: other middleware finds its own place by this name.
+  own.add((next: (args: unknown) => unknown) => (args: unknown) => next(args), {
+    name: "retryMiddleware",
+    step: "finalizeRequest",
+    priority: "high",
+    override: true,
+  });
+  own.add(
+    (next: (args: unknown) => Promise<{ response?: { headers?: Record<string, string> } }>) =>
+      async (args: unknown) => {
+        const result = await next(args);
+        onDate(result.response?.headers?.["date"]);
+        return result;
+      },
+    { name: "holdfastDate", step: "deserialize", priority: "low", override: true },
+  );
+  return Object.create(client, { middlewareStack: { value: own } }) as DynamoDBClient;
+}
