@@ -10,6 +10,7 @@ import { attempt, cacheFolder, finish, ROOT, run } from "./lib/projects.mjs";
 const SDK = ["client-dynamodb", "lib-dynamodb", "client-s3"];
 const TESTS = [
   "test/package/adapter.test.ts",
+  "test/package/lean.test.ts",
   "test/package/object-adapter.test.ts",
   "test/object-commit/protocol.test.ts",
   "test/mutex",

@@ -48,6 +48,7 @@ function testAgainst(folder, version) {
       "--config",
       "test/package/variants.config.ts",
       "test/package/adapter.test.ts",
+      "test/package/lean.test.ts",
       "test/package/object-adapter.test.ts",
     ],
     { cwd: ROOT, env: { ...process.env, HOLDFAST_SDK: folder, HOLDFAST_SDK_VERSION: version } },

@@ -89,7 +89,19 @@ export function answerOf(
   if (MISCONFIGURED.has(name)) {
     return { kind: "misconfigured", error: misconfigured(error, name, message, table, use) };
   }
+  // The SDK's own words for it, of no name; nothing was sent.
+  if (message === "Region is missing") {
+    return { kind: "misconfigured", error: noRegion(error, table) };
+  }
   return { kind: "unknown", cause: error };
+}
+
+function noRegion(cause: unknown, table: string): HoldfastError {
+  return new HoldfastError(
+    "misconfigured",
+    `The client of table "${table}" has no region: give it one, or set AWS_REGION.`,
+    { cause },
+  );
 }
 
 function denied(cause: unknown, message: unknown, table: string, operation: string): HoldfastError {

@@ -1,16 +1,21 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BadNetworks, type Network } from "../support/bad-network.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { eventually, type Locker, pause } from "../support/sdk.js";
+import { WAYS, type Way } from "../support/ways.js";
 
 const MANUAL = { lease: "2s", renew: "manual", wait: "300ms", poll: { fastest: 10 } } as const;
 const LATE = { fault: "applied-late", delayMs: 600, how: "hang" } as const;
 
 // The network keeps a request, and delivers it when nobody waits for its answer any more.
 describeOnDynamoDBLocal("a write that is applied after its caller gave up", (endpoint) => {
+  describe.each(WAYS)("$way", (way) => declare(endpoint, way));
+});
+
+function declare(endpoint: () => string, way: Way): void {
   let networks: BadNetworks;
   beforeAll(async () => {
-    networks = await BadNetworks.open(endpoint());
+    networks = await BadNetworks.open(endpoint(), way);
   });
   afterAll(() => networks.close());
 
@@ -116,4 +121,4 @@ describeOnDynamoDBLocal("a write that is applied after its caller gave up", (end
     await victim.locks.mutex("own").acquire({ ...MANUAL, wait: "5s" });
     expect(performance.now() - fromMs).toBeLessThan(1_000);
   });
-});
+}

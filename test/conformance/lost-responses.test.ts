@@ -6,6 +6,7 @@ import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { countOf, nextWrites, recordOf, wrapped } from "../support/lossy.js";
 import { freshTable, type Locker, Lockers, pause, sdkClient } from "../support/sdk.js";
+import { SDK_WAY, WAYS, type Way } from "../support/ways.js";
 
 /** What one step is done with. */
 interface Scene {
@@ -140,9 +141,10 @@ interface Case extends Step {
   /** How many answers in a row are lost. */
   readonly times: number;
   readonly sdkRetries: boolean;
+  readonly way: Way;
 }
 
-function casesFor(sdkRetries: boolean, counts: readonly number[]): Case[] {
+function casesFor(sdkRetries: boolean, counts: readonly number[], way = SDK_WAY): Case[] {
   return STEPS.flatMap((step) =>
     LOSSES.flatMap((fault) =>
       counts.map((times) => {
@@ -154,6 +156,7 @@ function casesFor(sdkRetries: boolean, counts: readonly number[]): Case[] {
           fault,
           times,
           sdkRetries,
+          way,
         };
       }),
     ),
@@ -194,7 +197,7 @@ describeOnDynamoDBLocal("a write that was applied, and whose answer was lost", (
     const name = `${one.step} ${names}`;
     const attempts: number[] = [];
     const lossy = lossyClient();
-    const client = one.sdkRetries ? wrapped(lossy, attempts) : lossy;
+    const client = one.sdkRetries ? wrapped(lossy, attempts) : one.way.over(lossy);
     const victim = lockers.make({ client, table, requestTimeout: "3s" });
     const other = lockers.make({ client: direct, table });
     await one.run({
@@ -213,8 +216,8 @@ describeOnDynamoDBLocal("a write that was applied, and whose answer was lost", (
     await Promise.all([victim.locks.close(), other.locks.close()]);
   }
 
-  describe("is recognised by a client without the SDK's retries:", () => {
-    it.concurrent.each(casesFor(false, [1, 3]))("$title", play);
+  describe.each(WAYS)("is recognised by a client without the SDK's retries, $way:", (way) => {
+    it.concurrent.each(casesFor(false, [1, 3], way))("$title", play);
   });
 
   // Four attempts are the SDK's: the fifth request is the kernel's second.

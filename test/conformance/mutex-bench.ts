@@ -1,11 +1,15 @@
 import { type DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import type { HoldfastOptions, TableKeys } from "../../src/index.js";
+import { LeanClient } from "../../src/lean/lean.js";
 import { type Metered, meter } from "../support/meter.js";
 import { type Locker, Lockers } from "../support/sdk.js";
+import { meterLean, SDK_WAY, type Way } from "../support/ways.js";
 
 /** A server that keeps tables, as the suite needs it. */
 export interface Backend {
   readonly name: string;
+  /** How the requests of locks travel; through the SDK unless it says otherwise. */
+  readonly way?: Way;
   /** A client of the SDK's, for a table of this name that does not exist yet. */
   open(): Promise<OpenBackend>;
   /** Tests that cannot pass there; each with its reason. */
@@ -46,6 +50,7 @@ export class Bench {
   readonly shape: Shape;
   readonly lockers = new Lockers();
   #open: OpenBackend | undefined;
+  #client: HoldfastOptions["client"] | undefined;
   #seen: readonly Metered[] = [];
 
   constructor(shape: Shape) {
@@ -57,14 +62,18 @@ export class Bench {
     return this.#open;
   }
 
-  use(open: OpenBackend): void {
+  use(open: OpenBackend, { over } = SDK_WAY): void {
     this.#open = open;
-    this.#seen = meter(open.client);
+    const seen = meter(open.client);
+    this.#client = over(open.client);
+    if (this.#client instanceof LeanClient) meterLean(this.#client, seen);
+    this.#seen = seen;
   }
 
   /** A new client for locks, as if of another process. */
   readonly locker = (options: Partial<HoldfastOptions> = {}): Locker => {
-    const { client, table } = this.open;
+    const { client: direct, table } = this.open;
+    const client = this.#client ?? direct;
     return this.lockers.make({ client, table, keys: this.shape.keys, ...options });
   };
 

@@ -41,7 +41,7 @@ export function mutexSuite(backend: Backend): void {
     const test = declareFor(backend, shape);
 
     beforeAll(async () => {
-      bench.use(await backend.open());
+      bench.use(await backend.open(), backend.way);
       const { client, table } = bench.open;
       await createTable({ client, table, keys: shape.keys });
     });

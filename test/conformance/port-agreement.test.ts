@@ -9,6 +9,7 @@ import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
+import { SDK_WAY, WAYS } from "../support/ways.js";
 import { answersOf, operations } from "./port-operations.js";
 
 /**
@@ -43,7 +44,7 @@ async function agree(open: () => { readonly memory: TablePort; readonly theirs: 
   expect(Math.min(refused, applied)).toBeGreaterThan(sequences / 2);
 }
 
-function declare(client: () => DynamoDBClient): void {
+function declare(client: () => DynamoDBClient, way = SDK_WAY): void {
   const table = freshTable();
   let opened: DynamoDBClient;
   beforeAll(async () => {
@@ -55,7 +56,7 @@ function declare(client: () => DynamoDBClient): void {
   it(`answers as the table in memory does, for ${sequences} sequences from seed ${seed}`, async () => {
     await agree(() => ({
       memory: new MemoryTable({ keyAttributes: ["pk", "sk"] }),
-      theirs: new DynamoDBTable(opened, table),
+      theirs: new DynamoDBTable(way.over(opened), table),
     }));
   }, 600_000);
 }
@@ -65,5 +66,5 @@ describe("the adapter on the engine in memory", () => {
 });
 
 describeOnDynamoDBLocal("the adapter on DynamoDB Local", (endpoint) => {
-  declare(() => sdkClient(endpoint()));
+  describe.each(WAYS)("$way", (way) => declare(() => sdkClient(endpoint()), way));
 });

@@ -4,6 +4,7 @@ import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
 import { BadNetworks } from "../support/bad-network.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { pause } from "../support/sdk.js";
+import { WAYS, type Way } from "../support/ways.js";
 
 const MANUAL = { lease: "2s", renew: "manual", wait: "400ms", poll: { fastest: 10 } } as const;
 
@@ -23,9 +24,13 @@ const PASSING: readonly [string, ProxyFault, string][] = [
 ];
 
 describeOnDynamoDBLocal("trouble with the table is never taken for contention", (endpoint) => {
+  describe.each(WAYS)("$way", (way) => declare(endpoint, way));
+});
+
+function declare(endpoint: () => string, way: Way): void {
   let networks: BadNetworks;
   beforeAll(async () => {
-    networks = await BadNetworks.open(endpoint());
+    networks = await BadNetworks.open(endpoint(), way);
   });
   afterAll(() => networks.close());
 
@@ -170,4 +175,4 @@ describeOnDynamoDBLocal("trouble with the table is never taken for contention", 
     });
     expect(await networks.locker().locks.mutex("taken").tryAcquire()).toBeNull();
   });
-});
+}

@@ -28,10 +28,12 @@ const NEIGHBOURS = [...Object.keys(dependencies), "@aws-sdk/client-dynamodb", "@
 const CONSUMER = `
 import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { createTable, Holdfast, isHoldfastError, type Lease } from "holdfast";
+import { lean } from "holdfast/lean";
 import { MemoryTable } from "holdfast/testing";
 
 const client = new DynamoDBClient({});
 export const locks = new Holdfast({ client, table: "locks", lease: "30s" });
+export const quick = new Holdfast({ client: lean(client, { connections: 8 }), table: "locks" });
 export const inMemory = new Holdfast({ client: new MemoryTable(), table: "locks" });
 
 export async function work(): Promise<bigint | undefined> {
@@ -49,6 +51,8 @@ export async function work(): Promise<bigint | undefined> {
 
 // @ts-expect-error A lease's length is a number or a string.
 locks.mutex("a", { lease: true });
+// @ts-expect-error Tables are made by a client of the SDK's.
+createTable({ client: lean(client), table: "locks" });
 `;
 
 const REQUIRING = `
@@ -113,6 +117,11 @@ describe("the packed package, installed", () => {
     const script =
       "import('holdfast/dist/lease/kernel.js').catch((error) => console.log(error.code))";
     expect(outputOf("node", "-e", script)).toBe("ERR_PACKAGE_PATH_NOT_EXPORTED");
+  });
+
+  it("works without the packages of a subpath, which names them where it is imported", () => {
+    const script = "import('holdfast/lean').catch((error) => console.log(error.message))";
+    expect(outputOf("node", "-e", script)).toMatch(/Cannot find package '(?:aws4|undici)'/);
   });
 
   it("brings its command", () => {

@@ -13,7 +13,10 @@ export type StubAnswer =
 /** One request as it came over the wire. */
 export interface StubRequest {
   readonly operation: string;
+  readonly path: string;
   readonly body: Readonly<Record<string, unknown>>;
+  /** The body as it was sent. */
+  readonly text: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
@@ -21,6 +24,8 @@ export interface StubRequest {
 export class StubServer {
   readonly requests: StubRequest[] = [];
   answer: StubAnswer = { status: 500, body: {} };
+  /** How many connections were opened so far. */
+  connections = 0;
   readonly #server: Server;
 
   private constructor() {
@@ -29,9 +34,12 @@ export class StubServer {
       request.on("data", (chunk: Buffer) => chunks.push(chunk));
       request.on("end", () => {
         const target = String(request.headers["x-amz-target"]);
+        const text = Buffer.concat(chunks).toString("utf8");
         this.requests.push({
           operation: target.split(".")[1] ?? target,
-          body: JSON.parse(Buffer.concat(chunks).toString("utf8")) as StubRequest["body"],
+          path: request.url ?? "",
+          body: JSON.parse(text) as StubRequest["body"],
+          text,
           headers: request.headers,
         });
         if (this.answer === "hang") return;
@@ -44,6 +52,9 @@ export class StubServer {
 
   static async start(): Promise<StubServer> {
     const stub = new StubServer();
+    stub.#server.on("connection", () => {
+      stub.connections += 1;
+    });
     await new Promise<void>((resolve) => stub.#server.listen(0, "127.0.0.1", resolve));
     return stub;
   }

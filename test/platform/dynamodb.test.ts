@@ -9,6 +9,7 @@ import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb
 import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy/proxy.js";
 import { meter } from "../support/meter.js";
 import { freshTable, pause, sdkClient } from "../support/sdk.js";
+import { SDK_WAY, WAYS } from "../support/ways.js";
 
 const key = { pk: { S: "a" }, sk: { S: "b" } };
 const read = { key, consistent: true };
@@ -25,7 +26,9 @@ function writeOf(value: string): Write {
   return { key, condition, change: { set: { value: { S: value } }, remove: [] } };
 }
 
-describe("the table over the SDK", () => {
+describe.each(WAYS)("the table $way", ({ way, over }) => {
+  // What only a client of the SDK's can do.
+  const itOfSdk = way === SDK_WAY.way ? it : () => undefined;
   const table = freshTable();
   let server: MemoryServer;
   let proxy: FaultProxy;
@@ -37,7 +40,7 @@ describe("the table over the SDK", () => {
     proxy = await startFaultProxy({ target: server.endpoint });
     client = sdkClient(proxy.endpoint);
     await createTable({ client, table });
-    port = new DynamoDBTable(client, table);
+    port = new DynamoDBTable(over(client), table);
   });
   afterEach(() => {
     proxy.clear();
@@ -117,14 +120,14 @@ describe("the table over the SDK", () => {
     expect(proxy.count()).toBe(1);
   });
 
-  it("leaves the retries of the client itself as they were", async () => {
+  itOfSdk("leaves the retries of the client itself as they were", async () => {
     proxy.next("any", { fault: "internal-error" }, 2);
     const own = new DynamoDBTable({ config: {}, send: client.send.bind(client) as never }, table);
     expect(await own.read(read, CALL)).toMatchObject({ kind: "found" });
     expect(proxy.count()).toBe(3);
   });
 
-  it("goes through the user's own middleware, and through a document client", async () => {
+  itOfSdk("goes through the user's own middleware, and through a document client", async () => {
     const user = sdkClient(proxy.endpoint);
     const seen = meter(user);
     const documents = DynamoDBDocumentClient.from(user, {
@@ -156,7 +159,7 @@ describe("the table over the SDK", () => {
     expect(await port.write({ ...absent, condition }, CALL)).toEqual({ kind: "refused" });
   });
 
-  it("takes an answer to a retried request that is no refusal for unknown", async () => {
+  itOfSdk("takes an answer to a retried request that is no refusal for unknown", async () => {
     proxy.next("any", { fault: "response-lost" }, 1);
     // "Not applied" is said of the second attempt; the first was.
     proxy.next("any", { fault: "access-denied" }, 1);
@@ -172,7 +175,7 @@ describe("the table over the SDK", () => {
     expect(answer).toEqual({ kind: "found", item: { pk: key.pk, value: { S: "y" } } });
   });
 
-  it("never rejects, whatever a client does", async () => {
+  itOfSdk("never rejects, whatever a client does", async () => {
     const broken: DynamoDBLike[] = [
       { config: {}, send: () => Promise.reject(undefined) },
       { config: {}, send: () => Promise.reject("text") },
@@ -193,7 +196,7 @@ describe("the table over the SDK", () => {
     const HOUR_MS = 3_600_000;
 
     async function correctionAfter(shiftMs: number): Promise<number> {
-      const fresh = new DynamoDBTable(client, table);
+      const fresh = new DynamoDBTable(over(client), table);
       proxy.dateShiftMs = shiftMs;
       await fresh.read(read, CALL);
       return fresh.clockCorrectionMs;
@@ -213,7 +216,7 @@ describe("the table over the SDK", () => {
     });
 
     it("also by the answer to a refused write, which may be all that it gets", async () => {
-      const fresh = new DynamoDBTable(client, table);
+      const fresh = new DynamoDBTable(over(client), table);
       proxy.dateShiftMs = 3 * HOUR_MS;
       expect(await fresh.write(writeOf("refused"), CALL)).toMatchObject({ kind: "refused" });
       expect(fresh.clockCorrectionMs).toBeGreaterThan(2 * HOUR_MS);
@@ -222,7 +225,7 @@ describe("the table over the SDK", () => {
     it("and drops the correction when the clock was put right", async () => {
       let wallMs = systemClock.wallMs() - 5 * HOUR_MS;
       const clock = { ...systemClock, wallMs: () => wallMs };
-      const fresh = new DynamoDBTable(client, table, clock);
+      const fresh = new DynamoDBTable(over(client), table, clock);
       await fresh.read(read, CALL);
       expect(Math.abs(fresh.clockCorrectionMs - 5 * HOUR_MS)).toBeLessThan(5_000);
       wallMs += 5 * HOUR_MS;

@@ -1,9 +1,10 @@
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { createTable, type HoldfastOptions } from "../../src/index.js";
 import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy/proxy.js";
 import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
 import { nextWrites, recordOf } from "./lossy.js";
 import { freshTable, type Locker, Lockers, sdkClient } from "./sdk.js";
+import type { Way } from "./ways.js";
 
 /** One fault proxy, and a client behind it: each test has its own, so that tests can run at once. */
 export interface Network {
@@ -21,15 +22,18 @@ export class BadNetworks {
   readonly #lockers = new Lockers();
   readonly #proxies: FaultProxy[] = [];
   readonly #clients: DynamoDBClient[] = [];
+  readonly #way: Way;
   readonly direct: DynamoDBClient;
 
-  private constructor(endpoint: string) {
+  private constructor(endpoint: string, way: Way) {
     this.#endpoint = endpoint;
+    this.#way = way;
     this.direct = this.client(endpoint);
   }
 
-  static async open(endpoint: string): Promise<BadNetworks> {
-    const networks = new BadNetworks(endpoint);
+  /** `way`: how the requests of locks travel. */
+  static async open(endpoint: string, way: Way): Promise<BadNetworks> {
+    const networks = new BadNetworks(endpoint, way);
     await createTable({ client: networks.direct, table: networks.table });
     return networks;
   }
@@ -43,7 +47,9 @@ export class BadNetworks {
 
   /** A client for locks with a good network. */
   locker(options: Partial<HoldfastOptions> = {}): Locker {
-    return this.#lockers.make({ client: this.direct, table: this.table, ...options });
+    const { client = this.direct } = options;
+    const over = client instanceof DynamoDBClient ? this.#way.over(client) : client;
+    return this.#lockers.make({ table: this.table, ...options, client: over });
   }
 
   async network(): Promise<Network> {

@@ -1,0 +1,293 @@
+// What lean() needs of the SDK, whose endpoint, region and credentials it uses, at whatever version:
+// scripts/other-sdks.mjs and scripts/minified.mjs run this file with another one in its place.
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { LeanClient, lean } from "../../src/lean/lean.js";
+import { systemClock } from "../../src/platform/clock.js";
+import { DynamoDBTable } from "../../src/platform/dynamodb.js";
+import type { AttributeValue, Write } from "../../src/platform/table.js";
+import { expectedSignature, signatureOf } from "./signature.js";
+import { refusal, StubServer } from "./stub-server.js";
+
+const CALL = { timeoutMs: 10_000 };
+const KEY = { pk: { S: "lock#a" } };
+const READ = { key: KEY, consistent: true };
+const HELD = { status: 200, body: { Item: { ...KEY, holder: { S: "me" } } } };
+const CREDENTIALS = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "secret" };
+
+let server: StubServer;
+const ends: (() => unknown)[] = [];
+
+beforeEach(async () => {
+  server = await StubServer.start();
+  server.answer = HELD;
+});
+
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end();
+  await server.stop();
+});
+
+function sdkOf(config: DynamoDBClientConfig = {}): DynamoDBClient {
+  const client = new DynamoDBClient({
+    region: "eu-west-1",
+    endpoint: server.endpoint,
+    credentials: CREDENTIALS,
+    ...config,
+  });
+  ends.push(() => client.destroy());
+  return client;
+}
+
+function leanOf(config: DynamoDBClientConfig = {}, clock = systemClock): DynamoDBTable {
+  const client = new LeanClient(sdkOf(config), {}, clock);
+  ends.push(() => client.destroy());
+  return new DynamoDBTable(client, "locks");
+}
+
+describe("where a request goes", () => {
+  it("is the endpoint that the SDK has, with its path, on connections that are kept", async () => {
+    const endpoint = `${server.endpoint}/a/path`;
+    const table = leanOf({ endpoint });
+    for (let at = 0; at < 6; at += 1) {
+      expect(await table.read(READ, CALL)).toEqual({ kind: "found", item: HELD.body.Item });
+    }
+    // A connection rests for one turn of the event loop after an answer.
+    expect(server.connections).toBeLessThanOrEqual(2);
+    await new DynamoDBTable(sdkOf({ endpoint }), "locks").read(READ, CALL);
+    const places = server.requests.map(({ path, headers }) => [path, headers["host"]]);
+    expect(places).toEqual(Array(7).fill(["/a/path/", endpoint.split("/")[2]]));
+  });
+
+  it("is the region's own, over TLS, where no endpoint was set", async () => {
+    const asked = await import("../../src/lean/endpoint.js");
+    const client = new DynamoDBClient({ region: "cn-north-1", credentials: CREDENTIALS });
+    expect(await asked.endpointOf(client, "locks")).toMatchObject({
+      protocol: "https:",
+      hostname: "dynamodb.cn-north-1.amazonaws.com.cn",
+    });
+    expect(server.requests).toEqual([]);
+  });
+
+  it("is spoken to in TLS, and not otherwise, at an endpoint of https", async () => {
+    const firstBytes: number[] = [];
+    const plain = createServer((socket) => {
+      socket.once("data", (data) => {
+        firstBytes.push(data[0] ?? -1);
+        socket.destroy();
+      });
+    }).listen(0, "127.0.0.1");
+    ends.push(() => plain.close());
+    await once(plain, "listening");
+    const { port } = plain.address() as { readonly port: number };
+    const table = leanOf({ endpoint: `https://127.0.0.1:${port}` });
+    expect((await table.read(READ, CALL)).kind).toBe("unknown");
+    const handshake = 0x16;
+    expect(firstBytes).toEqual([handshake]);
+  });
+
+  it("is told of by nobody's middleware but what is really sent", async () => {
+    const client = sdkOf();
+    let passed = 0;
+    client.middlewareStack.add(
+      (next) => (args) => {
+        passed += 1;
+        return next(args);
+      },
+      { step: "initialize" },
+    );
+    const way = lean(DynamoDBDocumentClient.from(client));
+    ends.push(() => way.destroy());
+    expect((await new DynamoDBTable(way, "locks").read(READ, CALL)).kind).toBe("found");
+    expect([passed, server.requests.length]).toEqual([0, 1]);
+  });
+});
+
+describe("whom a request is from", () => {
+  it("is who the SDK says at that moment, with the token of a session", async () => {
+    let turn = 0;
+    const inSeconds = (seconds: number) => new Date(systemClock.wallMs() + 1000 * seconds);
+    const credentials = async () => {
+      turn += 1;
+      // Nearly over, as the SDK sees it, and so asked for again.
+      return {
+        ...CREDENTIALS,
+        accessKeyId: `AKID${turn}`,
+        sessionToken: `token/${turn}=`,
+        expiration: inSeconds(1),
+      };
+    };
+    const table = leanOf({ credentials });
+    await table.read(READ, CALL);
+    await table.read(READ, CALL);
+    const [first, second] = [signatureOf(server.requests[0]), signatureOf(server.requests[1])];
+    expect(first.key).toMatch(/^AKID\d+$/);
+    expect(second.key).not.toBe(first.key);
+    expect(first.signed?.split(";")).toContain("x-amz-security-token");
+    const token = String(server.requests[1]?.headers["x-amz-security-token"]);
+    expect(token).toBe(`token/${second.key?.slice("AKID".length)}=`);
+  });
+
+  it("is signed over all that is said, for the region, as the SDK signs it", async () => {
+    const sessionToken = "a+token/=";
+    const config = { credentials: { ...CREDENTIALS, sessionToken } };
+    await leanOf(config).read({ ...READ, key: { pk: { S: "lock#\u00E9 \u{1F511}" } } }, CALL);
+    await new DynamoDBTable(sdkOf(config), "locks").read(READ, CALL);
+    expect(server.requests).toHaveLength(2);
+    for (const request of server.requests) {
+      const said = signatureOf(request);
+      expect(said).toMatchObject({ key: "AKIDEXAMPLE", region: "eu-west-1" });
+      expect(said.signature).toBe(expectedSignature(request, CREDENTIALS.secretAccessKey));
+    }
+    const signed = "content-length;content-type;host;x-amz-date;x-amz-security-token;x-amz-target";
+    expect(signatureOf(server.requests[0]).signed).toBe(signed);
+  });
+
+  it.each([
+    [
+      "no credentials",
+      { credentials: () => Promise.reject(named("CredentialsProviderError", "none")) },
+      "access-denied",
+    ],
+    [
+      "no region",
+      { region: () => Promise.reject(new Error("Region is missing")) },
+      "misconfigured",
+    ],
+  ])("is a mistake in the configuration where there is %s, and nothing is sent", async (...row) => {
+    const [, config, code] = row;
+    const answer = await leanOf(config as DynamoDBClientConfig).read(READ, CALL);
+    expect(answer).toMatchObject({ kind: "misconfigured", error: { code } });
+    expect(server.requests).toEqual([]);
+  });
+
+  it("is asked for again after it could not be found", async () => {
+    let isThere = false;
+    const region = () =>
+      isThere ? Promise.resolve("eu-west-1") : Promise.reject(named("TimeoutError", "no metadata"));
+    const table = leanOf({ region });
+    expect((await table.read(READ, CALL)).kind).toBe("unknown");
+    isThere = true;
+    expect((await table.read(READ, CALL)).kind).toBe("found");
+  });
+});
+
+describe("a clock that is minutes off", () => {
+  const OFF_MS = 20 * 60_000;
+
+  it("is corrected by the first refusal, for the next request", async () => {
+    const late = { ...systemClock, wallMs: () => systemClock.wallMs() - OFF_MS };
+    const table = leanOf({}, late);
+    const said = { message: "Signature expired: 20200101T000000Z is now earlier than" };
+    server.answer = refusal("InvalidSignatureException", said);
+    expect((await table.read(READ, CALL)).kind).toBe("unknown");
+    server.answer = HELD;
+    expect((await table.read(READ, CALL)).kind).toBe("found");
+    const [first, second] = server.requests.map((one) => sentMs(one.headers["x-amz-date"]));
+    expect(Math.abs(systemClock.wallMs() - OFF_MS - (first ?? 0))).toBeLessThan(60_000);
+    expect(Math.abs(systemClock.wallMs() - (second ?? 0))).toBeLessThan(60_000);
+  });
+
+  it("by less than a signature allows is left alone", async () => {
+    const late = { ...systemClock, wallMs: () => systemClock.wallMs() - 120_000 };
+    const table = leanOf({}, late);
+    await table.read(READ, CALL);
+    await table.read(READ, CALL);
+    const [, second] = server.requests.map((one) => sentMs(one.headers["x-amz-date"]));
+    expect(systemClock.wallMs() - (second ?? 0)).toBeGreaterThan(100_000);
+  });
+});
+
+describe("what is answered", () => {
+  it("has bytes and numbers as they were sent, at any depth", async () => {
+    const bytes = Uint8Array.from([0, 255, 16]);
+    const data: AttributeValue = {
+      M: {
+        B: { B: bytes },
+        n: { N: "12345678901234567890123456789012345678" },
+        l: { L: [{ BS: [bytes] }, { M: { x: { NS: ["1.50"] } } }, { NULL: true }] },
+      },
+    };
+    const set = { data, one: { B: Buffer.from(bytes) } };
+    const condition = { kind: "absent", attribute: "holder" } as const;
+    const write: Write = { key: KEY, condition, change: { set, remove: [] } };
+    const table = leanOf();
+    await table.write(write, CALL);
+    const values = server.requests[0]?.body["ExpressionAttributeValues"] as Record<string, never>;
+    server.answer = { status: 200, body: { Item: { data: values[":0"], one: values[":1"] } } };
+    const item = { data, one: { B: bytes } };
+    expect(await table.read(READ, CALL)).toEqual({ kind: "found", item });
+  });
+
+  it.each([
+    ["a page of a proxy", { status: 502, body: "<html>" }, "unknown"],
+    ["a success that is no JSON object", { status: 200, body: null }, "unknown"],
+    ["a redirect", { status: 307, body: {}, headers: { location: "/" } }, "unknown"],
+    [
+      "a refusal that is named in a header",
+      { status: 400, body: {}, headers: { "x-amzn-errortype": "ThrottlingException:http://x/" } },
+      "throttled",
+    ],
+    [
+      "a signature that does not fit",
+      { ...objectOf(refusal("InvalidSignatureException")), status: 403 },
+      "misconfigured",
+    ],
+  ])("is told of %s", async (_, answer, kind) => {
+    server.answer = answer;
+    expect((await leanOf().read(READ, CALL)).kind).toBe(kind);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it("never comes, and nothing is sent any more, for what waited too long for a connection", async () => {
+    const client = lean(sdkOf(), { connections: 1 });
+    ends.push(() => client.destroy());
+    const table = new DynamoDBTable(client, "locks");
+    server.answer = "hang";
+    const first = table.read(READ, { timeoutMs: 300 });
+    const second = await table.read({ ...READ, consistent: false }, { timeoutMs: 100 });
+    expect(second).toMatchObject({ kind: "unknown" });
+    server.answer = HELD;
+    expect((await first).kind).toBe("unknown");
+    expect((await table.read(READ, CALL)).kind).toBe("found");
+    expect(server.requests.map(({ body }) => body["ConsistentRead"])).toEqual([true, true]);
+  });
+});
+
+describe("lean()", () => {
+  it.each([[undefined], [{ send: null }], [{ config: {}, send: null }]])(
+    "takes a client of the SDK's, and not %j",
+    (client) => {
+      expect(() => lean(client as never)).toThrow(/takes a DynamoDBClient/);
+    },
+  );
+
+  it.each([0, -1, 1.5, Number.NaN, "8"])("takes %j for no number of connections", (connections) => {
+    expect(() => lean(sdkOf(), { connections: connections as number })).toThrow(/`connections`/);
+  });
+
+  it("sends nothing any more once it is destroyed", async () => {
+    const client = lean(sdkOf());
+    await client.destroy();
+    expect((await new DynamoDBTable(client, "locks").read(READ, CALL)).kind).toBe("unknown");
+    expect(server.requests).toEqual([]);
+  });
+});
+
+function named(name: string, message: string): Error {
+  return Object.assign(new Error(message), { name });
+}
+
+function objectOf<T>(answer: T): Exclude<T, string> {
+  return answer as Exclude<T, string>;
+}
+
+/** The instant in a header such as `20260102T030405Z`. */
+function sentMs(amzDate: unknown): number {
+  const parts = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(String(amzDate));
+  const [, year, month, day, hour, minute, second] = (parts ?? []).map(Number);
+  return Date.UTC(year ?? 0, (month ?? 0) - 1, day, hour, minute, second);
+}

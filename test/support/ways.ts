@@ -1,0 +1,46 @@
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import type { DynamoDBLike } from "../../src/index.js";
+import { type LeanClient, lean } from "../../src/lean/lean.js";
+import type { Metered } from "./meter.js";
+
+/** One way of requests to a table: what holds of one holds of all. */
+export interface Way {
+  readonly way: string;
+  readonly over: (client: DynamoDBClient) => DynamoDBLike | LeanClient;
+}
+
+export const SDK_WAY: Way = { way: "through the SDK", over: (client) => client };
+export const LEAN_WAY: Way = { way: "through lean()", over: leanOver };
+export const WAYS: readonly Way[] = [SDK_WAY, LEAN_WAY];
+
+/** The lean way of a client, which ends with the client. */
+function leanOver(client: DynamoDBClient): LeanClient {
+  const made = lean(client);
+  const destroy = client.destroy.bind(client);
+  client.destroy = () => {
+    void made.destroy();
+    destroy();
+  };
+  return made;
+}
+
+/** Lists what passes a lean client into `seen`, as `meter()` does what a client of the SDK's sends. */
+export function meterLean(client: LeanClient, seen: Metered[]): void {
+  const open = client.openSender.bind(client);
+  client.openSender = (onDate) => {
+    const send = open(onDate);
+    return async (operation, input, signal) => {
+      try {
+        const asked = { ReturnConsumedCapacity: "TOTAL", ...input };
+        const output = (await send(operation, asked, signal)) as {
+          readonly ConsumedCapacity?: { readonly CapacityUnits?: number };
+        };
+        seen.push({ operation, applied: true, units: output.ConsumedCapacity?.CapacityUnits });
+        return output;
+      } catch (error) {
+        seen.push({ operation, applied: false, units: undefined });
+        throw error;
+      }
+    };
+  };
+}
