@@ -29,7 +29,6 @@ export class Attempt {
   readonly #decision: Granting;
   readonly #grant: Grant;
   readonly #write: Write;
-  #start: Instant;
   /** Sends that were not answered, each of which may have been, or may yet be, applied. */
   #unanswered = 0;
 
@@ -47,7 +46,6 @@ export class Attempt {
     this.#decision = decision;
     this.#grant = kernel.grant(ref, settings);
     this.#write = this.#compose();
-    this.#start = instantOf(kernel.clock);
   }
 
   /** Rejects with the error of {@link Stop}, R12's errors, or a wrong configuration's. */
@@ -68,11 +66,13 @@ export class Attempt {
   async #repeat(): Promise<AttemptAnswer> {
     const { waitMs, fastestPollMs, slowestPollMs } = this.#settings;
     const firstMs = this.#kernel.nowMs();
+    let start: Instant | undefined;
     for (let pauseMs = fastestPollMs; ; pauseMs = Math.min(2 * pauseMs, slowestPollMs)) {
       // Only while an earlier send may have been applied does the lease count from it.
-      if (this.#unanswered === 0) this.#start = instantOf(this.#kernel.clock);
-      if (this.#deadline.remainingMs() <= this.#settings.leaseMs / 2) return "silent";
-      const answer = await this.#send();
+      if (start === undefined || this.#unanswered === 0) start = instantOf(this.#kernel.clock);
+      const deadline = this.#deadlineFrom(start);
+      if (deadline.remainingMs() <= this.#settings.leaseMs / 2) return "silent";
+      const answer = await this.#send(start, deadline);
       if (answer !== "again") return answer;
       const triedMs = this.#kernel.nowMs() - firstMs;
       if (waitMs === 0 && triedMs >= this.#kernel.settings.requestTimeoutMs) {
@@ -83,8 +83,8 @@ export class Attempt {
     }
   }
 
-  async #send(): Promise<Beginning | "refused" | "again"> {
-    const timeoutMs = this.#kernel.timeoutWithin(this.#deadline);
+  async #send(start: Instant, deadline: Deadline): Promise<Beginning | "refused" | "again"> {
+    const timeoutMs = this.#kernel.timeoutWithin(deadline);
     const answer = await this.#kernel.write(this.#write, timeoutMs, this.#stop.signal);
     switch (answer.kind) {
       case "applied":
@@ -98,8 +98,8 @@ export class Attempt {
         this.#unanswered = Math.max(this.#unanswered, 1);
         // Looked at again before it is handed out: it may have taken its whole lease to arrive.
         if (this.#stop.isStopped) throw this.#stop.error();
-        if (this.#deadline.remainingMs() <= 0) return "refused";
-        return { record, start: this.#start, settings: this.#settings };
+        if (deadline.remainingMs() <= 0) return "refused";
+        return { record, start, settings: this.#settings };
       }
       case "misconfigured":
         throw answer.error;
@@ -119,9 +119,9 @@ export class Attempt {
     return decision.kind === "claim" && ["blind", "absent"].includes(decision.onto.kind);
   }
 
-  get #deadline(): Deadline {
+  #deadlineFrom(start: Instant): Deadline {
     const lengthMs = holdMs(this.#settings.leaseMs, this.#kernel.settings.driftBound);
-    return new Deadline(this.#kernel.clock, this.#start, lengthMs);
+    return new Deadline(this.#kernel.clock, start, lengthMs);
   }
 
   #compose(): Write {

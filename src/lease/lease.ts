@@ -1,6 +1,6 @@
 import { HoldfastError, type LossReason } from "../errors.js";
 import type { Duration } from "../internal/duration.js";
-import { sleep } from "../internal/sleep.js";
+import { settlesWithin } from "../internal/settles-within.js";
 import {
   type DocumentGuardCondition,
   documentCondition,
@@ -197,14 +197,8 @@ export class UnfencedLease<S extends LeaseShape = NativeLeases> implements Async
     if (!hold.beginRelease()) return freeEarly(hold, keepData);
     const { kernel, ref } = hold;
     const passed = kernel.tracked(hold.requests.run(() => release(hold, keepData)));
-    const bound = new AbortController();
     const boundMs = 2 * kernel.settings.requestTimeoutMs;
-    const late = sleep(kernel.timers, boundMs, true, bound.signal).then(() => "late" as const);
-    try {
-      if ((await Promise.race([passed, late])) !== "late") return;
-    } finally {
-      bound.abort();
-    }
+    if (await settlesWithin(kernel.timers, boundMs, passed)) return;
     kernel.inBackground(() => passed);
     throw new HoldfastError(
       "outcome-unknown",

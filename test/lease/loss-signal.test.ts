@@ -17,6 +17,16 @@ function setUp() {
 }
 
 describe("a signal that asks the clocks when it is asked", () => {
+  it("is aborted with the first reason, if it is first wanted after the loss", () => {
+    const loss = new LossSignal(() => undefined);
+    const reason = new Error("first");
+    loss.abort(reason);
+    loss.abort(new Error("second"));
+    expect(loss.signal.aborted).toBe(true);
+    expect(loss.signal.reason).toBe(reason);
+    expect(loss.signal).toBe(loss.signal);
+  });
+
   it("says no until the deadline, and is an AbortSignal", () => {
     const { signal, aborts } = setUp();
     expect(signal).toBeInstanceOf(AbortSignal);
