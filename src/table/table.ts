@@ -12,6 +12,7 @@ import type { LockFormat } from "../lease/shape.js";
 import { systemClock } from "../platform/clock.js";
 import { answerOf } from "../platform/dynamodb-errors.js";
 import type { DynamoDBLike } from "../platform/sdk.js";
+import { isTransport } from "../platform/sender.js";
 import { systemTimers } from "../platform/timers.js";
 import { keyDefects, regionsOf, replicaDefects, ttlDefects } from "./defects.js";
 import { keySchemaOf, schemaFor, type TableFormat, type TableKeys } from "./schema.js";
@@ -183,6 +184,12 @@ export async function ttlOf(options: TableOptions): Promise<string | undefined> 
 
 /** Sends one command, turning the SDK's errors into coded ones; `expected` is one that is none. */
 async function call(options: TableOptions, command: unknown, expected?: string): Promise<unknown> {
+  if (isTransport(options.client)) {
+    throw new HoldfastError(
+      "invalid-argument",
+      "Tables are made and looked at by a client of the AWS SDK itself, not by what is within lean().",
+    );
+  }
   try {
     return await options.client.send(command as never);
   } catch (error) {

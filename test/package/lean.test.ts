@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createTable } from "../../src/index.js";
 import { LeanClient, lean } from "../../src/lean/lean.js";
 import { systemClock } from "../../src/platform/clock.js";
 import { DynamoDBTable } from "../../src/platform/dynamodb.js";
@@ -267,6 +268,12 @@ describe("lean()", () => {
 
   it.each([0, -1, 1.5, Number.NaN, "8"])("takes %j for no number of connections", (connections) => {
     expect(() => lean(sdkOf(), { connections: connections as number })).toThrow(/`connections`/);
+  });
+
+  it("makes no tables, and says who does", async () => {
+    const client = lean(sdkOf()) as never;
+    const made = createTable({ client, table: "locks" });
+    await expect(made).rejects.toMatchObject({ code: "invalid-argument" });
   });
 
   it("sends nothing any more once it is destroyed", async () => {
