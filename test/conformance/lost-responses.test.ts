@@ -146,9 +146,11 @@ interface Case extends Step {
 
 function casesFor(sdkRetries: boolean, counts: readonly number[], way = SDK_WAY): Case[] {
   return STEPS.flatMap((step) =>
-    LOSSES.flatMap((fault) =>
-      counts.map((times) => {
-        const how = "how" in fault ? fault.how : "";
+    LOSSES.flatMap((fault) => {
+      const how = "how" in fault ? fault.how : "";
+      // A release says after two such bounds that its outcome is unknown.
+      const fitting = counts.filter((times) => way !== LEAN_WAY || how !== "hang" || times === 1);
+      return fitting.map((times) => {
         const lost = times === 1 ? "one answer is lost" : `${times} answers are lost in a row`;
         return {
           ...step,
@@ -158,8 +160,8 @@ function casesFor(sdkRetries: boolean, counts: readonly number[], way = SDK_WAY)
           sdkRetries,
           way,
         };
-      }),
-    ),
+      });
+    }),
   );
 }
 
@@ -198,8 +200,8 @@ describeOnDynamoDBLocal("a write that was applied, and whose answer was lost", (
     const attempts: number[] = [];
     const lossy = lossyClient();
     const client = one.sdkRetries ? wrapped(lossy, attempts) : one.way.over(lossy);
-    // Where the SDK has no bound of its own, it is the kernel's.
-    const requestTimeout = one.way === LEAN_WAY ? "150ms" : "3s";
+    // lean() has no bound of its own: an answer that hangs is given up by the kernel's.
+    const requestTimeout = one.way === LEAN_WAY ? "1s" : "3s";
     const victim = lockers.make({ client, table, requestTimeout });
     const other = lockers.make({ client: direct, table });
     await one.run({
