@@ -22,6 +22,8 @@ export interface DynamoDBLocalOptions {
   readonly port?: number;
   /** A directory that keeps the data when the server ends; left out, the data is in memory. */
   readonly dbPath?: string;
+  /** In place of those of a small, short run. */
+  readonly jvmFlags?: readonly string[];
 }
 
 /** Starts a server and answers once it does. */

@@ -53,14 +53,14 @@ function claimPort(port) {
   });
 }
 
-function spawnServer(port, dbPath) {
+function spawnServer(port, dbPath, jvmFlags) {
   const directory = jarDirectory();
   const store = dbPath === undefined ? ["-inMemory"] : ["-dbPath", dbPath];
   const flags = [...store, "-sharedDb", "-disableTelemetry", "-port", String(port)];
   return spawn(
     "java",
     [
-      ...JVM_FLAGS,
+      ...jvmFlags,
       `-Djava.library.path=${join(directory, "DynamoDBLocal_lib")}`,
       "-jar",
       join(directory, "DynamoDBLocal.jar"),
@@ -121,12 +121,12 @@ async function stopServer(server, signal = "SIGTERM") {
 
 /**
  * Starts a server and answers once it does. `port` left out takes any that is free; without `dbPath`, a
- * directory, the data is in memory and goes with the server.
+ * directory, the data is in memory and goes with the server. `jvmFlags` default to those of a small, short run.
  */
-export async function startDynamoDBLocal({ port, dbPath } = {}) {
+export async function startDynamoDBLocal({ port, dbPath, jvmFlags = JVM_FLAGS } = {}) {
   if (!hasJava()) throw new Error(`Java was not found. ${HOW_TO_GET_JAVA}`);
   const bound = await claimPort(port ?? 0);
-  const server = spawnServer(bound, dbPath);
+  const server = spawnServer(bound, dbPath, jvmFlags);
   const lines = [];
   const keep = (chunk) => {
     lines.push(String(chunk));

@@ -1,0 +1,39 @@
+// A free lock, acquired and released, one after the other.
+import { inRounds } from "../lib/rounds.mjs";
+import { median, medianWithInterval, pairedRatio, round, spread } from "../lib/statistics.mjs";
+
+export const title = "Acquire and release a free lock, one at a time";
+export const isQuick = true;
+export const usualSeconds = 90;
+
+export async function run(context) {
+  const count = context.quick ? 20 : 100;
+  const subjects = context.subjects("free");
+  const blocks = await inRounds(context, subjects, {
+    options: {},
+    rounds: context.quick ? 3 : 10,
+    warmUp: (worker, at) =>
+      worker.do("cycles", { prefix: `free-${worker.subject.label}-${at}`, count: 3 * count }),
+    block: (worker, at) =>
+      worker.do("cycles", { prefix: `free-${worker.subject.label}-${at}`, count }),
+  });
+  const medians = (label, what) => blocks.get(label).map((block) => median(block[what]));
+  const rows = subjects.map(({ label, what }) => {
+    const cycle = medians(label, "cycle");
+    const cpuUs = blocks.get(label).map(({ cpuMs }) => (1_000 * cpuMs) / count);
+    return {
+      subject: label,
+      what,
+      cycleMs: spread(cycle),
+      acquireMs: round(median(medians(label, "acquire"))),
+      releaseMs: round(median(medians(label, "release"))),
+      cpuUs: spread(cpuUs, 0),
+      toRawSdk3: pairedRatio(cycle, medians("raw-sdk3", "cycle")),
+      toRawSame: pairedRatio(cycle, medians("raw-same", "cycle")),
+      aboveRawSameMs: medianWithInterval(
+        cycle.map((value, at) => value - medians("raw-same", "cycle")[at]),
+      ),
+    };
+  });
+  return { settings: { cyclesABlock: count, rounds: blocks.get("raw-sdk3").length }, rows };
+}

@@ -1,0 +1,79 @@
+// Counts what this process sends over node:http, by whatever SDK: at the socket's door, so that neither a
+// retry nor a client that somebody else made is missed. It costs a few microseconds a request, so processes
+// that are timed do without it.
+import { subscribe } from "node:diagnostics_channel";
+import { OutgoingMessage } from "node:http";
+
+const WRITES = new Set(["PutItem", "UpdateItem", "DeleteItem"]);
+
+/** What a request costs by the rules of DynamoDB, for items below 1 KB; a page is charged by what came back. */
+export function unitsOf(operation, body, answer) {
+  if (WRITES.has(operation)) return { writeUnits: 1, readUnits: 0 };
+  if (operation === "GetItem") return { writeUnits: 0, readUnits: body.ConsistentRead ? 1 : 0.5 };
+  // Each action of a transaction is charged twice: to prepare, and to commit.
+  if (operation === "TransactWriteItems")
+    return { writeUnits: 2 * body.TransactItems.length, readUnits: 0 };
+  const told = answer?.ConsumedCapacity?.CapacityUnits;
+  if (told === undefined) throw new Error(`Nobody knows what this ${operation} costs.`);
+  return { writeUnits: 0, readUnits: told };
+}
+
+/** Starts counting; the counts go on growing, by operation and in units. */
+export function startMeter() {
+  const counts = { requests: 0, writeUnits: 0, readUnits: 0, operations: {} };
+  const bodies = new WeakMap();
+
+  for (const method of ["write", "end"]) {
+    const original = OutgoingMessage.prototype[method];
+    OutgoingMessage.prototype[method] = function (chunk, ...rest) {
+      if (chunk instanceof Uint8Array || typeof chunk === "string") {
+        bodies.set(this, (bodies.get(this) ?? "") + Buffer.from(chunk).toString());
+      }
+      return original.call(this, chunk, ...rest);
+    };
+  }
+
+  const add = (operation, body, answer) => {
+    const { writeUnits, readUnits } = unitsOf(operation, body, answer);
+    counts.requests += 1;
+    counts.operations[operation] = (counts.operations[operation] ?? 0) + 1;
+    counts.writeUnits += writeUnits;
+    counts.readUnits += readUnits;
+  };
+
+  // Answered or not: a request is charged when it is sent. Pages alone wait for their answer.
+  const isPage = (operation) => operation === "Query" || operation === "Scan";
+  const operationOf = (request) => String(request.getHeader("x-amz-target") ?? "").split(".")[1];
+  subscribe("http.client.request.start", ({ request }) => {
+    const operation = operationOf(request);
+    if (operation === undefined || isPage(operation)) return;
+    add(operation, JSON.parse(bodies.get(request) ?? "{}"));
+  });
+  subscribe("http.client.response.finish", ({ request, response }) => {
+    const operation = operationOf(request);
+    if (operation === undefined || !isPage(operation)) return;
+    const chunks = [];
+    const push = response.push.bind(response);
+    response.push = (chunk) => {
+      if (chunk === null) add(operation, {}, JSON.parse(Buffer.concat(chunks).toString()));
+      else chunks.push(chunk);
+      return push(chunk);
+    };
+  });
+  return counts;
+}
+
+/** What came between two looks at the counts. */
+export function difference(after, before) {
+  const operations = Object.fromEntries(
+    Object.entries(after.operations)
+      .map(([name, count]) => [name, count - (before.operations[name] ?? 0)])
+      .filter(([, count]) => count > 0),
+  );
+  return {
+    requests: after.requests - before.requests,
+    writeUnits: after.writeUnits - before.writeUnits,
+    readUnits: after.readUnits - before.readUnits,
+    operations,
+  };
+}

@@ -1,0 +1,90 @@
+// The servers of a run: one DynamoDB Local for all subjects, and one Redis where it is installed. On the
+// loopback only, in memory only.
+import { spawn, spawnSync } from "node:child_process";
+import { createServer } from "node:net";
+import { CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { createTable } from "../../dist/index.js";
+import { startDynamoDBLocal } from "../../scripts/lib/dynamodb-local.mjs";
+import { TABLES } from "./tables.mjs";
+
+// A server for benchmarks should be as fast as it can be: what is compared is in front of it.
+const JVM_FLAGS = ["-XX:+UseParallelGC", "-Xmx1g"];
+
+export function clientFor(endpoint, more = {}) {
+  return new DynamoDBClient({
+    endpoint,
+    region: "local",
+    credentials: { accessKeyId: "local", secretAccessKey: "local" },
+    ...more,
+  });
+}
+
+async function createTables(endpoint) {
+  const client = clientFor(endpoint);
+  const make = (TableName, ...keys) =>
+    client.send(
+      new CreateTableCommand({
+        TableName,
+        BillingMode: "PAY_PER_REQUEST",
+        AttributeDefinitions: keys.map((AttributeName) => ({ AttributeName, AttributeType: "S" })),
+        KeySchema: keys.map((AttributeName, at) => ({
+          AttributeName,
+          KeyType: at === 0 ? "HASH" : "RANGE",
+        })),
+      }),
+    );
+  await createTable({ client, table: TABLES.holdfast });
+  await make(TABLES.key, "key");
+  await make(TABLES.pair, "pk", "sk");
+  client.destroy();
+}
+
+function freePort() {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.listen(0, "127.0.0.1", () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/** Undefined where there is no redis-server: `apt-get install redis-server`. */
+async function startRedis() {
+  if (spawnSync("redis-server", ["--version"], { stdio: "ignore" }).status !== 0) return undefined;
+  const port = await freePort();
+  const flags = ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
+  const child = spawn("redis-server", flags, { stdio: ["ignore", "pipe", "inherit"] });
+  const killAtExit = () => child.kill("SIGKILL");
+  process.once("exit", killAtExit);
+  await new Promise((resolve, reject) => {
+    child.once("exit", () => reject(new Error("redis-server ended before it was ready.")));
+    child.stdout.on("data", (chunk) => {
+      if (String(chunk).includes("Ready to accept connections")) resolve();
+    });
+  });
+  const exited = new Promise((resolve) => child.once("exit", resolve));
+  const stop = async () => {
+    process.off("exit", killAtExit);
+    child.kill("SIGTERM");
+    await exited;
+  };
+  return { port, stop };
+}
+
+/** Starts what the subjects talk to. `withRedis` false leaves Redis out. */
+export async function startServers({ withRedis = true } = {}) {
+  const dynamodb = await startDynamoDBLocal({ jvmFlags: JVM_FLAGS });
+  try {
+    await createTables(dynamodb.endpoint);
+    const redis = withRedis ? await startRedis() : undefined;
+    return {
+      endpoint: dynamodb.endpoint,
+      redisPort: redis?.port,
+      stop: () => Promise.all([dynamodb.stop(), redis?.stop()]),
+    };
+  } catch (error) {
+    await dynamodb.stop();
+    throw error;
+  }
+}

@@ -1,0 +1,95 @@
+// dynamodb-lock-client 0.7.3, on the AWS SDK v2: FailOpen (a lease, renewed) and FailClosed (none at all).
+import { Agent } from "node:http";
+import { promisify } from "node:util";
+import AWS from "aws-sdk";
+import { FailClosed, FailOpen } from "dynamodb-lock-client";
+import { TABLES } from "../lib/tables.mjs";
+
+const FOR_EVER = 1e9;
+
+export function documentClient2(endpoint) {
+  return new AWS.DynamoDB.DocumentClient({
+    endpoint,
+    region: "local",
+    credentials: new AWS.Credentials("local", "local"),
+    // Its own default agent keeps no connection, and would be compared with ones that do.
+    httpOptions: { agent: new Agent({ keepAlive: true, maxSockets: 256 }) },
+  });
+}
+
+class LockClient {
+  constructor(make) {
+    this.waiting = make(FOR_EVER);
+    this.trying = make(0);
+  }
+
+  async acquire(name) {
+    return this.#listening(await promisify(this.waiting.acquireLock.bind(this.waiting))(name));
+  }
+
+  async tryAcquire(name) {
+    try {
+      return this.#listening(await promisify(this.trying.acquireLock.bind(this.trying))(name));
+    } catch (error) {
+      if (error.code === "FailedToAcquireLock") return undefined;
+      throw error;
+    }
+  }
+
+  // An "error" that nobody listens to ends a process.
+  #listening(lock) {
+    lock.on("error", () => undefined);
+    return lock;
+  }
+
+  release(lock) {
+    return promisify(lock.release.bind(lock))();
+  }
+
+  onLoss(lock, listener) {
+    lock.on("error", listener);
+  }
+
+  close() {}
+}
+
+const keyOf = (name) => ({ table: TABLES.key, key: { key: { S: name } } });
+
+function failOpen(label, trustLocalTime) {
+  return {
+    label,
+    what: `dynamodb-lock-client 0.7.3 FailOpen${trustLocalTime ? ", trustLocalTime" : ""}, SDK v2`,
+    roles: ["free", "wait", "hold", "fault"],
+    polls: { default: undefined },
+    // It sleeps the lease that it read, whatever one asks for.
+    waitsALease: true,
+    keyOf,
+    open: ({ endpoint, leaseMs = 10_000, beatMs }) => {
+      const dynamodb = documentClient2(endpoint);
+      return new LockClient((retryCount) => {
+        const config = { dynamodb, lockTable: TABLES.key, partitionKey: "key", retryCount };
+        const beat = beatMs === undefined ? {} : { heartbeatPeriodMs: beatMs };
+        return new FailOpen({ ...config, ...beat, leaseDurationMs: leaseMs, trustLocalTime });
+      });
+    },
+  };
+}
+
+export const lockClients = [
+  failOpen("dlc-open", false),
+  failOpen("dlc-open-tlt", true),
+  {
+    label: "dlc-closed",
+    what: "dynamodb-lock-client 0.7.3 FailClosed (no lease), SDK v2",
+    roles: ["free", "try", "wait"],
+    polls: { shortMs: 20 },
+    keyOf,
+    open: ({ endpoint, pollMs = 10_000 }) => {
+      const dynamodb = documentClient2(endpoint);
+      const config = { dynamodb, lockTable: TABLES.key, partitionKey: "key" };
+      return new LockClient(
+        (retryCount) => new FailClosed({ ...config, acquirePeriodMs: pollMs, retryCount }),
+      );
+    },
+  },
+];

@@ -1,0 +1,109 @@
+// The benchmark: npm run bench [-- --case NAME --quick --json --repetitions N --output DIRECTORY]
+// One server for all subjects of a run, on the loopback; subjects are processes that take turns in short blocks.
+// Figures go to bench/results, one file a case; npm run bench:report makes tables and plots of them. Nothing
+// here fails by time; a subject that crashes fails the run, and so does a step that takes other requests than it
+// should.
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { watchMachine } from "./lib/machine.mjs";
+import { startServers } from "./lib/servers.mjs";
+import { textTable } from "./lib/text-table.mjs";
+import { hasPeers, loadSubjects, PEERS } from "./subjects/index.mjs";
+
+// What the SDKs say about Node 20 and about their own age is no figure; the workers inherit it.
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = "true";
+process.env.AWS_SDK_JS_SUPPRESS_MAINTENANCE_MODE_MESSAGE = "1";
+
+const HERE = fileURLToPath(new URL(".", import.meta.url));
+
+const { values } = parseArgs({
+  options: {
+    case: { type: "string", multiple: true },
+    quick: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+    repetitions: { type: "string" },
+    output: { type: "string", default: join(HERE, "results") },
+    "without-peers": { type: "boolean", default: false },
+  },
+});
+
+const say = (text) => console.error(text);
+
+async function casesAsked() {
+  const names = readdirSync(join(HERE, "cases"))
+    .filter((file) => file.endsWith(".mjs"))
+    .map((file) => file.replace(/\.mjs$/, ""));
+  const unknown = (values.case ?? []).filter((name) => !names.includes(name));
+  if (unknown.length > 0) {
+    throw new Error(`There is no case ${unknown.join(", ")}; there are ${names.join(", ")}.`);
+  }
+  const wanted = values.case ?? names;
+  const loaded = [];
+  for (const name of names) {
+    const found = await import(`./cases/${name}.mjs`);
+    const isWanted = wanted.includes(name) && (!values.quick || values.case || found.isQuick);
+    if (isWanted) loaded.push({ name, ...found });
+  }
+  return loaded;
+}
+
+/** Brings the peers, once; a quick run does without them. */
+function installPeers() {
+  if (values.quick || values["without-peers"] || hasPeers()) return;
+  say("Installing the peers into bench/peers …");
+  const { status } = spawnSync("npm", ["ci", "--no-audit", "--no-fund"], {
+    cwd: PEERS,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  if (status !== 0)
+    throw new Error("The peers could not be installed; --without-peers does without.");
+}
+
+async function main() {
+  const cases = await casesAsked();
+  installPeers();
+  const withPeers = !values.quick && !values["without-peers"];
+  const servers = await startServers({ withRedis: withPeers });
+  if (withPeers && servers.redisPort === undefined) {
+    say("No redis-server here (apt-get install redis-server): redlock is left out.");
+  }
+  const all = await loadSubjects({ withPeers, withRedis: servers.redisPort !== undefined });
+  const context = {
+    servers,
+    quick: values.quick,
+    repetitions: Number(values.repetitions ?? (values.quick ? 1 : 3)),
+    subjects: (role) => all.filter(({ roles }) => roles.includes(role)),
+    subject: (label) => all.find((subject) => subject.label === label),
+    say,
+  };
+  mkdirSync(values.output, { recursive: true });
+  const wrong = [];
+  try {
+    for (const { name, title, run, isRight } of cases) {
+      say(`${name}: ${title} …`);
+      const machine = watchMachine();
+      const found = await run(context);
+      const told = {
+        case: name,
+        title,
+        isQuick: values.quick,
+        date: new Date().toISOString().slice(0, 10),
+        machine: machine(),
+        ...found,
+      };
+      writeFileSync(join(values.output, `${name}.json`), `${JSON.stringify(told, null, 1)}\n`);
+      if (values.json) console.log(JSON.stringify(told));
+      else console.log(`\n${title}\n${textTable(told.rows)}\n`);
+      for (const what of isRight?.(told) ?? []) wrong.push(`${name}: ${what}`);
+    }
+  } finally {
+    await servers.stop();
+  }
+  for (const what of wrong) say(`WRONG  ${what}`);
+  return wrong.length === 0 ? 0 : 1;
+}
+
+process.exit(await main());

@@ -1,0 +1,76 @@
+// Holdfast itself, in each of its ways. A further transport is one more entry of WAYS.
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { Holdfast } from "../../dist/index.js";
+import { sdkOptions } from "../lib/sdk.mjs";
+import { TABLES } from "../lib/tables.mjs";
+
+class HoldfastLock {
+  constructor(client, options) {
+    const { leaseMs, beatMs, pollMs, renewal } = options;
+    this.client = client;
+    this.locks = new Holdfast({
+      client,
+      table: TABLES.holdfast,
+      ...(leaseMs && { lease: leaseMs }),
+      ...(beatMs && { renew: beatMs }),
+      ...(pollMs && { poll: { fastest: pollMs, slowest: pollMs } }),
+      ...(renewal && { renewal }),
+      wait: Number.POSITIVE_INFINITY,
+      closeTimeout: "10m",
+    });
+  }
+
+  acquire(name) {
+    return this.locks.mutex(name).acquire();
+  }
+
+  async tryAcquire(name) {
+    return (await this.locks.mutex(name).tryAcquire()) ?? undefined;
+  }
+
+  release(lease) {
+    return lease.release();
+  }
+
+  believes(lease) {
+    return lease.isHeld;
+  }
+
+  onLoss(lease, listener) {
+    lease.signal.addEventListener("abort", listener, { once: true });
+  }
+
+  async close() {
+    await this.locks.close();
+    this.client.destroy();
+  }
+}
+
+const keyOf = (name) => ({
+  table: TABLES.holdfast,
+  key: { pk: { S: `lock#${name}` }, sk: { S: "lease" } },
+});
+
+/** What differs between the ways: the options of the client, and the client. */
+const WAYS = [
+  {
+    label: "holdfast",
+    what: "Holdfast, AWS SDK v3",
+    roles: ["free", "try", "wait", "hold", "fault"],
+    polls: { default: undefined, shortMs: 20 },
+    options: {},
+  },
+  {
+    label: "holdfast-session",
+    what: "Holdfast, all leases on one session",
+    roles: ["hold"],
+    options: { renewal: "shared" },
+  },
+];
+
+export const holdfastWays = WAYS.map(({ options, ...way }) => ({
+  ...way,
+  keyOf,
+  open: (asked) =>
+    new HoldfastLock(new DynamoDBClient(sdkOptions(asked.endpoint)), { ...asked, ...options }),
+}));

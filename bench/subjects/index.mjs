@@ -1,0 +1,42 @@
+// Who is compared. Each subject says in which roles it can appear: `free`, acquire and release of a free lock;
+// `try` on a held one; `wait` for one; `hold` many of them; `fault`, to be disturbed.
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+/** Modules of their own, so that a process loads no more than the subject that it is. */
+const MODULES = {
+  "raw-http": ["./raw-http.mjs", "rawHttp"],
+  "raw-sdk3": ["./raw-sdk3.mjs", "rawSdk3"],
+  "raw-same": ["./raw-same.mjs", "rawSame"],
+  holdfast: ["./holdfast.mjs", "holdfastWays"],
+  "holdfast-session": ["./holdfast.mjs", "holdfastWays"],
+  "dlc-open": ["../peers/lock-client.mjs", "lockClients"],
+  "dlc-open-tlt": ["../peers/lock-client.mjs", "lockClients"],
+  "dlc-closed": ["../peers/lock-client.mjs", "lockClients"],
+  dh: ["../peers/delivery-hero.mjs", "deliveryHeroes"],
+  "dh-tlt": ["../peers/delivery-hero.mjs", "deliveryHeroes"],
+  verrou: ["../peers/verrou.mjs", "verrou"],
+  mutex: ["../peers/mutex.mjs", "mutex"],
+  redlock: ["../peers/redlock.mjs", "redlock"],
+};
+
+export const PEERS = fileURLToPath(new URL("../peers/", import.meta.url));
+
+/** Whether the peers are installed. */
+export const hasPeers = () => existsSync(`${PEERS}node_modules/aws-sdk`);
+
+export async function loadSubject(label) {
+  const [module, name] = MODULES[label];
+  const exported = (await import(module))[name];
+  return [exported].flat().find((subject) => subject.label === label);
+}
+
+/** All subjects that can run here: peers if they are installed, Redis if there is one. */
+export async function loadSubjects({ withPeers, withRedis }) {
+  const labels = Object.keys(MODULES).filter(
+    (label) => withPeers || !MODULES[label][0].startsWith("../peers/"),
+  );
+  const subjects = [];
+  for (const label of labels) subjects.push(await loadSubject(label));
+  return subjects.filter(({ server }) => server !== "redis" || withRedis);
+}
