@@ -29,7 +29,7 @@ class DeliveryHero {
     try {
       return await this.locks.lock(GROUP, name, { ...this.options, maxRetryCount: 0 });
     } catch (error) {
-      if (error.name === "LockNotGrantedError") return undefined;
+      if (error.message.includes("could not be acquired")) return undefined;
       throw error;
     }
   }

@@ -95,7 +95,7 @@ class RawLock {
 export const rawSdk3 = {
   label: "raw-sdk3",
   what: "AWS SDK v3, conditional PutItem and DeleteItem",
-  roles: ["free", "wait", "hold", "fault"],
+  roles: ["free", "try", "wait", "hold", "fault"],
   polls: { shortMs: 20 },
   keyOf: (name) => ({ table: TABLES.key, key: key(name) }),
   open: (options) => new RawLock(new DynamoDBClient(sdkOptions(options.endpoint)), options),

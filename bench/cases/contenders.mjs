@@ -1,0 +1,100 @@
+// Many want one name: what a grant costs them together, how long it takes, and in which order they come.
+import { scriptsRun } from "../lib/redis-counts.mjs";
+import { round, spread } from "../lib/statistics.mjs";
+import { waysOf } from "../lib/ways.mjs";
+import { Worker } from "../lib/workers.mjs";
+
+export const title = "Contenders on one name, each holding it for 20 ms";
+export const usualSeconds = 200;
+
+const SECTION_MS = 20;
+const STAGGER_MS = 2;
+const SCENES = [
+  { processes: 1, each: 1 },
+  { processes: 1, each: 10 },
+  { processes: 1, each: 50 },
+  { processes: 1, each: 200, once: true },
+  { processes: 5, each: 10 },
+];
+
+/** The share of pairs that were served in another order than they came in: 0 in order, 0.5 by chance. */
+function outOfOrder(turns) {
+  const byArrival = [...turns].sort((a, b) => a.askedMs - b.askedMs);
+  let [pairs, wrong] = [0, 0];
+  for (let one = 0; one < byArrival.length; one += 1) {
+    for (let other = one + 1; other < byArrival.length; other += 1) {
+      pairs += 1;
+      if (byArrival[one].gotMs > byArrival[other].gotMs) wrong += 1;
+    }
+  }
+  return pairs === 0 ? 0 : wrong / pairs;
+}
+
+async function play({ servers }, { subject, options }, { processes, each }, name) {
+  const isRedis = subject.server === "redis";
+  const workers = [];
+  try {
+    for (let at = 0; at < processes; at += 1) {
+      workers.push(await Worker.start(subject, servers, options, { meter: !isRedis }));
+    }
+    await workers[0].do("take", { name: `${name}-before` });
+    const scripts = isRedis ? await scriptsRun(servers.redisPort) : 0;
+    if (!isRedis) await Promise.all(workers.map((worker) => worker.do("counts")));
+    const asked = { name, count: each, sectionMs: SECTION_MS, staggerMs: STAGGER_MS * processes };
+    const told = await Promise.all(workers.map((worker) => worker.do("contend", asked)));
+    const turns = told.flatMap((one) => one.turns);
+    const sent = isRedis ? [] : await Promise.all(workers.map((worker) => worker.do("counts")));
+    const sum = (key) => sent.reduce((all, one) => all + one[key], 0);
+    const elapsedMs =
+      Math.max(...turns.map(({ calledMs }) => calledMs)) -
+      Math.min(...turns.map(({ askedMs }) => askedMs));
+    return {
+      requests:
+        (isRedis ? (await scriptsRun(servers.redisPort)) - scripts : sum("requests")) /
+        turns.length,
+      writeUnits: isRedis ? undefined : sum("writeUnits") / turns.length,
+      readUnits: isRedis ? undefined : sum("readUnits") / turns.length,
+      msAGrant: elapsedMs / turns.length,
+      outOfOrder: outOfOrder(turns),
+      longestWaitMs: Math.max(...turns.map(({ askedMs, gotMs }) => gotMs - askedMs)),
+    };
+  } finally {
+    await Promise.all(workers.map((worker) => worker.end()));
+  }
+}
+
+export async function run(context) {
+  // One that sleeps a lease between two looks would take minutes, and be no news.
+  const subjects = context.subjects("wait").filter(({ waitsALease }) => !waitsALease);
+  const ways = waysOf(subjects).filter(
+    ({ subject, kind }) => kind === "shortMs" || subject.label === "holdfast",
+  );
+  const rows = [];
+  for (const [at, scene] of SCENES.entries()) {
+    const played = new Map(ways.map((way) => [way, []]));
+    const repetitions = scene.once ? 1 : context.repetitions;
+    for (let repetition = 0; repetition < repetitions; repetition += 1) {
+      for (const way of ways) {
+        const name = `contenders-${at}-${repetition}-${way.subject.label}-${way.kind}`;
+        played.get(way).push(await play(context, way, scene, name));
+      }
+    }
+    for (const [{ subject, poll }, runs] of played) {
+      const figures = (key) => runs.map((one) => one[key]).filter((value) => value !== undefined);
+      rows.push({
+        contenders: scene.processes * scene.each,
+        processes: scene.processes,
+        subject: subject.label,
+        what: subject.what,
+        poll,
+        requestsAGrant: spread(figures("requests"), 1),
+        writeUnitsAGrant: spread(figures("writeUnits"), 1),
+        readUnitsAGrant: spread(figures("readUnits"), 1),
+        msAGrant: spread(figures("msAGrant"), 1),
+        outOfOrder: round(Math.max(...figures("outOfOrder")), 2),
+        longestWaitMs: round(Math.max(...figures("longestWaitMs")), 0),
+      });
+    }
+  }
+  return { settings: { sectionMs: SECTION_MS, staggerMs: STAGGER_MS }, rows };
+}

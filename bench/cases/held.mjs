@@ -1,0 +1,72 @@
+// Many locks held and nothing else done: what that takes of the table and of the process, beside an idle one.
+import { scriptsRun } from "../lib/redis-counts.mjs";
+import { round } from "../lib/statistics.mjs";
+import { pause } from "../lib/time.mjs";
+import { Worker } from "../lib/workers.mjs";
+
+export const title = "Locks held, over one period of renewal";
+export const usualSeconds = 330;
+
+const PERIOD_MS = 10_000;
+const SLOW_PERIOD_MS = 40_000;
+
+const OWN = [10, 100, 1_000, 10_000].flatMap((count) => [
+  // A thousand writes a second would be a test of the server: this many renew more slowly.
+  { label: "holdfast", count, periodMs: count > 1_000 ? SLOW_PERIOD_MS : PERIOD_MS },
+  { label: "holdfast-session", count, periodMs: PERIOD_MS },
+]);
+const OTHERS = 1_000;
+
+async function play(context, { label, count, periodMs }) {
+  const subject = context.subject(label);
+  const isRedis = subject.server === "redis";
+  const options = { leaseMs: 3 * periodMs, beatMs: isOwn(label) ? undefined : periodMs };
+  const start = () => Worker.start(subject, context.servers, options, { meter: !isRedis });
+  const [holder, idle] = [await start(), await start()];
+  try {
+    await holder.do("holdMany", { prefix: `held-${label}-${count}`, count });
+    // Leases move to their session with their first renewal.
+    if (label === "holdfast-session") await pause(1.2 * periodMs);
+    const scripts = isRedis ? await scriptsRun(context.servers.redisPort) : 0;
+    const [busy, beside] = await Promise.all([
+      holder.do("rest", { restMs: periodMs }),
+      idle.do("rest", { restMs: periodMs }),
+    ]);
+    const sent = isRedis ? (await scriptsRun(context.servers.redisPort)) - scripts : busy.requests;
+    return {
+      locks: count,
+      subject: label,
+      what: subject.what,
+      periodS: periodMs / 1_000,
+      requestsAPeriod: sent,
+      cpuMsAPeriod: round(busy.cpuMs - beside.cpuMs, 0),
+      cores: round((busy.cpuMs - beside.cpuMs) / busy.elapsedMs, 3),
+      heapKbALock: round((1_000 * (busy.heapMb - beside.heapMb)) / count, 2),
+      lateMs: round(busy.lateMs, 1),
+      idleLateMs: round(beside.lateMs, 1),
+      held: busy.believed,
+    };
+  } finally {
+    await Promise.all([holder.end(), idle.end()]);
+  }
+}
+
+const isOwn = (label) => label.startsWith("holdfast");
+
+export async function run(context) {
+  const others = context
+    .subjects("hold")
+    .filter(({ label }) => !isOwn(label))
+    .map(({ label }) => ({ label, count: OTHERS, periodMs: PERIOD_MS }));
+  const scenes = [...OWN, ...others].filter(({ count }) => !context.quick || count <= 100);
+  const rows = [];
+  for (const scene of scenes) rows.push(await play(context, scene));
+  return { settings: { lease: "three periods" }, rows };
+}
+
+/** A lock that was lost while nobody disturbed it. */
+export function isRight({ rows }) {
+  return rows
+    .filter(({ subject, held, locks }) => isOwn(subject) && held !== locks)
+    .map(({ subject, held, locks }) => `${subject} held ${held} of ${locks}`);
+}
