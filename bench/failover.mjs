@@ -10,7 +10,11 @@ import { createTable } from "../dist/index.js";
 import { startFaultProxy, startMemoryServer } from "../dist/testing/index.js";
 
 const { values } = parseArgs({
-  options: { runs: { type: "string", default: "50" }, lanes: { type: "string", default: "2" } },
+  options: {
+    runs: { type: "string", default: "50" },
+    lanes: { type: "string", default: "2" },
+    json: { type: "boolean", default: false },
+  },
 });
 const RUNS = Number(values.runs);
 const LANES = Number(values.lanes);
@@ -191,7 +195,9 @@ function tell(title, figures, bound, isBroken) {
   const round = (ms) => Math.round(ms);
   const median = sorted[Math.floor(sorted.length / 2)];
   const broken = sorted.filter(isBroken).length;
-  results.push(broken === 0);
+  const found = { min: round(sorted[0]), median: round(median), max: round(sorted.at(-1)) };
+  results.push({ step: title, found: { ...found, n: sorted.length }, bound, broken });
+  if (values.json) return;
   console.log(
     `${title}: ${sorted.length} runs, least ${round(sorted[0])}, median ${round(median)}, ` +
       `most ${round(sorted.at(-1))}; bound ${bound}; broken ${broken}; timers up to ${round(latestMs)} ms late`,
@@ -237,4 +243,5 @@ try {
   client.destroy();
   await server.close();
 }
-process.exitCode = results.every(Boolean) ? 0 : 1;
+if (values.json) console.log(JSON.stringify(results));
+process.exitCode = results.every(({ broken }) => broken === 0) ? 0 : 1;

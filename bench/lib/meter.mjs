@@ -42,16 +42,18 @@ export function startMeter() {
   };
 
   // Answered or not: a request is charged when it is sent. Pages alone wait for their answer.
+  // Some clients look for their table, or make it, when they start: no part of any step.
+  const isCharged = (operation) => operation !== undefined && !operation.endsWith("Table");
   const isPage = (operation) => operation === "Query" || operation === "Scan";
   const operationOf = (request) => String(request.getHeader("x-amz-target") ?? "").split(".")[1];
   subscribe("http.client.request.start", ({ request }) => {
     const operation = operationOf(request);
-    if (operation === undefined || isPage(operation)) return;
+    if (!isCharged(operation) || isPage(operation)) return;
     add(operation, JSON.parse(bodies.get(request) ?? "{}"));
   });
   subscribe("http.client.response.finish", ({ request, response }) => {
     const operation = operationOf(request);
-    if (operation === undefined || !isPage(operation)) return;
+    if (!isPage(operation)) return;
     const chunks = [];
     const push = response.push.bind(response);
     response.push = (chunk) => {

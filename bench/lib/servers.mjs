@@ -36,6 +36,7 @@ async function createTables(endpoint) {
   await createTable({ client, table: TABLES.holdfast });
   await make(TABLES.key, "key");
   await make(TABLES.pair, "pk", "sk");
+  await make(TABLES.objects, "path", "etag");
   client.destroy();
 }
 

@@ -1,0 +1,26 @@
+// Elections of real processes that are killed, told to end, and cut off: bench/failover.mjs, with fewer runs.
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+export const title = "Election: from one leader to the next, at a twentieth of the default lengths";
+export const usualSeconds = 90;
+
+const FAILOVER = fileURLToPath(new URL("../failover.mjs", import.meta.url));
+
+export async function run(context) {
+  const runs = context.quick ? 2 : 10;
+  const child = spawn(process.execPath, [FAILOVER, "--runs", String(runs), "--json"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let text = "";
+  child.stdout.on("data", (chunk) => {
+    text += chunk;
+  });
+  await new Promise((resolve) => child.once("close", resolve));
+  return { settings: { runs }, rows: JSON.parse(text) };
+}
+
+/** A bound that was broken: each is a promise. */
+export function isRight({ rows }) {
+  return rows.filter(({ broken }) => broken > 0).map(({ step }) => `${step}: the bound was broken`);
+}

@@ -1,0 +1,79 @@
+// Who waits in a queue, process by process, in virtual time: what a waiter costs a minute, and what a grant costs
+// that it would not cost an only client. Beside it as many processes that wait for a mutex, in no order.
+import { round } from "../lib/statistics.mjs";
+import { costBetween, VirtualWorld } from "../lib/virtual-world.mjs";
+
+export const title = "Waiters of a fair lock and of a mutex, a process each, in virtual time";
+export const usualSeconds = 60;
+
+const SECTION_MS = 100;
+// So many grants tell what one costs, however many wait.
+const GRANTS = 50;
+
+// The holder's own renewals are no cost of waiting.
+const HOLDING = { lease: "1h", renew: "manual" };
+
+const LOCKS = {
+  "fair lock": (locks) => locks.fairLock("queue"),
+  mutex: (locks) => locks.mutex("queue"),
+};
+
+async function play(kind, waiters) {
+  const world = new VirtualWorld();
+  const holder = world.client();
+  const held = await world.until(LOCKS[kind](holder.locks).acquire(HOLDING));
+  const turns = [];
+  let releasedMs;
+  const waits = Array.from({ length: waiters }, async (_, at) => {
+    const { locks, pause } = world.client();
+    await pause(at * 10);
+    const lease = await LOCKS[kind](locks).acquire({ wait: Number.POSITIVE_INFINITY });
+    turns.push({ at, waitedMs: world.time.nowMs - releasedMs });
+    if (turns.length > GRANTS) return;
+    await pause(SECTION_MS);
+    releasedMs = world.time.nowMs;
+    await lease.release();
+  });
+  await world.time.advance(waiters * 10 + 30_000);
+  const waiting = await world.costOf(60_000);
+
+  const before = world.table.counts;
+  const fromMs = world.time.nowMs;
+  releasedMs = world.time.nowMs;
+  await world.until(held.release());
+  const wanted = Math.min(waiters, GRANTS);
+  while (turns.length < wanted) await world.time.advance(100);
+  const granting = costBetween(before, world.table.counts);
+  const seconds = (world.time.nowMs - fromMs) / 1_000;
+  for (const wait of waits) wait.catch(() => undefined);
+  const inOrder = turns.slice(0, wanted).every(({ at }, place) => at === place);
+  // What all who still wait cost meanwhile is no part of a grant.
+  const stillWaiting = waiters - wanted / 2;
+  const meanwhile = (waiting.requests / waiters / 60) * seconds * stillWaiting;
+  return {
+    kind,
+    waiters,
+    requestsAWaiterMinute: round(waiting.requests / waiters, 1),
+    readUnitsAWaiterMinute: round(waiting.readUnits / waiters, 1),
+    writeUnitsAWaiterMinute: round(waiting.writeUnits / waiters, 1),
+    requestsAGrant: round(granting.requests / wanted, 1),
+    requestsAGrantAlone: round(Math.max(0, granting.requests - meanwhile) / wanted, 1),
+    secondsAGrant: round(seconds / wanted, 2),
+    inOrder,
+  };
+}
+
+export async function run(context) {
+  const rows = [];
+  for (const waiters of context.quick ? [1, 10] : [1, 10, 100, 1_000]) {
+    for (const kind of Object.keys(LOCKS)) rows.push(await play(kind, waiters));
+  }
+  return { settings: { sectionMs: SECTION_MS, grants: GRANTS }, rows };
+}
+
+/** A queue out of order. */
+export function isRight({ rows }) {
+  return rows
+    .filter(({ kind, inOrder }) => kind === "fair lock" && !inOrder)
+    .map(({ waiters }) => `${waiters} waiters were not served in order`);
+}
