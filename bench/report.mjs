@@ -1,0 +1,58 @@
+// Writes the tables and plots of the documents anew from bench/results: npm run bench:report
+// With --check, nothing is written; fails if a document does not say what the figures say.
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { draw, PLOTS } from "./report/plots.mjs";
+import { TABLES } from "./report/tables.mjs";
+import { SCALE_TABLES } from "./scale/tables.mjs";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const RESULTS = join(ROOT, "bench/results");
+const PICTURES = join(ROOT, "docs/plots");
+const DOCUMENTS = ["README.md", "docs/performance.md", "docs/scale.md"];
+const BLOCK = /<!-- bench: ([\w-]+) -->\n[\s\S]*?<!-- end -->/g;
+
+export function loadResults() {
+  const files = readdirSync(RESULTS).filter((file) => file.endsWith(".json"));
+  return Object.fromEntries(
+    files.map((file) => [
+      basename(file, ".json"),
+      JSON.parse(readFileSync(join(RESULTS, file), "utf8")),
+    ]),
+  );
+}
+
+/** A document with every block made anew. */
+export function rendered(text, results) {
+  return text.replace(BLOCK, (_, name) => {
+    const found = SCALE_TABLES[name]?.(results) ?? TABLES[name]?.(results[name]);
+    if (found === undefined) throw new Error(`There is no table "${name}".`);
+    return `<!-- bench: ${name} -->\n\n${found}\n\n<!-- end -->`;
+  });
+}
+
+async function main() {
+  const isCheck = process.argv.includes("--check");
+  const results = loadResults();
+  const stale = [];
+  for (const document of DOCUMENTS) {
+    const path = join(ROOT, document);
+    if (!existsSync(path)) continue;
+    const text = readFileSync(path, "utf8");
+    const made = rendered(text, results);
+    if (made === text) continue;
+    if (isCheck) stale.push(document);
+    else writeFileSync(path, made);
+  }
+  if (!isCheck) {
+    mkdirSync(PICTURES, { recursive: true });
+    for (const [name, plot] of Object.entries(PLOTS)) {
+      writeFileSync(join(PICTURES, `${name}.svg`), `${await draw(plot(results))}\n`);
+    }
+  }
+  for (const document of stale) console.error(`${document} does not say what bench/results says.`);
+  process.exitCode = stale.length === 0 ? 0 : 1;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main();

@@ -1,0 +1,40 @@
+// Counts what schedules of renewals send, without making a lock: one number each, the instant of its next renewal.
+// test/bench/scale.test.ts compares the counts with those of real locks.
+import { createHash } from "node:crypto";
+
+/** A renewal is planned between this share of its period, and the whole of it, after the last one was sent. */
+const EARLIEST = 0.9;
+const MEAN = (EARLIEST + 1) / 2;
+
+/** How many writes a second some schedules send, on average, once their beginnings have been forgotten. */
+export const writesASecond = (count, renewMs) => count / ((renewMs * MEAN) / 1_000);
+
+/**
+ * Writes in each second from `fromS` to `toS`, of `count` leases that were granted evenly over `grantedOverMs` from
+ * 0 on and are renewed every `renewMs`. `fraction` is the source of chance, from 0 to 1.
+ */
+export function renewalsBySecond({ count, renewMs, grantedOverMs, fromS, toS, fraction }) {
+  const bySecond = new Uint32Array(toS - fromS);
+  for (let lock = 0; lock < count; lock += 1) {
+    let atMs = (grantedOverMs * lock) / count;
+    for (;;) {
+      atMs += renewMs * (EARLIEST + (1 - EARLIEST) * fraction());
+      if (atMs >= toS * 1_000) break;
+      if (atMs >= fromS * 1_000) bySecond[Math.floor(atMs / 1_000) - fromS] += 1;
+    }
+  }
+  return bySecond;
+}
+
+/** How many of `count` keys fall into the fullest of so many equal parts of the key space. */
+export function fullestPart(count, parts, nameOf) {
+  const found = new Uint32Array(parts);
+  for (let at = 0; at < count; at += 1) {
+    const hash = createHash("md5").update(nameOf(at)).digest().readUInt32BE(0);
+    found[Math.floor((hash / 2 ** 32) * parts)] += 1;
+  }
+  return found.reduce((most, one) => Math.max(most, one), 0);
+}
+
+export const sumOf = (bySecond) => bySecond.reduce((sum, one) => sum + one, 0);
+export const mostOf = (bySecond) => bySecond.reduce((most, one) => Math.max(most, one), 0);

@@ -1,0 +1,127 @@
+// The tables of docs/scale.md: what follows on paper from schedules that were counted, limits and prices.
+import { ON_DEMAND_PRICES } from "../../dist/index.js";
+import { seededRandom } from "../../dist/testing/index.js";
+import { fullestPart, mostOf, renewalsBySecond, writesASecond } from "./schedules.mjs";
+
+/** What one partition of a table takes: DynamoDB's published limits. */
+const PARTITION_WRITES = 1_000;
+const PARTITION_READS = 3_000;
+const MONTH_S = 730 * 3_600;
+/** Every so often a lock on a session is written once, so that TTL does not reach it. */
+const TOUCH_S = 2 * 24 * 3_600;
+
+const PROCESSES = 10_000;
+const LOCKS = 1_000_000;
+
+const whole = (value) => Math.round(value).toLocaleString("en");
+const table = (rows) => {
+  const heads = Object.keys(rows[0]);
+  return [heads, heads.map(() => "---"), ...rows.map((row) => Object.values(row))]
+    .map((cells) => `| ${cells.join(" | ")} |`)
+    .join("\n");
+};
+const dollarsAMonth = (writes) => (writes * MONTH_S * ON_DEMAND_PRICES.perMillionWriteUnits) / 1e6;
+
+const FLEETS = [
+  { what: "a lease of 30 s each", count: LOCKS, renewMs: 10_000, prefix: "lock#order/" },
+  { what: "a lease of 5 min each", count: LOCKS, renewMs: 100_000, prefix: "lock#order/" },
+  {
+    what: "a session of 30 s a process",
+    count: PROCESSES,
+    renewMs: 10_000,
+    prefix: "session#",
+    touched: LOCKS,
+  },
+  {
+    what: "a session of 5 min a process",
+    count: PROCESSES,
+    renewMs: 100_000,
+    prefix: "session#",
+    touched: LOCKS,
+  },
+];
+
+/** Writes of the fullest partition, if there are just as many as the mean asks for, and with so many to spare. */
+function partitionsFor({ count, prefix, renewMs }) {
+  const least = Math.ceil(writesASecond(count, renewMs) / PARTITION_WRITES);
+  for (let parts = least; ; parts += 1) {
+    const fullest = fullestPart(count, parts, (at) => `${prefix}${at}`);
+    if (writesASecond(fullest, renewMs) <= PARTITION_WRITES) return { least, parts };
+  }
+}
+
+function fleets() {
+  return table(
+    FLEETS.map((fleet) => {
+      const renewals = writesASecond(fleet.count, fleet.renewMs);
+      const writes = renewals + (fleet.touched ?? 0) / TOUCH_S;
+      return {
+        "kept by": fleet.what,
+        "writes a second": whole(writes),
+        "partitions for them": whole(partitionsFor(fleet).parts),
+        "dead holder's locks are free after": `${(fleet.renewMs * 3 * 1.02) / 1_000} s`,
+        "USD a month": whole(dollarsAMonth(writes)),
+      };
+    }),
+  );
+}
+
+const GRANTS = [
+  { what: "all at one instant", grantedOverMs: 0 },
+  { what: "within 10 s", grantedOverMs: 10_000 },
+  { what: "within 60 s", grantedOverMs: 60_000 },
+];
+const SECONDS = [10, 30, 60, 120, 300];
+
+/** How the writes of many that began together spread: the busiest second of the period before each instant. */
+function spreads() {
+  return table(
+    GRANTS.map(({ what, grantedOverMs }) => {
+      const random = seededRandom(1);
+      const bySecond = renewalsBySecond({
+        count: 100_000,
+        renewMs: 10_000,
+        grantedOverMs,
+        fromS: 0,
+        toS: 300,
+        fraction: () => random.fraction(),
+      });
+      const mean = writesASecond(100_000, 10_000);
+      const busiest = (toS) => mostOf(bySecond.subarray(toS - 10, toS)) / mean;
+      return {
+        granted: what,
+        ...Object.fromEntries(SECONDS.map((s) => [`${s} s`, busiest(s).toFixed(2)])),
+      };
+    }),
+  );
+}
+
+const POLL_S = 2;
+
+function limits() {
+  // A poll is an eventually consistent read: half a unit.
+  const readersOfOne = PARTITION_READS / (0.5 / POLL_S);
+  return table([
+    {
+      limit: "grants and releases of one name",
+      figure: `${whole(PARTITION_WRITES / 2)} cycles a second`,
+    },
+    {
+      limit: "processes that wait for one name, at the slowest poll of 2 s",
+      figure: whole(readersOfOne),
+    },
+    {
+      limit: "sessions of 30 s that fill one partition with their renewals",
+      figure: whole(PARTITION_WRITES * 9.5),
+    },
+    {
+      limit: "locks with a lease of 30 s each that fill one partition",
+      figure: whole(PARTITION_WRITES * 9.5),
+    },
+  ]);
+}
+
+const prices = () =>
+  `Prices: ${ON_DEMAND_PRICES.currency} ${ON_DEMAND_PRICES.perMillionWriteUnits} for a million write units and ${ON_DEMAND_PRICES.perMillionReadUnits} for a million read units (${ON_DEMAND_PRICES.asOf}). Check what holds for you.`;
+
+export const SCALE_TABLES = { fleets, spreads, limits, prices };

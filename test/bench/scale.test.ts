@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import {
+  fullestPart,
+  mostOf,
+  renewalsBySecond,
+  sumOf,
+  writesASecond,
+} from "../../bench/scale/schedules.mjs";
+import type { Holdfast } from "../../src/index.js";
+import { seededRandom } from "../../src/testing/time/seeded-random.js";
+import { World } from "../support/world.js";
+
+const RENEW_MS = 10_000;
+const GRANTED_OVER_MS = 10_000;
+const FROM_S = 20;
+
+/** The writes of each second, of so many locks that a client really holds. */
+async function renewalsOfLocks(count: number, toS: number): Promise<Uint32Array> {
+  const world = new World();
+  const { locks, process } = world.inhabitant();
+  const pause = (ms: number): Promise<void> =>
+    new Promise((resolve) => process.timers.set(ms, true, () => resolve()));
+  const taken = Array.from({ length: count }, async (_, at) => {
+    await pause((GRANTED_OVER_MS * at) / count);
+    return locks.mutex(`lock ${at}`).acquire({ lease: 3 * RENEW_MS });
+  });
+  await world.time.advance(FROM_S * 1_000);
+  const bySecond: number[] = [];
+  for (let second = FROM_S; second < toS; second += 1) {
+    const before = world.table.counts.writes;
+    await world.time.advance(1_000);
+    bySecond.push(world.table.counts.writes - before);
+  }
+  const leases = await world.until(Promise.all(taken));
+  expect(leases.every((lease) => lease.isHeld)).toBe(true);
+  return Uint32Array.from(bySecond);
+}
+
+function counted(count: number, toS: number): Uint32Array {
+  const random = seededRandom(count);
+  const fraction = (): number => random.fraction();
+  const grants = { count, renewMs: RENEW_MS, grantedOverMs: GRANTED_OVER_MS };
+  return renewalsBySecond({ ...grants, fromS: FROM_S, toS, fraction });
+}
+
+describe("the counting simulation of renewals", () => {
+  // Chance alone makes the counts of two runs of few locks differ by more.
+  it.each([
+    [10, 600, 0.02],
+    [100, 120, 0.02],
+    [1_000, 60, 0.01],
+    [10_000, 40, 0.01],
+  ])(
+    "counts what %i locks send, in the time up to second %i, to a share of %f",
+    async (locks, toS, share) => {
+      const [real, simulated] = [await renewalsOfLocks(locks, toS), counted(locks, toS)];
+      const mean = writesASecond(locks, RENEW_MS) * (toS - FROM_S);
+      expect(Math.abs(sumOf(real) / sumOf(simulated) - 1)).toBeLessThan(share);
+      expect(Math.abs(sumOf(real) / mean - 1)).toBeLessThan(2 * share);
+    },
+    120_000,
+  );
+
+  it("knows the busiest second of a thousand locks", async () => {
+    const [real, simulated] = [await renewalsOfLocks(1_000, 60), counted(1_000, 60)];
+    expect(mostOf(real) / mostOf(simulated)).toBeGreaterThan(0.85);
+    expect(mostOf(real) / mostOf(simulated)).toBeLessThan(1.15);
+  });
+
+  it("counts one write a period of a session, however many locks are on it", async () => {
+    for (const locks of [10, 300]) {
+      const writes = await renewalsOnSession(locks);
+      // One session is one schedule; where a window begins within its period is chance.
+      expect(Math.abs(writes - writesASecond(1, RENEW_MS) * 600)).toBeLessThan(2);
+    }
+  });
+});
+
+async function renewalsOnSession(count: number): Promise<number> {
+  const world = new World();
+  const { locks } = world.inhabitant({ renewal: "shared", lease: 3 * RENEW_MS });
+  const names = Array.from({ length: count }, (_, at) => `lock ${at}`);
+  await world.until(Promise.all(names.map((name) => (locks as Holdfast).mutex(name).acquire())));
+  await world.time.advance(3 * RENEW_MS);
+  const before = world.table.counts.writes;
+  await world.time.advance(600_000);
+  return world.table.counts.writes - before;
+}
+
+describe("the spread over a key space", () => {
+  it("counts every key once, and finds the part that is fuller than the mean", () => {
+    const name = (at: number): string => `lock#${at}`;
+    expect(fullestPart(1_000, 1, name)).toBe(1_000);
+    const fullest = fullestPart(10_000, 10, name);
+    expect(fullest).toBeGreaterThan(1_000);
+    expect(fullest).toBeLessThan(1_150);
+  });
+});
