@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { draw, PLOTS } from "./report/plots.mjs";
+import { summary } from "./report/summary.mjs";
 import { TABLES } from "./report/tables.mjs";
 import { SCALE_TABLES } from "./scale/tables.mjs";
 
@@ -11,6 +12,8 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const RESULTS = join(ROOT, "bench/results");
 const PICTURES = join(ROOT, "docs/plots");
 const DOCUMENTS = ["README.md", "docs/performance.md", "docs/scale.md"];
+/** Tables that are not one case's. */
+const OTHERS = { ...SCALE_TABLES, summary };
 const BLOCK = /<!-- bench: ([\w-]+) -->\n[\s\S]*?<!-- end -->/g;
 
 export function loadResults() {
@@ -26,7 +29,7 @@ export function loadResults() {
 /** A document with every block made anew. */
 export function rendered(text, results) {
   return text.replace(BLOCK, (_, name) => {
-    const found = SCALE_TABLES[name]?.(results) ?? TABLES[name]?.(results[name]);
+    const found = OTHERS[name]?.(results) ?? TABLES[name]?.(results[name]);
     if (found === undefined) throw new Error(`There is no table "${name}".`);
     return `<!-- bench: ${name} -->\n\n${found}\n\n<!-- end -->`;
   });

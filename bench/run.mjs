@@ -1,8 +1,8 @@
 // The benchmark: npm run bench [-- --case NAME --quick --json --repetitions N --output DIRECTORY]
 // One server for all subjects of a run, on the loopback; subjects are processes that take turns in short blocks.
-// Figures go to bench/results, one file a case; npm run bench:report makes tables and plots of them. Nothing
-// here fails by time; a subject that crashes fails the run, and so does a step that takes other requests than it
-// should.
+// Figures go to bench/results, one file a case, or with --quick to .tmp/bench; npm run bench:report makes the
+// tables and plots of the documents from the former. Nothing here fails by time; a subject that crashes fails the
+// run, and so does a step that takes other requests than it should.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -25,10 +25,13 @@ const { values } = parseArgs({
     quick: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
     repetitions: { type: "string" },
-    output: { type: "string", default: join(HERE, "results") },
+    output: { type: "string" },
     "without-peers": { type: "boolean", default: false },
   },
 });
+
+// The figures of a quick run are no better than that: they are not what the documents are made of.
+const OUTPUT = values.output ?? join(HERE, values.quick ? "../.tmp/bench" : "results");
 
 const say = (text) => console.error(text);
 
@@ -79,7 +82,7 @@ async function main() {
     subject: (label) => all.find((subject) => subject.label === label),
     say,
   };
-  mkdirSync(values.output, { recursive: true });
+  mkdirSync(OUTPUT, { recursive: true });
   const wrong = [];
   try {
     for (const { name, title, run, isRight } of cases) {
@@ -94,7 +97,7 @@ async function main() {
         machine: machine(),
         ...found,
       };
-      writeFileSync(join(values.output, `${name}.json`), `${JSON.stringify(told, null, 1)}\n`);
+      writeFileSync(join(OUTPUT, `${name}.json`), `${JSON.stringify(told, null, 1)}\n`);
       if (values.json) console.log(JSON.stringify(told));
       else console.log(`\n${title}\n${textTable(told.rows)}\n`);
       for (const what of isRight?.(told) ?? []) wrong.push(`${name}: ${what}`);

@@ -72,7 +72,7 @@ export async function run(context) {
   const rows = [];
   for (const [at, scene] of SCENES.entries()) {
     const played = new Map(ways.map((way) => [way, []]));
-    const repetitions = scene.once ? 1 : context.repetitions;
+    const repetitions = scene.once ? 1 : Math.min(2, context.repetitions);
     for (let repetition = 0; repetition < repetitions; repetition += 1) {
       for (const way of ways) {
         const name = `contenders-${at}-${repetition}-${way.subject.label}-${way.kind}`;

@@ -4,6 +4,7 @@ import { round } from "../lib/statistics.mjs";
 import { costBetween, VirtualWorld } from "../lib/virtual-world.mjs";
 
 export const title = "Waiters of a fair lock and of a mutex, a process each, in virtual time";
+export const isQuick = true;
 export const usualSeconds = 60;
 
 const SECTION_MS = 100;

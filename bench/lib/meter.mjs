@@ -43,7 +43,7 @@ export function startMeter() {
 
   // Answered or not: a request is charged when it is sent. Pages alone wait for their answer.
   // Some clients look for their table, or make it, when they start: no part of any step.
-  const isCharged = (operation) => operation !== undefined && !operation.endsWith("Table");
+  const isCharged = (operation) => operation !== undefined && !/Table|TimeToLive/.test(operation);
   const isPage = (operation) => operation === "Query" || operation === "Scan";
   const operationOf = (request) => String(request.getHeader("x-amz-target") ?? "").split(".")[1];
   subscribe("http.client.request.start", ({ request }) => {

@@ -53,6 +53,18 @@ describe("what each step costs, counted exactly", () => {
     expect(seen.result.isHeld).toBe(true);
   });
 
+  it("takes over from a holder that was watched dead with one write", async () => {
+    const world = new World();
+    const dead = world.inhabitant();
+    const rival = world.inhabitant();
+    await world.until(dead.locks.mutex("a").acquire({ lease: "30s", renew: "manual" }));
+    expect(await world.until(rival.locks.mutex("a").tryAcquire())).toBeNull();
+    await world.time.advance(31_000);
+    const seen = await world.requests(() => rival.locks.mutex("a").tryAcquire());
+    expect(seen).toMatchObject({ writes: 1, reads: 0, writeUnits: 1 });
+    expect(seen.result?.isHeld).toBe(true);
+  });
+
   it("renews a held lease three times a lease, and reads nothing", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
