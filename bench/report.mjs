@@ -11,7 +11,9 @@ import { SCALE_TABLES } from "./scale/tables.mjs";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const RESULTS = join(ROOT, "bench/results");
 const PICTURES = join(ROOT, "docs/plots");
-const DOCUMENTS = ["README.md", "docs/performance.md", "docs/scale.md"];
+const DOCUMENTS = ["README.md", "docs/performance.md", "docs/scale.md", "docs/sessions.md"];
+/** Of which case a table is that does not have its name. */
+const SOURCES = { sessions: "held" };
 /** Tables that are not one case's. */
 const OTHERS = { ...SCALE_TABLES, summary };
 const BLOCK = /<!-- bench: ([\w-]+) -->\n[\s\S]*?<!-- end -->/g;
@@ -29,7 +31,7 @@ export function loadResults() {
 /** A document with every block made anew. */
 export function rendered(text, results) {
   return text.replace(BLOCK, (_, name) => {
-    const found = OTHERS[name]?.(results) ?? TABLES[name]?.(results[name]);
+    const found = OTHERS[name]?.(results) ?? TABLES[name]?.(results[SOURCES[name] ?? name]);
     if (found === undefined) throw new Error(`There is no table "${name}".`);
     return `<!-- bench: ${name} -->\n\n${found}\n\n<!-- end -->`;
   });

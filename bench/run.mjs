@@ -65,6 +65,25 @@ function installPeers() {
     throw new Error("The peers could not be installed; --without-peers does without.");
 }
 
+/** Runs one case, writes and shows its figures; answers with what is not as it should be. */
+async function runCase({ name, title, run, isRight }, context) {
+  say(`${name}: ${title} …`);
+  const machine = watchMachine();
+  const found = await run(context);
+  const told = {
+    case: name,
+    title,
+    isQuick: values.quick,
+    date: new Date().toISOString().slice(0, 10),
+    machine: machine(),
+    ...found,
+  };
+  writeFileSync(join(OUTPUT, `${name}.json`), `${JSON.stringify(told, null, 1)}\n`);
+  if (values.json) console.log(JSON.stringify(told));
+  else console.log(`\n${title}\n${textTable(told.rows)}\n`);
+  return (isRight?.(told) ?? []).map((what) => `${name}: ${what}`);
+}
+
 async function main() {
   const cases = await casesAsked();
   installPeers();
@@ -85,22 +104,13 @@ async function main() {
   mkdirSync(OUTPUT, { recursive: true });
   const wrong = [];
   try {
-    for (const { name, title, run, isRight } of cases) {
-      say(`${name}: ${title} …`);
-      const machine = watchMachine();
-      const found = await run(context);
-      const told = {
-        case: name,
-        title,
-        isQuick: values.quick,
-        date: new Date().toISOString().slice(0, 10),
-        machine: machine(),
-        ...found,
-      };
-      writeFileSync(join(OUTPUT, `${name}.json`), `${JSON.stringify(told, null, 1)}\n`);
-      if (values.json) console.log(JSON.stringify(told));
-      else console.log(`\n${title}\n${textTable(told.rows)}\n`);
-      for (const what of isRight?.(told) ?? []) wrong.push(`${name}: ${what}`);
+    for (const one of cases) {
+      try {
+        wrong.push(...(await runCase(one, context)));
+      } catch (error) {
+        // The others are worth having all the same.
+        wrong.push(`${one.name}: ${error.stack ?? error}`);
+      }
     }
   } finally {
     await servers.stop();

@@ -67,7 +67,7 @@ export async function run(context) {
   // One that sleeps a lease between two looks would take minutes, and be no news.
   const subjects = context.subjects("wait").filter(({ waitsALease }) => !waitsALease);
   const ways = waysOf(subjects).filter(
-    ({ subject, kind }) => kind === "shortMs" || subject.label === "holdfast",
+    ({ subject, kind }) => kind === "shortMs" || subject.label.startsWith("holdfast"),
   );
   const rows = [];
   for (const [at, scene] of SCENES.entries()) {

@@ -125,6 +125,20 @@ export const TABLES = {
       "an idle process beside it": ({ idleLateMs }) => idleLateMs.toFixed(0),
     }) + origin(found),
 
+  sessions: (found) =>
+    columns(
+      found.rows.filter(({ subject, locks }) => subject.startsWith("holdfast") && locks >= 1_000),
+      {
+        locks: ({ locks }) => count(locks),
+        "kept by": ({ subject }) => (subject === "holdfast" ? "a lease each" : "a session"),
+        "period, s": ({ periodS }) => count(periodS),
+        "requests a period": ({ requestsAPeriod }) => count(requestsAPeriod),
+        "CPU a period, ms": ({ cpuMsAPeriod }) => count(cpuMsAPeriod),
+        "event loop late by up to, ms": ({ lateMs }) => lateMs.toFixed(0),
+        "an idle process beside it": ({ idleLateMs }) => idleLateMs.toFixed(0),
+      },
+    ) + origin(found),
+
   queue: (found) =>
     columns(found.rows, {
       "waiting processes": ({ waiters }) => count(waiters),

@@ -6,8 +6,9 @@ import { TABLES } from "../lib/tables.mjs";
 
 class HoldfastLock {
   constructor(client, options) {
-    const { leaseMs, beatMs, pollMs, renewal } = options;
+    const { leaseMs, beatMs, pollMs, renewal, isFair } = options;
     this.client = client;
+    this.isFair = isFair;
     this.locks = new Holdfast({
       client,
       table: TABLES.holdfast,
@@ -20,12 +21,16 @@ class HoldfastLock {
     });
   }
 
+  #lock(name) {
+    return this.isFair ? this.locks.fairLock(name) : this.locks.mutex(name);
+  }
+
   acquire(name) {
-    return this.locks.mutex(name).acquire();
+    return this.#lock(name).acquire();
   }
 
   async tryAcquire(name) {
-    return (await this.locks.mutex(name).tryAcquire()) ?? undefined;
+    return (await this.#lock(name).tryAcquire()) ?? undefined;
   }
 
   release(lease) {
@@ -59,6 +64,13 @@ const WAYS = [
     roles: ["free", "try", "wait", "hold", "fault"],
     polls: { default: undefined, shortMs: 20 },
     options: {},
+  },
+  {
+    label: "holdfast-fair",
+    what: "Holdfast, fair lock",
+    roles: ["wait"],
+    polls: { default: undefined },
+    options: { isFair: true },
   },
   {
     label: "holdfast-session",
