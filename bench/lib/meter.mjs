@@ -1,4 +1,4 @@
-// Counts what this process sends over node:http, by whatever SDK: at the socket's door, so that neither a
+// Counts what this process sends over node:http or undici, by whatever SDK: at the socket's door, so that neither a
 // retry nor a client that somebody else made is missed. It costs a few microseconds a request, so processes
 // that are timed do without it.
 import { subscribe } from "node:diagnostics_channel";
@@ -61,6 +61,14 @@ export function startMeter() {
       else chunks.push(chunk);
       return push(chunk);
     };
+  });
+  // Headers are a list of names and values in turn. The body of a page's answer cannot be seen here.
+  subscribe("undici:request:create", ({ request }) => {
+    const { headers, body } = request;
+    const at = headers.findIndex((header) => String(header).toLowerCase() === "x-amz-target");
+    const operation = at === -1 ? undefined : String(headers[at + 1]).split(".")[1];
+    if (!isCharged(operation)) return;
+    add(operation, body instanceof Uint8Array ? JSON.parse(Buffer.from(body).toString()) : {});
   });
   return counts;
 }

@@ -24,7 +24,7 @@ function ranges(rows, key, title, scale = {}) {
     encoding: { y },
     layer: [
       {
-        mark: { type: "bar", height: 6 },
+        mark: { type: "bar", height: 6, opacity: 0.4 },
         encoding: { x: x("min"), x2: { field: "max" }, color: OWN_COLOUR },
       },
       {

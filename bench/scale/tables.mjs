@@ -111,12 +111,8 @@ function limits() {
       figure: whole(readersOfOne),
     },
     {
-      limit: "sessions of 30 s that fill one partition with their renewals",
-      figure: whole(PARTITION_WRITES * 9.5),
-    },
-    {
-      limit: "locks with a lease of 30 s each that fill one partition",
-      figure: whole(PARTITION_WRITES * 9.5),
+      limit: "leases of 30 s, of locks or of sessions, whose renewals fill one partition",
+      figure: whole(PARTITION_WRITES / writesASecond(1, 10_000)),
     },
   ]);
 }

@@ -87,6 +87,18 @@ describe("what the benchmark counts", () => {
     expect(sent).toMatchObject({ requests: 1, writeUnits: 1, readUnits: 0 });
   });
 
+  it("has what is sent by undici, which fetch is", async () => {
+    const sent = await counted(() =>
+      fetch(server.endpoint, {
+        method: "POST",
+        headers: { "x-amz-target": "DynamoDB_20120810.PutItem" },
+        body: JSON.stringify({ TableName, Item: Key }),
+      }),
+    );
+    expect(sent).toMatchObject({ writeUnits: 1, operations: { PutItem: 1 } });
+    expect(charged).toEqual([{ operation: "PutItem", units: 1 }]);
+  });
+
   it("leaves out what a client asks about its table", async () => {
     const sent = await counted(() => createTable({ client, table: TableName }));
     expect(charged.map(({ operation }) => operation)).toContain("DescribeTable");
