@@ -14,8 +14,11 @@ export function writesASecond(count: number, renewMs: number): number;
 /** Writes in each second. */
 export function renewalsBySecond(schedules: Schedules): Uint32Array;
 
-/** How many of the keys the fullest part holds. */
-export function fullestPart(count: number, parts: number, nameOf: (at: number) => string): number;
+/** Where so many keys lie in a space of 2^32, by a hash. */
+export function placesOf(count: number, nameOf: (at: number) => string): Uint32Array;
+
+/** How many of the keys the fullest of so many equal parts holds. */
+export function fullestPart(places: Uint32Array, parts: number): number;
 
 export function sumOf(bySecond: Uint32Array): number;
 export function mostOf(bySecond: Uint32Array): number;

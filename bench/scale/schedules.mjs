@@ -26,14 +26,20 @@ export function renewalsBySecond({ count, renewMs, grantedOverMs, fromS, toS, fr
   return bySecond;
 }
 
-/** How many of `count` keys fall into the fullest of so many equal parts of the key space. */
-export function fullestPart(count, parts, nameOf) {
-  const found = new Uint32Array(parts);
+/** Where so many keys lie in a space of 2^32, by a hash as partitions are found by one. */
+export function placesOf(count, nameOf) {
+  const places = new Uint32Array(count);
   for (let at = 0; at < count; at += 1) {
-    const hash = createHash("md5").update(nameOf(at)).digest().readUInt32BE(0);
-    found[Math.floor((hash / 2 ** 32) * parts)] += 1;
+    places[at] = createHash("md5").update(nameOf(at)).digest().readUInt32BE(0);
   }
-  return found.reduce((most, one) => Math.max(most, one), 0);
+  return places;
+}
+
+/** How many keys fall into the fullest of so many equal parts of the key space. */
+export function fullestPart(places, parts) {
+  const found = new Uint32Array(parts);
+  for (const place of places) found[Math.floor((place / 2 ** 32) * parts)] += 1;
+  return mostOf(found);
 }
 
 export const sumOf = (bySecond) => bySecond.reduce((sum, one) => sum + one, 0);

@@ -1,7 +1,7 @@
 // The tables of docs/scale.md: what follows on paper from schedules that were counted, limits and prices.
 import { ON_DEMAND_PRICES } from "../../dist/index.js";
 import { seededRandom } from "../../dist/testing/index.js";
-import { fullestPart, mostOf, renewalsBySecond, writesASecond } from "./schedules.mjs";
+import { fullestPart, mostOf, placesOf, renewalsBySecond, writesASecond } from "./schedules.mjs";
 
 /** What one partition of a table takes: DynamoDB's published limits. */
 const PARTITION_WRITES = 1_000;
@@ -41,16 +41,24 @@ const FLEETS = [
   },
 ];
 
-/** Writes of the fullest partition, if there are just as many as the mean asks for, and with so many to spare. */
-function partitionsFor({ count, prefix, renewMs }) {
+/** How many partitions it takes until the fullest has no more renewals than it can carry. */
+function partitionsFor({ count, renewMs }, places) {
   const least = Math.ceil(writesASecond(count, renewMs) / PARTITION_WRITES);
   for (let parts = least; ; parts += 1) {
-    const fullest = fullestPart(count, parts, (at) => `${prefix}${at}`);
-    if (writesASecond(fullest, renewMs) <= PARTITION_WRITES) return { least, parts };
+    const fullest = fullestPart(places, parts);
+    if (writesASecond(fullest, renewMs) <= PARTITION_WRITES) return parts;
   }
 }
 
 function fleets() {
+  const places = new Map();
+  for (const { prefix, count } of FLEETS) {
+    if (!places.has(prefix))
+      places.set(
+        prefix,
+        placesOf(count, (at) => `${prefix}${at}`),
+      );
+  }
   return table(
     FLEETS.map((fleet) => {
       const renewals = writesASecond(fleet.count, fleet.renewMs);
@@ -58,7 +66,7 @@ function fleets() {
       return {
         "kept by": fleet.what,
         "writes a second": whole(writes),
-        "partitions for them": whole(partitionsFor(fleet).parts),
+        "partitions for them": whole(partitionsFor(fleet, places.get(fleet.prefix))),
         "dead holder's locks are free after": `${(fleet.renewMs * 3 * 1.02) / 1_000} s`,
         "USD a month": whole(dollarsAMonth(writes)),
       };

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   fullestPart,
   mostOf,
+  placesOf,
   renewalsBySecond,
   sumOf,
   writesASecond,
@@ -90,8 +91,8 @@ async function renewalsOnSession(count: number): Promise<number> {
 describe("the spread over a key space", () => {
   it("counts every key once, and finds the part that is fuller than the mean", () => {
     const name = (at: number): string => `lock#${at}`;
-    expect(fullestPart(1_000, 1, name)).toBe(1_000);
-    const fullest = fullestPart(10_000, 10, name);
+    expect(fullestPart(placesOf(1_000, name), 1)).toBe(1_000);
+    const fullest = fullestPart(placesOf(10_000, name), 10);
     expect(fullest).toBeGreaterThan(1_000);
     expect(fullest).toBeLessThan(1_150);
   });
