@@ -24,7 +24,7 @@ async function costOf<T>(here: ForeignWorld<never>, work: () => Promise<T>) {
   const result = await here.until(work());
   const after = here.table.counts;
   const sent = (of: typeof after): number =>
-    of.writes + of.removals + of.eventualReads + of.consistentReads + of.queries + of.scans;
+    of.writes + of.eventualReads + of.consistentReads + of.queries + of.scans;
   return {
     result,
     cost: {
