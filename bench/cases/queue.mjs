@@ -8,8 +8,8 @@ export const isQuick = true;
 export const usualSeconds = 60;
 
 const SECTION_MS = 100;
-// So many grants tell what one costs, however many wait.
-const grantsOf = (waiters) => (waiters < 1_000 ? 50 : 10);
+// So many grants tell what one costs, however many wait; they take a renewal period, in which all have renewed.
+const grantsOf = (waiters) => (waiters < 1_000 ? 50 : 25);
 // As long as the longest interval of anything that a waiter does, its renewal, or thrice that.
 const watchMsOf = (waiters) => (waiters < 1_000 ? 60_000 : 20_000);
 
