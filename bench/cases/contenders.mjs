@@ -5,7 +5,6 @@ import { waysOf } from "../lib/ways.mjs";
 import { Worker } from "../lib/workers.mjs";
 
 export const title = "Contenders on one name, each holding it for 20 ms";
-export const usualSeconds = 200;
 
 const SECTION_MS = 20;
 const STAGGER_MS = 2;

@@ -4,7 +4,6 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 export const title = "Election: from one leader to the next, at a twentieth of the default lengths";
-export const usualSeconds = 90;
 
 const FAILOVER = fileURLToPath(new URL("../failover.mjs", import.meta.url));
 

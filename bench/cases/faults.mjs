@@ -9,7 +9,6 @@ import { inParallel } from "../lib/ways.mjs";
 import { Worker } from "../lib/workers.mjs";
 
 export const title = "Faults, lease 3 s, renewed every second";
-export const usualSeconds = 150;
 
 const LENGTHS = { leaseMs: 3_000, beatMs: 1_000 };
 const LIMIT_MS = 10_000;

@@ -4,7 +4,6 @@ import { median, medianWithInterval, pairedRatio, round, spread } from "../lib/s
 
 export const title = "Acquire and release a free lock, one at a time";
 export const isQuick = true;
-export const usualSeconds = 90;
 
 export async function run(context) {
   const count = context.quick ? 20 : 100;

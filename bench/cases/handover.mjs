@@ -6,7 +6,6 @@ import { inParallel, waysOf } from "../lib/ways.mjs";
 import { Worker } from "../lib/workers.mjs";
 
 export const title = "Hand-over: from the call of release to the next grant";
-export const usualSeconds = 100;
 
 // Pairs of processes that mostly sleep: a few at a time do not disturb each other.
 const AT_ONCE = 3;
@@ -67,7 +66,7 @@ const aSecond = (count) =>
 
 export async function run(context) {
   const ways = waysOf(context.subjects("wait"));
-  const count = context.repetitions * (context.quick ? 2 : 7);
+  const count = context.repetitions * (context.quick ? 2 : 5);
   const rows = await inParallel(AT_ONCE, ways, async (way, at) => {
     const { subject, poll } = way;
     const few = subject.waitsALease ? Math.ceil(count / 3) : count;

@@ -5,7 +5,6 @@ import { pause } from "../lib/time.mjs";
 import { Worker } from "../lib/workers.mjs";
 
 export const title = "Locks held, over one period of renewal";
-export const usualSeconds = 330;
 
 const PERIOD_MS = 10_000;
 const SLOW_PERIOD_MS = 40_000;

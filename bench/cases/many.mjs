@@ -4,7 +4,6 @@ import { pairedRatio, spread } from "../lib/statistics.mjs";
 
 export const title = "64 at once on 64 names";
 export const isQuick = true;
-export const usualSeconds = 120;
 
 const LANES = 64;
 

@@ -11,7 +11,6 @@ import { nowMs } from "../lib/time.mjs";
 
 export const title = "Create an object that only one writer wins";
 export const isQuick = true;
-export const usualSeconds = 10;
 
 const PUTS = 200;
 

@@ -5,7 +5,6 @@ import { costBetween, VirtualWorld } from "../lib/virtual-world.mjs";
 
 export const title = "Waiters of a fair lock and of a mutex, a process each, in virtual time";
 export const isQuick = true;
-export const usualSeconds = 60;
 
 const SECTION_MS = 100;
 // So many grants tell what one costs, however many wait; they take a renewal period, in which all have renewed.

@@ -4,7 +4,6 @@ import { Worker } from "../lib/workers.mjs";
 
 export const title = "Requests and units of each step";
 export const isQuick = true;
-export const usualSeconds = 15;
 
 const STEPS = ["acquire", "release", "acquireAgain", "tryHeld"];
 

@@ -5,7 +5,6 @@ import { inParallel } from "../lib/ways.mjs";
 import { Worker } from "../lib/workers.mjs";
 
 export const title = "Takeover after SIGKILL, lease 3 s, renewed every second";
-export const usualSeconds = 60;
 
 const LENGTHS = { leaseMs: 3_000, beatMs: 1_000 };
 

@@ -4,7 +4,6 @@ import { median, pairedRatio, spread } from "../lib/statistics.mjs";
 import { Worker } from "../lib/workers.mjs";
 
 export const title = "Try a lock that somebody else holds";
-export const usualSeconds = 30;
 
 const LEASE_MS = 1_200_000;
 

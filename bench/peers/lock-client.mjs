@@ -59,7 +59,8 @@ function failOpen(label, trustLocalTime) {
   return {
     label,
     what: `dynamodb-lock-client 0.7.3 FailOpen${trustLocalTime ? ", trustLocalTime" : ""}, SDK v2`,
-    roles: ["free", "wait", "hold", "fault"],
+    // Held locks are renewed alike, whomever it trusts.
+    roles: ["free", "wait", ...(trustLocalTime ? [] : ["hold"]), "fault"],
     polls: { default: undefined },
     // It sleeps the lease that it read, whatever one asks for.
     waitsALease: true,

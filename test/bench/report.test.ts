@@ -20,7 +20,7 @@ describe("the figures of the documents", () => {
         stdio: ["ignore", "pipe", "pipe"],
       });
     expect(report).not.toThrow();
-  }, 60_000);
+  }, 120_000);
 
   it("are of whole runs of every case", () => {
     expect(namesIn(RESULTS, ".json")).toEqual(namesIn(CASES, ".mjs"));
