@@ -55,6 +55,7 @@ async function play({ servers }, { subject, options }, { processes, each }, name
       readUnits: isRedis ? undefined : sum("readUnits") / turns.length,
       msAGrant: elapsedMs / turns.length,
       outOfOrder: outOfOrder(turns),
+      failedReleases: turns.filter(({ isReleased }) => !isReleased).length,
       longestWaitMs: Math.max(...turns.map(({ askedMs, gotMs }) => gotMs - askedMs)),
     };
   } finally {
@@ -91,9 +92,17 @@ export async function run(context) {
         readUnitsAGrant: spread(figures("readUnits"), 1),
         msAGrant: spread(figures("msAGrant"), 1),
         outOfOrder: round(Math.max(...figures("outOfOrder")), 2),
+        failedReleases: figures("failedReleases").reduce((sum, one) => sum + one, 0),
         longestWaitMs: round(Math.max(...figures("longestWaitMs")), 0),
       });
     }
   }
   return { settings: { sectionMs: SECTION_MS, staggerMs: STAGGER_MS }, rows };
+}
+
+/** A release that failed while nobody disturbed it. */
+export function isRight({ rows }) {
+  return rows
+    .filter(({ subject, failedReleases }) => subject.startsWith("holdfast") && failedReleases > 0)
+    .map(({ subject, failedReleases }) => `${subject}: ${failedReleases} releases failed`);
 }

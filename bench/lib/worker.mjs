@@ -84,7 +84,7 @@ const STEPS = {
     return { gaps };
   },
 
-  /** So many want one name, one after the other, each for a while. */
+  /** So many want one name, one after the other, each for a while. A release that fails is a figure. */
   async contend({ name, count, sectionMs, staggerMs }) {
     const turns = [];
     await inLanes(count, async (at) => {
@@ -94,8 +94,11 @@ const STEPS = {
       const gotMs = nowMs();
       await pause(sectionMs);
       const calledMs = nowMs();
-      await client.release(handle);
-      turns.push({ askedMs, gotMs, calledMs });
+      const isReleased = await Promise.resolve(client.release(handle)).then(
+        () => true,
+        () => false,
+      );
+      turns.push({ askedMs, gotMs, calledMs, isReleased });
     });
     return { turns };
   },

@@ -105,6 +105,7 @@ export const TABLES = {
       "ms a grant": ({ msAGrant }) => range(msAGrant, 0),
       "pairs out of order": ({ outOfOrder }) => outOfOrder.toFixed(2),
       "longest wait, ms": ({ longestWaitMs }) => count(longestWaitMs),
+      "releases failed": ({ failedReleases = 0 }) => count(failedReleases),
     }) + origin(found),
 
   takeover: (found) =>
