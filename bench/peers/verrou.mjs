@@ -28,7 +28,8 @@ class VerrouLock {
 
   async acquire(name) {
     const lock = this.factory.createLock(name, this.leaseMs);
-    await lock.acquire();
+    // It gives up after 30 s, and says so by its answer alone; every other subject waits for as long as it takes.
+    while (!(await lock.acquire()));
     return this.#kept(lock);
   }
 
