@@ -33,6 +33,9 @@ const { values } = parseArgs({
 // The figures of a quick run are no better than that: they are not what the documents are made of.
 const OUTPUT = values.output ?? join(HERE, values.quick ? "../.tmp/bench" : "results");
 
+// Servers and workers are killed when this process exits; a signal alone would end it without that.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => process.exit(130));
+
 const say = (text) => console.error(text);
 
 async function casesAsked() {
