@@ -2,6 +2,7 @@
 
 const SHOWN = [
   "holdfast",
+  "holdfast-lean",
   "holdfast-session",
   "raw-sdk3",
   "dlc-open",
@@ -25,6 +26,7 @@ const number = (value, digits = 0) =>
 
 function nameOf(subject, free) {
   if (subject === "holdfast-session") return "**Holdfast**, on a session";
+  if (subject === "holdfast-lean") return "**Holdfast**, `lean()`";
   if (subject === "holdfast") return "**Holdfast**";
   if (subject === "raw-sdk3") return "the AWS SDK v3 by hand";
   return free?.what.split(",")[0];

@@ -1,16 +1,21 @@
-// Holdfast itself, in each of its ways. A further transport is one more entry of WAYS.
+// Holdfast itself, in each of its ways.
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { Holdfast } from "../../dist/index.js";
+import { lean } from "../../dist/lean/index.js";
 import { sdkOptions } from "../lib/sdk.mjs";
 import { TABLES } from "../lib/tables.mjs";
 
+// As many as every other subject has.
+const SOCKETS = 256;
+
 class HoldfastLock {
   constructor(client, options) {
-    const { leaseMs, beatMs, pollMs, renewal, isFair } = options;
-    this.client = client;
+    const { leaseMs, beatMs, pollMs, renewal, isFair, isLean } = options;
+    this.sdk = client;
     this.isFair = isFair;
+    this.client = isLean ? lean(client, { connections: SOCKETS }) : client;
     this.locks = new Holdfast({
-      client,
+      client: this.client,
       table: TABLES.holdfast,
       ...(leaseMs && { lease: leaseMs }),
       ...(beatMs && { renew: beatMs }),
@@ -48,6 +53,7 @@ class HoldfastLock {
   async close() {
     await this.locks.close();
     this.client.destroy();
+    if (this.sdk !== this.client) this.sdk.destroy();
   }
 }
 
@@ -64,6 +70,13 @@ const WAYS = [
     roles: ["free", "try", "wait", "hold", "fault"],
     polls: { default: undefined, shortMs: 20 },
     options: {},
+  },
+  {
+    label: "holdfast-lean",
+    what: "Holdfast, lean()",
+    roles: ["free", "try", "wait", "hold", "fault"],
+    polls: { default: undefined, shortMs: 20 },
+    options: { isLean: true },
   },
   {
     label: "holdfast-fair",

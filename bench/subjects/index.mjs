@@ -9,6 +9,7 @@ const MODULES = {
   "raw-sdk3": ["./raw-sdk3.mjs", "rawSdk3"],
   "raw-same": ["./raw-same.mjs", "rawSame"],
   holdfast: ["./holdfast.mjs", "holdfastWays"],
+  "holdfast-lean": ["./holdfast.mjs", "holdfastWays"],
   "holdfast-fair": ["./holdfast.mjs", "holdfastWays"],
   "holdfast-session": ["./holdfast.mjs", "holdfastWays"],
   "dlc-open": ["../peers/lock-client.mjs", "lockClients"],
