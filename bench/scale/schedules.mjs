@@ -4,6 +4,8 @@ import { createHash } from "node:crypto";
 
 /** A renewal is planned between this share of its period, and the whole of it, after the last one was sent. */
 const EARLIEST = 0.9;
+/** But the second one after the grant, which spreads leases that were granted together. */
+const EARLIEST_SECOND = 0.1;
 const MEAN = (EARLIEST + 1) / 2;
 
 /** How many writes a second some schedules send, on average, once their beginnings have been forgotten. */
@@ -17,8 +19,9 @@ export function renewalsBySecond({ count, renewMs, grantedOverMs, fromS, toS, fr
   const bySecond = new Uint32Array(toS - fromS);
   for (let lock = 0; lock < count; lock += 1) {
     let atMs = (grantedOverMs * lock) / count;
-    for (;;) {
-      atMs += renewMs * (EARLIEST + (1 - EARLIEST) * fraction());
+    for (let sent = 0; ; sent += 1) {
+      const earliest = sent === 1 ? EARLIEST_SECOND : EARLIEST;
+      atMs += renewMs * (earliest + (1 - earliest) * fraction());
       if (atMs >= toS * 1_000) break;
       if (atMs >= fromS * 1_000) bySecond[Math.floor(atMs / 1_000) - fromS] += 1;
     }

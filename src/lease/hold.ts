@@ -16,6 +16,7 @@ import { LossSignal } from "./loss-signal.js";
 import type { AcquireSettings } from "./options.js";
 import { retryPauseMs } from "./pauses.js";
 import type { ForcedRelease, HeldRecord, Version } from "./record.js";
+import { RenewalTimes } from "./renewal-times.js";
 
 /** How a hold begins: what the grant's answer showed, and the instant before its first send. */
 export interface Beginning {
@@ -51,7 +52,7 @@ export class Hold implements Kept {
   #isOver = false;
   #loss: HoldfastError | undefined;
   #lastTrouble: unknown;
-  #renewAtMs: number;
+  readonly #times: RenewalTimes;
   #renewedAtMs = Number.NEGATIVE_INFINITY;
   #isRenewing = false;
   readonly #grantedAtMs: number;
@@ -69,7 +70,7 @@ export class Hold implements Kept {
     this.attributes = record.attributes;
     this.dataSeq = record.dataSeq;
     this.living = new Living(this.deadlineFrom(start, settings.leaseMs));
-    this.#renewAtMs = this.#nextRenewalMs(start);
+    this.#times = new RenewalTimes(settings.renewMs, kernel.random, start);
     this.#grantedAtMs = kernel.nowMs();
     kernel.holds.add(this);
     settings.livesBy?.begun(this);
@@ -154,7 +155,7 @@ export class Hold implements Kept {
   /** Sends a renewal, or the move, if it is due. Called by the keeper; also aborts at the deadline. */
   tend(): number | undefined {
     if (!this.isHeld || this.living.isMoved) return undefined;
-    if (!this.#isRenewing && this.kernel.nowMs() >= this.#renewAtMs) {
+    if (!this.#isRenewing && this.kernel.nowMs() >= this.#times.nextMs) {
       this.#isRenewing = true;
       this.kernel.inBackground(async () => {
         await this.#renewOrMove().finally(() => {
@@ -177,13 +178,7 @@ export class Hold implements Kept {
   // While a renewal is on its way the next thing that can be due is the deadline.
   #nextVisitMs(): number {
     const deadlineMs = this.deadline.atMonotonicMs;
-    return this.#isRenewing ? deadlineMs : Math.min(deadlineMs, this.#renewAtMs);
-  }
-
-  #nextRenewalMs(start: Instant): number {
-    const { renewMs } = this.settings;
-    if (renewMs === "manual") return Number.POSITIVE_INFINITY;
-    return start.monotonicMs + renewMs * (0.9 + 0.1 * this.kernel.random.fraction());
+    return this.#isRenewing ? deadlineMs : Math.min(deadlineMs, this.#times.nextMs);
   }
 
   /** One plain renewal, which may be applied twice: it says nothing but that the holder lives (R5). */
@@ -194,7 +189,7 @@ export class Hold implements Kept {
       // Another renewal was answered, or the move was, while this one waited for its turn.
       if (this.#renewedAtMs > askedMs || this.living.isMoved) return "held";
       const start = instantOf(this.kernel.clock);
-      const lateMs = Math.max(0, start.monotonicMs - this.#renewAtMs);
+      const lateMs = Math.max(0, start.monotonicMs - this.#times.nextMs);
       const renewal = this.renewal(this.leaseMs);
       const answer = await this.send({
         write: this.kernel.format.renew(this.ref, this.held, renewal),
@@ -225,7 +220,7 @@ export class Hold implements Kept {
     this.version = record.version;
     this.living.renewed(this.deadlineFrom(start, leaseMs));
     this.#lastTrouble = undefined;
-    this.#renewAtMs = this.#nextRenewalMs(start);
+    this.#times.renewed(start);
     this.#renewedAtMs = this.kernel.nowMs();
     this.settings.onRenewal?.(record);
   }
@@ -283,7 +278,7 @@ export class Hold implements Kept {
   }
 
   #unanswered(answer: WriteAnswer): HoldAnswer {
-    this.#renewAtMs = this.kernel.nowMs() + this.retryPauseMs();
+    this.#times.putOff(this.kernel.nowMs() + this.retryPauseMs());
     if (answer.kind === "misconfigured") {
       this.#lastTrouble = answer.error;
       return answer;

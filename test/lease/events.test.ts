@@ -125,7 +125,9 @@ describe("the events of leases", () => {
     await world.time.advance(1_500);
     await world.until(session.close());
     const subject = { kind: "session", name: session.id, owner: "one" };
-    expect(events()).toEqual(["grant", "renewal", "renewal", "release"]);
+    const between = events().slice(1, -1);
+    expect(events()).toEqual(["grant", ...between, "release"]);
+    expect(new Set(between)).toEqual(new Set(["renewal"]));
     for (const one of told) expect(one).toMatchObject(subject);
   });
 
