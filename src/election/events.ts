@@ -107,8 +107,11 @@ export class Monitor {
     more: { readonly gapMs?: number | undefined; readonly reason?: LossReason | undefined } = {},
   ): void {
     const { name, owner } = this;
-    const told: Transition = { kind, name, owner, term, gapMs: more.gapMs, reason: more.reason };
-    publish(ELECTION_CHANNELS.transition, () => told);
+    const { gapMs, reason } = more;
+    const made = (): Transition => ({ kind, name, owner, term, gapMs, reason });
+    publish(ELECTION_CHANNELS.transition, made);
+    if (this.#listeners.size === 0) return;
+    const told = made();
     for (const listener of this.#listeners) {
       // What a listener throws must neither hide a transition from others nor end a term.
       try {
@@ -120,19 +123,18 @@ export class Monitor {
   }
 
   renewal(term: bigint, isAnswered: boolean, remainingMs: number): void {
-    const { name, owner } = this;
-    const told: RenewalEvent = { name, owner, term, isAnswered, remainingMs };
-    publish(ELECTION_CHANNELS.renewal, () => told);
+    publish(ELECTION_CHANNELS.renewal, (): RenewalEvent => {
+      return { name: this.name, owner: this.owner, term, isAnswered, remainingMs };
+    });
   }
 
   gap(cause: GapEvent["cause"], gapMs: number, isOver: boolean): void {
-    const { name, owner } = this;
-    const told: GapEvent = { name, owner, cause, gapMs, isOver };
-    publish(ELECTION_CHANNELS.gap, () => told);
+    publish(ELECTION_CHANNELS.gap, (): GapEvent => {
+      return { name: this.name, owner: this.owner, cause, gapMs, isOver };
+    });
   }
 
-  tick(event: Omit<TickEvent, "name">): void {
-    const told: TickEvent = { name: this.name, ...event };
-    publish(ELECTION_CHANNELS.tick, () => told);
+  tick(event: () => Omit<TickEvent, "name">): void {
+    publish(ELECTION_CHANNELS.tick, (): TickEvent => ({ name: this.name, ...event() }));
   }
 }

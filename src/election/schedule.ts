@@ -122,6 +122,8 @@ export class Schedule {
     error?: unknown,
   ): void {
     const { name } = this.#worker;
-    this.#candidate.monitor.tick({ worker: name, term: term.fence, phase, lateMs, ranMs, error });
+    this.#candidate.monitor.tick(() => {
+      return { worker: name, term: term.fence, phase, lateMs, ranMs, error };
+    });
   }
 }

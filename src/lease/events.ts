@@ -1,4 +1,5 @@
 import { type ErrorCode, isHoldfastError, type LossReason } from "../errors.js";
+import type { Instant } from "../platform/clock.js";
 import { publish } from "../platform/diagnostics.js";
 import type { Kind, RecordRef } from "./format.js";
 import type { Hold } from "./hold.js";
@@ -34,6 +35,11 @@ export interface RequestEvent {
   readonly outcome: string;
   /** From its sending to its answer, in milliseconds of the monotonic clock. */
   readonly durationMs: number;
+  /**
+   * What DynamoDB charged for it, in units of its kind, where it said so. It does not for a refused write,
+   * which costs as much as an applied one: 1 below 1 KB.
+   */
+  readonly units: number | undefined;
 }
 
 /** What an event is about, before there is a grant. */
@@ -79,6 +85,8 @@ export interface LeaseRenewalEvent extends LeaseEvent {
   readonly isAnswered: boolean;
   /** How long after it was due it was sent, in milliseconds; 0 for one that was asked for by hand. */
   readonly lateMs: number;
+  /** From its sending until it was answered or given up, in milliseconds. */
+  readonly durationMs: number;
   /** Milliseconds left until the deadline. */
   readonly remainingMs: number;
 }
@@ -87,6 +95,11 @@ export interface LeaseRenewalEvent extends LeaseEvent {
 export interface LossEvent extends LeaseEvent {
   readonly reason: LossReason;
   readonly heldMs: number;
+  /**
+   * How long after its deadline it was noticed, in milliseconds: for as long the event loop was blocked, or
+   * the process stopped, or nobody asked about a lease that is renewed by hand. 0 for one that was lost before its deadline.
+   */
+  readonly lateMs: number;
 }
 
 /** Told when the lease has ended in its process; its release is on its way then. */
@@ -95,6 +108,17 @@ export interface ReleaseEvent extends LeaseEvent {
 }
 
 type Subject = Pick<RecordRef, "kind" | "name">;
+
+/** Tells of a request that was answered, or given up. */
+export function tellRequest(
+  operation: RequestEvent["operation"],
+  answer: { readonly kind: string; readonly units?: number | undefined },
+  durationMs: number,
+): void {
+  publish(LEASE_CHANNELS.request, (): RequestEvent => {
+    return { operation, outcome: answer.kind, durationMs, units: answer.units };
+  });
+}
 
 /** Tells of an acquisition that found the lease held. */
 export function tellWait({ kind, name }: Subject, owner: string, heldBy: string | undefined): void {
@@ -129,18 +153,22 @@ export function tellGrant(hold: Hold, how: GrantEvent["how"], waitedMs: number):
 // A place in a queue is kept as a lease is; to those who listen it is none.
 const isTold = ({ ref }: Hold): boolean => ref.isEntry !== true;
 
-/** Tells what became of a renewal that was sent so long after it was due. */
-export function tellRenewal(hold: Hold, isAnswered: boolean, lateMs: number): void {
+/** Tells what became of a renewal that was sent at `start`, so long after it was due. */
+export function tellRenewal(hold: Hold, isAnswered: boolean, lateMs: number, start: Instant): void {
   if (!isTold(hold)) return;
   publish(LEASE_CHANNELS.renewal, (): LeaseRenewalEvent => {
-    return { ...leaseOf(hold), isAnswered, lateMs, remainingMs: hold.remainingMs() };
+    const durationMs = hold.kernel.nowMs() - start.monotonicMs;
+    const remainingMs = hold.remainingMs();
+    return { ...leaseOf(hold), isAnswered, lateMs, durationMs, remainingMs };
   });
 }
 
 /** Tells that a lease ended against its holder's will. */
 export function tellLoss(hold: Hold, reason: LossReason, heldMs: number): void {
-  if (isTold(hold))
-    publish(LEASE_CHANNELS.loss, (): LossEvent => ({ ...leaseOf(hold), reason, heldMs }));
+  if (!isTold(hold)) return;
+  publish(LEASE_CHANNELS.loss, (): LossEvent => {
+    return { ...leaseOf(hold), reason, heldMs, lateMs: Math.max(0, -hold.remainingMs()) };
+  });
 }
 
 /** Tells that a lease ended by its holder's will. */

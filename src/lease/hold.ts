@@ -197,12 +197,12 @@ export class Hold implements Kept {
       });
       if (answer.kind === "applied") {
         this.renewed(start, this.leaseMs, answer.record);
-        tellRenewal(this, true, lateMs);
+        tellRenewal(this, true, lateMs, start);
         return "renewed";
       }
       if (answer.kind === "mine") this.#learnVersion(answer.record);
       if (answer.kind === "lost") return "lost";
-      tellRenewal(this, false, lateMs);
+      tellRenewal(this, false, lateMs, start);
       this.settings.onRenewal?.(undefined);
       // A wrong configuration can be put right before the deadline: only that decides.
       return "unknown";

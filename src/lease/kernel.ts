@@ -3,7 +3,7 @@ import { HoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
 import { sleep } from "../internal/sleep.js";
 import { type Clock, isoTimeOf } from "../platform/clock.js";
-import { isHeard, publish } from "../platform/diagnostics.js";
+import { isHeard } from "../platform/diagnostics.js";
 import type { Random } from "../platform/random.js";
 import type {
   Item,
@@ -18,7 +18,7 @@ import type {
 import type { Timers } from "../platform/timers.js";
 import type { Deadline } from "./deadline.js";
 import { type Decision, decide } from "./decide.js";
-import { LEASE_CHANNELS, type RequestEvent } from "./events.js";
+import { LEASE_CHANNELS, type RequestEvent, tellRequest } from "./events.js";
 import type {
   ExistingData,
   FreeOptions,
@@ -141,23 +141,25 @@ export class Kernel {
   }
 
   write(write: Write, timeoutMs: number, signal?: AbortSignal): Promise<WriteAnswer> {
-    return this.#timed("write", () => this.table.write(write, { timeoutMs, signal }));
+    return this.#told("write", (tellsUnits) =>
+      this.table.write(write, { timeoutMs, signal, ...tellsUnits }),
+    );
   }
 
   read(read: Read, timeoutMs: number, signal?: AbortSignal): Promise<ReadAnswer> {
-    return this.#timed("read", () => this.table.read(read, { timeoutMs, signal }));
+    return this.#told("read", (tellsUnits) =>
+      this.table.read(read, { timeoutMs, signal, ...tellsUnits }),
+    );
   }
 
-  async #timed<A extends { readonly kind: string }>(
+  async #told<A extends { readonly kind: string; readonly units?: number | undefined }>(
     operation: RequestEvent["operation"],
-    send: () => Promise<A>,
+    send: (call: { readonly tellsUnits?: boolean }) => Promise<A>,
   ): Promise<A> {
-    if (!isHeard(LEASE_CHANNELS.request)) return send();
+    if (!isHeard(LEASE_CHANNELS.request)) return send({});
     const fromMs = this.nowMs();
-    const answer = await send();
-    const durationMs = this.nowMs() - fromMs;
-    const told: RequestEvent = { operation, outcome: answer.kind, durationMs };
-    publish(LEASE_CHANNELS.request, () => told);
+    const answer = await send({ tellsUnits: true });
+    tellRequest(operation, answer, this.nowMs() - fromMs);
     return answer;
   }
 

@@ -1,4 +1,4 @@
-import { channel } from "node:diagnostics_channel";
+import { channel, subscribe, unsubscribe } from "node:diagnostics_channel";
 
 /**
  * Tells whoever subscribed to a channel of `node:diagnostics_channel`; where nobody did, the message is
@@ -8,6 +8,12 @@ import { channel } from "node:diagnostics_channel";
 export function publish(channelName: string, message: () => object): void {
   const found = channel(channelName);
   if (found.hasSubscribers) found.publish(message());
+}
+
+/** Listens to a channel until the function that it answers is called. */
+export function listenTo(channelName: string, told: (message: unknown) => void): () => void {
+  subscribe(channelName, told);
+  return () => void unsubscribe(channelName, told);
 }
 
 /** Whether anybody listens: for what costs something to find out before it is told. */

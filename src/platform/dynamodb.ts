@@ -77,11 +77,12 @@ export class DynamoDBTable implements TablePort {
       ExpressionAttributeValues: values,
       ReturnValues: "ALL_NEW",
       ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+      ...unitsOf(call),
     };
     const answer = await this.#ask("UpdateItem", input, call);
-    return answer.kind === "output"
-      ? { kind: "applied", item: answer.output.Attributes ?? {} }
-      : answer;
+    if (answer.kind !== "output") return answer;
+    const { Attributes = {}, ConsumedCapacity } = answer.output;
+    return { kind: "applied", item: Attributes, ...chargedIn(call, ConsumedCapacity) };
   }
 
   async #put(write: Write, call: Call): Promise<WriteAnswer> {
@@ -105,10 +106,13 @@ export class DynamoDBTable implements TablePort {
       ConsistentRead: read.consistent,
       ProjectionExpression: projection?.text,
       ExpressionAttributeNames: projection?.names,
+      ...unitsOf(call),
     };
     const answer = await this.#ask("GetItem", input, call);
     if (answer.kind === "refused") return { kind: "unknown", cause: answer };
-    return answer.kind === "output" ? { kind: "found", item: answer.output.Item } : answer;
+    if (answer.kind !== "output") return answer;
+    const { Item: item, ConsumedCapacity } = answer.output;
+    return { kind: "found", item, ...chargedIn(call, ConsumedCapacity) };
   }
 
   scan(scan: Scan, call: Call): Promise<ScanAnswer> {
@@ -195,4 +199,16 @@ function conditional(condition: Condition): {
     ExpressionAttributeValues: Object.keys(values).length === 0 ? undefined : values,
     ReturnValuesOnConditionCheckFailure: "ALL_OLD",
   };
+}
+
+function unitsOf({ tellsUnits }: Call): { ReturnConsumedCapacity?: "TOTAL" } {
+  return tellsUnits === true ? { ReturnConsumedCapacity: "TOTAL" } : {};
+}
+
+function chargedIn(
+  { tellsUnits }: Call,
+  capacity: { readonly CapacityUnits?: number | undefined } | undefined,
+): { units?: number } {
+  const units = tellsUnits === true ? capacity?.CapacityUnits : undefined;
+  return units === undefined ? {} : { units };
 }

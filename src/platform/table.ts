@@ -100,6 +100,8 @@ export interface Call {
   readonly timeoutMs: number;
   /** The call is answered `unknown` when this aborts. */
   readonly signal?: AbortSignal | undefined;
+  /** Whether the answer is to say what was charged for it, where DynamoDB says so: not for a refused write. */
+  readonly tellsUnits?: boolean;
 }
 
 /** Nobody can say whether the request was, or will still be, applied. */
@@ -121,7 +123,11 @@ export interface Misconfigured {
 /** What a write is answered with. */
 export type WriteAnswer =
   /** The write was applied; `item` is what it made, or undefined if it deleted the item. */
-  | { readonly kind: "applied"; readonly item: Item | undefined }
+  | {
+      readonly kind: "applied";
+      readonly item: Item | undefined;
+      readonly units?: number | undefined;
+    }
   /** The condition did not hold; `item` is what was found, or undefined where there was nothing. */
   | {
       readonly kind: "refused";
@@ -135,7 +141,7 @@ export type WriteAnswer =
 
 /** What a read is answered with. */
 export type ReadAnswer =
-  | { readonly kind: "found"; readonly item: Item | undefined }
+  | { readonly kind: "found"; readonly item: Item | undefined; readonly units?: number | undefined }
   | Unknown
   | NotNow
   | Misconfigured;

@@ -1,0 +1,74 @@
+// What telling costs: npm run bench:channels. Locks are taken and freed on a table in memory, so that nothing
+// but this process's own work is measured.
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { MeterProvider, MetricReader } from "@opentelemetry/sdk-metrics";
+import { Holdfast, LEASE_CHANNELS } from "../dist/index.js";
+import { publish } from "../dist/platform/diagnostics.js";
+import { startTelemetry } from "../dist/telemetry/index.js";
+import { MemoryTable } from "../dist/testing/index.js";
+
+const LOCKS = 5_000;
+const ROUNDS = 7;
+const CALLS = 5_000_000;
+
+class SilentReader extends MetricReader {
+  async onForceFlush() {}
+  async onShutdown() {}
+}
+
+const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
+
+function nanosecondsOfOneCall() {
+  let never = 0;
+  const fromMs = performance.now();
+  for (let call = 0; call < CALLS; call += 1) publish("holdfast:nobody", () => ({ call: never++ }));
+  if (never !== 0) throw new Error("A message was made for nobody.");
+  return ((performance.now() - fromMs) * 1e6) / CALLS;
+}
+
+async function microsecondsOfOneLock() {
+  const table = new MemoryTable({ keyAttributes: ["pk", "sk"], keepsLog: false });
+  const locks = new Holdfast({ client: table, table: "locks" });
+  const mutex = locks.mutex("a");
+  const fromMs = performance.now();
+  for (let lock = 0; lock < LOCKS; lock += 1) await (await mutex.acquire()).release();
+  const tookMs = performance.now() - fromMs;
+  await locks.close();
+  return (tookMs * 1e3) / LOCKS;
+}
+
+function withListeners() {
+  const listener = () => undefined;
+  const channels = Object.values(LEASE_CHANNELS);
+  for (const channel of channels) subscribe(channel, listener);
+  return () => {
+    for (const channel of channels) unsubscribe(channel, listener);
+  };
+}
+
+function withMetrics() {
+  const provider = new MeterProvider({ readers: [new SilentReader()] });
+  const telemetry = startTelemetry({ meter: provider.getMeter("bench"), tracer: false });
+  return () => telemetry.stop();
+}
+
+const WAYS = {
+  nobody: () => () => undefined,
+  "an empty listener": withListeners,
+  metrics: withMetrics,
+};
+const took = Object.fromEntries(Object.keys(WAYS).map((way) => [way, []]));
+
+await microsecondsOfOneLock();
+for (let round = 0; round < ROUNDS; round += 1) {
+  for (const [way, begin] of Object.entries(WAYS)) {
+    const end = begin();
+    took[way].push(await microsecondsOfOneLock());
+    end();
+  }
+}
+nanosecondsOfOneCall();
+console.log(`telling nobody: ${nanosecondsOfOneCall().toFixed(1)} ns a call`);
+for (const [way, values] of Object.entries(took)) {
+  console.log(`a lock taken and freed, heard by ${way}: ${median(values).toFixed(1)} µs`);
+}

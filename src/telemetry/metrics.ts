@@ -1,0 +1,118 @@
+import type { Attributes, Meter } from "@opentelemetry/api";
+import {
+  ELECTION_CHANNELS,
+  type GapEvent,
+  type TickEvent,
+  type Transition,
+} from "../election/events.js";
+import {
+  type GrantEvent,
+  LEASE_CHANNELS,
+  type LeaseEvent,
+  type LeaseRenewalEvent,
+  type LossEvent,
+  type RefusalEvent,
+  type ReleaseEvent,
+  type RequestEvent,
+  type WaitEvent,
+} from "../lease/events.js";
+import { instruments } from "./instruments.js";
+import type { NamedSubject, TelemetryOptions } from "./telemetry.js";
+
+type NameOf = NonNullable<TelemetryOptions["nameOf"]>;
+type Instruments = ReturnType<typeof instruments>;
+
+/** What each channel's messages count, and measure. */
+export function measured(meter: Meter, nameOf: NameOf) {
+  const to = instruments(meter);
+  const about = (subject: NamedSubject, more: Attributes = {}): Attributes => {
+    const name = nameOf(subject);
+    const named = name === undefined ? {} : { "holdfast.name": name };
+    return { "holdfast.kind": subject.kind, ...named, ...more };
+  };
+  return { told: { ...requestsTold(to), ...leasesTold(to, about), ...electionsTold(to, about) } };
+}
+
+type About = (subject: NamedSubject, more?: Attributes) => Attributes;
+
+function requestsTold(to: Instruments) {
+  return {
+    [LEASE_CHANNELS.request]({ operation, outcome, durationMs, units }: RequestEvent) {
+      const attributes = { "holdfast.operation": operation, "holdfast.outcome": outcome };
+      to.requestDuration.record(durationMs / 1_000, attributes);
+      // Not told of a refused write, which costs as much as one that is applied.
+      const charged = units ?? (outcome === "refused" ? 1 : 0);
+      if (charged > 0) to.requestUnits.add(charged, { "holdfast.operation": operation });
+    },
+  };
+}
+
+function leasesTold(to: Instruments, about: About) {
+  // One that was granted before this began would take the count below what is held.
+  const known = new Set<string>();
+  const ended = (lease: LeaseEvent, heldMs: number, end: string): void => {
+    const attributes = about(lease, { "holdfast.end": end });
+    to.holdDuration.record(heldMs / 1_000, attributes);
+    if (known.delete(lease.holder)) to.active.add(-1, about(lease));
+  };
+  return {
+    [LEASE_CHANNELS.wait]: (event: WaitEvent) => to.waits.add(1, about(event)),
+    [LEASE_CHANNELS.refusal](event: RefusalEvent) {
+      const attributes = about(event, { "error.type": event.code });
+      to.refusals.add(1, attributes);
+      to.waitDuration.record(event.waitedMs / 1_000, attributes);
+    },
+    [LEASE_CHANNELS.grant](event: GrantEvent) {
+      known.add(event.holder);
+      to.active.add(1, about(event));
+      const attributes = about(event, { "holdfast.grant": event.how });
+      to.grants.add(1, attributes);
+      to.waitDuration.record(event.waitedMs / 1_000, attributes);
+    },
+    [LEASE_CHANNELS.renewal](event: LeaseRenewalEvent) {
+      const outcome = event.isAnswered ? "answered" : "unanswered";
+      const attributes = about(event, { "holdfast.outcome": outcome });
+      to.renewalDuration.record(event.durationMs / 1_000, attributes);
+      to.renewalDelay.record(event.lateMs / 1_000, about(event));
+    },
+    [LEASE_CHANNELS.loss](event: LossEvent) {
+      const attributes = about(event, { "holdfast.reason": event.reason });
+      to.losses.add(1, attributes);
+      to.lossDelay.record(event.lateMs / 1_000, attributes);
+      ended(event, event.heldMs, "lost");
+    },
+    [LEASE_CHANNELS.release]: (event: ReleaseEvent) => ended(event, event.heldMs, "released"),
+  };
+}
+
+function electionsTold(to: Instruments, about: About) {
+  const leading = new Set<string>();
+  const subject = (name: string): NamedSubject => ({ kind: "leader", name });
+  return {
+    [ELECTION_CHANNELS.transition]({ kind, name, term, gapMs, reason }: Transition) {
+      const why = reason === undefined ? {} : { "holdfast.reason": reason };
+      to.transitions.add(1, about(subject(name), { "holdfast.transition": kind, ...why }));
+      const id = `${term} ${name}`;
+      if (kind === "elected") {
+        leading.add(id);
+        to.leading.add(1, about(subject(name)));
+        if (gapMs !== undefined) to.gapDuration.record(gapMs / 1_000, about(subject(name)));
+      } else if (leading.delete(id)) to.leading.add(-1, about(subject(name)));
+    },
+    [ELECTION_CHANNELS.gap]({ name, cause, isOver }: GapEvent) {
+      if (!isOver) to.gapLooks.add(1, about(subject(name), { "holdfast.cause": cause }));
+    },
+    [ELECTION_CHANNELS.tick]({ name, worker, phase, lateMs, ranMs }: TickEvent) {
+      const attributes = about(subject(name), { "holdfast.worker": worker });
+      if (phase === "start") to.runDelay.record(lateMs / 1_000, attributes);
+      else if (phase === "overdue" || phase === "wedged") {
+        to.troubles.add(1, { ...attributes, "holdfast.trouble": phase });
+      } else {
+        to.runDuration.record(ranMs / 1_000, {
+          ...attributes,
+          "holdfast.outcome": phase === "error" ? "failed" : "ended",
+        });
+      }
+    },
+  };
+}

@@ -1,0 +1,67 @@
+import { type Meter, metrics, type Tracer, trace } from "@opentelemetry/api";
+import { ELECTION_CHANNELS } from "../election/events.js";
+import { LEASE_CHANNELS } from "../lease/events.js";
+import type { Kind } from "../lease/format.js";
+import { listenTo } from "../platform/diagnostics.js";
+import { measured } from "./metrics.js";
+import { traced } from "./spans.js";
+
+/** What a metric is about, before it is decided whether its name may be an attribute. */
+export interface NamedSubject {
+  /** `lock`, `leader`, `once` or `session`. */
+  readonly kind: Kind;
+  /** The name; of a session, its id. */
+  readonly name: string;
+}
+
+/** Options of {@link startTelemetry}. */
+export interface TelemetryOptions {
+  /** Where metrics go; false for none. Default: the global provider's meter `holdfast`. */
+  readonly meter?: Meter | false | undefined;
+  /** Where spans go; false for none. Default: the global provider's tracer `holdfast`. */
+  readonly tracer?: Tracer | false | undefined;
+  /**
+   * What metrics say, as `holdfast.name`, of the name that they are about; undefined for nothing. Every
+   * different answer is a series of its own, for ever, so it must have few: a prefix, or only names that
+   * you know. Default: nothing. Spans always carry the name.
+   */
+  readonly nameOf?: ((subject: NamedSubject) => string | undefined) | undefined;
+}
+
+/** What {@link startTelemetry} has begun. */
+export interface Telemetry {
+  /** Stops listening: nothing is measured any more, and what was costs nothing. Open spans end. Idempotent. */
+  stop(): void;
+}
+
+type Handlers = Partial<Record<string, (message: never) => void>>;
+
+const CHANNELS: readonly string[] = [
+  ...Object.values(LEASE_CHANNELS),
+  ...Object.values(ELECTION_CHANNELS),
+];
+
+/**
+ * Turns what all clients of this process tell on `node:diagnostics_channel` into OpenTelemetry metrics and
+ * spans; docs/telemetry.md lists them. Call it once, after the providers are registered. It costs no request.
+ * What a metric's attributes can be is bounded: kinds, reasons, outcomes, names of workers; a lock's name only by
+ * {@link TelemetryOptions.nameOf}.
+ */
+export function startTelemetry(options: TelemetryOptions = {}): Telemetry {
+  const { meter = metrics.getMeter("holdfast"), tracer = trace.getTracer("holdfast") } = options;
+  const parts: { readonly told: Handlers; readonly end?: () => void }[] = [];
+  if (meter !== false) parts.push(measured(meter, options.nameOf ?? (() => undefined)));
+  if (tracer !== false) parts.push(traced(tracer));
+  const ends = parts.flatMap(({ told }) =>
+    CHANNELS.flatMap((channel) => {
+      const handle = told[channel];
+      return handle === undefined ? [] : [listenTo(channel, (message) => handle(message as never))];
+    }),
+  );
+  return {
+    stop() {
+      for (const end of ends.splice(0)) end();
+      for (const { end } of parts.splice(0)) end?.();
+    },
+  };
+}

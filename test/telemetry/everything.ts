@@ -1,0 +1,84 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { untilTold } from "../support/election.js";
+import { World } from "../support/world.js";
+
+const LENGTHS = { lease: 3_000, renew: 1_000 } as const;
+
+/** A world in which everything happens that a channel tells: every grant, end, trouble and term. */
+export async function everythingHappens(): Promise<void> {
+  const world = new World();
+  const one = world.inhabitant({ ...LENGTHS, owner: "one" });
+  const two = world.inhabitant({ ...LENGTHS, owner: "two" });
+  const noted = (): undefined => undefined;
+
+  const first = await world.until(one.locks.mutex("a").acquire());
+  const second = one.locks.mutex("a").acquire();
+  await world.until(first.release());
+  const handedOver = await world.until(second);
+  await world.until(two.locks.mutex("a").acquire({ wait: 500 }).catch(noted));
+  await world.time.advance(1_500);
+  await world.until(handedOver.release());
+
+  const session = await world.until(one.locks.session());
+  await world.time.advance(1_500);
+  await world.until(session.close());
+
+  // Nobody answers its renewals; it is lost, and the other takes it over.
+  await world.until(one.locks.mutex("b").acquire());
+  one.network.script(() => ({ fault: "request-lost", unknownAfterMs: 50 }));
+  const taken = await world.until(two.locks.mutex("b").acquire());
+  await world.until(taken.release());
+
+  // Its event loop stands still past its deadline.
+  await world.until(two.locks.mutex("c").acquire());
+  two.process.pause();
+  await world.time.advance(5_000);
+  two.process.resume();
+  await world.time.advance(100);
+
+  await electionsHappen(world);
+}
+
+async function electionsHappen(world: World): Promise<void> {
+  const leader = world.inhabitant({ owner: "leader" });
+  const standby = world.inhabitant({ owner: "standby" });
+  const runs = { quick: () => undefined, failing: () => Promise.reject(new Error("no")) };
+  const coordinator = leader.locks.coordinator({
+    name: "pool",
+    workers: [
+      { name: "quick", every: "10s", run: runs.quick },
+      { name: "failing", every: "10s", run: runs.failing },
+      { name: "hanging", every: "10s", run: () => new Promise(() => undefined) },
+    ],
+  });
+  coordinator.start();
+  await world.time.advance(5_000);
+  standby.locks
+    .election("pool")
+    .lead(untilTold)
+    .catch(() => undefined);
+  await world.time.advance(60_000);
+  leader.network.script(() => ({ fault: "request-lost", unknownAfterMs: 50 }));
+  await world.time.advance(180_000);
+  await world.until(standby.locks.close());
+}
+
+/** What is told on these channels while something goes on. */
+export async function heardWhile(
+  channels: readonly string[],
+  work: () => Promise<void>,
+): Promise<{ readonly channel: string; readonly message: object }[]> {
+  const heard: { channel: string; message: object }[] = [];
+  const ends = channels.map((channel) => {
+    const note = (message: unknown): void =>
+      void heard.push({ channel, message: message as object });
+    subscribe(channel, note);
+    return () => unsubscribe(channel, note);
+  });
+  try {
+    await work();
+  } finally {
+    for (const end of ends) end();
+  }
+  return heard;
+}

@@ -1,0 +1,74 @@
+import ts from "typescript";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { ELECTION_CHANNELS, LEASE_CHANNELS } from "../../src/index.js";
+import { parse, placeOf, sourcePaths, walk } from "../house/source.js";
+import { everythingHappens, heardWhile } from "./everything.js";
+
+const counts = vi.hoisted(() => ({ published: 0, made: 0 }));
+
+vi.mock("../../src/platform/diagnostics.js", async (original) => {
+  const real = await original<typeof import("../../src/platform/diagnostics.js")>();
+  return {
+    ...real,
+    publish(channel: string, message: () => object): void {
+      counts.published += 1;
+      real.publish(channel, () => {
+        counts.made += 1;
+        return message();
+      });
+    },
+  };
+});
+
+afterEach(() => {
+  counts.published = 0;
+  counts.made = 0;
+});
+
+const CHANNELS = [...Object.values(LEASE_CHANNELS), ...Object.values(ELECTION_CHANNELS)];
+
+describe("what is told on channels", () => {
+  it("is made into no message where nobody listens", async () => {
+    await everythingHappens();
+    expect(counts.published).toBeGreaterThan(100);
+    expect(counts.made).toBe(0);
+  });
+
+  it("is made once for each message where somebody does, on every channel there is", async () => {
+    const heard = await heardWhile(CHANNELS, everythingHappens);
+    expect(counts.made).toBe(heard.length);
+    expect(new Set(heard.map(({ channel }) => channel))).toEqual(new Set(CHANNELS));
+  });
+
+  it("is made by the function that publish is given, never before it", () => {
+    const calls: ts.CallExpression[] = [];
+    for (const path of sourcePaths().filter((one) => one !== "src/platform/diagnostics.ts")) {
+      walk(parse(path), (node) => {
+        if (ts.isCallExpression(node) && node.expression.getText() === "publish") calls.push(node);
+      });
+    }
+    expect(calls.length).toBeGreaterThanOrEqual(CHANNELS.length);
+    expect(calls.filter((call) => !makesItsMessage(call)).map(placeOf)).toEqual([]);
+  });
+});
+
+/** Whether the message is a literal in the function that makes it, and no object that was there before. */
+function makesItsMessage(call: ts.CallExpression): boolean {
+  const made = call.arguments[1];
+  if (made === undefined) return false;
+  const maker = ts.isIdentifier(made) ? initialiserOf(call.getSourceFile(), made.text) : made;
+  if (maker === undefined || !ts.isArrowFunction(maker)) return false;
+  let makes = false;
+  walk(maker.body, (node) => {
+    makes ||= ts.isObjectLiteralExpression(node);
+  });
+  return makes;
+}
+
+function initialiserOf(file: ts.SourceFile, name: string): ts.Expression | undefined {
+  let found: ts.Expression | undefined;
+  walk(file, (node) => {
+    if (ts.isVariableDeclaration(node) && node.name.getText() === name) found = node.initializer;
+  });
+  return found;
+}
