@@ -56,6 +56,8 @@ export {
   type LeaseRenewalEvent,
   type LeaseSubject,
   type LossEvent,
+  type OversleptEvent,
+  type PositionEvent,
   type RefusalEvent,
   type ReleaseEvent,
   type RequestEvent,

@@ -13,6 +13,10 @@ export const LEASE_CHANNELS = Object.freeze({
   request: "holdfast:request",
   /** {@link WaitEvent}: an acquisition found the lease held, and waits. */
   wait: "holdfast:lease:wait",
+  /** {@link PositionEvent}: a waiter in a queue learnt how many are before it. */
+  position: "holdfast:queue:position",
+  /** {@link OversleptEvent}: a waiter in a queue could not keep its place. */
+  overslept: "holdfast:queue:overslept",
   /** {@link RefusalEvent}: an acquisition ended without a lease. */
   refusal: "holdfast:lease:refusal",
   /** {@link GrantEvent}: a lease was granted. */
@@ -56,6 +60,20 @@ export interface LeaseSubject {
 export interface WaitEvent extends LeaseSubject {
   /** The label of who holds it, as far as is known. */
   readonly heldBy: string | undefined;
+}
+
+/** Told when a waiter has joined a queue, and whenever a reading shows another number. */
+export interface PositionEvent extends LeaseSubject {
+  /** How many are before it; 0 for the next in line. */
+  readonly position: number;
+  /** The number that was told before, with this ticket; undefined for one that has just joined. */
+  readonly before: number | undefined;
+  readonly ticket: bigint;
+}
+
+/** Told when a waiter has lost its place: it slept, or was cut off, for longer than its lease. */
+export interface OversleptEvent extends LeaseSubject {
+  readonly ticket: bigint;
 }
 
 /** Told once for an acquisition that ends without a lease. */
@@ -123,6 +141,20 @@ export function tellRequest(
 /** Tells of an acquisition that found the lease held. */
 export function tellWait({ kind, name }: Subject, owner: string, heldBy: string | undefined): void {
   publish(LEASE_CHANNELS.wait, (): WaitEvent => ({ kind, name, owner, heldBy }));
+}
+
+/** Tells how many are before a waiter in a queue. */
+export function tellPosition(
+  { kind, name }: Subject,
+  owner: string,
+  place: Pick<PositionEvent, "position" | "before" | "ticket">,
+): void {
+  publish(LEASE_CHANNELS.position, (): PositionEvent => ({ kind, name, owner, ...place }));
+}
+
+/** Tells that a waiter in a queue could not keep its place. */
+export function tellOverslept({ kind, name }: Subject, owner: string, ticket: bigint): void {
+  publish(LEASE_CHANNELS.overslept, (): OversleptEvent => ({ kind, name, owner, ticket }));
 }
 
 /** Tells of an acquisition that ended without a lease; `error` is what it rejects with, if it does. */

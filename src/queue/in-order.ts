@@ -1,5 +1,6 @@
 import { HoldfastError } from "../errors.js";
 import { Contention, type Granted } from "../lease/contention.js";
+import { tellOverslept } from "../lease/events.js";
 import type { RecordRef } from "../lease/format.js";
 import type { Kernel } from "../lease/kernel.js";
 import type { Line } from "../lease/line.js";
@@ -95,8 +96,9 @@ async function waitWith(
   try {
     return await new Waiting(inOrder, entry).run();
   } catch (error) {
-    if (Entry.isOver(error)) return "overslept";
-    throw error;
+    if (!Entry.isOver(error)) throw error;
+    tellOverslept(ref, settings.owner, ticket);
+    return "overslept";
   } finally {
     entry.leave(kernel);
   }

@@ -1,4 +1,5 @@
 import { Contention, type Granted } from "../lease/contention.js";
+import { tellPosition } from "../lease/events.js";
 import { clearedOf, type Look, pollSessions, readQueue } from "./ahead.js";
 import type { Entry } from "./entry.js";
 import type { InOrder } from "./in-order.js";
@@ -115,6 +116,9 @@ export class Waiting {
 
   #setPosition(position: number): void {
     if (position === this.#position) return;
+    const { ref, settings } = this.#inOrder;
+    const { ticket } = this.#entry;
+    tellPosition(ref, settings.owner, { position, before: this.#position, ticket });
     this.#position = position;
     this.#inOrder.options.onPosition?.(position);
   }

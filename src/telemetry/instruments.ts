@@ -19,6 +19,10 @@ const counted = (description: string, unit: string): MetricOptions => ({ descrip
 
 /** Every metric, by name: lengths of time in seconds, counts in what is counted, as UCUM writes it. */
 export function instruments(meter: Meter) {
+  return { ...ofRequests(meter), ...ofLeases(meter), ...ofElections(meter) };
+}
+
+function ofRequests(meter: Meter) {
   return {
     requestDuration: meter.createHistogram(
       "holdfast.request.duration",
@@ -28,6 +32,11 @@ export function instruments(meter: Meter) {
       "holdfast.request.units",
       counted("What DynamoDB charged for requests.", "{unit}"),
     ),
+  };
+}
+
+function ofLeases(meter: Meter) {
+  return {
     waits: meter.createCounter(
       "holdfast.lease.waits",
       counted("Acquisitions that found the lease held.", "{acquisition}"),
@@ -35,6 +44,15 @@ export function instruments(meter: Meter) {
     waitDuration: meter.createHistogram(
       "holdfast.lease.wait.duration",
       seconds("From the call to the grant, or to its refusal.", WAIT_S),
+    ),
+    queuePosition: meter.createHistogram("holdfast.queue.position", {
+      description: "How many were before a waiter that joined a queue.",
+      unit: "{waiter}",
+      advice: { explicitBucketBoundaries: [0, 1, 2, 3, 5, 8, 16, 32, 64, 128, 256, 1_024] },
+    }),
+    overslept: meter.createCounter(
+      "holdfast.queue.overslept",
+      counted("Places in queues that were lost.", "{waiter}"),
     ),
     grants: meter.createCounter("holdfast.lease.grants", counted("Leases granted.", "{grant}")),
     refusals: meter.createCounter(
@@ -65,6 +83,11 @@ export function instruments(meter: Meter) {
       "holdfast.lease.renewal.delay",
       seconds("How long after it was due a renewal was sent: a busy event loop.", LATE_S),
     ),
+  };
+}
+
+function ofElections(meter: Meter) {
+  return {
     transitions: meter.createCounter(
       "holdfast.election.transitions",
       counted("Terms begun, resigned and lost.", "{transition}"),

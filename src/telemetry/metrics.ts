@@ -11,6 +11,8 @@ import {
   type LeaseEvent,
   type LeaseRenewalEvent,
   type LossEvent,
+  type OversleptEvent,
+  type PositionEvent,
   type RefusalEvent,
   type ReleaseEvent,
   type RequestEvent,
@@ -57,6 +59,10 @@ function leasesTold(to: Instruments, about: About) {
   };
   return {
     [LEASE_CHANNELS.wait]: (event: WaitEvent) => to.waits.add(1, about(event)),
+    [LEASE_CHANNELS.position](event: PositionEvent) {
+      if (event.before === undefined) to.queuePosition.record(event.position, about(event));
+    },
+    [LEASE_CHANNELS.overslept]: (event: OversleptEvent) => to.overslept.add(1, about(event)),
     [LEASE_CHANNELS.refusal](event: RefusalEvent) {
       const attributes = about(event, { "error.type": event.code });
       to.refusals.add(1, attributes);

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { untilTold } from "../support/election.js";
-import { World } from "../support/world.js";
+import { type Inhabitant, World } from "../support/world.js";
 
 const LENGTHS = { lease: 3_000, renew: 1_000 } as const;
 
@@ -36,7 +36,27 @@ export async function everythingHappens(): Promise<void> {
   two.process.resume();
   await world.time.advance(100);
 
+  await queuesHappen(world);
   await electionsHappen(world);
+}
+
+async function queuesHappen(world: World): Promise<void> {
+  const [first, second, third] = ["first", "second", "third"].map((owner) =>
+    world.inhabitant({ ...LENGTHS, owner }),
+  ) as [Inhabitant, Inhabitant, Inhabitant];
+  const held = await world.until(first.locks.fairLock("q").acquire());
+  const next = second.locks.fairLock("q").acquire();
+  await world.time.advance(1_000);
+  const last = third.locks.fairLock("q").acquire();
+  await world.time.advance(2_000);
+  // It sleeps for longer than its place is kept.
+  third.process.pause();
+  await world.time.advance(5_000);
+  third.process.resume();
+  await world.time.advance(1_000);
+  await world.until(held.release());
+  await world.until((await world.until(next)).release());
+  await world.until((await world.until(last)).release());
 }
 
 async function electionsHappen(world: World): Promise<void> {

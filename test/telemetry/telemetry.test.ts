@@ -206,7 +206,7 @@ describe("the metrics", () => {
     const named = (await pointsOf("holdfast.lease.grants")).map(
       ({ attributes }) => attributes["holdfast.name"],
     );
-    expect(new Set(named)).toEqual(new Set([undefined, "a", "b", "c"]));
+    expect(new Set(named)).toEqual(new Set([undefined, "a", "b", "c", "q"]));
   });
 });
 
