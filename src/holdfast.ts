@@ -11,6 +11,7 @@ import {
   type ForceReleaseResult,
   forceRelease,
 } from "./lease/force-release.js";
+import { type History, historyOf, noHistory } from "./lease/history.js";
 import { type Inspection, inspect } from "./lease/inspect.js";
 import { Kernel } from "./lease/kernel.js";
 import type { Lease } from "./lease/lease.js";
@@ -81,6 +82,9 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
     this.#owner = options.owner ?? defaultOwner();
     // Said when the client is made, not when it is first needed.
     const settings = resolveAcquire([options], this.#owner, this.#kernel.format.defaults);
+    if (options.history === true && this.#kernel.format.history === undefined) {
+      throw noHistory(this.#kernel.format.name);
+    }
     if (options.renewal !== "shared") return;
     assertSessions(this.#kernel.format);
     this.#shared = new SharedSession(this.#kernel, settings);
@@ -202,6 +206,16 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    */
   sessions(): Promise<SessionListing[]> {
     return listSessions(this.#kernel);
+  }
+
+  /**
+   * The last sixteen grants of a lock, or of a leadership, and the forced releases among them, as far as
+   * clients with the option `history` were granted it. It decides nothing, and promises no more than that
+   * what it shows was written: a gap in the fences is a grant that nobody noted. Seventeen reads of half
+   * a unit. Rejects with coded errors. Throws `invalid-argument`.
+   */
+  history(name: string, options: InspectOptions = {}): Promise<History> {
+    return historyOf(this.#kernel, refOf(this.#kernel.format, name, kindOf(options)));
   }
 
   /**

@@ -66,6 +66,7 @@ export {
 export type { ForceReleaseOptions, ForceReleaseResult } from "./lease/force-release.js";
 export type { ExistingData } from "./lease/format.js";
 export type { DocumentGuardCondition, GuardCondition } from "./lease/guard.js";
+export type { History } from "./lease/history.js";
 export type { Inspection } from "./lease/inspect.js";
 export type {
   Lease,
@@ -76,7 +77,7 @@ export type {
 } from "./lease/lease.js";
 export type { InspectOptions, ListOptions, ListPage, RecordKind } from "./lease/list.js";
 export type { AcquireOptions, ClientOptions, LeaseOptions, PollOptions } from "./lease/options.js";
-export type { Version } from "./lease/record.js";
+export type { ForcedRelease, GrantNote, Version } from "./lease/record.js";
 export type { CloseSessionOptions, Session } from "./lease/session.js";
 export type { SessionListing } from "./lease/sessions.js";
 export type {

@@ -42,6 +42,12 @@ export interface HoldfastOptions<S extends LeaseShape = NativeLeases> extends Cl
    */
   readonly keys?: TableKeys | undefined;
   /**
+   * Whether each lock and leadership that this client is granted is noted beside its record, for
+   * `history()`: the last sixteen grants of the name. One write more for each grant, in the background; it
+   * delays none. Native records in a table with a sort key only. Default false.
+   */
+  readonly history?: boolean | undefined;
+  /**
    * Called with an error that no caller waits for: a release after a finished `run`, or work in the
    * background. Default: a warning of the process.
    */
@@ -72,6 +78,7 @@ export function surroundingsOf<S extends LeaseShape>(options: HoldfastOptions<S>
     clock,
     timers,
     random: surroundings.random ?? systemRandom,
+    keepsHistory: options.history === true,
     report: reporterOf(options.onError),
   };
 }
@@ -105,6 +112,9 @@ function checkOptions<S extends LeaseShape>(options: HoldfastOptions<S>): void {
   }
   if (typeof options.table !== "string" || options.table === "") {
     throw refuse("The option `table` must be the name of the table.");
+  }
+  if (options.history !== undefined && typeof options.history !== "boolean") {
+    throw refuse(`The option \`history\` must be true or false; it is ${String(options.history)}.`);
   }
   if (options.format === undefined) return;
   if (typeof (options.format as Partial<LeaseFormat>).claim !== "function") {

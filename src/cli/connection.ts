@@ -19,11 +19,14 @@ export async function tableOf(options: CommonOptions): Promise<Omit<TableOptions
 }
 
 /** Locks in the table that the options name. Errors in the background are told on stderr. */
-export async function locksOf(options: CommonOptions, output: Output): Promise<Holdfast> {
+export async function locksOf(
+  options: CommonOptions & { readonly history?: boolean },
+  output: Output,
+): Promise<Holdfast> {
   const onError = (error: Error): void => {
     tellFailure(output, error);
   };
-  return new Holdfast({ ...(await tableOf(options)), onError });
+  return new Holdfast({ ...(await tableOf(options)), history: options.history, onError });
 }
 
 /** Throws a usage error for what is no URL. */

@@ -16,6 +16,7 @@ export interface LockOptions extends CommonOptions {
   readonly owner?: string;
   readonly fair?: boolean;
   readonly namespace?: string;
+  readonly history?: boolean;
 }
 
 /** Holds a lock while a command runs. Answers the exit status. */

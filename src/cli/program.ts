@@ -31,6 +31,7 @@ export function programOf(words: readonly string[], onRun: (run: Run) => void): 
   addLs(program, onRun);
   addSessions(program, onRun);
   addInspect(program, onRun);
+  addHistory(program, onRun);
   addWatch(program, onRun);
   addQueue(program, onRun);
   addRelease(program, onRun);
@@ -58,6 +59,7 @@ function addLock(program: Command, words: readonly string[], onRun: (run: Run) =
     .option("--lease <duration>", "how long a dead holder keeps others out; default 30s")
     .option("--renew <duration>", "how often to renew; default a third of the lease")
     .option("--data <text>", "text to store with the lock, as a JSON string")
+    .option("--history", "note the grant beside the lock, for `holdfast history`: one write more")
     .option("--owner <text>", "who this is, for people; default host name and process id")
     .option("--fair", "wait in the order of arrival; the lease is then 60s by default")
     .option("--namespace <text>", "with --fair: which of several locks of the name")
@@ -108,6 +110,20 @@ function addSessions(program: Command, onRun: (run: Run) => void): void {
     .action((options) =>
       onRun(async (output) => (await import("./sessions.js")).sessions(options, output)),
     );
+}
+
+function addHistory(program: Command, onRun: (run: Run) => void): void {
+  withCommonOptions(
+    program
+      .command("history <name>")
+      .description(
+        "Shows the last grants and forced releases of a lock, as far as they were noted.",
+      ),
+  )
+    .addOption(kindOption())
+    .action((name: string, options) => {
+      onRun(async (output) => (await import("./history.js")).history(name, options, output));
+    });
 }
 
 function addInspect(program: Command, onRun: (run: Run) => void): void {

@@ -25,6 +25,8 @@
  * | `asked#` and a holder | BOOL | of a session: that this holder on it was asked to end |
  * | `expiresAt` | N | TTL in seconds, at least seven days beyond the lease |
  *
+ * Beside a record: places in its queue, below, and its history, in `native-history.ts`.
+ *
  * Steps, each one conditional UpdateItem: see `claim`, `takeOver`, `handOver`, `renew`, `changeLength`,
  * `moveToSession`, `updateData`, `free`, `ask` and what follows it below, in the order of spec/protocol.md.
  */
@@ -44,7 +46,7 @@ import type {
   Renewal,
   Watched,
 } from "../lease/format.js";
-import type { ForcedRelease, Found, Version } from "../lease/record.js";
+import type { Found, Version } from "../lease/record.js";
 import type { LockName } from "../lease/shape.js";
 import type {
   AttributeValue,
@@ -54,6 +56,8 @@ import type {
   Item,
   Write,
 } from "../platform/table.js";
+import { nativeHistory } from "./native-history.js";
+import { forcedIn, forcedValue, numberIn, stringIn } from "./native-values.js";
 
 /** The names of the key attributes; `sk` is null in a table that has a hash key alone. */
 export interface NativeKeys {
@@ -241,6 +245,7 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
     }),
     heldCondition,
     queue: keys.sk === null ? undefined : nativeQueue(keys.pk, keys.sk),
+    history: keys.sk === null ? undefined : nativeHistory(keys.pk, keys.sk),
   };
 }
 
@@ -253,10 +258,6 @@ function nameOfTwoParts(): HoldfastError {
 
 // One attribute for each, so that no request to end undoes another.
 const ASKED_ON_SESSION = "asked#";
-
-function forcedValue({ holder, by, reason, at, now }: ForcedRelease): AttributeValue {
-  return { M: { holder: s(holder), by: s(by), reason: s(reason), at: s(at), now: { BOOL: now } } };
-}
 
 /**
  * The queue before a record: entries in the record's own partition, at `sk` = `ticket/`, the namespace,
@@ -495,36 +496,8 @@ function readNative(item: Item | undefined): Found {
   };
 }
 
-// What is not as written here is no reason to refuse the record: it is for people, and for one holder.
-function forcedIn(item: Item): ForcedRelease | undefined {
-  const forced = item["forced"];
-  if (forced === undefined || !("M" in forced)) return undefined;
-  const holder = stringIn(forced.M, "holder");
-  if (holder === undefined) return undefined;
-  const now = forced.M["now"];
-  return {
-    holder,
-    by: stringIn(forced.M, "by") ?? "somebody",
-    reason: stringIn(forced.M, "reason") ?? "no reason was given",
-    at: stringIn(forced.M, "at") ?? "",
-    now: now !== undefined && "BOOL" in now && now.BOOL,
-  };
-}
-
 function askedIn(item: Item): string[] | undefined {
   const asked = Object.keys(item).filter((attribute) => attribute.startsWith(ASKED_ON_SESSION));
   if (asked.length === 0) return undefined;
   return asked.map((attribute) => attribute.slice(ASKED_ON_SESSION.length));
-}
-
-function stringIn(item: Item, attribute: string): string | undefined {
-  const value = item[attribute];
-  return value !== undefined && "S" in value && value.S !== "" ? value.S : undefined;
-}
-
-function numberIn(item: Item, attribute: string): bigint | undefined {
-  const value = item[attribute];
-  return value !== undefined && "N" in value && /^-?\d{1,38}$/.test(value.N)
-    ? BigInt(value.N)
-    : undefined;
 }

@@ -1,6 +1,7 @@
 import { Contention, type Granted } from "./contention.js";
 import { tellGrant, tellRefusal } from "./events.js";
 import type { RecordRef } from "./format.js";
+import { noteGrant } from "./history.js";
 import { Hold } from "./hold.js";
 import type { Kernel } from "./kernel.js";
 import { Lease } from "./lease.js";
@@ -33,7 +34,10 @@ async function acquireLease(
     const granted = await grantedOrNot(kernel, ref, settings, stop);
     const waitedMs = kernel.nowMs() - fromMs;
     if (granted === undefined) tellRefusal(ref, settings.owner, undefined, waitedMs);
-    else tellGrant(granted.hold, granted.how, waitedMs);
+    else {
+      tellGrant(granted.hold, granted.how, waitedMs);
+      noteGrant(kernel, granted);
+    }
     return granted && (await begun(kernel, Lease.on(granted.hold), stop));
   } catch (error) {
     tellRefusal(ref, settings.owner, error, kernel.nowMs() - fromMs);

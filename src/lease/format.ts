@@ -1,6 +1,6 @@
 import type { Duration } from "../internal/duration.js";
 import type { Condition, Item, Query, Write } from "../platform/table.js";
-import type { ForcedRelease, Found, Passage, Version } from "./record.js";
+import type { ForcedRelease, Found, GrantNote, Passage, Version } from "./record.js";
 import type { LockFormat, LockName, SortedName } from "./shape.js";
 
 /** What a record is for. Records of different kinds never meet, whatever their names. */
@@ -186,8 +186,18 @@ export interface LeaseFormat extends LockFormat {
   heldCondition(held: Held): Condition;
   /** Whether what frees a record needs an id of its own, so that nothing watched before it still fits. */
   readonly marksFree?: true;
+  /** Left out by a format that has no room beside its records. */
+  readonly history?: HistoryFormat | undefined;
   /** Left out by a format before whose records nobody can queue. */
   readonly queue?: QueueFormat | undefined;
+}
+
+/** How notes of grants look beside a record: in a fixed number of items, the newest in the oldest's place. */
+export interface HistoryFormat {
+  keysOf(ref: RecordRef): readonly Item[];
+  note(ref: RecordRef, note: GrantNote, wallMs: number): Write;
+  /** Undefined for what is none. */
+  noteIn(item: Item | undefined): GrantNote | undefined;
 }
 
 /**

@@ -51,6 +51,8 @@ export interface Surroundings {
   readonly random: Random;
   /** Where an error goes that has no caller to go to. */
   readonly report: (error: HoldfastError) => void;
+  /** Whether grants are noted beside their records; left out: not. */
+  readonly keepsHistory?: boolean;
 }
 
 /** What a waiter asked for that its grant writes. */
@@ -77,6 +79,7 @@ export class Kernel {
   readonly random: Random;
   readonly report: (error: HoldfastError) => void;
   readonly settings: ClientSettings;
+  readonly keepsHistory: boolean;
   readonly observations = new Observations();
   readonly keeper: Keeper;
   readonly lines: Lines;
@@ -87,6 +90,7 @@ export class Kernel {
   readonly #abandoned = new IdMemory(MOST_ABANDONED);
   readonly #running = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
+  readonly #reported = new Set<string>();
 
   constructor(surroundings: Surroundings, settings: ClientSettings) {
     this.table = surroundings.table;
@@ -97,6 +101,7 @@ export class Kernel {
     this.random = surroundings.random;
     this.report = surroundings.report;
     this.settings = settings;
+    this.keepsHistory = surroundings.keepsHistory === true;
     this.keeper = new Keeper(this.clock, this.timers);
     this.lines = new Lines(this.timers, !this.isLocal);
     // Every pending acquisition listens, and there may be hundreds of them.
@@ -226,6 +231,13 @@ export class Kernel {
       this.report(asHoldfastError(cause));
     });
     this.tracked(task);
+  }
+
+  /** Reports a wrong configuration that would come again with everything that it is about, once. */
+  reportOnce(about: string, error: HoldfastError): void {
+    if (this.#reported.has(about)) return;
+    this.#reported.add(about);
+    this.report(error);
   }
 
   /** Lets closing the client wait for this too, however it ends; the same promise. */

@@ -33,6 +33,20 @@ export interface ForcedRelease {
   readonly now: boolean;
 }
 
+/** That a name was granted, for people: beside the record, which decides. */
+export interface GrantNote {
+  readonly fence: bigint;
+  readonly holder: string;
+  /** The label for people. */
+  readonly owner: string;
+  /** When, ISO, by the holder's clock. */
+  readonly at: string;
+  /** From nobody, from one who was watched dead, or from a lease of the same process. */
+  readonly how: "claim" | "takeover" | "hand-over";
+  /** A forced release before it, which may be what made room for it. */
+  readonly forced: ForcedRelease | undefined;
+}
+
 interface Known {
   /** Higher at every grant of the name than at any earlier one; always 0 in a format without fences. */
   readonly fence: bigint;

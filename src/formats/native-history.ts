@@ -1,0 +1,73 @@
+/**
+ * The history beside a native record: sixteen items in the record's own partition, at `sk` = `history/` and two
+ * digits, so that whoever may write to a lock may keep its history, and no listing takes them for locks. A
+ * grant is noted at its fence modulo sixteen. Nothing is decided by them.
+ *
+ * | attribute | type | meaning |
+ * | --- | --- | --- |
+ * | `fence` | N | the grant's; the item only ever goes to a higher one |
+ * | `holder`, `owner`, `at` | S | as the record says them: `at` is its `acquiredAt` |
+ * | `how` | S | `claim`, `takeover` or `hand-over` |
+ * | `forced` | M | the forced release that the record showed at this grant, if it may have led to it |
+ * | `expiresAt` | N | TTL in seconds, thirty days on |
+ */
+import type { HistoryFormat } from "../lease/format.js";
+import type { GrantNote } from "../lease/record.js";
+import type { AttributeValue, Condition, Item } from "../platform/table.js";
+import { forcedIn, forcedValue, numberIn, stringIn } from "./native-values.js";
+
+const SLOTS = 16;
+const RETENTION_S = 30 * 24 * 3_600;
+
+/** Makes it for a table with these key attributes. */
+export function nativeHistory(pk: string, sk: string): HistoryFormat {
+  const keyAt = (partition: AttributeValue, slot: number): Item => ({
+    [pk]: partition,
+    [sk]: { S: `history/${String(slot).padStart(2, "0")}` },
+  });
+  const partitionOf = (key: Item): AttributeValue => key[pk] as AttributeValue;
+  return {
+    keysOf: (ref) => Array.from({ length: SLOTS }, (_, slot) => keyAt(partitionOf(ref.key), slot)),
+    note: (ref, note, wallMs) => ({
+      key: keyAt(partitionOf(ref.key), Number(note.fence % BigInt(SLOTS))),
+      condition: isNewer(note.fence),
+      change: { set: setOf(note, wallMs), remove: note.forced === undefined ? ["forced"] : [] },
+    }),
+    noteIn,
+  };
+}
+
+// One that lands late must not take the place of a later grant.
+function isNewer(fence: bigint): Condition {
+  const value = { N: fence.toString() };
+  return {
+    kind: "any",
+    of: [
+      { kind: "absent", attribute: "fence" },
+      { kind: "below", attribute: "fence", value },
+    ],
+  };
+}
+
+function setOf(note: GrantNote, wallMs: number): Record<string, AttributeValue> {
+  return {
+    fence: { N: note.fence.toString() },
+    holder: { S: note.holder },
+    owner: { S: note.owner },
+    at: { S: note.at },
+    how: { S: note.how },
+    expiresAt: { N: String(Math.ceil(wallMs / 1_000) + RETENTION_S) },
+    ...(note.forced === undefined ? {} : { forced: forcedValue(note.forced) }),
+  };
+}
+
+function noteIn(item: Item | undefined): GrantNote | undefined {
+  if (item === undefined) return undefined;
+  const [fence, holder] = [numberIn(item, "fence"), stringIn(item, "holder")];
+  const how = (["claim", "takeover", "hand-over"] as const).find(
+    (one) => one === stringIn(item, "how"),
+  );
+  if (fence === undefined || holder === undefined || how === undefined) return undefined;
+  const [owner = "", at = ""] = [stringIn(item, "owner"), stringIn(item, "at")];
+  return { fence, holder, owner, at, how, forced: forcedIn(item) };
+}

@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CliWorld } from "./support.js";
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await CliWorld.start();
+});
+afterAll(() => world.close());
+
+describe("holdfast history", () => {
+  it("shows who held a lock, and who freed it by force and why, the newest first", async () => {
+    for (const owner of ["first", "second"]) {
+      const words = ["lock", "a", "--history", "--owner", owner, "--", "true"];
+      expect((await world.run(words)).status).toBe(0);
+    }
+    const stuck = await world.locks.mutex("a").acquire();
+    await world.run(["release", "a", "--force", "--now", "--reason", "it hangs\u001b"]);
+    await world.run(["lock", "a", "--history", "--owner", "third", "--", "true"]);
+    const { status, stdout } = await world.run(["history", "a"]);
+    expect(status).toBe(0);
+    const rows = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.split(/ {2,}/));
+    expect(rows.map((row) => row[1])).toEqual([
+      "WHAT",
+      "claim",
+      "claim",
+      "claim",
+      "freed by force",
+    ]);
+    expect(rows[1]?.slice(3)).toEqual(["third", expect.any(String), "1 not noted before"]);
+    expect(rows[4]?.slice(-2)).toEqual([stuck.holder, "it hangs\\u001b"]);
+    const { grants, forced } = JSON.parse((await world.run(["history", "a", "--json"])).stdout);
+    expect(grants.map(({ owner }: { owner: string }) => owner)).toEqual([
+      "third",
+      "second",
+      "first",
+    ]);
+    expect(forced).toMatchObject([{ holder: stuck.holder, reason: "it hangs\u001b", now: true }]);
+  });
+
+  it("says what is missing where nothing is noted", async () => {
+    const { status, stdout, stderr } = await world.run(["history", "b"]);
+    expect({ status, stdout }).toEqual({ status: 0, stdout: "" });
+    expect(stderr).toContain("the option `history`");
+  });
+});

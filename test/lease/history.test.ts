@@ -1,0 +1,181 @@
+import { describe, expect, it } from "vitest";
+import { awsLockClient } from "../../src/formats/index.js";
+import { Holdfast } from "../../src/index.js";
+import type { FaultRequest } from "../../src/testing/faults/fault-plan.js";
+import { MemoryTable } from "../../src/testing/table/memory-table.js";
+import { type Inhabitant, World } from "../support/world.js";
+
+const LENGTHS = { lease: 3_000, renew: 1_000, history: true } as const;
+
+function scene(options: object = LENGTHS) {
+  const world = new World();
+  const one = world.inhabitant({ ...options, owner: "one" });
+  const two = world.inhabitant({ ...options, owner: "two" });
+  return { world, one, two };
+}
+
+const isNote = (request: FaultRequest): boolean =>
+  request.kind === "write" && JSON.stringify(request.write.key).includes('"history/');
+
+const notesIn = (world: World) =>
+  world.table.items().filter((item) => JSON.stringify(item["sk"]).includes("history/"));
+
+async function grants(world: World, { locks }: Inhabitant, times: number): Promise<void> {
+  for (let time = 0; time < times; time += 1) {
+    const lease = await world.until(locks.mutex("a").acquire());
+    await world.until(lease.release());
+  }
+}
+
+describe("the history of a lock", () => {
+  it("says of each grant who, when, how and with which fence, the newest first", async () => {
+    const { world, one, two } = scene();
+    const first = await world.until(one.locks.mutex("a").acquire());
+    const waiting = one.locks.mutex("a").acquire();
+    await world.until(first.release());
+    const second = await world.until(waiting);
+    one.process.kill();
+    const third = await world.until(two.locks.mutex("a").acquire());
+    await world.time.advance(100);
+    const { name, grants, forced } = await world.until(two.locks.history("a"));
+    expect(name).toBe("a");
+    expect(forced).toEqual([]);
+    expect(grants.map(({ owner, how, fence, holder }) => [owner, how, fence, holder])).toEqual([
+      ["two", "takeover", third.fence, third.holder],
+      ["one", "hand-over", second.fence, second.holder],
+      ["one", "claim", first.fence, first.holder],
+    ]);
+    for (const { at } of grants) expect(Number.isNaN(Date.parse(at))).toBe(false);
+  });
+
+  it("keeps the last sixteen, in as many items, whatever the fences", async () => {
+    const { world, one } = scene();
+    await grants(world, one, 21);
+    await world.time.advance(100);
+    const found = await world.until(one.locks.history("a"));
+    const newest = found.grants[0]?.fence ?? 0n;
+    expect(found.grants.map(({ fence }) => newest - fence)).toEqual(
+      Array.from({ length: 16 }, (_, back) => BigInt(back)),
+    );
+    expect(notesIn(world)).toHaveLength(16);
+  });
+
+  it("shows as a gap what was granted to a client that keeps none", async () => {
+    const { world, one } = scene();
+    const silent = world.inhabitant({ lease: 3_000, renew: 1_000 });
+    await grants(world, one, 1);
+    await grants(world, silent, 2);
+    await grants(world, one, 1);
+    await world.time.advance(100);
+    const { grants: found } = await world.until(silent.locks.history("a"));
+    expect(found).toHaveLength(2);
+    expect((found[0]?.fence ?? 0n) - (found[1]?.fence ?? 0n)).toBe(3n);
+  });
+
+  it("is not set back by a note that lands after sixteen later ones", async () => {
+    const { world, one, two } = scene();
+    one.network.script((request) =>
+      isNote(request) ? { fault: "applied-late", delayMs: 60_000, unknownAfterMs: 50 } : undefined,
+    );
+    await grants(world, one, 1);
+    one.network.script(() => undefined);
+    await grants(world, two, 16);
+    const before = (await world.until(two.locks.history("a"))).grants;
+    await world.time.advance(70_000);
+    expect((await world.until(two.locks.history("a"))).grants).toEqual(before);
+    expect(before.every(({ owner }) => owner === "two")).toBe(true);
+  });
+
+  it("has each forced release once, with who and why, though the record goes on saying it", async () => {
+    const { world, one, two } = scene();
+    const { locks } = world.inhabitant({ owner: "operator" });
+    for (const reason of ["the first", "the second"]) {
+      const lease = await world.until(one.locks.mutex("a").acquire());
+      lease.signal.addEventListener("abort", () => void lease.release());
+      await world.until(locks.forceRelease("a", { reason }));
+      await grants(world, two, 2);
+    }
+    const killed = await world.until(one.locks.mutex("a").acquire());
+    await world.until(locks.forceRelease("a", { reason: "at once", now: true }));
+    await world.time.advance(5_000);
+    const { forced, grants: found } = await world.until(two.locks.history("a"));
+    expect(forced.map(({ reason, by, now }) => [reason, by, now])).toEqual([
+      ["at once", "operator", true],
+      ["the second", "operator", false],
+      ["the first", "operator", false],
+    ]);
+    expect(forced[0]?.holder).toBe(killed.holder);
+    const victims = found.filter(({ holder }) => forced.some((one) => one.holder === holder));
+    expect(victims.map(({ owner }) => owner)).toEqual(["one", "one", "one"]);
+    // Only the grants that followed one carry it.
+    expect(found.filter((note) => note.forced !== undefined)).toHaveLength(2);
+  });
+
+  it("delays no lease, and loses nothing but a note, where notes are not answered", async () => {
+    const { world, one } = scene();
+    one.network.script((request) =>
+      isNote(request) ? { fault: "request-lost", unknownAfterMs: 5_000 } : undefined,
+    );
+    const fromMs = world.time.nowMs;
+    const lease = await world.until(one.locks.mutex("a").acquire());
+    expect(world.time.nowMs - fromMs).toBe(10);
+    await world.time.advance(20_000);
+    expect(lease.isHeld).toBe(true);
+    expect(one.reported).toEqual([]);
+    expect((await world.until(one.locks.history("a"))).grants).toEqual([]);
+  });
+
+  it("costs one write a grant, and nothing where nobody asked for it", async () => {
+    const kept = scene();
+    const none = scene({ lease: 3_000, renew: 1_000 });
+    const work =
+      ({ locks }: Inhabitant) =>
+      async () => {
+        const lease = await locks.mutex("a").acquire();
+        await lease.release();
+        await locks.close();
+      };
+    expect(await kept.world.requests(work(kept.one))).toMatchObject({ writes: 3 });
+    expect(await none.world.requests(work(none.one))).toMatchObject({ writes: 2 });
+    expect(notesIn(none.world)).toEqual([]);
+    const reading = await kept.world.requests(() => kept.two.locks.history("a"));
+    expect(reading).toMatchObject({ reads: 17, readUnits: 8.5, writes: 0 });
+  });
+
+  it("is in no listing, of an election too, and none is of a session or of a place in a queue", async () => {
+    const { world, one, two } = scene();
+    await world.until(one.locks.session());
+    await world.until(one.locks.election("e").campaign());
+    await world.until(one.locks.fairLock("q").acquire());
+    void two.locks.fairLock("q").acquire();
+    await world.time.advance(2_000);
+    const named = notesIn(world).map((item) => JSON.stringify(item["pk"]));
+    expect(named).toEqual(['{"S":"leader#e"}', '{"S":"lock#q"}']);
+    for (const kind of ["lock", "leader"] as const) {
+      const pages = one.locks.list({ kind, free: true })[Symbol.asyncIterator]();
+      const { value } = await world.until(pages.next());
+      expect(value.locks.map((lock: { name: string }) => lock.name)).toEqual([
+        kind === "lock" ? "q" : "e",
+      ]);
+      expect(value.unreadable ?? []).toEqual([]);
+    }
+    expect((await world.until(one.locks.history("e", { kind: "leader" }))).grants).toHaveLength(1);
+  });
+
+  it("is refused, by name, where there is no room for it", async () => {
+    const client = new MemoryTable();
+    const refused = expect.objectContaining({
+      code: "invalid-argument",
+      message: expect.stringContaining("no room for a history"),
+    });
+    for (const options of [{ format: awsLockClient() }, { keys: { sk: null } }]) {
+      expect(() => new Holdfast({ client, table: "locks", history: true, ...options })).toThrow(
+        refused,
+      );
+      const locks = new Holdfast({ client, table: "locks", ...options });
+      await expect(locks.history("a")).rejects.toEqual(refused);
+    }
+    const history = "yes" as unknown as boolean;
+    expect(() => new Holdfast({ client, table: "locks", history })).toThrow(/`history`/);
+  });
+});
