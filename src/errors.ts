@@ -38,6 +38,7 @@ export type LossReason =
   | "released elsewhere"
   | "released by force"
   | "session ended"
+  | "exported"
   | "closed";
 
 // Symbol.for: two copies of the package in one program agree on the brand.

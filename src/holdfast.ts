@@ -6,12 +6,14 @@ import { HoldfastError } from "./errors.js";
 import { FairLock, type FairLockOptions } from "./fair-lock/fair-lock.js";
 import { sleep } from "./internal/sleep.js";
 import { closeAll } from "./lease/close.js";
+import type { LeaseHandle } from "./lease/export.js";
 import {
   type ForceReleaseOptions,
   type ForceReleaseResult,
   forceRelease,
 } from "./lease/force-release.js";
 import { type History, historyOf, noHistory } from "./lease/history.js";
+import { importLease } from "./lease/import.js";
 import { type Inspection, inspect } from "./lease/inspect.js";
 import { Kernel } from "./lease/kernel.js";
 import type { Lease } from "./lease/lease.js";
@@ -23,7 +25,12 @@ import {
   list,
 } from "./lease/list.js";
 import { checkName } from "./lease/name.js";
-import { type ClientOptions, resolveAcquire, resolveClient } from "./lease/options.js";
+import {
+  type AcquireOptions,
+  type ClientOptions,
+  resolveAcquire,
+  resolveClient,
+} from "./lease/options.js";
 import { assertSessions, queueRefOf, refOf } from "./lease/refs.js";
 import { releaseByHolder } from "./lease/release-by-holder.js";
 import { Session } from "./lease/session.js";
@@ -201,21 +208,27 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   }
 
   /**
-   * The sessions of the table, each with the locks that live by it. Two scans of the whole table, whose
-   * result is held in memory. Rejects with coded errors.
+   * The sessions of the table, each with its locks. Two scans, held in memory. Rejects with coded errors.
    */
   sessions(): Promise<SessionListing[]> {
     return listSessions(this.#kernel);
   }
 
   /**
-   * The last sixteen grants of a lock, or of a leadership, and the forced releases among them, as far as
-   * clients with the option `history` were granted it. It decides nothing, and promises no more than that
-   * what it shows was written: a gap in the fences is a grant that nobody noted. Seventeen reads of half
-   * a unit. Rejects with coded errors. Throws `invalid-argument`.
+   * The last sixteen grants of a lock, or leadership, and the forced releases among them, as far as clients
+   * with the option `history` noted them. Seventeen reads of half a unit. Throws coded errors.
    */
   history(name: string, options: InspectOptions = {}): Promise<History> {
     return historyOf(this.#kernel, refOf(this.#kernel.format, name, kindOf(options)));
+  }
+
+  /**
+   * Acquires the lock that a handle of `lease.export()` is for, once: a new grant, with a new fence, its
+   * deadline counted from before its sending. Data stay, unless there are others. One write. Rejects with
+   * `not-acquired` where it was used, or ran out and the lock was taken; else as {@link Mutex.acquire}.
+   */
+  import(handle: LeaseHandle, options: AcquireOptions = {}): Promise<Lease> {
+    return importLease(this.#kernel, handle, [options, this.#lengths()], this.#owner);
   }
 
   /**

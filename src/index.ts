@@ -63,6 +63,7 @@ export {
   type RequestEvent,
   type WaitEvent,
 } from "./lease/events.js";
+export type { ExportOptions, LeaseHandle } from "./lease/export.js";
 export type { ForceReleaseOptions, ForceReleaseResult } from "./lease/force-release.js";
 export type { ExistingData } from "./lease/format.js";
 export type { DocumentGuardCondition, GuardCondition } from "./lease/guard.js";

@@ -323,4 +323,48 @@ function holdersOf(chain: Chain): Holders {
       title: "end the lease when the wall clock steps past its deadline",
     },
   },
+  {
+    name: "export-goes-on",
+    what: "an exported lease is not ended in its own process",
+    rules: ["R2"],
+    edits: [{ file: "src/lease/export.ts", from: '  hold.end("exported");\n', to: "" }],
+    caughtBy: {
+      test: "test/lease/hand-on.test.ts",
+      title:
+        "is over for its exporter before anything is sent, with a reason, and is never renewed again",
+    },
+  },
+  {
+    name: "export-for-its-own-waiters",
+    what: "a lock that is being exported is taken by a waiter of the same process",
+    rules: ["R14"],
+    edits: [
+      {
+        file: "src/lease/loss.ts",
+        from: '["released by force", "exported"]',
+        to: '["released by force"]',
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/hand-on.test.ts",
+      title:
+        "is nobody's, not even its exporter's waiters', until its reservation has run out; then anybody's",
+    },
+  },
+  {
+    name: "import-of-anything-free",
+    what: "an import asks for a free record, and not for the grant that was exported",
+    rules: ["R4"],
+    edits: [
+      {
+        file: "src/lease/attempt.ts",
+        from: "format.handOver(this.#ref, this.#grant, { known: decision.from })",
+        to: 'format.claim(this.#ref, this.#grant, { kind: "blind" })',
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/hand-on.test.ts",
+      title: "is imported once: the second finds who has it, also after that one's release",
+    },
+  },
 ];

@@ -7,7 +7,7 @@
  * | --- | --- | --- |
  * | `fence` | N | the grant's; the item only ever goes to a higher one |
  * | `holder`, `owner`, `at` | S | as the record says them: `at` is its `acquiredAt` |
- * | `how` | S | `claim`, `takeover` or `hand-over` |
+ * | `how` | S | `claim`, `takeover`, `hand-over` or `import` |
  * | `forced` | M | the forced release that the record showed at this grant, if it may have led to it |
  * | `expiresAt` | N | TTL in seconds, thirty days on |
  */
@@ -64,7 +64,7 @@ function setOf(note: GrantNote, wallMs: number): Record<string, AttributeValue> 
 function noteIn(item: Item | undefined): GrantNote | undefined {
   if (item === undefined) return undefined;
   const [fence, holder] = [numberIn(item, "fence"), stringIn(item, "holder")];
-  const how = (["claim", "takeover", "hand-over"] as const).find(
+  const how = (["claim", "takeover", "hand-over", "import"] as const).find(
     (one) => one === stringIn(item, "how"),
   );
   if (fence === undefined || holder === undefined || how === undefined) return undefined;

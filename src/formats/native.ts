@@ -245,6 +245,7 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
     }),
     heldCondition,
     queue: keys.sk === null ? undefined : nativeQueue(keys.pk, keys.sk),
+    handsOn: true,
     history: keys.sk === null ? undefined : nativeHistory(keys.pk, keys.sk),
   };
 }

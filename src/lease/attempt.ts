@@ -3,7 +3,7 @@ import { type Instant, instantOf } from "../platform/clock.js";
 import type { Write } from "../platform/table.js";
 import { Deadline } from "./deadline.js";
 import { type Decision, holdMs } from "./decide.js";
-import type { Grant, RecordRef } from "./format.js";
+import type { Grant, Held, Holders, RecordRef } from "./format.js";
 import type { Beginning } from "./hold.js";
 import type { Kernel } from "./kernel.js";
 import { neutralise } from "./neutralise.js";
@@ -11,7 +11,10 @@ import type { AcquireSettings } from "./options.js";
 import type { Stopping } from "./stop.js";
 
 /** The decisions that send a write which may grant. */
-export type Granting = Extract<Decision, { readonly kind: "claim" | "take over" }>;
+export type Granting =
+  | Extract<Decision, { readonly kind: "claim" | "take over" }>
+  /** Of what was exported to whoever knows this holder, which nobody is. */
+  | { readonly kind: "import"; readonly from: Held };
 
 /** `refused`: the record is not as decided upon. `silent`: nobody answered in useful time. */
 export type AttemptAnswer = Beginning | "refused" | "silent";
@@ -127,20 +130,30 @@ export class Attempt {
   #compose(): Write {
     const { format } = this.#kernel;
     const decision = this.#decision;
-    return decision.kind === "claim"
-      ? format.claim(this.#ref, this.#grant, decision.onto)
-      : format.takeOver(this.#ref, this.#grant, decision);
+    switch (decision.kind) {
+      case "claim":
+        return format.claim(this.#ref, this.#grant, decision.onto);
+      case "take over":
+        return format.takeOver(this.#ref, this.#grant, decision);
+      case "import":
+        return format.handOver(this.#ref, this.#grant, { known: decision.from });
+    }
   }
 
   #giveUp(): void {
     neutralise(this.#kernel, this.#ref, {
       attempt: this.#grant.holder,
       leaseMs: this.#settings.leaseMs,
-      replaced: this.#decision.kind === "claim" ? undefined : this.#decision,
+      replaced: replacedBy(this.#decision),
       sends: this.#unanswered,
       fastestPollMs: this.#settings.fastestPollMs,
     });
   }
+}
+
+function replacedBy(decision: Granting): Holders | undefined {
+  if (decision.kind === "claim") return undefined;
+  return decision.kind === "import" ? { known: decision.from } : { watched: decision };
 }
 
 // Without it every own success whose answer was lost would look like contention, and waiting would spin.

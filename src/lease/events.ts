@@ -91,8 +91,8 @@ export interface LeaseEvent extends LeaseSubject {
 
 /** Told before the acquisition resolves. */
 export interface GrantEvent extends LeaseEvent {
-  /** From nobody, from one who was watched dead, or from a lease of this very process. */
-  readonly how: "claim" | "takeover" | "hand-over";
+  /** From nobody, from one who was watched dead, from a lease of this very process, or exported by one. */
+  readonly how: "claim" | "takeover" | "hand-over" | "import";
   /** From the call to the grant, in milliseconds. */
   readonly waitedMs: number;
   readonly leaseMs: number;

@@ -186,6 +186,8 @@ export interface LeaseFormat extends LockFormat {
   heldCondition(held: Held): Condition;
   /** Whether what frees a record needs an id of its own, so that nothing watched before it still fits. */
   readonly marksFree?: true;
+  /** Whether a grant may be nobody's for a while, on its way from one process to another; left out: not. */
+  readonly handsOn?: true;
   /** Left out by a format that has no room beside its records. */
   readonly history?: HistoryFormat | undefined;
   /** Left out by a format before whose records nobody can queue. */

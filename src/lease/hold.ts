@@ -11,7 +11,7 @@ import type { Kept } from "./keeper.js";
 import type { Kernel } from "./kernel.js";
 import { Living } from "./life.js";
 import type { Line } from "./line.js";
-import { forcedIn, lossError, lossIn, SWEEP_AFTER_LEASES } from "./loss.js";
+import { forcedIn, KEPT_FROM_ALL, lossError, lossIn, SWEEP_AFTER_LEASES } from "./loss.js";
 import { LossSignal } from "./loss-signal.js";
 import type { AcquireSettings } from "./options.js";
 import { retryPauseMs } from "./pauses.js";
@@ -143,9 +143,8 @@ export class Hold implements Kept {
 
   #finish(reason: LossReason | undefined): void {
     this.#isOver = true;
-    // Told to end long before its deadline, what ran under it gets the time to: nobody takes it sooner,
-    // not even a waiter of this process, than its holder releases it or the lease runs out.
-    if (reason !== "released by force") this.kernel.abandon(this.held.holder);
+    if (reason === undefined || !KEPT_FROM_ALL.includes(reason))
+      this.kernel.abandon(this.held.holder);
     this.kernel.holds.delete(this);
     this.kernel.keeper.forget(this);
     this.settings.livesBy?.ended(this);

@@ -1,6 +1,7 @@
 import { HoldfastError, type LossReason } from "../errors.js";
 import type { Duration } from "../internal/duration.js";
 import { settlesWithin } from "../internal/settles-within.js";
+import { type ExportOptions, exportHold, type LeaseHandle } from "./export.js";
 import {
   type DocumentGuardCondition,
   documentCondition,
@@ -164,6 +165,18 @@ export class UnfencedLease<S extends LeaseShape = NativeLeases> implements Async
   release(options: ReleaseOptions = {}): Promise<void> {
     this.#release ??= this.#releaseOnce(options.keepData ?? this.#hold.settings.keepData);
     return this.#release;
+  }
+
+  /**
+   * Hands the lock to whichever process imports the handle, once: see {@link LeaseHandle}. The lease ends here
+   * first, as lost with reason `exported`, and nothing that carries its fence is let in from the answer on.
+   * What nobody imports is free when its lease has run out. One request where none is lost. Rejects with `lost` if it was lost
+   * before, with `outcome-unknown` if nobody answered: it is over here all the same. Throws
+   * `invalid-argument` for what cannot be exported: what lives by a session, is shared by reentry, or is of
+   * another client's format.
+   */
+  export(options: ExportOptions = {}): Promise<LeaseHandle> {
+    return exportHold(this.#hold, options);
   }
 
   /** @internal Ends the hold in this process and leaves the record: what ran under it may still act. */

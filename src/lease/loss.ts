@@ -28,6 +28,7 @@ const WORDS: Readonly<Record<LossReason, string>> = Object.freeze({
   "released elsewhere": "its record was freed by somebody else",
   "released by force": "somebody released it by force",
   "session ended": "the session that it lived by has ended",
+  exported: "it was exported to another process",
   closed: "the client was closed",
 });
 
@@ -46,6 +47,10 @@ export function lossError(
     { lockName: ref.name, reason, cause },
   );
 }
+
+// Told to end long before its deadline, what ran under it gets the time to; exported, it is meant for
+// somebody. Nobody takes it sooner, not even a waiter of this process, than it is released, imported or run out.
+export const KEPT_FROM_ALL: readonly LossReason[] = ["released by force", "exported"];
 
 // A record that a lease leaves behind may name a session, which then lives on: after so many leases it is
 // freed. Expired, it may have been moved by a write that was never answered; told to end, it was moved.

@@ -1,5 +1,5 @@
 import { sleep } from "../internal/sleep.js";
-import type { RecordRef, Watched } from "./format.js";
+import type { Holders, RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
 import { freeOnce } from "./pass-on.js";
 
@@ -9,8 +9,8 @@ export interface GivenUp {
   readonly attempt: string;
   /** The lease that it would have made, in milliseconds. */
   readonly leaseMs: number;
-  /** The dead holder that it was going to replace; undefined for a claim. */
-  readonly replaced: Watched | undefined;
+  /** The holder that it was going to replace, dead or nobody; undefined for a claim. */
+  readonly replaced: Holders | undefined;
   /** How many sends of it were not answered: each of a claim's can be applied once. */
   readonly sends: number;
   readonly fastestPollMs: number;
@@ -23,7 +23,7 @@ export interface GivenUp {
  */
 export function neutralise(kernel: Kernel, ref: RecordRef, given: GivenUp): void {
   kernel.abandon(given.attempt);
-  const from = { watched: given.replaced, maybe: [given.attempt] };
+  const from = { ...given.replaced, maybe: [given.attempt] };
   kernel.inBackground(async () => {
     const untilMs = kernel.nowMs() + given.leaseMs;
     let pauseMs = given.fastestPollMs;

@@ -41,8 +41,8 @@ export interface GrantNote {
   readonly owner: string;
   /** When, ISO, by the holder's clock. */
   readonly at: string;
-  /** From nobody, from one who was watched dead, or from a lease of the same process. */
-  readonly how: "claim" | "takeover" | "hand-over";
+  /** From nobody, from one who was watched dead, from a lease of the same process, or exported by one. */
+  readonly how: "claim" | "takeover" | "hand-over" | "import";
   /** A forced release before it, which may be what made room for it. */
   readonly forced: ForcedRelease | undefined;
 }

@@ -463,6 +463,7 @@ describe("each reason for a loss is found, and told exactly once", () => {
       "released elsewhere": ({ world }) => world.table.putItem(KEY, freed(world)),
       "released by force": ({ world }) =>
         world.until(world.inhabitant().locks.forceRelease("a", { reason: "a test", now: true })),
+      exported: ({ world, lease }) => world.until(lease.export()),
       closed: ({ world, holder }) => world.until(holder.locks.close()),
     };
 
