@@ -25,6 +25,8 @@ export interface HandOnOutcome {
   readonly exports: number;
   readonly imports: number;
   readonly refusals: number;
+  /** Holders that were asked to end. */
+  readonly forced: number;
   readonly faults: number;
   readonly mishaps: number;
   /** The same seed gives the same hash. */
@@ -54,7 +56,7 @@ interface Parcel {
 
 /**
  * Processes that take one lock, export it, and import what others exported, each handle perhaps several
- * times and late, in virtual time: requests are lost, late and doubled, processes stopped and killed.
+ * times and late, and ask its holder to end, in virtual time: requests are lost, late and doubled, processes stopped and killed.
  */
 class HandOnSimulation {
   readonly #lengthMs: number;
@@ -67,7 +69,7 @@ class HandOnSimulation {
   readonly #parcels: Parcel[] = [];
   readonly #violations: HandOnViolation[] = [];
   readonly #hash = createHash("sha256");
-  readonly #sums = { exports: 0, imports: 0, refusals: 0, faults: 0, mishaps: 0 };
+  readonly #sums = { exports: 0, imports: 0, refusals: 0, forced: 0, faults: 0, mishaps: 0 };
   #started = 0;
   #isOver = false;
 
@@ -150,6 +152,11 @@ class HandOnSimulation {
   async #imports(life: Life, random: SeededRandom): Promise<void> {
     while (!this.#isOver) {
       await this.#sleep(life, 300 * random.fraction());
+      if (random.chance(0.03)) {
+        const asked = { reason: "somebody needs it", wait: this.#leaseMs };
+        const released = await life.locks.forceRelease(NAME, asked).catch(expected);
+        if (released?.holder !== undefined) this.#sums.forced += 1;
+      }
       // Any that there ever was: delivered late, and again, to anybody.
       const latest = this.#parcels.slice(-3);
       const parcel = latest[random.integer(0, Math.max(latest.length - 1, 0))];

@@ -6,9 +6,9 @@ const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random()
 const SEEDS = Number(process.env["HOLDFAST_SIM_HAND_ONS"] ?? 20);
 const LENGTH_MS = 60_000;
 
-describe("processes that hand one lock to each other, under faults", () => {
+describe("processes that hand one lock to each other, and release it by force, under faults", () => {
   it(`keep its rules (${SEEDS} fresh seeds from ${FROM})`, async () => {
-    const sums = { exports: 0, imports: 0, refusals: 0, faults: 0, mishaps: 0 };
+    const sums = { exports: 0, imports: 0, refusals: 0, forced: 0, faults: 0, mishaps: 0 };
     for (let seed = FROM; seed < FROM + SEEDS; seed += 1) {
       const outcome = await simulateHandOn(seed, LENGTH_MS);
       expect(outcome.violations.slice(0, 3), `seed ${seed}`).toEqual([]);
@@ -18,6 +18,7 @@ describe("processes that hand one lock to each other, under faults", () => {
     expect(sums.exports).toBeGreaterThan(SEEDS * 5);
     expect(sums.imports).toBeGreaterThan(SEEDS * 5);
     expect(sums.refusals).toBeGreaterThan(SEEDS * 5);
+    expect(sums.forced).toBeGreaterThan(SEEDS);
     expect(sums.faults).toBeGreaterThan(SEEDS * 5);
     expect(sums.mishaps).toBeGreaterThan(SEEDS * 3);
     if (SEEDS > 20) console.log(sums);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { POLICY_FEATURES, type PolicyFeature, policyFor } from "../../src/index.js";
+import { Holdfast, POLICY_FEATURES, type PolicyFeature, policyFor } from "../../src/index.js";
 import { allowedBy, isFor, isLike, permissionsOf } from "../support/permissions.js";
 import { FEATURES, PermissionScene } from "./features.js";
 
@@ -39,6 +39,33 @@ describe.each(POLICY_FEATURES)("the policy for %s", (feature) => {
       expect(error?.message).toContain(permission.action);
     },
   );
+});
+
+describe("the policy for lock", () => {
+  it("is enough to keep a history, too, and to look at it", async () => {
+    scene.allows = allowedBy(documentFor("lock"));
+    const locks = new Holdfast({ client: scene.client, table: "locks", history: true });
+    await (await locks.mutex("kept").acquire()).release();
+    await locks.close();
+    expect((await scene.locks().history("kept")).grants).toHaveLength(1);
+    expect(scene.asked.filter(({ isAllowed }) => !isAllowed)).toEqual([]);
+  });
+
+  it("without UpdateItem on it, tells once that no history is kept, and grants all the same", async () => {
+    const reported: string[] = [];
+    const onError = ({ code }: { code: string }): void => void reported.push(code);
+    // Refused where the record itself is not: by the key alone IAM could not tell the two apart.
+    let writes = 0;
+    scene.allows = ({ action }) => action !== "dynamodb:UpdateItem" || ++writes % 2 === 1;
+    const locks = new Holdfast({ client: scene.client, table: "locks", history: true, onError });
+    for (const name of ["a", "b"]) {
+      await locks.mutex(name).acquire({ renew: "manual" });
+      await locks.idle();
+    }
+    expect(reported).toEqual(["access-denied"]);
+    scene.allows = () => true;
+    await locks.close();
+  });
 });
 
 describe("without dynamodb:UpdateItem", () => {
