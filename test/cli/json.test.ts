@@ -1,0 +1,122 @@
+import { readFileSync } from "node:fs";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { programOf } from "../../src/cli/program.js";
+import { CliWorld, pause } from "./support.js";
+
+const SCHEMA = JSON.parse(
+  readFileSync(new URL("../../docs/schemas/cli.schema.json", import.meta.url), "utf8"),
+) as { readonly $defs: Readonly<Record<string, object>> };
+
+// Times are looked at as what they are for, text for people.
+const ajv = new Ajv2020({ allowUnionTypes: true, formats: { "date-time": true } });
+ajv.addSchema(SCHEMA, "cli");
+
+/** What is wrong with each line, as an object of this definition; nothing, if nothing is. */
+function wrongIn(lines: string, definition: string): string[] {
+  const validate = ajv.getSchema(`cli#/$defs/${definition}`);
+  if (validate === undefined) throw new Error(`There is no definition of ${definition}.`);
+  return lines
+    .split("\n")
+    .filter((line) => line !== "" && !validate(JSON.parse(line)))
+    .map((line) => `${line}: ${ajv.errorsText(validate.errors)}`);
+}
+
+/** Commands whose lines are not here, each with its reason. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  lock: "stdout is its command's",
+  elect: "stdout is its command's",
+  object: "not in the schema yet: what it answers is the store's as well",
+  demo: "it tells a story to people",
+};
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await CliWorld.start();
+  const { locks } = world;
+  const session = await locks.session({ lease: "3s", renew: "500ms" });
+  await locks.mutex("on a session", { session }).acquire();
+  await locks.mutex("data").acquire({ data: { any: ["value", 1, null] } });
+  await locks.mutex("data").inspect();
+  const term = await locks.election("e").campaign();
+  await term.proclaim({ at: "here" });
+  const untilTold = (signal: AbortSignal): Promise<void> =>
+    new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
+  void locks
+    .election("led", { lease: "3s", renew: "300ms", poll: "1s" })
+    .lead(untilTold)
+    .catch(() => undefined);
+  await locks.fairLock("q", { namespace: "n" }).acquire();
+  void locks
+    .fairLock("q", { namespace: "n" })
+    .acquire()
+    .catch(() => undefined);
+  await (await locks.mutex("free").acquire()).release();
+  await world.run(["lock", "kept", "--history", "--", "true"]);
+  await locks.mutex("forced").acquire();
+  await world.run(["release", "forced", "--force", "--now", "--reason", "a test"]);
+  await world.run(["lock", "forced", "--history", "--", "true"]);
+  await pause(600);
+});
+afterAll(() => world.close());
+
+const ANSWERS: readonly (readonly [definition: string, words: readonly string[]])[] = [
+  ["ls", ["ls"]],
+  ["ls", ["ls", "--kind", "leader"]],
+  ["inspect", ["inspect", "data"]],
+  ["inspect", ["inspect", "on a session"]],
+  ["inspect", ["inspect", "forced"]],
+  ["inspect", ["inspect", "free"]],
+  ["inspect", ["inspect", "none"]],
+  ["queue", ["queue", "q", "--namespace", "n"]],
+  ["history", ["history", "kept"]],
+  ["history", ["history", "forced"]],
+  ["history", ["history", "none"]],
+  ["sessions", ["sessions"]],
+  ["leader", ["leader", "e"]],
+  ["cost", ["cost"]],
+  ["doctor", ["doctor"]],
+  ["table", ["table", "check"]],
+  ["table", ["table", "create", "--table", "another"]],
+  ["policy", ["table", "policy", "--for", "lock,operate"]],
+  ["release", ["release", "data", "--force", "--now", "--reason", "a test"]],
+  ["resign", ["resign", "led"]],
+];
+
+describe("with --json", () => {
+  it.each(ANSWERS)("what %s answers to %j is as its schema says", async (definition, words) => {
+    const { status, stdout } = await world.run([...words, "--json"]);
+    expect(status).toBe(0);
+    expect(stdout).not.toBe("");
+    expect(wrongIn(stdout, definition)).toEqual([]);
+  });
+
+  it("release tells what it has released, and watch each change, as their schemas say", async () => {
+    const lease = await world.locks.mutex("watched").acquire();
+    const watching = world.start(["watch", "watched", "--poll", "100ms", "--json"]);
+    await watching.printed("seen");
+    const released = await world.run(["release", "watched", "--holder", lease.holder, "--json"]);
+    expect(wrongIn(released.stdout, "release")).toEqual([]);
+    await watching.printed("released");
+    watching.child.kill("SIGINT");
+    expect(wrongIn((await watching.result).stdout, "watch")).toEqual([]);
+  });
+
+  it("errors, and what a scan cost, are told on stderr as their schemas say", async () => {
+    const missing = await world.run(["inspect", "a", "--table", "none", "--json"]);
+    expect(missing.stderr).not.toBe("");
+    expect(wrongIn(missing.stderr, "error")).toEqual([]);
+    const scanned = await world.run(["ls", "--json"]);
+    expect(scanned.stderr).not.toBe("");
+    expect(wrongIn(scanned.stderr, "scan")).toEqual([]);
+  });
+
+  it("every command is here, or has a reason not to be; and a schema refuses what it does not know", () => {
+    const commands = programOf([], () => undefined).commands.map((command) => command.name());
+    const here = [...ANSWERS.map(([, [command]]) => command), "watch", ...Object.keys(ELSEWHERE)];
+    expect(commands.filter((command) => !here.includes(command))).toEqual([]);
+    expect(Object.keys(ELSEWHERE).filter((command) => !commands.includes(command))).toEqual([]);
+    expect(wrongIn('{"name":"a","resigned":true,"more":1}', "resign")).toHaveLength(1);
+    expect(wrongIn('{"name":"a"}', "resign")).toHaveLength(1);
+  });
+});
