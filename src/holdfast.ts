@@ -143,20 +143,21 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   }
 
   /**
-   * One candidate for the leadership of this name; names of elections and of locks never meet. Its lengths
-   * of time are its own, not the client's. Costs no request. Throws `invalid-argument`.
+   * One candidate for the leadership of this name; names of elections and of locks never meet, but in the
+   * formats of other clients, whose elections are locks. Its lengths of time are its own, not the client's.
+   * Costs no request. Throws `invalid-argument`.
    */
-  election(name: string, options: ElectionOptions = {}): Election {
-    const ref = this.#kernel.format.refOf("leader", checkName(name));
-    return new Election(this.#kernel, ref, options, this.#owner, this.#leading);
+  election(name: S["name"], options: ElectionOptions = {}): Election<S> {
+    const ref = refOf(this.#kernel.format, name, "leader");
+    return new Election<S>(this.#kernel, ref, options, this.#owner, this.#leading);
   }
 
   /**
    * Workers at intervals that run on the leader of a name only; `start()` sets them going. Costs no
    * request. Throws `invalid-argument`.
    */
-  coordinator(options: CoordinatorOptions): Coordinator {
-    return new Coordinator(this.election(options.name, options), options);
+  coordinator(options: CoordinatorOptions<S>): Coordinator<S> {
+    return new Coordinator<S>(this.election(options.name, options), options);
   }
 
   /**
@@ -183,7 +184,8 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   /**
    * A `RunCoordinator` for node-cron 4.6 and later, by which of all instances one runs each occurrence of
    * a `distributed` task: `cron.setRunCoordinator(locks.nodeCron())`. Costs, for each occurrence, what
-   * {@link Holdfast.once} costs. Where the table does not answer, node-cron skips the occurrence.
+   * {@link Holdfast.once} costs. Where the table does not answer, node-cron skips the occurrence. Throws
+   * `invalid-argument` in a format without records for it.
    */
   nodeCron(options: NodeCronOptions = {}): NodeCronCoordinator {
     return nodeCronCoordinator(this.#kernel, this.#owner, options);
@@ -208,9 +210,11 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   }
 
   /**
-   * The sessions of the table, each with its locks. Two scans, held in memory. Rejects with coded errors.
+   * The sessions of the table, each with its locks. Two scans, held in memory. Rejects with coded errors, and
+   * with `invalid-argument` in a format without sessions.
    */
-  sessions(): Promise<SessionListing[]> {
+  async sessions(): Promise<SessionListing[]> {
+    assertSessions(this.#kernel.format);
     return listSessions(this.#kernel);
   }
 
@@ -250,7 +254,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * and why stay in the record until the next forced release: see {@link Inspection.forced}. Rejects with
    * `unreachable`, `throttled` and the like. Throws `invalid-argument`.
    */
-  forceRelease(name: string, options: ForceReleaseOptions): Promise<ForceReleaseResult> {
+  forceRelease(name: S["name"], options: ForceReleaseOptions): Promise<ForceReleaseResult> {
     return forceRelease(this.#kernel, refOf(this.#kernel.format, name), options, this.#owner);
   }
 

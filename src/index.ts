@@ -14,12 +14,7 @@ export {
   ON_DEMAND_PRICES,
   type Prices,
 } from "./election/cost.js";
-export type {
-  CampaignOptions,
-  Election,
-  LeadOptions,
-  RequestResignOptions,
-} from "./election/election.js";
+export type { CampaignOptions, Election, LeadOptions } from "./election/election.js";
 export {
   ELECTION_CHANNELS,
   type GapEvent,
@@ -30,8 +25,9 @@ export {
 export type { LeaderBody } from "./election/lead.js";
 export type { Leadership } from "./election/observe.js";
 export type { ElectionOptions } from "./election/options.js";
+export type { RequestResignOptions } from "./election/request.js";
 export type { WorkerHealth } from "./election/schedule.js";
-export type { Term } from "./election/term.js";
+export type { Term, TermOf, UnfencedTerm } from "./election/term.js";
 export type { Worker } from "./election/worker.js";
 export {
   type ErrorCode,

@@ -1,5 +1,6 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
+import type { LeaseShape, NativeLeases } from "../lease/shape.js";
 import type { Election } from "./election.js";
 import { Ending } from "./ending.js";
 import type { ElectionOptions } from "./options.js";
@@ -8,11 +9,11 @@ import type { Term } from "./term.js";
 import { resolveWorkers, type Worker } from "./worker.js";
 
 /** Options of a coordinator: those of its election, and its workers. */
-export interface CoordinatorOptions extends ElectionOptions {
+export interface CoordinatorOptions<S extends LeaseShape = NativeLeases> extends ElectionOptions {
   /** The name that is led. */
-  readonly name: string;
+  readonly name: S["name"];
   /** What runs on the leader. */
-  readonly workers: readonly Worker[];
+  readonly workers: readonly Worker<S>[];
   /**
    * How long before the deadline of a lease that nobody renews runs are told to end, so that they have
    * ended by then. Default a 25th of the lease, at most 2 s.
@@ -29,7 +30,7 @@ export interface CoordinatorHealth {
    * - `stopped`: it was not started, or was stopped.
    */
   readonly state: "leader" | "follower" | "wedged" | "stopped";
-  /** The fence of the present term. */
+  /** The fence of the present term; undefined also in a format whose grants are not numbered. */
   readonly term: bigint | undefined;
   readonly workers: readonly WorkerHealth[];
   /** Why it cannot even campaign: a wrong configuration. It tries again a lease later. */
@@ -50,8 +51,8 @@ const LONGEST_STOP_BEFORE_MS = 2_000;
  * its guarded writes are refused, and this process does not campaign before it has ended. `health()` says
  * `wedged`, so that a probe can end the process.
  */
-export class Coordinator implements AsyncDisposable {
-  readonly #election: Election;
+export class Coordinator<S extends LeaseShape = NativeLeases> implements AsyncDisposable {
+  readonly #election: Election<S>;
   readonly #schedules: readonly Schedule[];
   readonly #stopping = new AbortController();
   #trouble: unknown;
@@ -59,7 +60,7 @@ export class Coordinator implements AsyncDisposable {
   #isServing = false;
 
   /** @internal Made by `Holdfast.coordinator`. */
-  constructor(election: Election, options: CoordinatorOptions) {
+  constructor(election: Election<S>, options: CoordinatorOptions<S>) {
     const { candidate } = election;
     const { leaseMs, renewMs } = candidate.settings;
     const stopBeforeMs = durationMs(
@@ -68,7 +69,7 @@ export class Coordinator implements AsyncDisposable {
       // Told to end any earlier, runs would be ended between two renewals that are answered.
       { leastMs: 1, mostMs: leaseMs - renewMs },
     );
-    const workers = resolveWorkers(options.workers);
+    const workers = resolveWorkers(options.workers as readonly Worker[]);
     this.#election = election;
     this.#schedules = workers.map((worker) => new Schedule(candidate, worker, stopBeforeMs));
     election.onTransition(({ kind }) => {
@@ -77,7 +78,7 @@ export class Coordinator implements AsyncDisposable {
   }
 
   /** The candidate that it stands for. */
-  get election(): Election {
+  get election(): Election<S> {
     return this.#election;
   }
 
@@ -124,7 +125,7 @@ export class Coordinator implements AsyncDisposable {
           : this.#isServing
             ? "follower"
             : "stopped",
-      term: isLeader ? this.#election.term?.fence : undefined,
+      term: isLeader ? (this.#election.term as Term | undefined)?.fence : undefined,
       workers,
       trouble: this.#trouble,
     };
@@ -141,7 +142,7 @@ export class Coordinator implements AsyncDisposable {
     this.#isServing = true;
     while (!signal.aborted) {
       try {
-        await this.#election.lead({ signal }, (stop, term) => this.#work(stop, term));
+        await this.#election.lead({ signal }, (stop, term) => this.#work(stop, term as Term));
       } catch (error) {
         this.#trouble = error;
         report(error);

@@ -1,51 +1,41 @@
 import { HoldfastError } from "../errors.js";
-import { type Duration, durationMs } from "../internal/duration.js";
-import type { Json } from "../internal/json-value.js";
 import type { RecordRef } from "../lease/format.js";
 import type { Kernel } from "../lease/kernel.js";
 import type { HeldRecord } from "../lease/record.js";
+import type { LeaseShape, NativeLeases } from "../lease/shape.js";
 import { type Candidate, candidateOf, closedError } from "./candidate.js";
 import { Ending } from "./ending.js";
 import type { Transition } from "./events.js";
 import { govern, type LeaderBody, type Leading } from "./lead.js";
 import { type Leadership, leaderNow, observe } from "./observe.js";
 import { type ElectionOptions, resolveElection } from "./options.js";
-import { askToResign } from "./request.js";
+import { askToResign, assertAsks, type RequestResignOptions, resolveWait } from "./request.js";
 import { STAND_BACK_POLLS, Standby } from "./standby.js";
-import { Term } from "./term.js";
+import { numberOf, Term, type TermOf } from "./term.js";
 
 /** Options of {@link Election.campaign}. */
-export interface CampaignOptions {
+export interface CampaignOptions<S extends LeaseShape = NativeLeases> {
   /** Ends the campaign, which then rejects with the signal's reason; nothing is left behind. */
   readonly signal?: AbortSignal | undefined;
-  /** What to proclaim with the election itself, in the same request: any JSON value. */
-  readonly value?: Json | undefined;
+  /** What to proclaim with the election itself, in the same request: any JSON value, or what the format keeps. */
+  readonly value?: S["data"] | undefined;
 }
 
 /** Options of {@link Election.lead}. */
-export interface LeadOptions extends CampaignOptions {
+export interface LeadOptions<S extends LeaseShape = NativeLeases> extends CampaignOptions<S> {
   /** Whether to campaign again after a term. Default true. */
   readonly again?: boolean | undefined;
 }
 
-/** Options of {@link Election.requestResign}. */
-export interface RequestResignOptions {
-  /** For how long to wait until the leader has resigned. Default: as long as its own lease. */
-  readonly wait?: Duration | undefined;
-  /** Ends the wait, which then rejects with the signal's reason; what was asked stays asked. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-const WAIT_RANGE = { leastMs: 0, mostMs: 24 * 3_600_000 };
-
 /**
  * One candidate for the leadership of a name: of all candidates, in any number of processes, at most one
- * leads. It does **not** promise that: see {@link Term}. A leader that dies is replaced within the
- * failover time; one that resigns, within a poll.
+ * leads. It does **not** promise that: see {@link UnfencedTerm}. A leader that dies is replaced within the
+ * failover time; one that resigns, within a poll. In a format of other clients the leadership of a name is
+ * their lock of that name.
  *
  * Two elections made for one name are two candidates. One candidate has one term at a time.
  */
-export class Election {
+export class Election<S extends LeaseShape = NativeLeases> {
   /** The name of what is led. */
   readonly name: string;
   readonly #candidate: Candidate;
@@ -63,7 +53,13 @@ export class Election {
     leading: Set<Leading>,
   ) {
     this.name = ref.name;
-    const settings = resolveElection(options, defaultOwner, kernel.settings.driftBound);
+    if (options.preferred === true) assertAsks(kernel.format);
+    const settings = resolveElection(
+      options,
+      defaultOwner,
+      kernel.settings.driftBound,
+      kernel.format.defaults?.keepData,
+    );
     this.#candidate = candidateOf(kernel, ref, settings);
     this.#leading = leading;
   }
@@ -77,13 +73,14 @@ export class Election {
    * `foreign-record` or `unsupported-layout`. Throws `invalid-argument`, also while this candidate
    * campaigns or leads already.
    */
-  async campaign(options: CampaignOptions = {}): Promise<Term> {
+  async campaign(options: CampaignOptions<S> = {}): Promise<TermOf<S>> {
     this.#occupy(options);
     const ending = new Ending(this.#candidate.kernel.closing, this.name, options.signal);
     try {
-      return await this.#elected(ending.signal, options.value, () => {
+      const term = await this.#elected(ending.signal, options.value, () => {
         this.#isBusy = false;
       });
+      return term as TermOf<S>;
     } catch (error) {
       this.#isBusy = false;
       throw error;
@@ -102,10 +99,10 @@ export class Election {
    * the client's `onError`, if it is not the signal's reason or an `AbortError`. Otherwise as
    * {@link Election.campaign}.
    */
-  async lead(body: LeaderBody): Promise<void>;
-  async lead(options: LeadOptions, body: LeaderBody): Promise<void>;
+  async lead(body: LeaderBody<S>): Promise<void>;
+  async lead(options: LeadOptions<S>, body: LeaderBody<S>): Promise<void>;
   async lead(
-    ...given: [body: LeaderBody] | [options: LeadOptions, body: LeaderBody]
+    ...given: [body: LeaderBody<S>] | [options: LeadOptions<S>, body: LeaderBody<S>]
   ): Promise<void> {
     const [options, body] = given.length === 1 ? [{}, given[0]] : given;
     if (typeof body !== "function") {
@@ -140,33 +137,37 @@ export class Election {
    * Asks whoever leads, in whatever process, to resign: by one write in the record, which the leader finds
    * at its next renewal. Resolves to whether its term was over within the wait, and to true where nobody
    * led. What was asked stays asked: a leader may resign after this has resolved to false. One read, one
-   * write, and some reads while it waits. Rejects with `unreachable`, `throttled` and the like.
+   * write, and some reads while it waits. Rejects with `unreachable`, `throttled` and the like, and with
+   * `invalid-argument` in a format whose records have no room for a request.
    */
   async requestResign(options: RequestResignOptions = {}): Promise<boolean> {
-    const { wait, signal } = options;
-    const waitMs = wait === undefined ? undefined : durationMs("wait", wait, WAIT_RANGE);
+    const waitMs = resolveWait(options);
+    assertAsks(this.#candidate.kernel.format);
     if (this.#candidate.kernel.isLocal) {
       this.#term?.end("it was asked to resign");
       return this.#term?.isOver !== false;
     }
-    return askToResign(this.#candidate, waitMs, signal);
+    return askToResign(this.#candidate, waitMs, options.signal);
   }
 
   /** Who leads, as the record says, which is no proof. One read of one unit. Rejects with coded errors. */
-  leader(): Promise<Leadership> {
-    return leaderNow(this.#candidate, this.#term);
+  leader(): Promise<Leadership<S>> {
+    return leaderNow(this.#candidate, this.#term) as Promise<Leadership<S>>;
   }
 
   /**
-   * Who leads, at first and at every change of it or of the value: one read of half a unit a poll. A
-   * change that lasts for less than a poll may not be seen; an earlier term is never told after a later
+   * Who leads, at first and at every change of it or of the value: one read of half a unit a poll, of one
+   * unit in a format whose grants are not numbered. A change that lasts for less than a poll may not be seen; an earlier term is never told after a later
    * one. Goes on where the table does not answer; ends when `signal` aborts or the client closes. Throws
    * `misconfigured`, `access-denied`, `foreign-record` or `unsupported-layout`.
    */
-  async *observe(options: { readonly signal?: AbortSignal | undefined } = {}) {
+  async *observe(
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): AsyncGenerator<Leadership<S>> {
     const ending = new Ending(this.#candidate.kernel.closing, this.name, options.signal);
     try {
-      yield* observe(this.#candidate, () => this.#term, ending.signal);
+      const seen = observe(this.#candidate, () => this.#term, ending.signal);
+      yield* seen as AsyncGenerator<Leadership<S>>;
     } finally {
       ending.dispose();
     }
@@ -176,7 +177,7 @@ export class Election {
    * Shows a value to whoever observes, while this candidate leads: see {@link Term.proclaim}. Rejects with
    * `not-acquired` where it does not.
    */
-  async proclaim(value: Json | undefined): Promise<void> {
+  async proclaim(value: S["data"] | undefined): Promise<void> {
     const term = this.#term;
     if (term === undefined || !term.isLeading) {
       throw new HoldfastError(
@@ -185,7 +186,7 @@ export class Election {
         { lockName: this.name },
       );
     }
-    await term.proclaim(value);
+    await term.proclaim(value as NativeLeases["data"] | undefined);
   }
 
   /** Whether this candidate leads now; asks the clocks. Costs no request. */
@@ -194,16 +195,16 @@ export class Election {
   }
 
   /** The term of this candidate, until it is released or lost. Costs no request. */
-  get term(): Term | undefined {
-    return this.#term?.isOver === true ? undefined : this.#term;
+  get term(): TermOf<S> | undefined {
+    return this.#term?.isOver === true ? undefined : (this.#term as TermOf<S> | undefined);
   }
 
   /**
    * Calls `listener` with each {@link Transition} of this candidate, in order, as it happens; what it
    * throws goes to the client's `onError`. Answers a function that ends it. Costs no request.
    */
-  onTransition(listener: (transition: Transition) => void): () => void {
-    return this.#candidate.monitor.onTransition(listener);
+  onTransition(listener: (transition: Transition<S>) => void): () => void {
+    return this.#candidate.monitor.onTransition(listener as (told: Transition<LeaseShape>) => void);
   }
 
   /** @internal For what is built on elections. */
@@ -211,7 +212,7 @@ export class Election {
     return this.#candidate;
   }
 
-  #occupy(options: CampaignOptions): void {
+  #occupy(options: CampaignOptions<S>): void {
     const { kernel } = this.#candidate;
     if (options.value !== undefined) kernel.format.checkData(options.value);
     if (kernel.closing.aborted) throw closedError(this.name);
@@ -226,16 +227,23 @@ export class Election {
     this.#isBusy = true;
   }
 
-  async #leadUntil(signal: AbortSignal, options: LeadOptions, body: LeaderBody): Promise<void> {
+  async #leadUntil(
+    signal: AbortSignal,
+    options: LeadOptions<S>,
+    body: LeaderBody<S>,
+  ): Promise<void> {
     while (!signal.aborted) {
       const term = await this.#electedUnless(signal, options.value);
       if (term === undefined) return;
-      await govern(term, signal, body, this.#candidate.report);
+      await govern(term, signal, body as LeaderBody, this.#candidate.report);
       if (options.again === false) return;
     }
   }
 
-  async #electedUnless(signal: AbortSignal, value: Json | undefined): Promise<Term | undefined> {
+  async #electedUnless(
+    signal: AbortSignal,
+    value: S["data"] | undefined,
+  ): Promise<Term | undefined> {
     try {
       return await this.#elected(signal, value, () => undefined);
     } catch (error) {
@@ -244,7 +252,11 @@ export class Election {
     }
   }
 
-  async #elected(signal: AbortSignal, value: Json | undefined, onOver: () => void): Promise<Term> {
+  async #elected(
+    signal: AbortSignal,
+    value: S["data"] | undefined,
+    onOver: () => void,
+  ): Promise<Term> {
     const candidate = this.#candidate;
     let term: Term | undefined;
     const standby = new Standby(candidate, {
@@ -256,8 +268,8 @@ export class Election {
       },
     });
     const { lease, gapMs } = await standby.run();
-    candidate.monitor.transition("elected", lease.fence, { gapMs });
-    term = new Term(lease, candidate.monitor, () => {
+    candidate.monitor.transition("elected", numberOf(lease), { gapMs });
+    term = Term.on(lease, candidate.monitor, () => {
       const { kernel, settings } = candidate;
       if (!lease.signal.aborted) {
         this.#notBeforeMs = kernel.nowMs() + STAND_BACK_POLLS * settings.pollMs;

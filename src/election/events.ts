@@ -1,4 +1,5 @@
 import type { LossReason } from "../errors.js";
+import type { LeaseShape, NativeLeases } from "../lease/shape.js";
 import { publish } from "../platform/diagnostics.js";
 
 /** The names of the channels of `node:diagnostics_channel` that elections publish to. */
@@ -20,14 +21,14 @@ export const ELECTION_CHANNELS = Object.freeze({
  * - `lost`: told at the first question after the deadline, by timer at the deadline, or when an answer
  *   shows it, whichever is first. A term is told resigned or lost, never both.
  */
-export interface Transition {
+export interface Transition<S extends LeaseShape = NativeLeases> {
   readonly kind: "elected" | "resigned" | "lost";
   /** The election. */
   readonly name: string;
   /** The candidate's label. */
   readonly owner: string;
-  /** The fence of the term. */
-  readonly term: bigint;
+  /** The fence of the term; undefined in a format whose grants are not numbered. */
+  readonly term: S["fence"];
   /** With `elected`: for how long, in milliseconds, this candidate had known of no live leader. */
   readonly gapMs: number | undefined;
   /** With `lost`: why. */
@@ -35,10 +36,10 @@ export interface Transition {
 }
 
 /** What became of one renewal of a leader. */
-export interface RenewalEvent {
+export interface RenewalEvent<S extends LeaseShape = NativeLeases> {
   readonly name: string;
   readonly owner: string;
-  readonly term: bigint;
+  readonly term: S["fence"];
   /** Whether it was answered; one that was not moves no deadline, and is sent again. */
   readonly isAnswered: boolean;
   /** Milliseconds left until the deadline. */
@@ -63,11 +64,11 @@ export interface GapEvent {
 }
 
 /** One step of a worker's run. */
-export interface TickEvent {
+export interface TickEvent<S extends LeaseShape = NativeLeases> {
   /** The coordinator's election. */
   readonly name: string;
   readonly worker: string;
-  readonly term: bigint;
+  readonly term: S["fence"];
   /**
    * `start`, `end` and `error` are told once for each run; `overdue` once for each run that has not
    * begun two intervals after it was due; `wedged` once for each run that goes on although it was told
@@ -88,7 +89,7 @@ export class Monitor {
   readonly owner: string;
   /** Where an error goes that has no caller to go to. */
   readonly report: (cause: unknown) => void;
-  readonly #listeners = new Set<(transition: Transition) => void>();
+  readonly #listeners = new Set<(transition: Transition<LeaseShape>) => void>();
 
   constructor(name: string, owner: string, report: (cause: unknown) => void) {
     this.name = name;
@@ -96,19 +97,19 @@ export class Monitor {
     this.report = report;
   }
 
-  onTransition(listener: (transition: Transition) => void): () => void {
+  onTransition(listener: (transition: Transition<LeaseShape>) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   transition(
     kind: Transition["kind"],
-    term: bigint,
+    term: bigint | undefined,
     more: { readonly gapMs?: number | undefined; readonly reason?: LossReason | undefined } = {},
   ): void {
     const { name, owner } = this;
     const { gapMs, reason } = more;
-    const made = (): Transition => ({ kind, name, owner, term, gapMs, reason });
+    const made = (): Transition<LeaseShape> => ({ kind, name, owner, term, gapMs, reason });
     publish(ELECTION_CHANNELS.transition, made);
     if (this.#listeners.size === 0) return;
     const told = made();
@@ -122,8 +123,8 @@ export class Monitor {
     }
   }
 
-  renewal(term: bigint, isAnswered: boolean, remainingMs: number): void {
-    publish(ELECTION_CHANNELS.renewal, (): RenewalEvent => {
+  renewal(term: bigint | undefined, isAnswered: boolean, remainingMs: number): void {
+    publish(ELECTION_CHANNELS.renewal, (): RenewalEvent<LeaseShape> => {
       return { name: this.name, owner: this.owner, term, isAnswered, remainingMs };
     });
   }
@@ -134,7 +135,7 @@ export class Monitor {
     });
   }
 
-  tick(event: () => Omit<TickEvent, "name">): void {
-    publish(ELECTION_CHANNELS.tick, (): TickEvent => ({ name: this.name, ...event() }));
+  tick(event: () => Omit<TickEvent<LeaseShape>, "name">): void {
+    publish(ELECTION_CHANNELS.tick, (): TickEvent<LeaseShape> => ({ name: this.name, ...event() }));
   }
 }

@@ -1,7 +1,11 @@
-import type { Term } from "./term.js";
+import type { LeaseShape, NativeLeases } from "../lease/shape.js";
+import type { Term, TermOf } from "./term.js";
 
 /** What runs while a candidate leads. The signal is the term's own. */
-export type LeaderBody = (signal: AbortSignal, term: Term) => unknown;
+export type LeaderBody<S extends LeaseShape = NativeLeases> = (
+  signal: AbortSignal,
+  term: TermOf<S>,
+) => unknown;
 
 /** A candidate that leads, or stands by to, until its client closes. */
 export interface Leading {

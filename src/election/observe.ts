@@ -1,36 +1,39 @@
-import type { Json } from "../internal/json-value.js";
 import type { LeaseRecord } from "../lease/record.js";
+import type { LeaseShape, NativeLeases } from "../lease/shape.js";
 import { troubleError } from "../lease/trouble.js";
 import type { ReadAnswer } from "../platform/table.js";
 import type { Candidate } from "./candidate.js";
 import type { Term } from "./term.js";
 
 /** Who leads, as the record says: the last one written, and no proof that it is so now. */
-export interface Leadership {
+export interface Leadership<S extends LeaseShape = NativeLeases> {
   readonly name: string;
   /** The leader's label for people; undefined where nobody leads. */
   readonly leader: string | undefined;
   /** The id of the leader's grant; undefined where nobody leads. */
   readonly holder: string | undefined;
-  /** The fence of the term, or of the last one where nobody leads; undefined where there was none. */
-  readonly term: bigint | undefined;
-  /** When the term began, ISO, by that leader's clock. */
+  /**
+   * The fence of the term, or of the last one where nobody leads; undefined where there was none, and in a
+   * format whose grants are not numbered.
+   */
+  readonly term: S["fence"] | undefined;
+  /** When the term began, ISO, by that leader's clock; undefined in formats that do not say. */
   readonly since: string | undefined;
   /** What the leader proclaimed. */
-  readonly value: Json | undefined;
+  readonly value: S["data"] | undefined;
 }
 
 /** What a record says of who leads. */
-export function leadershipOf(name: string, record: LeaseRecord): Leadership {
+function leadershipOf({ kernel, ref }: Candidate, record: LeaseRecord): Leadership {
   const known = record.state === "absent" ? undefined : record;
   const held = record.state === "held" ? record : undefined;
   return {
-    name,
+    name: ref.name,
     leader: held?.owner,
     holder: held?.holder,
-    term: known?.fence,
+    term: kernel.format.isFenced === false ? undefined : known?.fence,
     since: held?.acquiredAt,
-    value: held?.data as Json | undefined,
+    value: held?.data as Leadership["value"],
   };
 }
 
@@ -41,13 +44,14 @@ export async function leaderNow(candidate: Candidate, term: Term | undefined): P
   const answer = await read(candidate, true);
   if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "found") throw troubleError(ref.name, "was not read", answer);
-  return leadershipOf(ref.name, kernel.seeRecord(ref, answer.item, "strong"));
+  return leadershipOf(candidate, kernel.seeRecord(ref, answer.item, "strong"));
 }
 
 /**
  * Yields who leads, at first and whenever that, or the proclaimed value, is seen to have changed; reads a
  * poll apart, and goes on where nobody answers. What comes from the past is dropped: it never goes back
- * to a lower term, nor, within one, to an earlier value or to a leader that has resigned.
+ * to a lower term, nor, within one, to an earlier value or to a leader that has resigned. Where terms are
+ * not numbered the past cannot be told: every read is then strongly consistent.
  */
 export async function* observe(
   candidate: Candidate,
@@ -77,8 +81,8 @@ type Rank = readonly [bigint, number, number];
 
 const NO_RANK: Rank = Object.freeze([0n, 0, 0]);
 
-function rankOf(record: LeaseRecord): Rank {
-  if (record.state === "absent") return NO_RANK;
+function rankOf({ kernel }: Candidate, record: LeaseRecord): Rank {
+  if (record.state === "absent" || kernel.format.isFenced === false) return NO_RANK;
   return record.state === "free" ? [record.fence, 1, 0] : [record.fence, 0, record.dataSeq];
 }
 
@@ -92,9 +96,9 @@ async function look(
   signal: AbortSignal,
 ): Promise<{ readonly rank: Rank; readonly leadership: Leadership } | undefined> {
   const { kernel, ref } = candidate;
-  let answer = await read(candidate, false, signal);
-  let strength: "eventual" | "strong" = "eventual";
-  if (answer.kind === "found" && answer.item === undefined) {
+  let strength: "eventual" | "strong" = kernel.format.isFenced === false ? "strong" : "eventual";
+  let answer = await read(candidate, strength === "strong", signal);
+  if (strength === "eventual" && answer.kind === "found" && answer.item === undefined) {
     // Absence is only concluded from a strongly consistent read.
     strength = "strong";
     answer = await read(candidate, true, signal);
@@ -102,7 +106,7 @@ async function look(
   if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "found") return undefined;
   const record = kernel.seeRecord(ref, answer.item, strength);
-  return { rank: rankOf(record), leadership: leadershipOf(ref.name, record) };
+  return { rank: rankOf(candidate, record), leadership: leadershipOf(candidate, record) };
 }
 
 function read(

@@ -68,6 +68,7 @@ export function resolveElection(
   options: ElectionOptions,
   defaultOwner: string,
   driftBound: number,
+  keepData?: boolean | undefined,
 ): ElectionSettings {
   const { lease, renew, poll, preferred = false, owner } = options;
   const lengths = [lease, renew, poll].some((length) => length !== undefined)
@@ -78,7 +79,7 @@ export function resolveElection(
   }
   const { leaseMs, renewMs, pollMs } = lengths;
   const grant = resolveAcquire(
-    [{ lease: leaseMs, renew: renewMs, wait: 0, owner, poll: pollsOf(pollMs) }],
+    [{ lease: leaseMs, renew: renewMs, wait: 0, owner, poll: pollsOf(pollMs), keepData }],
     defaultOwner,
   );
   return { ...lengths, grant, preferred };

@@ -1,7 +1,35 @@
 import { HoldfastError } from "../errors.js";
-import type { Ask } from "../lease/format.js";
+import { type Duration, durationMs } from "../internal/duration.js";
+import type { Ask, LeaseFormat } from "../lease/format.js";
 import { type Trouble, troubleError } from "../lease/trouble.js";
 import type { Candidate } from "./candidate.js";
+
+/** Options of {@link Election.requestResign}. */
+export interface RequestResignOptions {
+  /** For how long to wait until the leader has resigned. Default: as long as its own lease. */
+  readonly wait?: Duration | undefined;
+  /** Ends the wait, which then rejects with the signal's reason; what was asked stays asked. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+const WAIT_RANGE = { leastMs: 0, mostMs: 24 * 3_600_000 };
+
+/** For how long to wait, in milliseconds; undefined where nothing was asked. Throws `invalid-argument`. */
+export function resolveWait({ wait }: RequestResignOptions): number | undefined {
+  return wait === undefined ? undefined : durationMs("wait", wait, WAIT_RANGE);
+}
+
+/** Throws `invalid-argument` for a format whose records cannot carry a request to a leader. */
+export function assertAsks(format: LeaseFormat): void {
+  if (format.ask === undefined) throw noRoom(format);
+}
+
+function noRoom({ name }: LeaseFormat): HoldfastError {
+  return new HoldfastError(
+    "invalid-argument",
+    `Records of format "${name}" have no room for a request to resign, nor for a preference.`,
+  );
+}
 
 /**
  * Sends one request to a leader, by one write that touches nothing that anybody lives by. Answers
@@ -13,13 +41,7 @@ export async function askOnce(
   ask: Ask,
 ): Promise<"asked" | "gone" | Trouble> {
   const write = kernel.format.ask?.(ref, holder, ask);
-  if (write === undefined) {
-    throw new HoldfastError(
-      "invalid-argument",
-      `Records of format "${kernel.format.name}" have no room for a request to resign.`,
-      { lockName: ref.name },
-    );
-  }
+  if (write === undefined) throw noRoom(kernel.format);
   const answer = await kernel.write(write, kernel.settings.requestTimeoutMs, kernel.closing);
   if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "applied" && answer.kind !== "refused") return answer;

@@ -1,16 +1,17 @@
 import { HoldfastError } from "../errors.js";
-import type { Json } from "../internal/json-value.js";
 import type { DocumentGuardCondition, GuardCondition } from "../lease/guard.js";
 import type { Lease } from "../lease/lease.js";
 import { LossSignal } from "../lease/loss-signal.js";
+import type { LeaseShape, NativeLeases } from "../lease/shape.js";
 import type { Monitor } from "./events.js";
 
 /**
- * One candidate's time as leader. It does **not** promise that nobody else believes to lead: it promises
- * that it ends, by this machine's clocks, before anybody else can be elected. What must never be written
- * by a former leader carries {@link Term.condition}, or {@link Term.fence}.
+ * One candidate's time as leader, in a format whose grants are not numbered. It does **not** promise that
+ * nobody else believes to lead: it promises that it ends, by this machine's clocks, before anybody else can
+ * be elected. What must never be written by a former leader carries {@link UnfencedTerm.condition}. There
+ * is no number by which a store other than this table could tell a former leader's write.
  */
-export class Term implements AsyncDisposable {
+export class UnfencedTerm<S extends LeaseShape = NativeLeases> implements AsyncDisposable {
   readonly #lease: Lease;
   readonly #monitor: Monitor;
   readonly #onOver: () => void;
@@ -19,7 +20,7 @@ export class Term implements AsyncDisposable {
   #resigning: Promise<void> | undefined;
   #isOver = false;
 
-  /** @internal Begun by whoever was elected, who tells of it. */
+  /** @internal Made by an election. */
   constructor(lease: Lease, monitor: Monitor, onOver: () => void) {
     this.#lease = lease;
     this.#monitor = monitor;
@@ -33,11 +34,6 @@ export class Term implements AsyncDisposable {
   /** The election's name. */
   get name(): string {
     return this.#lease.name;
-  }
-
-  /** The term's number: higher than that of every earlier term of this name. See docs/fencing.md. */
-  get fence(): bigint {
-    return this.#lease.fence;
   }
 
   /** The id of this term's grant, random and never used twice. */
@@ -56,7 +52,7 @@ export class Term implements AsyncDisposable {
   }
 
   /** What was last proclaimed. */
-  get value(): Json | undefined {
+  get value(): S["data"] | undefined {
     return this.#lease.data;
   }
 
@@ -86,7 +82,7 @@ export class Term implements AsyncDisposable {
   }
 
   /**
-   * Throws the reason of {@link Term.signal}, unless it leads now. Call it right before an effect: what
+   * Throws the reason of {@link UnfencedTerm.signal}, unless it leads now. Call it right before an effect: what
    * happens between the check and the effect is protected only by the fence. Costs no request.
    */
   assertLeading(): void {
@@ -108,16 +104,16 @@ export class Term implements AsyncDisposable {
   }
 
   /**
-   * Shows a value to whoever observes: any JSON value, at most 350,000 bytes; `undefined` removes it. A
-   * late or doubled write never undoes a newer one. One write. Rejects with `lost`, and throws
-   * `invalid-argument` for anything that is not JSON.
+   * Shows a value to whoever observes: any JSON value, at most 350,000 bytes, or what the format keeps as
+   * user data; `undefined` removes it. A late or doubled write never undoes a newer one. One write.
+   * Rejects with `lost`, and throws `invalid-argument` for anything that the format cannot keep.
    */
-  proclaim(value: Json | undefined): Promise<void> {
-    return this.#lease.update(value);
+  proclaim(value: S["data"] | undefined): Promise<void> {
+    return this.#lease.update(value as NativeLeases["data"]);
   }
 
   /**
-   * Ends the term: {@link Term.signal} aborts, and the leadership is released, so that another candidate
+   * Ends the term: {@link UnfencedTerm.signal} aborts, and the leadership is released, so that another candidate
    * is elected within a poll. One write. Idempotent. Under `lead()` it is released, and this resolves,
    * only after the body has ended: so return from the body instead of waiting for this in it. Resolves
    * if it turns out to be lost. Rejects with `outcome-unknown` if nobody answered: it is then free, or
@@ -165,7 +161,7 @@ export class Term implements AsyncDisposable {
       // The release may be what finds out that it had been lost.
       if (!this.#isOver) {
         this.#isOver = true;
-        this.#monitor.transition("resigned", this.fence);
+        this.#monitor.transition("resigned", numberOf(this.#lease));
         this.#onOver();
       }
     }
@@ -189,7 +185,41 @@ export class Term implements AsyncDisposable {
     this.#stop.abort(reason);
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#monitor.transition("lost", this.fence, { reason: reason.reason });
+    this.#monitor.transition("lost", numberOf(this.#lease), { reason: reason.reason });
     this.#onOver();
   }
+}
+
+/**
+ * One candidate's time as leader, as an {@link UnfencedTerm} is, with a number that tells any store which
+ * remembers the highest one whether a write comes from a former leader.
+ */
+export class Term<S extends LeaseShape = NativeLeases> extends UnfencedTerm<S> {
+  readonly #fence: bigint;
+
+  /** @internal Made by an election. */
+  constructor(lease: Lease, monitor: Monitor, onOver: () => void) {
+    super(lease, monitor, onOver);
+    this.#fence = lease.fence;
+  }
+
+  /** @internal Begun by whoever was elected, who tells of it. Without a fence where the lease has none: only the types say so. */
+  static on(lease: Lease, monitor: Monitor, onOver: () => void): Term {
+    return numberOf(lease) === undefined
+      ? (new UnfencedTerm(lease, monitor, onOver) as Term)
+      : new Term(lease, monitor, onOver);
+  }
+
+  /** The term's number: higher than that of every earlier term of this name. See docs/fencing.md. */
+  get fence(): bigint {
+    return this.#fence;
+  }
+}
+
+/** What an election in a format gives: with a fence where the format has one. */
+export type TermOf<S extends LeaseShape> = S["fence"] extends bigint ? Term<S> : UnfencedTerm<S>;
+
+/** The fence of a lease; undefined in a format that has none, whatever the type says. */
+export function numberOf(lease: Lease): bigint | undefined {
+  return (lease as Partial<Pick<Lease, "fence">>).fence;
 }

@@ -1,9 +1,10 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
-import type { Term } from "./term.js";
+import type { LeaseShape, NativeLeases } from "../lease/shape.js";
+import type { Term, TermOf } from "./term.js";
 
 /** Work at an interval that runs on the leader only. */
-export interface Worker {
+export interface Worker<S extends LeaseShape = NativeLeases> {
   /** What events, health and errors call it; distinct within one coordinator. */
   readonly name: string;
   /**
@@ -16,7 +17,7 @@ export interface Worker {
    * `unreachable` right before the deadline of a lease that nobody renews, with a `TimeoutError` at the
    * run's own timeout. What it rejects with is reported, and ends nothing else.
    */
-  readonly run: (signal: AbortSignal, term: Term) => unknown;
+  readonly run: (signal: AbortSignal, term: TermOf<S>) => unknown;
   /** For how long a run may take before it is told to end. Default: for as long as it leads. */
   readonly timeout?: Duration | undefined;
   /** By up to how much each run is put off, by chance. Default 0. */

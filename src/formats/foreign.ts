@@ -51,7 +51,10 @@ export interface KeyNames {
   readonly sortKeyName?: string | undefined;
 }
 
-/** Where a lock of this name is, in a format that has no records but locks. Throws `invalid-argument`. */
+/**
+ * Where a lock of this name is, in a format that has no records but locks. To lead is to hold one: peers
+ * elect by their locks, and know no other records. Throws `invalid-argument`.
+ */
 export function foreignRef(
   format: string,
   kind: Kind,
@@ -59,8 +62,10 @@ export function foreignRef(
   pk: string,
   sk: string | undefined,
 ): RecordRef {
-  if (kind !== "lock") {
-    throw invalid(`A table of format "${format}" keeps locks, and no records of other kinds.`);
+  if (kind !== "lock" && kind !== "leader") {
+    throw invalid(
+      `A table of format "${format}" keeps locks alone, and none of what ${WANTED_BY[kind]} needs.`,
+    );
   }
   if ((typeof name === "string") !== (sk === undefined)) {
     throw invalid(
@@ -73,6 +78,8 @@ export function foreignRef(
   const key = { [pk]: s(name[0]), [sk as string]: s(name[1]) };
   return { kind, name: name.join("/"), parts: name, key, id: JSON.stringify(name) };
 }
+
+const WANTED_BY = { once: "once()", session: "a session" } as const;
 
 /** The name in the key of an item; undefined where the item has none. */
 export function nameIn(item: Item, pk: string, sk: string | undefined): LockName | undefined {

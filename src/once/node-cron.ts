@@ -22,6 +22,8 @@ export function nodeCronCoordinator(
   options: NodeCronOptions,
 ): NodeCronCoordinator {
   const runs = new Map<string, OnceRun>();
+  // Said now: what a question rejects with node-cron takes for a reason to skip the occurrence.
+  kernel.format.refOf("once", "any");
   return {
     async shouldRun(key, ttlMs) {
       const [, name = key, occurrence = key] = KEY.exec(key) ?? [];

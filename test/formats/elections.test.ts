@@ -1,0 +1,204 @@
+import { describe, expect, it } from "vitest";
+import {
+  awsLockClient,
+  dynamodbLease,
+  dynamolock,
+  lockClientFailOpen,
+} from "../../src/formats/index.js";
+import type { Holdfast, TickEvent, Transition } from "../../src/index.js";
+import type { LeaseShape, LockFormat } from "../../src/lease/shape.js";
+import type { Item } from "../../src/platform/table.js";
+import { listen } from "../support/channels.js";
+import { ForeignWorld } from "./foreign-world.js";
+
+/**
+ * Elections and the rest of the library in the formats of other clients. Where a format says nothing of
+ * its own, one stands for all.
+ */
+
+const FORMATS: readonly LockFormat[] = [
+  awsLockClient(),
+  dynamolock(),
+  dynamodbLease(),
+  lockClientFailOpen(),
+];
+const each = FORMATS.map((format) => [format.name, format] as const);
+const FAST = { lease: "10s", renew: "2s", poll: "1s" } as const;
+
+const worldOf = (format: LockFormat) => new ForeignWorld<LeaseShape>(format);
+
+/** The same client, with native types: what an untyped program may call. */
+const untyped = (locks: Holdfast<LeaseShape>): Holdfast => locks as never;
+
+describe.each(each)("an election in a table of format %s", (name, format) => {
+  it("has one leader, who is followed when it dies, and within a poll when it resigns", async () => {
+    const here = worldOf(format);
+    const [first, second] = [here.client({ owner: "one" }), here.client({ owner: "two" })];
+    const term = await here.until(first.locks.election("pool", FAST).campaign());
+    const following = second.locks.election("pool", FAST).campaign();
+    let hasFollowed = false;
+    void following.then(() => {
+      hasFollowed = true;
+    });
+    await here.pass(200_000);
+    expect([term.isLeading, hasFollowed]).toEqual([true, false]);
+    first.process.pause();
+    const next = await here.until(following);
+    expect([next.owner, next.isLeading]).toEqual(["two", true]);
+    first.process.resume();
+    expect(term.isLeading).toBe(false);
+    const third = here.client().locks.election("pool", FAST).campaign();
+    await here.pass(5_000);
+    const resignedMs = here.time.nowMs;
+    await here.until(next.resign());
+    expect((await here.until(third)).isLeading).toBe(true);
+    expect(here.time.nowMs - resignedMs).toBeLessThan(1_500);
+  });
+
+  it("numbers terms where the format numbers grants, and nowhere else", async () => {
+    const here = worldOf(format);
+    const { locks } = here.client();
+    const election = locks.election("pool", FAST);
+    const told: Transition<LeaseShape>[] = [];
+    election.onTransition((one) => told.push(one));
+    const term = await here.until(election.campaign());
+    const isFenced = name === "lock-client-fail-open";
+    const fence = isFenced ? 1n : undefined;
+    expect("fence" in term).toBe(isFenced);
+    expect((await here.until(election.leader())).term).toBe(fence);
+    await here.until(term.resign());
+    expect(told.map(({ kind, term: number }) => [kind, number])).toEqual([
+      ["elected", fence],
+      ["resigned", fence],
+    ]);
+  });
+
+  it("is over the lock of that name: who has the one keeps others from both", async () => {
+    const here = worldOf(format);
+    const [mine, other] = [here.client(), here.client()];
+    const term = await here.until(mine.locks.election("pool", FAST).campaign());
+    expect(await here.until(other.locks.mutex("pool").tryAcquire())).toBeNull();
+    const seen = await here.until(other.locks.inspect("pool", { kind: "leader" }));
+    expect(seen).toMatchObject({ state: "held", holder: term.holder });
+    expect(here.table.items()).toHaveLength(1);
+  });
+
+  it("shows whoever observes each leader in turn, a former one never again", async () => {
+    const here = worldOf(format);
+    const watcher = here.client();
+    const ending = new AbortController();
+    const seen: (string | undefined)[] = [];
+    const observing = (async () => {
+      const election = watcher.locks.election("pool", FAST);
+      for await (const { leader } of election.observe({ signal: ending.signal })) seen.push(leader);
+    })();
+    for (const owner of ["one", "two"]) {
+      const term = await here.until(here.client({ owner }).locks.election("pool", FAST).campaign());
+      await here.pass(5_000);
+      await here.until(term.resign());
+      await here.pass(5_000);
+    }
+    ending.abort();
+    await here.until(observing);
+    expect(seen.map((label) => label?.replace(/\/.*/, ""))).toEqual([
+      undefined,
+      "one",
+      undefined,
+      "two",
+      undefined,
+    ]);
+  });
+
+  it("runs workers, whose ticks have the term's number where there is one", async () => {
+    const here = worldOf(format);
+    const { locks } = here.client();
+    const runs: number[] = [];
+    const run = () => runs.push(here.time.nowMs);
+    const worker = { name: "tidy", every: "5s", run } as const;
+    const coordinator = locks.coordinator({ name: "pool", workers: [worker], ...FAST });
+    const ticks = listen<TickEvent<LeaseShape>>("tick");
+    coordinator.start();
+    await here.pass(20_000);
+    ticks.stop();
+    expect(runs.length).toBeGreaterThan(2);
+    const terms = new Set(ticks.events.map(({ term }) => term));
+    expect([...terms]).toEqual([name === "lock-client-fail-open" ? 1n : undefined]);
+    await here.until(coordinator.stop());
+  });
+
+  it("refuses what its records have no room for, by name, and sends nothing", async () => {
+    const here = worldOf(format);
+    const { locks, network } = here.client();
+    const refused = { code: "invalid-argument", message: expect.stringContaining(`"${name}"`) };
+    const plain = untyped(locks);
+    await expect(plain.session()).rejects.toMatchObject(refused);
+    await expect(plain.sessions()).rejects.toMatchObject(refused);
+    await expect(plain.forceRelease("a", { reason: "x" })).rejects.toMatchObject(refused);
+    await expect(plain.election("a").requestResign()).rejects.toMatchObject(refused);
+    const refusing = (what: () => unknown): void => {
+      expect(what).toThrowError(expect.objectContaining(refused));
+    };
+    refusing(() => here.client({ renewal: "shared" }));
+    refusing(() => plain.once("a", { occurrence: "2026-01-01T00:00:00Z" }, () => undefined));
+    refusing(() => plain.nodeCron());
+    refusing(() => plain.fairLock("a"));
+    refusing(() => plain.queue("a"));
+    refusing(() => plain.election("a", { preferred: true }));
+    expect(network.requests).toMatchObject({ write: 0, read: 0 });
+  });
+});
+
+const s = (text: string) => ({ S: text });
+const key: Item = { key: s("pool") };
+
+describe("an election beside Go's processes", () => {
+  // As dynamolock v2.1.0 writes it, and keeps it at a release.
+  const theirs = (version: string, more: Item = {}): Item => ({
+    ownerName: s("go"),
+    leaseDuration: s("20s"),
+    recordVersionNumber: s(version),
+    team: s("blue"),
+    ...more,
+  });
+
+  it("waits while they renew, and follows when they do not", async () => {
+    const here = new ForeignWorld(dynamolock());
+    here.table.putItem(key, theirs("v1"));
+    const { locks } = here.client();
+    const campaigning = locks.election("pool", FAST).campaign();
+    for (let beat = 2; beat < 12; beat += 1) {
+      await here.pass(10_000);
+      here.table.putItem(key, theirs(`v${beat}`));
+    }
+    expect(await here.until(locks.election("pool").leader())).toMatchObject({
+      leader: "go",
+      term: undefined,
+      since: undefined,
+    });
+    const lastMs = here.time.nowMs;
+    const term = await here.until(campaigning);
+    expect(here.time.nowMs - lastMs).toBeGreaterThan(20_000);
+    expect(here.time.nowMs - lastMs).toBeLessThan(22_000);
+    expect(here.item(key)).toMatchObject({ ownerName: s(term.holder), leaseDuration: s("10s") });
+  });
+
+  it("leaves them the record, with their attributes, when it resigns", async () => {
+    const here = new ForeignWorld(dynamolock());
+    here.table.putItem(key, theirs("v1", { isReleased: s("1") }));
+    const { locks } = here.client();
+    const value = new TextEncoder().encode("10.0.0.1");
+    const term = await here.until(locks.election("pool", FAST).campaign({ value }));
+    expect(here.item(key)).toMatchObject({ data: { B: value }, team: s("blue") });
+    await here.until(term.resign());
+    expect(here.item(key)).toMatchObject({ isReleased: s("1"), team: s("blue") });
+  });
+
+  it("has names of two parts where the table has a sort key", async () => {
+    const here = new ForeignWorld(dynamolock({ sortKeyName: "sort" }));
+    const { locks } = here.client();
+    const term = await here.until(locks.election(["pool", "eu"], FAST).campaign());
+    expect(here.item({ key: s("pool"), sort: s("eu") })).toMatchObject({
+      ownerName: s(term.holder),
+    });
+  });
+});
