@@ -23,9 +23,11 @@ export async function releaseByHolder(
       "A lock is released by its holder id: `lease.holder`, or what inspect() shows.",
     );
   }
+  // As a release of its own would: in some formats another deletes what its clients keep in the record.
+  const keepData = kernel.format.defaults?.keepData ?? false;
   let trouble: Trouble | undefined;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    const answer = await freeOnce(kernel, ref, { maybe: [holder] }, false);
+    const answer = await freeOnce(kernel, ref, { maybe: [holder] }, keepData);
     if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind === "applied") return true;
     if (answer.kind === "refused") {

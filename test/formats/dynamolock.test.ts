@@ -128,6 +128,19 @@ describe("a lock in this format", () => {
     expect(here.item(KEY)).toMatchObject({ leaseDuration: s("1m30s") });
   });
 
+  it("keeps the record also where it is released by its holder's id", async () => {
+    const here = new ForeignWorld(dynamolock());
+    const { isReleased: _, ...held } = RELEASED;
+    here.table.putItem(KEY, held);
+    const { locks } = here.client();
+    expect(await here.until(locks.release("a", "go"))).toBe(true);
+    expect(here.item(KEY)).toMatchObject({
+      isReleased: s("1"),
+      data: { B: bytes("old") },
+      team: s("blue"),
+    });
+  });
+
   it("never writes an attribute that TTL could look at", async () => {
     const here = new ForeignWorld(dynamolock());
     const { locks } = here.client();
