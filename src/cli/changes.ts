@@ -1,4 +1,7 @@
-import type { Inspection } from "../index.js";
+import type { Inspection as InspectionOf } from "../index.js";
+import type { AnyLocks } from "./format.js";
+
+type Inspection = InspectionOf<AnyLocks>;
 
 /** What became of a record between two looks. */
 export type ChangeKind = "granted" | "changed" | "silent" | "released" | "gone";
@@ -23,14 +26,16 @@ export function changeOf(before: Inspection | undefined, after: Inspection): Cha
 export function isOlder(found: Inspection, than: Inspection): boolean {
   if (found.fence === undefined || than.fence === undefined) return false;
   if (found.fence !== than.fence) return found.fence < than.fence;
-  // Within one grant the version grows, and it is released once.
+  // Within one grant it is released once, and the version grows where it is a number.
   if (found.state !== than.state) return found.state === "held";
-  return (found.version ?? 0n) < (than.version ?? 0n);
+  const [version, other] = [found.version, than.version];
+  return typeof version === "bigint" && typeof other === "bigint" && version < other;
 }
 
 function kindOf(before: Inspection | undefined, after: Inspection): ChangeKind | undefined {
   if (after.state === "absent") return before === undefined ? undefined : "gone";
-  const isSameGrant = before?.fence === after.fence && before?.holder === after.holder;
+  const isSameGrant =
+    before !== undefined && before.fence === after.fence && before.holder === after.holder;
   if (after.state !== "held") return isSameGrant ? undefined : "released";
   if (before === undefined || !isSameGrant) return "granted";
   if (after.looksDead && !before.looksDead) return "silent";

@@ -1,6 +1,7 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { Holdfast, type TableKeys, type TableOptions } from "../index.js";
+import { Holdfast, type LockFormat, type TableKeys, type TableOptions } from "../index.js";
 import { usageError } from "./exit-codes.js";
+import { type AnyLocks, formatOf } from "./format.js";
 import type { CommonOptions } from "./options.js";
 import { type Output, tellFailure } from "./output.js";
 
@@ -11,22 +12,29 @@ const REQUEST_MS = 10_000;
 export const REGION_OF_AN_ENDPOINT = "us-east-1";
 
 /** The table that the options name, and a client for it. Throws a usage error if they name none. */
-export async function tableOf(options: CommonOptions): Promise<Omit<TableOptions, "format">> {
+export async function tableOf(
+  options: CommonOptions,
+): Promise<Omit<TableOptions, "format"> & { readonly format?: LockFormat }> {
   const { table, endpoint } = options;
+  const format = formatOf(options);
   if (!table) throw usageError("No table is named: use --table or set HOLDFAST_TABLE.");
   checkEndpoint(endpoint);
-  return { client: await clientOf(options), table, keys: keysOf(options) };
+  const client = await clientOf(options);
+  return format === undefined
+    ? { client, table, keys: keysOf(options) }
+    : { client, table, format };
 }
 
 /** Locks in the table that the options name. Errors in the background are told on stderr. */
 export async function locksOf(
   options: CommonOptions & { readonly history?: boolean },
   output: Output,
-): Promise<Holdfast> {
+): Promise<Holdfast<AnyLocks>> {
   const onError = (error: Error): void => {
     tellFailure(output, error);
   };
-  return new Holdfast({ ...(await tableOf(options)), history: options.history, onError });
+  const history = options.history;
+  return new Holdfast<AnyLocks>({ ...(await tableOf(options)), history, onError });
 }
 
 /** Throws a usage error for what is no URL. */

@@ -10,6 +10,7 @@ import { sleep } from "../internal/sleep.js";
 import { systemTimers } from "../platform/timers.js";
 import { locksOf, tableOf } from "./connection.js";
 import { EXIT, exitCodeFor } from "./exit-codes.js";
+import { type AnyLocks, assertNative, nameText } from "./format.js";
 import { Interruptions } from "./interruptions.js";
 import type { CommonOptions } from "./options.js";
 import { jsonLine, type Output, printable, seconds } from "./output.js";
@@ -36,6 +37,7 @@ const ORDER = [EXIT.unavailable, EXIT.misconfigured, EXIT.denied];
 /** Looks for what is wrong, and says what to do about it. Answers the exit status. */
 export async function doctor(options: DoctorOptions, output: Output): Promise<number> {
   const { prefix, homeRegion, scan, watch } = options;
+  assertNative(options, "`doctor`");
   const watchMs = durationMs("watch", watch ?? "65s", WATCH_RANGE);
   const features = options.for?.split(",").map((feature) => feature.trim());
   const told: Told[] = await examineTable({
@@ -100,10 +102,10 @@ async function recordFindings(
 }
 
 async function listed(
-  locks: Holdfast,
+  locks: Holdfast<AnyLocks>,
   { prefix }: DoctorOptions,
-): Promise<{ readonly held: Inspection[]; readonly unreadable: Told[] }> {
-  const held: Inspection[] = [];
+): Promise<{ readonly held: Inspection<AnyLocks>[]; readonly unreadable: Told[] }> {
+  const held: Inspection<AnyLocks>[] = [];
   const unreadable: Told[] = [];
   for (const kind of KINDS) {
     for await (const page of locks.list({ kind, prefix })) {
@@ -122,12 +124,12 @@ async function listed(
   return { held, unreadable };
 }
 
-function deadFinding({ name, owner, holder, leaseMs = 0 }: Inspection): Told {
+function deadFinding({ name, owner, holder, leaseMs = 0 }: Inspection<AnyLocks>): Told {
   return recordsFinding(
     "warning",
-    `"${name}" is held by ${owner ?? "nobody named"}, who has not renewed it for its lease of ${seconds(leaseMs)}.`,
+    `"${nameText(name)}" is held by ${owner ?? "nobody named"}, who has not renewed it for its lease of ${seconds(leaseMs)}.`,
     "Nothing: whoever asks for it next takes it over. To free it now, if it is a lock: " +
-      `holdfast release ${name} --holder ${holder}`,
+      `holdfast release ${nameText(name)} --holder ${holder}`,
   );
 }
 

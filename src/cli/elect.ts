@@ -1,11 +1,12 @@
 import { setMaxListeners } from "node:events";
-import type { Term } from "../index.js";
+import type { UnfencedTerm } from "../index.js";
 import { durationMs } from "../internal/duration.js";
 import { sleep } from "../internal/sleep.js";
 import { systemTimers } from "../platform/timers.js";
 import { monotonicMs } from "./clocks.js";
 import { locksOf } from "./connection.js";
 import { EXIT, failureOf, usageError } from "./exit-codes.js";
+import { type AnyLocks, nameOf, type SortOptions } from "./format.js";
 import { type CommandLine, GuardedCommand } from "./guarded-command.js";
 import {
   environmentOf,
@@ -19,7 +20,7 @@ import type { CommonOptions } from "./options.js";
 import { jsonLine, type Output, tellFailure } from "./output.js";
 
 /** The options of `holdfast elect`, as commander leaves them. */
-export interface ElectOptions extends CommonOptions {
+export interface ElectOptions extends CommonOptions, SortOptions {
   readonly lease?: string;
   readonly renew?: string;
   readonly poll?: string;
@@ -50,7 +51,14 @@ export async function elect(
   const locks = await locksOf(options, output);
   let mayRelease = true;
   try {
-    const election = locks.election(name, { lease, renew, poll, failover, owner, preferred });
+    const election = locks.election(nameOf(name, options), {
+      lease,
+      renew,
+      poll,
+      failover,
+      owner,
+      preferred,
+    });
     if (output.isJson) election.onTransition((told) => output.err(jsonLine({ transition: told })));
     const reign = new Reign({ command: program, args, env: {} }, everyMs, interruptions);
     const leading = election.lead({ again: once !== true, signal: reign.ending }, (_, term) =>
@@ -95,7 +103,7 @@ class Reign {
    * Resolves when nothing of the command is left, and the term is to be released. A loss is told at once,
    * since others may lead for a long time; what cannot be run at all is thrown.
    */
-  async over(term: Term, output: Output): Promise<void> {
+  async over(term: UnfencedTerm<AnyLocks>, output: Output): Promise<void> {
     // Each run listens, and a term can have thousands.
     setMaxListeners(0, term.signal, term.lossSignal);
     for (let dueMs = monotonicMs(); ; ) {
@@ -111,7 +119,7 @@ class Reign {
     }
   }
 
-  async #run(term: Term): Promise<void> {
+  async #run(term: UnfencedTerm<AnyLocks>): Promise<void> {
     const held = holdingOf(term);
     const guarded = new GuardedCommand(held, { ...this.#line, env: environmentOf(held) });
     this.#interruptions.goTo((signal) => {
@@ -134,7 +142,11 @@ class Reign {
 }
 
 /** Ends the command of a leader that resigns: in order, and by force when that has taken too long. */
-async function endInOrder(term: Term, guarded: GuardedCommand, over: AbortSignal): Promise<void> {
+async function endInOrder(
+  term: UnfencedTerm<AnyLocks>,
+  guarded: GuardedCommand,
+  over: AbortSignal,
+): Promise<void> {
   const { signal, lossSignal, leaseMs } = term;
   await sleep(systemTimers, FOR_EVER_MS, true, AbortSignal.any([signal, over]));
   // At a loss the guard kills, at once.
@@ -147,8 +159,9 @@ async function endInOrder(term: Term, guarded: GuardedCommand, over: AbortSignal
 // Longer than any process lives, and a number that every clock can add.
 const FOR_EVER_MS = 1e12;
 
-function holdingOf(term: Term): Holding {
-  const { name, fence, owner, holder, leaseMs, lossSignal } = term;
+function holdingOf(term: UnfencedTerm<AnyLocks>): Holding {
+  const { name, owner, holder, leaseMs, lossSignal } = term;
+  const fence = "fence" in term ? { fence: term.fence as bigint } : {};
   const remainingMs = (): number => term.remainingMs();
-  return { name, fence, owner, holder, leaseMs, signal: lossSignal, remainingMs };
+  return { name, ...fence, owner, holder, leaseMs, signal: lossSignal, remainingMs };
 }

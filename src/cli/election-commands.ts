@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { ELECT_EXIT_CODES_HELP, EXIT_CODES_HELP, usageError } from "./exit-codes.js";
-import { withCommonOptions } from "./options.js";
+import { sortOption, withCommonOptions } from "./options.js";
 import type { Run } from "./output.js";
 
 /** The commands about elections, added to the command line's grammar. */
@@ -15,6 +15,7 @@ export function addElections(
       .command("leader <name>")
       .description("Tells who leads, by one read, or at each change."),
   )
+    .addOption(sortOption())
     .option("--watch", "tell it at each change, until interrupted")
     .option("--poll <duration>", "how often to read while watching; default 5s")
     .addHelpText("after", `${EXIT_CODES_HELP}\nand 75 where nobody leads.`)
@@ -24,6 +25,7 @@ export function addElections(
   withCommonOptions(
     program.command("resign <name>").description("Asks whoever leads to resign, and waits for it."),
   )
+    .addOption(sortOption())
     .option("--wait <duration>", "for how long to wait; default as long as the leader's lease")
     .addHelpText(
       "after",
@@ -61,6 +63,7 @@ function addElect(program: Command, words: readonly string[], onRun: (run: Run) 
       .argument("[command...]")
       .description("Runs a command while this process leads, and campaigns again afterwards."),
   )
+    .addOption(sortOption())
     .option("--lease <duration>", "for how long a leader may be silent; default 52s")
     .option("--renew <duration>", "how often the leader renews; default 10s")
     .option("--poll <duration>", "how often a standby reads; default 5s")

@@ -1,12 +1,13 @@
 import type { ForceReleaseResult } from "../index.js";
 import { locksOf } from "./connection.js";
 import { CliError, EXIT, usageError } from "./exit-codes.js";
+import { nameOf, type SortOptions } from "./format.js";
 import { Interruptions } from "./interruptions.js";
 import type { CommonOptions } from "./options.js";
 import { jsonLine, type Output, printable } from "./output.js";
 
 /** The options of `holdfast release --force`, as commander leaves them. */
-export interface ForceOptions extends CommonOptions {
+export interface ForceOptions extends CommonOptions, SortOptions {
   readonly reason?: string;
   readonly by?: string;
   readonly now?: boolean;
@@ -26,7 +27,13 @@ export async function forceRelease(
   await using locks = await locksOf(options, output);
   try {
     const { ending: signal } = interruptions;
-    const result = await locks.forceRelease(name, { reason, by, now, wait, signal });
+    const result = await locks.forceRelease(nameOf(name, options), {
+      reason,
+      by,
+      now,
+      wait,
+      signal,
+    });
     if (!result.isFree) {
       throw new CliError(
         "not-acquired",

@@ -6,17 +6,21 @@ import { exitCodeOf } from "./interruptions.js";
 /** A lease, or a term, that a command runs under; its signal aborts at the loss. */
 export interface Holding extends GuardingLease {
   readonly name: string;
-  readonly fence: bigint;
+  /** Absent in a format whose grants are not numbered. */
+  readonly fence?: bigint;
   readonly owner: string;
   readonly holder: string;
 }
 
 /** What the command is told of the lease that it runs under. */
 export function environmentOf(held: Holding): NodeJS.ProcessEnv {
+  // One that this process was itself started with is another lock's.
+  const { HOLDFAST_LEASE_FENCE: _, ...env } = process.env;
+  const fence = held.fence === undefined ? {} : { HOLDFAST_LEASE_FENCE: held.fence.toString() };
   return {
-    ...process.env,
+    ...env,
+    ...fence,
     HOLDFAST_LEASE_NAME: held.name,
-    HOLDFAST_LEASE_FENCE: held.fence.toString(),
     HOLDFAST_LEASE_OWNER: held.owner,
     HOLDFAST_LEASE_HOLDER: held.holder,
   };

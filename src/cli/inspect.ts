@@ -1,11 +1,12 @@
 import { type Holdfast, type Inspection, isHoldfastError, type RecordKind } from "../index.js";
 import { locksOf } from "./connection.js";
 import { EXIT } from "./exit-codes.js";
+import { type AnyLocks, dataText, nameOf, nameText, type SortOptions } from "./format.js";
 import type { CommonOptions } from "./options.js";
 import { jsonLine, type Output, printable, seconds } from "./output.js";
 
 /** The options of `holdfast inspect`, as commander leaves them. */
-export interface InspectCommandOptions extends CommonOptions {
+export interface InspectCommandOptions extends CommonOptions, SortOptions {
   readonly kind?: RecordKind;
 }
 
@@ -17,16 +18,22 @@ export async function inspect(
 ): Promise<number> {
   const { kind } = options;
   await using locks = await locksOf(options, output);
-  const found = await locks.inspect(name, { kind });
+  const found = await locks.inspect(nameOf(name, options), { kind });
   output.out(output.isJson ? jsonLine(found) : described(found));
-  if (found.state === "absent" && kind !== "leader" && !output.isJson) {
+  // In other formats an election is a lock.
+  const isApart = options.format === undefined || options.format === "native";
+  if (found.state === "absent" && kind !== "leader" && isApart && !output.isJson) {
     await pointAtElection(locks, name, output);
   }
   return EXIT.ok;
 }
 
 /** Names of locks and of elections never meet, so that one is easily asked for as the other. */
-async function pointAtElection(locks: Holdfast, name: string, output: Output): Promise<void> {
+async function pointAtElection(
+  locks: Holdfast<AnyLocks>,
+  name: string,
+  output: Output,
+): Promise<void> {
   try {
     if ((await locks.inspect(name, { kind: "leader" })).state === "absent") return;
     output.err(`holdfast: There is an election of that name: holdfast leader ${printable(name)}`);
@@ -36,9 +43,9 @@ async function pointAtElection(locks: Holdfast, name: string, output: Output): P
   }
 }
 
-function described(lock: Inspection): string {
+function described(lock: Inspection<AnyLocks>): string {
   const lines: readonly (readonly [string, string | undefined])[] = [
-    ["name", lock.name],
+    ["name", nameText(lock.name)],
     ["state", lock.state],
     [lock.state === "held" ? "owner" : "last owner", lock.owner],
     ["holder", lock.holder],
@@ -49,7 +56,8 @@ function described(lock: Inspection): string {
     ["lease", lock.leaseMs === undefined ? undefined : seconds(lock.leaseMs)],
     ["takeable in", lock.state === "held" ? takeable(lock) : undefined],
     ["forced", forced(lock)],
-    ["data", lock.data === undefined ? undefined : JSON.stringify(lock.data)],
+    ["data", lock.data === undefined ? undefined : dataText(lock.data)],
+    ["attributes", lock.attributes && jsonOf(lock.attributes)],
   ];
   const shown = lines.filter(([, value]) => value !== undefined);
   const width = Math.max(...shown.map(([label]) => label.length)) + 2;
@@ -58,14 +66,19 @@ function described(lock: Inspection): string {
     .join("\n");
 }
 
-function forced({ forced: last, holder }: Inspection): string | undefined {
+// Most records have none.
+function jsonOf(attributes: NonNullable<Inspection<AnyLocks>["attributes"]>): string | undefined {
+  return Object.keys(attributes).length === 0 ? undefined : jsonLine(attributes);
+}
+
+function forced({ forced: last, holder }: Inspection<AnyLocks>): string | undefined {
   if (last === undefined) return undefined;
   const how = last.holder === holder ? "its holder was asked to end" : "a holder was made to end";
   return `${how}, by ${last.by} at ${last.at}: ${last.reason}`;
 }
 
 // One look cannot tell a dead holder from a live one: only a watch of a whole lease can.
-function takeable({ takeableInMs, looksDead, session }: Inspection): string {
+function takeable({ takeableInMs, looksDead, session }: Inspection<AnyLocks>): string {
   if (looksDead) return session === undefined ? "now" : "now: its session has ended, or is dead";
   return `${seconds(takeableInMs)} at the earliest, and only if its holder stays silent`;
 }

@@ -1,12 +1,13 @@
 import type { Leadership } from "../index.js";
 import { locksOf } from "./connection.js";
 import { EXIT } from "./exit-codes.js";
+import { type AnyLocks, dataText, nameOf, type SortOptions } from "./format.js";
 import { Interruptions } from "./interruptions.js";
 import type { CommonOptions } from "./options.js";
 import { jsonLine, type Output, printable } from "./output.js";
 
 /** The options of `holdfast leader`, as commander leaves them. */
-export interface LeaderOptions extends CommonOptions {
+export interface LeaderOptions extends CommonOptions, SortOptions {
   readonly watch?: boolean;
   readonly poll?: string;
 }
@@ -19,7 +20,7 @@ export async function leader(
 ): Promise<number> {
   const interruptions = new Interruptions();
   await using locks = await locksOf(options, output);
-  const election = locks.election(name, { poll: options.poll });
+  const election = locks.election(nameOf(name, options), { poll: options.poll });
   try {
     if (options.watch !== true) {
       const found = await election.leader();
@@ -36,14 +37,17 @@ export async function leader(
   }
 }
 
-function tell(found: Leadership, output: Output): void {
+function tell(found: Leadership<AnyLocks>, output: Output): void {
   output.out(output.isJson ? jsonLine(found) : printable(described(found)));
 }
 
-function described({ name, leader: owner, term, since, value }: Leadership): string {
+function described(found: Leadership<AnyLocks>): string {
+  const { name, leader: owner, term, since, value } = found;
   if (owner === undefined) {
     return `"${name}" has no leader${term === undefined ? "" : `; the last term was ${term}`}.`;
   }
-  const proclaimed = value === undefined ? "" : `; it proclaims ${JSON.stringify(value)}`;
-  return `"${name}" is led by ${owner}, term ${term}, since ${since} by its clock${proclaimed}.`;
+  const proclaimed = value === undefined ? "" : `; it proclaims ${dataText(value)}`;
+  const number = term === undefined ? "" : `, term ${term}`;
+  const from = since === undefined ? "" : `, since ${since} by its clock`;
+  return `"${name}" is led by ${owner}${number}${from}${proclaimed}.`;
 }

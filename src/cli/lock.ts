@@ -1,6 +1,7 @@
-import type { Duration, Holdfast, Lease } from "../index.js";
+import type { Duration, Holdfast, Mutex, UnfencedLease } from "../index.js";
 import { locksOf } from "./connection.js";
 import { EXIT, usageError } from "./exit-codes.js";
+import { type AnyLocks, dataOf, nameOf, type SortOptions } from "./format.js";
 import { GuardedCommand } from "./guarded-command.js";
 import { environmentOf, exitCodeOfOutcome, isGroupGone, undead } from "./guarded-outcome.js";
 import { Interruptions } from "./interruptions.js";
@@ -8,7 +9,7 @@ import type { CommonOptions } from "./options.js";
 import { type Output, tellFailure } from "./output.js";
 
 /** The options of `holdfast lock`, as commander leaves them. */
-export interface LockOptions extends CommonOptions {
+export interface LockOptions extends CommonOptions, SortOptions {
   readonly wait?: string;
   readonly lease?: string;
   readonly renew?: string;
@@ -59,19 +60,17 @@ export async function lock(
 }
 
 async function acquire(
-  locks: Holdfast,
+  locks: Holdfast<AnyLocks>,
   name: string,
   options: LockOptions,
   interruptions: Interruptions,
-): Promise<Lease | undefined> {
-  const { lease, renew, data, owner } = options;
+): Promise<UnfencedLease<AnyLocks> | undefined> {
+  const { lease, renew, owner } = options;
   try {
-    const { namespace } = options;
-    const asked = options.fair === true ? locks.fairLock(name, { namespace }) : locks.mutex(name);
-    const held = await asked.acquire({
+    const held = await lockOf(locks, name, options).acquire({
       lease,
       renew,
-      data,
+      data: dataOf(options.data, options),
       owner,
       wait: waitOf(options.wait),
       signal: interruptions.ending,
@@ -83,6 +82,19 @@ async function acquire(
     if (interruptions.exitCode === undefined) throw error;
   }
   return undefined;
+}
+
+/** The lock that is asked for; a fair one where the format has queues. */
+function lockOf(
+  locks: Holdfast<AnyLocks>,
+  name: string,
+  options: LockOptions,
+): Pick<Mutex<AnyLocks>, "acquire"> {
+  const { fair, namespace } = options;
+  const asked = nameOf(name, options);
+  // It says itself what names and formats it is not for.
+  if (fair === true) return locks.fairLock(asked as string, { namespace });
+  return locks.mutex(asked);
 }
 
 function waitOf(text: string | undefined): Duration | undefined {

@@ -1,6 +1,7 @@
 import type { Inspection, ListPage, RecordKind } from "../index.js";
 import { locksOf } from "./connection.js";
 import { EXIT, usageError } from "./exit-codes.js";
+import { type AnyLocks, nameText } from "./format.js";
 import type { CommonOptions } from "./options.js";
 import { columns, jsonLine, type Output, seconds } from "./output.js";
 
@@ -29,14 +30,18 @@ export async function ls(options: LsOptions, output: Output): Promise<number> {
 }
 
 interface Scan {
-  readonly locks: readonly Inspection[];
+  readonly locks: readonly Inspection<AnyLocks>[];
   readonly unreadable: number;
   readonly pages: number;
   readonly readUnits: number | undefined;
 }
 
-async function read(pages: AsyncIterable<ListPage>, limit: number, output: Output): Promise<Scan> {
-  const locks: Inspection[] = [];
+async function read(
+  pages: AsyncIterable<ListPage<AnyLocks>>,
+  limit: number,
+  output: Output,
+): Promise<Scan> {
+  const locks: Inspection<AnyLocks>[] = [];
   let unreadable = 0;
   let count = 0;
   let readUnits: number | undefined;
@@ -60,9 +65,9 @@ async function read(pages: AsyncIterable<ListPage>, limit: number, output: Outpu
   return { locks, unreadable, pages: count, readUnits };
 }
 
-function rowOf(lock: Inspection): string[] {
+function rowOf(lock: Inspection<AnyLocks>): string[] {
   return [
-    lock.name,
+    nameText(lock.name),
     lock.state,
     lock.owner ?? "",
     lock.fence?.toString() ?? "",

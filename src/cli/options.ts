@@ -1,17 +1,19 @@
 import { type Command, Option } from "commander";
+import { type FormatOptions, LOCK_FORMATS } from "./format.js";
 
 /** The options of every command that talks to a table, as commander leaves them. */
-export interface CommonOptions {
+export interface CommonOptions extends FormatOptions {
   readonly table?: string;
   readonly region?: string;
   readonly endpoint?: string;
-  readonly pk?: string;
-  readonly sk?: string;
   readonly json?: boolean;
 }
 
 /** Adds the options that every command on a table has. */
-export function withCommonOptions(command: Command): Command {
+export function withCommonOptions(
+  command: Command,
+  formats: readonly string[] = LOCK_FORMATS,
+): Command {
   return command
     .addOption(tableOption())
     .addOption(regionOption("its region; default: as the AWS SDK finds it"))
@@ -20,13 +22,40 @@ export function withCommonOptions(command: Command): Command {
         "HOLDFAST_ENDPOINT",
       ),
     )
-    .addOption(new Option("--pk <name>", "the partition key, if not pk").env("HOLDFAST_PK"))
     .addOption(
-      new Option("--sk <name|none>", "the sort key, if not sk; none if it has none").env(
+      new Option("--format <format>", "whose records they are")
+        .choices(formats)
+        .default("native")
+        .env("HOLDFAST_FORMAT"),
+    )
+    .addOption(
+      new Option("--pk <name>", "the partition key; default pk, or the format's own").env(
+        "HOLDFAST_PK",
+      ),
+    )
+    .addOption(
+      new Option("--sk <name|none>", "the sort key; default sk, in other formats none").env(
         "HOLDFAST_SK",
       ),
     )
+    .addOption(
+      new Option(
+        "--longest-lease <duration>",
+        "with dynamodb-lease: of any client; default 60s",
+      ).env("HOLDFAST_LONGEST_LEASE"),
+    )
+    .addOption(
+      new Option(
+        "--max-clock-skew <duration>",
+        "with dynamodb-lease: of two clocks; default 2s",
+      ).env("HOLDFAST_MAX_CLOCK_SKEW"),
+    )
     .option("--json", "answer in JSON, one object a line");
+}
+
+/** The second part of a name, in a table with a sort key that is part of names. */
+export function sortOption(): Option {
+  return new Option("--sort <value>", "the name's sort key, in a format whose names have one");
 }
 
 /** Which table. */

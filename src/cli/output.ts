@@ -42,11 +42,14 @@ function writeAll(descriptor: number, text: string): void {
   }
 }
 
-/** One line of JSON; a bigint, which JSON has not, as a string of digits. */
+/** One line of JSON; a bigint, which JSON has not, as a string of digits, and bytes in base64. */
 export function jsonLine(value: unknown): string {
-  return JSON.stringify(value, (_key, found: unknown) =>
-    typeof found === "bigint" ? found.toString() : found,
-  );
+  return JSON.stringify(value, function (this: Readonly<Record<string, unknown>>, key, found) {
+    // A Buffer has turned itself into something else by now.
+    const raw = this[key];
+    if (raw instanceof Uint8Array) return Buffer.from(raw).toString("base64");
+    return typeof found === "bigint" ? found.toString() : found;
+  });
 }
 
 /** Tells an error, on one line and without a stack; answers the exit status. */

@@ -4,7 +4,7 @@ import { addDoctor } from "./doctor-program.js";
 import { addCost, addElections } from "./election-commands.js";
 import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP, usageError } from "./exit-codes.js";
 import { addObject } from "./object-program.js";
-import { kindOption, withCommonOptions } from "./options.js";
+import { kindOption, sortOption, withCommonOptions } from "./options.js";
 import { type Run, standardOutput } from "./output.js";
 import { addTable } from "./table-program.js";
 import { addWatch } from "./watch-program.js";
@@ -55,10 +55,11 @@ function addLock(program: Command, words: readonly string[], onRun: (run: Run) =
       .argument("[command...]")
       .description("Holds a lock while a command runs, and stops the command if the lock is lost."),
   )
+    .addOption(sortOption())
     .option("--wait <duration>", 'for how long to wait: "30s", "forever" or 0; default 60s')
     .option("--lease <duration>", "how long a dead holder keeps others out; default 30s")
     .option("--renew <duration>", "how often to renew; default a third of the lease")
-    .option("--data <text>", "text to store with the lock, as a JSON string")
+    .option("--data <text>", "text to store with the lock: a JSON string, or its bytes")
     .option("--history", "note the grant beside the lock, for `holdfast history`: one write more")
     .option("--owner <text>", "who this is, for people; default host name and process id")
     .option("--fair", "wait in the order of arrival; the lease is then 60s by default")
@@ -75,7 +76,8 @@ function addLock(program: Command, words: readonly string[], onRun: (run: Run) =
 
 const LOCK_HELP = `
 The command finds HOLDFAST_LEASE_NAME, HOLDFAST_LEASE_FENCE, HOLDFAST_LEASE_OWNER and
-HOLDFAST_LEASE_HOLDER in its environment. It runs in a process group of its own, which a guard
+HOLDFAST_LEASE_HOLDER in its environment. In another --format there may be no fence, and lengths of
+time are those of its own client by default. It runs in a process group of its own, which a guard
 ends before the lease does, even if holdfast itself is stopped or killed. INT, TERM, HUP, QUIT,
 USR1 and USR2 are passed on to the group. The lock is released when the whole group has ended,
 whatever the command's status. With --json only errors are JSON: stdout is the command's.
@@ -130,6 +132,7 @@ function addInspect(program: Command, onRun: (run: Run) => void): void {
   withCommonOptions(
     program.command("inspect <name>").description("Shows what is known of a lock, by one read."),
   )
+    .addOption(sortOption())
     .addOption(kindOption())
     .addHelpText("after", EXIT_CODES_HELP)
     .action((name: string, options) =>
@@ -165,6 +168,7 @@ function addRelease(program: Command, onRun: (run: Run) => void): void {
       .command("release <name>")
       .description("Releases a hold of your own whose id you know, or anybody's with --force."),
   )
+    .addOption(sortOption())
     .option("--holder <id>", "the id of the hold: HOLDFAST_LEASE_HOLDER, or see `holdfast inspect`")
     .option("--force", "ask whoever holds it to end, and wait until it is free")
     .option("--reason <text>", "with --force: why, for its holder and for `inspect`")

@@ -1,10 +1,11 @@
 import { locksOf } from "./connection.js";
 import { CliError, EXIT, usageError } from "./exit-codes.js";
+import { nameOf, type SortOptions } from "./format.js";
 import type { CommonOptions } from "./options.js";
 import { jsonLine, type Output, printable } from "./output.js";
 
 /** The options of `holdfast release`, as commander leaves them. */
-export interface ReleaseOptions extends CommonOptions {
+export interface ReleaseOptions extends CommonOptions, SortOptions {
   readonly holder?: string;
   readonly force?: boolean;
   readonly reason?: string;
@@ -30,7 +31,7 @@ export async function release(
     );
   }
   await using locks = await locksOf(options, output);
-  const isReleased = await locks.release(name, holder);
+  const isReleased = await locks.release(nameOf(name, options), holder);
   if (!isReleased) {
     throw new CliError(
       "lost",

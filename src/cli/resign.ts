@@ -1,11 +1,12 @@
 import { locksOf } from "./connection.js";
 import { CliError, EXIT } from "./exit-codes.js";
+import { nameOf, type SortOptions } from "./format.js";
 import { Interruptions } from "./interruptions.js";
 import type { CommonOptions } from "./options.js";
 import { jsonLine, type Output, printable } from "./output.js";
 
 /** The options of `holdfast resign`, as commander leaves them. */
-export interface ResignOptions extends CommonOptions {
+export interface ResignOptions extends CommonOptions, SortOptions {
   readonly wait?: string;
 }
 
@@ -20,7 +21,7 @@ export async function resign(
   try {
     const { wait } = options;
     const { ending: signal } = interruptions;
-    const hasResigned = await locks.election(name).requestResign({ wait, signal });
+    const hasResigned = await locks.election(nameOf(name, options)).requestResign({ wait, signal });
     if (!hasResigned) {
       throw new CliError(
         "not-acquired",

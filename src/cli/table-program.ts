@@ -1,5 +1,6 @@
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { EXIT_CODES_HELP } from "./exit-codes.js";
+import { LOCK_FORMATS } from "./format.js";
 import { regionOption, tableOption, withCommonOptions } from "./options.js";
 import type { Run } from "./output.js";
 
@@ -13,8 +14,8 @@ export function addTable(program: Command, onRun: (run: Run) => void): void {
     table
       .command("create")
       .description("Creates the table, with TTL and on-demand billing; leaves one that fits."),
+    TABLE_FORMATS,
   )
-    .addOption(formatOption())
     .option("--wait <duration>", "for how long to wait until it is active; default 60s")
     .addHelpText("after", EXIT_CODES_HELP)
     .action((options) =>
@@ -22,8 +23,8 @@ export function addTable(program: Command, onRun: (run: Run) => void): void {
     );
   withCommonOptions(
     table.command("check").description("Checks that the table is as it must be; changes nothing."),
+    TABLE_FORMATS,
   )
-    .addOption(formatOption())
     .option("--home-region <region>", "the one region in which all clients take their locks")
     .addHelpText("after", EXIT_CODES_HELP)
     .action((options) =>
@@ -67,8 +68,5 @@ ${EXIT_CODES_HELP}
 Example:
   holdfast table policy --for lock,elect --table locks --prefix billing/`;
 
-function formatOption(): Option {
-  return new Option("--format <format>", "what the table is for: locks, or commits of objects")
-    .choices(["native", "object-commit"])
-    .default("native");
-}
+/** What a table can be for: locks, or commits of objects. */
+const TABLE_FORMATS = [...LOCK_FORMATS, "object-commit"];

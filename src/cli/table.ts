@@ -1,36 +1,38 @@
-import { checkTable, createTable, type TableFormat, type TableReport } from "../index.js";
+import { checkTable, createTable, type TableOptions, type TableReport } from "../index.js";
 import { tableOf } from "./connection.js";
 import { EXIT } from "./exit-codes.js";
 import type { CommonOptions } from "./options.js";
 import { jsonLine, type Output, printable } from "./output.js";
 
-interface TableCommandOptions extends CommonOptions {
-  readonly format?: TableFormat;
-}
-
 /** Creates the table, or leaves one that fits as it is. Answers the exit status. */
 export async function create(
-  options: TableCommandOptions & { readonly wait?: string },
+  options: CommonOptions & { readonly wait?: string },
   output: Output,
 ): Promise<number> {
-  const { format, wait } = options;
-  const report = await createTable({ ...(await tableOf(options)), format, wait });
-  tell(report, format, output);
+  const { wait } = options;
+  const table = await placeOf(options);
+  tell(await createTable({ ...table, wait }), table.format, output);
   return EXIT.ok;
 }
 
 /** Checks that the table can keep locks. Answers the exit status. */
 export async function check(
-  options: TableCommandOptions & { readonly homeRegion?: string },
+  options: CommonOptions & { readonly homeRegion?: string },
   output: Output,
 ): Promise<number> {
-  const { format, homeRegion } = options;
-  const report = await checkTable({ ...(await tableOf(options)), format, homeRegion });
-  tell(report, format, output);
+  const { homeRegion } = options;
+  const table = await placeOf(options);
+  tell(await checkTable({ ...table, homeRegion }), table.format, output);
   return EXIT.ok;
 }
 
-function tell(report: TableReport, format: TableFormat | undefined, output: Output): void {
+/** Which table, and what it is for. */
+async function placeOf(options: CommonOptions): Promise<TableOptions> {
+  const table = await tableOf(options);
+  return options.format === "object-commit" ? { ...table, format: options.format } : table;
+}
+
+function tell(report: TableReport, format: TableOptions["format"], output: Output): void {
   if (output.isJson) {
     output.out(jsonLine(report));
     return;

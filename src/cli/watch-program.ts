@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { EXIT_CODES_HELP, usageError } from "./exit-codes.js";
-import { kindOption, withCommonOptions } from "./options.js";
+import { kindOption, sortOption, withCommonOptions } from "./options.js";
 import type { Run } from "./output.js";
 
 /** The command that tells of changes, added to the command line's grammar. */
@@ -10,6 +10,7 @@ export function addWatch(program: Command, onRun: (run: Run) => void): void {
       .command("watch [name]")
       .description("Tells each change of one lock, or of all below a prefix, until interrupted."),
   )
+    .addOption(sortOption())
     .option("--prefix <prefix>", "all names that begin with this, by scans; empty for all")
     .option("--poll <duration>", "how often to look; default 1s, with --prefix 30s")
     .addOption(kindOption())
@@ -30,6 +31,8 @@ gone. What happened between two looks is one change; grants that were not seen a
 A name is looked at by a strongly consistent read: one read unit a second at the default, and one
 more where it lives by a session. With --prefix each look is an eventually consistent scan of the
 whole table, which may lag by a second or so; what it costs is told on stderr.
+Where grants are not numbered (--format), none are counted, and a grant is told from another by its
+holder alone; where a release deletes the record it is told as gone.
 While nobody answers that is told on stderr, and the watch goes on.
 ${EXIT_CODES_HELP}
 and 128+n when interrupted by signal n, as a watch ends.`;

@@ -1,4 +1,10 @@
-import { type Holdfast, type Inspection, isHoldfastError, type RecordKind } from "../index.js";
+import {
+  type Holdfast,
+  type Inspection,
+  isHoldfastError,
+  type LockName,
+  type RecordKind,
+} from "../index.js";
 import { durationMs } from "../internal/duration.js";
 import { sleep } from "../internal/sleep.js";
 import { isoTimeOf, systemClock } from "../platform/clock.js";
@@ -6,12 +12,13 @@ import { systemTimers } from "../platform/timers.js";
 import { type ChangeKind, changeOf, isOlder } from "./changes.js";
 import { locksOf } from "./connection.js";
 import { EXIT } from "./exit-codes.js";
+import { type AnyLocks, nameOf, nameText, type SortOptions } from "./format.js";
 import { Interruptions } from "./interruptions.js";
 import type { CommonOptions } from "./options.js";
 import { jsonLine, type Output, printable, tellFailure } from "./output.js";
 
 /** The options of `holdfast watch`, as commander leaves them. */
-export interface WatchOptions extends CommonOptions {
+export interface WatchOptions extends CommonOptions, SortOptions {
   readonly prefix?: string;
   readonly poll?: string;
   readonly kind?: RecordKind;
@@ -30,9 +37,10 @@ export async function watch(
   const interruptions = new Interruptions();
   await using locks = await locksOf(options, output);
   const watching = new Watch(locks, options, output);
+  const asked = name === undefined ? undefined : nameOf(name, options);
   try {
     while (!interruptions.ending.aborted) {
-      await watching.look(name).catch((error: unknown) => {
+      await watching.look(asked).catch((error: unknown) => {
         // What passes by itself is told, and waited for; anything else ends the watch.
         if (!isPassing(error)) throw error;
         tellFailure(output, error);
@@ -50,64 +58,71 @@ function isPassing(error: unknown): boolean {
 }
 
 class Watch {
-  readonly #locks: Holdfast;
+  readonly #locks: Holdfast<AnyLocks>;
   readonly #options: WatchOptions;
   readonly #output: Output;
-  readonly #known = new Map<string, Inspection>();
+  readonly #known = new Map<string, Inspection<AnyLocks>>();
   #hasLooked = false;
 
-  constructor(locks: Holdfast, options: WatchOptions, output: Output) {
+  constructor(locks: Holdfast<AnyLocks>, options: WatchOptions, output: Output) {
     this.#locks = locks;
     this.#options = options;
     this.#output = output;
   }
 
-  async look(name: string | undefined): Promise<void> {
+  async look(name: LockName | undefined): Promise<void> {
     if (name === undefined) await this.#scan();
     else await this.#inspect(name);
     this.#hasLooked = true;
   }
 
-  async #inspect(name: string): Promise<void> {
+  async #inspect(name: LockName): Promise<void> {
     const found = await this.#locks.inspect(name, { kind: this.#options.kind });
     if (!this.#hasLooked) this.#tell("seen", undefined, found);
     this.#note(found);
   }
 
   async #scan(): Promise<void> {
-    const missing = new Set(this.#known.keys());
+    const missing = new Map([...this.#known].map(([id, { name }]) => [id, name]));
     const { kind, prefix } = this.#options;
     let units = 0;
     for await (const page of this.#locks.list({ kind, prefix, free: true })) {
       units += page.readUnits ?? 0;
       for (const found of page.locks) {
-        missing.delete(found.name);
+        missing.delete(idOf(found.name));
         // Of what was always there, only what is held is worth a line.
         if (!this.#hasLooked && found.state === "held") this.#tell("seen", undefined, found);
         this.#note(found);
       }
       // There, and of no state that can be told: not gone.
-      for (const { name } of page.unreadable) missing.delete(name);
+      const unreadable = new Set(page.unreadable.map(({ name }) => name));
+      for (const [id, name] of missing) if (unreadable.has(nameText(name))) missing.delete(id);
     }
     if (!this.#hasLooked) this.#tellCost(units);
     // A scan may come from before the record was made: absence needs a strong read.
-    for (const name of missing) await this.#inspect(name);
+    for (const name of missing.values()) await this.#inspect(name);
   }
 
-  #note(found: Inspection): void {
-    const before = this.#known.get(found.name);
+  #note(found: Inspection<AnyLocks>): void {
+    const id = idOf(found.name);
+    const before = this.#known.get(id);
     if (before !== undefined && isOlder(found, before)) return;
-    if (found.state === "absent") this.#known.delete(found.name);
-    else this.#known.set(found.name, found);
+    if (found.state === "absent") this.#known.delete(id);
+    else this.#known.set(id, found);
     const told = this.#hasLooked ? changeOf(before, found) : undefined;
     if (told !== undefined) this.#tell(told.change, told.missed, found);
   }
 
-  #tell(change: ChangeKind | "seen", missed: bigint | undefined, found: Inspection): void {
+  #tell(
+    change: ChangeKind | "seen",
+    missed: bigint | undefined,
+    found: Inspection<AnyLocks>,
+  ): void {
     const at = isoTimeOf(systemClock.wallMs());
     const { out, isJson } = this.#output;
+    const what = `${nameText(found.name)}${detailsOf(found, missed)}`;
     if (isJson) out(jsonLine({ at, change, missed, ...found }));
-    else out(printable(`${at}  ${change.padEnd(8)}  ${found.name}${detailsOf(found, missed)}`));
+    else out(printable(`${at}  ${change.padEnd(8)}  ${what}`));
   }
 
   #tellCost(units: number): void {
@@ -120,10 +135,17 @@ class Watch {
   }
 }
 
-function detailsOf(found: Inspection, missed: bigint | undefined): string {
+function detailsOf(found: Inspection<AnyLocks>, missed: bigint | undefined): string {
   const { state, fence, owner, holder } = found;
   const grants = missed === 1n ? "1 grant" : `${missed} grants`;
   const unseen = missed === undefined || missed <= 0n ? "" : `; ${grants} in between not seen`;
-  if (state === "held") return `  fence ${fence}, ${owner ?? "nobody named"} (${holder})${unseen}`;
-  return state === "free" ? `  free, fence ${fence}${unseen}` : `  ${state}`;
+  const number = fence === undefined ? "" : `fence ${fence}, `;
+  if (state === "held") return `  ${number}${owner ?? "nobody named"} (${holder})${unseen}`;
+  if (state !== "free") return `  ${state}`;
+  return fence === undefined ? "  free" : `  free, fence ${fence}${unseen}`;
+}
+
+// Joined, two names of two parts could look like one.
+function idOf(name: LockName): string {
+  return JSON.stringify(name);
 }

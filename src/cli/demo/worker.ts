@@ -28,7 +28,8 @@ tell({ kind: "ready" });
 async function work(): Promise<void> {
   const { leaseMs: lease, worker: owner } = setup;
   const poll = { fastest: "50ms", slowest: "200ms" };
-  await using locks = new Holdfast({ ...(await tableOf(setup)), lease, poll, owner });
+  const { client, table, keys } = await tableOf(setup);
+  await using locks = new Holdfast({ client, table, keys, lease, poll, owner });
   const mutex = locks.mutex(setup.lock);
   while (!finishing.signal.aborted) {
     await holdOnce(mutex);
