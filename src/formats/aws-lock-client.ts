@@ -2,16 +2,15 @@
  * The record of the AWS lock client for Java (`com.amazonaws:dynamodb-lock-client`, all releases to
  * 1.4.0) and of its C# port: spec/formats/aws-lock-client.md. Its writes are those of `owned.ts`.
  *
- * What it does not do: its grants are not numbered, so a lease has no fence. A peer that sets
+ * What it does not do: its grants are not numbered, so a lease has no fence without `fences: "companion"`. A peer that sets
  * `updateExistingLockRecord` can leave a lock that is held and looks released; whoever comes next then
  * holds it too, and nothing here can tell. Of the house's rules it cannot keep R9 (a peer's put wipes,
  * a release deletes), R10 (nobody moves a TTL; it has to be off), and R14 in part: a claim of what is
  * absent that was given up may land late, and then holds for one lease. A peer judges by its own clock
  * with no margin for drift; the holder here keeps one (R2), and so does the watch (R3).
  */
-import type { LockFormat, SortedName } from "../lease/shape.js";
-import type { KeyNames } from "./foreign.js";
-import { type ByteLeases, ownedFormat } from "./owned.js";
+import type { LockFormat } from "../lease/shape.js";
+import { type LeasesWith, type OwnedOptions, ownedFormat } from "./owned.js";
 import type { Dialect } from "./owned-record.js";
 
 const DIALECT: Dialect = Object.freeze({
@@ -34,18 +33,15 @@ const DIALECT: Dialect = Object.freeze({
 
 /**
  * Shares a table with the AWS lock client for Java and its C# port. User data are bytes, and a lease
- * has no fence. A release deletes the record, unless `keepData` asks to keep it. Lengths of time are
+ * has no fence without `fences: "companion"`. A release deletes the record, unless `keepData` asks to keep it. Lengths of time are
  * the Java client's: lease 20 s, renewal a quarter of it, wait 1 s beyond the watch of a lease, poll 1 s.
  *
  * Costs what native locks cost, one request a step, and needs `dynamodb:PutItem` and
  * `dynamodb:DeleteItem` besides. Throws `invalid-argument`. docs/formats.md maps every option of theirs.
  */
-export function awsLockClient(
-  keys?: KeyNames & { readonly sortKeyName?: undefined },
-): LockFormat<ByteLeases>;
-export function awsLockClient(
-  keys: KeyNames & { readonly sortKeyName: string },
-): LockFormat<ByteLeases<SortedName>>;
-export function awsLockClient(keys: KeyNames = {}): LockFormat {
-  return ownedFormat(DIALECT, keys);
+export function awsLockClient<const O extends OwnedOptions = OwnedOptions>(
+  options?: O,
+): LockFormat<LeasesWith<O>>;
+export function awsLockClient(options: OwnedOptions = {}): LockFormat {
+  return ownedFormat(DIALECT, options);
 }

@@ -36,6 +36,14 @@ import type { Found, Version } from "../lease/record.js";
 import type { LeaseShape, LockFormat } from "../lease/shape.js";
 import type { AttributeValue, Condition, Item, Write } from "../platform/table.js";
 import {
+  checkFences,
+  checkNoCompanion,
+  companion,
+  type FenceOf,
+  type Fences,
+  isCompanion,
+} from "./companion.js";
+import {
   all,
   any,
   equals,
@@ -50,12 +58,12 @@ import {
   withoutSessions,
 } from "./foreign.js";
 
-/** The leases of {@link dynamodbLease}: no fence, and no user data. */
-export interface BareLeases extends LeaseShape {
+/** The leases of {@link dynamodbLease}: no fence by default, and no user data. */
+export interface BareLeases<Fence extends bigint | undefined = undefined> extends LeaseShape {
   readonly name: string;
   readonly data: undefined;
   readonly attributes: undefined;
-  readonly fence: undefined;
+  readonly fence: Fence;
 }
 
 /** What the records of {@link dynamodbLease} do not say themselves. */
@@ -67,6 +75,8 @@ export interface DynamodbLeaseOptions {
   readonly longestLease?: Duration | undefined;
   /** By how much the clocks of two machines may differ. Default 2 s. */
   readonly maxClockSkew?: Duration | undefined;
+  /** As of `awsLockClient()`: `"companion"` for fences of this library's grants. Default: none. */
+  readonly fences?: Fences;
 }
 
 const NAME = "dynamodb-lease";
@@ -95,18 +105,32 @@ const DEFAULTS: LeaseDefaults = Object.freeze({
  * `dynamodb:DeleteItem` besides. The Rust client refuses a table that `checkTable()` with this format
  * does not pass. Throws `invalid-argument`.
  */
-export function dynamodbLease(options: DynamodbLeaseOptions = {}): LockFormat<BareLeases> {
+export function dynamodbLease<const O extends DynamodbLeaseOptions = DynamodbLeaseOptions>(
+  options?: O,
+): LockFormat<BareLeases<FenceOf<O>>>;
+export function dynamodbLease(options: DynamodbLeaseOptions = {}): LockFormat {
+  const { fences } = options;
+  checkFences(fences);
   const longestMs = durationMs("longestLease", options.longestLease ?? "60s", LENGTHS);
   const skewMs = durationMs("maxClockSkew", options.maxClockSkew ?? "2s", SKEWS);
-  const format: LeaseFormat & LockFormat<BareLeases> = {
+  const format: LeaseFormat = {
     name: NAME,
     isFenced: false,
+    // It has no expiry, so TTL leaves it alone.
+    ...(fences === undefined ? {} : { counter: companion(KEY, undefined, {}) }),
     deletes: true,
     schema: { keys: { pk: KEY, sk: null }, ttlAttribute: EXPIRY },
     defaults: DEFAULTS,
     pollAttributes: [EXPIRY, VERSION, HOLDER],
-    refOf: (kind, name) => foreignRef(NAME, kind, name, KEY, undefined),
-    nameOf: (_kind, item) => nameIn(item, KEY, undefined),
+    refOf(kind, name) {
+      const ref = foreignRef(NAME, kind, name, KEY, undefined);
+      if (fences !== undefined) checkNoCompanion(name);
+      return ref;
+    },
+    nameOf(_kind, item) {
+      const name = nameIn(item, KEY, undefined);
+      return fences !== undefined && name !== undefined && isCompanion(name) ? undefined : name;
+    },
     prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: KEY, value }),
     holderOf: (owner, id) => `${owner}/${id}`,
     read: (item) => readRecord(item, longestMs, skewMs),

@@ -2,16 +2,15 @@
  * The record of dynamolock (`cirello.io/dynamolock`, v1 to v5), a lock client for Go:
  * spec/formats/dynamolock.md. Its writes are those of `owned.ts`.
  *
- * What it does not do: its grants are not numbered, so a lease has no fence. Of the house's rules it
+ * What it does not do: its grants are not numbered, so a lease has no fence without `fences: "companion"`. Of the house's rules it
  * cannot keep R9 (a release may delete), R10 (there must be no TTL attribute: a peer copies it into its own
  * grant and never moves it), and R14 in part: a claim of what is absent that was given up may land late,
  * and then holds for one lease. A peer that is told not to wait never takes a dead lock (R3), and one that
  * finds no lease length takes the lock at its second look (R12); here such a record is refused.
  */
 import { goDurationMs, goDurationText } from "../internal/go-duration.js";
-import type { LockFormat, SortedName } from "../lease/shape.js";
-import type { KeyNames } from "./foreign.js";
-import { type ByteLeases, ownedFormat } from "./owned.js";
+import type { LockFormat } from "../lease/shape.js";
+import { type LeasesWith, type OwnedOptions, ownedFormat } from "./owned.js";
 import type { Dialect } from "./owned-record.js";
 
 const DIALECT: Dialect = Object.freeze({
@@ -36,7 +35,7 @@ const DIALECT: Dialect = Object.freeze({
 });
 
 /**
- * Shares a table with dynamolock for Go. User data are bytes, and a lease has no fence. As there, a grant
+ * Shares a table with dynamolock for Go. User data are bytes, and a lease has no fence without `fences: "companion"`. As there, a grant
  * keeps the data and the further attributes that a record has (`existingData: "replace"` for other data), and
  * a release keeps the record (`keepData: false` deletes it). Lengths of time are theirs: lease 20 s, renewal a
  * quarter of it, wait 1 s beyond the watch of a lease, poll 1 s.
@@ -44,12 +43,9 @@ const DIALECT: Dialect = Object.freeze({
  * Costs what native locks cost, one request a step, and needs `dynamodb:DeleteItem` besides where a
  * release deletes. Throws `invalid-argument`.
  */
-export function dynamolock(
-  keys?: KeyNames & { readonly sortKeyName?: undefined },
-): LockFormat<ByteLeases>;
-export function dynamolock(
-  keys: KeyNames & { readonly sortKeyName: string },
-): LockFormat<ByteLeases<SortedName>>;
-export function dynamolock(keys: KeyNames = {}): LockFormat {
-  return ownedFormat(DIALECT, keys);
+export function dynamolock<const O extends OwnedOptions = OwnedOptions>(
+  options?: O,
+): LockFormat<LeasesWith<O>>;
+export function dynamolock(options: OwnedOptions = {}): LockFormat {
+  return ownedFormat(DIALECT, options);
 }

@@ -6,8 +6,9 @@
 export type { LeaseShape, LockFormat, LockName, NativeLeases, SortedName } from "../lease/shape.js";
 export type { AttributeValue, Item } from "../platform/table.js";
 export { awsLockClient } from "./aws-lock-client.js";
+export type { FenceOf, Fences } from "./companion.js";
 export { type BareLeases, type DynamodbLeaseOptions, dynamodbLease } from "./dynamodb-lease.js";
 export { dynamolock } from "./dynamolock.js";
 export type { KeyNames } from "./foreign.js";
 export { lockClientFailOpen, type TokenLeases } from "./lock-client-fail-open.js";
-export type { ByteLeases } from "./owned.js";
+export type { ByteLeases, LeasesWith, OwnedOptions } from "./owned.js";

@@ -16,6 +16,7 @@
  * | renew; data; another length | update | not released, owner, version the last known or this write's own | length, version, data |
  * | release | delete, or update that keeps | not released, and the owner as granted | `isReleased`, a new version |
  */
+import { durationMs } from "../internal/duration.js";
 import type {
   Grant,
   Held,
@@ -26,8 +27,16 @@ import type {
   Renewal,
 } from "../lease/format.js";
 import type { Version } from "../lease/record.js";
-import type { LeaseShape, LockName } from "../lease/shape.js";
+import type { LeaseShape, LockName, SortedName } from "../lease/shape.js";
 import type { Change, Condition, Item, Write } from "../platform/table.js";
+import {
+  checkFences,
+  checkNoCompanion,
+  companion,
+  type FenceOf,
+  type Fences,
+  isCompanion,
+} from "./companion.js";
 import {
   all,
   any,
@@ -55,18 +64,38 @@ import {
   VERSION,
 } from "./owned-record.js";
 
-/** The leases of a format whose user data are bytes, with further attributes, and without a fence. */
-export interface ByteLeases<Name extends LockName = string> extends LeaseShape {
+/** The leases of a format whose user data are bytes, with further attributes, and without a fence by default. */
+export interface ByteLeases<
+  Name extends LockName = string,
+  Fence extends bigint | undefined = undefined,
+> extends LeaseShape {
   readonly name: Name;
   readonly data: Uint8Array;
   readonly attributes: Item;
-  readonly fence: undefined;
+  readonly fence: Fence;
 }
 
+/** Options of a format whose records say who owns them. */
+export interface OwnedOptions extends KeyNames {
+  /**
+   * `"companion"`: number the grants of this library's clients in an item beside each record, so that a
+   * lease has a fence. Each grant costs a write and a strongly consistent read more, and waiters of one
+   * process get no lock handed over. Grants of peers have no number. Default: no fences.
+   */
+  readonly fences?: Fences;
+}
+
+/** What the leases of a format with these options are like. */
+export type LeasesWith<O extends OwnedOptions> = ByteLeases<
+  O extends { readonly sortKeyName: string } ? SortedName : string,
+  FenceOf<O>
+>;
+
 /** Makes the format of a dialect for a table with these keys. Throws `invalid-argument`. */
-export function ownedFormat(dialect: Dialect, keys: KeyNames): LeaseFormat {
+export function ownedFormat(dialect: Dialect, options: OwnedOptions): LeaseFormat {
   const { name, defaults } = dialect;
-  const { partitionKeyName: pk = "key", sortKeyName: sk } = keys;
+  const { partitionKeyName: pk = "key", sortKeyName: sk, fences } = options;
+  checkFences(fences);
   checkKeys(pk, sk, OWN);
   const reserved = new Set([pk, ...(sk === undefined ? [] : [sk]), ...OWN]);
   const granting = (ref: RecordRef, grant: Grant, condition: Condition): Write =>
@@ -76,13 +105,21 @@ export function ownedFormat(dialect: Dialect, keys: KeyNames): LeaseFormat {
   return {
     name,
     isFenced: false,
+    ...(fences === undefined ? {} : { counter: companion(pk, sk, looksOf(dialect)) }),
     deletes: true,
     schema: { keys: { pk, sk: sk ?? null }, ttlAttribute: null },
     defaults,
     marksFree: true,
     pollAttributes: [OWNER, LEASE, VERSION, RELEASED],
-    refOf: (kind, lock) => foreignRef(name, kind, lock, pk, sk),
-    nameOf: (_kind, item) => nameIn(item, pk, sk),
+    refOf(kind, lock) {
+      const ref = foreignRef(name, kind, lock, pk, sk);
+      if (fences !== undefined) checkNoCompanion(lock);
+      return ref;
+    },
+    nameOf(_kind, item) {
+      const lock = nameIn(item, pk, sk);
+      return fences !== undefined && lock !== undefined && isCompanion(lock) ? undefined : lock;
+    },
     prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: pk, value }),
     holderOf: (owner, id) => `${owner}/${id}`,
     read: (item) => readRecord(item, reserved, dialect),
@@ -106,6 +143,18 @@ export function ownedFormat(dialect: Dialect, keys: KeyNames): LeaseFormat {
     ...withoutSessions(name),
   };
 }
+
+// A released lock to peers, who read every item of a table when they list it.
+function looksOf({ leaseText, defaults }: Dialect): Item {
+  return {
+    [OWNER]: s("holdfast"),
+    [LEASE]: s(leaseText(durationMs("lease", defaults.lease, LENGTHS))),
+    [VERSION]: s("fence"),
+    [RELEASED]: s("1"),
+  };
+}
+
+const LENGTHS = { leastMs: 1, mostMs: 24 * 3_600_000 };
 
 const NOTHING: Change = Object.freeze({ set: {}, remove: [] });
 

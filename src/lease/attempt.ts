@@ -7,6 +7,7 @@ import type { Grant, Held, Holders, RecordRef } from "./format.js";
 import type { Beginning } from "./hold.js";
 import type { Kernel } from "./kernel.js";
 import { neutralise } from "./neutralise.js";
+import { numberGrant } from "./number.js";
 import type { AcquireSettings } from "./options.js";
 import type { Stopping } from "./stop.js";
 
@@ -55,7 +56,8 @@ export class Attempt {
   async run(): Promise<AttemptAnswer> {
     let answer: AttemptAnswer | undefined;
     try {
-      answer = await this.#repeat();
+      const begun = await this.#repeat();
+      answer = typeof begun === "object" ? await this.#numbered(begun) : begun;
       return answer;
     } finally {
       if (typeof answer !== "object") {
@@ -64,6 +66,16 @@ export class Attempt {
         if (this.#unanswered > 0) this.#giveUp();
       }
     }
+  }
+
+  async #numbered(begun: Beginning): Promise<AttemptAnswer> {
+    const { counter } = this.#kernel.format;
+    if (counter === undefined) return begun;
+    const { leaseMs, fastestPollMs: pauseMs } = this.#settings;
+    const { holder, fenceSeed: seed } = this.#grant;
+    const grant = { holder, seed, leaseMs, pauseMs, deadline: this.#deadline };
+    const number = await numberGrant(this.#kernel, this.#ref, counter, grant, this.#stop);
+    return typeof number === "bigint" ? { ...begun, number } : number;
   }
 
   async #repeat(): Promise<AttemptAnswer> {

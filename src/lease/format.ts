@@ -60,6 +60,8 @@ export type Onto =
 export interface Held {
   readonly holder: string;
   readonly fence: bigint;
+  /** The number that a {@link Counter} gave it, of which its record says nothing. */
+  readonly number?: bigint | undefined;
 }
 
 /** A held record as somebody else saw it: what may be done to it only while it looks like that. */
@@ -114,6 +116,14 @@ export interface LeaseDefaults {
   readonly keepData?: boolean;
 }
 
+/** Numbers the grants of a format whose records cannot carry a number, in an item beside each record. */
+export interface Counter {
+  /** Counts up by one, from `seed` where there is no number yet. */
+  count(ref: RecordRef, seed: bigint): Write;
+  /** The number in what {@link count} left; undefined for any other item. */
+  numberIn(item: Item | undefined): bigint | undefined;
+}
+
 /**
  * How records look in a table: key shape, attributes, and the condition of each write. Pure: a format
  * sends nothing, reads no clock, and never decides.
@@ -121,6 +131,8 @@ export interface LeaseDefaults {
 export interface LeaseFormat extends LockFormat {
   /** Whether its records carry a number that grows with every grant; left out: they do. */
   readonly isFenced?: false;
+  /** What numbers its grants beside its records, where that was asked for. */
+  readonly counter?: Counter | undefined;
   /** Whether a holder can live by a session; left out: it can. */
   readonly hasSessions?: false;
   /** Whether a release may delete the record, so that nothing is left to tell who freed it. */

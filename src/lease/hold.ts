@@ -18,11 +18,12 @@ import { retryPauseMs } from "./pauses.js";
 import type { ForcedRelease, HeldRecord, Version } from "./record.js";
 import { RenewalTimes } from "./renewal-times.js";
 
-/** How a hold begins: what the grant's answer showed, and the instant before its first send. */
+/** How a hold begins: what the grant's answer showed, the instant before its first send, and its number, if any. */
 export interface Beginning {
   readonly record: HeldRecord;
   readonly start: Instant;
   readonly settings: AcquireSettings;
+  readonly number?: bigint;
 }
 
 /**
@@ -62,7 +63,7 @@ export class Hold implements Kept {
     this.kernel = kernel;
     this.ref = ref;
     this.line = line;
-    this.held = { holder: record.holder, fence: record.fence };
+    this.held = { holder: record.holder, fence: record.fence, number: beginning.number };
     this.settings = settings;
     this.leaseMs = settings.leaseMs;
     this.version = record.version;

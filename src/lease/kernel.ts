@@ -100,8 +100,10 @@ export class Kernel {
     this.timers = surroundings.timers;
     this.random = surroundings.random;
     this.report = surroundings.report;
-    this.settings = settings;
     this.keepsHistory = surroundings.keepsHistory === true;
+    // A hand-over is one write, and has no time to be numbered in.
+    this.settings =
+      this.format.counter === undefined ? settings : { ...settings, handOverLimit: 0 };
     this.keeper = new Keeper(this.clock, this.timers);
     this.lines = new Lines(this.timers, !this.isLocal);
     // Every pending acquisition listens, and there may be hundreds of them.

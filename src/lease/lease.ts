@@ -232,12 +232,12 @@ export class Lease<S extends LeaseShape = NativeLeases> extends UnfencedLease<S>
   /** @internal Made by a mutex or an election. */
   constructor(hold: Hold) {
     super(hold);
-    this.#fence = hold.held.fence;
+    this.#fence = hold.held.number ?? hold.held.fence;
   }
 
   /** @internal A handle on a hold. Without a fence where the format has none: only the types say so. */
   static on(hold: Hold): Lease {
-    const isFenced = hold.kernel.format.isFenced !== false;
+    const isFenced = hold.kernel.format.isFenced !== false || hold.held.number !== undefined;
     return isFenced ? new Lease(hold) : (new UnfencedLease(hold) as Lease);
   }
 

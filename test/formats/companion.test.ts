@@ -1,0 +1,191 @@
+import { describe, expect, it } from "vitest";
+import { awsLockClient, dynamodbLease, dynamolock } from "../../src/formats/index.js";
+import type { HoldfastError, Lease } from "../../src/index.js";
+import type { LeaseShape, LockFormat } from "../../src/lease/shape.js";
+import type { AttributeValue, Item } from "../../src/platform/table.js";
+import { ForeignWorld } from "./foreign-world.js";
+
+interface Numbered extends LeaseShape {
+  readonly fence: bigint;
+}
+
+const s = (text: string): AttributeValue => ({ S: text });
+const KEY: Item = { key: s("a") };
+const COMPANION: Item = { key: s("a#holdfast-fence") };
+
+const FORMATS: readonly (readonly [LockFormat, LockFormat])[] = [
+  [awsLockClient({ fences: "companion" }), awsLockClient()],
+  [dynamolock({ fences: "companion" }), dynamolock()],
+  [dynamodbLease({ fences: "companion" }), dynamodbLease()],
+];
+const each = FORMATS.map(([format, bare]) => [format.name, format, bare] as const);
+const worldOf = (format: LockFormat) => new ForeignWorld(format as LockFormat<Numbered>);
+
+describe.each(each)("companion fences in format %s", (_name, format, bare) => {
+  it("grow with every grant, through releases of every kind and what peers put and delete", async () => {
+    const here = worldOf(format);
+    const clients = [here.client(), here.client()];
+    const fences: bigint[] = [];
+    const grant = async (turn: number): Promise<Lease<Numbered>> => {
+      const locks = clients[turn % 2]?.locks ?? clients[0]?.locks;
+      const lease = await here.until(locks?.mutex("a").acquire() as Promise<Lease<Numbered>>);
+      fences.push(lease.fence);
+      return lease;
+    };
+    for (const keepData of [true, false, true]) {
+      await here.until((await grant(fences.length)).release({ keepData }));
+    }
+    // As a peer's release does that deletes, and one that keeps nothing of ours.
+    await grant(1);
+    here.table.deleteItem(KEY);
+    await here.until((await grant(0)).release());
+    expect(fences).toEqual(fences.toSorted((a, b) => Number(a - b)));
+    expect(new Set(fences).size).toBe(5);
+  });
+
+  it("cost a write and a strong read at a grant, and nothing at a renewal or a release", async () => {
+    const here = worldOf(format);
+    const { locks } = here.client({ renew: "manual" });
+    const before = here.table.counts;
+    const granted = await here.requests(locks.mutex("a").acquire());
+    expect([granted.writes, granted.reads]).toEqual([2, 1]);
+    expect(here.table.counts.consistentReads - before.consistentReads).toBe(1);
+    expect((await here.requests(granted.result.renew())).writes).toBe(1);
+    const released = await here.requests(granted.result.release());
+    expect([released.writes, released.reads]).toEqual([1, 0]);
+  });
+
+  it("cost nothing, and are absent, where nobody asked for them", async () => {
+    const here = worldOf(bare);
+    const { locks } = here.client();
+    const { result, writes, reads } = await here.requests(locks.mutex("a").acquire());
+    expect([writes, reads, "fence" in result]).toEqual([1, 0, false]);
+    expect(here.table.items()).toHaveLength(1);
+  });
+
+  it("are not given to who lost the lock before it could count, though no clock of it says so", async () => {
+    const here = worldOf(format);
+    const [slow, other] = [here.client(), here.client()];
+    slow.network.script((request) => {
+      // The grant's answer finds a machine that was restored from a snapshot.
+      if (request.kind !== "write" || slow.network.requests.write !== 1) return undefined;
+      slow.process.pause({ frozen: "all" });
+      return undefined;
+    });
+    const waiting = (slow.locks.mutex("a").tryAcquire() as Promise<Lease<Numbered> | null>).catch(
+      (error: HoldfastError) => error.code,
+    );
+    await here.pass(100);
+    const acquiring = other.locks.mutex("a").acquire({ wait: "3m" });
+    const lease = (await here.until(acquiring)) as Lease<Numbered>;
+    slow.process.resume();
+    expect(await here.until(waiting)).toBeNull();
+    // It has counted, and nobody has that number.
+    await here.until(lease.release());
+    const next = (await here.until(other.locks.mutex("a").acquire())) as Lease<Numbered>;
+    expect(next.fence - lease.fence).toBe(2n);
+  });
+
+  it.each(["request-lost", "response-lost"] as const)(
+    "survive a count of which nobody answers: %s",
+    async (fault) => {
+      const here = worldOf(format);
+      const { locks, network } = here.client();
+      network.script((request) =>
+        request.kind === "write" && network.requests.write === 2
+          ? { fault, unknownAfterMs: 20 }
+          : undefined,
+      );
+      const lease = (await here.until(locks.mutex("a").acquire())) as Lease<Numbered>;
+      expect(network.injected[fault]).toBe(1);
+      expect(here.table.item(COMPANION)).toMatchObject({ fence: { N: String(lease.fence) } });
+      await here.until(lease.release());
+      const next = (await here.until(locks.mutex("a").acquire())) as Lease<Numbered>;
+      expect(next.fence).toBe(lease.fence + 1n);
+    },
+  );
+
+  it("leave the lock free where nobody answers who could count", async () => {
+    const here = worldOf(format);
+    const { locks, network } = here.client();
+    network.script((request) =>
+      request.kind === "write" && network.requests.write > 1 && here.time.nowMs < 30_000
+        ? { fault: "request-lost", unknownAfterMs: 200 }
+        : undefined,
+    );
+    await expect(here.until(locks.mutex("a").acquire({ wait: "15s" }))).rejects.toMatchObject({
+      code: "unreachable",
+    });
+    await here.pass(90_000);
+    const other = here.client();
+    expect((await here.until(other.locks.mutex("a").tryAcquire()))?.isHeld).toBe(true);
+  });
+
+  it("take nothing that somebody else has put in their place", async () => {
+    const here = worldOf(format);
+    here.table.putItem(COMPANION, { total: { N: "3" } });
+    const { locks } = here.client();
+    const acquiring = locks.mutex("a").acquire();
+    await expect(here.until(acquiring)).rejects.toMatchObject({ code: "foreign-record" });
+    expect(here.table.item(COMPANION)).toEqual({ ...COMPANION, total: { N: "3" } });
+    await here.pass(90_000);
+    const found = await here.until(locks.inspect("a"));
+    expect(["free", "absent"]).toContain(found.state);
+  });
+
+  it("are listed as no locks, and their names are none", async () => {
+    const here = worldOf(format);
+    const { locks } = here.client();
+    await here.until(locks.mutex("a").acquire());
+    const names: unknown[] = [];
+    const listing = (async () => {
+      for await (const page of locks.list({ free: true })) {
+        names.push(...page.locks.map(({ name }) => name), ...page.unreadable);
+      }
+    })();
+    await here.until(listing);
+    expect(names).toEqual(["a"]);
+    expect(() => locks.mutex("a#holdfast-fence")).toThrowError("fences of another");
+  });
+
+  it("number the waiters of one process, too, and the terms of an election", async () => {
+    const here = worldOf(format);
+    const { locks } = here.client();
+    const first = (await here.until(locks.mutex("a").acquire())) as Lease<Numbered>;
+    const waiting = locks.mutex("a").acquire({ wait: "1m" });
+    await here.pass(100);
+    await here.until(first.release());
+    const second = (await here.until(waiting)) as Lease<Numbered>;
+    expect(second.fence).toBe(first.fence + 1n);
+    await here.until(second.release());
+    const term = await here.until(locks.election("a").campaign());
+    expect((term as { fence?: bigint }).fence).toBe(second.fence + 1n);
+  });
+});
+
+describe("companion fences", () => {
+  it("are in the type where they are asked for, and not elsewhere", async () => {
+    const here = new ForeignWorld(awsLockClient({ sortKeyName: "sort", fences: "companion" }));
+    const lease = await here.until(here.client().locks.mutex(["a", "b"]).acquire());
+    const fence: bigint = lease.fence;
+    const companion = here.item({ key: s("a"), sort: s("b#holdfast-fence") });
+    expect(companion).toMatchObject({ fence: { N: fence.toString() } });
+    const bare = new ForeignWorld(awsLockClient({ partitionKeyName: "key" }));
+    const other = await bare.until(bare.client().locks.mutex("a").acquire());
+    // @ts-expect-error There is no fence without them.
+    expect(other.fence).toBeUndefined();
+  });
+
+  it("look to a peer that lists the table like a lock that was released", async () => {
+    const here = new ForeignWorld(awsLockClient({ fences: "companion" }));
+    await here.until(here.client().locks.mutex("a").acquire());
+    const peer = new ForeignWorld(awsLockClient());
+    peer.table.putItem(COMPANION, here.item(COMPANION) ?? {});
+    const seen = await peer.until(peer.client().locks.inspect("a#holdfast-fence"));
+    expect(seen).toMatchObject({ state: "free", owner: "holdfast" });
+  });
+
+  it("are refused by any other name", () => {
+    expect(() => dynamolock({ fences: "table" as never })).toThrowError('"companion"');
+  });
+});
