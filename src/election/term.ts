@@ -1,4 +1,5 @@
 import { HoldfastError } from "../errors.js";
+import type { Duration } from "../internal/duration.js";
 import type { DocumentGuardCondition, GuardCondition } from "../lease/guard.js";
 import type { Lease } from "../lease/lease.js";
 import { LossSignal } from "../lease/loss-signal.js";
@@ -88,6 +89,14 @@ export class UnfencedTerm<S extends LeaseShape = NativeLeases> implements AsyncD
   assertLeading(): void {
     this.signal.throwIfAborted();
     this.#lease.assertHeld();
+  }
+
+  /**
+   * Calls `listener` once, when no more than `within` is left until the deadline: see
+   * `lease.onEndingSoon()`. Costs no request. Throws `invalid-argument`, and `lost`.
+   */
+  onEndingSoon(within: Duration, listener: () => void): () => void {
+    return this.#lease.onEndingSoon(within, listener);
   }
 
   /**

@@ -73,7 +73,8 @@ export class Attempt {
     if (counter === undefined) return begun;
     const { leaseMs, fastestPollMs: pauseMs } = this.#settings;
     const { holder, fenceSeed: seed } = this.#grant;
-    const grant = { holder, seed, leaseMs, pauseMs, deadline: this.#deadline };
+    const deadline = this.#deadlineFrom(begun.start);
+    const grant = { holder, seed, leaseMs, pauseMs, deadline };
     const number = await numberGrant(this.#kernel, this.#ref, counter, grant, this.#stop);
     return typeof number === "bigint" ? { ...begun, number } : number;
   }

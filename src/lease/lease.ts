@@ -1,6 +1,7 @@
 import { HoldfastError, type LossReason } from "../errors.js";
 import type { Duration } from "../internal/duration.js";
 import { settlesWithin } from "../internal/settles-within.js";
+import { Alarms } from "./ending-soon.js";
 import { type ExportOptions, exportHold, type LeaseHandle } from "./export.js";
 import {
   type DocumentGuardCondition,
@@ -39,6 +40,7 @@ export interface RenewOptions<S extends LeaseShape = NativeLeases> {
  */
 export class UnfencedLease<S extends LeaseShape = NativeLeases> implements AsyncDisposable {
   readonly #hold: Hold;
+  #alarms: Alarms | undefined;
   #release: Promise<void> | undefined;
 
   /** @internal Made by a mutex or an election. */
@@ -113,6 +115,20 @@ export class UnfencedLease<S extends LeaseShape = NativeLeases> implements Async
   }
 
   /**
+   * Calls `listener` once, when no more than `within` is left until the deadline: renewals go unanswered,
+   * or nobody sends them. Each answered renewal puts it off. It leaves time to wind up before
+   * {@link UnfencedLease.signal} aborts. It is **not** called where the lease is lost before, by theft or
+   * during a pause of the process: that is the signal's; nor after the release. Answers a function that
+   * calls it off. What it throws goes to the client's `onError`. Costs no request. Throws
+   * `invalid-argument` for a `within` that a renewed lease falls below.
+   */
+  onEndingSoon(within: Duration, listener: () => void): () => void {
+    this.assertHeld();
+    this.#alarms ??= new Alarms(this.#hold);
+    return this.#alarms.set(within, listener);
+  }
+
+  /**
    * A condition for your own transaction: it commits only while the record names this holder and this
    * fence, so a write from a former holder cannot land, whatever any clock says. Costs nothing here;
    * in the transaction, two write units.
@@ -163,6 +179,7 @@ export class UnfencedLease<S extends LeaseShape = NativeLeases> implements Async
    * request timeout: the lock is then free, or will be once its lease has run out.
    */
   release(options: ReleaseOptions = {}): Promise<void> {
+    this.#alarms?.stop();
     this.#release ??= this.#releaseOnce(options.keepData ?? this.#hold.settings.keepData);
     return this.#release;
   }
