@@ -1,0 +1,131 @@
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { awsLockClient } from "../../src/formats/index.js";
+import { Holdfast } from "../../src/index.js";
+import { CliWorld } from "../cli/support.js";
+import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { freshTable, sdkClient } from "../support/sdk.js";
+import { Driver } from "./driver.js";
+import { createForeignTable, KEYS } from "./tables.js";
+
+/** What the scenes of `play.ts` leave out: the command line, sort keys, and fences, beside the originals. */
+
+const LEASES = { leaseMs: 2_000, beatMs: 500 };
+const SORTED = { partitionKey: "key", sortKey: "sort" };
+
+function holdOf({ hold }: { readonly hold?: string }): string {
+  if (hold === undefined) throw new Error("It was not granted.");
+  return hold;
+}
+
+describeOnDynamoDBLocal("beside the originals", (endpoint) => {
+  let client: DynamoDBClient;
+  let world: CliWorld;
+  beforeAll(async () => {
+    client = sdkClient(endpoint());
+    world = await CliWorld.start();
+  });
+  afterAll(async () => {
+    await world.close();
+    client.destroy();
+  });
+
+  describe.each(["aws-lock-client", "dynamolock"] as const)("%s", (format) => {
+    const openings = { ...LEASES, ...KEYS[format] };
+
+    it("the command line sees its locks, waits for them, leads after it, and is waited for", async () => {
+      const table = freshTable();
+      await createForeignTable(client, table, format);
+      const env = {
+        HOLDFAST_ENDPOINT: endpoint(),
+        HOLDFAST_TABLE: table,
+        HOLDFAST_FORMAT: format,
+      };
+      const theirs = await Driver.open(format, { endpoint: endpoint(), table, ...openings });
+      try {
+        const hold = holdOf(await theirs.acquire({ name: "a", wait: false, data: "theirs" }));
+        const listed = await world.run(["ls", "--json"], env);
+        const [lock] = listed.stdout
+          .trim()
+          .split("\n")
+          .map((line) => JSON.parse(line));
+        expect(lock).toMatchObject({ name: "a", state: "held", leaseMs: LEASES.leaseMs });
+        expect((await world.run(["inspect", "a"], env)).stdout).toMatch(/^data +theirs$/m);
+        const refused = await world.run(["lock", "a", "--wait", "0", "--", "true"], env);
+        expect(refused.status).toBe(75);
+        const leading = world.start(
+          ["elect", "a", "--poll", "200ms", "--", "sh", "-c", "echo leads; sleep 60"],
+          env,
+        );
+        await new Promise((resolve) => setTimeout(resolve, 1.5 * LEASES.leaseMs));
+        expect(await theirs.held(hold)).toBe(true);
+        expect(await theirs.release(hold)).toBe(true);
+        await leading.printed("leads");
+        expect(await theirs.acquire({ name: "a", wait: false })).toMatchObject({ granted: false });
+        leading.child.kill("SIGTERM");
+        await leading.result;
+        expect(await theirs.acquire({ name: "a", wait: false })).toMatchObject({ granted: true });
+      } finally {
+        await theirs.kill();
+      }
+    });
+
+    it("names of two parts keep each other out by both, whoever is first", async () => {
+      const table = freshTable();
+      await createForeignTable(client, table, format, SORTED);
+      const opening = { endpoint: endpoint(), table, ...LEASES, ...SORTED };
+      const theirs = await Driver.open(format, opening);
+      const ours = await Driver.open("holdfast", { ...opening, format });
+      try {
+        for (const [first, second] of [
+          [theirs, ours],
+          [ours, theirs],
+        ] as const) {
+          const hold = holdOf(await first.acquire({ name: "a", sort: "1", wait: false }));
+          const same = { name: "a", sort: "1", wait: false } as const;
+          expect(await second.acquire(same)).toMatchObject({ granted: false });
+          const other = await second.acquire({ ...same, sort: "2" });
+          expect(other).toMatchObject({ granted: true });
+          expect(await second.release(holdOf(other))).toBe(true);
+          expect(await first.release(hold)).toBe(true);
+          const next = await second.acquire(same);
+          expect(next).toMatchObject({ granted: true });
+          expect(await second.release(holdOf(next))).toBe(true);
+        }
+      } finally {
+        await Promise.all([theirs.kill(), ours.kill()]);
+      }
+    });
+  });
+
+  it("fences of ours grow through what the Java client puts and deletes, and it lists their companions", async () => {
+    const table = freshTable();
+    await createForeignTable(client, table, "aws-lock-client");
+    const theirs = await Driver.open("aws-lock-client", {
+      endpoint: endpoint(),
+      table,
+      ...LEASES,
+      ...KEYS["aws-lock-client"],
+    });
+    const format = awsLockClient({ fences: "companion" });
+    await using locks = new Holdfast({ client, table, format, lease: "2s" });
+    try {
+      const fences: bigint[] = [];
+      for (const release of [{ delete: true }, { delete: false }]) {
+        const lease = await locks.mutex("a").acquire();
+        fences.push(lease.fence);
+        await lease.release();
+        const hold = holdOf(await theirs.acquire({ name: "a", wait: false }));
+        expect(await theirs.release(hold, release)).toBe(true);
+      }
+      const last = await locks.mutex("a").acquire();
+      fences.push(last.fence);
+      const [first = 0n] = fences;
+      expect(fences).toEqual([first, first + 1n, first + 2n]);
+      expect(await theirs.list()).toHaveLength(2);
+      expect(await theirs.acquire({ name: "a", wait: false })).toMatchObject({ granted: false });
+    } finally {
+      await theirs.kill();
+    }
+  });
+});
