@@ -110,7 +110,7 @@ export const DYNAMODB_LEASE: FormatCase = {
     // The lease counts from the last beat, in whole seconds, and ends up to one after its expiry.
     followsMs: [1_900, 4_100],
     noticesWithinMs: 200,
-    releases: { "by hand": {} },
+    releases: { "by hand": {}, "by dropping it": { drop: true } },
   },
   ours: {
     opening: { leaseMs: 3_000, beatMs: 1_000 },
