@@ -19,6 +19,11 @@ export class Worker {
   readonly #child: ChildProcess;
   readonly #exited: Promise<{ readonly code: number | null; readonly atMs: number }>;
 
+  /** Its id; undefined where it could not be started. */
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   constructor(file: string, task: object) {
     if (!existsSync(fileURLToPath(BUILT))) throw new Error("Build first: npm run build.");
     const path = fileURLToPath(new URL(`${file}.mjs`, WORKERS));

@@ -1,0 +1,104 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ScanCommand } from "@aws-sdk/client-dynamodb";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ProcessScene } from "../support/process-scene.js";
+import { eventually, pause } from "../support/sdk.js";
+import type { Worker } from "../support/worker.js";
+
+// The long form: QUEUE_WAITERS=300 npx vitest run test/process/queue.test.ts
+const WAITERS = Number(process.env["QUEUE_WAITERS"] ?? 60);
+const PROCESSES = 6;
+const NAME = "queued";
+const LEASE_MS = 8_000;
+
+interface Entry {
+  readonly what: "begin" | "end";
+  readonly fence: string;
+  readonly pid: number;
+  readonly waiter: number;
+}
+
+describe(`${WAITERS} waiters in six processes, a third of them killed or stopped`, () => {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-"));
+  const log = join(folder, "log");
+  let scene: ProcessScene;
+  let killed: Worker;
+  let stopped: Worker;
+  /** Who waits, in the order in which the tickets were given. */
+  let order: string[];
+  let workers: Worker[];
+  let entries: Entry[];
+
+  beforeAll(async () => {
+    scene = await ProcessScene.open();
+    const held = await scene.locks({ lease: "60s" }).fairLock(NAME).acquire();
+    const each = WAITERS / PROCESSES;
+    const poll = { fastest: 50, slowest: 2_000 };
+    const options = { lease: LEASE_MS, requestTimeout: "3s" };
+    const task = { name: NAME, log, waiters: each, workMs: 5, poll, options };
+    workers = Array.from({ length: PROCESSES }, () => scene.worker("queuers", task));
+    await Promise.all(workers.map((worker) => worker.says("started")));
+    const locks = scene.locks();
+    await eventually(async () => {
+      await pause(250);
+      order = (await locks.queue(NAME)).waiters.map(({ owner }) => owner ?? "");
+      return order.length === WAITERS;
+    }, 60_000);
+    await held.release();
+    await pause(500);
+    const [first, second] = workers as [Worker, Worker];
+    [killed, stopped] = [first, second];
+    first.signal("SIGKILL");
+    second.signal("SIGSTOP");
+    await pause(2 * LEASE_MS);
+    second.signal("SIGCONT");
+    await Promise.all(workers.map((worker) => worker.exited()));
+    const lines = readFileSync(log, "utf8").trimEnd().split("\n");
+    entries = lines.map((line) => JSON.parse(line) as Entry);
+  }, 600_000);
+  afterAll(async () => {
+    await scene.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  it("are each served once, but for those that were killed", () => {
+    for (const worker of workers.filter((one) => one !== killed)) {
+      expect(worker.said.at(-1)).toMatchObject({ event: "ended", failed: [] });
+      // Stopped in the middle of a release, it tells that nobody answered that in time.
+      if (worker !== stopped) expect(worker.errors).toBe("");
+    }
+    const begun = entries.filter(({ what }) => what === "begin");
+    const served = new Set(begun.map(({ pid, waiter }) => `${pid} ${waiter}`));
+    expect(served.size).toBe(begun.length);
+    expect(served.size).toBeGreaterThanOrEqual((WAITERS / PROCESSES) * (PROCESSES - 1));
+    expect(served.size).toBeLessThanOrEqual(WAITERS);
+  });
+
+  it("are served in the order of their tickets, but for those that were killed or stopped", () => {
+    const kept = new Set(
+      workers.filter((one) => one !== killed && one !== stopped).map(({ pid }) => pid),
+    );
+    const isKept = (who: string): boolean => kept.has(Number(who.split(" ")[0]));
+    const begun = entries.filter(({ what }) => what === "begin");
+    const served = begun.map(({ pid, waiter }) => `${pid} ${waiter}`);
+    expect(served.filter(isKept)).toEqual(order.filter(isKept));
+  });
+
+  it("never do their work at the same time, under fences that grow", () => {
+    const begun = entries.filter(({ what }) => what === "begin");
+    const fences = begun.map(({ fence }) => BigInt(fence));
+    expect(fences).toEqual(fences.toSorted((left, right) => (left < right ? -1 : 1)));
+    // Whatever was begun is ended before the next one begins, but by who was killed or stopped in its middle.
+    const cut = entries.filter(
+      ({ what }, index) => what === "begin" && entries[index + 1]?.what === "begin",
+    );
+    expect(cut.length).toBeLessThanOrEqual(2);
+  });
+
+  it("leave no entry in the table", async () => {
+    const { Items = [] } = await scene.client.send(new ScanCommand({ TableName: scene.table }));
+    expect(Items.filter(({ sk }) => sk?.S?.startsWith("ticket/"))).toEqual([]);
+  });
+});

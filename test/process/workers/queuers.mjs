@@ -1,0 +1,29 @@
+// Many waiters for one fair lock in one process. Each writes its turn to a log that all processes
+// append to. `poll` and the lease are the task's.
+import { appendFileSync } from "node:fs";
+import { locks, say, task } from "./common.mjs";
+
+const nowNs = () => String(process.hrtime.bigint());
+
+async function queue(waiter) {
+  const owner = `${process.pid} ${waiter}`;
+  const options = { wait: Number.POSITIVE_INFINITY, poll: task.poll, owner };
+  await locks.fairLock(task.name).run(options, async (lease) => {
+    const write = (what) => {
+      const fence = String(lease.fence);
+      const entry = { what, fence, pid: process.pid, waiter, atNs: nowNs() };
+      appendFileSync(task.log, `${JSON.stringify(entry)}\n`);
+    };
+    write("begin");
+    await new Promise((resolve) => setTimeout(resolve, task.workMs));
+    if (!lease.isHeld) return;
+    write("end");
+  });
+}
+
+const waiters = Array.from({ length: task.waiters }, (_, index) => queue(index));
+say("started");
+const settled = await Promise.allSettled(waiters);
+const failed = settled.filter(({ status }) => status === "rejected");
+await locks.close();
+say("ended", { failed: failed.map(({ reason }) => String(reason)) });
