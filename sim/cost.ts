@@ -124,6 +124,12 @@ function wrongIn(account: Account, others: number, cost: Cost, driftBound: numbe
   return wrong;
 }
 
+/** Nine tenths of a period lie between two renewals, but the second may come a tenth after the first. */
+export function mostRenewals(heldMs: number, renewMs: number): number {
+  const periods = heldMs / renewMs;
+  return periods < 1 ? periods / 0.9 : 2 + (periods - 1) / 0.9;
+}
+
 /** Renewals come in their period: neither fewer nor more in the time for which a lease was held. */
 function renewalsIn(history: readonly Timed[], cost: Cost, driftBound: number): Violation[] {
   const renewals = new Map<string, { sentMs: number; count: number; isOver: boolean }>();
@@ -147,7 +153,7 @@ function renewalsIn(history: readonly Timed[], cost: Cost, driftBound: number): 
     if (known === undefined || known.isOver) continue;
     known.isOver = true;
     const heldMs = event.atMs - known.sentMs;
-    const most = (heldMs * (1 + driftBound)) / (0.9 * cost.renewMs);
+    const most = mostRenewals(heldMs * (1 + driftBound), cost.renewMs);
     // One may be on its way as the lease is released: it is answered before the release is sent.
     const least = Math.floor(
       (heldMs - 2 * cost.latencyMs) / (cost.renewMs / (1 - driftBound) + TIMER_SLACK_MS),

@@ -1,4 +1,5 @@
 import type { Checker } from "./checker.js";
+import { mostRenewals } from "./cost.js";
 import type { Event, Timed, Violation } from "./history.js";
 import { type Cost, TIMER_SLACK_MS } from "./terms.js";
 
@@ -133,7 +134,7 @@ function wrongRequest(
 function wrongRenewals(life: Life, cost: Cost, driftBound: number): string | undefined {
   // The first comes at once, the others in their period.
   const livedMs = life.atMs - life.fromMs;
-  const most = 1 + (livedMs * (1 + driftBound)) / (0.9 * cost.renewMs);
+  const most = 1 + mostRenewals(livedMs * (1 + driftBound), cost.renewMs);
   const periodMs = cost.renewMs / (1 - driftBound) + TIMER_SLACK_MS + 2 * cost.latencyMs;
   const least = Math.floor(livedMs / periodMs);
   if (life.renewals <= most && life.renewals >= least) return undefined;
