@@ -56,7 +56,8 @@ async function entriesOf(kernel: Kernel, ref: RecordRef): Promise<Item[]> {
     const query = { ...queue.upTo(ref, LAST_TICKET), consistent: true, after };
     const answer = await kernel.query(query, kernel.settings.requestTimeoutMs);
     if (answer.kind === "misconfigured") throw answer.error;
-    if (answer.kind !== "page") throw troubleError(ref.name, "'s queue was not read", answer);
+    if (answer.kind !== "page")
+      throw troubleError(ref.name, "was not listed with its queue", answer);
     items.push(...answer.items);
     after = answer.next;
   } while (after !== undefined);
