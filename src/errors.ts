@@ -28,6 +28,7 @@ export type ErrorCode =
  * - `deleted`: the record is gone.
  * - `released elsewhere`: the record is free, and this lease did not free it.
  * - `released by force`: somebody asked for it, or did it; the message says who, and why.
+ * - `lost with another`: another lock that was acquired together with it was lost.
  * - `session ended`: the session that the lease lived by ended.
  * - `closed`: the client was closed.
  */
@@ -37,6 +38,7 @@ export type LossReason =
   | "deleted"
   | "released elsewhere"
   | "released by force"
+  | "lost with another"
   | "session ended"
   | "exported"
   | "closed";

@@ -38,6 +38,7 @@ import { SessionLife } from "./lease/session-life.js";
 import { listSessions, type SessionListing } from "./lease/sessions.js";
 import type { LeaseShape, NativeLeases } from "./lease/shape.js";
 import { SharedSession } from "./lease/shared-session.js";
+import { MultiLock, type MultiLockOptions } from "./multi-lock/multi-lock.js";
 import { Mutex, type MutexOptions } from "./mutex/mutex.js";
 import {
   type NodeCronCoordinator,
@@ -114,6 +115,15 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   fairLock(name: string, options: FairLockOptions = {}): FairLock {
     const ref = queueRefOf(this.#kernel.format, name, options.namespace);
     return new FairLock(this.#kernel, ref, options, this.#lengths(), this.#owner, this.#shared);
+  }
+
+  /**
+   * Several locks at once, 1 to 50 different names: all are granted together, or none is, so that no two
+   * can wait for each other. Needs a table with a sort key, and transactions: not a global table with strong
+   * consistency. Costs no request. Throws `invalid-argument`.
+   */
+  multiLock(names: readonly string[], options: MultiLockOptions = {}): MultiLock {
+    return new MultiLock(this.#kernel, names, options, this.#lengths(), this.#owner, this.#shared);
   }
 
   /**

@@ -84,6 +84,13 @@ export type {
   NativeLeases,
   SortedName,
 } from "./lease/shape.js";
+export type { MultiLease } from "./multi-lock/multi-lease.js";
+export type {
+  MultiAcquireOptions,
+  MultiLock,
+  MultiLockOptions,
+  MultiTryOptions,
+} from "./multi-lock/multi-lock.js";
 export type { Mutex, MutexOptions, TryOptions } from "./mutex/mutex.js";
 export type { NodeCronCoordinator, NodeCronOptions } from "./once/node-cron.js";
 export type { OnceResult } from "./once/once.js";

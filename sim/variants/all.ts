@@ -1,5 +1,6 @@
 import { GRANTS } from "./grants.js";
 import { HOLDS } from "./holds.js";
+import { MULTI_LOCKS } from "./multi-locks.js";
 import { QUEUES } from "./queues.js";
 import { RELEASES } from "./releases.js";
 import { SESSIONS } from "./sessions.js";
@@ -15,5 +16,6 @@ export const VARIANTS: readonly Variant[] = [
   ...RELEASES,
   ...SESSIONS,
   ...QUEUES,
+  ...MULTI_LOCKS,
   ...SURROUNDINGS,
 ];

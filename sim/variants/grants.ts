@@ -82,8 +82,8 @@ export const GRANTS: readonly Variant[] = [
     edits: [
       {
         file: ATTEMPT,
-        from: "return { record, start: this.#start, settings: this.#settings };",
-        to: "return { record, start: instantOf(this.#kernel.clock), settings: this.#settings };",
+        from: "return { record, start: repetition.start, settings: this.#settings };",
+        to: "const { clock } = this.#kernel;\n    const start = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs(), bootMs: clock.bootMs() };\n    return { record, start, settings: this.#settings };",
       },
     ],
     caughtBy: { test: "test/lease/safety.test.ts", title: "of a %s" },
@@ -94,8 +94,8 @@ export const GRANTS: readonly Variant[] = [
     rules: ["R2"],
     edits: [
       {
-        file: ATTEMPT,
-        from: "if (this.#unanswered === 0) this.#start = instantOf(this.#kernel.clock);",
+        file: "src/lease/repetition.ts",
+        from: "if (this.unanswered === 0) this.#start = instantOf(this.#kernel.clock);",
         to: "this.#start = instantOf(this.#kernel.clock);",
       },
     ],
@@ -125,7 +125,7 @@ export const GRANTS: readonly Variant[] = [
         to: 'if (answer.kind === "refused") return "refused";',
       },
       { file: ATTEMPT, from: "this.#kernel.abandon(this.#grant.holder);", to: "" },
-      { file: ATTEMPT, from: "if (this.#unanswered > 0) this.#giveUp();", to: "" },
+      { file: ATTEMPT, from: "if (this.#repetition.unanswered > 0) this.#giveUp();", to: "" },
     ],
     caughtBy: {
       test: "test/lease/lost-responses.test.ts",

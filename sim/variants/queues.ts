@@ -72,9 +72,9 @@ export const QUEUES: readonly Variant[] = [
     rules: [],
     edits: [
       {
-        file: "src/queue/waiting.ts",
-        from: "const place = { isFirst: () => this.#isFirst() };",
-        to: "const place = { isFirst: async () => this !== undefined || this.#isFirst() };",
+        file: "src/queue/in-order.ts",
+        from: "const place = { isFirst: () => waiting.isFirst() };",
+        to: "const place = { isFirst: async () => waiting !== undefined || waiting.isFirst() };",
       },
     ],
     caughtBy: { test: TROUBLE, title: "whose entry comes late is not passed by the next in line" },

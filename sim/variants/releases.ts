@@ -43,8 +43,8 @@ function holdersOf(chain: Chain): Holders {
       },
       {
         file: "src/lease/kernel.ts",
-        from: "    const wallMs = this.wallMs();\n    const seen",
-        to: "    this.lastOwner = options.owner;\n    const wallMs = this.wallMs();\n    const seen",
+        from: "    const wallMs = this.wallMs();\n    const id",
+        to: "    this.lastOwner = options.owner;\n    const wallMs = this.wallMs();\n    const id",
       },
     ],
     caughtBy: { invariant: "exclusion", within: 200 },
@@ -182,8 +182,8 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: "src/lease/kernel.ts",
-        from: "fenceSeed: now > seen ? now : seen,",
-        to: "fenceSeed: seen,",
+        from: "return now > seen ? now : seen;",
+        to: "return seen;",
       },
     ],
     caughtBy: { invariant: "fence order", within: 300 },
@@ -195,7 +195,7 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: "src/lease/attempt.ts",
-        from: "        if (this.#unanswered > 0) this.#giveUp();\n",
+        from: "        if (this.#repetition.unanswered > 0) this.#giveUp();\n",
         to: "",
       },
     ],

@@ -155,9 +155,14 @@ export const SURROUNDINGS: readonly Variant[] = [
     rules: [],
     edits: [
       {
+        file: "src/lease/repetition.ts",
+        from: '["unknown", "throttled", "conflict", "misconfigured"]',
+        to: '["unknown", "misconfigured"]',
+      },
+      {
         file: "src/lease/attempt.ts",
-        from: '      default:\n        this.#stop.troubled(answer);\n        return "again";\n',
-        to: '      default:\n        return "refused";\n',
+        from: 'answer = told === "silent" ? told : this.#verdictOn(told);',
+        to: 'answer = told === "silent" || !["applied", "refused"].includes(told.kind) ? "refused" : this.#verdictOn(told);',
       },
     ],
     caughtBy: {

@@ -13,7 +13,12 @@ import {
 } from "../lease/locking.js";
 import type { AcquireOptions, AcquireSettings, AnyAcquireOptions } from "../lease/options.js";
 import type { Session } from "../lease/session.js";
-import { checkQueueOptions, type QueueOptions, queueing } from "../queue/in-order.js";
+import {
+  checkQueueOptions,
+  FAIR_DEFAULTS,
+  type QueueOptions,
+  queueing,
+} from "../queue/in-order.js";
 
 /** What one acquisition of a fair lock may ask for. */
 export interface FairAcquireOptions extends AcquireOptions, QueueOptions {}
@@ -34,18 +39,6 @@ export interface FairTryOptions extends Omit<AcquireOptions, "wait" | "poll" | "
   /** Whether it may go past those who are queued. Default false. */
   readonly barge?: boolean | undefined;
 }
-
-/** The defaults of a fair lock, each with its reason. */
-export const FAIR_DEFAULTS = Object.freeze({
-  /** A place in a queue is lost with its lease: it outlives what a mutex's waiter need not notice. */
-  lease: "60s",
-  poll: Object.freeze({
-    /** Of the next in line; what a hand-over to another process takes, at most. */
-    fastest: "500ms",
-    /** Of those further back: twelve reads a minute. */
-    slowest: "5s",
-  }),
-});
 
 /**
  * One holder at a time, first come, first served, across processes. What it does **not** promise: that

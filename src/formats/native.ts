@@ -26,6 +26,8 @@
  * | `expiresAt` | N | TTL in seconds, at least seven days beyond the lease |
  *
  * Beside a record: places in its queue, below, and its history, in `native-history.ts`.
+ * Several records at once: the claims and takeovers of each, exactly as seen, in one transaction; before
+ * that `raise` of each and the claims of their entries, in another. See spec/protocol.md, "Several locks".
  *
  * Steps, each one conditional UpdateItem: see `claim`, `takeOver`, `handOver`, `renew`, `changeLength`,
  * `moveToSession`, `updateData`, `free`, `ask` and what follows it below, in the order of spec/protocol.md.
@@ -105,6 +107,8 @@ const NOBODY_QUEUED = any(
 
 // A renewal, and a move, of one that lives by a session would count as life that nobody watches.
 const NO_SESSION = isAbsent("session");
+
+const KNOWN = all(equals("v", n(1n)), isPresent("fence"), isPresent("version"));
 
 const FREE = all(
   equals("v", n(1n)),
@@ -274,8 +278,25 @@ function nativeQueue(pkName: string, skName: string): QueueFormat {
     // A record that was never granted would be nobody's: whoever finds none claims it.
     take: (ref, { wallMs }) => ({
       key: ref.key,
-      condition: all(equals("v", n(1n)), isPresent("fence"), isPresent("version")),
+      condition: KNOWN,
       change: { set: { tail: { incrementFrom: Math.floor(wallMs).toString() } }, remove: [] },
+    }),
+    raise: (ref, ticket, { fenceSeed, wallMs }) => ({
+      key: ref.key,
+      condition: all(
+        any(isAbsent(pkName), KNOWN),
+        any(isAbsent("tail"), { kind: "below", attribute: "tail", value: n(ticket) }),
+      ),
+      change: {
+        set: {
+          v: { N: LAYOUT },
+          version: { orElse: n(0) },
+          fence: { orElse: n(fenceSeed) },
+          expiresAt: { orElse: expiresAt(wallMs, 0) },
+          tail: n(ticket),
+        },
+        remove: [],
+      },
     }),
     entryOf(ref, ticket) {
       const sk = `${prefixOf(ref)}${padded(ticket)}`;

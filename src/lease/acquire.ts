@@ -27,7 +27,7 @@ async function acquireLease(
   settings: AcquireSettings,
 ): Promise<Lease | undefined> {
   const fromMs = kernel.nowMs();
-  const stop = new Stop(kernel, ref, settings);
+  const stop = new Stop(kernel, [ref], settings);
   try {
     if (stop.isStopped) throw stop.error();
     settings.livesBy?.assertUsable();

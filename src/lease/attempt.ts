@@ -1,14 +1,13 @@
 import { HoldfastError } from "../errors.js";
-import { type Instant, instantOf } from "../platform/clock.js";
-import type { Write } from "../platform/table.js";
-import { Deadline } from "./deadline.js";
-import { type Decision, holdMs } from "./decide.js";
+import type { Write, WriteAnswer } from "../platform/table.js";
+import type { Decision } from "./decide.js";
 import type { Grant, Held, Holders, RecordRef } from "./format.js";
 import type { Beginning } from "./hold.js";
 import type { Kernel } from "./kernel.js";
 import { neutralise } from "./neutralise.js";
 import { numberGrant } from "./number.js";
 import type { AcquireSettings } from "./options.js";
+import { Repetition } from "./repetition.js";
 import type { Stopping } from "./stop.js";
 
 /** The decisions that send a write which may grant. */
@@ -16,6 +15,8 @@ export type Granting =
   | Extract<Decision, { readonly kind: "claim" | "take over" }>
   /** Of what was exported to whoever knows this holder, which nobody is. */
   | { readonly kind: "import"; readonly from: Held };
+
+type Told = Extract<WriteAnswer, { readonly kind: "applied" | "refused" }>;
 
 /** `refused`: the record is not as decided upon. `silent`: nobody answered in useful time. */
 export type AttemptAnswer = Beginning | "refused" | "silent";
@@ -33,8 +34,7 @@ export class Attempt {
   readonly #decision: Granting;
   readonly #grant: Grant;
   readonly #write: Write;
-  /** Sends that were not answered, each of which may have been, or may yet be, applied. */
-  #unanswered = 0;
+  readonly #repetition: Repetition;
 
   constructor(
     kernel: Kernel,
@@ -50,20 +50,24 @@ export class Attempt {
     this.#decision = decision;
     this.#grant = kernel.grant(ref, settings);
     this.#write = this.#compose();
+    this.#repetition = new Repetition(kernel, settings, stop);
   }
 
   /** Rejects with the error of {@link Stop}, R12's errors, or a wrong configuration's. */
   async run(): Promise<AttemptAnswer> {
     let answer: AttemptAnswer | undefined;
     try {
-      const begun = await this.#repeat();
+      const told = await this.#repetition.run((timeoutMs) =>
+        this.#kernel.write(this.#write, timeoutMs, this.#stop.signal),
+      );
+      const begun = told === "silent" ? told : this.#verdictOn(told);
       answer = typeof begun === "object" ? await this.#numbered(begun) : begun;
       return answer;
     } finally {
       if (typeof answer !== "object") {
         // Refused for good or not: should a copy of it ever land, nobody believes in it.
         this.#kernel.abandon(this.#grant.holder);
-        if (this.#unanswered > 0) this.#giveUp();
+        if (this.#repetition.unanswered > 0) this.#giveUp();
       }
     }
   }
@@ -73,71 +77,28 @@ export class Attempt {
     if (counter === undefined) return begun;
     const { leaseMs, fastestPollMs: pauseMs } = this.#settings;
     const { holder, fenceSeed: seed } = this.#grant;
-    const deadline = this.#deadlineFrom(begun.start);
+    const { deadline } = this.#repetition;
     const grant = { holder, seed, leaseMs, pauseMs, deadline };
     const number = await numberGrant(this.#kernel, this.#ref, counter, grant, this.#stop);
     return typeof number === "bigint" ? { ...begun, number } : number;
   }
 
-  async #repeat(): Promise<AttemptAnswer> {
-    const { waitMs, fastestPollMs, slowestPollMs } = this.#settings;
-    const firstMs = this.#kernel.nowMs();
-    let start: Instant | undefined;
-    for (let pauseMs = fastestPollMs; ; pauseMs = Math.min(2 * pauseMs, slowestPollMs)) {
-      // Only while an earlier send may have been applied does the lease count from it.
-      if (start === undefined || this.#unanswered === 0) start = instantOf(this.#kernel.clock);
-      const deadline = this.#deadlineFrom(start);
-      if (deadline.remainingMs() <= this.#settings.leaseMs / 2) return "silent";
-      const answer = await this.#send(start, deadline);
-      if (answer !== "again") return answer;
-      const triedMs = this.#kernel.nowMs() - firstMs;
-      if (waitMs === 0 && triedMs >= this.#kernel.settings.requestTimeoutMs) {
-        throw this.#stop.error();
-      }
-      await this.#kernel.sleep(this.#kernel.jittered(pauseMs), this.#stop.signal);
-      if (this.#stop.isStopped) throw this.#stop.error();
-    }
-  }
-
-  async #send(start: Instant, deadline: Deadline): Promise<Beginning | "refused" | "again"> {
-    const timeoutMs = this.#kernel.timeoutWithin(deadline);
-    const answer = await this.#kernel.write(this.#write, timeoutMs, this.#stop.signal);
-    switch (answer.kind) {
-      case "applied":
-      case "refused": {
-        this.#stop.told();
-        if (answer.item === undefined && this.#acceptsAbsence()) throw blindTable(this.#ref.name);
-        // What was applied and is not handed out, for whatever reason below, has to be undone.
-        if (answer.kind === "applied" || answer.isRepeated === true) this.#unanswered += 1;
-        const record = this.#kernel.seeRecord(this.#ref, answer.item, "strong");
-        if (record.state !== "held" || record.holder !== this.#grant.holder) return "refused";
-        this.#unanswered = Math.max(this.#unanswered, 1);
-        // Looked at again before it is handed out: it may have taken its whole lease to arrive.
-        if (this.#stop.isStopped) throw this.#stop.error();
-        if (deadline.remainingMs() <= 0) return "refused";
-        return { record, start, settings: this.#settings };
-      }
-      case "misconfigured":
-        throw answer.error;
-      case "unknown":
-        this.#unanswered += 1;
-        this.#stop.troubled(answer);
-        return "again";
-      default:
-        this.#stop.troubled(answer);
-        return "again";
-    }
+  #verdictOn(answer: Told): Beginning | "refused" {
+    const repetition = this.#repetition;
+    if (answer.item === undefined && this.#acceptsAbsence()) throw blindTable(this.#ref.name);
+    // What was applied and is not handed out, for whatever reason below, has to be undone.
+    if (answer.kind === "applied" || answer.isRepeated === true) repetition.unanswered += 1;
+    const record = this.#kernel.seeRecord(this.#ref, answer.item, "strong");
+    if (record.state !== "held" || record.holder !== this.#grant.holder) return "refused";
+    repetition.unanswered = Math.max(repetition.unanswered, 1);
+    if (!repetition.isInTime()) return "refused";
+    return { record, start: repetition.start, settings: this.#settings };
   }
 
   // Refused, although it would have been applied where nothing is: so something is, and was not shown.
   #acceptsAbsence(): boolean {
     const decision = this.#decision;
     return decision.kind === "claim" && ["blind", "absent"].includes(decision.onto.kind);
-  }
-
-  #deadlineFrom(start: Instant): Deadline {
-    const lengthMs = holdMs(this.#settings.leaseMs, this.#kernel.settings.driftBound);
-    return new Deadline(this.#kernel.clock, start, lengthMs);
   }
 
   #compose(): Write {
@@ -158,19 +119,23 @@ export class Attempt {
       attempt: this.#grant.holder,
       leaseMs: this.#settings.leaseMs,
       replaced: replacedBy(this.#decision),
-      sends: this.#unanswered,
+      sends: this.#repetition.unanswered,
       fastestPollMs: this.#settings.fastestPollMs,
     });
   }
 }
 
-function replacedBy(decision: Granting): Holders | undefined {
+/** What a grant would have replaced; undefined for a claim. */
+export function replacedBy(decision: Granting): Holders | undefined {
   if (decision.kind === "claim") return undefined;
   return decision.kind === "import" ? { known: decision.from } : { watched: decision };
 }
 
-// Without it every own success whose answer was lost would look like contention, and waiting would spin.
-function blindTable(name: string): HoldfastError {
+/**
+ * The error for a table whose refusals do not show what they found: every own success whose answer was
+ * lost would look like contention, and waiting would spin.
+ */
+export function blindTable(name: string): HoldfastError {
   return new HoldfastError(
     "misconfigured",
     `The claim of lock "${name}" was refused, and the answer does not show the record. Answers must carry ` +

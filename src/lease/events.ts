@@ -31,7 +31,7 @@ export const LEASE_CHANNELS = Object.freeze({
 
 /** One request to the table, as the kernel sends them. */
 export interface RequestEvent {
-  readonly operation: "write" | "read";
+  readonly operation: "write" | "read" | "transaction";
   /**
    * `applied`, `refused` (its condition did not hold), `found`, or why it told nothing: `unknown` (nobody
    * answered), `throttled` and the like, `misconfigured`.

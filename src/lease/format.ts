@@ -221,6 +221,11 @@ export interface HistoryFormat {
 export interface QueueFormat {
   /** Takes the next ticket, `tail` of the record that it leaves, of a record that is there. */
   take(ref: RecordRef, options: { readonly wallMs: number }): Write;
+  /**
+   * Gives out this very ticket, if it is above every one before: of a record that is there, or of one
+   * that it makes, free. For whoever takes one number in several queues.
+   */
+  raise(ref: RecordRef, ticket: bigint, options: RaiseOptions): Write;
   entryOf(ref: RecordRef, ticket: bigint): RecordRef;
   /** The ticket of an entry; undefined for any other item. */
   ticketIn(item: Item): bigint | undefined;
@@ -234,6 +239,12 @@ export interface QueueFormat {
 /** For how long a record that lives by a session is kept. */
 export interface KeptOptions {
   readonly leaseMs: number;
+  readonly wallMs: number;
+}
+
+/** What a record says that is made for the queue before it. */
+export interface RaiseOptions {
+  readonly fenceSeed: bigint;
   readonly wallMs: number;
 }
 

@@ -42,7 +42,7 @@ async function importOnce(
   settings: AcquireSettings,
 ): Promise<Lease> {
   const fromMs = kernel.nowMs();
-  const stop = new Stop(kernel, ref, settings);
+  const stop = new Stop(kernel, [ref], settings);
   try {
     if (stop.isStopped) throw stop.error();
     const from = { holder: handle.holder, fence: BigInt(handle.fence) };

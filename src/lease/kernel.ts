@@ -12,6 +12,8 @@ import type {
   ReadAnswer,
   ScanAnswer,
   TablePort,
+  Transaction,
+  TransactionAnswer,
   Write,
   WriteAnswer,
 } from "../platform/table.js";
@@ -159,6 +161,18 @@ export class Kernel {
     );
   }
 
+  transact(
+    transaction: Transaction,
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ): Promise<TransactionAnswer> {
+    const { transact } = this.table;
+    if (transact === undefined) throw new Error("A table without transactions was asked for one.");
+    return this.#told("transaction", () =>
+      transact.call(this.table, transaction, { timeoutMs, signal }),
+    );
+  }
+
   async #told<A extends { readonly kind: string; readonly units?: number | undefined }>(
     operation: RequestEvent["operation"],
     send: (call: { readonly tellsUnits?: boolean }) => Promise<A>,
@@ -177,16 +191,21 @@ export class Kernel {
   /** A new grant, with an id that was never used. */
   grant(ref: RecordRef, options: GrantOptions): Grant {
     const wallMs = this.wallMs();
-    const seen = this.observations.highestFence(ref.id);
-    const now = BigInt(Math.floor(wallMs));
     const id = this.random.id();
     return {
       ...options,
       holder: this.format.holderOf?.(options.owner, id) ?? id,
       wallMs,
       acquiredAt: isoTimeOf(wallMs),
-      fenceSeed: now > seen ? now : seen,
+      fenceSeed: this.fenceSeed(ref),
     };
+  }
+
+  /** Where the fences of a record begin that is not there. */
+  fenceSeed({ id }: RecordRef): bigint {
+    const seen = this.observations.highestFence(id);
+    const now = BigInt(Math.floor(this.wallMs()));
+    return now > seen ? now : seen;
   }
 
   /** Takes note of an item that an answer showed just now. */

@@ -273,7 +273,12 @@ async function release(hold: Hold, keepData: boolean): Promise<void> {
   if (loss !== undefined) hold.lostBeforeRelease(loss);
 }
 
-const IS_LEFT_IN_TABLE: readonly LossReason[] = ["expired", "session ended", "released by force"];
+const IS_LEFT_IN_TABLE: readonly LossReason[] = [
+  "expired",
+  "session ended",
+  "released by force",
+  "lost with another",
+];
 
 // A lease that ran out, or was told to end, is still in the table: freeing it spares rivals the rest of
 // their watch. One try: nothing depends on it.

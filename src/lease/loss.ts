@@ -27,6 +27,7 @@ const WORDS: Readonly<Record<LossReason, string>> = Object.freeze({
   deleted: "its record is gone",
   "released elsewhere": "its record was freed by somebody else",
   "released by force": "somebody released it by force",
+  "lost with another": "a lock that was acquired together with it was lost",
   "session ended": "the session that it lived by has ended",
   exported: "it was exported to another process",
   closed: "the client was closed",
@@ -48,13 +49,18 @@ export function lossError(
   );
 }
 
-// Told to end long before its deadline, what ran under it gets the time to; exported, it is meant for
-// somebody. Nobody takes it sooner, not even a waiter of this process, than it is released, imported or run out.
-export const KEPT_FROM_ALL: readonly LossReason[] = ["released by force", "exported"];
+// Told to end long before its deadline, or lost with another, what ran under it gets the time to end;
+// exported, it is meant for somebody. Nobody takes it sooner, not even a waiter of this process, than it is released, imported or run out.
+export const KEPT_FROM_ALL: readonly LossReason[] = [
+  "released by force",
+  "exported",
+  "lost with another",
+];
 
 // A record that a lease leaves behind may name a session, which then lives on: after so many leases it is
 // freed. Expired, it may have been moved by a write that was never answered; told to end, it was moved.
 export const SWEEP_AFTER_LEASES: Partial<Record<LossReason, number>> = {
   expired: 0,
   "released by force": 1,
+  "lost with another": 1,
 };

@@ -224,7 +224,7 @@ async function open(kernel: Kernel, settings: AcquireSettings): Promise<Hold> {
   const fromMs = kernel.nowMs();
   const refOf = (): RecordRef => kernel.format.refOf("session", kernel.random.id());
   for (let ref = refOf(); ; ref = refOf()) {
-    const stop = new Stop(kernel, ref, settings);
+    const stop = new Stop(kernel, [ref], settings);
     try {
       if (stop.isStopped) throw stop.error();
       const claim = { kind: "claim", onto: { kind: "absent" } } as const;

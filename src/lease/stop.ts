@@ -29,7 +29,7 @@ export interface Stopping {
 export class Stop implements Stopping {
   readonly #controller = new AbortController();
   readonly #kernel: Kernel;
-  readonly #ref: RecordRef;
+  readonly #refs: readonly RecordRef[];
   readonly #settings: AcquireSettings;
   readonly #timer: Timer | undefined;
   #line: Line | undefined;
@@ -37,11 +37,13 @@ export class Stop implements Stopping {
   #wasTold = false;
   #hasWaited = false;
 
-  constructor(kernel: Kernel, ref: RecordRef, settings: AcquireSettings) {
+  /** Of one record, or of several that are acquired together. */
+  constructor(kernel: Kernel, refs: readonly RecordRef[], settings: AcquireSettings) {
     this.#kernel = kernel;
-    this.#ref = ref;
+    this.#refs = refs;
     this.#settings = settings;
     // One signal may end hundreds of acquisitions; Node warns from the eleventh listener on.
+    setMaxListeners(0, this.signal);
     if (settings.signal !== undefined) setMaxListeners(0, settings.signal);
     settings.signal?.addEventListener("abort", this.#stop);
     kernel.closing.addEventListener("abort", this.#stop);
@@ -70,7 +72,7 @@ export class Stop implements Stopping {
   waits(heldBy: string | undefined): void {
     if (this.#hasWaited || this.#settings.waitMs === 0) return;
     this.#hasWaited = true;
-    tellWait(this.#ref, this.#settings.owner, heldBy);
+    for (const ref of this.#refs) tellWait(ref, this.#settings.owner, heldBy);
   }
 
   /** A request was answered, so whatever ends the acquisition now is not trouble with the table. */
@@ -95,14 +97,14 @@ export class Stop implements Stopping {
     if (this.#kernel.closing.aborted) {
       return new HoldfastError(
         "closed",
-        `Lock "${this.#ref.name}" cannot be acquired: the client was closed. Make a new one.`,
-        { lockName: this.#ref.name },
+        `${this.#title} cannot be acquired: the client was closed. Make a new one.`,
+        { lockName: this.#lockName },
       );
     }
     const trouble = this.#trouble ?? this.#line?.trouble;
     return trouble === undefined
       ? this.#notAcquired()
-      : troubleError(this.#ref.name, "was not acquired", trouble);
+      : troubleError(this.#lockName, "was not acquired", trouble, this.#title);
   }
 
   /** Takes the listeners and the timer away again. */
@@ -115,18 +117,27 @@ export class Stop implements Stopping {
   readonly #stop = (): void => this.#controller.abort();
 
   #notAcquired(): HoldfastError {
-    const { name, id } = this.#ref;
-    const record = this.#kernel.observations.of(id)?.record;
+    const records = this.#refs.map(({ id }) => this.#kernel.observations.of(id)?.record);
+    const held = records.find((record) => record?.state === "held");
     const found =
-      record === undefined || record.state === "absent"
-        ? "no record of it was found"
-        : record.state === "held"
-          ? `${record.owner ?? "somebody"} holds it`
+      held?.state === "held"
+        ? `${held.owner ?? "somebody"} holds it`
+        : records.every((record) => record === undefined || record.state === "absent")
+          ? "no record of it was found"
           : "others were faster";
     return new HoldfastError(
       "not-acquired",
-      `Lock "${name}" was not acquired within ${this.#settings.waitMs} ms: ${found}.`,
-      { lockName: name },
+      `${this.#title} was not acquired within ${this.#settings.waitMs} ms: ${found}.`,
+      { lockName: this.#lockName },
     );
+  }
+
+  get #lockName(): string {
+    return this.#refs.map(({ name }) => name).join(", ");
+  }
+
+  get #title(): string {
+    const names = this.#refs.map(({ name }) => `"${name}"`);
+    return `${names.length === 1 ? "Lock" : "Multi-lock"} ${names.join(", ")}`;
   }
 }

@@ -1,6 +1,7 @@
 import { bounded } from "./bounded.js";
 import { type Clock, epochMsOf, systemClock } from "./clock.js";
 import { answerOf, FOR_LOCKS, type TableUse } from "./dynamodb-errors.js";
+import { cancellationOf, transactionInput } from "./dynamodb-transactions.js";
 import { compileCondition, compileProjection, compileWrite } from "./expressions.js";
 import { type DynamoDBLike, senderOver } from "./sdk.js";
 import { isTransport, type Operation, type Sender, type Transport } from "./sender.js";
@@ -17,6 +18,8 @@ import type {
   Scan,
   ScanAnswer,
   TablePort,
+  Transaction,
+  TransactionAnswer,
   Unknown,
   Write,
   WriteAnswer,
@@ -96,6 +99,22 @@ export class DynamoDBTable implements TablePort {
     const input = { ...conditional(write.condition), Key: write.key };
     const answer = await this.#ask("DeleteItem", input, call);
     return answer.kind === "output" ? { kind: "applied", item: undefined } : answer;
+  }
+
+  async transact(transaction: Transaction, call: Call): Promise<TransactionAnswer> {
+    const input = transactionInput(this.#table, transaction);
+    const answer = await bounded<object, TransactionAnswer>(
+      this.#timers,
+      call,
+      (signal) => this.#send("TransactWriteItems", input, signal),
+      (error) => {
+        const cancelled = cancellationOf(error, this.#table);
+        if (cancelled !== undefined) return cancelled;
+        const told = answerOf(error, this.#table, "UpdateItem", this.#use);
+        return told.kind === "refused" ? { kind: "unknown", cause: error } : told;
+      },
+    );
+    return answer.kind === "output" ? { kind: "applied" } : answer;
   }
 
   async read(read: Read, call: Call): Promise<ReadAnswer> {

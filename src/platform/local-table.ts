@@ -7,6 +7,8 @@ import type {
   ReadAnswer,
   ScanAnswer,
   TablePort,
+  Transaction,
+  TransactionAnswer,
   Write,
   WriteAnswer,
 } from "./table.js";
@@ -26,17 +28,26 @@ export class LocalTable implements TablePort {
   #last = 0n;
 
   async write(write: Write): Promise<WriteAnswer> {
+    return this.#carryOut(write, false);
+  }
+
+  #carryOut(write: Write, isExact: boolean): WriteAnswer {
     const granted = textOf(write.change.set[HOLDER]);
     const holder = granted ?? holderIn(write.condition);
     const before = granted === undefined ? this.#records.get(holder ?? "") : undefined;
     if (holder === undefined || (granted === undefined && before === undefined)) {
       return { kind: "refused", item: undefined };
     }
-    const item = this.#changed(write, before);
+    const item = this.#changed(write, before, isExact);
     // What was freed nobody will ever ask for again.
     if (item[HOLDER] === undefined) this.#records.delete(holder);
     else this.#records.set(holder, item);
     return { kind: "applied", item };
+  }
+
+  async transact({ writes }: Transaction): Promise<TransactionAnswer> {
+    for (const write of writes) this.#carryOut(write, true);
+    return { kind: "applied" };
   }
 
   async read(): Promise<ReadAnswer> {
@@ -51,10 +62,10 @@ export class LocalTable implements TablePort {
     return { kind: "page", items: [], next: undefined, readUnits: 0 };
   }
 
-  #changed(write: Write, before: Item | undefined): Item {
+  #changed(write: Write, before: Item | undefined, isExact: boolean): Item {
     const item: Record<string, AttributeValue> = { ...(before ?? write.key) };
     for (const [attribute, operand] of Object.entries(write.change.set)) {
-      item[attribute] = this.#value(attribute, operand, before);
+      item[attribute] = this.#value(attribute, operand, before, isExact);
     }
     for (const attribute of write.change.remove) delete item[attribute];
     return item;
@@ -64,6 +75,7 @@ export class LocalTable implements TablePort {
     attribute: string,
     operand: AttributeValue | Increment | OrElse,
     before: Item | undefined,
+    isExact: boolean,
   ): AttributeValue {
     if ("orElse" in operand) return before?.[attribute] ?? operand.orElse;
     if (!("incrementFrom" in operand)) return operand;
@@ -72,8 +84,10 @@ export class LocalTable implements TablePort {
     if (from !== undefined) return { N: String(from + 1n) };
     // Each grant begins a record anew, and its fence is higher all the same.
     const seed = BigInt(operand.incrementFrom);
-    this.#last = (this.#last > seed ? this.#last : seed) + 1n;
-    return { N: String(this.#last) };
+    const next = (this.#last > seed ? this.#last : seed) + 1n;
+    this.#last = next;
+    // Of a transaction's items nothing is shown: its sender counts with exactly one above the seed.
+    return { N: String(isExact ? seed + 1n : next) };
   }
 }
 

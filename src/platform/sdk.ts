@@ -5,6 +5,7 @@ import {
   PutItemCommand,
   QueryCommand,
   ScanCommand,
+  TransactWriteItemsCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import type { Operation, Sender } from "./sender.js";
@@ -25,6 +26,7 @@ const COMMANDS: Readonly<Record<Operation, Command>> = Object.freeze({
   UpdateItem: UpdateItemCommand,
   PutItem: PutItemCommand,
   DeleteItem: DeleteItemCommand,
+  TransactWriteItems: TransactWriteItemsCommand,
   GetItem: GetItemCommand,
   Scan: ScanCommand,
   Query: QueryCommand,

@@ -1,5 +1,12 @@
 /** The operations of DynamoDB that the table's port is made of. */
-export type Operation = "UpdateItem" | "PutItem" | "DeleteItem" | "GetItem" | "Scan" | "Query";
+export type Operation =
+  | "UpdateItem"
+  | "PutItem"
+  | "DeleteItem"
+  | "TransactWriteItems"
+  | "GetItem"
+  | "Scan"
+  | "Query";
 
 /**
  * Sends one request of DynamoDB's low-level API, and answers its output. Rejects with what went wrong: a

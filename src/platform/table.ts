@@ -62,6 +62,16 @@ export interface Write {
   readonly as?: "update" | "put" | "delete";
 }
 
+/** Up to 100 conditional writes on as many items: all of them are applied, or none is. */
+export interface Transaction {
+  readonly writes: readonly Write[];
+  /**
+   * New with every transaction, at most 36 characters. For ten minutes a repetition of one that was
+   * applied is answered `applied`, and changes nothing, whatever has become of the items since.
+   */
+  readonly token: string;
+}
+
 /** One read of one item. */
 export interface Read {
   readonly key: Item;
@@ -139,6 +149,28 @@ export type WriteAnswer =
   | NotNow
   | Misconfigured;
 
+/** What a transaction is answered with. */
+export type TransactionAnswer =
+  /** All its writes were applied. What they made is not shown. */
+  | { readonly kind: "applied" }
+  /** Some condition did not hold, so none was applied. */
+  | {
+      readonly kind: "refused";
+      /** For each write, in order: what was found where its condition did not hold; else undefined. */
+      readonly refusals: readonly (Refusal | undefined)[];
+      /** As of a single write. */
+      readonly isRepeated?: boolean;
+    }
+  | Unknown
+  | NotNow
+  | Misconfigured;
+
+/** Why one write of a transaction could not be applied. */
+export interface Refusal {
+  /** What was found, or undefined where there was nothing. */
+  readonly item: Item | undefined;
+}
+
 /** What a read is answered with. */
 export type ReadAnswer =
   | { readonly kind: "found"; readonly item: Item | undefined; readonly units?: number | undefined }
@@ -159,9 +191,14 @@ export type ScanAnswer =
   | NotNow
   | Misconfigured;
 
+/** How a table carries out a transaction. */
+export type Transacting = (transaction: Transaction, call: Call) => Promise<TransactionAnswer>;
+
 /** The table, as the kernel sees it. */
 export interface TablePort {
   write(write: Write, call: Call): Promise<WriteAnswer>;
+  /** Left out where the table has no transactions: several locks at once are refused then. */
+  readonly transact?: Transacting | undefined;
   read(read: Read, call: Call): Promise<ReadAnswer>;
   scan(scan: Scan, call: Call): Promise<ScanAnswer>;
   query(query: Query, call: Call): Promise<ScanAnswer>;

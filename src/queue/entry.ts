@@ -1,11 +1,11 @@
 import { isHoldfastError } from "../errors.js";
 import { Attempt } from "../lease/attempt.js";
 import type { RecordRef } from "../lease/format.js";
-import { Hold } from "../lease/hold.js";
+import { type Beginning, Hold } from "../lease/hold.js";
 import type { Kernel } from "../lease/kernel.js";
 import { Lease } from "../lease/lease.js";
 import type { AcquireSettings } from "../lease/options.js";
-import type { Stop, Stopping } from "../lease/stop.js";
+import type { Stopping } from "../lease/stop.js";
 import type { Trouble } from "../lease/trouble.js";
 
 // As often as a lease is renewed by default.
@@ -13,6 +13,23 @@ const RENEWS_PER_LEASE = 3;
 
 /** What its own stop answers where it was the entry that ended: nobody sees it but the queue. */
 const OVERSLEPT = Symbol("overslept");
+
+/** How a place is kept by whoever acquires with these settings. */
+export function entrySettings(settings: AcquireSettings): AcquireSettings {
+  const { leaseMs, renewMs } = settings;
+  return {
+    ...settings,
+    renewMs: renewMs === "manual" ? leaseMs / RENEWS_PER_LEASE : renewMs,
+    data: undefined,
+    attributes: undefined,
+    existingData: "replace",
+    existingAttributes: "replace",
+    keepData: false,
+    onlyIfExists: false,
+    passage: undefined,
+    queueing: undefined,
+  };
+}
 
 /**
  * A waiter's entry in the queue: a lease of its own, or its session's, kept by the same keeper under the
@@ -22,10 +39,10 @@ export class Entry implements Stopping {
   readonly ticket: bigint;
   readonly #hold: Hold;
   readonly #lease: Lease;
-  readonly #stop: Stop;
+  readonly #stop: Stopping;
   readonly #controller = new AbortController();
 
-  private constructor(hold: Hold, ticket: bigint, stop: Stop) {
+  private constructor(hold: Hold, ticket: bigint, stop: Stopping) {
     this.ticket = ticket;
     this.#hold = hold;
     this.#lease = Lease.on(hold);
@@ -41,24 +58,22 @@ export class Entry implements Stopping {
     ref: RecordRef,
     ticket: bigint,
     settings: AcquireSettings,
-    stop: Stop,
+    stop: Stopping,
   ): Promise<Entry | undefined> {
-    const { leaseMs, renewMs } = settings;
-    const own: AcquireSettings = {
-      ...settings,
-      renewMs: renewMs === "manual" ? leaseMs / RENEWS_PER_LEASE : renewMs,
-      data: undefined,
-      attributes: undefined,
-      existingData: "replace",
-      existingAttributes: "replace",
-      keepData: false,
-      onlyIfExists: false,
-      passage: undefined,
-      queueing: undefined,
-    };
+    const own = entrySettings(settings);
     const claim = { kind: "claim", onto: { kind: "absent" } } as const;
     const begun = await new Attempt(kernel, ref, own, stop, claim).run();
-    if (typeof begun !== "object") return undefined;
+    return typeof begun === "object" ? Entry.on(kernel, ref, ticket, begun, stop) : undefined;
+  }
+
+  /** An entry that is there. */
+  static on(
+    kernel: Kernel,
+    ref: RecordRef,
+    ticket: bigint,
+    begun: Beginning,
+    stop: Stopping,
+  ): Entry {
     const line = kernel.lines.of(ref.id);
     line.tryTurn();
     return new Entry(new Hold(kernel, ref, line, begun), ticket, stop);

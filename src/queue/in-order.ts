@@ -6,7 +6,7 @@ import type { Kernel } from "../lease/kernel.js";
 import type { Line } from "../lease/line.js";
 import type { AcquireSettings } from "../lease/options.js";
 import type { Queueing } from "../lease/queueing.js";
-import type { Stop } from "../lease/stop.js";
+import type { Stop, Stopping } from "../lease/stop.js";
 import { clearedOf, readQueue } from "./ahead.js";
 import { Entry } from "./entry.js";
 import { LAST_TICKET, takeTicket } from "./ticket.js";
@@ -27,6 +27,18 @@ export interface QueueOptions {
    */
   readonly onPosition?: ((position: number) => void) | undefined;
 }
+
+/** The defaults of whatever waits in order, each with its reason. */
+export const FAIR_DEFAULTS = Object.freeze({
+  /** A place in a queue is lost with its lease: it outlives what a mutex's waiter need not notice. */
+  lease: "60s",
+  poll: Object.freeze({
+    /** Of the next in line; what a hand-over to another process takes, at most. */
+    fastest: "500ms",
+    /** Of those further back: twelve reads a minute. */
+    slowest: "5s",
+  }),
+});
 
 /** Throws `invalid-argument` for what is none of them. */
 export function checkQueueOptions(options: QueueOptions): QueueOptions {
@@ -94,7 +106,7 @@ async function waitWith(
   const entry = await Entry.put(kernel, place, ticket, settings, stop);
   if (entry === undefined) return "again";
   try {
-    return await new Waiting(inOrder, entry).run();
+    return await contendInTurn(inOrder, entry);
   } catch (error) {
     if (!Entry.isOver(error)) throw error;
     tellOverslept(ref, settings.owner, ticket);
@@ -102,6 +114,36 @@ async function waitWith(
   } finally {
     entry.leave(kernel);
   }
+}
+
+async function contendInTurn(
+  { kernel, ref, line, settings, joins, options }: InOrder,
+  entry: Entry,
+): Promise<Granted | "not to be had" | "again"> {
+  const waiting = new Waiting({ kernel, ref, settings, options }, entry);
+  const own = withTicket(settings, entry.ticket, joins);
+  for (;;) {
+    await waiting.untilFirst();
+    const place = { isFirst: () => waiting.isFirst() };
+    const outcome = await new Contention(kernel, ref, line, own, entry, place).run();
+    if (outcome === "passed over") return "again";
+    if (typeof outcome === "object" || outcome === "not to be had") return outcome;
+  }
+}
+
+/** How whoever has a ticket contends. */
+export function withTicket(
+  settings: AcquireSettings,
+  ticket: bigint,
+  joins: Queueing["joins"] = "at once",
+): AcquireSettings {
+  return {
+    ...settings,
+    // In a fair lock the next in line looks as often at any time.
+    slowestPollMs: joins === "at once" ? settings.fastestPollMs : settings.slowestPollMs,
+    queueing: undefined,
+    passage: { kind: "ticket", ticket },
+  };
 }
 
 /**
@@ -115,12 +157,8 @@ async function tryInOrder(
   settings: AcquireSettings,
   stop: Stop,
 ): Promise<Granted | undefined> {
-  const look = { strength: "strong", isWhole: true } as const;
-  const isFirst = async (upTo: bigint): Promise<boolean> => {
-    const reading = await readQueue(kernel, ref, upTo, look, stop);
-    if (reading === undefined) throw stop.error();
-    return (await clearedOf(kernel, ref, reading.entries, settings.owner, stop)) === 0;
-  };
+  const isFirst = (upTo: bigint): Promise<boolean> =>
+    isClear(kernel, ref, upTo, settings.owner, stop);
   // No ticket is taken where it would be of no use: each leaves a number behind.
   if (!(await isFirst(LAST_TICKET))) return undefined;
   const ticket = await takeTicket(kernel, ref, settings, stop);
@@ -131,7 +169,22 @@ async function tryInOrder(
   return typeof outcome === "object" ? outcome : undefined;
 }
 
-function overslept(name: string): HoldfastError {
+/** Whether nobody who lives has a ticket up to this one. Rejects where the table told nothing. */
+export async function isClear(
+  kernel: Kernel,
+  ref: RecordRef,
+  upTo: bigint,
+  owner: string,
+  stop: Stopping,
+): Promise<boolean> {
+  const look = { strength: "strong", isWhole: true } as const;
+  const reading = await readQueue(kernel, ref, upTo, look, stop);
+  if (reading === undefined) throw stop.error();
+  return (await clearedOf(kernel, ref, reading.entries, owner, stop)) === 0;
+}
+
+/** The error for a waiter that lost its place, and asked not to join again. */
+export function overslept(name: string): HoldfastError {
   return new HoldfastError(
     "not-acquired",
     `Lock "${name}" was not acquired: this waiter could not keep its place in the queue, and ` +

@@ -1,7 +1,6 @@
-import { Contention, type Granted } from "../lease/contention.js";
 import { tellPosition } from "../lease/events.js";
+import type { Stopping } from "../lease/stop.js";
 import { clearedOf, type Look, pollSessions, readQueue } from "./ahead.js";
-import type { Entry } from "./entry.js";
 import type { InOrder } from "./in-order.js";
 
 const WHOLE: Look = { strength: "strong", isWhole: true };
@@ -11,51 +10,39 @@ const GLANCE: Look = { strength: "eventual", isWhole: false };
 // Of a pause between two looks; so one session is not looked at more often than the queue.
 const LEAST_JITTER = 0.75;
 
-/** One waiter with an entry: watches those before it, and contends for the record once nobody is. */
+/** A place in one queue, or the same in several. */
+export interface Placed extends Stopping {
+  readonly ticket: bigint;
+}
+
+/** What there is to know of a waiter in one queue. */
+export type Joined = Pick<InOrder, "kernel" | "ref" | "settings" | "options">;
+
+/** One waiter with a place in a queue: watches those before it. */
 export class Waiting {
-  readonly #inOrder: InOrder;
-  readonly #entry: Entry;
+  readonly #inOrder: Joined;
+  readonly #entry: Placed;
   #position: number | undefined;
   #countedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(inOrder: InOrder, entry: Entry) {
+  constructor(inOrder: Joined, entry: Placed) {
     this.#inOrder = inOrder;
     this.#entry = entry;
   }
 
-  /** Rejects with the entry's own error once that is over. */
-  async run(): Promise<Granted | "not to be had" | "again"> {
-    let before = await this.#lookClosely();
-    for (;;) {
-      if (before === 0) {
-        const outcome = await this.#contend();
-        if (outcome === "passed over") return "again";
-        if (typeof outcome === "object" || outcome === "not to be had") return outcome;
-        before = this.#position ?? 1;
-        continue;
-      }
+  /** Resolves once nobody is before it. Rejects with the entry's own error once that is over. */
+  async untilFirst(): Promise<void> {
+    // Found out just now that somebody is, it waits before it looks again.
+    let before = this.#position || (await this.#lookClosely());
+    while (before > 0) {
       await this.#pause(before);
       before =
         (await this.#glance(before)) === 0 ? await this.#lookClosely() : (this.#position ?? 1);
     }
   }
 
-  #contend() {
-    const { kernel, ref, line, settings, joins } = this.#inOrder;
-    const { ticket } = this.#entry;
-    const own = {
-      ...settings,
-      // In a fair lock the next in line looks as often at any time.
-      slowestPollMs: joins === "at once" ? settings.fastestPollMs : settings.slowestPollMs,
-      queueing: undefined,
-      passage: { kind: "ticket", ticket } as const,
-    };
-    const place = { isFirst: () => this.#isFirst() };
-    return new Contention(kernel, ref, line, own, this.#entry, place).run();
-  }
-
-  // A ticket below this one may have got its entry only now, unless none was given in between.
-  async #isFirst(): Promise<boolean> {
+  /** Whether still nobody is. A ticket below this one may have got its entry only now, unless none was given in between. */
+  async isFirst(): Promise<boolean> {
     const { kernel, ref } = this.#inOrder;
     const record = kernel.observations.of(ref.id)?.record;
     const served =

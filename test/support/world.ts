@@ -1,6 +1,6 @@
 import { Holdfast, type HoldfastError, type HoldfastOptions } from "../../src/index.js";
 import { FaultyTable, type Latency } from "../../src/testing/faults/faults.js";
-import { MemoryTable } from "../../src/testing/table/memory-table.js";
+import { MemoryTable, type MemoryTableOptions } from "../../src/testing/table/memory-table.js";
 import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import type { ProcessOptions, VirtualProcess } from "../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
@@ -22,8 +22,12 @@ export interface InhabitantOptions extends Partial<Omit<HoldfastOptions, "client
 /** A table in memory, virtual time, and any number of processes: no test that uses it sleeps. */
 export class World {
   readonly time = new VirtualTime();
-  readonly table = new MemoryTable({ keyAttributes: ["pk", "sk"], time: this.time });
+  readonly table: MemoryTable;
   readonly #random = seededRandom(1);
+
+  constructor(options: MemoryTableOptions = {}) {
+    this.table = new MemoryTable({ keyAttributes: ["pk", "sk"], time: this.time, ...options });
+  }
 
   inhabitant(options: InhabitantOptions = {}): Inhabitant {
     const { process: processOptions, latency = { requestMs: 5, responseMs: 5 }, ...rest } = options;

@@ -1,5 +1,5 @@
 import { HoldfastError } from "../../errors.js";
-import type { Item, Query, Read, Scan, Write } from "../../platform/table.js";
+import type { Item, Query, Read, Scan, Transaction, Write } from "../../platform/table.js";
 import type { SeededRandom } from "../time/seeded-random.js";
 
 /** What can go wrong with one request. */
@@ -23,11 +23,11 @@ export type Fault =
   | { readonly fault: "delayed"; readonly delayMs: number }
   /** Not carried out: too many requests. */
   | { readonly fault: "throttled" }
-  /** Not carried out: a transaction has the item. Writes and deletions only. */
+  /** Not carried out: a transaction has the item. Writes and transactions only. */
   | { readonly fault: "conflict" }
   /** Answered from `changesAgo` (default 1) changes of the item ago. Eventually consistent reads only. */
   | { readonly fault: "stale"; readonly changesAgo?: number }
-  /** The item is deleted, by hand or by TTL, just before the request is carried out. Not for scans and queries. */
+  /** The item is deleted, by hand or by TTL, just before the request is carried out. Writes and reads of one item only. */
   | { readonly fault: "item-gone" }
   /** Not carried out: answered `misconfigured`, with this error. */
   | { readonly fault: "misconfigured"; readonly error: HoldfastError };
@@ -54,6 +54,7 @@ export const NO_FAULTS: Readonly<Record<FaultKind, number>> = Object.freeze({
 /** A request, as a plan sees it. */
 export type FaultRequest =
   | { readonly kind: "write"; readonly write: Write }
+  | { readonly kind: "transact"; readonly transaction: Transaction }
   | { readonly kind: "read"; readonly read: Read }
   | { readonly kind: "scan"; readonly scan: Scan }
   | { readonly kind: "query"; readonly query: Query };
@@ -70,10 +71,18 @@ export type RequestKind = FaultRequest["kind"];
 /** No request of any kind yet. */
 export const NO_REQUESTS: Readonly<Record<RequestKind, number>> = Object.freeze({
   write: 0,
+  transact: 0,
   read: 0,
   scan: 0,
   query: 0,
 });
+
+/** A fault that was queued for the next requests of a kind. */
+export interface Planned {
+  readonly kind: RequestKind | "any";
+  readonly fault: Fault;
+  left: number;
+}
 
 /** Decides for one request; `ordinal` counts the requests of its kind, from 1. */
 export type FaultScript = (request: FaultRequest, ordinal: number) => Fault | undefined;
@@ -86,9 +95,9 @@ export interface FaultProbabilities {
 }
 
 function canHave(request: FaultRequest, kind: FaultKind): boolean {
-  if (kind === "conflict") return request.kind === "write";
+  if (kind === "conflict") return request.kind === "write" || request.kind === "transact";
   if (kind === "stale") return request.kind === "read" && !request.read.consistent;
-  if (kind === "item-gone") return request.kind !== "scan" && request.kind !== "query";
+  if (kind === "item-gone") return request.kind === "write" || request.kind === "read";
   return true;
 }
 

@@ -7,6 +7,7 @@ import type {
   Scan,
   ScanAnswer,
   TablePort,
+  Transacting,
   Write,
   WriteAnswer,
 } from "../../platform/table.js";
@@ -24,6 +25,7 @@ import {
   keyOf,
   NO_FAULTS,
   NO_REQUESTS,
+  type Planned,
   type RequestKind,
   randomFaults,
 } from "./fault-plan.js";
@@ -40,12 +42,6 @@ export interface FaultyTableOptions {
   readonly latency?: () => Latency;
 }
 
-interface Planned {
-  readonly kind: RequestKind | "any";
-  readonly fault: Fault;
-  left: number;
-}
-
 /** A request on its way: how to carry it out, and how to tell the caller. */
 interface Sending<A> {
   readonly request: FaultRequest;
@@ -56,6 +52,7 @@ interface Sending<A> {
 }
 
 const NO_LATENCY: Latency = Object.freeze({ requestMs: 0, responseMs: 0 });
+
 /**
  * A table with a bad network before it. It stands between one process and any table: give each process
  * its own, around the one table that they share.
@@ -127,6 +124,16 @@ export class FaultyTable implements TablePort {
 
   write(write: Write, call: Call): Promise<WriteAnswer> {
     return this.#send({ kind: "write", write }, call, (to) => this.#table.write(write, to));
+  }
+
+  /** Undefined where what it stands before has no transactions. */
+  get transact(): Transacting | undefined {
+    const send = this.#table.transact?.bind(this.#table);
+    return (
+      send &&
+      ((transaction, call) =>
+        this.#send({ kind: "transact", transaction }, call, (to) => send(transaction, to)))
+    );
   }
 
   read(read: Read, call: Call): Promise<ReadAnswer> {

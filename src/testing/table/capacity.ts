@@ -48,6 +48,8 @@ export interface TableCounts {
   readonly writes: number;
   /** Writes whose condition did not hold. They cost as much as any. */
   readonly refusedWrites: number;
+  /** Transactions, refused ones included; their writes are not among `writes`, and cost twice as much. */
+  readonly transactions: number;
   readonly consistentReads: number;
   readonly eventualReads: number;
   /** Pages of scans. */
@@ -64,6 +66,7 @@ export interface TableCounts {
 export const NO_COUNTS: TableCounts = Object.freeze({
   writes: 0,
   refusedWrites: 0,
+  transactions: 0,
   consistentReads: 0,
   eventualReads: 0,
   scans: 0,

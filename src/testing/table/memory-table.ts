@@ -9,6 +9,8 @@ import type {
   Scan,
   ScanAnswer,
   TablePort,
+  Transaction,
+  TransactionAnswer,
   Write,
   WriteAnswer,
 } from "../../platform/table.js";
@@ -22,9 +24,11 @@ import {
   writeUnits,
 } from "./capacity.js";
 import { compareDecimals } from "./decimal.js";
-import { changed, checkWrite, holds, normalItem } from "./interpret.js";
+import { checkWrite, holds, normalItem } from "./interpret.js";
 import { ItemHistory } from "./item-history.js";
+import { attemptedBytes, made } from "./made.js";
 import { queryPage, scanPage } from "./pages.js";
+import { checkTransaction, type PlannedChange, plannedTransaction, Tokens } from "./transaction.js";
 
 /** How a table in memory is made. */
 export interface MemoryTableOptions {
@@ -41,6 +45,11 @@ export interface MemoryTableOptions {
   readonly keepsLog?: boolean;
   /** Called within every change, right after it. */
   readonly onChange?: (change: TableChange) => void;
+  /**
+   * Whether a transaction's token is remembered for ten minutes of `time`, as DynamoDB does; default true.
+   * Without it only the conditions keep one from being applied twice.
+   */
+  readonly remembersTokens?: boolean;
   /** A page of a scan or query ends with the item that fills it; default 1 MiB, as in DynamoDB. */
   readonly scanPageBytes?: number;
 }
@@ -66,7 +75,6 @@ export interface TamperableTable extends TablePort {
   staleRead(read: Read, changesAgo: number): ReadAnswer;
 }
 
-const MOST_ITEM_BYTES = 400 * 1024;
 // DynamoDB takes an expiry that is older than this for a mistake, and keeps the item.
 const OLDEST_EXPIRY_S = 5 * 365 * 24 * 3600;
 
@@ -74,10 +82,10 @@ const OLDEST_EXPIRY_S = 5 * 365 * 24 * 3600;
  * A table in memory, for tests: the same answers to the same requests as DynamoDB, at once.
  *
  * What it is not: durable, slow, throttled or ever unreachable. It never answers `throttled`,
- * `conflict` or late; wrap it in a `FaultyTable` for those. It has no indexes and no transactions.
+ * `conflict` or late; wrap it in a `FaultyTable` for those. It has no indexes.
  * A call's `timeoutMs` never passes; a call whose signal has aborted already is not carried out.
  *
- * A write is one synchronous step: nothing can happen between its condition and its effect.
+ * A write, and a transaction, is one synchronous step: nothing can happen between condition and effect.
  */
 export class MemoryTable implements TamperableTable {
   /** What `TablePort` says it is. Set it to simulate a clock that is an hour wrong. */
@@ -86,6 +94,7 @@ export class MemoryTable implements TamperableTable {
   readonly #options: MemoryTableOptions;
   readonly #items = new ItemHistory();
   readonly #log: TableChange[] = [];
+  readonly #tokens = new Tokens();
   #counts: TableCounts = NO_COUNTS;
 
   constructor(options: MemoryTableOptions = {}) {
@@ -117,6 +126,25 @@ export class MemoryTable implements TamperableTable {
       this.#checkKey(write.key);
       checkWrite(write);
       return this.#applyChecked(write);
+    });
+  }
+
+  async transact(transaction: Transaction, call: Call): Promise<TransactionAnswer> {
+    return abortedAnswer(call) ?? this.applyAll(transaction);
+  }
+
+  /** Carries out a transaction within this call. */
+  applyAll({ writes, token }: Transaction): TransactionAnswer {
+    return answerOrMisconfigured(() => {
+      for (const { key } of writes) this.#checkKey(key);
+      checkTransaction(writes, token);
+      if (this.#tokens.has(token, this.#nowMs())) return { kind: "applied" };
+      const plan = plannedTransaction(writes, (key) => this.item(key), made);
+      this.#count({ transactions: 1, writeUnits: plan.writeUnits });
+      if (plan.refusals !== undefined) return { kind: "refused", refusals: plan.refusals };
+      this.#becomeAll(plan.changes, "write");
+      if (this.#options.remembersTokens !== false) this.#tokens.add(token, this.#nowMs());
+      return { kind: "applied" };
     });
   }
 
@@ -185,14 +213,10 @@ export class MemoryTable implements TamperableTable {
       return { kind: "refused", item: before };
     }
     const after = made(write, before);
-    const afterBytes = sizeBytes(after);
-    if (afterBytes > MOST_ITEM_BYTES) {
-      throw new HoldfastError("misconfigured", `The item would have ${afterBytes} bytes.`);
-    }
     this.#count({
       writes: 1,
       removals: write.as === "delete" ? 1 : 0,
-      writeUnits: writeUnits(sizeBytes(before), afterBytes),
+      writeUnits: writeUnits(sizeBytes(before), sizeBytes(after)),
     });
     this.#become(write.key, after, "write", write);
     return { kind: "applied", item: after };
@@ -238,11 +262,18 @@ export class MemoryTable implements TamperableTable {
   }
 
   #become(key: Item, after: Item | undefined, by: TableChange["by"], write?: Write): void {
+    this.#becomeAll([{ key, after, write }], by);
+  }
+
+  /** All at once: whoever is told of one of the changes finds the others made. */
+  #becomeAll(planned: readonly PlannedChange[], by: TableChange["by"]): void {
     const atMs = this.#nowMs();
-    const before = this.#items.become(key, after, atMs);
-    const change: TableChange = { key: normalItem(key), before, after, atMs, by, write };
-    if (this.#options.keepsLog !== false) this.#log.push(change);
-    this.#options.onChange?.(change);
+    const changes = planned.map(({ key, after, write }): TableChange => {
+      const before = this.#items.become(key, after, atMs);
+      return { key: normalItem(key), before, after, atMs, by, write };
+    });
+    if (this.#options.keepsLog !== false) this.#log.push(...changes);
+    for (const change of changes) this.#options.onChange?.(change);
   }
 
   #count(more: Partial<TableCounts>): void {
@@ -261,19 +292,4 @@ export class MemoryTable implements TamperableTable {
     const what = empty ? "has an empty value" : `consists of ${names}, not of ${expected}`;
     throw new HoldfastError("misconfigured", `The key of the request ${what}.`);
   }
-}
-
-function attemptedBytes(write: Write, before: Item | undefined): number {
-  // A refused write may be one that could not have been carried out; then there is no size to charge.
-  try {
-    return sizeBytes(made(write, before));
-  } catch {
-    return 0;
-  }
-}
-
-/** What the write makes of the item; undefined: nothing is left of it. */
-function made(write: Write, before: Item | undefined): Item | undefined {
-  if (write.as === "delete") return undefined;
-  return changed(write.key, write.change, write.as === "put" ? undefined : before);
 }

@@ -46,6 +46,7 @@ describe("a faulty table", () => {
     expect(await time.runUntil(scan)).toMatchObject({ kind: "page", items: [memory.item(KEY)] });
     expect(faulty.requests).toEqual({
       write: 1,
+      transact: 0,
       read: 1,
       scan: 1,
       query: 0,

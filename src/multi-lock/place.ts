@@ -1,0 +1,112 @@
+import { setMaxListeners } from "node:events";
+import type { RecordRef } from "../lease/format.js";
+import { JointAttempt } from "../lease/joint-attempt.js";
+import type { Kernel } from "../lease/kernel.js";
+import type { Stopping } from "../lease/stop.js";
+import type { Trouble } from "../lease/trouble.js";
+import { Entry, entrySettings } from "../queue/entry.js";
+import type { Together } from "./acquire.js";
+
+/**
+ * One ticket in the queues of several names, with an entry in each: the same number everywhere, so that
+ * of two waiters the same one is before the other wherever they meet. Once one of the entries is over,
+ * the whole place is.
+ */
+export class JointPlace implements Stopping {
+  readonly ticket: bigint;
+  readonly #stop: Stopping;
+  readonly #entries: readonly Entry[];
+  readonly #controller = new AbortController();
+
+  private constructor(ticket: bigint, entries: readonly Entry[], stop: Stopping) {
+    this.ticket = ticket;
+    this.#stop = stop;
+    this.#entries = entries;
+    // Each of the queues has its listeners.
+    setMaxListeners(0, this.signal);
+    for (const { signal } of entries) {
+      signal.addEventListener("abort", this.end, { once: true });
+      if (signal.aborted) this.end();
+    }
+  }
+
+  /**
+   * Takes the next number that is free in all the queues, and puts the entries there, by one transaction.
+   * Refused, some number was given out meanwhile, and was shown: it takes another one. Undefined where
+   * it may not try again.
+   */
+  static async take({ kernel, refs, settings, stop }: Together): Promise<JointPlace | undefined> {
+    const { queue } = kernel.format;
+    if (queue === undefined) return undefined;
+    const own = entrySettings(settings);
+    for (;;) {
+      if (stop.isStopped) throw stop.error();
+      const ticket = nextTicket(kernel, refs);
+      const wallMs = kernel.wallMs();
+      const asides = refs.map((ref) => {
+        const fenceSeed = kernel.fenceSeed(ref);
+        return { ref, write: queue.raise(ref, ticket, { fenceSeed, wallMs }) };
+      });
+      const places = refs.map((ref) => queue.entryOf(ref, ticket));
+      const parts = places.map((ref) => ({ ref, ...NOTHING_THERE }));
+      const begun = await new JointAttempt(kernel, parts, own, stop, asides).run();
+      if (typeof begun === "object") {
+        const entries = places.flatMap((ref, index) => {
+          const beginning = begun[index];
+          return beginning === undefined ? [] : [Entry.on(kernel, ref, ticket, beginning, stop)];
+        });
+        return new JointPlace(ticket, entries, stop);
+      }
+      if (settings.waitMs === 0) return undefined;
+    }
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get isStopped(): boolean {
+    return this.signal.aborted || this.#entries.some((entry) => entry.isStopped);
+  }
+
+  waits(heldBy: string | undefined): void {
+    this.#stop.waits(heldBy);
+  }
+
+  told(): void {
+    this.#stop.told();
+  }
+
+  troubled(trouble: Trouble): void {
+    this.#stop.troubled(trouble);
+  }
+
+  error(): unknown {
+    return (this.#entries.find((entry) => entry.isStopped) ?? this.#stop).error();
+  }
+
+  /** Leaves all the queues, by one deletion each, in the background. */
+  leave(kernel: Kernel): void {
+    this.end();
+    for (const entry of this.#entries) entry.leave(kernel);
+  }
+
+  /** Ends all that waits in the queues. */
+  readonly end = (): void => this.#controller.abort();
+}
+
+const NOTHING_THERE = {
+  before: { state: "absent" },
+  decision: { kind: "claim", onto: { kind: "absent" } },
+} as const;
+
+/** Above every number that was seen to be given out in any of the queues; time where none was. */
+function nextTicket(kernel: Kernel, refs: readonly RecordRef[]): bigint {
+  let highest = BigInt(Math.floor(kernel.wallMs()));
+  for (const { id } of refs) {
+    const record = kernel.observations.of(id)?.record;
+    const tail = record === undefined || record.state === "absent" ? undefined : record.queue.tail;
+    if (tail !== undefined && tail > highest) highest = tail;
+  }
+  return highest + 1n;
+}

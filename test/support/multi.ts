@@ -1,0 +1,71 @@
+import type { MultiAcquireOptions, MultiLease } from "../../src/index.js";
+import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
+import type { Inhabitant, World } from "./world.js";
+
+export const FOR_EVER = Number.POSITIVE_INFINITY;
+
+/** Who holds what at any instant, by what the holders believe. */
+export class Holdings {
+  /** Each grant: who, and what. */
+  readonly order: string[] = [];
+  /** For each name the fences of its grants, in order. */
+  readonly fences = new Map<string, bigint[]>();
+  /** Names that two held at once. */
+  readonly shared: string[] = [];
+  /** What was held without all the rest of it, by the records. */
+  readonly partial: string[] = [];
+  readonly waitedMs: number[] = [];
+  readonly #world: World;
+  readonly #held = new Set<string>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** Takes several locks, holds them for so long, and gives them back. */
+  async take(
+    { locks, process }: Pick<Inhabitant, "locks" | "process">,
+    names: readonly string[],
+    who: string,
+    options: MultiAcquireOptions = {},
+    forMs = 100,
+  ): Promise<void> {
+    const fromMs = this.#world.time.nowMs;
+    const lease = await locks.multiLock(names).acquire({ wait: FOR_EVER, ...options });
+    this.waitedMs.push(this.#world.time.nowMs - fromMs);
+    this.order.push(who);
+    this.#begin(lease);
+    await new Promise((resolve) => process.timers.set(forMs, true, () => resolve(undefined)));
+    for (const name of names) this.#held.delete(name);
+    await lease.release();
+  }
+
+  #begin(lease: MultiLease): void {
+    for (const [name, fence] of lease.fences) {
+      if (this.#held.has(name)) this.shared.push(name);
+      this.#held.add(name);
+      this.fences.set(name, [...(this.fences.get(name) ?? []), fence]);
+      const record = this.#world.record(name);
+      const holder = record?.["holder"];
+      const isHere = holder !== undefined && "S" in holder && holder.S === lease.holders.get(name);
+      if (!isHere) this.partial.push(name);
+      const shown = record?.["fence"];
+      if (shown === undefined || !("N" in shown) || BigInt(shown.N) !== fence) {
+        this.partial.push(`the fence of ${name}`);
+      }
+    }
+  }
+}
+
+/** Three different ones, in any order. */
+export function threeOf(names: readonly string[], random: SeededRandom): string[] {
+  const left = [...names];
+  return Array.from({ length: 3 }, () => left.splice(random.integer(0, left.length - 1), 1)).flat();
+}
+
+/** Fences that do not grow. */
+export function fencesOutOfOrder({ fences }: Holdings): string[] {
+  return [...fences]
+    .filter(([, values]) => values.some((fence, index) => fence <= (values[index - 1] ?? 0n)))
+    .map(([name]) => name);
+}
