@@ -4,7 +4,9 @@ import type { GuardingLease, Outcome } from "./guarded-command.js";
 import { exitCodeOf } from "./interruptions.js";
 
 /** A lease, or a term, that a command runs under; its signal aborts at the loss. */
-export interface Holding extends GuardingLease {
+export type Holding = HoldingOne | HoldingSeveral;
+
+interface HoldingOne extends GuardingLease {
   readonly name: string;
   /** Absent in a format whose grants are not numbered. */
   readonly fence?: bigint;
@@ -12,18 +14,52 @@ export interface Holding extends GuardingLease {
   readonly holder: string;
 }
 
+interface HoldingSeveral extends GuardingLease {
+  readonly names: readonly string[];
+  readonly fences: ReadonlyMap<string, bigint>;
+  readonly owner: string;
+  readonly holders: ReadonlyMap<string, string>;
+}
+
+// What a `holdfast` further out has said of its own lease is not true of this one.
+const NOTHING_TOLD = Object.fromEntries(
+  ["NAME", "FENCE", "HOLDER", "NAMES", "FENCES", "HOLDERS"].map((what) => [
+    `HOLDFAST_LEASE_${what}`,
+    undefined,
+  ]),
+);
+
 /** What the command is told of the lease that it runs under. */
 export function environmentOf(held: Holding): NodeJS.ProcessEnv {
-  // One that this process was itself started with is another lock's.
-  const { HOLDFAST_LEASE_FENCE: _, ...env } = process.env;
-  const fence = held.fence === undefined ? {} : { HOLDFAST_LEASE_FENCE: held.fence.toString() };
   return {
-    ...env,
-    ...fence,
-    HOLDFAST_LEASE_NAME: held.name,
+    ...process.env,
+    ...NOTHING_TOLD,
     HOLDFAST_LEASE_OWNER: held.owner,
-    HOLDFAST_LEASE_HOLDER: held.holder,
+    ...("names" in held
+      ? {
+          HOLDFAST_LEASE_NAMES: JSON.stringify(held.names),
+          HOLDFAST_LEASE_FENCES: inOrder(held.names, held.fences),
+          HOLDFAST_LEASE_HOLDERS: inOrder(held.names, held.holders),
+        }
+      : {
+          HOLDFAST_LEASE_NAME: held.name,
+          HOLDFAST_LEASE_FENCE: held.fence?.toString(),
+          HOLDFAST_LEASE_HOLDER: held.holder,
+        }),
   };
+}
+
+function inOrder(names: readonly string[], values: ReadonlyMap<string, unknown>): string {
+  return JSON.stringify(names.map((name) => String(values.get(name))));
+}
+
+function titleOf(held: Holding): string {
+  if (!("names" in held)) return `lock "${held.name}"`;
+  return `multi-lock ${held.names.map((name) => `"${name}"`).join(", ")}`;
+}
+
+function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** Whether nothing of the command can act any more. */
@@ -58,28 +94,28 @@ function notStarted(code: string, program: string): CliError {
       );
 }
 
-function unguarded({ name }: Holding): CliError {
+function unguarded(held: Holding): CliError {
   return new CliError(
     "guard-died",
     EXIT.internal,
-    `The guard of lock "${name}" died, so the command was killed and the lock was released.`,
+    `The guard of ${titleOf(held)} died, so the command was killed and the lock was released.`,
   );
 }
 
-function stoppedInTime({ name }: Holding): CliError {
+function stoppedInTime(held: Holding): CliError {
   return new CliError(
     "lost",
     EXIT.lost,
-    `Lock "${name}" was not renewed in time, so the command was stopped before the lease ended.`,
+    `${capitalised(titleOf(held))} was not renewed in time, so the command was stopped before the lease ended.`,
   );
 }
 
 /** The error where something of the command may have survived: nothing is released then. */
-export function undead({ name }: Holding): CliError {
+export function undead(held: Holding): CliError {
   return new CliError(
     "command-undead",
     EXIT.internal,
-    `Some process of the command may still run. Lock "${name}" was not released: it is free when its ` +
+    `Some process of the command may still run. ${capitalised(titleOf(held))} was not released: it is free when its ` +
       "lease has run out.",
   );
 }

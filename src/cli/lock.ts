@@ -1,4 +1,4 @@
-import type { Duration, Holdfast, Mutex, UnfencedLease } from "../index.js";
+import type { Duration, Holdfast, MultiLease, Mutex, UnfencedLease } from "../index.js";
 import { locksOf } from "./connection.js";
 import { EXIT, usageError } from "./exit-codes.js";
 import { type AnyLocks, dataOf, nameOf, type SortOptions } from "./format.js";
@@ -20,9 +20,9 @@ export interface LockOptions extends CommonOptions, SortOptions {
   readonly history?: boolean;
 }
 
-/** Holds a lock while a command runs. Answers the exit status. */
+/** Holds a lock, or several at once, while a command runs. Answers the exit status. */
 export async function lock(
-  name: string,
+  names: readonly string[],
   command: readonly string[],
   options: LockOptions,
   output: Output,
@@ -37,11 +37,14 @@ export async function lock(
   if (options.namespace !== undefined && options.fair !== true) {
     throw usageError("--namespace is for fair locks: add --fair.");
   }
+  if (names.length > 1 && (options.namespace ?? options.data ?? options.sort) !== undefined) {
+    throw usageError("--namespace, --sort and --data are for one lock: give one name.");
+  }
   const interruptions = new Interruptions();
   const locks = await locksOf(options, output);
   let mayRelease = true;
   try {
-    const lease = await acquire(locks, name, options, interruptions);
+    const lease = await acquire(locks, names, options, interruptions);
     // With nobody to hold the lock for, the wait is over and nothing is left behind.
     if (lease === undefined) return interruptions.exitCode ?? EXIT.internal;
     const line = { command: program, args, env: environmentOf(lease) };
@@ -61,20 +64,21 @@ export async function lock(
 
 async function acquire(
   locks: Holdfast<AnyLocks>,
-  name: string,
+  names: readonly string[],
   options: LockOptions,
   interruptions: Interruptions,
-): Promise<UnfencedLease<AnyLocks> | undefined> {
-  const { lease, renew, owner } = options;
+): Promise<UnfencedLease<AnyLocks> | MultiLease | undefined> {
+  const { lease, renew, owner, wait } = options;
+  const asked = { lease, renew, owner, wait: waitOf(wait), signal: interruptions.ending };
   try {
-    const held = await lockOf(locks, name, options).acquire({
-      lease,
-      renew,
-      data: dataOf(options.data, options),
-      owner,
-      wait: waitOf(options.wait),
-      signal: interruptions.ending,
-    });
+    const [name = "", ...others] = names;
+    const held =
+      others.length > 0
+        ? await locks.multiLock(names).acquire(asked)
+        : await lockOf(locks, name, options).acquire({
+            ...asked,
+            data: dataOf(options.data, options),
+          });
     // A signal that came with the answer ends it all the same.
     if (interruptions.exitCode === undefined) return held;
     await held.release();

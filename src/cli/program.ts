@@ -51,7 +51,7 @@ function addLock(program: Command, words: readonly string[], onRun: (run: Run) =
   withCommonOptions(
     program
       .command("lock <name>")
-      .usage("<name> [options] -- <command> [argument...]")
+      .usage("<name...> [options] -- <command> [argument...]")
       .argument("[command...]")
       .description("Holds a lock while a command runs, and stops the command if the lock is lost."),
   )
@@ -65,12 +65,14 @@ function addLock(program: Command, words: readonly string[], onRun: (run: Run) =
     .option("--fair", "wait in the order of arrival; the lease is then 60s by default")
     .option("--namespace <text>", "with --fair: which of several locks of the name")
     .addHelpText("after", LOCK_HELP)
-    .action((name: string, command: string[], options) => {
+    .action((name: string, rest: string[], options) => {
       // Without it, options of the command would be taken for holdfast's.
-      if (!words.includes("--") || command.length === 0) {
+      const command = words.includes("--") ? words.slice(words.indexOf("--") + 1) : [];
+      if (command.length === 0) {
         throw usageError("Put the command after two dashes: holdfast lock NAME -- COMMAND ARG...");
       }
-      onRun(async (output) => (await import("./lock.js")).lock(name, command, options, output));
+      const names = [name, ...rest.slice(0, rest.length - command.length)];
+      onRun(async (output) => (await import("./lock.js")).lock(names, command, options, output));
     });
 }
 
@@ -81,10 +83,15 @@ time are those of its own client by default. It runs in a process group of its o
 ends before the lease does, even if holdfast itself is stopped or killed. INT, TERM, HUP, QUIT,
 USR1 and USR2 are passed on to the group. The lock is released when the whole group has ended,
 whatever the command's status. With --json only errors are JSON: stdout is the command's.
+
+Several names are locked at once, all or none, in the order of arrival. The command then finds
+HOLDFAST_LEASE_NAMES, HOLDFAST_LEASE_FENCES and HOLDFAST_LEASE_HOLDERS instead, each a JSON array
+of strings in the order of the names. The loss of one lock stops the command.
 ${LOCK_EXIT_CODES_HELP}
 
 Example:
-  holdfast lock nightly-report --wait 0 --table locks -- ./report.sh --full`;
+  holdfast lock nightly-report --wait 0 --table locks -- ./report.sh --full
+  holdfast lock account/7 account/9 --table locks -- ./transfer.sh`;
 
 function addLs(program: Command, onRun: (run: Run) => void): void {
   withCommonOptions(

@@ -51,6 +51,42 @@ describe("holdfast lock", () => {
     expect(env).not.toHaveProperty("NODE_CHANNEL_FD");
   });
 
+  it("locks several names at once, and tells the command of each", async () => {
+    const held = await world.locks.mutex("s2").acquire();
+    const script = "console.log(JSON.stringify([process.env, process.argv.slice(1)]))";
+    const names = ["s1", "s2", "s 3"];
+    const command = ["--", process.execPath, "-e", script, "--", "--", "x"];
+    const none = await world.run(["lock", ...names, "--wait", "0", ...command]);
+    expect(none).toMatchObject({ status: 75, stdout: "", stderr: expect.stringContaining('"s2"') });
+    expect((await world.locks.inspect("s1")).state).toBe("absent");
+    await held.release();
+    const outer = { HOLDFAST_LEASE_NAME: "outer", HOLDFAST_LEASE_FENCE: "1" };
+    const words = ["lock", "s1", "--owner", "me", "s2", "s 3", ...command];
+    const { status, stdout } = await world.run(words, outer);
+    expect(status).toBe(0);
+    const [env, got] = JSON.parse(stdout) as [Record<string, string>, string[]];
+    expect(got).toEqual(["--", "x"]);
+    expect(env["HOLDFAST_LEASE_OWNER"]).toBe("me");
+    expect(JSON.parse(env["HOLDFAST_LEASE_NAMES"] ?? "")).toEqual(names);
+    const fences = await Promise.all(names.map((name) => world.locks.inspect(name)));
+    expect(JSON.parse(env["HOLDFAST_LEASE_FENCES"] ?? "")).toEqual(
+      fences.map(({ fence }) => String(fence)),
+    );
+    expect(JSON.parse(env["HOLDFAST_LEASE_HOLDERS"] ?? "")).toHaveLength(3);
+    expect(env["HOLDFAST_LEASE_NAME"]).toBeUndefined();
+    expect(env["HOLDFAST_LEASE_FENCE"]).toBeUndefined();
+    expect(fences.map(({ state }) => state)).toEqual(["free", "free", "free"]);
+  });
+
+  it.each([
+    ["the same name twice", ["t", "t"]],
+    ["--data for several", ["t", "u", "--data", "x"]],
+    ["--namespace for several", ["t", "u", "--fair", "--namespace", "x"]],
+  ])("refuses %s", async (_, words) => {
+    const result = await world.run(["lock", ...words, "--", "echo", "mine"]);
+    expect(result).toMatchObject({ status: 64, stdout: "" });
+  });
+
   it("stores --data as a JSON string while it holds", async () => {
     const running = world.start([
       "lock",

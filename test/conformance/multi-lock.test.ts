@@ -1,0 +1,167 @@
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTable, type Holdfast } from "../../src/index.js";
+import { DynamoDBTable } from "../../src/platform/dynamodb.js";
+import type { Transacting, Transaction, Write } from "../../src/platform/table.js";
+import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
+import { MemoryTable } from "../../src/testing/table/memory-table.js";
+import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { eventually, freshTable, Lockers, sdkClient } from "../support/sdk.js";
+
+const POLL = { fastest: 50, slowest: 200 };
+const CALL = { timeoutMs: 20_000 };
+
+const keyOf = (name: string) => ({ pk: { S: `lock#${name}` }, sk: { S: "lease" } });
+
+function write(name: string, condition: Write["condition"], size: string): Write {
+  return {
+    key: keyOf(name),
+    condition,
+    change: { set: { size: { N: size }, count: { incrementFrom: "4" } }, remove: ["data"] },
+  };
+}
+
+const ABSENT = { kind: "absent", attribute: "pk" } as const;
+const sizeIs = (size: string): Write["condition"] => ({
+  kind: "equals",
+  attribute: "size",
+  value: { N: size },
+});
+
+/** Each with what it needs the ones before to have done. That one item is in twice DynamoDB Local accepts. */
+const TRANSACTIONS: readonly Transaction[] = [
+  { token: "1", writes: [write("p", ABSENT, "1"), write("q", ABSENT, "1")] },
+  { token: "1", writes: [write("p", ABSENT, "1"), write("q", ABSENT, "1")] },
+  { token: "2", writes: [write("p", ABSENT, "2"), write("q", sizeIs("1"), "2")] },
+  { token: "2", writes: [write("p", sizeIs("1"), "3"), write("r", sizeIs("1"), "3")] },
+  { token: "4", writes: [] },
+  {
+    token: "5",
+    writes: [
+      write("p", sizeIs("1"), "4"),
+      {
+        key: keyOf("q"),
+        condition: sizeIs("1"),
+        change: { set: {}, remove: [] },
+        as: "delete",
+      },
+      {
+        key: keyOf("s"),
+        condition: ABSENT,
+        change: { set: { size: { N: "7" } }, remove: [] },
+        as: "put",
+      },
+    ],
+  },
+  { token: "6", writes: [write("q", sizeIs("1"), "5"), write("s", ABSENT, "5")] },
+];
+
+function multiLockSuite(endpoint: () => string): void {
+  const table = freshTable();
+  const lockers = new Lockers();
+  let client: DynamoDBClient;
+  const process = (options = {}): Holdfast =>
+    lockers.make({ client, table, lease: 2_000, ...options }).locks;
+
+  beforeAll(async () => {
+    client = sdkClient(endpoint());
+    await createTable({ client, table });
+  });
+  afterAll(async () => {
+    await lockers.closeAll();
+    client.destroy();
+  });
+
+  it("answers to transactions as the table in memory does", async () => {
+    const theirs = new DynamoDBTable(client, table);
+    const memory = new MemoryTable({ keyAttributes: ["pk", "sk"] });
+    const kinds: string[] = [];
+    for (const transaction of TRANSACTIONS) {
+      const told = async (send: Transacting) => {
+        const answer = await send(transaction, CALL);
+        return answer.kind === "misconfigured" ? { kind: answer.kind } : answer;
+      };
+      const ours = await told((...given) => memory.transact(...given));
+      expect(await told((...given) => theirs.transact(...given))).toEqual(ours);
+      kinds.push(ours.kind);
+      for (const name of ["p", "q", "r", "s"]) {
+        const read = { key: keyOf(name), consistent: true };
+        expect(await theirs.read(read, CALL)).toEqual(await memory.read(read, CALL));
+      }
+    }
+    expect(kinds).toEqual([
+      ...["applied", "applied", "refused", "refused"],
+      ...["misconfigured", "applied", "refused"],
+    ]);
+  });
+
+  it("grants all or none, in the order of arrival, and leaves nothing behind", async () => {
+    const [first, second, third, fourth] = [process(), process(), process(), process()];
+    const held = await first.multiLock(["a", "b", "c"]).acquire();
+    expect(await second.multiLock(["d", "c"]).tryAcquire()).toBeNull();
+    const order: string[] = [];
+    const done = [];
+    for (const [who, locks, names] of [
+      ["second", second, ["b", "a"]],
+      ["third", third, ["c", "a", "b"]],
+    ] as const) {
+      const options = { wait: "30s", poll: POLL } as const;
+      done.push(locks.multiLock(names).run(options, async () => void order.push(who)));
+      await eventually(async () => (await first.queue("a")).waiters.length === done.length);
+    }
+    const single = fourth
+      .fairLock("b")
+      .run({ wait: "30s", poll: POLL }, async () => void order.push("alone"));
+    await eventually(async () => (await first.queue("b")).waiters.length === 3);
+    await held.release();
+    await Promise.all([...done, single]);
+    expect(order).toEqual(["second", "third", "alone"]);
+    for (const name of ["a", "b", "c"]) {
+      await eventually(async () => (await first.queue(name)).waiters.length === 0);
+    }
+    const again = await first.multiLock(["a", "b", "c", "d"]).acquire({ wait: "10s", poll: POLL });
+    expect(again.fences.get("a")).toBe((held.fences.get("a") ?? 0n) + 3n);
+    expect(again.fences.get("b")).toBe((held.fences.get("b") ?? 0n) + 4n);
+    await again.renew();
+    expect(again.isHeld).toBe(true);
+    await again.release();
+  });
+
+  it("guards a transaction of the user's with all of its conditions", async () => {
+    const lease = await process().multiLock(["x", "y"]).acquire();
+    const put = (id: string) => ({
+      Put: { TableName: table, Item: { pk: { S: `own#${id}` }, sk: { S: "x" } } },
+    });
+    const send = (id: string) =>
+      client.send(
+        new TransactWriteItemsCommand({ TransactItems: [...lease.conditions(), put(id)] }),
+      );
+    await send("1");
+    await lease.release();
+    await expect(send("2")).rejects.toMatchObject({ name: "TransactionCanceledException" });
+  });
+
+  it("takes 50 names, and waits for them", async () => {
+    const names = Array.from({ length: 50 }, (_, index) => `n${index}`);
+    const [one, other] = [process({ lease: "20s" }), process({ lease: "20s" })];
+    const held = await one.multiLock(names).acquire();
+    const waiting = other.multiLock(names).acquire({ wait: "30s", poll: POLL });
+    await eventually(async () => (await one.queue("n49")).waiters.length === 1);
+    await held.release();
+    const lease = await waiting;
+    expect(lease.fences.get("n7")).toBe((held.fences.get("n7") ?? 0n) + 1n);
+    await lease.release();
+  });
+}
+
+describe("several locks on the memory server", () => {
+  let server: Awaited<ReturnType<typeof startMemoryServer>>;
+  beforeAll(async () => {
+    server = await startMemoryServer();
+  });
+  afterAll(() => server.close());
+  multiLockSuite(() => server.endpoint);
+});
+
+describeOnDynamoDBLocal("several locks on DynamoDB Local", multiLockSuite);
