@@ -5,7 +5,7 @@ import type { Kind } from "../lease/format.js";
 /**
  * What a process does with a table, as far as permissions go.
  * - `lock`: hold, wait for and release locks.
- * - `fair-lock`: the same, in order; also for a mutex of a name that has a fair lock.
+ * - `fair-lock`: the same, in order, or several at once; also for a mutex of a name that has a fair lock.
  * - `sessions`: as `lock` where anybody who shares the table has sessions, or `renewal: "shared"`.
  * - `elect`: campaign, lead, observe and resign. `once`: run occurrences of scheduled work.
  * - `condition`: put `lease.condition()` into a transaction of your own.

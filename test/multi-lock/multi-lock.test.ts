@@ -272,6 +272,33 @@ describe("those who wait for several locks", () => {
     await expectNothingLeft(world, ABC);
   });
 
+  it("do not pass one whose entry comes late", async () => {
+    const world = new World();
+    const [holder, late, behind] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
+    const held = await world.until(holder.locks.fairLock("a").acquire());
+    const holdings = new Holdings(world);
+    let writes = 0;
+    late.network.script(({ kind }) => {
+      if (kind !== "write") return undefined;
+      writes += 1;
+      // The claim, the ticket, and then the entry, which takes two seconds to arrive.
+      return writes === 3 ? { fault: "reordered", delayMs: 2_000 } : undefined;
+    });
+    const poll = { fastest: "4s", slowest: "5s" };
+    const first = late.locks
+      .fairLock("a")
+      .run({ wait: FOR_EVER, poll }, async () => void holdings.order.push("late"));
+    await world.time.advance(100);
+    const second = holdings.take(behind, ["b", "a"], "behind");
+    await world.time.advance(1_000);
+    expect(entriesIn(world)).toHaveLength(2);
+    await world.time.advance(1_500);
+    expect(entriesIn(world)).toHaveLength(3);
+    await world.until(held.release());
+    await world.until(Promise.all([first, second]));
+    expect(holdings.order).toEqual(["late", "behind"]);
+  });
+
   it("get a place also where their clock is behind", async () => {
     const world = new World();
     const [holder, ahead] = [world.inhabitant(), world.inhabitant()];

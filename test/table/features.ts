@@ -84,6 +84,9 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
       const untold: unknown[] = [];
       const locks = scene.locks(scene.client, (error) => untold.push(error));
       await waitsFor(scene, () => locks.fairLock("held", { poll }).acquire({ wait: "5s" }));
+      await waitsFor(scene, () =>
+        locks.multiLock(["held", "too"], { poll }).acquire({ wait: "5s" }),
+      );
       // A waiter leaves its place in the background.
       await locks.close();
       if (untold.length > 0) throw untold[0];
