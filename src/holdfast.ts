@@ -4,8 +4,7 @@ import type { Leading } from "./election/lead.js";
 import type { ElectionOptions } from "./election/options.js";
 import { HoldfastError } from "./errors.js";
 import { FairLock, type FairLockOptions } from "./fair-lock/fair-lock.js";
-import { sleep } from "./internal/sleep.js";
-import { closeAll } from "./lease/close.js";
+import { closeInOrder } from "./lease/close.js";
 import type { LeaseHandle } from "./lease/export.js";
 import {
   type ForceReleaseOptions,
@@ -285,22 +284,8 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * released. Idempotent.
    */
   close(): Promise<void> {
-    this.#closed ??= this.#leading.size === 0 ? closeAll(this.#kernel) : this.#closeInOrder();
+    this.#closed ??= closeInOrder(this.#kernel, this.#leading);
     return this.#closed;
-  }
-
-  // A leader's body may need the locks that it holds until it has ended: so they go last.
-  async #closeInOrder(): Promise<void> {
-    const { timers, settings } = this.#kernel;
-    const leading = [...this.#leading];
-    this.#kernel.beginClosing();
-    const bound = new AbortController();
-    const ended = Promise.all(leading.map((one) => one.ended));
-    await Promise.race([ended, sleep(timers, settings.closeTimeoutMs, true, bound.signal)]);
-    bound.abort();
-    // Freed, it would be another's while the body still acts.
-    for (const one of this.#leading) one.forsake();
-    await closeAll(this.#kernel);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -10,6 +10,30 @@ const RETRY_MS = 100;
 // A client's connections are limited: more at once would only wait in line, with their timeouts running.
 const AT_ONCE = 256;
 
+/** What was told to end by the closing, and may need what the client holds until it has. */
+export interface Running {
+  readonly ended: Promise<unknown>;
+  /** Ends its lease in this process, and leaves the record to run out. */
+  forsake(): void;
+}
+
+/** As {@link closeAll}, once what runs has ended, or the close timeout is over. */
+export async function closeInOrder(kernel: Kernel, running: ReadonlySet<Running>): Promise<void> {
+  if (running.size === 0) return closeAll(kernel);
+  const all = [...running];
+  kernel.beginClosing();
+  const bound = new AbortController();
+  const ended = Promise.all(all.map((one) => one.ended));
+  await Promise.race([
+    ended,
+    sleep(kernel.timers, kernel.settings.closeTimeoutMs, true, bound.signal),
+  ]);
+  bound.abort();
+  // Freed, it would be another's while the body still acts.
+  for (const one of running) one.forsake();
+  await closeAll(kernel);
+}
+
 /**
  * Ends everything that a client has: waiters, leases, and its work in the background. The leases are
  * released for at most the close timeout. Throws one error that lists each failure.

@@ -1,6 +1,7 @@
 import { HoldfastError } from "../errors.js";
 import { tellGrant, tellRefusal } from "../lease/events.js";
 import type { RecordRef } from "../lease/format.js";
+import { noteGrant } from "../lease/history.js";
 import type { Kernel } from "../lease/kernel.js";
 import type { LifeSource } from "../lease/life.js";
 import {
@@ -157,7 +158,10 @@ export class MultiLock {
         tellRefusals(undefined);
         return undefined;
       }
-      for (const { hold, how } of granted) tellGrant(hold, how, kernel.nowMs() - fromMs);
+      for (const one of granted) {
+        tellGrant(one.hold, one.how, kernel.nowMs() - fromMs);
+        noteGrant(kernel, one);
+      }
       const lease = new MultiLease(granted.map(({ hold }) => hold));
       if (!kernel.closing.aborted) return lease;
       // Closed in the instant between the answer and the beginning of the lease.

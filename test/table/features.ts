@@ -156,7 +156,7 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
 
 async function waitsFor(
   scene: PermissionScene,
-  acquire: (locks: Holdfast) => Promise<Lease>,
+  acquire: (locks: Holdfast) => Promise<Pick<Lease, "release">>,
 ): Promise<void> {
   const held = await scene.locks(scene.owner).mutex("held").acquire();
   const waiting = acquire(scene.locks());
