@@ -99,13 +99,18 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         file: "src/lease/attempt.ts",
-        from: '      case "unknown":\n        this.#unanswered += 1;\n',
-        to: '      case "unknown":\n        if (this.#ref.isEntry === true) return "refused";\n        this.#unanswered += 1;\n',
+        from: "      const told = await this.#repetition.run((timeoutMs) =>\n        this.#kernel.write(this.#write, timeoutMs, this.#stop.signal),\n      );\n",
+        to: `      const told = await this.#repetition.run(async (timeoutMs) => {
+        const sent = await this.#kernel.write(this.#write, timeoutMs, this.#stop.signal);
+        return sent.kind === "unknown" && this.#ref.isEntry === true ? { kind: "given up" } : sent;
+      });
+      if (told.kind === "given up") return "refused";
+`,
       },
       {
         file: "src/lease/attempt.ts",
-        from: "        this.#kernel.abandon(this.#grant.holder);\n        if (this.#unanswered",
-        to: "        if (this.#ref.isEntry !== true) this.#kernel.abandon(this.#grant.holder);\n        if (this.#unanswered",
+        from: "        this.#kernel.abandon(this.#grant.holder);\n        if (this.#repetition",
+        to: "        if (this.#ref.isEntry !== true) this.#kernel.abandon(this.#grant.holder);\n        if (this.#repetition",
       },
     ],
     caughtBy: {

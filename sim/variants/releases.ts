@@ -341,8 +341,8 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: "src/lease/loss.ts",
-        from: '["released by force", "exported"]',
-        to: '["released by force"]',
+        from: '  "exported",\n  "lost with another",\n',
+        to: '  "lost with another",\n',
       },
     ],
     caughtBy: {
