@@ -161,8 +161,8 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
       {
         file: "src/lease/attempt.ts",
-        from: 'answer = told === "silent" ? told : this.#verdictOn(told);',
-        to: 'answer = told === "silent" || !["applied", "refused"].includes(told.kind) ? "refused" : this.#verdictOn(told);',
+        from: 'const begun = told === "silent" ? told : this.#verdictOn(told);',
+        to: 'const begun = told === "silent" || !["applied", "refused"].includes(told.kind) ? "refused" : this.#verdictOn(told);',
       },
     ],
     caughtBy: {

@@ -13,7 +13,6 @@ import type {
   ScanAnswer,
   TablePort,
   Transaction,
-  TransactionAnswer,
   Write,
   WriteAnswer,
 } from "../platform/table.js";
@@ -161,11 +160,7 @@ export class Kernel {
     );
   }
 
-  transact(
-    transaction: Transaction,
-    timeoutMs: number,
-    signal?: AbortSignal,
-  ): Promise<TransactionAnswer> {
+  transact(transaction: Transaction, timeoutMs: number, signal?: AbortSignal) {
     const { transact } = this.table;
     if (transact === undefined) throw new Error("A table without transactions was asked for one.");
     return this.#told("transaction", () =>
