@@ -52,13 +52,6 @@ export const MULTI_LOCKS: readonly Variant[] = [
     caughtBy: { test: TEST, title: "get a place also where their clock is behind" },
   },
   {
-    name: "joint-late-entry-unseen",
-    what: "the next in line for several locks does not look again before it claims them",
-    rules: [],
-    edits: [{ file: ACQUIRE, from: "if (!isFirst.every(Boolean)) continue;", to: "void isFirst;" }],
-    caughtBy: { test: TEST, title: "do not pass one whose entry comes late" },
-  },
-  {
     name: "joint-grant-not-exact",
     what: "a claim of a free record does not name the fence that was seen",
     rules: ["R14"],

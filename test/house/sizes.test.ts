@@ -7,8 +7,6 @@ const LONGEST_FUNCTION_LINES = 70;
 
 /** What may be longer, each with its reason. A file by its path, a function by its path and name. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  "src/holdfast.ts":
-    "The client is one object: a method of one call for each thing that the library has, with its promise.",
   "src/formats/native.ts":
     "A wire format is one file, so that its protocol, its schema and all its conditions are read together.",
   "src/formats/native.ts nativeFormat":
