@@ -49,8 +49,8 @@ export const HOLDS: readonly Variant[] = [
     edits: [
       {
         file: "src/lease/loss-signal.ts",
-        from: "        check();\n        return Reflect",
-        to: "        return Reflect",
+        from: "      check();\n      return Reflect",
+        to: "      return Reflect",
       },
     ],
     caughtBy: {
@@ -126,7 +126,7 @@ export const HOLDS: readonly Variant[] = [
     edits: [
       {
         file: HOLD,
-        from: "      tellRenewal(this, false, lateMs);\n",
+        from: "      tellRenewal(this, false, lateMs, start);\n",
         to: "      this.living.renewed(this.deadlineFrom(start, this.leaseMs));\n",
       },
     ],

@@ -227,8 +227,8 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: "src/lease/neutralise.ts",
-        from: "const from = { watched: given.replaced, ",
-        to: "const from = { watched: undefined, ",
+        from: "const from = { ...given.replaced, ",
+        to: "const from = { ",
       },
     ],
     caughtBy: {

@@ -108,13 +108,13 @@ export const WATCHES: readonly Variant[] = [
       },
       {
         file: KERNEL,
-        from: '    return this.#timed("write",',
-        to: '    this.sentMs = this.nowMs();\n    return this.#timed("write",',
+        from: '    return this.#told("write",',
+        to: '    this.sentMs = this.nowMs();\n    return this.#told("write",',
       },
       {
         file: KERNEL,
-        from: '    return this.#timed("read",',
-        to: '    this.sentMs = this.nowMs();\n    return this.#timed("read",',
+        from: '    return this.#told("read",',
+        to: '    this.sentMs = this.nowMs();\n    return this.#told("read",',
       },
     ],
     caughtBy: { invariant: "ownership", within: 300 },
