@@ -17,7 +17,7 @@ const LONGEST_RUN_MS = 300_000;
 const DEEPEST = 1_000_000;
 
 /** What it takes to compile a model, and to search it, is least with these. */
-const SHORT_OPTIMISATION = { lease: "-O1", session: "-O0", queue: "-O0" };
+const SHORT_OPTIMISATION = { lease: "-O1", session: "-O0", queue: "-O0", several: "-O0" };
 
 function runOrThrow(program, args, folder) {
   const done = spawnSync(program, args, { cwd: folder, encoding: "utf8" });

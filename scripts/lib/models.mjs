@@ -389,6 +389,54 @@ const QUEUE_MUTANTS = [
   },
 ];
 
+const SEVERAL_SEARCHES = [
+  {
+    name: "two that want both, twice, a late copy",
+    bounds: { TRIES: 2, LATE: 1, SLEEPS: 1, CRASHES: 1 },
+  },
+  {
+    name: "two that want both, one that wants one, two late copies",
+    bounds: { PROCESSES: 3, FIRST_ALONE: 1, LATE: 2, SLEEPS: 1, CRASHES: 1 },
+  },
+  {
+    name: "one that wants both, two that want one each, twice",
+    bounds: { PROCESSES: 3, FIRST_ALONE: 1, SECOND_ALONE: 1, TRIES: 2, LATE: 1, SLEEPS: 1 },
+  },
+  { name: "three that want both, two late copies", bounds: { PROCESSES: 3, LATE: 2 } },
+];
+
+const SEVERAL_MUTANTS = [
+  {
+    name: "ONE_NUMBER",
+    breaks: "NoDeadlock",
+    what: "a number of its own in each queue, one after the other",
+  },
+  {
+    name: "STEPWISE",
+    breaks: "AllOrNothing",
+    what: "a lock is taken while another is waited for",
+    bounds: { PROCESSES: 3, FIRST_ALONE: 1, TRIES: 2 },
+  },
+  {
+    name: "TAIL",
+    breaks: "OneNumber",
+    what: "an entry does not ask that its number is above all that were given out",
+    bounds: { LATE: 1 },
+  },
+  {
+    name: "WHOLE",
+    breaks: "ServedOrder",
+    what: "a transaction of which one part is refused takes effect",
+    bounds: { LATE: 1, FIRST_ALONE: 1 },
+  },
+  {
+    name: "ANCHOR",
+    breaks: "ServedOrder",
+    what: "a grant of several has no condition",
+    bounds: { LATE: 1, FIRST_ALONE: 1 },
+  },
+];
+
 /** The models of spec/model, each with what is searched: also read by the test of their page. */
 export const MODELS = [
   {
@@ -408,5 +456,11 @@ export const MODELS = [
     searches: QUEUE_SEARCHES,
     shortSearches: SHORT_QUEUE_SEARCHES,
     mutants: QUEUE_MUTANTS,
+  },
+  {
+    name: "several",
+    searches: SEVERAL_SEARCHES,
+    shortSearches: SEVERAL_SEARCHES,
+    mutants: SEVERAL_MUTANTS,
   },
 ];

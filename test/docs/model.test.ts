@@ -7,6 +7,7 @@ const HEADINGS: Readonly<Record<string, string>> = {
   lease: "## The model\n",
   session: "## The model of sessions\n",
   queue: "## The model of the queue\n",
+  several: "## The model of several locks\n",
 };
 
 /** The rows, cell by cell, of the tables whose first column has this heading. */

@@ -26,7 +26,7 @@ describe("the models of the protocol", () => {
   }
 
   // Each waits for a compiler or a search nearly all the time: both at once take half as long.
-  it.concurrent.each(["lease", "session", "queue"])(
+  it.concurrent.each(["lease", "session", "queue", "several"])(
     "%s.pml holds every invariant within the short bounds, and each mutant breaks its own",
     async (model) => {
       const checking = spawn(process.execPath, [SCRIPT, "--short", "--only", model], {
