@@ -45,6 +45,25 @@ describe("several locks", () => {
     }
   });
 
+  it("cost four units a name to queue for, and three to be granted from the queues", async () => {
+    const world = new World();
+    const [one, other] = [world.inhabitant(), world.inhabitant()];
+    // Names that were never locked are found absent, and made: that costs a transaction more.
+    await world.until((await world.until(one.locks.multiLock(ABC).acquire())).release());
+    const held = await world.until(one.locks.mutex("b").acquire());
+    world.table.resetCounts();
+    const waiting = other.locks.multiLock(ABC).acquire();
+    await world.time.advance(100);
+    const { counts } = world.table;
+    expect(counts).toMatchObject({ transactions: 1, writes: 0, writeUnits: 12 });
+    expect(counts.queries).toBeGreaterThanOrEqual(3);
+    await world.until(held.release());
+    world.table.resetCounts();
+    await world.until(waiting);
+    await world.time.advance(100);
+    expect(world.table.counts).toMatchObject({ transactions: 1, removals: 3, writeUnits: 9 });
+  });
+
   it("are those that a mutex and a fair lock of these names are: all or nothing", async () => {
     const world = new World();
     const [one, other] = [world.inhabitant(), world.inhabitant()];
