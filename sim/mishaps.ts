@@ -220,14 +220,21 @@ export class Mishaps {
     if (plan.kind !== "sessions") return;
     const owning = live.get(owner);
     if (owning?.process.state === "running" && this.#random.chance(0.5)) this.#kill(owning);
-    if (victim !== owning) this.#dropAnswers(victim);
+    // Who finds it gone writes that down, and then ends it: few others ever do.
+    if (victim !== owning) this.#dropAnswersTo(victim, [undefined, ENDED, ENTOMBED, ENTOMBED]);
   };
 
   // Of all that it writes of sessions for a while every other answer is lost, or of one kind each one: all of
   // it was carried out.
-  readonly #dropAnswers: Mishap = (victim) => {
+  readonly #dropAnswers: Mishap = (victim) =>
+    this.#dropAnswersTo(victim, [undefined, MOVE, ENDED, ENTOMBED]);
+
+  readonly #dropAnswersTo = (
+    victim: Parameters<Mishap>[0],
+    steps: readonly (string | undefined)[],
+  ): void => {
     const { plan, happened } = this.#scenery;
-    const only = [undefined, MOVE, ENDED, ENTOMBED][this.#random.integer(0, 3)];
+    const only = steps[this.#random.integer(0, steps.length - 1)];
     happened("answers to what it writes of sessions lost", victim);
     this.#hinder(victim);
     victim.script = (request): Fault | undefined => {
