@@ -72,7 +72,13 @@ export type {
   RenewOptions,
   UnfencedLease,
 } from "./lease/lease.js";
-export type { InspectOptions, ListOptions, ListPage, RecordKind } from "./lease/list.js";
+export type {
+  InspectOptions,
+  ListedEntry,
+  ListOptions,
+  ListPage,
+  RecordKind,
+} from "./lease/list.js";
 export type { AcquireOptions, ClientOptions, LeaseOptions, PollOptions } from "./lease/options.js";
 export type { ForcedRelease, GrantNote, Version } from "./lease/record.js";
 export type { CloseSessionOptions, Session } from "./lease/session.js";

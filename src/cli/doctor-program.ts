@@ -15,7 +15,10 @@ export function addDoctor(program: Command, onRun: (run: Run) => void): void {
     .option("--for <features>", "what this process does, as for `table policy`; default lock")
     .option("--prefix <prefix>", "what the probed names begin with")
     .option("--home-region <region>", "the one region in which all clients take their locks")
-    .option("--scan", "also look for dead holders and unreadable records, by four scans")
+    .option(
+      "--scan",
+      "also look for dead holders, dead queues and unreadable records, by four scans",
+    )
     .option("--watch <duration>", "for how long to watch holders with --scan; default 65s")
     .addHelpText("after", DOCTOR_HELP)
     .action((options) =>
@@ -29,5 +32,5 @@ and by reads. Every finding is one line, or one JSON object, with what to do abo
 the exit status at 0; of several problems 69 comes before 78, and 78 before 77.
 
 --scan lists the table, waits until the longest lease that it saw would be over, and lists it again:
-whoever has not renewed meanwhile is dead. Holders that live by sessions: see \`holdfast sessions\`.
+whoever has not renewed meanwhile is dead, in a queue too. What lives by sessions: see \`holdfast sessions\`.
 ${EXIT_CODES_HELP}`;

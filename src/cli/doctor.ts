@@ -4,11 +4,13 @@ import {
   type Finding,
   type Holdfast,
   type Inspection,
+  type ListedEntry,
 } from "../index.js";
 import { durationMs } from "../internal/duration.js";
 import { sleep } from "../internal/sleep.js";
 import { systemTimers } from "../platform/timers.js";
 import { locksOf, tableOf } from "./connection.js";
+import { queueTroubles } from "./doctor-queues.js";
 import { EXIT, exitCodeFor } from "./exit-codes.js";
 import { type AnyLocks, assertNative, nameText } from "./format.js";
 import { Interruptions } from "./interruptions.js";
@@ -80,20 +82,29 @@ async function recordFindings(
   try {
     const first = await listed(locks, options);
     const own = first.held.filter(({ session }) => session === undefined);
-    const longestMs = Math.max(0, ...own.map(({ takeableInMs }) => takeableInMs));
-    const waitMs = Math.min(longestMs, watchMs) + MARGIN_MS;
-    if (!output.isJson && own.length > 0) {
-      output.err(`holdfast: ${own.length} held; watching them for ${seconds(waitMs)}.`);
+    const waiting = first.queued.filter(({ session }) => session === undefined);
+    const lengthsMs = [
+      ...own.map(({ takeableInMs }) => takeableInMs),
+      ...waiting.map(({ removableInMs }) => removableInMs),
+    ];
+    const waitMs = Math.min(Math.max(0, ...lengthsMs), watchMs) + MARGIN_MS;
+    if (!output.isJson && lengthsMs.length > 0) {
+      const what = `${own.length} held, ${waiting.length} queued`;
+      output.err(`holdfast: ${what}; watching them for ${seconds(waitMs)}.`);
     }
     await sleep(systemTimers, waitMs, true, interruptions.ending);
-    const { held } = await listed(locks, options);
+    const { held, queued } = await listed(locks, options);
     const unjudged = held.filter(({ looksDead, takeableInMs }) => !looksDead && takeableInMs > 0);
     return [
       ...first.unreadable,
       ...held.filter(({ looksDead }) => looksDead).map(deadFinding),
+      ...queueTroubles(first.queued, queued).map(({ message, fix }) =>
+        recordsFinding("warning", message, fix),
+      ),
       recordsFinding(
         "ok",
-        `${held.length} held; ${unjudged.length} of them alive, on a session, or of a longer lease than was watched.`,
+        `${held.length} held; ${unjudged.length} of them alive, on a session, or of a longer lease than was watched. ` +
+          `${queued.length} in queues.`,
       ),
     ];
   } finally {
@@ -101,15 +112,20 @@ async function recordFindings(
   }
 }
 
-async function listed(
-  locks: Holdfast<AnyLocks>,
-  { prefix }: DoctorOptions,
-): Promise<{ readonly held: Inspection<AnyLocks>[]; readonly unreadable: Told[] }> {
+interface Listed {
+  readonly held: Inspection<AnyLocks>[];
+  readonly queued: ListedEntry[];
+  readonly unreadable: Told[];
+}
+
+async function listed(locks: Holdfast<AnyLocks>, { prefix }: DoctorOptions): Promise<Listed> {
   const held: Inspection<AnyLocks>[] = [];
+  const queued: ListedEntry[] = [];
   const unreadable: Told[] = [];
   for (const kind of KINDS) {
     for await (const page of locks.list({ kind, prefix })) {
       held.push(...page.locks);
+      queued.push(...page.queued);
       for (const { name, found } of page.unreadable) {
         unreadable.push(
           recordsFinding(
@@ -121,7 +137,7 @@ async function listed(
       }
     }
   }
-  return { held, unreadable };
+  return { held, queued, unreadable };
 }
 
 function deadFinding({ name, owner, holder, leaseMs = 0 }: Inspection<AnyLocks>): Told {

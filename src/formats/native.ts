@@ -318,6 +318,11 @@ function nativeQueue(pkName: string, skName: string): QueueFormat {
       // Whatever is in the table: nothing that it says may throw.
       return encoded === undefined || encoded === "" ? undefined : decoded(encoded);
     },
+    nameIn(kind, entry) {
+      const pk = stringIn(entry, pkName);
+      if (!pk?.startsWith(`${kind}#`) || this.ticketIn(entry) === undefined) return undefined;
+      return pk.slice(kind.length + 1);
+    },
     upTo: (ref, ticket) => ({
       partition: { attribute: pkName, value: pkOf(ref) },
       sort: {

@@ -230,6 +230,8 @@ export interface QueueFormat {
   /** The ticket of an entry; undefined for any other item. */
   ticketIn(item: Item): bigint | undefined;
   namespaceIn(item: Item): string | undefined;
+  /** The name of this kind in whose queue an entry stands; undefined for any other item. */
+  nameIn(kind: Kind, entry: Item): string | undefined;
   /** Where the entries with tickets up to this one are, itself included. */
   upTo(ref: RecordRef, ticket: bigint): Pick<Query, "partition" | "sort">;
   /** Deletes it. */

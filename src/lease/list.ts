@@ -1,5 +1,6 @@
 import { HoldfastError } from "../errors.js";
 import type { Item, Scan, ScanAnswer } from "../platform/table.js";
+import type { RecordRef } from "./format.js";
 import { type Inspection, inspectionOf } from "./inspect.js";
 import type { Kernel } from "./kernel.js";
 import { isReadable } from "./record.js";
@@ -24,11 +25,33 @@ export interface ListOptions {
   readonly free?: boolean | undefined;
 }
 
+/** A place in the queue of a fair lock, as a scan shows it. */
+export interface ListedEntry {
+  /** The lock's. */
+  readonly name: string;
+  readonly namespace: string | undefined;
+  readonly ticket: bigint;
+  /** The label of whose place it is, or was. */
+  readonly owner: string | undefined;
+  /** The session that it lives by; undefined while its waiter renews it. */
+  readonly session: string | undefined;
+  /** For how long its waiter may be silent, in milliseconds. */
+  readonly leaseMs: number;
+  /** Whether its ticket, or a later one, was granted: a waiter that is alive removes it at once. */
+  readonly isServed: boolean;
+  /** Whether this client has watched its waiter be silent for longer than its lease. */
+  readonly looksDead: boolean;
+  /** In how many milliseconds it looks dead at the earliest, if its waiter stays silent. */
+  readonly removableInMs: number;
+}
+
 /** One page of a listing. */
 export interface ListPage<S extends LeaseShape = NativeLeases> {
   readonly locks: readonly Inspection<S>[];
   /** Names of records that this version cannot read, with what was found; never stolen from. */
   readonly unreadable: readonly { readonly name: string; readonly found: string }[];
+  /** Places in the queues of fair locks, held or not; in the order of the table. */
+  readonly queued: readonly ListedEntry[];
   /** What DynamoDB charged for this page, in read units, where it said so. */
   readonly readUnits: number | undefined;
 }
@@ -92,13 +115,44 @@ function pageOf(
 ): ListPage {
   const locks: Inspection[] = [];
   const unreadable: { name: string; found: string }[] = [];
+  const queued: ListedEntry[] = [];
   for (const item of items) {
     const name = kernel.format.nameOf(kind, item);
-    if (name === undefined) continue;
+    if (name === undefined) {
+      queued.push(...entryIn(kernel, kind, item));
+      continue;
+    }
     const ref = kernel.format.refOf(kind, name, kernel.format.queue?.namespaceIn(item));
     const found = kernel.see(ref, item, "eventual");
     if (!isReadable(found)) unreadable.push({ name: ref.name, found: found.found });
     else if (found.state === "held" || withFree) locks.push(inspectionOf(kernel, ref, found));
   }
-  return { locks, unreadable, readUnits };
+  return { locks, unreadable, queued, readUnits };
+}
+
+/** The entry that an item is; nothing, if it is none. */
+function entryIn(kernel: Kernel, kind: RecordKind, item: Item): ListedEntry[] {
+  const { queue } = kernel.format;
+  const [name, ticket] = [queue?.nameIn(kind, item), queue?.ticketIn(item)];
+  if (queue === undefined || name === undefined || ticket === undefined) return [];
+  const lock = kernel.format.refOf(kind, name, queue.namespaceIn(item));
+  const entry = queue.entryOf(lock, ticket);
+  const found = kernel.see(entry, item, "eventual");
+  if (found.state !== "held") return [];
+  const { owner, session, leaseMs, looksDead, takeableInMs } = inspectionOf(kernel, entry, found);
+  const { namespace } = lock;
+  return [
+    {
+      ...{ name, namespace, ticket, owner, session, leaseMs: leaseMs ?? 0 },
+      isServed: ticket <= (servedOf(kernel, lock) ?? -1n),
+      looksDead,
+      removableInMs: takeableInMs,
+    },
+  ];
+}
+
+// A lock's record comes before its entries, in the order of their sort keys.
+function servedOf(kernel: Kernel, lock: RecordRef): bigint | undefined {
+  const record = kernel.observations.of(lock.id)?.record;
+  return record === undefined || record.state === "absent" ? undefined : record.queue.served;
 }

@@ -1,10 +1,18 @@
 import { CreateTableCommand, PutItemCommand, ScanCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { checkTable, createTable, examineTable, type Finding } from "../../src/index.js";
+import { queueTroubles } from "../../src/cli/doctor-queues.js";
+import {
+  checkTable,
+  createTable,
+  examineTable,
+  type Finding,
+  Holdfast,
+  type ListedEntry,
+} from "../../src/index.js";
 import { startMemoryServer } from "../../src/testing/index.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
-import { CliWorld } from "./support.js";
+import { CliWorld, pause } from "./support.js";
 
 let world: CliWorld;
 beforeAll(async () => {
@@ -129,6 +137,117 @@ describe("doctor", () => {
     expect(stdout).not.toContain('"alive"');
     await alive.release();
     await dead.release().catch(() => undefined);
+  });
+});
+
+describe("doctor --scan, of queues", () => {
+  const LENGTHS = { lease: "500ms", renew: "100ms" } as const;
+  const queued = (found: readonly Finding[]): Finding[] =>
+    wrong(found).filter(({ message }) => message.startsWith("The queue of"));
+
+  /** Where a waiter is put to death: its requests reach nobody any more. */
+  function mortal() {
+    const client = sdkClient(world.server.endpoint);
+    const locks = new Holdfast({
+      client,
+      table: "locks",
+      owner: "mortal",
+      onError: () => undefined,
+    });
+    const die = (): void => {
+      client.send = (() => new Promise(() => undefined)) as typeof client.send;
+    };
+    return { locks, die };
+  }
+
+  async function untilQueued(name: string, namespace: string, count: number): Promise<void> {
+    const look = async () => (await world.locks.queue(name, { namespace })).waiters.length;
+    while ((await look()) !== count) await pause(20);
+  }
+
+  it("finds places of waiters that died, not of those that wait; and its fix clears them", async () => {
+    const held = await world.locks.fairLock("fq", { namespace: "n" }).acquire(LENGTHS);
+    const [dying, other] = [mortal(), mortal()];
+    const lock = dying.locks.fairLock("fq", { ...LENGTHS, namespace: "n", wait: "10m" });
+    void lock.acquire().catch(() => undefined);
+    await untilQueued("fq", "n", 1);
+    const alive = new AbortController();
+    const late = world.locks.fairLock("alive", { ...LENGTHS, namespace: "n" });
+    const before = await other.locks.fairLock("alive", { namespace: "n" }).acquire(LENGTHS);
+    const waiting = late.acquire({ signal: alive.signal }).catch(() => undefined);
+    await untilQueued("alive", "n", 1);
+    expect(queued((await findings("--scan")).found)).toEqual([]);
+
+    dying.die();
+    await held.release();
+    const { status, found } = await findings("--scan");
+    expect(status).toBe(0);
+    expect(queued(found)).toMatchObject([
+      { check: "records", level: "warning", message: expect.stringContaining('"fq"') },
+    ]);
+    const [{ message = "", fix = "" } = {}] = queued(found);
+    expect(message).toContain("1 place of waiters");
+    expect(message).toContain("mortal");
+    const fair = world.locks.fairLock("fq", { namespace: "n" });
+    expect(await fair.tryAcquire()).toBeNull();
+
+    const [, command = ""] = fix.split("To remove them now: holdfast ");
+    expect((await world.run(command.split(" "))).status).toBe(0);
+    expect(queued((await findings("--scan")).found)).toEqual([]);
+    const got = await fair.tryAcquire();
+    expect(got).not.toBeNull();
+    await got?.release();
+    alive.abort();
+    await Promise.all([waiting, before.release(), other.locks.close()]);
+  });
+
+  it("finds what was left behind by a process that died after its grant, and only what stays", async () => {
+    const held = await world.locks.fairLock("left").acquire(LENGTHS);
+    const { locks } = mortal();
+    const waiting = locks.fairLock("left", LENGTHS).acquire();
+    while ((await world.locks.queue("left")).waiters.length === 0) await pause(20);
+    const entry = (await world.client.send(new ScanCommand({ TableName: "locks" }))).Items?.find(
+      ({ pk, sk }) => pk?.S === "lock#left" && sk?.S?.startsWith("ticket/"),
+    );
+    await held.release();
+    await (await waiting).release();
+    await locks.close();
+    expect(queued((await findings("--scan")).found)).toEqual([]);
+    await world.client.send(new PutItemCommand({ TableName: "locks", Item: entry }));
+    const { found } = await findings("--scan");
+    expect(queued(found)).toMatchObject([
+      { level: "warning", message: expect.stringMatching(/"left" has 1 place left behind/) },
+    ]);
+    expect(queued(found)[0]?.fix).toMatch(/^Nothing/);
+  });
+});
+
+describe("what two listings say of queues", () => {
+  const entry = (more: Partial<ListedEntry>): ListedEntry => ({
+    ...{ name: "a", namespace: undefined, ticket: 1n, owner: "one", session: undefined },
+    ...{ leaseMs: 500, isServed: false, looksDead: false, removableInMs: 400, ...more },
+  });
+
+  it("calls left behind what both show, and not what its waiter is about to remove", () => {
+    const served = entry({ isServed: true, looksDead: true });
+    expect(queueTroubles([], [served])).toEqual([]);
+    expect(queueTroubles([entry({ ticket: 2n })], [served])).toEqual([]);
+    expect(queueTroubles([entry({})], [served])).toMatchObject([
+      { message: 'The queue of "a" has 1 place left behind, whose turn is over: one.' },
+    ]);
+  });
+
+  it("is one finding for each queue, and names a few owners", () => {
+    const dead = [1n, 2n, 3n, 4n, 5n, 6n, 7n].map((ticket) =>
+      entry({ ticket, owner: `w${ticket}`, looksDead: true }),
+    );
+    const elsewhere = entry({ namespace: "n", looksDead: true, owner: undefined });
+    const found = queueTroubles([], [...dead, elsewhere, entry({ ticket: 8n })]);
+    expect(found.map(({ message }) => message)).toEqual([
+      'The queue of "a" has 7 places of waiters who have not renewed them for their lease: w1, w2, w3, w4, w5, and 2 more.',
+      'The queue of "a" in the namespace "n" has 1 place of waiters who have not renewed them for their lease: nobody named.',
+    ]);
+    expect(found[1]?.fix).toContain("holdfast lock a --fair --namespace n --wait forever -- true");
   });
 });
 
