@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { GapEvent, RenewalEvent, TickEvent, Transition } from "../../src/index.js";
+import { alarmsUnder } from "../support/alarms.js";
 import { type Heard, listen } from "../support/channels.js";
 import { candidate, leads, NAME, type Standing } from "../support/election.js";
 import { World } from "../support/world.js";
@@ -24,6 +25,7 @@ afterEach(() => {
 
 const MOST_TRANSITIONS_AN_HOUR = 3;
 const LONGEST_GAP_MS = 60_000;
+const LATEST_MS = 1_000;
 
 const elections = (): number => transitions.events.filter(({ kind }) => kind === "elected").length;
 const longestGapMs = (): number => Math.max(0, ...gaps.events.map(({ gapMs }) => gapMs));
@@ -37,6 +39,17 @@ function three(): Standing[] {
 }
 
 describe("the alarms", () => {
+  it("are those of the document, with its thresholds", () => {
+    expect(alarmsUnder("Elections")).toEqual({
+      transitions: `more than ${MOST_TRANSITIONS_AN_HOUR} \`elected\` an hour, per election`,
+      "without a leader": `\`gapMs\` above ${LONGEST_GAP_MS.toLocaleString("en")}`,
+      renewals: "the first with `isAnswered` false",
+      "worker overdue": "one `overdue`",
+      "worker late": `\`lateMs\` above ${LATEST_MS.toLocaleString("en")}, with \`start\``,
+      wedged: "one `wedged`, or `health().state`",
+    });
+  });
+
   it("are all silent for a day in which nothing happens", async () => {
     three();
     await world.time.advance(24 * 3_600_000);
@@ -80,7 +93,9 @@ describe("the alarms", () => {
   it("for a wedged run: it is told, and others see a leader that is silent", async () => {
     const a = world.inhabitant();
     const run = (): Promise<void> => new Promise(() => undefined);
-    a.locks.coordinator({ name: NAME, workers: [{ name: "hangs", every: "30s", run }] }).start();
+    const workers = [{ name: "hangs", every: "30s", run }] as const;
+    const coordinator = a.locks.coordinator({ name: NAME, workers });
+    coordinator.start();
     await world.time.advance(1_000);
     const watcher = candidate(world, { poll: "5s" });
     const controller = new AbortController();
@@ -89,6 +104,7 @@ describe("the alarms", () => {
     await world.time.advance(54_000);
     expect(gaps.events.at(-1)).toMatchObject({ cause: "silent" });
     expect(ticks.events.map(({ phase }) => phase)).toContain("wedged");
+    expect(coordinator.health().state).toBe("wedged");
     controller.abort();
   });
 
@@ -131,7 +147,9 @@ describe("the alarms", () => {
     await world.time.advance(5_000);
     a.process.resume();
     await world.time.advance(100);
-    const late = ticks.events.filter(({ phase, lateMs }) => phase === "start" && lateMs > 1_000);
+    const late = ticks.events.filter(
+      ({ phase, lateMs }) => phase === "start" && lateMs > LATEST_MS,
+    );
     expect(late).toMatchObject([{ worker: "quick" }]);
     expect(late[0]?.lateMs).toBeGreaterThan(3_900);
   });
