@@ -63,10 +63,11 @@ export async function forceRelease(
   const isOver = await patience.insist(() =>
     writeOnce(kernel, ref, writeOf(kernel, ref, first, forced)),
   );
-  // Refused, or freed by it.
-  if (isOver || now) return { isFree: true, ...victim };
+  // Freed at once, a refusal may be of the second sending: its holder is to hear of it all the same.
+  if (isOver && !now) return { isFree: true, ...victim };
   const session = first.session;
   if (session !== undefined) await patience.insist(() => notifyOnce(kernel, session, first.holder));
+  if (now) return { isFree: true, ...victim };
   return { isFree: await untilOver(kernel, ref, first, patience), ...victim };
 }
 

@@ -236,6 +236,19 @@ describe("a forced release of a lock on a session", () => {
     expect(b.isHeld).toBe(true);
   });
 
+  it.each([[undefined], ["response-lost"]] as const)(
+    "with `now`, too, is found by the session's next renewal: fault %s",
+    async (fault) => {
+      const { world, operator, a, b } = await onSession();
+      if (fault !== undefined) operator.network.next("write", { fault, unknownAfterMs: 20 });
+      await world.until(operator.locks.forceRelease("a", { ...WHY, now: true }));
+      await world.time.advance(1_100);
+      expect(a.signal.reason).toMatchObject({ code: "lost", reason: "released by force" });
+      expect((a.signal.reason as HoldfastError).message).toContain("alice: the deployment hangs");
+      expect(b.isHeld).toBe(true);
+    },
+  );
+
   it("frees it after a lease where its holder never releases it, though the session lives on", async () => {
     const { world, operator, a, b } = await onSession();
     const rival = world.inhabitant(LENGTHS).locks.mutex("a").acquire();
