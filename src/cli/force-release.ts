@@ -1,4 +1,4 @@
-import type { ForceReleaseResult } from "../index.js";
+import type { ForceReleaseResult, RecordKind } from "../index.js";
 import { locksOf } from "./connection.js";
 import { CliError, EXIT, usageError } from "./exit-codes.js";
 import { nameOf, type SortOptions } from "./format.js";
@@ -8,6 +8,7 @@ import { jsonLine, type Output, printable } from "./output.js";
 
 /** The options of `holdfast release --force`, as commander leaves them. */
 export interface ForceOptions extends CommonOptions, SortOptions {
+  readonly kind?: RecordKind;
   readonly reason?: string;
   readonly by?: string;
   readonly now?: boolean;
@@ -20,7 +21,7 @@ export async function forceRelease(
   options: ForceOptions,
   output: Output,
 ): Promise<number> {
-  const { reason, by, now, wait } = options;
+  const { kind = "lock", reason, by, now, wait } = options;
   if (!reason)
     throw usageError('Say why with --reason "TEXT": its holder is told, and it is kept.');
   const interruptions = new Interruptions();
@@ -28,6 +29,7 @@ export async function forceRelease(
   try {
     const { ending: signal } = interruptions;
     const result = await locks.forceRelease(nameOf(name, options), {
+      kind,
       reason,
       by,
       now,
@@ -38,11 +40,15 @@ export async function forceRelease(
       throw new CliError(
         "not-acquired",
         EXIT.notAcquired,
-        `The holder of "${name}" has not ended in time. It stays asked, and may do so later; with --now ` +
-          "the lock is freed without it.",
+        `${SUBJECT[kind]} "${name}": its holder has not ended in time. It stays asked, and may do so later; with --now ` +
+          "it is freed without it.",
       );
     }
-    output.out(output.isJson ? jsonLine({ name, ...result }) : told(name, result, now === true));
+    output.out(
+      output.isJson
+        ? jsonLine({ name, ...result })
+        : told(SUBJECT[kind], name, result, now === true),
+    );
     return EXIT.ok;
   } catch (error) {
     if (interruptions.exitCode === undefined) throw error;
@@ -52,8 +58,15 @@ export async function forceRelease(
   }
 }
 
-function told(name: string, { holder, owner }: ForceReleaseResult, now: boolean): string {
-  const lock = `Lock "${printable(name)}"`;
+const SUBJECT = Object.freeze({ lock: "Lock", leader: "Leadership" });
+
+function told(
+  subject: string,
+  name: string,
+  { holder, owner }: ForceReleaseResult,
+  now: boolean,
+): string {
+  const lock = `${subject} "${printable(name)}"`;
   if (holder === undefined) return `${lock} was free already.`;
   const was = `${lock} is free; ${printable(owner ?? "somebody")} held it.`;
   return now ? `${was} Until its next renewal it may still act.` : was;

@@ -176,6 +176,7 @@ function addRelease(program: Command, onRun: (run: Run) => void): void {
       .description("Releases a hold of your own whose id you know, or anybody's with --force."),
   )
     .addOption(sortOption())
+    .addOption(kindOption())
     .option("--holder <id>", "the id of the hold: HOLDFAST_LEASE_HOLDER, or see `holdfast inspect`")
     .option("--force", "ask whoever holds it to end, and wait until it is free")
     .option("--reason <text>", "with --force: why, for its holder and for `inspect`")

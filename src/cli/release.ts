@@ -1,3 +1,4 @@
+import type { RecordKind } from "../index.js";
 import { locksOf } from "./connection.js";
 import { CliError, EXIT, usageError } from "./exit-codes.js";
 import { nameOf, type SortOptions } from "./format.js";
@@ -7,6 +8,7 @@ import { jsonLine, type Output, printable } from "./output.js";
 /** The options of `holdfast release`, as commander leaves them. */
 export interface ReleaseOptions extends CommonOptions, SortOptions {
   readonly holder?: string;
+  readonly kind?: RecordKind;
   readonly force?: boolean;
   readonly reason?: string;
   readonly now?: boolean;
@@ -18,9 +20,12 @@ export async function release(
   options: ReleaseOptions,
   output: Output,
 ): Promise<number> {
-  const { holder } = options;
+  const { holder, kind } = options;
   if (holder && options.force) {
     throw usageError("Give --holder ID, for that hold alone, or --force, for whoever holds it.");
+  }
+  if (kind === "leader") {
+    throw usageError("A leadership is released with --force, or by `holdfast resign`.");
   }
   if (options.now || options.reason) throw usageError("--now and --reason belong to --force.");
   if (!holder) {

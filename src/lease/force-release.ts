@@ -5,11 +5,12 @@ import type { Write } from "../platform/table.js";
 import { watchMs } from "./decide.js";
 import type { RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
+import type { InspectOptions } from "./list.js";
 import type { ForcedRelease, HeldRecord, LeaseRecord } from "./record.js";
 import { type Trouble, troubleError } from "./trouble.js";
 
 /** Options of `Holdfast.forceRelease`. */
-export interface ForceReleaseOptions {
+export interface ForceReleaseOptions extends InspectOptions {
   /** Why, for the holder and for whoever looks later: 1 to 1,000 characters. */
   readonly reason: string;
   /** Who wants it. Default: the client's `owner`. */

@@ -1,6 +1,6 @@
 import { ScanCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { CliWorld } from "./support.js";
+import { CliWorld, until } from "./support.js";
 
 let world: CliWorld;
 beforeAll(async () => {
@@ -248,6 +248,19 @@ describe("inspect, ls and release", () => {
     expect(again).toMatchObject({ status: 0, stdout: 'Lock "forced" was free already.\n' });
     const shown = await world.run(["inspect", "forced"]);
     expect(shown.stdout).toMatch(/forced {4,}a holder was made to end, by alice at .*: it hangs/);
+  });
+
+  it("release by force with --kind leader ends a term, and no lock", async () => {
+    const term = await world.locks.election("forced", { lease: "3s", renew: "300ms" }).campaign();
+    const lock = await world.locks.mutex("forced").acquire();
+    const words = ["release", "forced", "--kind", "leader"];
+    expect((await world.run(words)).status).toBe(64);
+    const forced = await world.run([...words, "--force", "--now", "--reason", "it hangs"]);
+    expect(forced.status).toBe(0);
+    expect(forced.stdout).toMatch(/^Leadership "forced" is free; /);
+    await until(() => term.signal.aborted, "the term has ended");
+    expect(lock.isHeld).toBe(true);
+    await lock.release();
   });
 
   it("release by force: 75 where the holder does not end in time, unless at once", async () => {
