@@ -257,12 +257,11 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * Asks whoever holds a lock to end, and resolves once it is free, or its holder dead. The holder finds
    * the request at its next renewal: its lease is then lost, with reason `released by force` and the words
    * that say who and why; the lock is free when it calls `release()`, or once its lease has run out. So
-   * there are never two holders; with `now` there may be, until the holder's next renewal. With `kind:
-   * "leader"` it is the leadership of an election, and the term ends so; its candidate may be elected again.
+   * there are never two holders; with `now` there may be, until the holder's next renewal. With `kind`
+   * "leader" it is the term of an election that ends so; its candidate may be elected again.
    *
-   * One read, one write, two where the lock lives by a session, and some reads while it waits. Who, when
-   * and why stay in the record until the next forced release: see {@link Inspection.forced}. Rejects with
-   * `unreachable`, `throttled` and the like. Throws `invalid-argument`.
+   * One read, one write, two where the lock lives by a session, and some reads while it waits. Who, when and
+   * why stay in {@link Inspection.forced} until the next. Rejects with coded errors. Throws `invalid-argument`.
    */
   forceRelease(name: S["name"], options: ForceReleaseOptions): Promise<ForceReleaseResult> {
     const ref = refOf(this.#kernel.format, name, kindOf(options));

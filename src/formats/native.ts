@@ -319,9 +319,8 @@ function nativeQueue(pkName: string, skName: string): QueueFormat {
       return encoded === undefined || encoded === "" ? undefined : decoded(encoded);
     },
     nameIn(kind, entry) {
-      const pk = stringIn(entry, pkName);
-      if (!pk?.startsWith(`${kind}#`) || this.ticketIn(entry) === undefined) return undefined;
-      return pk.slice(kind.length + 1);
+      const pk = this.ticketIn(entry) === undefined ? undefined : stringIn(entry, pkName);
+      return pk?.startsWith(`${kind}#`) ? pk.slice(kind.length + 1) : undefined;
     },
     upTo: (ref, ticket) => ({
       partition: { attribute: pkName, value: pkOf(ref) },
