@@ -1,4 +1,4 @@
-// Mutation testing of the kernel: npm run mutation [-- FILE ...], files of src/lease; all of them by default.
+// Mutation testing of the kernel: npm run mutation [-- FILE ...], files of src/lease and src/queue; all of them by default.
 // Stryker makes the mutants and tries the kernel's tests on them. What survives is given to the compiler, as
 // `npm run typecheck` would, and what is left must have been judged in scripts/mutation/judged.json. A whole
 // run writes docs/mutation.md. Results are kept in .tmp/mutation and used again where nothing has changed;
@@ -113,7 +113,7 @@ function writeResult() {
       const which = one.mutants.filter((mutant) =>
         survivors.some((survivor) => judgementOf(survivor) === one && survivor.mutant === mutant),
       );
-      const where = `\`${one.file.replace("src/lease/", "")}\`: ${cell(one.line)}`;
+      const where = `\`${one.file.replace(/^src\/(lease\/)?/, "")}\`: ${cell(one.line)}`;
       return `| ${where} | ${which.map(cell).join("; ")} | ${one.why} |`;
     }),
   ];

@@ -17,6 +17,8 @@ const LEFT_OUT_TITLES = [
   "spread their renewals, so that thousands",
   "a process with many waiters of its own leaves others their turn",
   "is never taken over while it renews, however long",
+  "costs as many requests a grant, however many wait",
+  "with answers lost at random have fences that strictly grow",
 ];
 
 const { code, filename, begun } = workerData;

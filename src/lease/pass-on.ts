@@ -164,6 +164,8 @@ async function free(kernel: Kernel, ref: RecordRef, chain: Chain): Promise<void>
     if (answer.kind === "unknown") chain.isFirst = false;
     await kernel.sleep(kernel.jittered(RELEASE_RETRY_MS));
   } while (kernel.nowMs() < chain.untilMs);
+  // A place in a queue is gone then, or dies: that is for those behind it, and no news for anybody else.
+  if (ref.isEntry === true) return;
   throw new HoldfastError(
     "outcome-unknown",
     `Nobody answered whether lock "${ref.name}" was released. ` +
