@@ -14,6 +14,7 @@ const FURTHER = ["test/formats/companion.test.ts", "test/formats/costs.test.ts"]
 // What does at length what others do step by step, and takes as long as all of them together.
 const LEFT_OUT = ["fences.test.ts", "contenders.test.ts"];
 const SLOWEST_LAST = [
+  "place.test.ts",
   "order.test.ts",
   "trouble.test.ts",
   "session.test.ts",

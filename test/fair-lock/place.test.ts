@@ -104,10 +104,10 @@ describe("how often a waiter looks", () => {
     }
     await world.time.advance(20_000);
     const before = crowd.map(({ network }) => network.requests.query + network.requests.read);
-    await world.time.advance(400_000);
+    await world.time.advance(150_000);
     const everyMs = crowd.map(
       ({ network }, index) =>
-        400_000 / (network.requests.query + network.requests.read - (before[index] ?? 0)),
+        150_000 / (network.requests.query + network.requests.read - (before[index] ?? 0)),
     );
     const near = (position: number, ms: number): void => {
       expect(everyMs[position], String(position)).toBeGreaterThan(0.8 * ms);
