@@ -111,6 +111,46 @@ describe("an alarm before the deadline", () => {
     },
   );
 
+  it.each([
+    [19_389, 19_390, {}],
+    [29_389, 29_390, { renew: "manual" }],
+    [1, 0, {}],
+    [1, 0.5, {}],
+  ] as const)("may be %i ms before it, and not %d, with %j", async (well, ill, options) => {
+    const { world, process, lease, tell } = await held(options);
+    expect(() => lease.onEndingSoon(ill, tell)).toThrowError(/`within`/);
+    const timers = process.pendingTimers();
+    const callOff = lease.onEndingSoon(well, tell);
+    expect(process.pendingTimers()).toBe(timers + 1);
+    callOff();
+    expect(process.pendingTimers()).toBe(timers);
+    await world.until(lease.release());
+  });
+
+  it("is looked for four times in what is to be left, at most every 20 ms, and keeps no process alive", async () => {
+    const { world, process, lease, told, tell } = await held({ renew: "manual", lease: 1_000 });
+    const sets: number[] = [];
+    const set = process.timers.set.bind(process.timers);
+    const timers = process.timers as { set: typeof set };
+    timers.set = (delayMs, keepsAlive, run) => {
+      sets.push(delayMs);
+      expect(keepsAlive).toBe(false);
+      return set(delayMs, keepsAlive, run);
+    };
+    lease.onEndingSoon(400, tell);
+    await world.time.advance(400);
+    expect(sets.every((delayMs) => delayMs <= 100)).toBe(true);
+    expect(sets.length).toBeGreaterThanOrEqual(4);
+    expect(sets.length).toBeLessThanOrEqual(6);
+    sets.length = 0;
+    lease.onEndingSoon(8, tell);
+    await world.time.advance(100);
+    expect(sets.filter((delayMs) => delayMs === 20).length).toBeGreaterThanOrEqual(4);
+    expect(Math.min(...sets)).toBeGreaterThanOrEqual(0);
+    await world.time.advance(1_000);
+    expect(told).toHaveLength(2);
+  });
+
   it("reports what it throws, and the lease goes on", async () => {
     const { world, reported, lease } = await held({ renew: "manual" });
     lease.onEndingSoon("5s", () => {

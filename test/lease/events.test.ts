@@ -107,6 +107,52 @@ describe("the events of leases", () => {
     expect(losses[0]?.["heldMs"]).toBeGreaterThan(2_800);
   });
 
+  it("tell how long a renewal took, answered or not, and what is left of the lease", async () => {
+    const { world, one } = scene();
+    await world.until(one.locks.mutex("a").acquire());
+    await world.time.advance(1_100);
+    const renewal = told.find(({ event }) => event === "renewal");
+    // Of 3 s, less twice 1 % and the step of a clock, counted from before it was sent.
+    expect(renewal).toMatchObject({ isAnswered: true, durationMs: 10, remainingMs: 2_920 });
+    one.network.script(() => ({ fault: "request-lost", unknownAfterMs: 50 }));
+    await world.time.advance(1_000);
+    expect(told.at(-1)).toMatchObject({ isAnswered: false, durationMs: 50 });
+    expect(told.at(-1)?.["remainingMs"]).toBeLessThan(2_000);
+  });
+
+  it("tell how late a loss was noticed: not at all where it was before the deadline", async () => {
+    const { world, one, two } = scene();
+    const lease = await world.until(one.locks.mutex("a").acquire());
+    await world.until(two.locks.release("a", lease.holder));
+    await world.time.advance(1_100);
+    expect(told.at(-1)).toMatchObject({ event: "loss", reason: "released elsewhere", lateMs: 0 });
+    await world.until(one.locks.mutex("b").acquire());
+    one.process.pause();
+    await world.time.advance(10_000);
+    one.process.resume();
+    await world.time.advance(10);
+    const loss = told.findLast(({ event }) => event === "loss") as Told;
+    expect(loss).toMatchObject({ name: "b", reason: "expired" });
+    expect(loss["lateMs"]).toBeGreaterThan(7_000);
+    expect(loss["lateMs"]).toBeLessThan(7_100);
+  });
+
+  it("tell of a place in a queue as of no lease, though it is kept, lost and given up as one", async () => {
+    const { world, one, two } = scene();
+    const held = await world.until(
+      one.locks.fairLock("a").acquire({ renew: "manual", lease: "1h" }),
+    );
+    const waiting = two.locks.fairLock("a").acquire();
+    await world.time.advance(5_000);
+    two.process.pause();
+    await world.time.advance(10_000);
+    two.process.resume();
+    await world.time.advance(5_000);
+    await world.until(held.release());
+    await world.until(waiting);
+    expect(events("two")).toEqual(["wait", "position", "overslept", "position", "grant"]);
+  });
+
   it("tell how late a renewal was sent", async () => {
     const { world, one } = scene();
     await world.until(one.locks.mutex("a").acquire());

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ForceReleaseOptions, HoldfastError, Lease } from "../../src/index.js";
+import { type ForceReleaseOptions, HoldfastError, type Lease } from "../../src/index.js";
 import { type Inhabitant, World } from "../support/world.js";
 
 const LEASE_MS = 3_000;
@@ -181,7 +181,45 @@ describe("a forced release", () => {
     expect(await world.until(waiting)).toBe("closed");
   });
 
+  it("waits for four timeouts where nobody answers at all, and asks with pauses", async () => {
+    const { world, operator } = scene();
+    operator.network.script(() => ({ fault: "request-lost", unknownAfterMs: 20 }));
+    const fromMs = world.time.nowMs;
+    const asked = world.until(operator.locks.forceRelease("a", WHY));
+    await expect(asked).rejects.toMatchObject({ code: "unreachable" });
+    const tookMs = world.time.nowMs - fromMs;
+    expect(tookMs).toBeGreaterThanOrEqual(20_000);
+    expect(tookMs).toBeLessThan(20_700);
+    expect(operator.network.requests.read).toBeGreaterThan(50);
+    expect(operator.network.requests.read).toBeLessThan(110);
+  });
+
   it.each([
+    ["read", 1],
+    ["write", 1],
+    ["write", 2],
+    ["read", 3],
+  ] as const)("ends with a wrong configuration, at its %s %i", async (kind, at) => {
+    const stage = scene({ renewal: "shared" });
+    const { world, operator } = stage;
+    await held(stage);
+    await world.time.advance(4_000);
+    const error = new HoldfastError("misconfigured", "not allowed");
+    operator.network.script((request, ordinal) =>
+      request.kind === kind && ordinal === at ? { fault: "misconfigured", error } : undefined,
+    );
+    await expect(world.until(operator.locks.forceRelease("a", WHY))).rejects.toBe(error);
+  });
+
+  it("may wait for a day", async () => {
+    const { world, operator } = scene();
+    const result = await world.until(operator.locks.forceRelease("a", { ...WHY, wait: "24h" }));
+    expect(result).toEqual({ isFree: true, holder: undefined, owner: undefined });
+  });
+
+  it.each([
+    [{ ...WHY, wait: 24 * 3_600_000 + 1 }, "wait"],
+    [{ ...WHY, wait: -1 }, "wait"],
     [{ reason: "" }, "reason"],
     [{}, "reason"],
     [{ reason: 1 }, "reason"],

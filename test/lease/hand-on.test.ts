@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { awsLockClient } from "../../src/formats/index.js";
-import { Holdfast, type LeaseHandle } from "../../src/index.js";
+import { Holdfast, HoldfastError, LEASE_CHANNELS, type LeaseHandle } from "../../src/index.js";
 import type { Fault } from "../../src/testing/faults/fault-plan.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import { type Inhabitant, World } from "../support/world.js";
+import { heardWhile } from "../telemetry/everything.js";
 
 const LENGTHS = { lease: 3_000, renew: 1_000 } as const;
 
@@ -201,6 +202,102 @@ describe("a lock that is handed to another process", () => {
     await expect(exporting).rejects.toMatchObject({ code: "lost", reason: "released elsewhere" });
   });
 
+  it("has a handle that says what it is, and for how long it is kept", async () => {
+    const { world, one } = scene();
+    const lease = await world.until(one.locks.mutex("a").acquire());
+    const handle = await world.until(lease.export());
+    expect(handle).toEqual({
+      ...{ v: 1, name: "a", owner: "one", leaseMs: 3_000 },
+      ...{ holder: expect.any(String), fence: String(lease.fence + 1n) },
+    });
+    expect(handle.holder).not.toBe(lease.holder);
+    const options = { namespace: "n" };
+    const fair = await world.until(one.locks.fairLock("f", options).acquire());
+    expect(await world.until(fair.export({ lease: "100ms" }))).toMatchObject({
+      ...{ name: "f", namespace: "n", leaseMs: 100, fence: String(fair.fence + 1n) },
+    });
+  });
+
+  it.each([99, 365 * 24 * 3_600_000 + 1, "soon"])(
+    "is not kept for %j, and stays held",
+    async (length) => {
+      const { world, one } = scene();
+      const lease = await world.until(one.locks.mutex("a").acquire());
+      const exporting = lease.export({ lease: length });
+      await expect(exporting).rejects.toMatchObject({
+        code: "invalid-argument",
+        message: expect.stringContaining("`lease`"),
+      });
+      expect(lease.isHeld).toBe(true);
+      expect(
+        (await world.until(lease.export({ lease: 365 * 24 * 3_600_000 }))).leaseMs,
+      ).toBeGreaterThan(1e10);
+    },
+  );
+
+  it("takes the handle's length, unless it is asked for another, and data of its own", async () => {
+    const { world, one } = scene();
+    const other = world.inhabitant({ lease: "9s", owner: "other" });
+    const { handle } = await exported(world, one);
+    const imported = await world.until(other.locks.import(handle, { data: { job: 8 } }));
+    expect([imported.leaseMs, imported.data]).toEqual([3_000, { job: 8 }]);
+    expect((await world.until(one.locks.inspect("a"))).data).toEqual({ job: 8 });
+    const again = carried(await world.until(imported.export({ lease: "5s" })));
+    const last = await world.until(other.locks.import(again, { lease: "8s" }));
+    expect([last.leaseMs, last.data]).toEqual([8_000, { job: 8 }]);
+  });
+
+  it("is told as a grant or a refusal, with how long it took, and leaves no timer behind", async () => {
+    const { world, one, two, three } = scene();
+    const { handle } = await exported(world, one);
+    const { grant, refusal } = LEASE_CHANNELS;
+    const heard = await heardWhile([grant, refusal], async () => {
+      await world.until((await world.until(two.locks.import(handle))).release());
+      await world.until(three.locks.import(handle).catch(() => undefined));
+    });
+    const subject = { kind: "lock", name: "a", waitedMs: 10 };
+    expect(heard.map(({ message }) => message)).toMatchObject([
+      { ...subject, owner: "two", how: "import", leaseMs: 3_000 },
+      { ...subject, owner: "three", code: "not-acquired" },
+    ]);
+    expect([two.process.pendingTimers(), three.process.pendingTimers()]).toEqual([0, 0]);
+  });
+
+  it("is not asked for by whoever was cancelled before, nor kept by whoever closed meanwhile", async () => {
+    const { world, one, two, three } = scene();
+    const { handle } = await exported(world, one);
+    const signal = AbortSignal.abort("enough");
+    const { writes } = await world.requests(async () => {
+      await expect(two.locks.import(handle, { signal })).rejects.toBe("enough");
+    });
+    expect(writes).toBe(0);
+    const importing = two.locks.import(handle).catch(({ code }) => code);
+    await world.time.advance(8);
+    await world.until(two.locks.close());
+    expect(await world.until(importing)).toBe("closed");
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+    expect((await world.until(three.locks.mutex("a").tryAcquire()))?.isHeld).toBe(true);
+  });
+
+  it("is over where the table refuses its export as misconfigured, which is said, and tried once", async () => {
+    const { world, one } = scene();
+    const lease = await world.until(one.locks.mutex("a").acquire());
+    const error = new HoldfastError("misconfigured", "not allowed");
+    let tries = 0;
+    one.network.script(({ kind }) => {
+      if (kind !== "write" || lease.isHeld) return undefined;
+      tries += 1;
+      return tries === 1 ? { fault: "misconfigured", error } : undefined;
+    });
+    const exporting = world.until(lease.export());
+    await expect(exporting).rejects.toMatchObject({ code: "outcome-unknown", cause: error });
+    expect(lease.isHeld).toBe(false);
+    await world.time.advance(10_000);
+    // Nobody has either of the two grants: the second write frees the lock.
+    expect(tries).toBe(2);
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+  });
+
   it("is told as a grant of its own kind, and has its place in a history", async () => {
     const { world, one } = scene();
     const { handle } = await exported(world, one);
@@ -273,16 +370,33 @@ describe("an export is refused", () => {
     [{ v: 2 }],
     [{ holder: "" }],
     [{ fence: "-1" }],
-    [{ fence: 1 }],
-    [{ leaseMs: 1.5 }],
+    [{ fence: 1.5 }],
+    [{ fence: "1x" }],
+    [{ fence: "9".repeat(39) }],
+    [{ leaseMs: 1_000.5 }],
+    [{ leaseMs: 99 }],
     [{ name: "" }],
+    [{ name: ["a"] }],
+    [{ holder: 5 }],
   ])("and an import of what is no handle: %j", async (wrong) => {
     const { one } = scene();
     const whole = { v: 1, name: "a", holder: "h", fence: "1", leaseMs: 1_000, owner: "o" };
+    const message =
+      "A handle must be what `lease.export()` resolved to, as it was or through JSON.";
     const handle = (wrong &&
       (Object.keys(wrong).length === 0 ? {} : { ...whole, ...wrong })) as LeaseHandle;
     await expect(async () => one.locks.import(handle)).rejects.toMatchObject({
-      code: "invalid-argument",
+      ...{ code: "invalid-argument", message },
     });
+  });
+
+  it("but not of the longest fence, nor of the shortest lease", async () => {
+    const { world, one } = scene();
+    const handle: LeaseHandle = {
+      ...{ v: 1, name: "a", holder: "h", owner: "o" },
+      ...{ fence: "9".repeat(38), leaseMs: 100 },
+    };
+    const importing = world.until(one.locks.import(handle, { renew: 50 }));
+    await expect(importing).rejects.toMatchObject({ code: "not-acquired" });
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { awsLockClient } from "../../src/formats/index.js";
-import { Holdfast } from "../../src/index.js";
+import { Holdfast, HoldfastError } from "../../src/index.js";
 import type { FaultRequest } from "../../src/testing/faults/fault-plan.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import { type Inhabitant, World } from "../support/world.js";
@@ -123,6 +123,60 @@ describe("the history of a lock", () => {
     expect(lease.isHeld).toBe(true);
     expect(one.reported).toEqual([]);
     expect((await world.until(one.locks.history("a"))).grants).toEqual([]);
+  });
+
+  it.each(["request-lost", "throttled", "conflict"] as const)(
+    "is noted again, once, where the first note met %s",
+    async (fault) => {
+      const { world, one } = scene();
+      let notes = 0;
+      one.network.script((request) => {
+        if (!isNote(request)) return undefined;
+        notes += 1;
+        if (notes > 2) return undefined;
+        return fault === "request-lost" ? { fault, unknownAfterMs: 20 } : { fault };
+      });
+      await world.until(one.locks.mutex("a").acquire());
+      await world.time.advance(500);
+      expect(notes).toBe(2);
+      notes = 1;
+      await world.until(one.locks.mutex("b").acquire());
+      await world.time.advance(500);
+      expect(notes).toBe(3);
+      expect((await world.until(one.locks.history("b"))).grants).toHaveLength(1);
+    },
+  );
+
+  it("is not noted again where it was refused, nor where it may not be written, which is told once", async () => {
+    const { world, one } = scene();
+    const error = new HoldfastError("misconfigured", "no notes here");
+    let notes = 0;
+    one.network.script((request) => {
+      if (!isNote(request)) return undefined;
+      notes += 1;
+      return { fault: "misconfigured", error };
+    });
+    await grants(world, one, 3);
+    await world.time.advance(100);
+    expect(notes).toBe(3);
+    expect(one.reported).toEqual([error]);
+  });
+
+  it("has no place for occurrences", async () => {
+    const { world, one } = scene();
+    await world.until(one.locks.once("o", { occurrence: "1" }, () => undefined));
+    await world.time.advance(100);
+    expect(notesIn(world)).toEqual([]);
+  });
+
+  it("is read by eventually consistent reads, and not at all where that is not allowed", async () => {
+    const { world, one } = scene();
+    const before = world.table.counts;
+    await world.until(one.locks.history("a"));
+    expect(world.table.counts.eventualReads - before.eventualReads).toBe(17);
+    const error = new HoldfastError("misconfigured", "no reads here");
+    one.network.script(() => ({ fault: "misconfigured", error }));
+    await expect(world.until(one.locks.history("a"))).rejects.toBe(error);
   });
 
   it("costs one write a grant, and nothing where nobody asked for it", async () => {
