@@ -25,18 +25,37 @@ describe("a place in a queue", () => {
   it("is renewed thrice in a lease, also for a lease that its user renews, and has no data", async () => {
     const { world, held, waiter, waiting } = await scene({ renew: "manual", data: { x: 1 } });
     expect(entriesIn(world)[0]?.["data"]).toBeUndefined();
+    const [place] = entriesIn(world);
     const { write: before } = waiter.network.requests;
     await world.time.advance(3 * LEASE_MS);
     const renewals = waiter.network.requests.write - before;
     expect(renewals).toBeGreaterThanOrEqual(9);
     expect(renewals).toBeLessThanOrEqual(11);
-    expect(entriesIn(world)).toHaveLength(1);
+    expect(entriesIn(world).map(({ sk }) => sk)).toEqual([place?.["sk"]]);
     await world.until(held.release());
     const lease = await world.until(waiting);
     expect(lease.data).toEqual({ x: 1 });
     // Nobody renews that one.
     await world.time.advance(LEASE_MS);
     expect(lease.isHeld).toBe(false);
+  });
+
+  it("is renewed as often as its user asks for", async () => {
+    const { world, waiter } = await scene({ renew: "5s" });
+    const { write: before } = waiter.network.requests;
+    await world.time.advance(LEASE_MS);
+    expect(waiter.network.requests.write - before).toBeGreaterThanOrEqual(12);
+  });
+
+  it("that was lost is noticed at once, however seldom its waiter looks", async () => {
+    const { world, waiter } = await scene({ poll: { fastest: "1h", slowest: "1h" } });
+    const [before] = entriesIn(world);
+    waiter.process.pause();
+    await world.time.advance(2 * LEASE_MS);
+    waiter.process.resume();
+    await world.time.advance(1_000);
+    const places = entriesIn(world).map(({ sk }) => JSON.stringify(sk));
+    expect(places.filter((sk) => sk !== JSON.stringify(before?.["sk"]))).toHaveLength(1);
   });
 
   it("of a deletion that nobody answers is left to die, and nobody is told", async () => {
@@ -161,7 +180,8 @@ describe("the sessions that a queue lives by", () => {
     });
     await world.time.advance(60_000);
     expect(new Set(asked).size).toBe(1);
-    // Not at every look: once in as long as a look takes at least.
+    // At every look, which is no more than once in as long as one takes at least.
+    expect(asked.length).toBeGreaterThan(60_000 / (1.5 * 500 * 1.25));
     expect(asked.length).toBeLessThan(60_000 / (1.5 * 500 * 0.75));
     for (const { process } of crowd) process.kill();
     await world.time.advance(40_000);

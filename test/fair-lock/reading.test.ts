@@ -1,11 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { HoldfastError } from "../../src/index.js";
 import type { Query } from "../../src/platform/table.js";
-import { entriesIn, FOR_EVER, NAME, Turns } from "../support/queue.js";
+import { entriesIn, entryKey, FOR_EVER, NAME, Turns, ticketOf } from "../support/queue.js";
 import { type Inhabitant, World } from "../support/world.js";
 
 const LEASE_MS = 60_000;
-const DIGITS = 38;
 
 /** A holder, and a waiter of each process behind it, in order. */
 async function queueOf(waiters: number, options: object = {}) {
@@ -36,19 +35,12 @@ function inPagesOf(world: World, mostItems: number): Query[] {
   return asked;
 }
 
-const entryKey = (ticket: bigint | string) => ({
-  pk: { S: `lock#${NAME}` },
-  sk: { S: `ticket//${ticket.toString().padStart(DIGITS, "0")}` },
-});
-
-const ticketOf = (entry: object | undefined): bigint =>
-  BigInt(JSON.stringify(entry).match(/ticket\/\/(\d{38})/)?.[1] ?? "");
-
 describe("a queue that comes in several pages", () => {
   it("is listed whole, counted whole, and granted in order", async () => {
     const { world, holder, held, turns, done } = await queueOf(5);
-    inPagesOf(world, 2);
+    const asked = inPagesOf(world, 2);
     const { waiters } = await world.until(holder.locks.queue(NAME));
+    expect(asked.map(({ consistent }) => consistent)).toEqual([true, true, true]);
     expect(waiters.map(({ owner, position }) => [owner, position])).toEqual(
       [0, 1, 2, 3, 4].map((position) => [`w${position}`, position]),
     );
@@ -70,7 +62,9 @@ describe("a queue that comes in several pages", () => {
     const { world, held, living, done } = await queueOf(20);
     const asked = inPagesOf(world, 1_000);
     const { locks, network } = world.inhabitant();
-    const waiting = locks.fairLock(NAME).acquire({ wait: FOR_EVER, poll: { slowest: "2s" } });
+    const waiting = locks
+      .fairLock(NAME)
+      .acquire({ wait: FOR_EVER, renew: "manual", poll: { slowest: "2s" } });
     await world.time.advance(200);
     expect(network.requests.query).toBe(1);
     expect(asked.filter(({ consistent }) => consistent)).toMatchObject([{ isDescending: true }]);
@@ -89,6 +83,22 @@ describe("a queue that comes in several pages", () => {
     await world.until(held.release());
     await world.until(done);
     await world.until((await world.until(waiting)).release());
+  });
+});
+
+describe("a glance at a queue", () => {
+  it("goes on past what is no entry, so that nobody's turn is put off", async () => {
+    const { world, held, turns, done } = await queueOf(1);
+    const below = ticketOf(entriesIn(world)[0]) - 1n;
+    world.table.putItem(entryKey(`${entryKey(below).sk.S.split("/").at(-1)}x`), { v: { N: "1" } });
+    inPagesOf(world, 1);
+    const last = turns.take(world.inhabitant(), "last");
+    await world.time.advance(1_000);
+    await world.until(held.release());
+    await world.until(done);
+    const fromMs = world.time.nowMs;
+    await world.until(last);
+    expect(world.time.nowMs - fromMs).toBeLessThan(2_500);
   });
 });
 
@@ -224,6 +234,18 @@ describe("trouble with the table", () => {
     const trying = world.until(lock.tryAcquire());
     await expect(trying).rejects.toMatchObject({ code: "unreachable" });
     expect(asked).toBe(kind === "write" ? 3 : 1);
+  });
+
+  it("is what a waiter with a place is told at the end of its wait, if there is any then", async () => {
+    const { world } = await queueOf(1);
+    const { locks, network } = world.inhabitant({ requestTimeout: "1s" });
+    const waiting = locks.fairLock(NAME).acquire({ wait: "10s" });
+    const outcome = waiting.catch((error: HoldfastError) => error.code);
+    await world.time.advance(2_000);
+    network.script(({ kind }) =>
+      kind === "query" ? { fault: "request-lost", unknownAfterMs: 20 } : undefined,
+    );
+    expect(await world.until(outcome)).toBe("unreachable");
   });
 
   it("delays a waiter's ticket and its looks, and is over with the first answer", async () => {

@@ -16,6 +16,19 @@ function sortKey(item: Item): string {
   return sk !== undefined && "S" in sk ? sk.S : "";
 }
 
+const TICKET_DIGITS = 38;
+
+/** The key of an entry in the queue of `NAME`, of a ticket or of whatever else is put there. */
+export function entryKey(ticket: bigint | string) {
+  const padded = ticket.toString().padStart(TICKET_DIGITS, "0");
+  return { pk: { S: `lock#${NAME}` }, sk: { S: `ticket//${padded}` } };
+}
+
+/** The ticket of an entry. */
+export function ticketOf(entry: Item | undefined): bigint {
+  return BigInt(sortKey(entry ?? {}).split("/")[2] ?? "");
+}
+
 /** Who was granted, in turn, with the fences, and whether two ever were at once. */
 export class Turns {
   readonly order: string[] = [];
