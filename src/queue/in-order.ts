@@ -80,7 +80,6 @@ export interface InOrder {
 async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
   const { kernel, ref, line, settings, stop, options } = inOrder;
   for (;;) {
-    if (stop.isStopped) throw stop.error();
     const ticket = await takeTicket(kernel, ref, settings, stop);
     if (ticket === undefined) {
       // There is no record to queue before: whoever finds that claims it.

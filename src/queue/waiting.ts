@@ -47,7 +47,7 @@ export class Waiting {
     const record = kernel.observations.of(ref.id)?.record;
     const served =
       record === undefined || record.state === "absent" ? undefined : record.queue.served;
-    if (served !== undefined && served === this.#entry.ticket - 1n) return true;
+    if (served === this.#entry.ticket - 1n) return true;
     return (await this.#lookClosely()) === 0;
   }
 
@@ -64,7 +64,6 @@ export class Waiting {
 
   /** How many are before it at least, by a reading that may be a little late, of the nearest alone. */
   async #glance(known: number): Promise<number> {
-    if (this.#entry.isStopped) throw this.#entry.error();
     const { kernel } = this.#inOrder;
     const isDue = kernel.nowMs() - this.#countedMs >= this.#periodMs;
     return (await this.#look(isDue ? COUNT : GLANCE)) ?? known;
