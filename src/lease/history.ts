@@ -38,8 +38,7 @@ export function noteGrant(kernel: Kernel, { hold, how }: Granted): void {
   });
 }
 
-const isKept = ({ kind, isEntry }: RecordRef): boolean =>
-  isEntry !== true && (kind === "lock" || kind === "leader");
+const isKept = ({ kind }: RecordRef): boolean => kind === "lock" || kind === "leader";
 
 const isSilent = ({ kind }: WriteAnswer): boolean =>
   kind === "unknown" || kind === "throttled" || kind === "conflict";
@@ -71,9 +70,7 @@ export async function historyOf(kernel: Kernel, ref: RecordRef): Promise<History
 function forcedOf(all: readonly (ForcedRelease | undefined)[]): ForcedRelease[] {
   const byGrant = new Map<string, ForcedRelease>();
   for (const forced of all) {
-    if (forced === undefined) continue;
-    const id = `${forced.holder} ${forced.at}`;
-    if (!byGrant.has(id)) byGrant.set(id, forced);
+    if (forced !== undefined) byGrant.set(`${forced.holder} ${forced.at}`, forced);
   }
   return [...byGrant.values()];
 }

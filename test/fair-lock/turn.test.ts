@@ -83,12 +83,15 @@ describe("whose turn it is", () => {
       if (request.kind === "query" && request.query.consistent) strong += 1;
       return undefined;
     });
+    const { write: before } = next.network.requests;
     const second = turns.take(next, "second");
     await world.time.advance(1_000);
     await world.until(held.release());
     await world.until(Promise.all([done, second]));
     // As it joined, and as it saw that nobody was before it any more.
     expect(strong).toBe(2);
+    // Its first claim, the ticket, the entry, its second claim; then the deletion, and the release.
+    expect(next.network.requests.write - before).toBe(6);
   });
 
   it("needs one where the first of all is granted: no ticket was before", async () => {

@@ -79,7 +79,9 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
     const acquiring = other.locks.mutex("a").acquire({ wait: "3m" });
     const lease = (await here.until(acquiring)) as Lease<Numbered>;
     slow.process.resume();
+    const fromMs = here.time.nowMs;
     expect(await here.until(waiting)).toBeNull();
+    expect(here.time.nowMs - fromMs).toBeLessThan(50);
     // It has counted, and nobody has that number.
     await here.until(lease.release());
     const next = (await here.until(other.locks.mutex("a").acquire())) as Lease<Numbered>;

@@ -151,6 +151,21 @@ describe("an alarm before the deadline", () => {
     expect(told).toHaveLength(2);
   });
 
+  it("may be a day before the end of a lease of three", async () => {
+    const { lease, tell } = await held({ renew: "manual", lease: "3d" });
+    lease.onEndingSoon("1d", tell)();
+    expect(lease.isHeld).toBe(true);
+  });
+
+  it("is called off with the loss of its lease, and leaves no timer", async () => {
+    const { world, process, lease, tell } = await held();
+    lease.onEndingSoon("15s", tell);
+    world.table.deleteItem({ pk: { S: "lock#a" }, sk: { S: "lease" } });
+    await world.until(lease.renew().catch(() => undefined));
+    expect(lease.signal.aborted).toBe(true);
+    expect(process.pendingTimers()).toBe(0);
+  });
+
   it("reports what it throws, and the lease goes on", async () => {
     const { world, reported, lease } = await held({ renew: "manual" });
     lease.onEndingSoon("5s", () => {

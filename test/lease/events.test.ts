@@ -38,6 +38,21 @@ function scene() {
 }
 
 describe("the events of leases", () => {
+  it("are on channels of these names", () => {
+    expect(LEASE_CHANNELS).toEqual({
+      request: "holdfast:request",
+      wait: "holdfast:lease:wait",
+      position: "holdfast:queue:position",
+      overslept: "holdfast:queue:overslept",
+      refusal: "holdfast:lease:refusal",
+      grant: "holdfast:lease:grant",
+      renewal: "holdfast:lease:renewal",
+      loss: "holdfast:lease:loss",
+      release: "holdfast:lease:release",
+    });
+    expect(Object.isFrozen(LEASE_CHANNELS)).toBe(true);
+  });
+
   it("tell of a grant, its renewals and its release, with what each is about", async () => {
     const { world, one } = scene();
     const lease = await world.until(one.locks.mutex("a").acquire());

@@ -181,6 +181,46 @@ describe("a forced release", () => {
     expect(await world.until(waiting)).toBe("closed");
   });
 
+  it("waits until its holder was watched dead, however long that lease is", async () => {
+    const world = new World();
+    const holder = world.inhabitant();
+    const operator = world.inhabitant();
+    const lease = await world.until(holder.locks.mutex("a").acquire({ lease: "2m" }));
+    holder.process.kill();
+    const result = await world.until(operator.locks.forceRelease("a", WHY));
+    expect(result).toMatchObject({ isFree: true, holder: lease.holder });
+    expect(world.time.nowMs).toBeGreaterThan(120_000);
+    expect(world.time.nowMs).toBeLessThan(125_000);
+  });
+
+  it("of one on a session waits until that was watched dead", async () => {
+    const stage = scene({ renewal: "shared" });
+    const { world, holder, operator } = stage;
+    const lease = await held(stage);
+    await world.time.advance(4_000);
+    expect(world.record("a")?.["session"]).toBeDefined();
+    holder.process.kill();
+    const fromMs = world.time.nowMs;
+    const asked = operator.locks.forceRelease("a", { ...WHY, wait: "10s" });
+    expect(await world.until(asked)).toMatchObject({ isFree: true, holder: lease.holder });
+    expect(world.time.nowMs - fromMs).toBeLessThan(LEASE_MS + 600);
+  });
+
+  it("looks strongly, and no more than once where its holder is gone by then", async () => {
+    const stage = scene();
+    const { world, operator } = stage;
+    const lease = await held(stage);
+    operator.network.script(({ kind }) => {
+      if (kind !== "write") return undefined;
+      world.table.putItem(KEY, { ...world.record("a"), holder: { S: "another" } });
+      return undefined;
+    });
+    const before = world.table.counts.consistentReads;
+    const done = await world.requests(() => operator.locks.forceRelease("a", WHY));
+    expect(done).toMatchObject({ writes: 1, reads: 1, result: { holder: lease.holder } });
+    expect(world.table.counts.consistentReads - before).toBe(1);
+  });
+
   it("waits for four timeouts where nobody answers at all, and asks with pauses", async () => {
     const { world, operator } = scene();
     operator.network.script(() => ({ fault: "request-lost", unknownAfterMs: 20 }));
@@ -233,6 +273,16 @@ describe("a forced release", () => {
 });
 
 describe("a forced release at once", () => {
+  it("costs a read and a write, and leaves the data to the next holder", async () => {
+    const stage = scene();
+    const { world, holder, operator } = stage;
+    await world.until(holder.locks.mutex("a").acquire({ data: { x: 1 } }));
+    const options = { ...WHY, now: true };
+    const done = await world.requests(() => operator.locks.forceRelease("a", options));
+    expect(done).toMatchObject({ writes: 1, reads: 1, result: { isFree: true } });
+    expect((await world.until(operator.locks.inspect("a"))).data).toEqual({ x: 1 });
+  });
+
   it("frees the lock, and tells the victim who and why at its next renewal, also after another's grant", async () => {
     const stage = scene();
     const { world, operator } = stage;

@@ -298,6 +298,33 @@ describe("a lock that is handed to another process", () => {
     expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 
+  it("is exported by a second try where the first one hangs", async () => {
+    const { world, one } = scene();
+    const lease = await world.until(one.locks.mutex("a").acquire());
+    one.network.next("write", { fault: "request-lost" });
+    const handle = await world.until(lease.export());
+    expect(world.record("a")?.["holder"]).toEqual({ S: handle.holder });
+  });
+
+  it("tells that it had been stolen, where another has it", async () => {
+    const { world, one } = scene();
+    const lease = await world.until(one.locks.mutex("a").acquire());
+    const key = { pk: { S: "lock#a" }, sk: { S: "lease" } };
+    world.table.putItem(key, { ...world.record("a"), holder: { S: "thief" } });
+    const exporting = world.until(lease.export());
+    await expect(exporting).rejects.toMatchObject({ code: "lost", reason: "stolen" });
+  });
+
+  it("needs no sort key", async () => {
+    const client = new MemoryTable({ keyAttributes: ["pk"] });
+    const options = { client, table: "locks", keys: { sk: null } } as const;
+    const [one, two] = [new Holdfast(options), new Holdfast(options)];
+    const lease = await one.mutex("a").acquire({ renew: "manual" });
+    const imported = await two.import(await lease.export(), { renew: "manual" });
+    expect(imported.isHeld).toBe(true);
+    await imported.release();
+  });
+
   it("is told as a grant of its own kind, and has its place in a history", async () => {
     const { world, one } = scene();
     const { handle } = await exported(world, one);

@@ -111,6 +111,22 @@ describe("the history of a lock", () => {
     expect(found.filter((note) => note.forced !== undefined)).toHaveLength(2);
   });
 
+  it("has a forced release that its victim died of, though a later one is in the record", async () => {
+    const { world, one, two } = scene();
+    const { locks } = world.inhabitant({ owner: "operator" });
+    const victim = await world.until(one.locks.mutex("a").acquire());
+    one.process.kill();
+    await world.until(locks.forceRelease("a", { reason: "the first", wait: 0 }));
+    const taken = await world.until(two.locks.mutex("a").acquire());
+    await world.time.advance(100);
+    await world.until(locks.forceRelease("a", { reason: "the second", now: true }));
+    const { forced } = await world.until(two.locks.history("a"));
+    expect(forced.map(({ reason, holder }) => [reason, holder])).toEqual([
+      ["the second", taken.holder],
+      ["the first", victim.holder],
+    ]);
+  });
+
   it("delays no lease, and loses nothing but a note, where notes are not answered", async () => {
     const { world, one } = scene();
     one.network.script((request) =>

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { awsLockClient, dynamolock } from "../../src/formats/index.js";
+import { nativeFormat } from "../../src/formats/native.js";
 import type { HoldfastError, Lease, LeaseHandle } from "../../src/index.js";
 import type { LeaseFormat } from "../../src/lease/format.js";
 import { assertSessions } from "../../src/lease/refs.js";
@@ -357,6 +358,17 @@ describe("the kernel refuses", () => {
       expect(error.lockName).toBe(LOCKED.test(message) ? "a" : undefined);
     },
   );
+
+  it("a lock before which others are queued, in a table that has no room for a queue", async () => {
+    const format = nativeFormat({ pk: "pk", sk: null });
+    const here = new ForeignWorld({ ...format, schema: { keys: { pk: "pk" } } } as never);
+    const { locks } = here.client();
+    await here.until((await here.until(locks.mutex("a").acquire())).release());
+    const key = { pk: { S: "lock#a" } };
+    here.table.putItem(key, { ...here.item(key), tail: { N: "5" }, served: { N: "3" } });
+    const acquiring = here.until(locks.mutex("a").acquire({ wait: "5s" }));
+    await expect(acquiring).rejects.toMatchObject({ code: "not-acquired" });
+  });
 
   it("a number where something else is kept in its place", async () => {
     const here = new ForeignWorld(awsLockClient({ fences: "companion" }));
