@@ -11,6 +11,7 @@ export interface QueueViolation {
     | "no barging"
     | "no early removal"
     | "place kept"
+    | "one place"
     | "no lost waiter"
     | "nothing left";
   readonly atMs: number;
@@ -18,6 +19,15 @@ export interface QueueViolation {
 }
 
 const MOST_HAND_OVERS = 16;
+// Half a lease by the fastest clock, and less than that.
+const SOONEST_OF_LEASE = 0.45;
+
+/** The place that a waiter asked for last, and when first. */
+export interface Placed {
+  readonly holder: string;
+  readonly ticket: bigint;
+  readonly firstMs: number;
+}
 
 /** When a grant was sent first; and from when on its sender may have looked at the queue before it. */
 export interface Sent {
@@ -68,6 +78,25 @@ export class QueueChecker {
     const ticket = ticketIn(key);
     if (ticket === undefined) this.#recordChanged(before, after, atMs);
     else this.#entryChanged(ticket, after, atMs);
+  }
+
+  /**
+   * A waiter asks for a place. It may ask for another once it was passed over, or could not keep the one it had, or
+   * nobody had answered for half of its lease; sooner it has two.
+   */
+  placed(
+    owner: string,
+    place: Placed,
+    last: Placed | undefined,
+    served: bigint | undefined,
+    leaseMs: number,
+  ): void {
+    if (last === undefined || last.holder === place.holder) return;
+    if (served !== undefined && last.ticket <= served) return;
+    const sinceMs = place.firstMs - last.firstMs;
+    if (sinceMs >= SOONEST_OF_LEASE * leaseMs) return;
+    const what = `${owner} asked for ${place.ticket}, ${sinceMs} ms after ${last.ticket}`;
+    this.violate("one place", place.firstMs, what);
   }
 
   violate(invariant: QueueViolation["invariant"], atMs: number, what: string): void {

@@ -8,6 +8,7 @@ import type { VirtualProcess } from "../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import {
   numberIn,
+  type Placed,
   QueueChecker,
   type QueueViolation,
   type Sent,
@@ -64,10 +65,12 @@ class QueueSimulation {
   readonly #table: MemoryTable;
   readonly #lives: Life[] = [];
   readonly #sent = new Map<string, Sent>();
+  readonly #placed = new Map<string, Placed>();
   /** Whose request made a holder, of the lock or of an entry. */
   readonly #madeBy = new Map<string, string>();
   readonly #hash = createHash("sha256");
   #started = 0;
+  #acquisitions = 0;
   #faults = 0;
   #mishaps = 0;
   #isOver = false;
@@ -180,6 +183,7 @@ class QueueSimulation {
           const looked = lookedMs.get(ticket) ?? Number.NEGATIVE_INFINITY;
           this.#sent.set(holder, { firstMs: this.#time.nowMs, lookedMs: looked });
         }
+        this.#noticePlace(write);
         return network.write(write, call);
       },
       read: (read, call) => network.read(read, call),
@@ -190,6 +194,19 @@ class QueueSimulation {
         return network.query(query, call);
       },
     };
+  }
+
+  #noticePlace({ key, change }: Write): void {
+    const ticket = ticketIn(key);
+    const holder = stringIn(change.set as never, "holder");
+    const owner = stringIn(change.set as never, "owner");
+    if (ticket === undefined || holder === undefined || owner === undefined) return;
+    const last = this.#placed.get(owner);
+    if (last?.holder === holder) return;
+    const place = { holder, ticket, firstMs: this.#time.nowMs };
+    const served = numberIn(this.#table.items().find((item) => isRecord(item)) ?? {}, "served");
+    this.#checker.placed(owner, place, last, served, this.#leaseMs);
+    this.#placed.set(owner, place);
   }
 
   /** The table as one process reaches it: it is known who sends what, and when. */
@@ -253,7 +270,11 @@ class QueueSimulation {
     const waiter = {};
     life.waiting.set(waiter, this.#time.nowMs);
     try {
-      return await lock.acquire({ wait: Number.POSITIVE_INFINITY, signal: abort.signal });
+      this.#acquisitions += 1;
+      // A label of its own, by which the places that it asks for are known.
+      const owner = `${life.name} ${this.#acquisitions}`;
+      const { signal } = abort;
+      return await lock.acquire({ wait: Number.POSITIVE_INFINITY, signal, owner });
     } catch (error) {
       if (!abort.signal.aborted) expected(error);
       return undefined;

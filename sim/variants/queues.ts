@@ -113,9 +113,6 @@ export const QUEUES: readonly Variant[] = [
         to: "        if (this.#ref.isEntry !== true) this.#kernel.abandon(this.#grant.holder);\n        if (this.#repetition",
       },
     ],
-    caughtBy: {
-      test: TROUBLE,
-      title: "(%j) to write %i of an acquisition costs no order and leaves nothing behind",
-    },
+    caughtBy: { invariant: "one place", within: 100, of: "fair locks" },
   },
 ];
