@@ -65,7 +65,12 @@ describe(`${WAITERS} waiters in six processes, a third of them killed or stopped
 
   it("are each served once, but for those that were killed", () => {
     for (const worker of workers.filter((one) => one !== killed)) {
-      expect(worker.said.at(-1)).toMatchObject({ event: "ended", failed: [] });
+      const last = worker.said.at(-1);
+      expect(last?.event).toBe("ended");
+      const failed = last?.["failed"] as readonly string[];
+      // Stopped in the middle of its work, a waiter has lost the lock when it goes on.
+      if (worker === stopped) expect(failed.filter((one) => !one.includes("was lost"))).toEqual([]);
+      else expect(failed).toEqual([]);
       // Stopped in the middle of a release, it tells that nobody answered that in time.
       if (worker !== stopped) expect(worker.errors).toBe("");
     }
