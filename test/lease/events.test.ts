@@ -192,6 +192,29 @@ describe("the events of leases", () => {
     for (const one of told) expect(one).toMatchObject(subject);
   });
 
+  it("ask the table what a request costs while somebody listens to requests, and not else", async () => {
+    const { world, one } = scene();
+    const asked: unknown[] = [];
+    const table = one.network;
+    const [write, read] = [table.write.bind(table), table.read.bind(table)];
+    table.write = (request, call) => {
+      asked.push(call.tellsUnits);
+      return write(request, call);
+    };
+    table.read = (request, call) => {
+      asked.push(call.tellsUnits);
+      return read(request, call);
+    };
+    const lease = await world.until(one.locks.mutex("a").acquire());
+    const noted = (): undefined => undefined;
+    subscribe(LEASE_CHANNELS.request, noted);
+    await world.until(lease.release());
+    await world.until(one.locks.inspect("a"));
+    unsubscribe(LEASE_CHANNELS.request, noted);
+    await world.until(one.locks.inspect("a"));
+    expect(asked).toEqual([undefined, true, true, undefined]);
+  });
+
   it("tell of each request with its outcome and how long it took, while somebody listens", async () => {
     const { world, one, two } = scene();
     const requests: unknown[] = [];

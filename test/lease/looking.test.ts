@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { HoldfastError, type ListOptions, type ListPage } from "../../src/index.js";
+import { awsLockClient } from "../../src/formats/index.js";
+import { Holdfast, HoldfastError, type ListOptions, type ListPage } from "../../src/index.js";
 import type { ScanAnswer } from "../../src/platform/table.js";
+import { ForeignWorld } from "../formats/foreign-world.js";
 import { type FixedOptions, fixedProcess } from "../support/fixed.js";
 import { World } from "../support/world.js";
 
@@ -193,5 +195,23 @@ describe("the condition of a lease", () => {
       { S: lease.holder },
       { N: lease.fence.toString() },
     ]);
+  });
+});
+
+describe("an inspection", () => {
+  it("says that every lock of a client without a table is free", async () => {
+    const locks = Holdfast.local();
+    const lease = await locks.mutex("a").acquire({ renew: "manual" });
+    expect(await locks.inspect("a")).toMatchObject({ name: "a", state: "local" });
+    await lease.release();
+    await locks.close();
+  });
+
+  it("has no fence in a format without, and both parts of a name that has two", async () => {
+    const here = new ForeignWorld(awsLockClient({ sortKeyName: "sort" }));
+    const { locks } = here.client();
+    await here.until(locks.mutex(["a", "b"]).acquire());
+    const found = await here.until(locks.inspect(["a", "b"]));
+    expect(found).toMatchObject({ state: "held", name: ["a", "b"], fence: undefined });
   });
 });
