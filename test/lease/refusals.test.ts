@@ -362,12 +362,15 @@ describe("the kernel refuses", () => {
   it("a lock before which others are queued, in a table that has no room for a queue", async () => {
     const format = nativeFormat({ pk: "pk", sk: null });
     const here = new ForeignWorld({ ...format, schema: { keys: { pk: "pk" } } } as never);
-    const { locks } = here.client();
+    const { locks, network } = here.client();
     await here.until((await here.until(locks.mutex("a").acquire())).release());
     const key = { pk: { S: "lock#a" } };
     here.table.putItem(key, { ...here.item(key), tail: { N: "5" }, served: { N: "3" } });
     const acquiring = here.until(locks.mutex("a").acquire({ wait: "5s" }));
     await expect(acquiring).rejects.toMatchObject({ code: "not-acquired" });
+    // A claim that is refused, and looks from then on: nothing is claimed in a loop.
+    expect(network.requests.write).toBe(3);
+    expect(network.requests.read).toBeLessThan(20);
   });
 
   it("a number where something else is kept in its place", async () => {
