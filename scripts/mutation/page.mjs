@@ -1,6 +1,6 @@
 // What became of each file's mutants, file by file in results.json, and docs/mutation.md written from that.
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const BEGIN = "<!-- result: begin, written by npm run mutation -->";
@@ -49,7 +49,12 @@ export function writePage(root, tried, judged) {
   writeFileSync(path, `${head}\n\n${pageOf(root, results, judged).join("\n")}\n\n${tail}`);
 }
 
+const FOLDERS = ["src/lease", "src/queue"];
+
 function pageOf(root, results, judged) {
+  const untried = FOLDERS.flatMap((folder) =>
+    readdirSync(join(root, folder)).map((name) => `${folder}/${name}`),
+  ).filter((file) => results[file] === undefined);
   const cell = (text) => `\`${text.replaceAll("|", "\\|")}\``;
   const sums = sumsOf(results);
   return [
@@ -66,6 +71,8 @@ function pageOf(root, results, judged) {
       const figures = [one.killed, one.endless, one.refused, one.survivors.length];
       return `| \`${file.replace("src/", "")}\` | ${which} | ${figures.join(" | ")} |`;
     }),
+    "",
+    `Not tried yet, or with nothing to change: ${untried.map((file) => `\`${file}\``).join(", ") || "none"}.`,
     "",
     "| survivor | what became what | why it survives |",
     "| --- | --- | --- |",
