@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { HoldfastOptions } from "../../src/index.js";
+import type { Holdfast, HoldfastOptions } from "../../src/index.js";
 import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
 import { BadNetworks } from "../support/bad-network.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
@@ -27,6 +27,12 @@ describeOnDynamoDBLocal("trouble with the table is never taken for contention", 
   describe.each(WAYS)("$way", (way) => declare(endpoint, way));
 });
 
+// The first requests of a client load the SDK's parts and open connections: on a busy machine they take longer than
+// these tests let a request take, and would be told as no answer.
+async function warmUp(locks: Holdfast): Promise<void> {
+  await expect.poll(() => locks.inspect("warm").catch(() => undefined)).toBeDefined();
+}
+
 function declare(endpoint: () => string, way: Way): void {
   let networks: BadNetworks;
   beforeAll(async () => {
@@ -39,6 +45,7 @@ function declare(endpoint: () => string, way: Way): void {
       const name = `free ${how}`;
       const network = await networks.network();
       const { locks } = network.locker();
+      await warmUp(locks);
       network.nextWrites(name, fault, 100);
       await expect(locks.mutex(name).acquire(MANUAL)).rejects.toMatchObject({
         code,
