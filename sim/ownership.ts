@@ -28,7 +28,7 @@ interface Row {
  * Ownership: a held record is written by the process that made its holder, and by nobody else before
  * it stood still for the lease that it names, and for what a watcher allows for drift (R3, R4). One that
  * names a session is not taken before that has ended, however long it stands still, and not renewed; and
- * a session is ended by others only when its row stood still, or was gone, for so long.
+ * a session is ended by others, the first time, only when its row stood still, or was gone, for so long.
  */
 export const ownership: Checker = (history, { driftBound }) => {
   const found: Violation[] = [];
@@ -79,7 +79,9 @@ export const ownership: Checker = (history, { driftBound }) => {
   function wrongRow(was: Row | undefined, event: RowEvent): string | undefined {
     if (was === undefined || event.by === was.owner) return undefined;
     if (event.holder !== undefined) return `wrote, though it is ${was.owner}'s,`;
-    if (was.state === "ended") return undefined;
+    // It has been ended, rightly or not, which was told then: nobody believes in it since, also where its
+    // tombstone was deleted by hand.
+    if (ended.has(event.session)) return undefined;
     const tooSoon = stoodTooShort(was.sinceMs, was.leaseMs, event);
     return tooSoon && `ended, after ${tooSoon}, while ${was.owner} could believe in it,`;
   }

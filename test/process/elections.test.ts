@@ -34,9 +34,12 @@ describe("two processes with node-cron on one schedule, whose clocks are 20 s ap
     const of = (event: string, worker: typeof ahead) =>
       worker.said.filter((one) => one.event === event).map(({ occurrence }) => String(occurrence));
     const ran = [...of("ran", ahead), ...of("ran", behind)];
-    // Nobody comes to an occurrence before the one ahead: it runs every one that node-cron does not miss.
-    expect(of("skipped", ahead)).toEqual([]);
-    expect(of("ran", ahead).length + of("missed", ahead).length).toBeGreaterThanOrEqual(7);
+    // Nobody comes to an occurrence before the one ahead: it runs every one that node-cron does not miss, but
+    // those about which a machine that is too busy did not answer in time.
+    const unanswered = of("unanswered", ahead);
+    expect(of("skipped", ahead)).toEqual(unanswered);
+    const came = [...of("ran", ahead), ...of("missed", ahead), ...unanswered];
+    expect(came.length).toBeGreaterThanOrEqual(7);
     expect(of("ran", ahead).length).toBeGreaterThanOrEqual(3);
     expect(new Set(ran).size).toBe(ran.length);
     // Of the occurrences that both came to, each was skipped by one of them.

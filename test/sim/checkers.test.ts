@@ -626,6 +626,9 @@ describe("the checkers take", () => {
     expect(check([...dead, row(1_630, "p2", 3n), ...taken(1_630)], terms)).toEqual([]);
     const deleted = [...dead, row(1_100, "hand", undefined)];
     expect(check([...deleted, row(2_130, "p2", 0n), ...taken(2_130)], terms)).toEqual([]);
+    // Nobody believes in what has ended, so whoever had watched it, too, may end it again at once.
+    const again = [row(2_140, "hand", undefined), row(2_150, "p3", 0n)];
+    expect(check([...deleted, row(2_130, "p2", 0n), ...taken(2_130), ...again], terms)).toEqual([]);
     // A row that was deleted is made again by a late copy of the first write, which nobody believes in.
     const late = [row(1_200, "p1", 1n, "o1"), row(2_230, "p2", 1n)];
     expect(check([...deleted, ...late, ...taken(2_230)], terms)).toEqual([]);

@@ -46,10 +46,17 @@ function textOf(value: AttributeValue): unknown {
   return Object.entries(value);
 }
 
+// Nobody changes a key, and one is asked for again and again.
+const KEY_TEXTS = new WeakMap<Item, string>();
+
 /** One text for each key: what a table finds its items by. */
 export function keyText(key: Item): string {
+  const known = KEY_TEXTS.get(key);
+  if (known !== undefined) return known;
   const entries = Object.entries(key).sort(byName);
-  return JSON.stringify(entries.map(([name, value]) => [name, textOf(value)]));
+  const text = JSON.stringify(entries.map(([name, value]) => [name, textOf(value)]));
+  KEY_TEXTS.set(key, text);
+  return text;
 }
 
 /** Whether two values are of one type and equal. */

@@ -95,10 +95,12 @@ export class MemoryTable implements TamperableTable {
   readonly #items = new ItemHistory();
   readonly #log: TableChange[] = [];
   readonly #tokens = new Tokens();
+  readonly #keyNames: string | undefined;
   #counts: TableCounts = NO_COUNTS;
 
   constructor(options: MemoryTableOptions = {}) {
     this.#options = options;
+    this.#keyNames = options.keyAttributes?.toSorted().join(", ");
   }
 
   /** Every change so far, oldest first. */
@@ -286,7 +288,7 @@ export class MemoryTable implements TamperableTable {
 
   #checkKey(key: Item): void {
     const names = Object.keys(key).sort().join(", ");
-    const expected = this.#options.keyAttributes?.toSorted().join(", ") ?? names;
+    const expected = this.#keyNames ?? names;
     const empty = Object.values(key).some((value) => "S" in value && value.S === "");
     if (names === expected && names !== "" && !empty) return;
     const what = empty ? "has an empty value" : `consists of ${names}, not of ${expected}`;

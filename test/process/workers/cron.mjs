@@ -15,7 +15,19 @@ globalThis.Date = class extends TrueDate {
 const { default: cron } = await import("node-cron");
 const { locks, say, task } = await import("./common.mjs");
 
-const coordinator = locks.nodeCron({ atMostFor: "2s" });
+const ours = locks.nodeCron({ atMostFor: "2s" });
+const coordinator = {
+  // node-cron skips an occurrence about which its question failed, and tells nobody that it did.
+  async shouldRun(key, ttlMs) {
+    try {
+      return await ours.shouldRun(key, ttlMs);
+    } catch (error) {
+      say("unanswered", { occurrence: key.slice(task.name.length + 1), code: error.code });
+      throw error;
+    }
+  },
+  onComplete: (key) => ours.onComplete(key),
+};
 const scheduled = cron.schedule(
   "*/4 * * * * *",
   async ({ date }) => {
