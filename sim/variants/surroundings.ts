@@ -177,7 +177,7 @@ export const SURROUNDINGS: readonly Variant[] = [
     edits: [
       {
         file: "src/lease/kernel.ts",
-        from: "Math.min(this.settings.requestTimeoutMs, Math.max(1, deadline.remainingMs() / 2));",
+        from: "Math.min(this.settings.requestTimeoutMs, Math.max(1, leftMs / 2));",
         to: "this.settings.requestTimeoutMs;",
       },
     ],

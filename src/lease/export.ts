@@ -106,7 +106,7 @@ async function passedOn(hold: Hold, leaseMs: number) {
   let cause: unknown;
   while (deadline.remainingMs() > leaseMs / 2) {
     // Short enough for a second try within the first half.
-    const answer = await kernel.write(write, kernel.timeoutWithin(deadline) / 2);
+    const answer = await kernel.write(write, kernel.timeoutWithin(deadline.remainingMs()) / 2);
     if (answer.kind === "applied" || answer.kind === "refused") {
       // A copy of the claim that made it can land yet, where the lock has become free.
       kernel.abandon(held.holder);

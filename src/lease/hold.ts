@@ -251,7 +251,7 @@ export class Hold implements Kept {
   async send({ write, isIn }: HoldWrite): Promise<HoldAnswer> {
     // It may have waited for its turn until the lease was over.
     if (!this.isHeld) return { kind: "lost" };
-    const timeoutMs = this.kernel.timeoutWithin(this.deadline);
+    const timeoutMs = this.kernel.timeoutWithin(this.deadline.remainingMs());
     const answer = await this.kernel.write(write, timeoutMs);
     const record = this.#read(answer);
     // An answer that comes after the deadline revives nothing.
@@ -273,7 +273,10 @@ export class Hold implements Kept {
   /** Reads its own record: somebody may have written to it what this holder is to know. */
   async look(): Promise<void> {
     const read = { key: this.ref.key, consistent: true };
-    const answer = await this.kernel.read(read, this.kernel.timeoutWithin(this.deadline));
+    const answer = await this.kernel.read(
+      read,
+      this.kernel.timeoutWithin(this.deadline.remainingMs()),
+    );
     if (answer.kind === "found" && this.isHeld) this.#read({ kind: "refused", item: answer.item });
   }
 

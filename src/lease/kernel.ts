@@ -17,7 +17,6 @@ import type {
   WriteAnswer,
 } from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";
-import type { Deadline } from "./deadline.js";
 import { type Decision, decide } from "./decide.js";
 import { LEASE_CHANNELS, type RequestEvent, tellRequest } from "./events.js";
 import type {
@@ -139,9 +138,9 @@ export class Kernel {
     return lengthMs * (0.75 + 0.5 * this.random.fraction());
   }
 
-  /** How long one request may take that is useless after `deadline`: never all that is left. */
-  timeoutWithin(deadline: Deadline): number {
-    return Math.min(this.settings.requestTimeoutMs, Math.max(1, deadline.remainingMs() / 2));
+  /** How long one request may take that is useless after a deadline, in `leftMs`: never all of that. */
+  timeoutWithin(leftMs: number): number {
+    return Math.min(this.settings.requestTimeoutMs, Math.max(1, leftMs / 2));
   }
 
   sleep(delayMs: number, signal?: AbortSignal): Promise<void> {

@@ -47,7 +47,7 @@ async function count(
   { seed, deadline }: Unnumbered,
   stop: Stopping,
 ): Promise<bigint | undefined> {
-  const timeoutMs = kernel.timeoutWithin(deadline);
+  const timeoutMs = kernel.timeoutWithin(deadline.remainingMs());
   const answer = await kernel.write(counter.count(ref, seed), timeoutMs, stop.signal);
   if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "applied" && answer.kind !== "refused") {
@@ -72,7 +72,7 @@ async function holderNow(
   stop: Stopping,
 ): Promise<string | undefined> {
   const read = { key: ref.key, consistent: true, attributes: kernel.format.pollAttributes };
-  const answer = await kernel.read(read, kernel.timeoutWithin(deadline), stop.signal);
+  const answer = await kernel.read(read, kernel.timeoutWithin(deadline.remainingMs()), stop.signal);
   if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "found") {
     stop.troubled(answer);

@@ -126,7 +126,7 @@ async function handOver(
   );
   chain.untilMs = Math.max(chain.untilMs, kernel.nowMs() + settings.leaseMs);
   while (waiter.isWaiting && deadline.remainingMs() > settings.leaseMs / 2) {
-    const answer = await kernel.write(write, kernel.timeoutWithin(deadline));
+    const answer = await kernel.write(write, kernel.timeoutWithin(deadline.remainingMs()));
     if (answer.kind === "applied" || answer.kind === "refused") {
       const found = kernel.see(ref, answer.item, "strong");
       // A refusal that shows somebody else shows that none of this process's writes can land any more.

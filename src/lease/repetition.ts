@@ -10,7 +10,7 @@ type Untold = Unknown | NotNow | Misconfigured;
 
 /**
  * One request that may grant, sent again until it is answered: from when the lease counts that it would
- * make, and whether anything of it may yet land.
+ * make, and whether anything of it may yet land. Made just before the first send.
  */
 export class Repetition {
   /** Sends that were not answered, each of which may have been, or may yet be, applied. */
@@ -42,10 +42,10 @@ export class Repetition {
     const { waitMs, fastestPollMs, slowestPollMs } = this.#settings;
     const firstMs = this.#kernel.nowMs();
     for (let pauseMs = fastestPollMs; ; pauseMs = Math.min(2 * pauseMs, slowestPollMs)) {
-      // Only while an earlier send may have been applied does the lease count from it.
-      if (this.unanswered === 0) this.#start = instantOf(this.#kernel.clock);
-      if (this.deadline.remainingMs() <= this.#settings.leaseMs / 2) return "silent";
-      const answer = await send(this.#kernel.timeoutWithin(this.deadline));
+      // Asked once for both: reading the clocks is what costs most here.
+      const leftMs = this.deadline.remainingMs();
+      if (leftMs <= this.#settings.leaseMs / 2) return "silent";
+      const answer = await send(this.#kernel.timeoutWithin(leftMs));
       if (!isUntold(answer)) {
         this.#stop.told();
         return answer as Exclude<A, Untold>;
@@ -59,6 +59,8 @@ export class Repetition {
       }
       await this.#kernel.sleep(this.#kernel.jittered(pauseMs), this.#stop.signal);
       if (this.#stop.isStopped) throw this.#stop.error();
+      // Only while an earlier send may have been applied does the lease count from it.
+      if (this.unanswered === 0) this.#start = instantOf(this.#kernel.clock);
     }
   }
 

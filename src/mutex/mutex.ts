@@ -51,6 +51,7 @@ export type TryOptions<S extends LeaseShape = NativeLeases> = Omit<
 
 // A mutex promises no order, so it takes a place only where it would have to pass others.
 const BEHIND_OTHERS = queueing("behind others");
+const NO_OPTIONS = Object.freeze({});
 
 /**
  * One holder per name. It does **not** promise order among waiters of different processes, and a hold
@@ -65,6 +66,8 @@ export class Mutex<S extends LeaseShape = NativeLeases> {
   readonly #ref: RecordRef;
   readonly #layers: readonly AnyAcquireOptions[];
   readonly #defaultOwner: string;
+  /** Of an acquisition without options of its own, which most are. */
+  readonly #defaults: AcquireSettings;
   readonly #reentry: Reentry | undefined;
   readonly #livesBy: LifeSource | undefined;
 
@@ -86,7 +89,7 @@ export class Mutex<S extends LeaseShape = NativeLeases> {
     this.#defaultOwner = defaultOwner;
     this.#reentry = options.reentrant === true ? new Reentry() : undefined;
     // Said when the mutex is made, not when it is first needed.
-    this.#settings({});
+    this.#defaults = this.#settings(NO_OPTIONS);
   }
 
   /**
@@ -100,8 +103,8 @@ export class Mutex<S extends LeaseShape = NativeLeases> {
    * with `closed`, `throttled`, `unreachable`, `misconfigured`, `access-denied`, `foreign-record` or
    * `unsupported-layout`. Throws `invalid-argument`. Nothing is left behind in the table.
    */
-  async acquire(options: AcquireOptions<S> = {}): Promise<LeaseOf<S>> {
-    const settings = this.#settings(options);
+  async acquire(options: AcquireOptions<S> = NO_OPTIONS): Promise<LeaseOf<S>> {
+    const settings = options === NO_OPTIONS ? this.#defaults : this.#settings(options);
     const lease = await this.#acquire(settings, options);
     if (lease === undefined) throw notAcquired(this.#kernel, this.#ref, settings);
     return lease;

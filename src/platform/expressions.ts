@@ -16,6 +16,7 @@ class Placeholders {
   readonly values: Record<string, AttributeValue> = {};
   readonly #byName = new Map<string, string>();
   readonly #byValue = new Map<string, string>();
+  #countOfValues = 0;
 
   name(attribute: string): string {
     const known = this.#byName.get(attribute);
@@ -31,7 +32,7 @@ class Placeholders {
     const same = "S" in value ? `S${value.S}` : "N" in value ? `N${value.N}` : undefined;
     const known = same === undefined ? undefined : this.#byValue.get(same);
     if (known !== undefined) return known;
-    const placeholder = `:${Object.keys(this.values).length}`;
+    const placeholder = `:${this.#countOfValues++}`;
     if (same !== undefined) this.#byValue.set(same, placeholder);
     this.values[placeholder] = value;
     return placeholder;
