@@ -6,8 +6,11 @@ export type DriverName =
   | "lock-client-fail-open"
   | "lock-client-fail-closed";
 
+/** Every driver of locks: those of formats, and of an older client of one of them. */
+export type LockDriverName = DriverName | "dynamolock-v1";
+
 /** Every driver: those of locks, and the one of object commits, which writes no format of locks. */
-export type AnyDriverName = DriverName | "object-store";
+export type AnyDriverName = LockDriverName | "object-store";
 
 /** The program and the arguments of a driver; throws if it has not been built. */
 export function driverCommand(name: AnyDriverName): {

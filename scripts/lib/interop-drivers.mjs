@@ -90,12 +90,17 @@ const LANGUAGES = {
   },
 };
 
+const go = (version) => ({
+  language: "go",
+  command: (folder) => [join(folder, "driver"), [version]],
+});
+
 const javascript = (kind) => ({
   language: "javascript",
   command: (folder) => [process.execPath, [join(folder, "driver.mjs"), kind]],
 });
 
-/** Every driver, by the name of the format that its client writes. */
+/** Every driver, by the name of the format that its client writes; an older client, by its version too. */
 export const DRIVERS = {
   "aws-lock-client": {
     language: "java",
@@ -104,7 +109,8 @@ export const DRIVERS = {
       [...JVM_FLAGS, "-cp", `${join(folder, "classes")}:${join(folder, "lib", "*")}`, "Driver"],
     ],
   },
-  dynamolock: { language: "go", command: (folder) => [join(folder, "driver"), []] },
+  dynamolock: go("v2"),
+  "dynamolock-v1": go("v1"),
   "dynamodb-lease": {
     language: "rust",
     command: (folder) => [join(folder, "driver-dynamodb-lease"), []],

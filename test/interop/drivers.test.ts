@@ -1,6 +1,6 @@
 import { ScanCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, afterEach, expect, it } from "vitest";
-import type { DriverName } from "../../scripts/lib/interop-drivers.mjs";
+import type { DriverName, LockDriverName } from "../../scripts/lib/interop-drivers.mjs";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
 import { type Acquiring, Driver, type Opening, UnsupportedStep } from "./driver.js";
@@ -8,6 +8,8 @@ import { createForeignTable, KEYS } from "./tables.js";
 
 interface Case {
   readonly format: DriverName;
+  /** Whose driver; left out: the format's own. */
+  readonly driver?: LockDriverName;
   readonly version: string;
   readonly opening: Partial<Opening>;
   /** How to try once, without waiting longer than the client must. */
@@ -31,6 +33,14 @@ const CASES: readonly Case[] = [
     opening: { leaseMs: 2_000, beatMs: 500 },
     once: { wait: false },
     lacks: { step: "list" },
+  },
+  {
+    format: "dynamolock",
+    driver: "dynamolock-v1",
+    version: "v1.4.0",
+    opening: { leaseMs: 2_000, beatMs: 500 },
+    once: { wait: false },
+    lacks: { step: "acquire", fields: { name: "a", sort: "1" } },
   },
   {
     format: "dynamodb-lease",
@@ -65,13 +75,13 @@ describeOnDynamoDBLocal("the driver", (endpoint) => {
   });
   afterAll(() => client.destroy());
 
-  async function twoOf({ format, opening }: Case): Promise<[Driver, Driver, string]> {
+  async function twoOf({ format, driver = format, opening }: Case): Promise<[Driver, Driver, string]> {
     const table = freshTable();
     await createForeignTable(client, table, format);
     const options = { endpoint: endpoint(), table, ...KEYS[format], ...opening };
     const [first, second] = await Promise.all([
-      Driver.open(format, options),
-      Driver.open(format, options),
+      Driver.open(driver, options),
+      Driver.open(driver, options),
     ]);
     drivers.push(first, second);
     return [first, second, table];
@@ -86,7 +96,7 @@ describeOnDynamoDBLocal("the driver", (endpoint) => {
     );
   }
 
-  it.each(CASES)("of $format lets two processes exclude each other", async (one) => {
+  it.each(CASES)("of $format $version lets two processes exclude each other", async (one) => {
     const [first, second, table] = await twoOf(one);
     expect(first.version).toBe(one.version);
     const acquired = await first.acquire({ name: "a", ...one.once });
@@ -107,14 +117,14 @@ describeOnDynamoDBLocal("the driver", (endpoint) => {
     await expect(second.held(String(next.hold))).rejects.toThrow("the driver has ended");
   });
 
-  it.each(CASES)("of $format says what the client has nothing for", async (one) => {
+  it.each(CASES)("of $format $version says what the client has nothing for", async (one) => {
     const [first] = await twoOf(one);
     const { step, fields } = one.lacks;
     await expect(first.step(step, fields)).rejects.toThrow(UnsupportedStep);
     await first.quit();
   });
 
-  it.each(CASES)("of $format stands still while it is paused", async (one) => {
+  it.each(CASES)("of $format $version stands still while it is paused", async (one) => {
     const [first] = await twoOf(one);
     first.pause();
     await expect(first.step("acquire", { name: "a" }, 300)).rejects.toThrow("no answer within");

@@ -7,10 +7,13 @@ require (
 	github.com/aws/aws-sdk-go-v2 v1.26.0
 	github.com/aws/aws-sdk-go-v2/credentials v1.17.9
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.31.0
-	github.com/aws/smithy-go v1.20.1
 )
 
+require github.com/aws/smithy-go v1.20.1 // indirect
+
 require (
+	cirello.io/dynamolock v1.4.0
+	github.com/aws/aws-sdk-go v1.34.13
 	github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue v1.13.12 // indirect
 	github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression v1.7.12 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/configsources v1.3.4 // indirect

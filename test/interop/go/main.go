@@ -1,5 +1,6 @@
-// Driver lets another process use dynamolock, by lines of JSON: see ../README.md. Each step runs in a
-// goroutine of its own, so that one that waits does not keep others from being carried out.
+// Driver lets another process use dynamolock, by lines of JSON: see ../README.md. Its argument says which of the
+// client's versions: v1 or v2. Each step runs in a goroutine of its own, so that one that waits does not keep
+// others from being carried out.
 package main
 
 import (
@@ -10,8 +11,6 @@ import (
 	"runtime/debug"
 	"sync"
 )
-
-const module = "cirello.io/dynamolock/v2"
 
 type object = map[string]any
 
@@ -32,7 +31,8 @@ func say(line object) {
 	fmt.Printf("%s\n", text)
 }
 
-func version() string {
+// version of a module, as it was built in.
+func version(module string) string {
 	info, _ := debug.ReadBuildInfo()
 	for _, dependency := range info.Deps {
 		if dependency.Path == module {
@@ -43,8 +43,12 @@ func version() string {
 }
 
 func main() {
-	say(object{"event": "ready", "client": module, "version": version()})
-	driver := newDriver()
+	if len(os.Args) != 2 || makers[os.Args[1]].open == nil {
+		panic("which version of the client: v1 or v2?")
+	}
+	made := makers[os.Args[1]]
+	say(object{"event": "ready", "client": made.module, "version": version(made.module)})
+	driver := newDriver(made.open)
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<22)
 	for lines.Scan() {

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 )
 
 // request is one step, as it was read.
@@ -56,16 +53,20 @@ func (r request) wait() (*time.Duration, error) {
 	return &span, nil
 }
 
-func (r request) attributes() (map[string]types.AttributeValue, error) {
-	found := map[string]types.AttributeValue{}
-	for name, typed := range read[map[string]map[string]any](r, "attributes") {
+// attribute is one of DynamoDB's values in its own JSON, of the types S, N and BOOL.
+type attribute map[string]any
+
+// attributes makes of each attribute what the client's kit has for its type.
+func attributes[T any](r request, text, number func(string) T, flag func(bool) T) (map[string]T, error) {
+	found := map[string]T{}
+	for name, typed := range read[map[string]attribute](r, "attributes") {
 		switch {
 		case typed["S"] != nil:
-			found[name] = &types.AttributeValueMemberS{Value: typed["S"].(string)}
+			found[name] = text(typed["S"].(string))
 		case typed["N"] != nil:
-			found[name] = &types.AttributeValueMemberN{Value: typed["N"].(string)}
+			found[name] = number(typed["N"].(string))
 		case typed["BOOL"] != nil:
-			found[name] = &types.AttributeValueMemberBOOL{Value: typed["BOOL"].(bool)}
+			found[name] = flag(typed["BOOL"].(bool))
 		default:
 			return nil, unsupported{"this driver carries attributes of type S, N and BOOL"}
 		}
@@ -73,27 +74,15 @@ func (r request) attributes() (map[string]types.AttributeValue, error) {
 	return found, nil
 }
 
-func shown(attributes map[string]types.AttributeValue) object {
-	found := object{}
-	for name, value := range attributes {
-		switch typed := value.(type) {
-		case *types.AttributeValueMemberS:
-			found[name] = object{"S": typed.Value}
-		case *types.AttributeValueMemberN:
-			found[name] = object{"N": typed.Value}
-		case *types.AttributeValueMemberBOOL:
-			found[name] = object{"BOOL": typed.Value}
-		default:
-			found[name] = object{"type": fmt.Sprintf("%T", value)}
-		}
-	}
-	return found
-}
-
 func kindOf(err error) string {
-	var service smithy.APIError
-	if errors.As(err, &service) {
-		return service.ErrorCode()
+	// Of either kit of Amazon's: the older says Code, the newer ErrorCode.
+	var older interface{ Code() string }
+	var newer interface{ ErrorCode() string }
+	if errors.As(err, &newer) {
+		return newer.ErrorCode()
+	}
+	if errors.As(err, &older) {
+		return older.Code()
 	}
 	return fmt.Sprintf("%T", err)
 }

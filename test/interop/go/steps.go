@@ -4,29 +4,55 @@ import (
 	"errors"
 	"strconv"
 	"sync"
-
-	"cirello.io/dynamolock/v2"
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
+// client is one of either version, for one value of the sort key.
+type client interface {
+	acquire(step request, tellDanger func()) (lock, error)
+	beat(held lock, step request) error
+	release(held lock, step request) (bool, error)
+	get(name string) (lock, error)
+	createTable(opened request) error
+	close() error
+}
+
+// lock is what both versions say of a lock.
+type lock interface {
+	OwnerName() string
+	IsExpired() bool
+	Data() []byte
+	shown() object
+}
+
+// makers has each version: its module, and how its client is made of what was asked for.
+var makers = map[string]struct {
+	module string
+	open   func(opened request, sort string) (client, error)
+}{
+	"v1": {"cirello.io/dynamolock", openV1},
+	"v2": {"cirello.io/dynamolock/v2", openV2},
+}
+
+// refusal is the client's word that the lock is someone else's.
+type refusal struct{ error }
+
 type hold struct {
-	client *dynamolock.Client
-	lock   *dynamolock.Lock
+	client client
+	lock   lock
 }
 
 // driver carries out the steps of the line protocol, each by the client's own means.
 type driver struct {
+	make     func(opened request, sort string) (client, error)
 	mutex    sync.Mutex
 	opened   request
-	clients  map[string]*dynamolock.Client
+	clients  map[string]client
 	holds    map[string]hold
 	lastHold int
 }
 
-func newDriver() *driver {
-	return &driver{clients: map[string]*dynamolock.Client{}, holds: map[string]hold{}}
+func newDriver(make func(opened request, sort string) (client, error)) *driver {
+	return &driver{make: make, clients: map[string]client{}, holds: map[string]hold{}}
 }
 
 func (d *driver) run(step request) (object, error) {
@@ -60,39 +86,19 @@ func (d *driver) open(step request) (object, error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.opened = step
-	d.clients = map[string]*dynamolock.Client{}
+	d.clients = map[string]client{}
 	return object{}, nil
 }
 
 // client answers the client for this value of the sort key, which a client has only one of.
-func (d *driver) client(step request) (*dynamolock.Client, error) {
+func (d *driver) client(step request) (client, error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	sort := step.text("sort")
 	if found := d.clients[sort]; found != nil {
 		return found, nil
 	}
-	opened := d.opened
-	var options []dynamolock.ClientOption
-	if opened.has("partitionKey") {
-		options = append(options, dynamolock.WithPartitionKeyName(opened.text("partitionKey")))
-	}
-	if opened.has("sortKey") {
-		options = append(options, dynamolock.WithSortKey(opened.text("sortKey"), sort))
-	}
-	if opened.has("owner") {
-		options = append(options, dynamolock.WithOwnerName(opened.text("owner")))
-	}
-	if opened.has("leaseMs") {
-		options = append(options, dynamolock.WithLeaseDuration(opened.span("leaseMs")))
-	}
-	if opened.has("beatMs") {
-		options = append(options, dynamolock.WithHeartbeatPeriod(opened.span("beatMs")))
-	}
-	if opened.has("beats") && !opened.flag("beats") {
-		options = append(options, dynamolock.DisableHeartbeat())
-	}
-	made, err := dynamolock.New(table(opened), opened.text("table"), options...)
+	made, err := d.make(d.opened, sort)
 	if err != nil {
 		return nil, err
 	}
@@ -100,66 +106,12 @@ func (d *driver) client(step request) (*dynamolock.Client, error) {
 	return made, nil
 }
 
-func table(opened request) *dynamodb.Client {
-	return dynamodb.New(dynamodb.Options{
-		BaseEndpoint: aws.String(opened.text("endpoint")),
-		Region:       "local",
-		Credentials:  credentials.NewStaticCredentialsProvider("local", "local", ""),
-	})
-}
-
 func (d *driver) createTable(step request) (object, error) {
 	client, err := d.client(step)
 	if err != nil {
 		return nil, err
 	}
-	var options []dynamolock.CreateTableOption
-	if d.opened.has("partitionKey") {
-		options = append(options, dynamolock.WithCustomPartitionKeyName(d.opened.text("partitionKey")))
-	}
-	if d.opened.has("sortKey") {
-		options = append(options, dynamolock.WithSortKeyName(d.opened.text("sortKey")))
-	}
-	_, err = client.CreateTable(d.opened.text("table"), options...)
-	return object{}, err
-}
-
-func acquireOptions(step request, tellDanger func()) ([]dynamolock.AcquireLockOption, error) {
-	var options []dynamolock.AcquireLockOption
-	if step.has("wait") {
-		wait, err := step.wait()
-		if err != nil {
-			return nil, err
-		}
-		if wait == nil {
-			options = append(options, dynamolock.FailIfLocked())
-		} else {
-			options = append(options, dynamolock.WithAdditionalTimeToWaitForLock(*wait))
-		}
-	}
-	if step.has("pollMs") {
-		options = append(options, dynamolock.WithRefreshPeriod(step.span("pollMs")))
-	}
-	if step.has("data") {
-		options = append(options, dynamolock.WithData([]byte(step.text("data"))))
-	}
-	if step.flag("replaceData") {
-		options = append(options, dynamolock.ReplaceData())
-	}
-	if step.has("attributes") {
-		attributes, err := step.attributes()
-		if err != nil {
-			return nil, err
-		}
-		options = append(options, dynamolock.WithAdditionalAttributes(attributes))
-	}
-	if step.flag("deleteOnRelease") {
-		options = append(options, dynamolock.WithDeleteLockOnRelease())
-	}
-	if step.has("safeMs") {
-		options = append(options, dynamolock.WithSessionMonitor(step.span("safeMs"), tellDanger))
-	}
-	return options, nil
+	return object{}, client.createTable(d.opened)
 }
 
 func (d *driver) acquire(step request) (object, error) {
@@ -171,17 +123,13 @@ func (d *driver) acquire(step request) (object, error) {
 	d.lastHold++
 	id := strconv.Itoa(d.lastHold)
 	d.mutex.Unlock()
-	options, err := acquireOptions(step, func() { say(object{"event": "danger", "hold": id}) })
-	if err != nil {
-		return nil, err
-	}
 	client, err := d.client(step)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := client.AcquireLock(step.text("name"), options...)
-	var refusal *dynamolock.LockNotGrantedError
-	if errors.As(err, &refusal) {
+	lock, err := client.acquire(step, func() { say(object{"event": "danger", "hold": id}) })
+	var refused refusal
+	if errors.As(err, &refused) {
 		return object{"granted": false, "because": err.Error()}, nil
 	}
 	if err != nil {
@@ -194,11 +142,11 @@ func (d *driver) acquire(step request) (object, error) {
 }
 
 // seen is what the client tells of a lock.
-func seen(lock *dynamolock.Lock) object {
+func seen(lock lock) object {
 	found := object{
 		"owner":      lock.OwnerName(),
 		"expired":    lock.IsExpired(),
-		"attributes": shown(lock.AdditionalAttributes()),
+		"attributes": lock.shown(),
 	}
 	if lock.Data() != nil {
 		found["data"] = string(lock.Data())
@@ -224,22 +172,9 @@ func (d *driver) beat(step request) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	var options []dynamolock.SendHeartbeatOption
-	if step.has("data") {
-		options = append(options, dynamolock.ReplaceHeartbeatData([]byte(step.text("data"))))
-	}
-	if step.flag("deleteData") {
-		options = append(options, dynamolock.DeleteData())
-	}
-	if step.has("retries") {
-		options = append(options, dynamolock.HeartbeatRetries(read[int](step, "retries"), 0))
-	}
-	if step.flag("ownerOnly") {
-		options = append(options, dynamolock.UnsafeMatchOwnerOnly())
-	}
-	err = held.client.SendHeartbeat(held.lock, options...)
-	var refusal *dynamolock.LockNotGrantedError
-	if errors.As(err, &refusal) {
+	err = held.client.beat(held.lock, step)
+	var refused refusal
+	if errors.As(err, &refused) {
 		return object{"renewed": false, "because": err.Error()}, nil
 	}
 	return object{"renewed": true}, err
@@ -261,14 +196,7 @@ func (d *driver) release(step request) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	var options []dynamolock.ReleaseLockOption
-	if step.has("delete") {
-		options = append(options, dynamolock.WithDeleteLock(step.flag("delete")))
-	}
-	if step.has("data") {
-		options = append(options, dynamolock.WithDataAfterRelease([]byte(step.text("data"))))
-	}
-	released, err := held.client.ReleaseLock(held.lock, options...)
+	released, err := held.client.release(held.lock, step)
 	// It answers false together with an error, whatever went wrong; a refused condition alone says "not mine".
 	if err != nil && kindOf(err) != "ConditionalCheckFailedException" {
 		return nil, err
@@ -284,7 +212,7 @@ func (d *driver) read(step request) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := client.Get(step.text("name"))
+	lock, err := client.get(step.text("name"))
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +229,7 @@ func (d *driver) close(step request) (object, error) {
 	d.mutex.Unlock()
 	var errs []error
 	for _, client := range clients {
-		errs = append(errs, client.Close())
+		errs = append(errs, client.close())
 	}
 	return object{}, errors.Join(errs...)
 }
