@@ -1,17 +1,23 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { DriverName } from "../../scripts/lib/interop-drivers.mjs";
 import { awsLockClient } from "../../src/formats/index.js";
 import { Holdfast } from "../../src/index.js";
 import { CliWorld } from "../cli/support.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
 import { Driver } from "./driver.js";
+import type { Seen } from "./seen.js";
 import { createForeignTable, KEYS } from "./tables.js";
 
-/** What the scenes of `play.ts` leave out: the command line, sort keys, and fences, beside the originals. */
+/** What the scenes of `play.ts` leave out: the command line, and fences, beside the originals. */
 
 const LEASES = { leaseMs: 2_000, beatMs: 500 };
-const SORTED = { partitionKey: "key", sortKey: "sort" };
+
+const besides = (format: DriverName, name: string): Seen => ({
+  ...{ format, driver: format, row: `besides: ${name}` },
+  leftOut: [],
+});
 
 function holdOf({ hold }: { readonly hold?: string }): string {
   if (hold === undefined) throw new Error("It was not granted.");
@@ -33,7 +39,10 @@ describeOnDynamoDBLocal("beside the originals", (endpoint) => {
   describe.each(["aws-lock-client", "dynamolock"] as const)("%s", (format) => {
     const openings = { ...LEASES, ...KEYS[format] };
 
-    it("the command line sees its locks, waits for them, leads after it, and is waited for", async () => {
+    it("the command line sees its locks, waits for them, leads after it, and is waited for", async ({
+      task,
+    }) => {
+      task.meta.seen = besides(format, task.name);
       const table = freshTable();
       await createForeignTable(client, table, format);
       const env = {
@@ -69,36 +78,12 @@ describeOnDynamoDBLocal("beside the originals", (endpoint) => {
         await theirs.kill();
       }
     });
-
-    it("names of two parts keep each other out by both, whoever is first", async () => {
-      const table = freshTable();
-      await createForeignTable(client, table, format, SORTED);
-      const opening = { endpoint: endpoint(), table, ...LEASES, ...SORTED };
-      const theirs = await Driver.open(format, opening);
-      const ours = await Driver.open("holdfast", { ...opening, format });
-      try {
-        for (const [first, second] of [
-          [theirs, ours],
-          [ours, theirs],
-        ] as const) {
-          const hold = holdOf(await first.acquire({ name: "a", sort: "1", wait: false }));
-          const same = { name: "a", sort: "1", wait: false } as const;
-          expect(await second.acquire(same)).toMatchObject({ granted: false });
-          const other = await second.acquire({ ...same, sort: "2" });
-          expect(other).toMatchObject({ granted: true });
-          expect(await second.release(holdOf(other))).toBe(true);
-          expect(await first.release(hold)).toBe(true);
-          const next = await second.acquire(same);
-          expect(next).toMatchObject({ granted: true });
-          expect(await second.release(holdOf(next))).toBe(true);
-        }
-      } finally {
-        await Promise.all([theirs.kill(), ours.kill()]);
-      }
-    });
   });
 
-  it("fences of ours grow through what the Java client puts and deletes, and it lists their companions", async () => {
+  it("fences of ours grow through what the Java client puts and deletes, and it lists their companions", async ({
+    task,
+  }) => {
+    task.meta.seen = besides("aws-lock-client", task.name);
     const table = freshTable();
     await createForeignTable(client, table, "aws-lock-client");
     const theirs = await Driver.open("aws-lock-client", {

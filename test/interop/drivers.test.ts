@@ -75,7 +75,11 @@ describeOnDynamoDBLocal("the driver", (endpoint) => {
   });
   afterAll(() => client.destroy());
 
-  async function twoOf({ format, driver = format, opening }: Case): Promise<[Driver, Driver, string]> {
+  async function twoOf({
+    format,
+    driver = format,
+    opening,
+  }: Case): Promise<[Driver, Driver, string]> {
     const table = freshTable();
     await createForeignTable(client, table, format);
     const options = { endpoint: endpoint(), table, ...KEYS[format], ...opening };

@@ -1,4 +1,4 @@
-import type { FormatCase } from "./scenes.js";
+import { type FormatCase, LACKS, type SceneName } from "./scenes.js";
 
 /** What is particular to each client, beside which the scenes are played. */
 
@@ -92,7 +92,9 @@ export const LOCK_CLIENT_FAIL_OPEN: FormatCase = {
   },
   costs: {
     acquire: { theirs: ["GetItem", "PutItem"], ours: ["UpdateItem"] },
-    release: { theirs: ["PutItem"], ours: ["UpdateItem"] },
+    renew: LACKS.beat,
+    "release and delete": "a release always keeps the record",
+    "release and keep": { theirs: ["PutItem"], ours: ["UpdateItem"] },
     "be refused at once": { theirs: ["GetItem", "PutItem"], ours: ["UpdateItem"] },
   },
 };
@@ -125,7 +127,41 @@ export const DYNAMODB_LEASE: FormatCase = {
   },
   costs: {
     acquire: { theirs: ["PutItem"], ours: ["PutItem"] },
-    release: { theirs: ["DeleteItem"], ours: ["DeleteItem"] },
+    renew: LACKS.beat,
+    "release and delete": { theirs: ["DeleteItem"], ours: ["DeleteItem"] },
+    "release and keep": "a release always deletes the record",
     "be refused at once": { theirs: ["PutItem"], ours: ["PutItem"] },
   },
 };
+
+// What has to be seen of a client that differs in little from one that plays everything.
+const IN_SHORT: readonly SceneName[] = ["released", "died", "contention", "lostTakeover"];
+
+const isFull = process.env["INTEROP_FULL"] === "1";
+
+/** The same client as it was on Amazon's older kit. */
+export const DYNAMOLOCK_V1: FormatCase = {
+  ...DYNAMOLOCK,
+  driver: "dynamolock-v1",
+  ...(isFull ? {} : { scenes: IN_SHORT }),
+};
+
+/** Everything with names of one part. */
+export const FORMATS: readonly FormatCase[] = [
+  AWS_LOCK_CLIENT,
+  DYNAMODB_LEASE,
+  DYNAMOLOCK,
+  DYNAMOLOCK_V1,
+  LOCK_CLIENT_FAIL_OPEN,
+];
+
+/** Where names have two parts: what could look at the first alone. */
+export const SORTED: readonly FormatCase[] = [
+  AWS_LOCK_CLIENT,
+  DYNAMOLOCK,
+  LOCK_CLIENT_FAIL_OPEN,
+].map((one) => ({
+  ...one,
+  sortKey: "sort",
+  scenes: ["held", "released", "died", "followed", "parts"],
+}));

@@ -1,21 +1,40 @@
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { GetItemCommand } from "@aws-sdk/client-dynamodb";
-import type { DriverName } from "../../scripts/lib/interop-drivers.mjs";
-import type { FaultProxy } from "../../src/testing/proxy/proxy.js";
-import { type Acquiring, Driver, type Opening, type Releasing } from "./driver.js";
+import type { DriverName, LockDriverName } from "../../scripts/lib/interop-drivers.mjs";
+import type { Acquiring, Opening, Releasing } from "./driver.js";
 
 /** Who is who in a scene: their client, or ours. */
 export type Side = "theirs" | "ours";
 
-/** What a client may have nothing for. */
-export type Lack =
-  | "list"
-  | "read"
-  | "held"
-  | "beat"
-  | "stop its beats"
-  | "carry data"
-  | "tell a lost release";
+/** Every scene, by what the table of what was run calls it. */
+export const SCENES = {
+  held: "nobody gets what is held and renewed",
+  released: "each way of release lets the waiter in as soon as it looks",
+  died: "a holder that dies is followed after its lease, not before",
+  followed: "a holder that was followed can neither renew nor release",
+  stopped: "a holder that is stopped past its lease is followed, and believes it no longer",
+  waiterStopped: "a waiter that is stopped past the lease takes nothing that is renewed",
+  data: "data and further attributes are read, and both list them",
+  parts: "names that differ in their second part are two locks",
+  contention: "five of each contend: no two hold at once, and none is left out",
+  lostClaim: "a lost answer of ours, of a claim, leaves the lock with us",
+  lostTakeover: "a lost answer of ours, of a takeover, leaves the lock with us",
+  lostRenewal: "a lost answer of ours, of a renewal, keeps the lock with us",
+  lostRelease: "a lost answer of ours, of a release, each way, frees it",
+} as const;
+
+export type SceneName = keyof typeof SCENES;
+
+/** What a client may have nothing for, and how the table says so. */
+export const LACKS = {
+  list: "theirs lists nothing",
+  read: "theirs reads nothing",
+  held: "theirs does not tell whether it holds",
+  beat: "theirs takes no heartbeats by hand",
+  "stop its beats": "the beats of theirs cannot be left out",
+  "carry data": "the format has no room for data",
+  "tell a lost release": "theirs does not tell that it released too late",
+} as const;
+
+export type Lack = keyof typeof LACKS;
 
 /** How one client does what every client can: the same scenes are played with each. */
 export interface Manner {
@@ -34,128 +53,27 @@ export interface Manner {
   readonly releases: Readonly<Record<string, Releasing>>;
 }
 
+/** What is counted in requests. */
+export type Cost =
+  | "acquire"
+  | "renew"
+  | "release and delete"
+  | "release and keep"
+  | "be refused at once";
+
 /** A format: what its own client can do, and what ours does in it. */
 export interface FormatCase {
   readonly format: DriverName;
+  /** Whose driver; left out: the format's own. */
+  readonly driver?: LockDriverName;
+  /** The name of the sort key, where names have two parts. */
+  readonly sortKey?: string;
+  /** What is played; left out: everything, with names of one part. */
+  readonly scenes?: readonly SceneName[];
   readonly leaseMs: number;
   readonly pollMs: number;
   readonly theirs: Manner;
   readonly ours: Manner;
-  /** What one of each costs, as operations of the table: theirs, ours. */
-  readonly costs: Readonly<Record<string, Readonly<Record<Side, readonly string[]>>>>;
-}
-
-/** One table, and clients of both sides on it. */
-export class Stage {
-  readonly #client: DynamoDBClient;
-  readonly #endpoint: string;
-  readonly #table: string;
-  readonly #one: FormatCase;
-  readonly #partitionKey: string;
-  readonly #drivers: Driver[] = [];
-  #names = 0;
-
-  constructor(
-    client: DynamoDBClient,
-    endpoint: string,
-    table: string,
-    one: FormatCase,
-    partitionKey: string,
-  ) {
-    this.#client = client;
-    this.#endpoint = endpoint;
-    this.#table = table;
-    this.#one = one;
-    this.#partitionKey = partitionKey;
-  }
-
-  /** A process of this side, with a client that is open. */
-  async enter(side: Side, more: Partial<Opening> = {}, proxy?: FaultProxy): Promise<Driver> {
-    const { format } = this.#one;
-    const driver = await Driver.open(side === "ours" ? "holdfast" : format, {
-      endpoint: proxy?.endpoint ?? this.#endpoint,
-      table: this.#table,
-      partitionKey: this.#partitionKey,
-      ...(side === "ours" ? { format } : {}),
-      ...this.#one[side].opening,
-      ...more,
-    });
-    this.#drivers.push(driver);
-    return driver;
-  }
-
-  /** A name that no other scene uses. */
-  name(): string {
-    this.#names += 1;
-    return `customer/${this.#names}`;
-  }
-
-  async item(name: string) {
-    const read = new GetItemCommand({
-      TableName: this.#table,
-      Key: { [this.#partitionKey]: { S: name } },
-      ConsistentRead: true,
-    });
-    return (await this.#client.send(read)).Item;
-  }
-
-  /** Who holds it, by all that the record says of that: what no renewal changes, and a release does. */
-  async ownerOf(name: string): Promise<object | undefined> {
-    const item = await this.item(name);
-    const said = ["holder", "owner", "ownerName", "fencingToken", "isReleased", "leaseDurationMs"];
-    return item && Object.fromEntries(said.map((attribute) => [attribute, item[attribute]]));
-  }
-
-  /** Ends every process that is still there. */
-  async clear(): Promise<void> {
-    await Promise.all(
-      this.#drivers.splice(0).map((driver) => {
-        driver.resume();
-        return driver.kill();
-      }),
-    );
-  }
-}
-
-/** One hold, by the one clock of whoever drives all processes. */
-export interface Tenure {
-  readonly who: string;
-  readonly fromMs: number;
-  readonly toMs: number;
-}
-
-/**
- * Has them all contend for one lock, until there were so many grants. A tenure begins when its grant was
- * answered and ends before its release is asked for, so it lies within what the client believed.
- */
-export async function contend(
-  name: string,
-  contenders: readonly { readonly who: string; readonly driver: Driver; readonly how: object }[],
-  grants: number,
-): Promise<Tenure[]> {
-  const tenures: Tenure[] = [];
-  let begun = 0;
-  await Promise.all(
-    contenders.map(async ({ who, driver, how }) => {
-      while (begun < grants) {
-        const { hold } = await driver.acquire({ name, ...how }, 120_000);
-        if (hold === undefined) continue;
-        begun += 1;
-        const fromMs = performance.now();
-        await new Promise((resolve) => setTimeout(resolve, 10));
-        tenures.push({ who, fromMs, toMs: performance.now() });
-        await driver.release(hold);
-      }
-    }),
-  );
-  return tenures;
-}
-
-/** The pairs that held at once. */
-export function overlaps(tenures: readonly Tenure[]): [Tenure, Tenure][] {
-  const inOrder = tenures.toSorted((left, right) => left.fromMs - right.fromMs);
-  return inOrder.flatMap((tenure, index): [Tenure, Tenure][] => {
-    const next = inOrder[index + 1];
-    return next !== undefined && next.fromMs < tenure.toMs ? [[tenure, next]] : [];
-  });
+  /** What one of each costs, as operations of the table; or why there is none. */
+  readonly costs: Readonly<Record<Cost, Readonly<Record<Side, readonly string[]>> | string>>;
 }

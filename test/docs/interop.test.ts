@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import { textOf } from "../house/source.js";
+import { FORMATS } from "../interop/formats.js";
+import { SCENES } from "../interop/scenes.js";
+import { type Played, tableIn, tableOf, withTable } from "../interop/table.js";
+
+const page = textOf("docs/formats.md");
+const { clients, rows } = tableIn(page);
+const cells = [...rows.values()].flat();
+
+/** Scenes that are played once, with both sides on the stage; the others in each direction. */
+const ONCE = ["contention", "lostClaim", "lostTakeover", "lostRenewal", "lostRelease"];
+const DIRECTIONS = ["theirs hold and ours wait", "ours hold and theirs wait"];
+
+/** Where the version of each language's client is pinned. */
+const PINS: Readonly<Record<string, string>> = {
+  java: "java/pom.xml",
+  go: "go/go.mod",
+  rust: "rust/dynamodb-lease/Cargo.toml",
+  javascript: "javascript/package.json",
+};
+
+/** The drivers that the table of their page has, each as `format`: `client` version. */
+const drivers = [
+  ...textOf("test/interop/README.md").matchAll(
+    /^\| (`[^|]+`) \| (`[\w./:-]+`)[^|]* \| (v?\d[\w.]+) \| `(\w+)`/gm,
+  ),
+].flatMap(([, formats = "", client, version = "", language = ""]) =>
+  formats.split(", ").map((format) => ({
+    shown: `${format}: ${client} ${version}`,
+    isPinned: textOf(`test/interop/${PINS[language]}`).includes(version),
+  })),
+);
+
+describe("docs/formats.md, on what was run beside the originals", () => {
+  it("has a column for every client that is played, in the version that its driver is built with", () => {
+    const built = drivers.filter(({ isPinned }) => isPinned).map(({ shown }) => shown);
+    expect(clients.filter((client) => !built.includes(client))).toEqual([]);
+    const formats = clients.map((client) => client.split(":")[0]);
+    expect(formats).toEqual(FORMATS.map(({ format }) => `\`${format}\``));
+    expect(new Set(clients).size).toBe(clients.length);
+  });
+
+  it("has a row for every scene, in both directions, and for requests", () => {
+    const expected = Object.entries(SCENES).flatMap(([name, title]) => {
+      if (ONCE.includes(name)) return [title];
+      const row = name === "parts" ? `with a sort key: %: ${title}` : `%: ${title}`;
+      return DIRECTIONS.map((direction) => row.replace("%", direction));
+    });
+    expect(expected.filter((row) => !rows.has(row))).toEqual([]);
+    const costs = Object.keys(FORMATS[0]?.costs ?? {}).map((cost) => `requests: to ${cost}`);
+    expect(costs.filter((row) => !rows.has(row))).toEqual([]);
+  });
+
+  it("tells of no failure, and why what was not asked was not", () => {
+    expect(cells.length).toBe(clients.length * rows.size);
+    expect(cells.filter((cell) => !/^(passed\b|not asked \()/.test(cell))).toEqual([]);
+    const letters = cells.flatMap((cell) =>
+      /\(([a-z](?:, [a-z])*)\)$/.exec(cell)?.[1]?.split(", "),
+    );
+    const unsaid = letters.filter((one) => one && !page.includes(`\n- ${one}: `));
+    expect(unsaid).toEqual([]);
+  });
+});
+
+describe("the table of what was run", () => {
+  const played = (more: Partial<Played>): Played => ({
+    ...{ format: "dynamolock", driver: "dynamolock", row: "requests: to renew" },
+    ...{ client: "`go` v1", leftOut: [], outcome: "passed" },
+    ...more,
+  });
+
+  it("says what failed, what was measured, and what was left out", () => {
+    const other = {
+      format: "dynamodb-lease",
+      driver: "dynamodb-lease",
+      client: "`rust` 2",
+    } as const;
+    const text = tableOf([
+      played({ figure: "theirs GetItem; ours PutItem" }),
+      played({ row: "held", outcome: "failed" }),
+      played({ ...other, outcome: "not asked", why: "no beats by hand" }),
+      played({ ...other, row: "held", leftOut: ["lists nothing"] }),
+      played({ row: "with a sort key: held" }),
+    ]);
+    const there = withTable("<!-- interop: begin --><!-- interop: end -->", text);
+    const shown = tableIn(there);
+    expect(shown.clients).toEqual(["`dynamodb-lease`: `rust` 2", "`dynamolock`: `go` v1"]);
+    expect([...shown.rows]).toEqual([
+      ["requests: to renew", ["not asked (a)", "passed, theirs GetItem; ours PutItem"]],
+      ["held", ["passed (b)", "**failed**"]],
+      ["with a sort key: held", ["not asked (c)", "passed"]],
+    ]);
+    expect(text).toContain(
+      "- a: no beats by hand\n- b: lists nothing\n- c: its names have one part",
+    );
+  });
+});

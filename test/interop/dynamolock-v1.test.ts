@@ -1,0 +1,4 @@
+import { DYNAMOLOCK_V1 } from "./formats.js";
+import { playFormat } from "./play.js";
+
+playFormat(DYNAMOLOCK_V1);
