@@ -155,13 +155,7 @@ export const FORMATS: readonly FormatCase[] = [
   LOCK_CLIENT_FAIL_OPEN,
 ];
 
-/** Where names have two parts: what could look at the first alone. */
-export const SORTED: readonly FormatCase[] = [
-  AWS_LOCK_CLIENT,
-  DYNAMOLOCK,
-  LOCK_CLIENT_FAIL_OPEN,
-].map((one) => ({
-  ...one,
-  sortKey: "sort",
-  scenes: ["held", "released", "died", "followed", "parts"],
-}));
+/** The same client where names have two parts: what could look at the first alone. */
+export function withSortKey(one: FormatCase): FormatCase {
+  return { ...one, sortKey: "sort", scenes: ["held", "released", "died", "followed", "parts"] };
+}

@@ -34,7 +34,7 @@ class Notes {
 /** Why a row has nothing of a client that has other rows. */
 function whyMissing(name: string): string {
   if (name.startsWith("with a sort key")) return "its names have one part";
-  if (name.startsWith("besides: ")) return "not a scene of every client";
+  if (name.startsWith("besides: ")) return "played beside fewer clients";
   return "played with `--full` alone";
 }
 

@@ -1,4 +1,0 @@
-import { SORTED } from "./formats.js";
-import { playFormat } from "./play.js";
-
-SORTED.forEach(playFormat);
