@@ -6,7 +6,8 @@ import { ForeignWorld } from "./foreign-world.js";
 
 /**
  * What a lock of this format does, case by case: the numbers are those of a list of the Java client's own
- * tests and of its known faults. Those that are not here, and why, are in docs/formats.md.
+ * tests and of its known faults. Those that are not here, and why, are in docs/formats.md; `aws-cases.test.ts`
+ * counts them.
  */
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const textOf = (data: Uint8Array | undefined): string | undefined =>
@@ -64,7 +65,7 @@ describe("acquiring", () => {
     expect(again).toBeNull();
   });
 
-  it("5, 6, 14. is refused while a holder renews, from this client and from another", async () => {
+  it("5, 6. is refused while a holder renews, from this client and from another", async () => {
     const here = world();
     const [mine, other] = [here.client(), here.client()];
     await here.until(mine.locks.mutex("a").acquire());
@@ -211,6 +212,30 @@ describe("what was released", () => {
     expect(textOf((await here.until(waiting)).data)).toBe("2");
   });
 
+  it.each([
+    ["put", "replace"],
+    ["update", "keep"],
+  ] as const)(
+    "33 to 35. is claimed in the version that was seen, and refused, in the one that it has: %s",
+    async (_, existingAttributes) => {
+      const here = world();
+      here.table.putItem(key("a"), theirs("v1"));
+      const { locks, network } = here.client();
+      const options = { existingData: "keep", existingAttributes } as const;
+      const waiting = locks.mutex("a").acquire(options);
+      await here.pass(2_000);
+      here.table.putItem(key("a"), theirs("v2", { ...RELEASED, data: { B: bytes("2") } }));
+      const before = network.requests.write;
+      network.script((request) => {
+        if (request.kind !== "write" || network.requests.write !== before + 1) return undefined;
+        here.table.putItem(key("a"), theirs("v3", { ...RELEASED, data: { B: bytes("3") } }));
+        return undefined;
+      });
+      expect(textOf((await here.until(waiting)).data)).toBe("3");
+      expect(network.requests.write).toBe(before + 2);
+    },
+  );
+
   it("can be taken even where a peer released it in a way that it never takes itself", async () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1", { isReleased: { BOOL: true } }));
@@ -251,6 +276,18 @@ describe("a record that has to exist", () => {
     const options = { onlyIfExists: true, existingData: "keep" } as const;
     const lease = await here.until(locks.mutex("a").acquire(options));
     expect(textOf(lease.data)).toBe("old");
+  });
+
+  it("44. is not acquired where another was faster", async () => {
+    const here = world();
+    here.table.putItem(key("a"), theirs("v1", RELEASED));
+    const { locks, network } = here.client();
+    network.script(() => {
+      here.table.putItem(key("a"), theirs("v2"));
+      return undefined;
+    });
+    expect(await here.until(locks.mutex("a").tryAcquire({ onlyIfExists: true }))).toBeNull();
+    expect(versionIn(here.item(key("a")))).toBe("v2");
   });
 });
 
@@ -587,7 +624,7 @@ describe("reading", () => {
     expect([textOf(seen.data), seen.fence]).toEqual(["x", undefined]);
   });
 
-  it("100, 103. lists held and free, and names what it cannot read without losing the rest", async () => {
+  it("100, 101, 103. lists held and free, and names what it cannot read without losing the rest", async () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1"));
     here.table.putItem(key("b"), theirs("v2", RELEASED));
@@ -609,6 +646,7 @@ describe("reading", () => {
       "d unreadable",
     ]);
     expect(await here.until(listed({ prefix: "b" }))).toEqual(["b free"]);
+    expect(await here.until(listed({ prefix: "x" }))).toEqual([]);
   });
 
   it.each([
@@ -650,6 +688,18 @@ describe("with a sort key, by updates, and by tries", () => {
     expect([taken.result?.isHeld, taken.writes, taken.reads]).toEqual([true, 1, 0]);
   });
 
+  it("removes the former data where none are given, also where attributes are kept", async () => {
+    for (const released of [RELEASED, {}]) {
+      const here = world();
+      const former = { ...released, team: s("blue"), data: { B: bytes("old") } };
+      here.table.putItem(key("a"), theirs("v1", former));
+      const { locks } = here.client();
+      const lease = await here.until(locks.mutex("a").acquire({ existingAttributes: "keep" }));
+      expect([lease.data, lease.attributes]).toEqual([undefined, { team: s("blue") }]);
+      expect(here.item(key("a"))).not.toHaveProperty("data");
+    }
+  });
+
   it("38. keeps the data of a dead holder, or writes those that are given where it had none", async () => {
     for (const [data, found] of [
       [{ B: bytes("old") }, "old"],
@@ -673,11 +723,12 @@ describe("with a sort key, by updates, and by tries", () => {
     });
   });
 
-  it("69, 81. is not renewed, nor made longer, once it was released", async () => {
+  it("69, 81, 114. is not held, renewed, nor made longer, once it was released", async () => {
     const here = world();
     const { locks } = here.client();
     const lease = await here.until(locks.mutex("a").acquire());
     await here.until(lease.release({ keepData: true }));
+    expect(lease.isHeld).toBe(false);
     const left = here.item(key("a"));
     await expect(here.until(lease.renew())).rejects.toMatchObject({ code: "lost" });
     await expect(here.until(lease.renew({ lease: "1m" }))).rejects.toMatchObject({ code: "lost" });
@@ -686,7 +737,7 @@ describe("with a sort key, by updates, and by tries", () => {
 });
 
 describe("what goes wrong with the table", () => {
-  it("12, 13. is told as what it is when the wait is over, and not as somebody else's hold", async () => {
+  it("12 to 14. is told as what it is when the wait is over, and not as somebody else's hold", async () => {
     for (const [fault, code] of [
       ["throttled", "throttled"],
       ["request-lost", "unreachable"],
