@@ -1,3 +1,4 @@
+import { COMPANIONS } from "./companions.js";
 import { GRANTS } from "./grants.js";
 import { HOLDS } from "./holds.js";
 import { MULTI_LOCKS } from "./multi-locks.js";
@@ -17,5 +18,6 @@ export const VARIANTS: readonly Variant[] = [
   ...SESSIONS,
   ...QUEUES,
   ...MULTI_LOCKS,
+  ...COMPANIONS,
   ...SURROUNDINGS,
 ];
