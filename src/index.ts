@@ -109,13 +109,11 @@ export type { QueuedWaiter, QueueListing } from "./queue/listing.js";
 export { type ExamineOptions, examineTable, type Finding } from "./table/examine.js";
 export {
   POLICY_FEATURES,
-  type Policy,
-  type PolicyDocument,
   type PolicyFeature,
   type PolicyOptions,
-  type PolicyStatement,
   policyFor,
 } from "./table/policy.js";
+export type { Policy, PolicyDocument, PolicyStatement } from "./table/policy-document.js";
 export type { TableFormat, TableKeys } from "./table/schema.js";
 export {
   type CheckTableOptions,

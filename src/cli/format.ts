@@ -9,6 +9,7 @@ export interface FormatOptions {
   readonly sk?: string;
   readonly longestLease?: string;
   readonly maxClockSkew?: string;
+  readonly fences?: string;
 }
 
 /** Which part of a name of two the command's argument is not. */
@@ -31,20 +32,22 @@ export type AnyLocks = LeaseShape;
 /** The format of other clients that is asked for; undefined for native records. Throws a usage error. */
 export function formatOf(options: FormatOptions): LockFormat | undefined {
   const { format = "native", pk, sk, longestLease, maxClockSkew } = options;
+  const fences = fencesOf(options);
   if (format !== "dynamodb-lease" && (longestLease || maxClockSkew)) {
     throw usageError("--longest-lease and --max-clock-skew belong to --format dynamodb-lease.");
   }
-  const keys = {
+  const own = {
     ...(pk ? { partitionKeyName: pk } : {}),
     ...(sk && sk !== "none" ? { sortKeyName: sk } : {}),
+    ...fences,
   };
   switch (format) {
     case "aws-lock-client":
-      return awsLockClient(keys as object);
+      return awsLockClient(own as object);
     case "dynamolock":
-      return dynamolock(keys as object);
+      return dynamolock(own as object);
     case "lock-client-fail-open":
-      return lockClientFailOpen(keys as object);
+      return lockClientFailOpen(own as object);
     case "dynamodb-lease":
       if (pk || sk) {
         throw usageError(
@@ -54,10 +57,22 @@ export function formatOf(options: FormatOptions): LockFormat | undefined {
       return dynamodbLease({
         longestLease: longestLease || undefined,
         maxClockSkew: maxClockSkew || undefined,
+        ...fences,
       });
     default:
       return undefined;
   }
+}
+
+// The others number their grants themselves, or are no locks.
+const WITHOUT_FENCES = ["aws-lock-client", "dynamolock", "dynamodb-lease"];
+
+function fencesOf({ format = "native", fences }: FormatOptions): { fences?: "companion" } {
+  if (!fences) return {};
+  if (WITHOUT_FENCES.includes(format)) return { fences: fences as "companion" };
+  throw usageError(
+    `--fences is for a --format whose records have none: ${WITHOUT_FENCES.join(", ")}; not for ${format}.`,
+  );
 }
 
 /** The name that is meant: of two parts with `--sort`. */

@@ -22,11 +22,11 @@ export function withCommonOptions(
         "HOLDFAST_ENDPOINT",
       ),
     )
+    .addOption(formatOption(formats))
     .addOption(
-      new Option("--format <format>", "whose records they are")
-        .choices(formats)
-        .default("native")
-        .env("HOLDFAST_FORMAT"),
+      new Option("--fences <where>", "with a format that has none: kept beside each record")
+        .choices(["companion"])
+        .env("HOLDFAST_FENCES"),
     )
     .addOption(
       new Option("--pk <name>", "the partition key; default pk, or the format's own").env(
@@ -51,6 +51,14 @@ export function withCommonOptions(
       ).env("HOLDFAST_MAX_CLOCK_SKEW"),
     )
     .option("--json", "answer in JSON, one object a line");
+}
+
+/** Whose records they are. */
+export function formatOption(formats: readonly string[] = LOCK_FORMATS): Option {
+  return new Option("--format <format>", "whose records they are")
+    .choices(formats)
+    .default("native")
+    .env("HOLDFAST_FORMAT");
 }
 
 /** The second part of a name, in a table with a sort key that is part of names. */

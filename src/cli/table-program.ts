@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { EXIT_CODES_HELP } from "./exit-codes.js";
 import { LOCK_FORMATS } from "./format.js";
-import { regionOption, tableOption, withCommonOptions } from "./options.js";
+import { formatOption, regionOption, tableOption, withCommonOptions } from "./options.js";
 import type { Run } from "./output.js";
 
 /** The commands about the table itself, added to the command line's grammar. */
@@ -40,6 +40,7 @@ function addPolicy(table: Command, onRun: (run: Run) => void): void {
     .requiredOption("--for <features>", "what it does, separated by commas: see below")
     .addOption(tableOption())
     .addOption(regionOption())
+    .addOption(formatOption())
     .option("--account <id>", "the account of the table; default: any")
     .option("--partition <name>", "aws, aws-cn or aws-us-gov; default aws")
     .option("--prefix <prefix...>", "only names that begin with one of these")
@@ -62,6 +63,7 @@ const POLICY_HELP = `
   operate        observe; free locks, ask leaders to resign, check the table
   table          create the table
   object-commit  commit objects; its table is one of its own
+With a --format of other clients: lock, elect, condition, observe, operate, table.
 What no policy can narrow to a prefix is said on stderr.
 ${EXIT_CODES_HELP}
 

@@ -120,6 +120,7 @@ export function dynamodbLease(options: DynamodbLeaseOptions = {}): LockFormat {
     ...(fences === undefined ? {} : { counter: companion(KEY, undefined, {}) }),
     deletes: true,
     schema: { keys: { pk: KEY, sk: null }, ttlAttribute: EXPIRY },
+    writes: { hold: ["PutItem", "UpdateItem", "DeleteItem"], free: ["DeleteItem"] },
     defaults: DEFAULTS,
     pollAttributes: [EXPIRY, VERSION, HOLDER],
     refOf(kind, name) {

@@ -108,6 +108,7 @@ export function ownedFormat(dialect: Dialect, options: OwnedOptions): LeaseForma
     ...(fences === undefined ? {} : { counter: companion(pk, sk, looksOf(dialect)) }),
     deletes: true,
     schema: { keys: { pk, sk: sk ?? null }, ttlAttribute: null },
+    writes: writesOf(dialect),
     defaults,
     marksFree: true,
     pollAttributes: [OWNER, LEASE, VERSION, RELEASED],
@@ -142,6 +143,12 @@ export function ownedFormat(dialect: Dialect, options: OwnedOptions): LeaseForma
     heldCondition,
     ...withoutSessions(name),
   };
+}
+
+function writesOf({ keepsAttributes, defaults }: Dialect) {
+  const frees = defaults.keepData === true ? [] : ["DeleteItem"];
+  const hold = [...(keepsAttributes ? [] : ["PutItem"]), "UpdateItem", ...frees];
+  return { hold, free: frees.length > 0 ? frees : ["UpdateItem"] };
 }
 
 // A released lock to peers, who read every item of a table when they list it.

@@ -143,6 +143,8 @@ export interface LeaseFormat extends LockFormat {
     /** What TTL has to look at; null: TTL must be off. */
     readonly ttlAttribute: string | null;
   };
+  /** Which of DynamoDB's writes a holder sends, and who frees a record, by default; left out: UpdateItem. */
+  readonly writes?: { readonly hold: readonly string[]; readonly free: readonly string[] };
   /** Its own lengths of time; left out: the native record's. */
   readonly defaults?: LeaseDefaults;
   /** The attributes that a waiter's poll has to bring. */

@@ -1,6 +1,16 @@
 import { HoldfastError } from "../errors.js";
 import { NATIVE_KEYS, nativeFormat } from "../formats/native.js";
 import type { Kind } from "../lease/format.js";
+import type { LockFormat } from "../lease/shape.js";
+import { checkForeign, foreignNotes, foreignStatements, hasTtl } from "./foreign-policy.js";
+import {
+  allow,
+  inDynamoDB,
+  literal,
+  type Policy,
+  type PolicyStatement,
+  tableArn,
+} from "./policy-document.js";
 
 /**
  * What a process does with a table, as far as permissions go.
@@ -59,30 +69,12 @@ export interface PolicyOptions {
   readonly prefixes?: readonly string[] | undefined;
   /** With `object-commit`: the bucket. */
   readonly bucket?: string | undefined;
-}
-
-/** A statement of a policy of AWS's. */
-export interface PolicyStatement {
-  readonly Sid: string;
-  readonly Effect: "Allow";
-  readonly Action: readonly string[];
-  readonly Resource: string | readonly string[];
-  readonly Condition?: {
-    readonly [operator: string]: { readonly [key: string]: readonly string[] };
-  };
-}
-
-/** A policy document of AWS's, as `JSON.stringify` should write it. */
-export interface PolicyDocument {
-  readonly Version: "2012-10-17";
-  readonly Statement: readonly PolicyStatement[];
-}
-
-/** A policy, and what it cannot do. */
-export interface Policy {
-  readonly document: PolicyDocument;
-  /** What no policy can narrow, or was left out because of that; sentences. */
-  readonly notes: readonly string[];
+  /**
+   * Whose records the table has, for one that is shared with other clients: what a function of `holdfast/formats` made,
+   * with the options that the process uses. `lock`, `elect`, `condition`, `observe`, `operate` and `table`
+   * alone. Default: native records.
+   */
+  readonly format?: LockFormat | undefined;
 }
 
 /** What is done to single records. */
@@ -116,29 +108,35 @@ const ON_TABLE: Readonly<Partial<Record<PolicyFeature, readonly string[]>>> = {
 /**
  * The least that an identity must be allowed for what it does with a table, as a policy document. What
  * each feature needs is proved by tests that refuse one action at a time. Locks, leaderships, occurrences
- * and sessions are told apart by `dynamodb:LeadingKeys`, and so are the `prefixes` of names. Pure: asks
- * nobody. Throws `invalid-argument`.
+ * and sessions are told apart by `dynamodb:LeadingKeys`, and so are the `prefixes` of names. With `format`,
+ * what its records need where every option is as by default. Pure: asks nobody. Throws `invalid-argument`.
  */
 export function policyFor(options: PolicyOptions): Policy {
   check(options);
   const features = POLICY_FEATURES.filter((feature) => options.for.includes(feature));
   const scans = listsRecords(features);
   const hasPrefixes = (options.prefixes ?? []).length > 0;
-  const onTable = [...new Set(features.flatMap((feature) => ON_TABLE[feature] ?? []))];
+  const { format } = options;
+  const onTable = [...new Set(features.flatMap((feature) => ON_TABLE[feature] ?? []))].filter(
+    (action) => action !== "UpdateTimeToLive" || hasTtl(format),
+  );
   const arn = tableArn(options);
   const statements: PolicyStatement[] = [
-    ...recordStatements(features, options, arn),
+    ...(format === undefined
+      ? recordStatements(features, options, arn)
+      : foreignStatements(features, format, options.prefixes, arn)),
     ...(scans && !hasPrefixes ? [allow("List", ["dynamodb:Scan"], arn)] : []),
     ...(onTable.length > 0 ? [allow("Table", onTable.map(inDynamoDB), arn)] : []),
     ...(features.includes("object-commit") ? commitStatements(options, arn) : []),
   ];
   return {
     document: { Version: "2012-10-17", Statement: statements },
-    notes: hasPrefixes ? notesOn(features, scans) : [],
+    notes: [
+      ...(hasPrefixes ? notesOn(features, scans) : []),
+      ...(format === undefined ? [] : foreignNotes(features, format)),
+    ],
   };
 }
-
-const inDynamoDB = (action: string): string => `dynamodb:${action}`;
 
 /** What these features do to single records, of which kinds. Pure. */
 export function recordAccesses(
@@ -183,11 +181,6 @@ function patternsOf(kind: Kind, prefixes: readonly string[]): string[] {
   return names.map((name) => `${literal(format.prefixOf(kind, name)?.value ?? "")}*`);
 }
 
-/** As IAM matches it to the letter: `*`, `?` and `$` mean something else there. */
-function literal(text: string): string {
-  return text.replace(/[*?$]/g, (character) => `\${${character}}`);
-}
-
 function commitStatements(options: PolicyOptions, arn: string): PolicyStatement[] {
   const { bucket, partition = "aws", prefixes = [] } = options;
   const keys = prefixes.map((prefix) => `${literal(prefix)}*`);
@@ -207,27 +200,6 @@ function commitStatements(options: PolicyOptions, arn: string): PolicyStatement[
     // Without it an object that is missing looks like one that is forbidden.
     allow("Bucket", ["s3:ListBucket"], bucketArn),
   ];
-}
-
-function allow(
-  sid: string,
-  actions: readonly string[],
-  resource: string | readonly string[],
-  keys: readonly string[] = [],
-): PolicyStatement {
-  return {
-    Sid: `Holdfast${sid}`,
-    Effect: "Allow",
-    Action: actions,
-    Resource: resource,
-    ...(keys.length === 0
-      ? {}
-      : { Condition: { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": keys } } }),
-  };
-}
-
-function tableArn({ table, region, account, partition }: PolicyOptions): string {
-  return `arn:${partition ?? "aws"}:dynamodb:${region ?? "*"}:${account ?? "*"}:table/${table}`;
 }
 
 function notesOn(features: readonly PolicyFeature[], scans: boolean): string[] {
@@ -255,7 +227,8 @@ function notesOn(features: readonly PolicyFeature[], scans: boolean): string[] {
   ];
 }
 
-function check({ for: features, table, prefixes = [], bucket }: PolicyOptions): void {
+function check(options: PolicyOptions): void {
+  const { for: features, table, prefixes = [], bucket, format } = options;
   const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
   const unknown = features.find((feature) => !POLICY_FEATURES.includes(feature));
   if (unknown !== undefined || features.length === 0) {
@@ -269,6 +242,7 @@ function check({ for: features, table, prefixes = [], bucket }: PolicyOptions): 
   if (bucket !== undefined && !features.includes("object-commit")) {
     throw refuse("Only `object-commit` has a bucket.");
   }
+  if (format !== undefined) checkForeign(features, format);
   const others = features.filter((feature) => feature !== "object-commit" && feature !== "table");
   if (features.includes("object-commit") && others.length > 0) {
     throw refuse(

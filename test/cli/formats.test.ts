@@ -174,6 +174,30 @@ describeOnDynamoDBLocal("the command line on a table of another client's", (endp
       await running.result;
     });
 
+    it("numbers its grants beside the records where that is asked for, or refuses to", async () => {
+      const script = 'echo "fence $HOLDFAST_LEASE_FENCE"';
+      const words = ["--fences", "companion", "--", "sh", "-c", script];
+      const first = await run("lock", "numbered", ...words);
+      if (hasFence) {
+        expect(first).toMatchObject({ status: 64, stdout: "" });
+        expect(first.stderr).toContain(format);
+        return;
+      }
+      const told = ({ stdout, status }: typeof first): bigint => {
+        expect(status).toBe(0);
+        return BigInt(/^fence (\d+)$/m.exec(stdout)?.[1] ?? -1);
+      };
+      const fence = told(first);
+      expect(told(await run("lock", "numbered", ...words))).toBe(fence + 1n);
+      expect(told(await run("elect", "numbered", "--once", "--poll", "200ms", ...words))).toBe(
+        fence + 2n,
+      );
+      const listed = await run("ls", "--all", "--prefix", "numbered", "--fences", "companion");
+      expect(listed.stdout).not.toContain("#holdfast-fence");
+      const taken = await run("lock", "numbered#holdfast-fence", ...words);
+      expect(taken.status).toBe(64);
+    });
+
     it("refuses by name, with 64, what it has no room for", async () => {
       const refused = [
         ["sessions"],
@@ -218,6 +242,8 @@ describe("what does not go together", () => {
     [["ls", "--longest-lease", "10s"]],
     [["ls", "--format", "dynamolock", "--max-clock-skew", "1s"]],
     [["ls", "--format", "object-commit"]],
+    [["ls", "--fences", "companion"]],
+    [["ls", "--format", "dynamolock", "--fences", "table"]],
     [["inspect", "a", "--sort", "b"]],
   ])("is refused with 64: %j", async (words) => {
     const { status, stdout } = await world.run(words);

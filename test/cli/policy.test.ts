@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { awsLockClient } from "../../src/formats/index.js";
 import { type PolicyDocument, type PolicyFeature, policyFor } from "../../src/index.js";
 import { allowedBy } from "../support/permissions.js";
 import { CliWorld } from "./support.js";
@@ -35,6 +36,22 @@ describe("table policy", () => {
     const { stdout, stderr } = await world.run(words);
     expect(stdout).toContain("lock#b/*");
     expect(stderr).toMatch(/^holdfast: Listings are left out/);
+  });
+
+  it("knows the tables of other clients, and says what they have no room for", async () => {
+    const { document } = policyFor({ for: ["lock"], table: "locks", format: awsLockClient() });
+    const words = ["--for", "lock", "--format", "aws-lock-client"];
+    expect(await printed(...words)).toEqual(document);
+    const noted = await world.run([
+      ...["table", "policy", "--for", "lock", "--json"],
+      ...["--format", "dynamolock"],
+    ]);
+    expect(JSON.parse(noted.stderr)).toEqual({ note: expect.stringContaining("DeleteItem") });
+    const refused = await world.run(["table", "policy", "--for", "sessions"], {
+      HOLDFAST_FORMAT: "dynamolock",
+    });
+    expect(refused).toMatchObject({ status: 64, stdout: "" });
+    expect(refused.stderr).toContain('"dynamolock"');
   });
 
   it.each([[[]], [["--for", "everything"]], [["--for", "lock", "--bucket", "b"]]])(

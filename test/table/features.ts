@@ -6,6 +6,7 @@ import {
   type DynamoDBLike,
   Holdfast,
   type Lease,
+  type LockFormat,
   type PolicyFeature,
   type Term,
 } from "../../src/index.js";
@@ -27,7 +28,10 @@ export class PermissionScene {
   allows: (access: MemoryAccess) => boolean = () => true;
   readonly #opened: Holdfast[] = [];
 
-  constructor() {
+  readonly #format: LockFormat | undefined;
+
+  constructor(format?: LockFormat) {
+    this.#format = format;
     // The same tables behind another door.
     const restricted: MemoryDynamoDB = Object.create(this.#allowed);
     restricted.handle = (operation, body) => {
@@ -45,9 +49,10 @@ export class PermissionScene {
     this.client = memoryClient(restricted);
   }
 
-  static async open(): Promise<PermissionScene> {
-    const scene = new PermissionScene();
-    await createTable({ client: scene.owner, table: "locks" });
+  /** With a table of this format; default: native. */
+  static async open(format?: LockFormat): Promise<PermissionScene> {
+    const scene = new PermissionScene(format);
+    await createTable({ client: scene.owner, table: "locks", format });
     await createTable({ client: scene.owner, table: "commits", format: "object-commit" });
     return scene;
   }
@@ -58,7 +63,14 @@ export class PermissionScene {
     onError: (error: unknown) => void = () => undefined,
   ): Holdfast {
     const options = { poll: { fastest: "20ms", slowest: "20ms" }, onError } as const;
-    const made = new Holdfast({ client, table: "locks", closeTimeout: "100ms", ...options });
+    const format = this.#format as undefined;
+    const made = new Holdfast({
+      client,
+      table: "locks",
+      format,
+      closeTimeout: "100ms",
+      ...options,
+    });
     this.#opened.push(made);
     return made;
   }
@@ -153,6 +165,55 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
       await committer.inspect("report.csv");
     },
   };
+
+/** The same of a table that is shared with other clients, as far as its records have room for it. */
+export function foreignFeatures(
+  format: LockFormat,
+): Readonly<Partial<Record<PolicyFeature, (scene: PermissionScene) => Promise<void>>>> {
+  return {
+    lock: async (scene) => {
+      // A renewal that is refused is sent again until the lease is over.
+      const mutex = scene.locks().mutex("free", { lease: "500ms", renew: "manual" });
+      const lease = await mutex.acquire();
+      await lease.renew();
+      await lease.release();
+      await waitsFor(scene, (locks) => locks.mutex("held").acquire({ wait: "5s" }));
+    },
+    elect: async (scene) => {
+      const election = scene.locks().election("free", { lease: "1s", renew: "200ms" });
+      const term = await election.campaign();
+      await election.leader();
+      // Over, unless it was renewed.
+      await pause(1_200);
+      term.assertLeading();
+      await term.resign();
+      await standsBy(scene);
+    },
+    condition: async (scene) => {
+      const locks = scene.locks(scene.owner);
+      await commit(scene, await locks.mutex("guarded").acquire());
+      await commit(scene, await locks.election("led").campaign());
+    },
+    observe: async (scene) => {
+      await scene.locks(scene.owner).mutex("held").acquire();
+      const locks = scene.locks();
+      await locks.inspect("held");
+      await locks.election("held").leader();
+      for await (const _ of locks.list()) break;
+    },
+    operate: async (scene) => {
+      const { holder } = await scene.locks(scene.owner).mutex("stuck").acquire();
+      const locks = scene.locks();
+      await locks.inspect("stuck");
+      for await (const _ of locks.list()) break;
+      await locks.release("stuck", holder);
+      await checkTable({ client: scene.client, table: "locks", format });
+    },
+    table: async (scene) => {
+      await createTable({ client: scene.client, table: "fresh", format, wait: "1s" });
+    },
+  };
+}
 
 async function waitsFor(
   scene: PermissionScene,

@@ -1,0 +1,61 @@
+/** Policies as AWS has them, and how their statements are written. */
+
+/** A statement of a policy of AWS's. */
+export interface PolicyStatement {
+  readonly Sid: string;
+  readonly Effect: "Allow";
+  readonly Action: readonly string[];
+  readonly Resource: string | readonly string[];
+  readonly Condition?: {
+    readonly [operator: string]: { readonly [key: string]: readonly string[] };
+  };
+}
+
+/** A policy document of AWS's, as `JSON.stringify` should write it. */
+export interface PolicyDocument {
+  readonly Version: "2012-10-17";
+  readonly Statement: readonly PolicyStatement[];
+}
+
+/** A policy, and what it cannot do. */
+export interface Policy {
+  readonly document: PolicyDocument;
+  /** What no policy can narrow, or was left out because of that; sentences. */
+  readonly notes: readonly string[];
+}
+
+/** Of which table a policy is. */
+export interface PolicyTable {
+  readonly table: string;
+  readonly region?: string | undefined;
+  readonly account?: string | undefined;
+  readonly partition?: string | undefined;
+}
+
+export const inDynamoDB = (action: string): string => `dynamodb:${action}`;
+
+/** As IAM matches it to the letter: `*`, `?` and `$` mean something else there. */
+export function literal(text: string): string {
+  return text.replace(/[*?$]/g, (character) => `\${${character}}`);
+}
+
+export function allow(
+  sid: string,
+  actions: readonly string[],
+  resource: string | readonly string[],
+  keys: readonly string[] = [],
+): PolicyStatement {
+  return {
+    Sid: `Holdfast${sid}`,
+    Effect: "Allow",
+    Action: actions,
+    Resource: resource,
+    ...(keys.length === 0
+      ? {}
+      : { Condition: { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": keys } } }),
+  };
+}
+
+export function tableArn({ table, region, account, partition }: PolicyTable): string {
+  return `arn:${partition ?? "aws"}:dynamodb:${region ?? "*"}:${account ?? "*"}:table/${table}`;
+}

@@ -1,0 +1,128 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  awsLockClient,
+  dynamodbLease,
+  dynamolock,
+  lockClientFailOpen,
+} from "../../src/formats/index.js";
+import {
+  isHoldfastError,
+  type LockFormat,
+  POLICY_FEATURES,
+  type PolicyFeature,
+  type PolicyStatement,
+  policyFor,
+} from "../../src/index.js";
+import { allowedBy, isFor, permissionsOf } from "../support/permissions.js";
+import { foreignFeatures, PermissionScene } from "./features.js";
+
+/** The policies of `policy.test.ts`, for tables that are shared with other clients. */
+
+const HAVE_ROOM_FOR = ["lock", "elect", "condition", "observe", "operate", "table"] as const;
+
+const FORMATS: readonly (readonly [string, LockFormat])[] = [
+  ["aws-lock-client", awsLockClient()],
+  ["aws-lock-client with fences", awsLockClient({ fences: "companion" })],
+  ["dynamolock", dynamolock()],
+  ["dynamolock with fences", dynamolock({ fences: "companion" })],
+  ["dynamodb-lease", dynamodbLease()],
+  ["dynamodb-lease with fences", dynamodbLease({ fences: "companion" })],
+  ["lock-client-fail-open", lockClientFailOpen()],
+];
+
+/** A lease that cannot be renewed any more is lost, and tells why. */
+function refusalIn(error: Error | undefined): Error | undefined {
+  return isHoldfastError(error, "lost") ? (error.cause as Error) : error;
+}
+
+let scene: PermissionScene;
+afterEach(() => scene.close());
+
+describe.each(FORMATS)("a policy for a table of format %s", (_title, format) => {
+  const documentFor = (feature: PolicyFeature, prefixes?: readonly string[]) => {
+    const table = feature === "table" ? "fresh" : "locks";
+    return policyFor({ for: [feature], table, format, prefixes }).document;
+  };
+  const features = foreignFeatures(format);
+  beforeEach(async () => {
+    scene = await PermissionScene.open(format);
+  });
+
+  describe.each(HAVE_ROOM_FOR)("and %s", (feature) => {
+    const play = () => features[feature]?.(scene);
+
+    it("is enough", async () => {
+      scene.allows = allowedBy(documentFor(feature));
+      await play();
+      expect(scene.asked.length).toBeGreaterThan(0);
+      expect(scene.asked.filter(({ isAllowed }) => !isAllowed)).toEqual([]);
+    });
+
+    it.each(permissionsOf(documentFor(feature)))(
+      "is too little without $action, which the error names",
+      async (permission) => {
+        scene.allows = (access) => !isFor(permission, access);
+        const error = await play()?.then(
+          () => undefined,
+          (thrown: Error) => thrown,
+        );
+        expect(scene.asked.some(({ isAllowed }) => !isAllowed)).toBe(true);
+        // Of the user's own transaction the SDK tells.
+        if (feature === "condition") expect(error?.name).toBe("AccessDeniedException");
+        else expect(refusalIn(error)).toMatchObject({ code: "access-denied" });
+        expect(refusalIn(error)?.message).toContain(permission.action);
+      },
+    );
+  });
+
+  it("keeps a team to the names of its prefix, and their companions", async () => {
+    scene.allows = allowedBy(documentFor("lock", ["team/"]));
+    const locks = scene.locks();
+    await (await locks.mutex("team/1").acquire()).release();
+    const other = locks.mutex("other").acquire();
+    await expect(other).rejects.toMatchObject({ code: "access-denied" });
+  });
+
+  it.each(POLICY_FEATURES.filter((one) => !(HAVE_ROOM_FOR as readonly string[]).includes(one)))(
+    "is refused for %s",
+    (feature) => {
+      const asked = () => policyFor({ for: [feature], table: "locks", format });
+      expect(asked).toThrow(expect.objectContaining({ code: "invalid-argument" }));
+      expect(asked).toThrow(format.name);
+    },
+  );
+});
+
+describe("a policy for a table of another format", () => {
+  beforeEach(async () => {
+    scene = await PermissionScene.open();
+  });
+
+  const actionsOf = (format: LockFormat) => {
+    const [records = {} as PolicyStatement] = policyFor({ for: ["lock"], table: "t", format })
+      .document.Statement;
+    return records.Action;
+  };
+
+  it("has the actions that docs/formats.md names, and no key that only native records have", () => {
+    const all = ["PutItem", "UpdateItem", "DeleteItem", "GetItem"].map((one) => `dynamodb:${one}`);
+    const few = ["dynamodb:UpdateItem", "dynamodb:GetItem"];
+    expect(actionsOf(awsLockClient())).toEqual(all);
+    expect(actionsOf(dynamodbLease())).toEqual(all);
+    expect(actionsOf(dynamolock())).toEqual(few);
+    expect(actionsOf(lockClientFailOpen())).toEqual(few);
+    const every = policyFor({ for: HAVE_ROOM_FOR, table: "t", format: awsLockClient() });
+    expect(JSON.stringify(every.document)).not.toMatch(/LeadingKeys|UpdateTimeToLive/);
+  });
+
+  it("says what an option would need besides, where the default does without", async () => {
+    const noted = policyFor({ for: ["lock"], table: "t", format: dynamolock() }).notes;
+    expect(noted).toEqual([expect.stringContaining("keepData: false")]);
+    expect(policyFor({ for: ["observe"], table: "t", format: dynamolock() }).notes).toEqual([]);
+    expect(policyFor({ for: ["lock"], table: "t", format: awsLockClient() }).notes).toEqual([]);
+    const made = { name: "x" } as LockFormat;
+    expect(() => policyFor({ for: ["lock"], table: "t", format: made })).toThrow(
+      "holdfast/formats",
+    );
+  });
+});
