@@ -57,6 +57,7 @@ import {
   stringIn,
   withoutSessions,
 } from "./foreign.js";
+import { looksLike } from "./recognise.js";
 
 /** The leases of {@link dynamodbLease}: no fence by default, and no user data. */
 export interface BareLeases<Fence extends bigint | undefined = undefined> extends LeaseShape {
@@ -212,7 +213,10 @@ function readRecord(item: Item | undefined, longestMs: number, skewMs: number): 
   const expiry = item[EXPIRY];
   // To a peer what has no version is free, whatever else it is; here it is somebody else's.
   if (version === undefined || expiry === undefined || !("N" in expiry)) {
-    return { state: "foreign", found: `has no \`${VERSION}\`, or no number in \`${EXPIRY}\`` };
+    return {
+      state: "foreign",
+      found: `has no \`${VERSION}\`, or no number in \`${EXPIRY}\`${looksLike(item, NAME)}`,
+    };
   }
   if (!/^\d{1,12}$/.test(expiry.N)) {
     return { state: "foreign", found: `has no whole seconds in \`${EXPIRY}\`` };

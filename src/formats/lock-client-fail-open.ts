@@ -50,6 +50,7 @@ import {
   stringIn,
   withoutSessions,
 } from "./foreign.js";
+import { looksLike } from "./recognise.js";
 
 /** The leases of {@link lockClientFailOpen}: a fence, and no user data. */
 export interface TokenLeases<Name extends LockName = string> extends LeaseShape {
@@ -208,7 +209,10 @@ function readRecord(item: Item | undefined): Found {
   const fence = wholeIn(item, TOKEN);
   const leaseMs = wholeIn(item, LEASE);
   if (owner === undefined || guid === undefined || !("B" in guid)) {
-    return { state: "foreign", found: `has no \`${OWNER}\`, or no bytes in \`${GUID}\`` };
+    return {
+      state: "foreign",
+      found: `has no \`${OWNER}\`, or no bytes in \`${GUID}\`${looksLike(item, NAME)}`,
+    };
   }
   if (fence === undefined || leaseMs === undefined || leaseMs < RELEASED_MS) {
     return { state: "foreign", found: `has no whole number in \`${TOKEN}\` or \`${LEASE}\`` };

@@ -60,6 +60,7 @@ import type {
 } from "../platform/table.js";
 import { nativeHistory } from "./native-history.js";
 import { forcedIn, forcedValue, numberIn, stringIn } from "./native-values.js";
+import { looksLike } from "./recognise.js";
 
 /** The names of the key attributes; `sk` is null in a table that has a hash key alone. */
 export interface NativeKeys {
@@ -473,7 +474,9 @@ function withSet(change: Change, set: Change["set"]): Change {
 function readNative(item: Item | undefined): Found {
   if (item === undefined) return { state: "absent" };
   const layout = numberIn(item, "v");
-  if (layout === undefined) return { state: "foreign", found: "has no layout number `v`" };
+  if (layout === undefined) {
+    return { state: "foreign", found: `has no layout number \`v\`${looksLike(item, "native")}` };
+  }
   if (layout !== 1n) return { state: "unsupported", found: `has layout ${layout}` };
   const version = numberIn(item, "version");
   const fence = numberIn(item, "fence");

@@ -3,6 +3,7 @@ import type { LeaseDefaults } from "../lease/format.js";
 import type { Found } from "../lease/record.js";
 import type { AttributeValue, Item } from "../platform/table.js";
 import { invalid, stringIn } from "./foreign.js";
+import { looksLike } from "./recognise.js";
 
 /** In what the clients that write such records differ. */
 export interface Dialect {
@@ -36,7 +37,10 @@ export function readRecord(
   const version = stringIn(item, VERSION);
   const data = item[DATA];
   if (version === undefined || owner === undefined) {
-    return { state: "foreign", found: `has no string in \`${VERSION}\` or \`${OWNER}\`` };
+    return {
+      state: "foreign",
+      found: `has no string in \`${VERSION}\` or \`${OWNER}\`${looksLike(item, dialect.name)}`,
+    };
   }
   if (data !== undefined && !("B" in data)) {
     return { state: "foreign", found: `has no bytes in \`${DATA}\`` };
@@ -55,7 +59,10 @@ export function readRecord(
   const leaseText = stringIn(item, LEASE);
   const leaseMs = leaseText === undefined ? undefined : dialect.leaseMsIn(leaseText);
   if (leaseMs === undefined) {
-    return { state: "foreign", found: `has no length of a lease that it knows in \`${LEASE}\`` };
+    return {
+      state: "foreign",
+      found: `has no length of a lease that it knows in \`${LEASE}\`${looksLike(item, dialect.name)}`,
+    };
   }
   const mark = version;
   return {

@@ -1,0 +1,99 @@
+import { describe, expect, it } from "vitest";
+import {
+  awsLockClient,
+  dynamodbLease,
+  dynamolock,
+  lockClientFailOpen,
+} from "../../src/formats/index.js";
+import { nativeFormat } from "../../src/formats/native.js";
+import { Holdfast, type LockFormat } from "../../src/index.js";
+import type { LeaseFormat } from "../../src/lease/format.js";
+import { MemoryTable } from "../../src/testing/table/memory-table.js";
+
+/** A client that was made for another format than the table's: every format on the records of every other. */
+
+// One name for all keys, or the records of one would never be found by another.
+const FORMATS: readonly LockFormat[] = [
+  nativeFormat({ pk: "key", sk: null }),
+  awsLockClient(),
+  dynamolock(),
+  dynamodbLease(),
+  lockClientFailOpen({ partitionKeyName: "key" }),
+];
+const PAIRS = FORMATS.flatMap((format) =>
+  FORMATS.filter((other) => other !== format).map(
+    (other) => [format.name, other.name, format, other] as const,
+  ),
+);
+
+const tableOf = () => new MemoryTable({ keyAttributes: ["key"] });
+const locksOn = (client: MemoryTable, format: LockFormat) =>
+  format.name === "native"
+    ? new Holdfast({ client, table: "locks", keys: { pk: "key", sk: null } })
+    : new Holdfast({ client, table: "locks", format: format as never });
+
+/** A record that a client of this format holds, under the key that a client of the other looks at. */
+async function heldBy(writer: LockFormat, reader: LockFormat): Promise<MemoryTable> {
+  const theirs = tableOf();
+  await locksOn(theirs, writer).mutex("a").acquire({ renew: "manual" });
+  const [item = {}] = theirs.items();
+  const here = tableOf();
+  here.putItem((reader as LeaseFormat).refOf("lock", "a").key, { ...item });
+  return here;
+}
+
+describe.each(PAIRS)("a client of format %s on a record of format %s", (_a, _b, reader, writer) => {
+  it("names the format that it looks like, takes nothing, and writes nothing", async () => {
+    const here = await heldBy(writer, reader);
+    const before = here.items();
+    const locks = locksOn(here, reader);
+    const mutex = locks.mutex("a");
+    const questions = [
+      () => mutex.tryAcquire(),
+      () => mutex.acquire({ wait: "5s" }),
+      () => locks.inspect("a"),
+      // The leaderships of native records have keys of their own.
+      ...(reader.name === "native" ? [] : [() => locks.election("a").leader()]),
+    ];
+    for (const ask of questions) {
+      await expect(ask()).rejects.toMatchObject({
+        code: "foreign-record",
+        message: expect.stringContaining(`looks like one of format "${writer.name}"`),
+      });
+    }
+    await locks.close();
+    expect(here.items()).toEqual(before);
+  });
+});
+
+describe("what was released", () => {
+  // A claim names no length, in which alone the two differ: the pages say so.
+  it.each([
+    ["aws-lock-client", "dynamolock", awsLockClient(), dynamolock()],
+    ["dynamolock", "aws-lock-client", dynamolock(), awsLockClient()],
+  ] as const)("in format %s is taken by a client of format %s", async (_a, _b, writer, reader) => {
+    const here = tableOf();
+    const lease = await locksOn(here, writer).mutex("a").acquire();
+    await lease.release({ keepData: true });
+    expect((await locksOn(here, reader).mutex("a").tryAcquire())?.isHeld).toBe(true);
+    const late = locksOn(here, writer).mutex("a").acquire();
+    await expect(late).rejects.toMatchObject({ code: "foreign-record" });
+  });
+});
+
+describe("a record of no format", () => {
+  it.each(FORMATS.map((format) => [format.name, format] as const))(
+    "is said to look like none, in %s",
+    async (_name, format) => {
+      const here = tableOf();
+      const { key } = (format as LeaseFormat).refOf("lock", "a");
+      here.putItem(key, { total: { N: "3" } });
+      const acquiring = locksOn(here, format).mutex("a").acquire();
+      await expect(acquiring).rejects.toMatchObject({
+        code: "foreign-record",
+        message: expect.not.stringContaining("looks like"),
+      });
+      expect(here.items()).toEqual([{ ...key, total: { N: "3" } }]);
+    },
+  );
+});
