@@ -52,6 +52,14 @@ describe("docs/formats.md, on what was run beside the originals", () => {
     expect(costs.filter((row) => !rows.has(row))).toEqual([]);
   });
 
+  it("is of a full run: at least 200 grants of each contention", () => {
+    expect(page).toContain("`npm run interop -- --full`:");
+    const contention = rows.get(SCENES.contention) ?? [];
+    const grants = contention.map((cell) => Number(/(\d+) grants/.exec(cell)?.[1]));
+    expect(grants.filter((count) => !(count >= 200))).toEqual([]);
+    expect(grants.length).toBe(clients.length);
+  });
+
   it("tells of no failure, and why what was not asked was not", () => {
     expect(cells.length).toBe(clients.length * rows.size);
     expect(cells.filter((cell) => !/^(passed\b|not asked \()/.test(cell))).toEqual([]);
