@@ -8,12 +8,13 @@ import { declareClassPlugin, PluginKind } from "@stryker-mutator/api/plugin";
 import { DryRunStatus, MutantRunStatus, toMutantRunResult } from "@stryker-mutator/api/test-runner";
 import { build } from "esbuild";
 
-const FOLDERS = ["test/lease", "test/mutex", "test/fair-lock"];
+const FOLDERS = ["test/lease", "test/mutex", "test/fair-lock", "test/multi-lock"];
 // What the kernel does for other formats alone.
 const FURTHER = ["test/formats/companion.test.ts", "test/formats/costs.test.ts"];
 // What does at length what others do step by step, and takes as long as all of them together.
 const LEFT_OUT = ["fences.test.ts", "contenders.test.ts"];
 const SLOWEST_LAST = [
+  "multi-lock.test.ts",
   "place.test.ts",
   "order.test.ts",
   "trouble.test.ts",

@@ -19,6 +19,10 @@ const LEFT_OUT_TITLES = [
   "is never taken over while it renews, however long",
   "costs as many requests a grant, however many wait",
   "with answers lost at random have fences that strictly grow",
+  "get them 500 times: no deadlock, nothing held in part, nobody starves",
+  "are all silent for a day in which nothing happens",
+  // It reads a document, and no code.
+  "are those of the document, with its thresholds",
 ];
 
 const { code, filename, begun } = workerData;

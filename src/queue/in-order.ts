@@ -90,7 +90,6 @@ async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
     }
     const outcome = await waitWith(inOrder, ticket);
     if (typeof outcome === "object") return outcome;
-    if (outcome === "not to be had") return undefined;
     if (outcome === "overslept" && options.ifOverslept === "fail") throw overslept(ref.name);
   }
 }
@@ -99,7 +98,7 @@ async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
 async function waitWith(
   inOrder: InOrder,
   ticket: bigint,
-): Promise<Granted | "not to be had" | "overslept" | "again"> {
+): Promise<Granted | "overslept" | "again"> {
   const { kernel, ref, settings, stop } = inOrder;
   const place = kernel.format.queue?.entryOf(ref, ticket) ?? ref;
   const entry = await Entry.put(kernel, place, ticket, settings, stop);
@@ -118,15 +117,16 @@ async function waitWith(
 async function contendInTurn(
   { kernel, ref, line, settings, joins, options }: InOrder,
   entry: Entry,
-): Promise<Granted | "not to be had" | "again"> {
+): Promise<Granted | "again"> {
   const waiting = new Waiting({ kernel, ref, settings, options }, entry);
   const own = withTicket(settings, entry.ticket, joins);
   for (;;) {
     await waiting.untilFirst();
     const place = { isFirst: () => waiting.isFirst() };
     const outcome = await new Contention(kernel, ref, line, own, entry, place).run();
-    if (outcome === "passed over") return "again";
-    if (typeof outcome === "object" || outcome === "not to be had") return outcome;
+    if (typeof outcome === "object") return outcome;
+    // Passed over; or the record is gone, which the next ticket finds out.
+    if (outcome !== "not first") return "again";
   }
 }
 

@@ -209,6 +209,7 @@ describe("the entry of a waiter that was watched dead", () => {
 
   it("is in the way where its waiter renewed it in that instant", async () => {
     const { world, rival, entry, tries } = await watched();
+    const before = world.record(NAME);
     rival.network.script((request) => {
       const key = entryKey(ticketOf(entry));
       if (isDeletion(request)) world.table.putItem(key, { ...entry, version: { N: "77" } });
@@ -216,6 +217,8 @@ describe("the entry of a waiter that was watched dead", () => {
     });
     expect(await tries()).toBeNull();
     expect(entriesIn(world)).toHaveLength(1);
+    // Nor was a ticket taken, which could not be granted.
+    expect(world.record(NAME)).toEqual(before);
   });
 
   it("is in the way where nobody answers its deletion", async () => {
