@@ -94,7 +94,8 @@ const FAULTS: readonly Fault[] = [
 describe("a waiter", () => {
   it("whose entry comes late is not passed by the next in line", async () => {
     const world = new World();
-    const [holder, late, behind] = [1, 2, 3].map(() => world.inhabitant()) as [
+    const [holder, late, behind, last] = [1, 2, 3, 4].map(() => world.inhabitant()) as [
+      Inhabitant,
       Inhabitant,
       Inhabitant,
       Inhabitant,
@@ -116,9 +117,11 @@ describe("a waiter", () => {
     expect(entriesIn(world)).toHaveLength(1);
     await world.time.advance(1_500);
     expect(entriesIn(world)).toHaveLength(2);
+    const third = turns.take(last, "last");
+    await world.time.advance(100);
     await world.until(held.release());
-    await world.until(Promise.all([first, second]));
-    expect(turns.order).toEqual(["late", "behind"]);
+    await world.until(Promise.all([first, second, third]));
+    expect(turns.order).toEqual(["late", "behind", "last"]);
   });
 });
 

@@ -97,15 +97,17 @@ describe("the events of leases", () => {
   });
 
   it.each([
-    [{ wait: 0 }, "not-acquired"],
-    [{ wait: 500 }, "not-acquired"],
-    [{ signal: AbortSignal.abort("enough") }, "aborted"],
-  ])("tell why an acquisition with %j ended without a lease", async (options, code) => {
+    [{ wait: 0 }, ["refusal"], "not-acquired"],
+    [{ wait: 500 }, ["wait", "refusal"], "not-acquired"],
+    [{ signal: AbortSignal.abort("enough") }, ["refusal"], "aborted"],
+  ])("tell why an acquisition with %j ended without a lease: %j", async (options, all, code) => {
     const { world, one, two } = scene();
     await world.until(one.locks.mutex("a").acquire());
+    const fromMs = world.time.nowMs;
     await expect(world.until(two.locks.mutex("a").acquire(options))).rejects.toBeDefined();
-    expect(told.at(-1)).toMatchObject({ event: "refusal", owner: "two", code });
-    expect(told.filter(({ event }) => event === "refusal")).toHaveLength(1);
+    expect(events("two")).toEqual(all);
+    const waitedMs = world.time.nowMs - fromMs;
+    expect(told.at(-1)).toMatchObject({ event: "refusal", owner: "two", code, waitedMs });
   });
 
   it("tell of renewals that nobody answered, and of the loss, once, with its reason", async () => {

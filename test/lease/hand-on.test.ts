@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { awsLockClient } from "../../src/formats/index.js";
 import { Holdfast, HoldfastError, LEASE_CHANNELS, type LeaseHandle } from "../../src/index.js";
-import type { Fault } from "../../src/testing/faults/fault-plan.js";
+import type { Fault, FaultRequest } from "../../src/testing/faults/fault-plan.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import { type Inhabitant, World } from "../support/world.js";
 import { heardWhile } from "../telemetry/everything.js";
@@ -181,10 +181,17 @@ describe("a lock that is handed to another process", () => {
     },
   );
 
-  it("leaves nothing behind where nobody answers its import, not even a copy that lands late", async () => {
+  it.each<[string, (request: FaultRequest) => boolean]>([
+    ["nobody answers its import", () => true],
+    [
+      "nobody answers its grant, and what it was freed by first is answered at once",
+      (request) => request.kind === "write" && request.write.change.set["holder"] !== undefined,
+    ],
+  ])("leaves nothing behind where %s, not even a copy that lands late", async (_, isLate) => {
     const { world, one, two, three } = scene();
     const { handle } = await exported(world, one);
-    two.network.script(() => ({ fault: "applied-late", delayMs: 1_500, unknownAfterMs: 50 }));
+    const late = { fault: "applied-late", delayMs: 1_500, unknownAfterMs: 50 } as const;
+    two.network.script((request) => (isLate(request) ? late : undefined));
     const importing = world.until(two.locks.import(handle, { wait: 300 }));
     await expect(importing).rejects.toMatchObject({ code: "unreachable" });
     two.network.script(undefined);

@@ -576,6 +576,31 @@ describe("processes that want several of twelve locks, at random", () => {
   }, 120_000);
 });
 
+describe("several locks that were not acquired in time", () => {
+  it("are named, with who holds the first of them that is held", async () => {
+    const world = new World();
+    const [holder, waiter] = [world.inhabitant({ owner: "holder" }), world.inhabitant()];
+    await world.until(holder.locks.mutex("b").acquire());
+    await expect(
+      world.until(waiter.locks.multiLock(["a", "b"]).acquire({ wait: 1_000 })),
+    ).rejects.toMatchObject({
+      message: 'Multi-lock "a", "b" was not acquired within 1000 ms: holder holds it.',
+      lockName: "a, b",
+    });
+  });
+
+  it("are not said to have no record where one of them has, and others are queued before it", async () => {
+    const world = new World();
+    const [holder, first, second] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
+    await world.until(holder.locks.mutex("c").acquire());
+    void first.locks.multiLock(["b", "c"]).acquire({ wait: "1m" });
+    await world.time.advance(1_000);
+    await expect(
+      world.until(second.locks.multiLock(["a", "b"]).acquire({ wait: 1_000 })),
+    ).rejects.toThrow('Multi-lock "a", "b" was not acquired within 1000 ms: others were faster.');
+  });
+});
+
 describe("tryAcquire of several locks", () => {
   it("closes queues in which nobody is left, and passes none in which somebody is", async () => {
     const world = new World();
