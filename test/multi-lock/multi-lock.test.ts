@@ -506,6 +506,47 @@ describe("a transaction of which something is lost", () => {
   });
 });
 
+describe("a transaction of grants", () => {
+  it("that is answered after its leases would be over makes none, and leaves none", async () => {
+    const world = new World();
+    const { locks, process, network } = world.inhabitant();
+    const waiting = locks.multiLock(ABC).acquire({ wait: "5m" });
+    while (network.requests.transact === 0) await world.time.advance(1);
+    process.pause();
+    await world.time.advance(90_000);
+    expect(heldIn(world, ABC)).toEqual(ABC);
+    const before = world.record("a")?.["holder"];
+    process.resume({ first: "io" });
+    const lease = await world.until(waiting);
+    expect(lease.isHeld).toBe(true);
+    expect({ S: lease.holders.get("a") }).not.toEqual(before);
+    expect(lease.remainingMs()).toBeGreaterThan(50_000);
+    await world.until(lease.release());
+    await world.time.advance(1_000);
+    await expectNothingLeft(world, ABC);
+  });
+
+  it("that is refused without being shown by what is told as a wrong configuration", async () => {
+    const world = new World();
+    const [rival, victim] = [world.inhabitant(), world.inhabitant()];
+    const { transact } = world.table;
+    world.table.transact = async (...given) => {
+      // Found absent, and gone to somebody else since.
+      await rival.locks.mutex("b").tryAcquire();
+      const answer = await transact.apply(world.table, given);
+      if (answer.kind !== "refused") return answer;
+      const refusals = answer.refusals.map((refusal) => refusal && { item: undefined });
+      return { ...answer, refusals };
+    };
+    await expect(world.until(victim.locks.multiLock(ABC).tryAcquire())).rejects.toMatchObject({
+      code: "misconfigured",
+      lockName: "b",
+    });
+    await world.time.advance(1_000);
+    expect(heldIn(world, ABC)).toEqual(["b"]);
+  });
+});
+
 describe("a copy of a transaction", () => {
   const DELAY_MS = 20_000;
 
