@@ -9,8 +9,12 @@ import { DryRunStatus, MutantRunStatus, toMutantRunResult } from "@stryker-mutat
 import { build } from "esbuild";
 
 const FOLDERS = ["test/lease", "test/mutex", "test/fair-lock", "test/multi-lock"];
-// What the kernel does for other formats alone.
-const FURTHER = ["test/formats/companion.test.ts", "test/formats/costs.test.ts"];
+// What the kernel does for other formats alone, and for elections.
+const FURTHER = [
+  "test/formats/companion.test.ts",
+  "test/formats/costs.test.ts",
+  "test/election/election.test.ts",
+];
 // What does at length what others do step by step, and takes as long as all of them together.
 const LEFT_OUT = ["fences.test.ts", "contenders.test.ts"];
 const SLOWEST_LAST = [

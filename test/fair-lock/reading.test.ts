@@ -282,6 +282,21 @@ describe("a fair lock says", () => {
     expect(network.requests.write).toBe(0);
   });
 
+  it.each(["", 5, "\ud800", "x".repeat(301), "ß".repeat(151)])(
+    "that a namespace cannot be %j",
+    (namespace) => {
+      const { locks } = new World().inhabitant();
+      const options = { namespace } as { namespace: string };
+      expect(() => locks.fairLock(NAME, options)).toThrowError(
+        expect.objectContaining({
+          code: "invalid-argument",
+          message: "The option `namespace` must be a well-formed string of 1 to 300 bytes.",
+        }),
+      );
+      expect(locks.fairLock(NAME, { namespace: "ß".repeat(150) }).name).toBe(NAME);
+    },
+  );
+
   it("that a place was lost", async () => {
     const { world } = await queueOf(1);
     const { locks, process } = world.inhabitant();

@@ -38,16 +38,39 @@ describe("a grant", () => {
     expect(lossIn(found, { holder: "me", fence: 7n })).toBe(reason);
   });
 
-  it("that lived by a session which ended says so", () => {
+  it.each([
+    ["me", "released by force"],
+    ["other", undefined],
+  ] as const)("that finds %s told to end is lost by that, or not", (holder, reason) => {
+    const forced = { holder, by: "alice", reason: "it hangs", at: "", now: false };
+    expect(lossIn({ ...held("me", 7n), forced } as Found, { holder: "me", fence: 7n })).toBe(
+      reason,
+    );
+    const freed: Found = { state: "free", ...known, forced };
+    expect(lossIn(freed, { holder: "me", fence: 7n })).toBe(reason ?? "released elsewhere");
+  });
+
+  const WORDS: readonly (readonly [LossReason, string])[] = [
+    ["stolen", "the record names another holder"],
+    ["expired", "its deadline passed before a renewal was answered"],
+    ["deleted", "its record is gone"],
+    ["released elsewhere", "its record was freed by somebody else"],
+    ["released by force", "somebody released it by force"],
+    ["lost with another", "a lock that was acquired together with it was lost"],
+    ["session ended", "the session that it lived by has ended"],
+    ["exported", "it was exported to another process"],
+    ["closed", "the client was closed"],
+  ];
+
+  it.each(WORDS)("that is lost says why: %s", (reason, words) => {
     const cause = new Error("the last trouble");
     const ref = { kind: "lock", name: "a", key: {}, id: "lock#a" } as const;
-    expect(lossError(ref, "session ended", cause)).toMatchObject({
+    expect(lossError(ref, reason, cause)).toMatchObject({
       code: "lost",
       lockName: "a",
-      reason: "session ended",
+      reason,
       cause,
-      message:
-        'Lock "a" is no longer held: the session that it lived by has ended. Stop what it protected.',
+      message: `Lock "a" is no longer held: ${words}. Stop what it protected.`,
     });
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { Observations, observe, type Strength } from "../../src/lease/observation.js";
-import type { LeaseRecord } from "../../src/lease/record.js";
+import type { LeaseRecord, Version } from "../../src/lease/record.js";
 
-const known = (fence: bigint, version: bigint) => ({
+const known = (fence: bigint, version: Version) => ({
   fence,
   version,
   queue: { tail: undefined, served: undefined },
@@ -17,7 +17,7 @@ const free = (fence: bigint, version = 1n): LeaseRecord => ({
   state: "free",
   ...known(fence, version),
 });
-const held = (holder: string, fence: bigint, version: bigint): LeaseRecord => ({
+const held = (holder: string, fence: bigint, version: Version): LeaseRecord => ({
   state: "held",
   ...known(fence, version),
   holder,
@@ -58,6 +58,9 @@ const ROWS: readonly Row[] = [
   ["held again under the fence that was freed, strongly", free(7n), a3, "strong", "begins anew"],
   ["held under the next fence", free(7n), held("b", 8n, 4n), "eventual", "begins anew"],
   ["free and free", free(7n), free(7n), "eventual", "begins anew"],
+  ["a version without an order", held("a", 0n, "b"), held("a", 0n, "a"), "eventual", "begins anew"],
+  ["one after a number", a3, held("a", 7n, "2"), "eventual", "begins anew"],
+  ["a number after one", held("a", 7n, "3"), held("a", 7n, 2n), "eventual", "begins anew"],
   ["absent after held, strongly", a3, absent, "strong", "begins anew"],
   ["held after absent, eventually", absent, a3, "eventual", "begins anew"],
   ["absent and absent", absent, absent, "strong", "goes on"],

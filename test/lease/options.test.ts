@@ -76,6 +76,29 @@ describe("an acquisition's options", () => {
     });
   });
 
+  it("have a format's defaults where it has its own, and a wait that outlives its lease", () => {
+    const defaults = {
+      lease: "20s",
+      renewsPerLease: 4,
+      wait: { beyondLease: "1s" },
+      fastestPoll: "1s",
+      slowestPoll: "3s",
+      existingData: "keep",
+      keepData: true,
+    } as const;
+    const resolved = resolveAcquire([], "me", defaults);
+    expect(resolved).toMatchObject({
+      ...{ leaseMs: 20_000, renewMs: 5_000, waitMs: 21_400 },
+      ...{ fastestPollMs: 1_000, slowestPollMs: 3_000, existingData: "keep", keepData: true },
+    });
+    expect(resolveAcquire([{ lease: "40s" }], "me", defaults).waitMs).toBe(41_800);
+    const asked = { existingData: "replace", keepData: false } as const;
+    expect(resolveAcquire([{ ...asked, wait: 0 }], "me", defaults)).toMatchObject({
+      ...asked,
+      waitMs: 0,
+    });
+  });
+
   it("have defaults that nobody can change", () => {
     expect(Object.isFrozen(DEFAULTS)).toBe(true);
     expect(DEFAULTS).toEqual({
@@ -240,6 +263,10 @@ describe("an option that is wrong", () => {
     [
       { existingData: "merge" as never },
       'The option `existingData` must be "replace" or "keep"; it is "merge".',
+    ],
+    [
+      { existingAttributes: "merge" as never },
+      'The option `existingAttributes` must be "replace" or "keep"; it is "merge".',
     ],
   ];
 
