@@ -13,6 +13,7 @@ const FOLDERS = ["test/lease", "test/mutex", "test/fair-lock", "test/multi-lock"
 const FURTHER = [
   "test/formats/companion.test.ts",
   "test/formats/costs.test.ts",
+  "test/formats/aws-behaviour.test.ts",
   "test/election/election.test.ts",
 ];
 // What does at length what others do step by step, and takes as long as all of them together.

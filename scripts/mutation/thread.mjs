@@ -21,6 +21,7 @@ const LEFT_OUT_TITLES = [
   "with answers lost at random have fences that strictly grow",
   "get them 500 times: no deadlock, nothing held in part, nobody starves",
   "are all silent for a day in which nothing happens",
+  "waits for the watch of one lease and a second by default, however long that is",
   // It reads a document, and no code.
   "are those of the document, with its thresholds",
 ];

@@ -81,8 +81,9 @@ export class JointAttempt {
 
   #verdictOn(answer: Told): readonly Beginning[] | "refused" {
     const repetition = this.#repetition;
-    // What was applied and is not handed out, for whatever reason below, has to be undone.
-    if (answer.kind === "applied" || answer.isRepeated === true) repetition.unanswered += 1;
+    // What was applied and is not handed out, for whatever reason below, has to be undone. Refused, no copy
+    // of it can land any more: each condition names what was seen, which never comes back.
+    if (answer.kind === "applied") repetition.unanswered += 1;
     if (answer.kind === "refused") {
       const doing = this.#doingIn(answer);
       if (doing !== "others") repetition.unanswered = Math.max(repetition.unanswered, 1);

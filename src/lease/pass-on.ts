@@ -199,18 +199,11 @@ export async function freeOnce(
 }
 
 /** One deletion of an entry of a queue, if it names one of these holders. */
-export async function removeEntry(
-  kernel: Kernel,
-  entry: RecordRef,
-  from: Holders,
-): Promise<WriteAnswer> {
+export function removeEntry(kernel: Kernel, entry: RecordRef, from: Holders): Promise<WriteAnswer> {
   const { queue } = kernel.format;
   if (queue === undefined) throw new Error("A format without a queue has no entries.");
-  const { requestTimeoutMs } = kernel.settings;
-  const answer = await kernel.write(queue.remove(entry, from), requestTimeoutMs);
-  if (answer.kind === "applied" || answer.kind === "refused")
-    kernel.see(entry, answer.item, "strong");
-  return answer;
+  // Whoever looks at an entry reads it anew.
+  return kernel.write(queue.remove(entry, from), kernel.settings.requestTimeoutMs);
 }
 
 function holdersOf(chain: Chain): Holders {

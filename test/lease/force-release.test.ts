@@ -312,8 +312,12 @@ describe("a forced release of a lock on a session", () => {
   }
 
   it("is found by the session's next renewal, and ends that one lock", async () => {
-    const { world, operator, a, b } = await onSession();
+    const { world, holder, operator, a, b } = await onSession();
     obeys(a);
+    // A replica that lags would never show it.
+    holder.network.script((request) =>
+      request.kind === "read" && !request.read.consistent ? { fault: "stale" } : undefined,
+    );
     const fromMs = world.time.nowMs;
     const result = await world.until(operator.locks.forceRelease("a", WHY));
     expect(result).toMatchObject({ isFree: true, holder: a.holder });

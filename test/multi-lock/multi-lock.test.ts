@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Holdfast, type HoldfastOptions, type MultiLease } from "../../src/index.js";
 import type { Fault } from "../../src/testing/faults/fault-plan.js";
 import { seededRandom } from "../../src/testing/time/seeded-random.js";
+import { fixedProcess } from "../support/fixed.js";
 import { FOR_EVER, fencesOutOfOrder, Holdings, threeOf } from "../support/multi.js";
 import { entriesIn } from "../support/queue.js";
 import { type Inhabitant, World } from "../support/world.js";
@@ -524,6 +525,96 @@ describe("a transaction of grants", () => {
     await world.until(lease.release());
     await world.time.advance(1_000);
     await expectNothingLeft(world, ABC);
+  });
+
+  /** One whose caller gives up in the instant in which the first transaction is answered. */
+  async function cancelledAt(fault: Fault | undefined, meanwhile: (world: World) => void) {
+    const world = new World({ remembersTokens: false });
+    await world.until(
+      (await world.until(world.inhabitant().locks.multiLock(ABC).acquire())).release(),
+    );
+    const abort = new AbortController();
+    const { locks, network } = fixedProcess(world, {
+      through: (table) => ({
+        clockCorrectionMs: 0,
+        read: (...given) => table.read(...given),
+        write: (...given) => table.write(...given),
+        query: (...given) => table.query(...given),
+        scan: (...given) => table.scan(...given),
+        transact: async (...given) => {
+          const answer = await table.transact?.(...given);
+          abort.abort(new Error("enough"));
+          return answer ?? Promise.reject();
+        },
+      }),
+    });
+    if (fault !== undefined) network.next("transact", fault);
+    const acquiring = locks.multiLock(ABC).acquire({ signal: abort.signal });
+    acquiring.catch(() => undefined);
+    await world.time.advance(100);
+    meanwhile(world);
+    await expect(world.until(acquiring)).rejects.toThrow("enough");
+    await world.time.advance(5_000);
+    return { world, network };
+  }
+
+  const RETRIED: Fault = { fault: "response-lost-and-retried", retryAfterMs: 300 };
+
+  it.each([
+    ["applied", undefined],
+    ["refused as its own", RETRIED],
+  ] as const)(
+    "that is answered as %s, and not wanted any more, is undone by a write each",
+    async (_, fault) => {
+      const { world, network } = await cancelledAt(fault, () => undefined);
+      expect(network.requests.write).toBe(3);
+      await expectNothingLeft(world, ABC);
+    },
+  );
+
+  it("that is answered as its own, in part, and not wanted any more, is undone", async () => {
+    const { world } = await cancelledAt(RETRIED, ({ table }) => {
+      const [item] = table.items().filter(({ pk }) => JSON.stringify(pk).includes("lock#b"));
+      const { holder: _, ...free } = item ?? {};
+      table.putItem({ pk: { S: "lock#b" }, sk: { S: "lease" } }, free);
+    });
+    await expectNothingLeft(world, ABC);
+  });
+
+  it("that is refused by its own doing is not sent again, be it of a place or of the leases", async () => {
+    const world = new World({ remembersTokens: false });
+    const [holder, waiter] = [world.inhabitant(), world.inhabitant()];
+    holder.network.next("transact", RETRIED);
+    await world.until(holder.locks.multiLock(ABC).acquire());
+    expect(holder.network.requests).toMatchObject({ transact: 1, write: 0 });
+    waiter.network.next("transact", RETRIED);
+    void waiter.locks.multiLock(ABC).acquire();
+    await world.time.advance(2_000);
+    expect(waiter.network.requests.transact).toBe(1);
+    expect(entriesIn(world)).toHaveLength(3);
+  });
+
+  it("that is refused since somebody was faster leaves nothing to undo", async () => {
+    const world = new World();
+    const [rival, victim] = [world.inhabitant(), world.inhabitant()];
+    const { transact } = world.table;
+    world.table.transact = async (...given) => {
+      await rival.locks.mutex("b").tryAcquire();
+      return transact.apply(world.table, given);
+    };
+    expect(await world.until(victim.locks.multiLock(ABC).tryAcquire())).toBeNull();
+    await world.time.advance(5_000);
+    expect(victim.network.requests.write).toBe(0);
+    expect(heldIn(world, ABC)).toEqual(["b"]);
+  });
+
+  it("of a record that was known and is gone is sent anew, for what is there now", async () => {
+    const world = new World();
+    const { locks, network } = world.inhabitant();
+    await world.until((await world.until(locks.multiLock(ABC).acquire())).release());
+    world.table.deleteItem({ pk: { S: "lock#b" }, sk: { S: "lease" } });
+    expect((await world.until(locks.multiLock(ABC).tryAcquire()))?.isHeld).toBe(true);
+    expect(network.requests.transact).toBe(3);
   });
 
   it("that is refused without being shown by what is told as a wrong configuration", async () => {
