@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { defineConfig, mergeConfig, type Plugin } from "vitest/config";
-import base from "../../vitest.config.js";
+import { defineConfig, type Plugin } from "vitest/config";
+import { COMMON } from "../../vitest.config.js";
 
 // Runs tests with something else in the place of the SDK, or of the whole library:
 // HOLDFAST_SDK     a folder whose node_modules have another version of the SDK (scripts/other-sdks.mjs)
@@ -35,4 +35,4 @@ function inPlaceOf(): Plugin {
   };
 }
 
-export default mergeConfig(base, defineConfig({ root: ROOT, plugins: [inPlaceOf()] }));
+export default defineConfig({ root: ROOT, plugins: [inPlaceOf()], test: COMMON });
