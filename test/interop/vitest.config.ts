@@ -6,5 +6,5 @@ import { COMMON } from "../../vitest.config.js";
 // leases to run out, so that more of them than there are processors can run at once.
 export default defineConfig({
   root: fileURLToPath(new URL("../..", import.meta.url)),
-  test: { ...COMMON, include: ["test/interop/**/*.test.ts"], exclude: [], maxWorkers: 3 },
+  test: { ...COMMON, include: ["test/interop/**/*.test.ts"], exclude: [], maxWorkers: 4 },
 });
