@@ -1,5 +1,6 @@
 import type { TableDescription } from "@aws-sdk/client-dynamodb";
-import { keySchemaOf, type TableSchema } from "./schema.js";
+import type { LockFormat } from "../lease/shape.js";
+import { keySchemaOf, type TableFormat, type TableSchema } from "./schema.js";
 
 /** What is wrong with a table, and what to do about it. */
 export interface Defect {
@@ -8,8 +9,12 @@ export interface Defect {
   readonly fix: string;
 }
 
-/** Whether its key is the one that was configured. Pure. */
-export function keyDefects(description: TableDescription, { keys }: TableSchema): Defect[] {
+/** Whether its key is the one that was configured; the names of a format's key are not always to choose. Pure. */
+export function keyDefects(
+  description: TableDescription,
+  { keys }: TableSchema,
+  format: TableFormat | LockFormat = "native",
+): Defect[] {
   const spell = (
     schema: readonly { AttributeName?: string | undefined; KeyType?: string | undefined }[],
   ) => schema.map(({ AttributeName, KeyType }) => `${AttributeName} (${KeyType})`).join(", ");
@@ -22,12 +27,7 @@ export function keyDefects(description: TableDescription, { keys }: TableSchema)
   return [
     ...(found === expected
       ? []
-      : [
-          defect(
-            `Its key is ${found}, not ${expected}`,
-            "name its attributes in `keys` (`sk: null` for none), or use another table.",
-          ),
-        ]),
+      : [defect(`Its key is ${found}, not ${expected}`, keysFix(format))]),
     ...types.map(({ AttributeName, AttributeType }) =>
       defect(
         `Its key attribute ${AttributeName} is of type ${AttributeType}, not S`,
@@ -35,6 +35,14 @@ export function keyDefects(description: TableDescription, { keys }: TableSchema)
       ),
     ),
   ];
+}
+
+function keysFix(format: TableFormat | LockFormat): string {
+  if (format === "object-commit") return "use another table.";
+  if (format === "native") {
+    return "name its attributes in `keys` (`sk: null` for none), or use another table.";
+  }
+  return "name its attributes in the options of the `format`, if it has such, or use another table.";
 }
 
 /** Whether its TTL looks at the right attribute; `attribute` is undefined while it is off. Pure. */

@@ -103,7 +103,7 @@ export async function checkTable(options: CheckTableOptions): Promise<TableRepor
   const description = await describe(options);
   const ttl = await ttlOf(options);
   const defects = [
-    ...keyDefects(description, schema),
+    ...keyDefects(description, schema, options.format),
     ...ttlDefects(ttl, schema),
     ...replicaDefects(description, options.homeRegion),
   ];

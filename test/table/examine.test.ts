@@ -1,0 +1,87 @@
+import { DescribeTableCommand, GetItemCommand } from "@aws-sdk/client-dynamodb";
+import { describe, expect, it } from "vitest";
+import { createTable, type DynamoDBLike, examineTable, type Finding } from "../../src/index.js";
+import { MemoryDynamoDB, memoryClient } from "../../src/testing/index.js";
+
+/** What `holdfast doctor` finds where the table answers late or not at all, or is replicated. */
+
+type Send = () => Promise<unknown>;
+
+/** A table that is right, behind a client that answers commands of this class in its own way. */
+async function behind(
+  kind: typeof GetItemCommand | typeof DescribeTableCommand,
+  answer: (send: Send) => Promise<unknown>,
+): Promise<DynamoDBLike> {
+  const client = memoryClient(new MemoryDynamoDB({ nowMs: () => 0 }));
+  await createTable({ client, table: "locks" });
+  const send = (command: never) => (client as DynamoDBLike).send(command);
+  return {
+    config: client.config,
+    send: (command: never) =>
+      (command as object) instanceof kind ? answer(() => send(command)) : send(command),
+  };
+}
+
+const wrong = (found: readonly Finding[]): Finding[] => found.filter(({ level }) => level !== "ok");
+
+describe("a probe", () => {
+  it.each([
+    ["ThrottlingException", "throttled", "refused for now", "capacity"],
+    ["TimeoutError", "unreachable", "not answered", "network"],
+  ])("that is answered with %s is a problem, %s, and no missing permission", async (...row) => {
+    const [name, code, message, fix] = row;
+    const client = await behind(GetItemCommand, async () => {
+      throw Object.assign(new Error("stubbed"), { name });
+    });
+    expect(wrong(await examineTable({ client, table: "locks" }))).toMatchObject([
+      {
+        check: "latency",
+        level: "problem",
+        code,
+        message: expect.stringMatching(`^dynamodb:GetItem on .* was ${message}`),
+        fix: expect.stringContaining(fix),
+      },
+    ]);
+  });
+
+  it("that takes longer than a second is a warning, with the time that it took", async () => {
+    const client = await behind(GetItemCommand, async (send) => {
+      await new Promise((resolve) => setTimeout(resolve, 1_050));
+      return send();
+    });
+    const [slow, ...others] = wrong(await examineTable({ client, table: "locks" }));
+    expect(slow).toMatchObject({ check: "latency", level: "warning", code: undefined });
+    expect(slow?.message).toContain(`is allowed, and took ${slow?.latencyMs} ms`);
+    expect(slow?.latencyMs).toBeGreaterThan(1_000);
+    expect(others).toEqual([]);
+  });
+});
+
+describe("a table that is replicated, with the last writer winning,", () => {
+  const replicated = () =>
+    behind(DescribeTableCommand, async (send) => {
+      const { Table } = (await send()) as { readonly Table: object };
+      const Replicas = [{ RegionName: "eu-west-1" }, { RegionName: "us-east-1" }];
+      return { Table: { ...Table, Replicas } };
+    });
+
+  it("is a problem, as checkTable() says", async () => {
+    const found = await examineTable({ client: await replicated(), table: "locks" });
+    expect(wrong(found)).toMatchObject([
+      {
+        check: "replication",
+        level: "problem",
+        code: "misconfigured",
+        message: expect.stringContaining("eu-west-1, us-east-1"),
+        fix: expect.stringContaining("`homeRegion`"),
+      },
+    ]);
+  });
+
+  it("is none where one of its regions is the home of all locks", async () => {
+    const options = { client: await replicated(), table: "locks", homeRegion: "eu-west-1" };
+    const found = await examineTable(options);
+    expect(wrong(found)).toEqual([]);
+    expect(found.find(({ check }) => check === "replication")?.message).toContain("eu-west-1");
+  });
+});

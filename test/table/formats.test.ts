@@ -1,0 +1,124 @@
+import {
+  CreateTableCommand,
+  type DynamoDBClient,
+  UpdateTimeToLiveCommand,
+} from "@aws-sdk/client-dynamodb";
+import { beforeEach, describe, expect, it } from "vitest";
+import {
+  awsLockClient,
+  dynamodbLease,
+  dynamolock,
+  lockClientFailOpen,
+} from "../../src/formats/index.js";
+import { checkTable, createTable, type LockFormat, type TableOptions } from "../../src/index.js";
+import { MemoryDynamoDB, memoryClient } from "../../src/testing/index.js";
+
+/** Tables of what is not native: whose TTL has to be off, or has its own attribute, and whose keys are others. */
+
+const WITHOUT_TTL: readonly (readonly [string, string, LockFormat])[] = [
+  ["aws-lock-client", "key", awsLockClient()],
+  ["dynamolock", "key", dynamolock()],
+  ["lock-client-fail-open", "id", lockClientFailOpen()],
+];
+
+const TTL_ON = /TTL looks at `until`.*may delete a lock that is held.*: turn it off/;
+
+let client: DynamoDBClient;
+beforeEach(() => {
+  client = memoryClient(new MemoryDynamoDB({ nowMs: () => 0 })) as DynamoDBClient;
+});
+
+function made(...attributes: readonly string[]): Promise<unknown> {
+  const kinds = ["HASH", "RANGE"] as const;
+  return client.send(
+    new CreateTableCommand({
+      TableName: "locks",
+      BillingMode: "PAY_PER_REQUEST",
+      KeySchema: attributes.map((AttributeName, index) => ({
+        AttributeName,
+        KeyType: kinds[index],
+      })),
+      AttributeDefinitions: attributes.map((AttributeName) => ({
+        AttributeName,
+        AttributeType: "S",
+      })),
+    }),
+  );
+}
+
+function turnTtl(attribute: string, isOn: boolean): Promise<unknown> {
+  return client.send(
+    new UpdateTimeToLiveCommand({
+      TableName: "locks",
+      TimeToLiveSpecification: { Enabled: isOn, AttributeName: attribute },
+    }),
+  );
+}
+
+const misconfigured = (message: RegExp) => ({
+  code: "misconfigured",
+  message: expect.stringMatching(message),
+});
+
+describe.each(WITHOUT_TTL)("a table of format %s", (_name, key, format) => {
+  it("has its TTL off when it is made, and fits", async () => {
+    const report = await createTable({ client, table: "locks", format });
+    expect(report).toMatchObject({ keys: { pk: key, sk: null }, ttlAttribute: null });
+    expect(await checkTable({ client, table: "locks", format })).toEqual(report);
+  });
+
+  it("is refused while its TTL is on, whatever that looks at; and left as it is", async () => {
+    await made(key);
+    await turnTtl("until", true);
+    const options = { client, table: "locks", format };
+    await expect(checkTable(options)).rejects.toMatchObject(misconfigured(TTL_ON));
+    await expect(createTable(options)).rejects.toMatchObject(misconfigured(TTL_ON));
+    await turnTtl("until", false);
+    expect(await checkTable(options)).toMatchObject({ ttlAttribute: null });
+  });
+
+  it("is told to have another key, and where the format's is named", async () => {
+    await made("pk", "sk");
+    const found = misconfigured(new RegExp(`not ${key} \\(HASH\\): .*options of the \`format\``));
+    await expect(checkTable({ client, table: "locks", format })).rejects.toMatchObject(found);
+  });
+});
+
+describe("a table of format dynamodb-lease", () => {
+  const format = dynamodbLease();
+
+  it("is told that its TTL is off, and to turn it on for the expiry", async () => {
+    await made("key");
+    const found = misconfigured(/TTL is off: turn it on for `lease_expiry`/);
+    await expect(checkTable({ client, table: "locks", format })).rejects.toMatchObject(found);
+    expect(await createTable({ client, table: "locks", format })).toMatchObject({
+      ttlAttribute: "lease_expiry",
+    });
+  });
+});
+
+describe("a table of commit records", () => {
+  it("is told to have another key, which nobody can choose, and what it is no table for", async () => {
+    await made("pk", "sk");
+    const checking = checkTable({ client, table: "locks", format: "object-commit" });
+    await expect(checking).rejects.toMatchObject(
+      misconfigured(/cannot keep commit records.*not path \(HASH\), etag \(RANGE\): use another/),
+    );
+    await expect(checking).rejects.not.toThrow("`keys`");
+  });
+});
+
+describe("what a table is for", () => {
+  it.each<[string, Partial<TableOptions>, RegExp]>([
+    ["keys beside a format", { format: dynamolock(), keys: { pk: "id" } }, /to the `format`/],
+    ["keys of commit records", { format: "object-commit", keys: { sk: null } }, /leave `keys` out/],
+    ["a format of one's own making", { format: { name: "x" } as LockFormat }, /holdfast\/formats/],
+    ["a name of none", { format: "redis" as "native" }, /"native" or "object-commit".*"redis"/],
+  ])("is refused before anything is sent: %s", async (_what, options, message) => {
+    const found = { code: "invalid-argument", message: expect.stringMatching(message) };
+    const silent = { config: {}, send: () => expect.unreachable("It was sent.") };
+    const all = { client: silent as unknown as DynamoDBClient, table: "locks", ...options };
+    await expect(checkTable(all)).rejects.toMatchObject(found);
+    await expect(createTable(all)).rejects.toMatchObject(found);
+  });
+});
