@@ -10,8 +10,12 @@ export const COMMON = {
   hookTimeout: 60_000,
 };
 
-// Real processes in real time: what they are given to come to their turn allows for no other work.
-const ALONE = ["test/process/**/*.test.ts", "test/chaos/**/*.test.ts"];
+// Real processes, and requests with short timeouts, in real time: what they are given allows for no other work.
+const ALONE = [
+  "test/process/**/*.test.ts",
+  "test/chaos/**/*.test.ts",
+  "test/conformance/trouble.test.ts",
+];
 
 const projects: TestProjectConfiguration[] = [
   {
