@@ -10,7 +10,7 @@ import { VARIANTS } from "./all.js";
 import { huntFor } from "./run.js";
 import { mediansIn, withTables } from "./tables.js";
 import { notCaught, runTests, type Tested } from "./tested.js";
-import { type InSimulation, isSimulated, type Variant } from "./variant.js";
+import { firstSeedOf, type InSimulation, isSimulated, type Variant } from "./variant.js";
 
 const HELP = `npm run sim:variants -- [options]
   --only NAME    this variant alone; may be given more than once
@@ -18,8 +18,6 @@ const HELP = `npm run sim:variants -- [options]
   --write        writes the tables of docs/verification.md anew`;
 
 const PAGE = "docs/verification.md";
-// Far enough apart that no range reaches the next one.
-const RANGE = 100_000;
 
 const { values } = parseArgs({
   options: {
@@ -39,10 +37,10 @@ function tell(variant: Variant, isCaught: boolean, how: string): void {
 }
 
 async function huntOne(variant: Variant & { readonly caughtBy: InSimulation }): Promise<void> {
-  const from = Array.from({ length: Number(values.ranges) }, (_, index) => index * RANGE + 1);
+  const from = Array.from({ length: Number(values.ranges) }, (_, index) => firstSeedOf(index + 1));
   const found = await huntFor(root, variant, from);
-  const seeds = found.map((one) => one.seeds ?? Number.POSITIVE_INFINITY).sort((a, b) => a - b);
-  const median = seeds[Math.floor(seeds.length / 2)] ?? Number.NaN;
+  const seeds = found.map((one) => one.seeds ?? Number.POSITIVE_INFINITY);
+  const median = seeds.toSorted((a, b) => a - b)[Math.floor(seeds.length / 2)] ?? Number.NaN;
   medians.set(variant.name, median);
   const { invariant, within } = variant.caughtBy;
   const besides = found.map((one) => JSON.stringify(one.besides)).filter((one) => one !== "{}");
