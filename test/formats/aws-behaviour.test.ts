@@ -367,6 +367,18 @@ describe("renewing", () => {
     expect(dataNow()).toEqual([undefined, undefined]);
   });
 
+  it("sets data also where nobody answered the renewal before", async () => {
+    const here = world();
+    const { locks, network } = here.client();
+    const lease = await here.until(locks.mutex("a").acquire());
+    network.next("write", { fault: "response-lost", unknownAfterMs: 20 });
+    await here.pass(5_010);
+    expect(network.injected["response-lost"]).toBe(1);
+    await here.until(lease.renew({ data: bytes("1") }));
+    expect(textOf((here.item(key("a")) as { data: { B: Uint8Array } }).data.B)).toBe("1");
+    expect(lease.isHeld).toBe(true);
+  });
+
   it("67. is not done once the lease has run out", async () => {
     const here = world();
     const { locks } = here.client();
