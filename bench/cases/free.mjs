@@ -11,8 +11,12 @@ export async function run(context) {
   const blocks = await inRounds(context, subjects, {
     options: {},
     rounds: context.quick ? 3 : 10,
+    // Long enough that each subject's own code has been compiled, as it has in any process that runs for a minute.
     warmUp: (worker, at) =>
-      worker.do("cycles", { prefix: `free-${worker.subject.label}-${at}`, count: 3 * count }),
+      worker.do("cycles", {
+        prefix: `free-${worker.subject.label}-${at}`,
+        count: (context.quick ? 3 : 10) * count,
+      }),
     block: (worker, at) =>
       worker.do("cycles", { prefix: `free-${worker.subject.label}-${at}`, count }),
   });

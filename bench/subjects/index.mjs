@@ -8,6 +8,8 @@ const MODULES = {
   "raw-http": ["./raw-http.mjs", "rawHttp"],
   "raw-sdk3": ["./raw-sdk3.mjs", "rawSdk3"],
   "raw-same": ["./raw-same.mjs", "rawSame"],
+  "lean-same": ["./raw-same.mjs", "rawSame"],
+  "raw-http-same": ["./raw-same.mjs", "rawSame"],
   holdfast: ["./holdfast.mjs", "holdfastWays"],
   "holdfast-lean": ["./holdfast.mjs", "holdfastWays"],
   "holdfast-fair": ["./holdfast.mjs", "holdfastWays"],

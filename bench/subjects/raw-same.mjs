@@ -1,10 +1,12 @@
-// The same two requests that Holdfast sends, byte for byte but for ids and numbers, through the bare SDK: what
-// is above it is what Holdfast itself takes.
+// The same two requests that Holdfast sends, byte for byte but for ids and numbers, through the bare SDK, through
+// lean() and as plain HTTP: what is above each is what Holdfast itself takes, and plain HTTP is the limit.
 import { randomUUID } from "node:crypto";
 import { DynamoDBClient, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { Holdfast } from "../../dist/index.js";
+import { lean } from "../../dist/lean/index.js";
 import { sdkOptions } from "../lib/sdk.mjs";
 import { TABLES } from "../lib/tables.mjs";
+import { sender } from "./raw-http.mjs";
 
 /** What Holdfast sends for one acquire and one release, overheard. */
 async function overhear(client) {
@@ -32,32 +34,73 @@ function withValues(input, name, swap) {
     values[key] = swap(value) ?? value;
   }
   const Key = { ...input.Key, pk: { S: `lock#${name}` } };
-  return new UpdateItemCommand({ ...input, Key, ExpressionAttributeValues: values });
+  return { ...input, Key, ExpressionAttributeValues: values };
 }
 
-export const rawSame = {
-  label: "raw-same",
-  what: "AWS SDK v3, the two UpdateItems of Holdfast",
-  roles: ["free"],
-  async open({ endpoint }) {
-    const client = new DynamoDBClient(sdkOptions(endpoint));
-    const { claim, release, id, fence } = await overhear(client);
-    const acquire = async (name) => {
+/** A lock of those requests, whatever sends an `UpdateItem` and answers its output. */
+async function lockOver(client, update, close) {
+  const { claim, release, id, fence } = await overhear(client);
+  return {
+    acquire: async (name) => {
       const holder = randomUUID();
-      const command = withValues(claim, name, ({ S }) => (S === id ? { S: holder } : undefined));
-      const { Attributes } = await client.send(command);
+      const input = withValues(claim, name, ({ S }) => (S === id ? { S: holder } : undefined));
+      const { Attributes } = await update(input);
       return { name, holder, fence: Attributes.fence.N };
-    };
-    return {
-      acquire,
-      release: (lock) =>
-        client.send(
-          withValues(release, lock.name, ({ S, N }) => {
-            if (S === id) return { S: lock.holder };
-            return N === fence ? { N: lock.fence } : undefined;
-          }),
-        ),
-      close: () => client.destroy(),
-    };
+    },
+    release: (lock) =>
+      update(
+        withValues(release, lock.name, ({ S, N }) => {
+          if (S === id) return { S: lock.holder };
+          return N === fence ? { N: lock.fence } : undefined;
+        }),
+      ),
+    close,
+  };
+}
+
+export const rawSame = [
+  {
+    label: "raw-same",
+    what: "AWS SDK v3, the two UpdateItems of Holdfast",
+    roles: ["free"],
+    open({ endpoint }) {
+      const client = new DynamoDBClient(sdkOptions(endpoint));
+      const update = (input) => client.send(new UpdateItemCommand(input));
+      return lockOver(client, update, () => client.destroy());
+    },
   },
-};
+  {
+    label: "lean-same",
+    what: "lean() alone, the two UpdateItems of Holdfast",
+    roles: ["free"],
+    open({ endpoint }) {
+      const client = new DynamoDBClient(sdkOptions(endpoint));
+      const transport = lean(client);
+      const send = transport.openSender(() => undefined);
+      const { signal } = new AbortController();
+      const update = (input) => send("UpdateItem", input, signal);
+      return lockOver(client, update, async () => {
+        await transport.destroy();
+        client.destroy();
+      });
+    },
+  },
+  {
+    label: "raw-http-same",
+    what: "plain HTTP, no signature, the two UpdateItems of Holdfast",
+    roles: ["free"],
+    open({ endpoint }) {
+      const client = new DynamoDBClient(sdkOptions(endpoint));
+      const { send, close } = sender(endpoint);
+      const update = async (input) => {
+        const { status, body } = await send("UpdateItem", input);
+        if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`);
+        return body;
+      };
+      return lockOver(client, update, () => {
+        close();
+        client.destroy();
+      });
+    },
+  },
+];
