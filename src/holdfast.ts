@@ -63,7 +63,8 @@ import { listQueue, type QueueListing } from "./queue/listing.js";
  */
 export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDisposable {
   readonly #kernel: Kernel;
-  readonly #options: ClientOptions;
+  /** What its locks ask for unless they say otherwise. */
+  readonly #lengths: ClientOptions;
   readonly #owner: string;
   readonly #shared: SharedSession | undefined;
   /** What leads, or stands by to, until the client closes. */
@@ -85,7 +86,8 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
 
   constructor(options: HoldfastOptions<S>) {
     this.#kernel = new Kernel(surroundingsOf(options), resolveClient(options));
-    this.#options = options;
+    const { lease, renew, wait, poll } = options;
+    this.#lengths = { lease, renew, wait, poll };
     this.#owner = options.owner ?? defaultOwner();
     // Said when the client is made, not when it is first needed.
     const settings = resolveAcquire([options], this.#owner, this.#kernel.format.defaults);
@@ -101,9 +103,9 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * The mutex of this name: one holder at a time. Any well-formed string of 1 to 1,900 bytes is a
    * name; in a format with a sort key, two of them are. Costs no request. Throws `invalid-argument`.
    */
-  mutex(name: S["name"], options: MutexOptions<S> = {}): Mutex<S> {
+  mutex(name: S["name"], options?: MutexOptions<S>): Mutex<S> {
     const ref = refOf(this.#kernel.format, name);
-    return new Mutex<S>(this.#kernel, ref, options, this.#lengths(), this.#owner, this.#shared);
+    return new Mutex<S>(this.#kernel, ref, options, this.#lengths, this.#owner, this.#shared);
   }
 
   /**
@@ -113,7 +115,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    */
   fairLock(name: string, options: FairLockOptions = {}): FairLock {
     const ref = queueRefOf(this.#kernel.format, name, options.namespace);
-    return new FairLock(this.#kernel, ref, options, this.#lengths(), this.#owner, this.#shared);
+    return new FairLock(this.#kernel, ref, options, this.#lengths, this.#owner, this.#shared);
   }
 
   /**
@@ -122,7 +124,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * consistency. Costs no request. Throws `invalid-argument`.
    */
   multiLock(names: readonly string[], options: MultiLockOptions = {}): MultiLock {
-    return new MultiLock(this.#kernel, names, options, this.#lengths(), this.#owner, this.#shared);
+    return new MultiLock(this.#kernel, names, options, this.#lengths, this.#owner, this.#shared);
   }
 
   /**
@@ -141,7 +143,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    */
   async session(options: SessionOptions = {}): Promise<Session> {
     assertSessions(this.#kernel.format);
-    const settings = resolveAcquire([options, this.#lengths()], this.#owner);
+    const settings = resolveAcquire([options, this.#lengths], this.#owner);
     if (settings.renewMs === "manual") {
       throw new HoldfastError(
         "invalid-argument",
@@ -241,7 +243,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * `not-acquired` where it was used, or ran out and the lock was taken; else as {@link Mutex.acquire}.
    */
   import(handle: LeaseHandle, options: AcquireOptions = {}): Promise<Lease> {
-    return importLease(this.#kernel, handle, [options, this.#lengths()], this.#owner);
+    return importLease(this.#kernel, handle, [options, this.#lengths], this.#owner);
   }
 
   /**
@@ -291,10 +293,5 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  #lengths(): ClientOptions {
-    const { lease, renew, wait, poll } = this.#options;
-    return { lease, renew, wait, poll };
   }
 }

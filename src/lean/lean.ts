@@ -63,6 +63,8 @@ export class LeanClient implements Transport {
   readonly #agent: Agent;
   /** How far the server's clock is ahead of this machine's, once that is too far for a signature. */
   #skewMs = 0;
+  #signingSecond = Number.NaN;
+  #signingText = "";
 
   /** @internal Made by {@link lean}. */
   constructor(client: DynamoDBLike, { connections }: LeanOptions, clock: Clock = systemClock) {
@@ -137,7 +139,7 @@ export class LeanClient implements Transport {
         headers: {
           Host: host,
           "Content-Type": "application/x-amz-json-1.0",
-          "X-Amz-Date": isoTimeOf(this.#clock.wallMs() + this.#skewMs).replace(/[-:]|\.\d+/g, ""),
+          "X-Amz-Date": this.#signingTime(),
           "X-Amz-Target": `DynamoDB_20120810.${operation}`,
         },
         body,
@@ -155,6 +157,16 @@ export class LeanClient implements Transport {
       headers: signed.headers as Record<string, string>,
       body,
     };
+  }
+
+  // In whole seconds, so many requests share one.
+  #signingTime(): string {
+    const second = Math.floor((this.#clock.wallMs() + this.#skewMs) / 1_000);
+    if (second !== this.#signingSecond) {
+      this.#signingSecond = second;
+      this.#signingText = isoTimeOf(1_000 * second).replace(/[-:]|\.\d+/g, "");
+    }
+    return this.#signingText;
   }
 
   // A request whose signature is refused for its time tells the right time with the refusal.

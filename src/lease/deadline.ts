@@ -16,9 +16,11 @@ export class Deadline {
 
   /** Milliseconds left, by the clock that says least; 0 or less once it has passed. */
   remainingMs(): number {
-    return Math.min(
-      ...this.#spans.map(({ start, lengthMs }) => lengthMs - elapsedMsSince(start, this.#clock)),
-    );
+    let leastMs = Number.POSITIVE_INFINITY;
+    for (const { start, lengthMs } of this.#spans) {
+      leastMs = Math.min(leastMs, lengthMs - elapsedMsSince(start, this.#clock));
+    }
+    return leastMs;
   }
 
   /** Where it lies on the monotonic clock, for a timer to aim at. */

@@ -184,10 +184,11 @@ export class Kernel {
 
   /** A new grant, with an id that was never used. */
   grant(ref: RecordRef, options: GrantOptions): Grant {
+    const { leaseMs, owner, data, existingData, attributes, existingAttributes, passage } = options;
     const wallMs = this.wallMs();
     const id = this.random.id();
     return {
-      ...options,
+      ...{ leaseMs, owner, data, existingData, attributes, existingAttributes, passage },
       holder: this.format.holderOf?.(options.owner, id) ?? id,
       wallMs,
       acquiredAt: isoTimeOf(wallMs),

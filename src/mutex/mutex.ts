@@ -53,6 +53,9 @@ export type TryOptions<S extends LeaseShape = NativeLeases> = Omit<
 const BEHIND_OTHERS = queueing("behind others");
 const NO_OPTIONS = Object.freeze({});
 
+// What a client's mutexes ask for that have no options of their own, which most have not; by the client's.
+const plain = new WeakMap<ClientOptions, AcquireSettings>();
+
 /**
  * One holder per name. It does **not** promise order among waiters of different processes, and a hold
  * can be lost: see {@link Lease}. Not reentrant unless asked.
@@ -75,7 +78,7 @@ export class Mutex<S extends LeaseShape = NativeLeases> {
   constructor(
     kernel: Kernel,
     ref: RecordRef,
-    options: MutexOptions<S>,
+    options: MutexOptions<S> | undefined,
     clientOptions: ClientOptions,
     defaultOwner: string,
     shared: LifeSource | undefined,
@@ -83,13 +86,15 @@ export class Mutex<S extends LeaseShape = NativeLeases> {
     this.name = ref.name;
     this.#kernel = kernel;
     this.#ref = ref;
-    const life = lifeChoice((options as MutexOptions).session, shared);
-    this.#layers = [options, life.options, clientOptions];
+    const life = lifeChoice((options as MutexOptions | undefined)?.session, shared);
+    this.#layers = [options ?? NO_OPTIONS, life.options, clientOptions];
     this.#livesBy = life.livesBy;
     this.#defaultOwner = defaultOwner;
-    this.#reentry = options.reentrant === true ? new Reentry() : undefined;
+    this.#reentry = options?.reentrant === true ? new Reentry() : undefined;
+    const known = options === undefined ? plain.get(clientOptions) : undefined;
     // Said when the mutex is made, not when it is first needed.
-    this.#defaults = this.#settings(NO_OPTIONS);
+    this.#defaults = known ?? this.#settings(NO_OPTIONS);
+    if (options === undefined) plain.set(clientOptions, this.#defaults);
   }
 
   /**

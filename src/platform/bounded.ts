@@ -25,16 +25,17 @@ export function bounded<Output, Failure>(
     );
     call.signal?.addEventListener("abort", onAbort);
     if (call.signal?.aborted === true) onAbort();
-    // Within a promise: a client that throws at once must not leave the timer behind.
-    Promise.resolve()
-      .then(() => send(abort.signal))
-      .then(
-        (output) => resolve({ kind: "output", output: output as Output }),
-        (error: unknown) => resolve(answerOf(error)),
-      )
-      .finally(() => {
+    const settle = async (): Promise<void> => {
+      try {
+        resolve({ kind: "output", output: (await send(abort.signal)) as Output });
+      } catch (error) {
+        // Also of a client that throws at once.
+        resolve(answerOf(error));
+      } finally {
         timer.cancel();
         call.signal?.removeEventListener("abort", onAbort);
-      });
+      }
+    };
+    void settle();
   });
 }

@@ -14,29 +14,31 @@ export interface Expression {
 class Placeholders {
   readonly names: Record<string, string> = {};
   readonly values: Record<string, AttributeValue> = {};
-  readonly #byName = new Map<string, string>();
-  readonly #byValue = new Map<string, string>();
-  #countOfValues = 0;
+  // Lists, since there are ten at most: looked through faster than a map is made.
+  readonly #known: string[] = [];
+  readonly #told: AttributeValue[] = [];
 
   name(attribute: string): string {
-    const known = this.#byName.get(attribute);
-    if (known !== undefined) return known;
-    const placeholder = `#${this.#byName.size}`;
-    this.#byName.set(attribute, placeholder);
+    const at = this.#known.indexOf(attribute);
+    if (at !== -1) return `#${at}`;
+    const placeholder = `#${this.#known.push(attribute) - 1}`;
     this.names[placeholder] = attribute;
     return placeholder;
   }
 
   value(value: AttributeValue): string {
-    // Only strings and numbers are worth telling once; user data is told where it stands.
-    const same = "S" in value ? `S${value.S}` : "N" in value ? `N${value.N}` : undefined;
-    const known = same === undefined ? undefined : this.#byValue.get(same);
-    if (known !== undefined) return known;
-    const placeholder = `:${this.#countOfValues++}`;
-    if (same !== undefined) this.#byValue.set(same, placeholder);
+    const at = this.#told.findIndex((told) => isSame(told, value));
+    if (at !== -1) return `:${at}`;
+    const placeholder = `:${this.#told.push(value) - 1}`;
     this.values[placeholder] = value;
     return placeholder;
   }
+}
+
+// Only strings and numbers are worth telling once; user data is told where it stands.
+function isSame(told: AttributeValue, value: AttributeValue): boolean {
+  if ("S" in value) return "S" in told && told.S === value.S;
+  return "N" in value && "N" in told && told.N === value.N;
 }
 
 const COMPARATORS = Object.freeze({ equals: "=", below: "<", "at-least": ">=" });
