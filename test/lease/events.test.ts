@@ -184,7 +184,9 @@ describe("the events of leases", () => {
 
   it("tell of sessions as of leases of their own kind", async () => {
     const { world, one } = scene();
+    one.network.next("write", { fault: "delayed", delayMs: 40 });
     const session = await world.until(one.locks.session());
+    expect(told[0]).toMatchObject({ event: "grant", how: "claim", waitedMs: 45 });
     await world.time.advance(1_500);
     await world.until(session.close());
     const subject = { kind: "session", name: session.id, owner: "one" };

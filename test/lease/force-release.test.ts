@@ -314,10 +314,13 @@ describe("a forced release of a lock on a session", () => {
   it("is found by the session's next renewal, and ends that one lock", async () => {
     const { world, holder, operator, a, b } = await onSession();
     obeys(a);
+    let looks = 0;
     // A replica that lags would never show it.
-    holder.network.script((request) =>
-      request.kind === "read" && !request.read.consistent ? { fault: "stale" } : undefined,
-    );
+    holder.network.script((request) => {
+      if (request.kind !== "read") return undefined;
+      looks += 1;
+      return request.read.consistent ? undefined : { fault: "stale" };
+    });
     const fromMs = world.time.nowMs;
     const result = await world.until(operator.locks.forceRelease("a", WHY));
     expect(result).toMatchObject({ isFree: true, holder: a.holder });
@@ -326,6 +329,7 @@ describe("a forced release of a lock on a session", () => {
     expect(b.isHeld).toBe(true);
     await world.time.advance(20_000);
     expect(b.isHeld).toBe(true);
+    expect(looks).toBe(1);
   });
 
   it.each([[undefined], ["response-lost"]] as const)(
@@ -342,7 +346,7 @@ describe("a forced release of a lock on a session", () => {
   );
 
   it("frees it after a lease where its holder never releases it, though the session lives on", async () => {
-    const { world, operator, a, b } = await onSession();
+    const { world, holder, operator, a, b } = await onSession();
     const rival = world.inhabitant(LENGTHS).locks.mutex("a").acquire();
     const fromMs = world.time.nowMs;
     let endedAtMs = Number.NaN;
@@ -350,6 +354,9 @@ describe("a forced release of a lock on a session", () => {
       endedAtMs = world.time.nowMs;
     });
     await world.until(operator.locks.forceRelease("a", { ...WHY, wait: 0 }));
+    await world.time.advance(1_100);
+    expect(a.signal.aborted).toBe(true);
+    expect(holder.process.pendingTimers({ keepsAlive: true })).toBe(0);
     await world.until(rival);
     expect(world.time.nowMs - endedAtMs).toBeGreaterThanOrEqual(LEASE_MS);
     expect(world.time.nowMs - fromMs).toBeLessThan(1_000 + LEASE_MS + 1_500);

@@ -193,7 +193,7 @@ describe("a lock that is handed to another process", () => {
     const late = { fault: "applied-late", delayMs: 1_500, unknownAfterMs: 50 } as const;
     two.network.script((request) => (isLate(request) ? late : undefined));
     const importing = world.until(two.locks.import(handle, { wait: 300 }));
-    await expect(importing).rejects.toMatchObject({ code: "unreachable" });
+    await expect(importing).rejects.toMatchObject({ code: "unreachable", lockName: "a" });
     two.network.script(undefined);
     await world.time.advance(5_000);
     expect(world.record("a")?.["holder"]).toBeUndefined();

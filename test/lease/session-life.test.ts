@@ -50,7 +50,8 @@ describe("opening a session", () => {
     await expect(world.until(locks.session({ wait: 500 }))).rejects.toMatchObject({
       code: "unreachable",
       message: expect.stringMatching(/^The session was not opened: .*the table does not answer/),
-      cause: { code: "unreachable" },
+      // The session's own id, which nobody was told.
+      cause: { code: "unreachable", lockName: expect.stringMatching(/./) },
     });
     requests.fault = () => REFUSED;
     await expect(world.until(locks.session())).rejects.toMatchObject({
