@@ -8,6 +8,7 @@ import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { eventually, freshTable, Lockers, sdkClient } from "../support/sdk.js";
+import { WAYS, type Way } from "../support/ways.js";
 
 const POLL = { fastest: 50, slowest: 200 };
 const CALL = { timeoutMs: 20_000 };
@@ -58,14 +59,20 @@ const TRANSACTIONS: readonly Transaction[] = [
 ];
 
 function multiLockSuite(endpoint: () => string): void {
+  describe.each(WAYS)("$way", (way) => suiteOver(endpoint, way));
+}
+
+function suiteOver(endpoint: () => string, { over }: Way): void {
   const table = freshTable();
   const lockers = new Lockers();
   let client: DynamoDBClient;
+  let way: ReturnType<typeof over>;
   const process = (options = {}): Holdfast =>
-    lockers.make({ client, table, lease: 2_000, ...options }).locks;
+    lockers.make({ client: way, table, lease: 2_000, ...options }).locks;
 
   beforeAll(async () => {
     client = sdkClient(endpoint());
+    way = over(client);
     await createTable({ client, table });
   });
   afterAll(async () => {
@@ -74,10 +81,12 @@ function multiLockSuite(endpoint: () => string): void {
   });
 
   it("answers to transactions as the table in memory does", async () => {
-    const theirs = new DynamoDBTable(client, table);
+    const theirs = new DynamoDBTable(way, table);
     const memory = new MemoryTable({ keyAttributes: ["pk", "sk"] });
     const kinds: string[] = [];
-    for (const transaction of TRANSACTIONS) {
+    for (const { token, writes } of TRANSACTIONS) {
+      // The server knows tokens whatever the table is.
+      const transaction = { token: `${token}-${table}`.slice(0, 36), writes };
       const told = async (send: Transacting) => {
         const answer = await send(transaction, CALL);
         return answer.kind === "misconfigured" ? { kind: answer.kind } : answer;
