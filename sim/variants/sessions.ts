@@ -162,7 +162,7 @@ export const SESSIONS: readonly Variant[] = [
         to: "      if (isClosed && hold.living.life === this) hold.end(isClosed",
       },
     ],
-    caughtBy: { invariant: "lost is final", within: 500 },
+    caughtBy: { invariant: "lost is final", within: 500, shortRange: 8 },
   },
   {
     name: "session-never-closed",
@@ -188,7 +188,7 @@ export const SESSIONS: readonly Variant[] = [
         to: MOVE.replace("changeCondition(held, renewal)", 'all(isPresent("holder"), NO_SESSION)'),
       },
     ],
-    caughtBy: { invariant: "ownership", within: 1_000 },
+    caughtBy: { invariant: "ownership", within: 1_000, shortRange: 6 },
   },
   {
     name: "late-move-left",

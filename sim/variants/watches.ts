@@ -117,7 +117,7 @@ export const WATCHES: readonly Variant[] = [
         to: '    this.sentMs = this.nowMs();\n    return this.#told("read",',
       },
     ],
-    caughtBy: { invariant: "ownership", within: 300 },
+    caughtBy: { invariant: "ownership", within: 300, shortRange: 3 },
   },
   {
     name: "watch-not-restarted",
@@ -172,7 +172,7 @@ export const WATCHES: readonly Variant[] = [
         to: "    return this.clock.wallMs();\n",
       },
     ],
-    caughtBy: { invariant: "exclusion", within: 600 },
+    caughtBy: { invariant: "exclusion", within: 600, shortRange: 4 },
   },
   {
     name: "stale-read-believed",
