@@ -115,6 +115,41 @@ const STEPS = {
     return { held: held.size };
   },
 
+  /** Acquires and releases each of some names once, one after the other. */
+  async each({ prefix, from, count }) {
+    const cycle = [];
+    for (let at = from; at < from + count; at += 1) {
+      const startMs = nowMs();
+      await client.release(await client.acquire(`${prefix}-${at}`));
+      cycle.push(nowMs() - startMs);
+    }
+    return { cycle };
+  },
+
+  /** Looks at one name, without wanting it. */
+  async inspects({ name, count }) {
+    const times = [];
+    for (let at = 0; at < count; at += 1) {
+      const startMs = nowMs();
+      await client.inspect(name);
+      times.push(nowMs() - startMs);
+    }
+    return { times };
+  },
+
+  /** Lists the whole table. */
+  async lists() {
+    const startMs = nowMs();
+    const found = await client.list();
+    return { ...found, elapsedMs: nowMs() - startMs };
+  },
+
+  /** What the process keeps, once there is no more garbage. */
+  heap() {
+    globalThis.gc();
+    return { heapKb: process.memoryUsage().heapUsed / 1e3 };
+  },
+
   /** Does nothing but hold, and tells what that took. */
   async rest({ restMs }) {
     globalThis.gc();

@@ -95,6 +95,22 @@ export const PLOTS = {
     ),
   "held-cpu": ({ held }) =>
     growth(held.rows.filter(isHoldfast), { ...heldSize, value: "cores", title: "share of a core" }),
+  age: ({ age }) =>
+    growth(
+      age.rows
+        .filter(({ records }) => records > 0)
+        .flatMap(({ records, listing, newName }) => [
+          { records, units: listing.readUnits, series: "list the table" },
+          { records, units: newName.writeUnits, series: "acquire and release" },
+        ]),
+      {
+        size: "records",
+        sizeTitle: "old records in the table",
+        value: "units",
+        title: "units",
+        series: "series",
+      },
+    ),
   queue: ({ queue }) =>
     growth(queue.rows, {
       size: "waiters",

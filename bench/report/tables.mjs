@@ -41,6 +41,14 @@ function origin({ case: name, date, machine, isQuick }) {
   return `\n\n\`npm run bench${short || " --"} --case ${name}\`, ${date}, Node.js ${machine.node.slice(1)}, ${machine.cores} cores, ${machine.seconds} s${busy}.`;
 }
 
+const units = ({ writeUnits, readUnits }) => writeUnits + readUnits;
+const unitsAThousand = ({ found, readUnits }) =>
+  found === 0 ? "–" : fixed((1_000 * readUnits) / found, 1);
+
+function remembered({ names: [few, many], kbAName }) {
+  return `\n\nHeap of a client for each further name that it has used, from ${count(few)} to ${count(many)} names: ${kbAName.toFixed(2)} KB.`;
+}
+
 const cost = (found) =>
   found === undefined
     ? "–"
@@ -168,6 +176,26 @@ export const TABLES = {
       "requests to the table": ({ tableRequests }) => count(tableRequests),
       "median, ms": ({ putMs }) => putMs.toFixed(2),
     }) + origin(found),
+
+  age: (found) =>
+    columns(found.rows, {
+      "old records": ({ records }) => count(records),
+      "acquire and release, a new name: requests / units": ({ newName }) =>
+        `${count(newName.requests)} / ${count(units(newName))}`,
+      "an old name": ({ oldName }) =>
+        oldName === undefined ? "–" : `${count(oldName.requests)} / ${count(units(oldName))}`,
+      "a new name, ms": ({ cycleMs }) => range(cycleMs, 2),
+      "times an empty table [95 %]": ({ cycleToEmpty }) => interval(cycleToEmpty),
+      "`inspect()`: requests / units": ({ inspection }) =>
+        `${count(inspection.requests)} / ${count(units(inspection))}`,
+      "ms of it": ({ inspectMs }) => middle(inspectMs, 2),
+      "`list()`: requests / units": ({ listing }) =>
+        `${count(listing.requests)} / ${count(listing.readUnits)}`,
+      "units for 1,000 records": ({ listing }) => unitsAThousand(listing),
+      "its time, ms": ({ listMs }) => middle(listMs, 0),
+    }) +
+    remembered(found.memory) +
+    origin(found),
 
   faults: (found) =>
     columns(found.rows, {

@@ -10,13 +10,13 @@ const SOCKETS = 256;
 
 class HoldfastLock {
   constructor(client, options) {
-    const { leaseMs, beatMs, pollMs, renewal, isFair, isLean } = options;
+    const { leaseMs, beatMs, pollMs, renewal, isFair, isLean, table = TABLES.holdfast } = options;
     this.sdk = client;
     this.isFair = isFair;
     this.client = isLean ? lean(client, { connections: SOCKETS }) : client;
     this.locks = new Holdfast({
       client: this.client,
-      table: TABLES.holdfast,
+      table,
       ...(leaseMs && { lease: leaseMs }),
       ...(beatMs && { renew: beatMs }),
       ...(pollMs && { poll: { fastest: pollMs, slowest: pollMs } }),
@@ -48,6 +48,21 @@ class HoldfastLock {
 
   onLoss(lease, listener) {
     lease.signal.addEventListener("abort", listener, { once: true });
+  }
+
+  inspect(name) {
+    return this.locks.inspect(name);
+  }
+
+  /** Every lock of the table, free ones too: how many, in how many pages, and what the server said they cost. */
+  async list() {
+    const found = { locks: 0, pages: 0, readUnits: 0 };
+    for await (const { locks, readUnits } of this.locks.list({ free: true })) {
+      found.locks += locks.length;
+      found.pages += 1;
+      found.readUnits += readUnits;
+    }
+    return found;
   }
 
   async close() {
