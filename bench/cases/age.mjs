@@ -59,8 +59,7 @@ async function countsAt(context, size) {
 }
 
 /** Blocks of each size without a meter; the tables take turns, and the first round is thrown away. */
-async function inTurns(context, sizes, block) {
-  const rounds = (context.quick ? 2 : 5) * context.repetitions;
+async function inTurns(context, { sizes, rounds, block }) {
   const blocks = new Map(sizes.map((size) => [size, []]));
   const workers = [];
   try {
@@ -107,23 +106,28 @@ async function memoryOf(context) {
 
 /** Listings come before all that adds records of its own, and in processes of their own: they are remembered. */
 async function figures(context, sizes) {
-  const lists = await inTurns(context, sizes, (worker) => worker.do("lists"));
+  // A listing of fifty thousand takes the server many seconds.
+  const lists = await inTurns(context, {
+    sizes,
+    rounds: context.repetitions,
+    block: (worker) => worker.do("lists"),
+  });
   const counts = new Map();
   for (const size of sizes) counts.set(size, await countsAt(context, size));
-  const blocks = await inTurns(context, sizes, lookAndLock);
+  const rounds = (context.quick ? 2 : 5) * context.repetitions;
+  const blocks = await inTurns(context, { sizes, rounds, block: lookAndLock });
   const of = (size, what) => blocks.get(size).map((block) => block[what]);
+  const ofLists = (size, what) => lists.get(size).map((list) => list[what]);
   const rows = sizes.map((size) => ({
     records: size,
     ...counts.get(size),
     cycleMs: spread(of(size, "cycleMs")),
     cycleToEmpty: pairedRatio(of(size, "cycleMs"), of(0, "cycleMs")),
     inspectMs: spread(of(size, "inspectMs")),
-    listMs: spread(
-      lists.get(size).map(({ elapsedMs }) => elapsedMs),
-      1,
-    ),
+    listMs: spread(ofLists(size, "elapsedMs"), 1),
+    listCpuMs: spread(ofLists(size, "cpuMs"), 1),
   }));
-  const settings = { subject: SUBJECT, cyclesABlock: TIMED_CYCLES, rounds: blocks.get(0).length };
+  const settings = { subject: SUBJECT, cyclesABlock: TIMED_CYCLES, rounds };
   return { settings, rows, memory: await memoryOf(context) };
 }
 

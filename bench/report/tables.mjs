@@ -185,7 +185,8 @@ export const TABLES = {
       "an old name": ({ oldName }) =>
         oldName === undefined ? "–" : `${count(oldName.requests)} / ${count(units(oldName))}`,
       "a new name, ms": ({ cycleMs }) => range(cycleMs, 2),
-      "times an empty table [95 %]": ({ cycleToEmpty }) => interval(cycleToEmpty),
+      "times an empty table [95 %]": ({ records, cycleToEmpty }) =>
+        records === 0 ? "–" : interval(cycleToEmpty),
       "`inspect()`: requests / units": ({ inspection }) =>
         `${count(inspection.requests)} / ${count(units(inspection))}`,
       "ms of it": ({ inspectMs }) => middle(inspectMs, 2),
@@ -193,6 +194,7 @@ export const TABLES = {
         `${count(listing.requests)} / ${count(listing.readUnits)}`,
       "units for 1,000 records": ({ listing }) => unitsAThousand(listing),
       "its time, ms": ({ listMs }) => middle(listMs, 0),
+      "the client's CPU, ms": ({ listCpuMs }) => middle(listCpuMs, 0),
     }) +
     remembered(found.memory) +
     origin(found),
