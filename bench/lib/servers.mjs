@@ -19,24 +19,27 @@ export function clientFor(endpoint, more = {}) {
   });
 }
 
+/** Creates a table with these keys, texts all of them. */
+export function createKeyedTable(client, TableName, ...keys) {
+  return client.send(
+    new CreateTableCommand({
+      TableName,
+      BillingMode: "PAY_PER_REQUEST",
+      AttributeDefinitions: keys.map((AttributeName) => ({ AttributeName, AttributeType: "S" })),
+      KeySchema: keys.map((AttributeName, at) => ({
+        AttributeName,
+        KeyType: at === 0 ? "HASH" : "RANGE",
+      })),
+    }),
+  );
+}
+
 async function createTables(endpoint) {
   const client = clientFor(endpoint);
-  const make = (TableName, ...keys) =>
-    client.send(
-      new CreateTableCommand({
-        TableName,
-        BillingMode: "PAY_PER_REQUEST",
-        AttributeDefinitions: keys.map((AttributeName) => ({ AttributeName, AttributeType: "S" })),
-        KeySchema: keys.map((AttributeName, at) => ({
-          AttributeName,
-          KeyType: at === 0 ? "HASH" : "RANGE",
-        })),
-      }),
-    );
   await createTable({ client, table: TABLES.holdfast });
-  await make(TABLES.key, "key");
-  await make(TABLES.pair, "pk", "sk");
-  await make(TABLES.objects, "path", "etag");
+  await createKeyedTable(client, TABLES.key, "key");
+  await createKeyedTable(client, TABLES.pair, "pk", "sk");
+  await createKeyedTable(client, TABLES.objects, "path", "etag");
   client.destroy();
 }
 

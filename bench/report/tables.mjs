@@ -56,6 +56,15 @@ const cost = (found) =>
         .map(([operation, times]) => (times === 1 ? operation : `${times} ${operation}`))
         .join(", ")}`;
 
+const units = ({ acquireAgain: one, release: other }) =>
+  count(one.writeUnits + one.readUnits + other.writeUnits + other.readUnits);
+
+/** Whom a run did without, and why. */
+const without = ({ settings: { leftOut } }) =>
+  Object.entries(leftOut)
+    .map(([subject, why]) => `\n\nLeft out: ${subject}. ${why}`)
+    .join("");
+
 export const TABLES = {
   steps: (found) =>
     columns(found.rows, {
@@ -64,8 +73,7 @@ export const TABLES = {
       release: ({ release }) => cost(release),
       "acquire again": ({ acquireAgain }) => cost(acquireAgain),
       "try a held lock": ({ tryHeld }) => cost(tryHeld),
-      "units of acquire and release": ({ acquireAgain: one, release: other }) =>
-        count(one.writeUnits + one.readUnits + other.writeUnits + other.readUnits),
+      "units of acquire and release": units,
     }) + origin(found),
 
   free: (found) =>
@@ -91,6 +99,19 @@ export const TABLES = {
       "a refused try, ms": ({ tryMs }) => range(tryMs, 2),
       "times raw-sdk3 [95 %]": ({ toRawSdk3 }) => interval(toRawSdk3),
     }) + origin(found),
+
+  foreign: (found) =>
+    columns(found.rows, {
+      client: own,
+      "acquire, new name": ({ acquire }) => cost(acquire),
+      release: ({ release }) => cost(release),
+      "acquire again": ({ acquireAgain }) => cost(acquireAgain),
+      "units of acquire and release": units,
+      "acquire and release, ms": ({ cycleMs }) => range(cycleMs, 2),
+      "times holdfast [95 %]": ({ toHoldfast }) => interval(toHoldfast),
+    }) +
+    without(found) +
+    origin(found),
 
   handover: (found) =>
     columns(found.rows, {

@@ -12,8 +12,14 @@ export type LockDriverName = DriverName | "dynamolock-v1";
 /** Every driver: those of locks, and the one of object commits, which writes no format of locks. */
 export type AnyDriverName = LockDriverName | "object-store";
 
-/** The program and the arguments of a driver; throws if it has not been built. */
-export function driverCommand(name: AnyDriverName): {
+/**
+ * The program and the arguments of a driver; throws if it has not been built. `jvmFlags` are for one in Java, in
+ * the place of those that make a short run short.
+ */
+export function driverCommand(
+  name: AnyDriverName,
+  how?: { readonly jvmFlags?: readonly string[] },
+): {
   readonly program: string;
   readonly args: readonly string[];
 };

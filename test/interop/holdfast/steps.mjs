@@ -52,7 +52,7 @@ export class Steps {
     this.#locks = new Holdfast({
       client: new DynamoDBClient({ endpoint, region: "local", credentials }),
       table,
-      format: FORMATS[format](keys, leaseMs),
+      format: format && FORMATS[format](keys, leaseMs),
       owner,
       lease: leaseMs,
       renew: beats === false ? "manual" : beatMs,
