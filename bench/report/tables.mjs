@@ -56,7 +56,7 @@ const cost = (found) =>
         .map(([operation, times]) => (times === 1 ? operation : `${times} ${operation}`))
         .join(", ")}`;
 
-const units = ({ acquireAgain: one, release: other }) =>
+const cycleUnits = ({ acquireAgain: one, release: other }) =>
   count(one.writeUnits + one.readUnits + other.writeUnits + other.readUnits);
 
 /** Whom a run did without, and why. */
@@ -73,7 +73,7 @@ export const TABLES = {
       release: ({ release }) => cost(release),
       "acquire again": ({ acquireAgain }) => cost(acquireAgain),
       "try a held lock": ({ tryHeld }) => cost(tryHeld),
-      "units of acquire and release": units,
+      "units of acquire and release": cycleUnits,
     }) + origin(found),
 
   free: (found) =>
@@ -106,7 +106,7 @@ export const TABLES = {
       "acquire, new name": ({ acquire }) => cost(acquire),
       release: ({ release }) => cost(release),
       "acquire again": ({ acquireAgain }) => cost(acquireAgain),
-      "units of acquire and release": units,
+      "units of acquire and release": cycleUnits,
       "acquire and release, ms": ({ cycleMs }) => range(cycleMs, 2),
       "times holdfast [95 %]": ({ toHoldfast }) => interval(toHoldfast),
     }) +
