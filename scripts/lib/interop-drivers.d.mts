@@ -13,12 +13,12 @@ export type LockDriverName = DriverName | "dynamolock-v1";
 export type AnyDriverName = LockDriverName | "object-store";
 
 /**
- * The program and the arguments of a driver; throws if it has not been built. `jvmFlags` are for one in Java, in
- * the place of those that make a short run short.
+ * The program and the arguments of a driver; throws if it has not been built. One that `isTimed` runs as its
+ * users have it, and not as starts and builds soonest; default false.
  */
 export function driverCommand(
   name: AnyDriverName,
-  how?: { readonly jvmFlags?: readonly string[] },
+  how?: { readonly isTimed?: boolean },
 ): {
   readonly program: string;
   readonly args: readonly string[];
