@@ -45,8 +45,21 @@ function keysFix(format: TableFormat | LockFormat): string {
   return "name its attributes in the options of the `format`, if it has such, or use another table.";
 }
 
-/** Whether its TTL looks at the right attribute; `attribute` is undefined while it is off. Pure. */
-export function ttlDefects(attribute: string | undefined, schema: TableSchema): Defect[] {
+/** What a table's TTL looks at: undefined while it is off. */
+export interface Ttl {
+  readonly attribute: string | undefined;
+  /** Whether it is being turned off, which takes up to an hour; nobody promises that nothing is deleted until then. */
+  readonly isEnding: boolean;
+}
+
+/** Whether its TTL looks at the right attribute. Pure. */
+export function ttlDefects({ attribute, isEnding }: Ttl, schema: TableSchema): Defect[] {
+  if (isEnding) {
+    const then =
+      schema.ttlAttribute === null ? "." : `, then turn it on for \`${schema.ttlAttribute}\`.`;
+    const message = `Its TTL on \`${attribute}\` is being turned off`;
+    return [{ check: "ttl", message, fix: `wait until it is off, at most an hour${then}` }];
+  }
   if (attribute === (schema.ttlAttribute ?? undefined)) return [];
   if (schema.ttlAttribute === null) {
     const message =

@@ -14,7 +14,7 @@ import { answerOf } from "../platform/dynamodb-errors.js";
 import type { DynamoDBLike } from "../platform/sdk.js";
 import { isTransport } from "../platform/sender.js";
 import { systemTimers } from "../platform/timers.js";
-import { keyDefects, regionsOf, replicaDefects, ttlDefects } from "./defects.js";
+import { keyDefects, regionsOf, replicaDefects, type Ttl, ttlDefects } from "./defects.js";
 import { keySchemaOf, schemaFor, type TableFormat, type TableKeys } from "./schema.js";
 
 /** Which table, and through which client. */
@@ -131,7 +131,8 @@ function whatFor({ format }: TableOptions): string {
 }
 
 async function turnTtlOn(options: TableOptions, attribute: string): Promise<void> {
-  if ((await ttlOf(options)) !== undefined) return;
+  const { attribute: present } = await ttlOf(options);
+  if (present !== undefined) return;
   const command = new UpdateTimeToLiveCommand({
     TableName: options.table,
     TimeToLiveSpecification: { Enabled: true, AttributeName: attribute },
@@ -140,7 +141,7 @@ async function turnTtlOn(options: TableOptions, attribute: string): Promise<void
     await call(options, command);
   } catch (error) {
     // Somebody else may have turned it on in the meantime; then it is as it should be.
-    if ((await ttlOf(options)) !== attribute) throw error;
+    if ((await ttlOf(options)).attribute !== attribute) throw error;
   }
 }
 
@@ -170,16 +171,15 @@ export async function describe(
   return output.Table ?? {};
 }
 
-/** The attribute that its TTL looks at; undefined while it is off. Throws coded errors. */
-export async function ttlOf(options: TableOptions): Promise<string | undefined> {
+/** What its TTL looks at. Throws coded errors. */
+export async function ttlOf(options: TableOptions): Promise<Ttl> {
   const command = new DescribeTimeToLiveCommand({ TableName: options.table });
   const output = (await call(options, command)) as {
     TimeToLiveDescription?: { TimeToLiveStatus?: string; AttributeName?: string };
   };
-  const { TimeToLiveStatus, AttributeName } = output.TimeToLiveDescription ?? {};
-  return TimeToLiveStatus === "ENABLED" || TimeToLiveStatus === "ENABLING"
-    ? AttributeName
-    : undefined;
+  const { TimeToLiveStatus: status, AttributeName } = output.TimeToLiveDescription ?? {};
+  const isOff = status === undefined || status === "DISABLED";
+  return { attribute: isOff ? undefined : AttributeName, isEnding: status === "DISABLING" };
 }
 
 /** Sends one command, turning the SDK's errors into coded ones; `expected` is one that is none. */

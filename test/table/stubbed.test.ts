@@ -1,5 +1,6 @@
 import type { TableDescription } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
+import { awsLockClient } from "../../src/formats/index.js";
 import { checkTable, createTable, type DynamoDBLike } from "../../src/index.js";
 
 /** What a stub answers to one command: an output, or the name of an error. */
@@ -127,6 +128,38 @@ describe("a table that is being made", () => {
     });
     await createTable({ client, table: "locks" });
     expect(client.sent).not.toContain("UpdateTimeToLive");
+  });
+});
+
+describe("a table whose TTL is being turned off", () => {
+  const stubbed = () => {
+    const ending = { TimeToLiveStatus: "DISABLING", AttributeName: "expiresAt" };
+    return stub({
+      CreateTable: ["ResourceInUseException"],
+      DescribeTable: [described()],
+      DescribeTimeToLive: [{ TimeToLiveDescription: ending }],
+    });
+  };
+
+  it("is refused, with what there is to wait for, and left alone", async () => {
+    const client = stubbed();
+    const refused = {
+      code: "misconfigured",
+      message:
+        'Table "locks" cannot keep locks. Its TTL on `expiresAt` is being turned off: wait until it is off, at ' +
+        "most an hour, then turn it on for `expiresAt`.",
+    };
+    await expect(checkTable({ client, table: "locks" })).rejects.toMatchObject(refused);
+    await expect(createTable({ client, table: "locks" })).rejects.toMatchObject(refused);
+    expect(client.sent).not.toContain("UpdateTimeToLive");
+  });
+
+  it("is refused too where it has to be off", async () => {
+    const checking = checkTable({ client: stubbed(), table: "locks", format: awsLockClient() });
+    await expect(checking).rejects.toMatchObject({
+      code: "misconfigured",
+      message: expect.stringMatching(/is being turned off: wait until it is off, at most an hour\.$/),
+    });
   });
 });
 
