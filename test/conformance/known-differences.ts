@@ -174,6 +174,16 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
       messageOf(ours).includes("cannot include multiple operations on one item"),
   },
   {
+    name: "a reserved word, in a transaction",
+    reason:
+      "DynamoDB Local tells of it after the other faults of all actions; the table in memory, of the first action that has a fault.",
+    explains: (request, theirs, ours) =>
+      request.operation === "TransactWriteItems" &&
+      bothRefuse(theirs, ours) &&
+      (request.body["TransactItems"] as readonly object[]).length > 1 &&
+      messageOf(ours).includes("Attribute name is a reserved keyword;"),
+  },
+  {
     name: "an update that cannot be made, in a transaction",
     reason:
       "AWS documents it as a cancelled transaction with the code ValidationError; DynamoDB Local answers as if it had been a single request, or gives one reason for several actions.",

@@ -7,9 +7,10 @@ const LOCKS = 200;
 const RIVALS = 5;
 // Of the locks that are the next rival's first of all, each rival wants so many too.
 const WANTED_BY_TWO = 8;
-const LEASE_MS = 6_500;
+// So long that what two hundred takeovers take of a slow machine is little of a tenth of it.
+const LEASE_MS = 10_000;
 const POLL_MS = 1_000;
-// A holder needs 4 s in which the machine lets it do nothing to lose its session before it is killed.
+// A holder needs two thirds of a lease in which the machine lets it do nothing to lose its session before it is killed.
 const MOST_SCENES = 3;
 
 const NAMES = Array.from({ length: LOCKS }, (_, index) => `a${index}`);

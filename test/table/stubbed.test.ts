@@ -158,7 +158,9 @@ describe("a table whose TTL is being turned off", () => {
     const checking = checkTable({ client: stubbed(), table: "locks", format: awsLockClient() });
     await expect(checking).rejects.toMatchObject({
       code: "misconfigured",
-      message: expect.stringMatching(/is being turned off: wait until it is off, at most an hour\.$/),
+      message: expect.stringMatching(
+        /is being turned off: wait until it is off, at most an hour\.$/,
+      ),
     });
   });
 });
