@@ -1,5 +1,6 @@
-// Sums vitest's reports, each given with its exit status: prints "passed failed". Whatever did not run counts as
-// failed: a file that could not be loaded, one that is in no report, and one of which every test was skipped.
+// Sums vitest's reports, each given with its exit status: prints "passed failed", and on stderr what failed and
+// with which words. Whatever did not run counts as failed: a file that could not be loaded, one that is in no
+// report, and one of which every test was skipped.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 
@@ -8,6 +9,13 @@ const runs = words.flatMap((report, at) =>
   at % 2 === 0 ? [{ report, status: words[at + 1] }] : [],
 );
 const seen = new Set();
+/** Of an error: what it says and where, not the whole of its stack. */
+const LINES = 12;
+
+function failure(path, { fullName, failureMessages }) {
+  const words = failureMessages.join("\n").split("\n").slice(0, LINES);
+  return [`${path} > ${fullName}`, ...words].join("\n        ");
+}
 
 function testFiles() {
   return readdirSync("test", { recursive: true })
@@ -23,9 +31,10 @@ function summary({ report, status }) {
     const path = relative(process.cwd(), name).split(sep).join("/");
     seen.add(path);
     const ran = assertionResults.filter(({ status: one }) => one === "passed" || one === "failed");
-    const isToldOtherwise = ran.some(({ status: one }) => one === "failed");
+    const refused = ran.filter(({ status: one }) => one === "failed");
+    for (const one of refused) console.error(`FAILED  ${failure(path, one)}`);
     if (ran.length === 0) notes.push(`${path}: no test ran`);
-    else if (outcome === "failed" && !isToldOtherwise)
+    else if (outcome === "failed" && refused.length === 0)
       notes.push(`${path}: failed outside its tests`);
     const skipped = assertionResults.length - ran.length;
     if (skipped > 0) console.error(`${path}: ${skipped} skipped`);

@@ -118,7 +118,9 @@ export const DRIVERS = {
       "java",
       [
         ...(isTimed ? [] : JVM_FLAGS),
-        ...["-cp", `${join(folder, "classes")}:${join(folder, "lib", "*")}`, "Driver"],
+        "-cp",
+        `${join(folder, "classes")}:${join(folder, "lib", "*")}`,
+        "Driver",
       ],
     ],
   },

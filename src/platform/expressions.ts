@@ -14,7 +14,7 @@ export interface Expression {
 class Placeholders {
   readonly names: Record<string, string> = {};
   readonly values: Record<string, AttributeValue> = {};
-  // Lists, since there are ten at most: looked through faster than a map is made.
+  // Lists, since there are few of them: looked through faster than a map is made.
   readonly #known: string[] = [];
   readonly #told: AttributeValue[] = [];
 
