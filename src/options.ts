@@ -26,7 +26,8 @@ export interface HoldfastOptions<S extends LeaseShape = NativeLeases> extends Cl
   /**
    * An SDK v3 `DynamoDBClient`, or a document client; the same within `lean()` of `holdfast/lean`; or, for
    * tests, a table from `holdfast/testing`. Its retries are not used for locks: the kernel makes its own
-   * attempts.
+   * attempts. Its middleware is, as it stands when this is called; it is put together once for each kind of
+   * request, as the SDK's `cacheMiddleware` does it, so requests share one `context`.
    */
   readonly client: DynamoDBLike | Transport | TablePort;
   /** The table's name. */

@@ -1,6 +1,9 @@
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { createTable, type DynamoDBLike } from "../../src/index.js";
 import { systemClock } from "../../src/platform/clock.js";
 import { DynamoDBTable } from "../../src/platform/dynamodb.js";
@@ -142,6 +145,46 @@ describe.each(WAYS)("the table $way", ({ way, over }) => {
     expect(await through.read(read, CALL)).toMatchObject({ kind: "unknown" });
     expect(seen).toHaveLength(3);
     user.destroy();
+  });
+
+  itOfSdk("puts the middleware together once, and leaves the user's client as it was", async () => {
+    const user = sdkClient(proxy.endpoint);
+    let made = 0;
+    const count = (next: (args: unknown) => unknown) => {
+      made += 1;
+      return next;
+    };
+    user.middlewareStack.add(count as never, { step: "build", name: "counting" });
+    const through = new DynamoDBTable(user, table);
+    for (const value of ["a", "b", "c"]) await through.write(writeOf(value), CALL);
+    expect(await through.read(read, CALL)).toMatchObject({ item: { value: { S: "c" } } });
+    expect(made).toBe(2);
+    await user.send(new GetItemCommand({ TableName: table, Key: key }));
+    await user.send(new GetItemCommand({ TableName: table, Key: key }));
+    expect(made).toBe(4);
+    expect(user.config.cacheMiddleware).toBeUndefined();
+    user.destroy();
+  });
+
+  it("gives up the connection of a call that it does not wait for any more", async () => {
+    let isCut = false;
+    const silent = createServer((_, response) => {
+      response.once("close", () => {
+        isCut = true;
+      });
+    });
+    await once(silent.listen(0, "127.0.0.1"), "listening");
+    const { port: number } = silent.address() as AddressInfo;
+    const user = sdkClient(`http://127.0.0.1:${number}`);
+    const through = new DynamoDBTable(over(user), table);
+    // Two, since the second goes by what was put together for the first.
+    for (const _ of [1, 2]) {
+      isCut = false;
+      expect(await through.read(read, { timeoutMs: 200 })).toMatchObject({ kind: "unknown" });
+      await vi.waitFor(() => expect(isCut).toBe(true), { timeout: 5_000 });
+    }
+    user.destroy();
+    silent.close();
   });
 
   it("answers with the item that a write made, and with the one that refused it", async () => {
