@@ -2,14 +2,14 @@
 // test/bench/scale.test.ts compares the counts with those of real locks.
 import { createHash } from "node:crypto";
 
-/** A renewal is planned between this share of its period, and the whole of it, after the last one was sent. */
-const EARLIEST = 0.9;
-/** But the second one after the grant, which spreads leases that were granted together. */
-const EARLIEST_SECOND = 0.1;
-const MEAN = (EARLIEST + 1) / 2;
+/**
+ * Between which share of its period and the whole of it the first renewal after a grant is planned, and the second,
+ * which spreads leases that were granted together. Those after them come a period apart.
+ */
+const EARLIEST = [0.9, 0];
 
-/** How many writes a second some schedules send, on average, once their beginnings have been forgotten. */
-export const writesASecond = (count, renewMs) => count / ((renewMs * MEAN) / 1_000);
+/** How many writes a second some schedules send once their beginnings have been forgotten. */
+export const writesASecond = (count, renewMs) => count / (renewMs / 1_000);
 
 /**
  * Writes in each second from `fromS` to `toS`, of `count` leases that were granted evenly over `grantedOverMs` from
@@ -20,7 +20,7 @@ export function renewalsBySecond({ count, renewMs, grantedOverMs, fromS, toS, fr
   for (let lock = 0; lock < count; lock += 1) {
     let atMs = (grantedOverMs * lock) / count;
     for (let sent = 0; ; sent += 1) {
-      const earliest = sent === 1 ? EARLIEST_SECOND : EARLIEST;
+      const earliest = EARLIEST[sent] ?? 1;
       atMs += renewMs * (earliest + (1 - earliest) * fraction());
       if (atMs >= toS * 1_000) break;
       if (atMs >= fromS * 1_000) bySecond[Math.floor(atMs / 1_000) - fromS] += 1;

@@ -44,8 +44,6 @@ export const ON_DEMAND_PRICES: Prices = Object.freeze({
 
 const DAY_MS = 24 * 3_600_000;
 const MONTH_DAYS = 730 / 24;
-// A renewal is sent between nine tenths of the period and the whole of it.
-const MEAN_RENEWAL = 0.95;
 const UNITS_OF_A_READ = 0.5;
 
 /**
@@ -63,7 +61,7 @@ export function electionCost(options: ElectionCostOptions): ElectionCost {
   }
   const lengths = { failover, lease, renew, poll };
   const { renewMs, pollMs } = resolveElection(lengths, "nobody", DEFAULTS.driftBound);
-  const writesPerDay = DAY_MS / (renewMs * MEAN_RENEWAL);
+  const writesPerDay = DAY_MS / renewMs;
   const readsPerDay = ((instances - 1) * DAY_MS) / (pollMs * MEAN_PAUSE);
   const writeUnitsPerDay = writesPerDay;
   const readUnitsPerDay = readsPerDay * UNITS_OF_A_READ;

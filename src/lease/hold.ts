@@ -108,10 +108,13 @@ export class Hold implements Kept {
     return this.#loss;
   }
 
-  check(): void {
+  /** How long it is held yet, in milliseconds; 0 once it is over, which the first question notices. */
+  check(): number {
     // Whoever asks any of the leases that live by one thing notices the end of them all.
     this.living.life?.check();
-    if (this.deadline.remainingMs() <= 0) this.end("expired");
+    const leftMs = this.deadline.remainingMs();
+    if (leftMs <= 0) this.end("expired");
+    return this.#isOver ? 0 : leftMs;
   }
 
   /** Ends the hold against its holder's will, once, and tells (R8). */
@@ -161,7 +164,7 @@ export class Hold implements Kept {
         await this.#renewOrMove().finally(() => {
           this.#isRenewing = false;
         });
-        if (this.isHeld && !this.living.isMoved) {
+        if (!this.#isOver && !this.living.isMoved) {
           this.kernel.keeper.visit(this, this.#nextVisitMs());
         }
       });
@@ -185,9 +188,8 @@ export class Hold implements Kept {
   renewOnce(): Promise<RenewalAnswer> {
     const askedMs = this.kernel.nowMs();
     return this.requests.run(async () => {
-      if (!this.isHeld) return "lost";
       // Another renewal was answered, or the move was, while this one waited for its turn.
-      if (this.#renewedAtMs > askedMs || this.living.isMoved) return "held";
+      if (this.#renewedAtMs > askedMs || this.living.isMoved) return this.isHeld ? "held" : "lost";
       const start = instantOf(this.kernel.clock);
       const lateMs = Math.max(0, start.monotonicMs - this.#times.nextMs);
       const renewal = this.renewal(this.leaseMs);
@@ -250,9 +252,9 @@ export class Hold implements Kept {
   /** Sends one write under the hold. What its answer says of the record decides whether it is lost. */
   async send({ write, isIn }: HoldWrite): Promise<HoldAnswer> {
     // It may have waited for its turn until the lease was over.
-    if (!this.isHeld) return { kind: "lost" };
-    const timeoutMs = this.kernel.timeoutWithin(this.deadline.remainingMs());
-    const answer = await this.kernel.write(write, timeoutMs);
+    const leftMs = this.check();
+    if (leftMs <= 0) return { kind: "lost" };
+    const answer = await this.kernel.write(write, this.kernel.timeoutWithin(leftMs));
     const record = this.#read(answer);
     // An answer that comes after the deadline revives nothing.
     if (!this.isHeld) return { kind: "lost" };

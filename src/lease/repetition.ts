@@ -41,9 +41,9 @@ export class Repetition {
   ): Promise<Exclude<A, Untold> | "silent"> {
     const { waitMs, fastestPollMs, slowestPollMs } = this.#settings;
     const firstMs = this.#kernel.nowMs();
+    // Before the first send nothing of it is over. Reading the clocks is what costs most here.
+    let leftMs = this.#lengthMs;
     for (let pauseMs = fastestPollMs; ; pauseMs = Math.min(2 * pauseMs, slowestPollMs)) {
-      // Asked once for both: reading the clocks is what costs most here.
-      const leftMs = this.deadline.remainingMs();
       if (leftMs <= this.#settings.leaseMs / 2) return "silent";
       const answer = await send(this.#kernel.timeoutWithin(leftMs));
       if (!isUntold(answer)) {
@@ -61,6 +61,7 @@ export class Repetition {
       if (this.#stop.isStopped) throw this.#stop.error();
       // Only while an earlier send may have been applied does the lease count from it.
       if (this.unanswered === 0) this.#start = instantOf(this.#kernel.clock);
+      leftMs = this.deadline.remainingMs();
     }
   }
 
@@ -75,8 +76,11 @@ export class Repetition {
 
   /** After which nobody may act by what it grants. */
   get deadline(): Deadline {
-    const lengthMs = holdMs(this.#settings.leaseMs, this.#kernel.settings.driftBound);
-    return new Deadline(this.#kernel.clock, this.#start, lengthMs);
+    return new Deadline(this.#kernel.clock, this.#start, this.#lengthMs);
+  }
+
+  get #lengthMs(): number {
+    return holdMs(this.#settings.leaseMs, this.#kernel.settings.driftBound);
   }
 }
 

@@ -74,8 +74,10 @@ export class Waiting {
     const reading = await readQueue(kernel, ref, this.#entry.ticket - 1n, look, this.#entry);
     if (reading === undefined) return undefined;
     const { entries, isWhole } = reading;
-    const freshMs = this.#intervalMs(entries.length) * LEAST_JITTER;
-    await pollSessions(kernel, entries, freshMs, this.#periodMs, this.#entry);
+    const intervalMs = this.#intervalMs(entries.length);
+    // A renewal comes a period after the one before it, and is seen by the next look.
+    const stillMs = this.#periodMs + 2 * intervalMs;
+    await pollSessions(kernel, entries, intervalMs * LEAST_JITTER, stillMs, this.#entry);
     const before = await clearedOf(kernel, ref, entries, settings.owner, this.#entry);
     // Whoever needs no count has one: only a longer queue is counted once a period.
     if (isWhole) this.#countedMs = kernel.nowMs();

@@ -62,6 +62,14 @@ describe("the counting simulation of renewals", () => {
     120_000,
   );
 
+  it("finds one write a period of each lock, once they are spread", async () => {
+    const bySecond = await renewalsOfLocks(1_000, 60);
+    for (const second of [0, 10, 20]) {
+      const from = 30 - FROM_S + second;
+      expect(sumOf(bySecond.subarray(from, from + RENEW_MS / 1_000))).toBe(1_000);
+    }
+  });
+
   it("knows the busiest second of a thousand locks", async () => {
     const [real, simulated] = [await renewalsOfLocks(1_000, 60), counted(1_000, 60)];
     expect(mostOf(real) / mostOf(simulated)).toBeGreaterThan(0.85);
