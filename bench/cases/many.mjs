@@ -10,13 +10,18 @@ const LANES = 64;
 export async function run(context) {
   const count = context.quick ? 2 : 8;
   const subjects = context.subjects("free");
-  const cycles = (worker, at) =>
-    worker.do("cycles", { prefix: `many-${worker.subject.label}-${at}`, count, lanes: LANES });
+  const cycles = (times) => (worker, at) =>
+    worker.do("cycles", {
+      prefix: `many-${worker.subject.label}-${at}`,
+      count: times * count,
+      lanes: LANES,
+    });
   const blocks = await inRounds(context, subjects, {
     options: {},
-    rounds: context.quick ? 2 : 6,
-    warmUp: cycles,
-    block: cycles,
+    rounds: context.quick ? 2 : 12,
+    // Until each subject's own code has been compiled, as it has in any process that runs for a minute.
+    warmUp: cycles(context.quick ? 1 : 4),
+    block: cycles(1),
   });
   const perSecond = (label) =>
     blocks.get(label).map(({ elapsedMs }) => (1_000 * LANES * count) / elapsedMs);
@@ -29,6 +34,7 @@ export async function run(context) {
       0,
     ),
     toRawSdk3: pairedRatio(perSecond(label), perSecond("raw-sdk3")),
+    toRawSame: pairedRatio(perSecond(label), perSecond("raw-same")),
   }));
   return { settings: { lanes: LANES, cyclesABlock: LANES * count }, rows };
 }

@@ -153,7 +153,6 @@ const STEPS = {
 
   /** Does nothing but hold, and tells what that took. */
   async rest({ restMs }) {
-    globalThis.gc();
     const delay = monitorEventLoopDelay({ resolution: 1 });
     delay.enable();
     const before = counts && structuredClone(counts);

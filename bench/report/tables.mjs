@@ -90,6 +90,7 @@ export const TABLES = {
       client: own,
       "cycles a second": ({ cyclesPerS }) => range(cyclesPerS, 0),
       "times raw-sdk3 [95 %]": ({ toRawSdk3 }) => interval(toRawSdk3),
+      "times raw-same [95 %]": ({ toRawSame }) => interval(toRawSame),
       "CPU a cycle, µs": ({ cpuUs }) => middle(cpuUs, 0),
     }) + origin(found),
 

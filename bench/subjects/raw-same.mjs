@@ -77,8 +77,7 @@ export const rawSame = [
       const client = new DynamoDBClient(sdkOptions(endpoint));
       const transport = lean(client);
       const send = transport.openSender(() => undefined);
-      const { signal } = new AbortController();
-      const update = (input) => send("UpdateItem", input, signal);
+      const update = (input) => send("UpdateItem", input, new AbortController().signal);
       return lockOver(client, update, async () => {
         await transport.destroy();
         client.destroy();
