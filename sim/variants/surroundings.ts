@@ -236,7 +236,7 @@ export const SURROUNDINGS: readonly Variant[] = [
     ],
     caughtBy: {
       test: "test/platform/dynamodb.test.ts",
-      title: "ends a %s by its own deadline where nobody answers",
+      title: "ends a write by its own deadline where nobody answers",
     },
   },
   {
