@@ -41,9 +41,9 @@ const FLEETS = [
   },
 ];
 
-/** How many partitions it takes until the fullest has no more renewals than it can carry. */
-function partitionsFor({ count, renewMs }, places) {
-  const least = Math.ceil(writesASecond(count, renewMs) / PARTITION_WRITES);
+/** How many partitions it takes for so many writes, until the fullest has no more renewals than it can carry. */
+function partitionsFor({ count, renewMs }, places, writes) {
+  const least = Math.ceil(writes / PARTITION_WRITES);
   for (let parts = least; ; parts += 1) {
     const fullest = fullestPart(places, parts);
     if (writesASecond(fullest, renewMs) <= PARTITION_WRITES) return parts;
@@ -66,7 +66,7 @@ function fleets() {
       return {
         "kept by": fleet.what,
         "writes a second": whole(writes),
-        "partitions for them": whole(partitionsFor(fleet, places.get(fleet.prefix))),
+        "partitions for them": whole(partitionsFor(fleet, places.get(fleet.prefix), writes)),
         "dead holder's locks are free after": `${(fleet.renewMs * 3 * 1.02) / 1_000} s`,
         "USD a month": whole(dollarsAMonth(writes)),
       };

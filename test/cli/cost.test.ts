@@ -20,7 +20,7 @@ describe("holdfast cost", () => {
 
   it("tells it to people, with the prices that it reckons with", async () => {
     const { stdout } = await world.run(["cost"]);
-    expect(stdout).toContain("0.21 USD (us-east-1, on demand, since 2024-11-01)");
+    expect(stdout).toContain("0.20 USD (us-east-1, on demand, since 2024-11-01)");
     const own = await world.run(["cost", "--write-price", "0", "--read-price", "0"]);
     expect(own.stdout).toContain("a month    0.00 USD (as given)");
   });

@@ -165,6 +165,17 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
       messageOf(ours).startsWith("Key attributes must be scalars"),
   },
   {
+    name: "which of two paths into keys, in a Query",
+    reason:
+      "DynamoDB Local tells of the projection's before the key condition's; the table in memory, the other way round.",
+    explains: (request, theirs, ours) =>
+      request.operation === "Query" &&
+      bothRefuse(theirs, ours) &&
+      request.body["ProjectionExpression"] !== undefined &&
+      messageOf(ours).startsWith("Key attributes must be scalars") &&
+      alikeBut(/Key: \w+$/, theirs, ours),
+  },
+  {
     name: "two actions on one item",
     reason:
       "AWS refuses such a transaction before it looks at the items; DynamoDB Local may find the failed condition first.",
