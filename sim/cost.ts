@@ -124,10 +124,13 @@ function wrongIn(account: Account, others: number, cost: Cost, driftBound: numbe
   return wrong;
 }
 
-/** Nine tenths of a period lie between two renewals, but the second may come a tenth after the first. */
+/**
+ * The first renewal comes after nine tenths of a period at the earliest, the second at any time after it, to spread
+ * leases that were granted together, and each of the others a period after the one before it.
+ */
 export function mostRenewals(heldMs: number, renewMs: number): number {
   const periods = heldMs / renewMs;
-  return periods < 1 ? periods / 0.9 : 2 + (periods - 1) / 0.9;
+  return periods < 0.9 ? 0 : 2 + (periods - 0.9);
 }
 
 /** Renewals come in their period: neither fewer nor more in the time for which a lease was held. */
