@@ -66,8 +66,8 @@ interface Answered {
 
 /**
  * The same client, whose stack is put together once for each kind of command: the SDK does it anew for
- * every request, which takes more of the processor than all that is ours. Its `cacheMiddleware` is for
- * requests without options, so the signal travels with the command, and is handed over at the stack's end.
+ * every request that has options. Its `cacheMiddleware` is for requests without, so the signal travels with
+ * the command, and is handed over at the stack's end.
  */
 function preparedOnce(client: DynamoDBClient): DynamoDBClient {
   const { config, middlewareStack } = client as unknown as Handling;
