@@ -1,14 +1,15 @@
 import { setMaxListeners } from "node:events";
+import type { SignalLike } from "../platform/abort.js";
 import { closedError } from "./candidate.js";
 
 /** What ends a candidate's waiting: its caller's signal, or the closing client. */
 export class Ending {
   readonly #controller = new AbortController();
-  readonly #closing: AbortSignal;
+  readonly #closing: SignalLike;
   readonly #asked: AbortSignal | undefined;
   readonly #name: string;
 
-  constructor(closing: AbortSignal, name: string, asked: AbortSignal | undefined) {
+  constructor(closing: SignalLike, name: string, asked: AbortSignal | undefined) {
     this.#closing = closing;
     this.#asked = asked;
     this.#name = name;

@@ -1,3 +1,4 @@
+import type { SignalLike } from "../platform/abort.js";
 import type { Timers } from "../platform/timers.js";
 
 /** Waits, or less where `signal` aborts first. Never rejects: whoever waits looks at the signal. */
@@ -5,7 +6,7 @@ export function sleep(
   timers: Timers,
   delayMs: number,
   keepsAlive: boolean,
-  signal?: AbortSignal,
+  signal?: SignalLike,
 ): Promise<void> {
   if (signal?.aborted === true) return Promise.resolve();
   return new Promise((resolve) => {
@@ -15,6 +16,6 @@ export function sleep(
       resolve();
     };
     const timer = timers.set(delayMs, keepsAlive, done);
-    signal?.addEventListener("abort", done, { once: true });
+    signal?.addEventListener("abort", done);
   });
 }

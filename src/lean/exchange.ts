@@ -1,4 +1,5 @@
 import type { Dispatcher } from "undici";
+import type { SignalLike } from "../platform/abort.js";
 
 /** An answer as it came. */
 export interface Answer {
@@ -11,7 +12,7 @@ export interface Answer {
 export function exchange(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
-  signal: AbortSignal,
+  signal: SignalLike,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     dispatcher.dispatch(request, new Exchange(signal, resolve, reject));
@@ -19,7 +20,7 @@ export function exchange(
 }
 
 class Exchange implements Dispatcher.DispatchHandler {
-  readonly #signal: AbortSignal;
+  readonly #signal: SignalLike;
   readonly #resolve: (answer: Answer) => void;
   readonly #reject: (error: unknown) => void;
   readonly #chunks: Buffer[] = [];
@@ -28,7 +29,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #headers: Answer["headers"] = {};
 
   constructor(
-    signal: AbortSignal,
+    signal: SignalLike,
     resolve: (answer: Answer) => void,
     reject: (error: unknown) => void,
   ) {
@@ -39,7 +40,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   // One that was given up while it waited for a connection must not be sent after all.
-  readonly #abort = (): void => this.#controller?.abort(this.#signal.reason);
+  readonly #abort = (): void => this.#controller?.abort(this.#signal.reason as Error);
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
@@ -61,8 +62,9 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.#signal.removeEventListener("abort", this.#abort);
-    const [first = Buffer.alloc(0), ...more] = this.#chunks;
-    const body = more.length === 0 ? first : Buffer.concat(this.#chunks);
+    const [first] = this.#chunks;
+    const isWhole = first !== undefined && this.#chunks.length === 1;
+    const body = isWhole ? first : Buffer.concat(this.#chunks);
     this.#resolve({ status: this.#status, headers: this.#headers, text: body.toString("utf8") });
   }
 

@@ -1,6 +1,6 @@
-import { setMaxListeners } from "node:events";
 import { HoldfastError } from "../errors.js";
 import { sleep } from "../internal/sleep.js";
+import { Abort, type SignalLike } from "../platform/abort.js";
 import type { Hold } from "./hold.js";
 import type { Kernel } from "./kernel.js";
 import { freeOnce } from "./pass-on.js";
@@ -22,12 +22,9 @@ export async function closeInOrder(kernel: Kernel, running: ReadonlySet<Running>
   if (running.size === 0) return closeAll(kernel);
   const all = [...running];
   kernel.beginClosing();
-  const bound = new AbortController();
+  const bound = new Abort();
   const ended = Promise.all(all.map((one) => one.ended));
-  await Promise.race([
-    ended,
-    sleep(kernel.timers, kernel.settings.closeTimeoutMs, true, bound.signal),
-  ]);
+  await Promise.race([ended, sleep(kernel.timers, kernel.settings.closeTimeoutMs, true, bound)]);
   bound.abort();
   // Freed, it would be another's while the body still acts.
   for (const one of running) one.forsake();
@@ -55,16 +52,15 @@ export async function freeAll(
   holds: readonly Hold[],
   besides: Promise<void> = Promise.resolve(),
 ): Promise<HoldfastError[]> {
-  const bound = new AbortController();
-  setMaxListeners(0, bound.signal);
-  const over = aborted(bound.signal);
+  const bound = new Abort();
+  const over = aborted(bound);
   const { closeTimeoutMs } = kernel.settings;
-  const timeUp = sleep(kernel.timers, closeTimeoutMs, true, bound.signal).then(() => undefined);
+  const timeUp = sleep(kernel.timers, closeTimeoutMs, true, bound).then(() => undefined);
   const errors: HoldfastError[] = [];
   const left = holds.values();
   const freeInTurn = async (): Promise<void> => {
     for (const hold of left) {
-      const error = await freeUntil(hold, bound.signal, over);
+      const error = await freeUntil(hold, bound, over);
       if (error !== undefined) errors.push(error);
     }
   };
@@ -81,7 +77,7 @@ export async function freeAll(
 /** Releases one lease; answers why it could not be told whether it is released. Never rejects. */
 async function freeUntil(
   hold: Hold,
-  bound: AbortSignal,
+  bound: SignalLike,
   over: Promise<undefined>,
 ): Promise<HoldfastError | undefined> {
   const { kernel, ref, held, settings } = hold;
@@ -105,7 +101,7 @@ async function freeUntil(
   );
 }
 
-function aborted(signal: AbortSignal): Promise<undefined> {
+function aborted(signal: SignalLike): Promise<undefined> {
   return new Promise((resolve) => {
     signal.addEventListener("abort", () => resolve(undefined));
   });

@@ -1,7 +1,7 @@
-import { setMaxListeners } from "node:events";
 import { HoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
 import { sleep } from "../internal/sleep.js";
+import { Abort, type SignalLike } from "../platform/abort.js";
 import { type Clock, isoTimeOf } from "../platform/clock.js";
 import { isHeard } from "../platform/diagnostics.js";
 import type { Random } from "../platform/random.js";
@@ -89,7 +89,7 @@ export class Kernel {
   readonly holds = new Set<Hold>();
   readonly #abandoned = new IdMemory(MOST_ABANDONED);
   readonly #running = new Set<Promise<unknown>>();
-  readonly #closing = new AbortController();
+  readonly #closing = new Abort();
   readonly #reported = new Set<string>();
 
   constructor(surroundings: Surroundings, settings: ClientSettings) {
@@ -106,13 +106,11 @@ export class Kernel {
       this.format.counter === undefined ? settings : { ...settings, handOverLimit: 0 };
     this.keeper = new Keeper(this.clock, this.timers);
     this.lines = new Lines(this.timers, !this.isLocal);
-    // Every pending acquisition listens, and there may be hundreds of them.
-    setMaxListeners(0, this.closing);
   }
 
   /** Aborts when the client begins to close. */
-  get closing(): AbortSignal {
-    return this.#closing.signal;
+  get closing(): SignalLike {
+    return this.#closing;
   }
 
   /** Whether there is no table, so that every lock is free. */
@@ -143,23 +141,23 @@ export class Kernel {
     return Math.min(this.settings.requestTimeoutMs, Math.max(1, leftMs / 2));
   }
 
-  sleep(delayMs: number, signal?: AbortSignal): Promise<void> {
+  sleep(delayMs: number, signal?: SignalLike): Promise<void> {
     return sleep(this.timers, delayMs, true, signal);
   }
 
-  write(write: Write, timeoutMs: number, signal?: AbortSignal): Promise<WriteAnswer> {
+  write(write: Write, timeoutMs: number, signal?: SignalLike): Promise<WriteAnswer> {
     return this.#told("write", (tellsUnits) =>
       this.table.write(write, { timeoutMs, signal, ...tellsUnits }),
     );
   }
 
-  read(read: Read, timeoutMs: number, signal?: AbortSignal): Promise<ReadAnswer> {
+  read(read: Read, timeoutMs: number, signal?: SignalLike): Promise<ReadAnswer> {
     return this.#told("read", (tellsUnits) =>
       this.table.read(read, { timeoutMs, signal, ...tellsUnits }),
     );
   }
 
-  transact(transaction: Transaction, timeoutMs: number, signal?: AbortSignal) {
+  transact(transaction: Transaction, timeoutMs: number, signal?: SignalLike) {
     const { transact } = this.table;
     if (transact === undefined) throw new Error("A table without transactions was asked for one.");
     return this.#told("transaction", () =>
@@ -178,7 +176,7 @@ export class Kernel {
     return answer;
   }
 
-  query(query: Query, timeoutMs: number, signal?: AbortSignal): Promise<ScanAnswer> {
+  query(query: Query, timeoutMs: number, signal?: SignalLike): Promise<ScanAnswer> {
     return this.table.query(query, { timeoutMs, signal });
   }
 

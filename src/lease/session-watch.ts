@@ -1,4 +1,5 @@
 import { SingleFlight } from "../internal/single-flight.js";
+import type { SignalLike } from "../platform/abort.js";
 import type { Item, ReadAnswer, Unknown, WriteAnswer } from "../platform/table.js";
 import type { Decision } from "./decide.js";
 import type { RecordRef } from "./format.js";
@@ -34,7 +35,7 @@ export class SessionWatch {
     session: string,
     freshMs: number,
     timeoutMs: number,
-    signal: AbortSignal,
+    signal: SignalLike,
   ): Promise<ReadAnswer | undefined> {
     const { observations } = this.#kernel;
     const ref = this.#refOf(session);
@@ -55,7 +56,7 @@ export class SessionWatch {
   }
 
   /** Looks at the session by a strongly consistent read. */
-  async look(session: string, timeoutMs: number, signal?: AbortSignal): Promise<ReadAnswer> {
+  async look(session: string, timeoutMs: number, signal?: SignalLike): Promise<ReadAnswer> {
     const ref = this.#refOf(session);
     const answer = await this.#read(ref, "strong", timeoutMs, signal);
     if (answer.kind === "found") this.#kernel.seeRecord(ref, answer.item, "strong");
@@ -66,7 +67,7 @@ export class SessionWatch {
    * Ends a session for good, on condition of exactly what was watched: its row is freed, or made as a
    * free one where it was watched absent. Refused, the answer shows that it lives, or has ended.
    */
-  end({ session, watched }: Ending, owner: string, signal: AbortSignal): Promise<WriteAnswer> {
+  end({ session, watched }: Ending, owner: string, signal: SignalLike): Promise<WriteAnswer> {
     const ref = this.#refOf(session);
     const { format, settings } = this.#kernel;
     const ended = this.#ends.run(session, async () => {
@@ -92,7 +93,7 @@ export class SessionWatch {
     ref: RecordRef,
     strength: "strong" | "eventual",
     timeoutMs: number,
-    signal: AbortSignal | undefined,
+    signal: SignalLike | undefined,
   ): Promise<ReadAnswer> {
     const attributes = this.#kernel.format.pollAttributes;
     const read = { key: ref.key, consistent: strength === "strong", attributes };
@@ -104,7 +105,7 @@ export class SessionWatch {
 }
 
 // The request itself goes on: other waiters want the same answer.
-function orAborted<A>(answer: Promise<A>, signal?: AbortSignal): Promise<A | Unknown> {
+function orAborted<A>(answer: Promise<A>, signal?: SignalLike): Promise<A | Unknown> {
   if (signal === undefined) return answer;
   return new Promise((resolve, reject) => {
     const onAbort = (): void => resolve({ kind: "unknown", cause: signal.reason });

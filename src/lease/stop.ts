@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { HoldfastError } from "../errors.js";
+import { Abort, type SignalLike } from "../platform/abort.js";
 import type { Timer } from "../platform/timers.js";
 import { tellWait } from "./events.js";
 import type { RecordRef } from "./format.js";
@@ -13,7 +14,7 @@ const FOR_EVER_MS = 1e12;
 
 /** What ends the work of an acquisition, or of a part of it. */
 export interface Stopping {
-  readonly signal: AbortSignal;
+  readonly signal: SignalLike;
   readonly isStopped: boolean;
   /** It has to wait, for somebody with this label where that is known. */
   waits(heldBy: string | undefined): void;
@@ -27,7 +28,7 @@ export interface Stopping {
 
 /** What ends an acquisition: its deadline, its caller's signal, or the client's closing. */
 export class Stop implements Stopping {
-  readonly #controller = new AbortController();
+  readonly #abort = new Abort();
   readonly #kernel: Kernel;
   readonly #refs: readonly RecordRef[];
   readonly #settings: AcquireSettings;
@@ -42,10 +43,11 @@ export class Stop implements Stopping {
     this.#kernel = kernel;
     this.#refs = refs;
     this.#settings = settings;
-    // One signal may end hundreds of acquisitions; Node warns from the eleventh listener on.
-    setMaxListeners(0, this.signal);
-    if (settings.signal !== undefined) setMaxListeners(0, settings.signal);
-    settings.signal?.addEventListener("abort", this.#stop);
+    if (settings.signal !== undefined) {
+      // One signal may end hundreds of acquisitions; Node warns from the eleventh listener on.
+      setMaxListeners(0, settings.signal);
+      settings.signal.addEventListener("abort", this.#stop);
+    }
     kernel.closing.addEventListener("abort", this.#stop);
     if (settings.signal?.aborted === true || kernel.closing.aborted) this.#stop();
     // The timer is set even for a wait without end: a pending acquire keeps the process alive.
@@ -55,12 +57,12 @@ export class Stop implements Stopping {
     }
   }
 
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+  get signal(): SignalLike {
+    return this.#abort;
   }
 
   get isStopped(): boolean {
-    return this.signal.aborted;
+    return this.#abort.aborted;
   }
 
   /** From now on it is known what the line's other acquisitions are told. */
@@ -114,7 +116,7 @@ export class Stop implements Stopping {
     this.#kernel.closing.removeEventListener("abort", this.#stop);
   }
 
-  readonly #stop = (): void => this.#controller.abort();
+  readonly #stop = (): void => this.#abort.abort();
 
   #notAcquired(): HoldfastError {
     const records = this.#refs.map(({ id }) => this.#kernel.observations.of(id)?.record);

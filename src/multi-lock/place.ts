@@ -1,9 +1,9 @@
-import { setMaxListeners } from "node:events";
 import type { RecordRef } from "../lease/format.js";
 import { JointAttempt } from "../lease/joint-attempt.js";
 import type { Kernel } from "../lease/kernel.js";
 import type { Stopping } from "../lease/stop.js";
 import type { Trouble } from "../lease/trouble.js";
+import { Abort, type SignalLike } from "../platform/abort.js";
 import { Entry, entrySettings } from "../queue/entry.js";
 import type { Together } from "./acquire.js";
 
@@ -16,16 +16,14 @@ export class JointPlace implements Stopping {
   readonly ticket: bigint;
   readonly #stop: Stopping;
   readonly #entries: readonly Entry[];
-  readonly #controller = new AbortController();
+  readonly #abort = new Abort();
 
   private constructor(ticket: bigint, entries: readonly Entry[], stop: Stopping) {
     this.ticket = ticket;
     this.#stop = stop;
     this.#entries = entries;
-    // Each of the queues has its listeners.
-    setMaxListeners(0, this.signal);
     for (const { signal } of entries) {
-      signal.addEventListener("abort", this.end, { once: true });
+      signal.addEventListener("abort", this.end);
       if (signal.aborted) this.end();
     }
   }
@@ -61,8 +59,8 @@ export class JointPlace implements Stopping {
     }
   }
 
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+  get signal(): SignalLike {
+    return this.#abort;
   }
 
   get isStopped(): boolean {
@@ -92,7 +90,7 @@ export class JointPlace implements Stopping {
   }
 
   /** Ends all that waits in the queues. */
-  readonly end = (): void => this.#controller.abort();
+  readonly end = (): void => this.#abort.abort();
 }
 
 const NOTHING_THERE = {

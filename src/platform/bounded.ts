@@ -1,3 +1,4 @@
+import { Abort, type SignalLike } from "./abort.js";
 import type { Call, Unknown } from "./table.js";
 import type { Timers } from "./timers.js";
 
@@ -9,10 +10,10 @@ import type { Timers } from "./timers.js";
 export function bounded<Output, Failure>(
   timers: Timers,
   call: Call,
-  send: (signal: AbortSignal) => Promise<unknown>,
+  send: (signal: SignalLike) => Promise<unknown>,
   answerOf: (error: unknown) => Failure,
 ): Promise<{ readonly kind: "output"; readonly output: Output } | Unknown | Failure> {
-  const abort = new AbortController();
+  const abort = new Abort();
   return new Promise((resolve) => {
     const end = (cause: unknown): void => {
       resolve({ kind: "unknown", cause });
@@ -27,7 +28,7 @@ export function bounded<Output, Failure>(
     if (call.signal?.aborted === true) onAbort();
     const settle = async (): Promise<void> => {
       try {
-        resolve({ kind: "output", output: (await send(abort.signal)) as Output });
+        resolve({ kind: "output", output: (await send(abort)) as Output });
       } catch (error) {
         // Also of a client that throws at once.
         resolve(answerOf(error));

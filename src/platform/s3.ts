@@ -10,6 +10,7 @@ import {
   type PutObjectCommandOutput,
   type S3Client,
 } from "@aws-sdk/client-s3";
+import { abortSignalOf } from "./abort.js";
 import { bounded } from "./bounded.js";
 import {
   COMMIT_METADATA,
@@ -146,8 +147,10 @@ export class S3Objects implements ObjectPort {
     return bounded<Result, ObjectAbsent | ObjectRefused | ObjectTrouble>(
       this.#timers,
       call,
-      async (abortSignal) => {
-        const output = await this.#client.send(command as HeadObjectCommand, { abortSignal });
+      async (signal) => {
+        const output = await this.#client.send(command as HeadObjectCommand, {
+          abortSignal: abortSignalOf(signal),
+        });
         return then(output as Output);
       },
       (error) => objectAnswerOf(error, this.#bucket, action),

@@ -8,6 +8,7 @@ import {
   TransactWriteItemsCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
+import { abortSignalOf, type SignalLike } from "./abort.js";
 import type { Operation, Sender } from "./sender.js";
 
 /**
@@ -40,11 +41,11 @@ export function senderOver(
   const own = withoutRetries(client, onDate);
   const isWrapped = own !== (client as unknown);
   const sending: DynamoDBLike = isWrapped ? preparedOnce(own) : client;
-  return (operation, input, abortSignal) => {
+  return (operation, input, signal) => {
     const command = new COMMANDS[operation](input as never);
     return isWrapped
-      ? sending.send(Object.assign(command, { [SIGNAL]: abortSignal }) as never)
-      : sending.send(command as never, { abortSignal });
+      ? sending.send(Object.assign(command, { [SIGNAL]: signal }) as never)
+      : sending.send(command as never, { abortSignal: abortSignalOf(signal) });
   };
 }
 
@@ -72,12 +73,12 @@ interface Answered {
 function preparedOnce(client: DynamoDBClient): DynamoDBClient {
   const { config, middlewareStack } = client as unknown as Handling;
   middlewareStack.add(
-    () => (args: { readonly request: unknown; readonly [SIGNAL]?: AbortSignal }) => {
-      const { request, [SIGNAL]: abortSignal } = args;
+    () => (args: { readonly request: unknown; readonly [SIGNAL]?: SignalLike }) => {
+      const { request, [SIGNAL]: signal } = args;
       // Not at all rather than undefined, as the SDK has it.
       return config.requestHandler.handle(
         request,
-        abortSignal === undefined ? {} : { abortSignal },
+        signal === undefined ? {} : { abortSignal: abortSignalOf(signal) },
       );
     },
     { name: "holdfastSignal", step: "deserialize", priority: "low", override: true },

@@ -1,3 +1,5 @@
+import type { SignalLike } from "./abort.js";
+
 /** The operations of DynamoDB that the table's port is made of. */
 export type Operation =
   | "UpdateItem"
@@ -13,7 +15,7 @@ export type Operation =
  * refusal of the service's as the SDK has it, told by its `name`, with `message` and what else it says.
  * `signal` ends it early.
  */
-export type Sender = (operation: Operation, input: object, signal: AbortSignal) => Promise<unknown>;
+export type Sender = (operation: Operation, input: object, signal: SignalLike) => Promise<unknown>;
 
 /** What carries requests in the place of an SDK client's own stack. */
 export interface Transport {

@@ -1,4 +1,5 @@
 import type { HoldfastError } from "../errors.js";
+import type { SignalLike } from "./abort.js";
 
 /**
  * What the kernel needs of a table, and no more. Conditions and changes are small data, so that the
@@ -109,7 +110,7 @@ export interface Call {
   /** The call is answered `unknown` when this many milliseconds have passed. */
   readonly timeoutMs: number;
   /** The call is answered `unknown` when this aborts. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: SignalLike | undefined;
   /** Whether the answer is to say what was charged for it, where DynamoDB says so: not for a refused write. */
   readonly tellsUnits?: boolean;
 }

@@ -7,6 +7,7 @@ import { Lease } from "../lease/lease.js";
 import type { AcquireSettings } from "../lease/options.js";
 import type { Stopping } from "../lease/stop.js";
 import type { Trouble } from "../lease/trouble.js";
+import { Abort, type SignalLike } from "../platform/abort.js";
 
 // As often as a lease is renewed by default.
 const RENEWS_PER_LEASE = 3;
@@ -40,7 +41,7 @@ export class Entry implements Stopping {
   readonly #hold: Hold;
   readonly #lease: Lease;
   readonly #stop: Stopping;
-  readonly #controller = new AbortController();
+  readonly #abort = new Abort();
 
   private constructor(hold: Hold, ticket: bigint, stop: Stopping) {
     this.ticket = ticket;
@@ -84,8 +85,8 @@ export class Entry implements Stopping {
     return this.#hold.isHeld;
   }
 
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+  get signal(): SignalLike {
+    return this.#abort;
   }
 
   get isStopped(): boolean {
@@ -119,7 +120,7 @@ export class Entry implements Stopping {
     kernel.inBackground(() => this.#lease.release().catch(unlessItDies));
   }
 
-  readonly #end = (): void => this.#controller.abort();
+  readonly #end = (): void => this.#abort.abort();
 }
 
 // Where nobody answered, the entry is gone, or will be once those behind it have watched it for a lease.

@@ -9,6 +9,7 @@ import {
 import { type ErrorCode, HoldfastError, isHoldfastError } from "../errors.js";
 import { nativeFormat } from "../formats/native.js";
 import type { Kind } from "../lease/format.js";
+import { abortSignalOf } from "../platform/abort.js";
 import { bounded } from "../platform/bounded.js";
 import { type Clock, epochMsOf, systemClock } from "../platform/clock.js";
 import { answerOf } from "../platform/dynamodb-errors.js";
@@ -241,7 +242,8 @@ class Probes {
     const answer = await bounded(
       systemTimers,
       { timeoutMs: PROBE_MS },
-      (abortSignal) => this.#client.send(command as GetItemCommand, { abortSignal }),
+      (signal) =>
+        this.#client.send(command as GetItemCommand, { abortSignal: abortSignalOf(signal) }),
       (error) =>
         (error as { name?: unknown }).name === "TransactionCanceledException"
           ? ({ kind: "refused" } as const)

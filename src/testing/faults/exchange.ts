@@ -48,7 +48,7 @@ export function exchange<A>(
       settle();
       reject(reason);
     };
-    signal?.addEventListener("abort", onAbort, { once: true });
+    signal?.addEventListener("abort", onAbort);
     const deliver = (callback: () => void): void =>
       host.deliver === undefined ? callback() : host.deliver(callback);
     send((answer) => deliver(() => finish(answer)), fail);
