@@ -77,6 +77,7 @@ async function runCase({ name, title, run, isRight }, context) {
     case: name,
     title,
     isQuick: values.quick,
+    repetitions: context.repetitions,
     date: new Date().toISOString().slice(0, 10),
     machine: machine(),
     ...found,

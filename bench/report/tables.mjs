@@ -31,14 +31,18 @@ function columns(rows, cells) {
 
 const own = (row) => (row.subject.startsWith("holdfast") ? `**${row.subject}**` : row.subject);
 
+// What a run makes that is told nothing else.
+const REPETITIONS = 3;
+
 /** Where the figures come from, and what they are worth. */
-function origin({ case: name, date, machine, isQuick }) {
+function origin({ case: name, date, machine, isQuick, repetitions = REPETITIONS }) {
   const busy =
     machine.foreignCores >= 0.1
       ? `; other programs took ${machine.foreignCores} cores meanwhile, so that its times are worth little`
       : "";
   const short = isQuick ? " -- --quick" : "";
-  return `\n\n\`npm run bench${short || " --"} --case ${name}\`, ${date}, Node.js ${machine.node.slice(1)}, ${machine.cores} cores, ${machine.seconds} s${busy}.`;
+  const fewer = isQuick || repetitions === REPETITIONS ? "" : ` --repetitions ${repetitions}`;
+  return `\n\n\`npm run bench${short || " --"} --case ${name}${fewer}\`, ${date}, Node.js ${machine.node.slice(1)}, ${machine.cores} cores, ${machine.seconds} s${busy}.`;
 }
 
 const units = ({ writeUnits, readUnits }) => writeUnits + readUnits;
