@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type AcquireOptions, Holdfast, HoldfastError } from "../../src/index.js";
-import { Abort, type SignalLike } from "../../src/platform/abort.js";
+import { Abort } from "../../src/platform/abort.js";
 import { type FixedOptions, fixedProcess } from "../support/fixed.js";
+import { countListeners } from "../support/listeners.js";
 import { World } from "../support/world.js";
 
 const SILENT = { fault: "request-lost", unknownAfterMs: 10 } as const;
@@ -140,40 +141,17 @@ describe("whoever ends", () => {
 
   it("listens to no signal any more: its caller's, its client's, or its own", async () => {
     const { world, mutex } = setUp();
-    const listeners = new Map<SignalLike, Set<unknown>>();
-    // As they are, whatever their classes: real signals are the callers', the others the library's own.
-    for (const { prototype } of [EventTarget, Abort]) {
-      const { addEventListener: add, removeEventListener: remove } = prototype;
-      const at = (one: object) => {
-        const known = listeners.get(one as SignalLike) ?? new Set();
-        listeners.set(one as SignalLike, known);
-        return known;
-      };
-      vi.spyOn(prototype, "addEventListener").mockImplementation(function (
-        this: object,
-        ...given: unknown[]
-      ) {
-        at(this).add(given[1]);
-        Reflect.apply(add, this, given);
-      });
-      vi.spyOn(prototype, "removeEventListener").mockImplementation(function (
-        this: object,
-        ...given: unknown[]
-      ) {
-        at(this).delete(given[1]);
-        Reflect.apply(remove, this, given);
-      });
-    }
+    const listeners = countListeners();
     const { signal } = new AbortController();
     const lease = await world.until(mutex.acquire({ signal }));
     const refused = world.until(mutex.acquire({ signal, wait: 50 }));
     await expect(refused).rejects.toMatchObject({ code: "not-acquired" });
     await world.until(lease.release());
-    const own = [...listeners.keys()].filter((one) => one instanceof Abort);
-    expect(listeners.has(signal)).toBe(true);
+    const left = listeners();
+    const own = [...left.keys()].filter((one) => one instanceof Abort);
     expect(own.length).toBeGreaterThan(1);
-    const open = [...listeners].filter(([one, left]) => one.aborted === false && left.size > 0);
-    expect(open).toEqual([]);
+    expect(left.get(signal)).toBe(0);
+    expect([...left.values()].filter((count) => count > 0)).toEqual([]);
   });
 });
 
