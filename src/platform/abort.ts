@@ -11,9 +11,9 @@ export interface SignalLike {
 }
 
 /**
- * A controller and its signal in one, for what is made with every request. Node's own are events of the
- * web's, each some ten times as dear, and go through all their listeners to find one, of which a client
- * that closes may have thousands.
+ * A controller and its signal in one, for what is made with every request. Node's own are event targets of
+ * the web's: dearer by far, and they go through all their listeners to find one, of which the closing of a
+ * client has one for each acquisition that waits.
  */
 export class Abort implements SignalLike {
   #isAborted = false;
