@@ -1,4 +1,4 @@
-// The limit: the two smallest requests that make a lock, as plain HTTP, without an SDK and without a signature.
+// The two smallest requests that make a lock, as plain HTTP, without an SDK and without a signature.
 import { Agent, request } from "node:http";
 import { TABLES } from "../lib/tables.mjs";
 

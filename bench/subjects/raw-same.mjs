@@ -1,5 +1,5 @@
 // The same two requests that Holdfast sends, byte for byte but for ids and numbers, through the bare SDK, through
-// lean() and as plain HTTP: what is above each is what Holdfast itself takes, and plain HTTP is the limit.
+// lean() and as plain HTTP: what is above each is what Holdfast itself takes.
 import { randomUUID } from "node:crypto";
 import { DynamoDBClient, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { Holdfast } from "../../dist/index.js";
