@@ -60,6 +60,8 @@ async function grantedOrNot(
   if (!line.tryTurn()) {
     if (settings.waitMs === 0) return undefined;
     stop.waits(settings.owner);
+    // Whoever listens to that may have ended it just now, and nobody would take it out of the line.
+    if (stop.isStopped) throw stop.error();
     const turn = await turnInLine(line, settings, stop);
     if (turn !== "contend") return { hold: new Hold(kernel, ref, line, turn), how: "hand-over" };
   }

@@ -31,7 +31,7 @@ export class Abort implements SignalLike {
   }
 
   addEventListener(_: "abort", listener: () => void): void {
-    // One that comes too late is never called, as with Node's own.
+    // One that comes too late is never called, as the standard has it.
     if (this.#isAborted) return;
     this.#listeners ??= new Set();
     this.#listeners.add(listener);

@@ -1,5 +1,7 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type AcquireOptions, Holdfast, HoldfastError } from "../../src/index.js";
+import { LEASE_CHANNELS } from "../../src/lease/events.js";
 import { Abort } from "../../src/platform/abort.js";
 import { type FixedOptions, fixedProcess } from "../support/fixed.js";
 import { countListeners } from "../support/listeners.js";
@@ -20,6 +22,21 @@ describe("an acquisition that was over before it began", () => {
     await world.until(mutex.acquire());
     const signal = AbortSignal.abort("over");
     await expect(world.until(mutex.acquire({ ...FOR_EVER, signal }))).rejects.toBe("over");
+  });
+});
+
+describe("an acquisition that ends as it is told that it waits", () => {
+  it("does not stand in the line of its process", async () => {
+    const { world, mutex } = setUp();
+    const held = await world.until(mutex.acquire());
+    const asked = new AbortController();
+    const abort = (): void => asked.abort("not to wait");
+    subscribe(LEASE_CHANNELS.wait, abort);
+    const waiting = world.until(mutex.acquire({ ...FOR_EVER, signal: asked.signal }));
+    await expect(waiting).rejects.toBe("not to wait");
+    unsubscribe(LEASE_CHANNELS.wait, abort);
+    await world.until(held.release());
+    expect((await world.until(mutex.acquire())).isHeld).toBe(true);
   });
 });
 
