@@ -97,6 +97,7 @@ function conditionSuite(name: string, endpointOf: () => string): void {
         await expect(write(lease, `again ${way}`)).rejects.toMatchObject(REFUSED);
       });
 
+      // rule: protocol 44
       it("is cancelled by a fence that is another's, whatever the holder", async () => {
         const lease = await locks.mutex(`fence ${way}`).acquire(MANUAL);
         const forged = { condition: withAnotherFence(lease) } as unknown as Lease;

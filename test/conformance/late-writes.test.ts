@@ -26,6 +26,7 @@ function declare(endpoint: () => string, way: Way): void {
     return { network, victim, other: networks.locker() };
   }
 
+  // rule: R14, protocol 39
   it.concurrent("leaves no holder behind, if it was a claim", async () => {
     const { network, victim } = await two();
     network.nextWrites("claim", LATE, 20);
@@ -40,6 +41,7 @@ function declare(endpoint: () => string, way: Way): void {
     expect(performance.now() - landedMs).toBeLessThan(1_000);
   });
 
+  // rule: R14, protocol 38
   it.concurrent("is refused, if it was a takeover", async () => {
     const { network, victim, other } = await two();
     const dead = await other.locks.mutex("takeover").acquire({ ...MANUAL, lease: 200 });

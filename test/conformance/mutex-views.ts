@@ -50,6 +50,7 @@ export function viewTests(test: Declare, bench: Bench): void {
     await expect(lease.renew()).rejects.toMatchObject({ reason: "released elsewhere" });
   });
 
+  // rule: protocol 7
   test("never steals what is not its own, nor what it does not know", async () => {
     const { locks } = locker();
     const put = (name: string, attributes: Record<string, { N: string } | { S: string }>) =>
@@ -79,6 +80,7 @@ export function viewTests(test: Declare, bench: Bench): void {
     }
   });
 
+  // rule: protocol 2
   test("keeps names apart that differ in anything, and takes the longest", async () => {
     const { locks } = locker();
     const names = ["a", "A", "a#", "#a", "ä", "a\u0308", " a", "é".repeat(950)];

@@ -178,6 +178,7 @@ describe("lead", () => {
     expect(electionRecord(world)?.["holder"]).toBeUndefined();
   });
 
+  // rule: protocol 61
   it("releases a term only after the body has ended, at resign and at close", async () => {
     const [a, b] = [candidate(world), candidate(world)];
     let endBody = (): void => undefined;
@@ -273,6 +274,7 @@ describe("lead", () => {
 });
 
 describe("a request to resign", () => {
+  // rule: protocol 58
   it("is honoured at the leader's next renewal, and touches nothing that anybody lives by", async () => {
     const [a, b, c] = [candidate(world), candidate(world), candidate(world)];
     leads(a);
@@ -301,6 +303,7 @@ describe("a request to resign", () => {
     expect(world.time.nowMs - askedMs).toBeGreaterThanOrEqual(52_000);
   });
 
+  // rule: protocol 59
   it("that lands late asks nobody: it names a grant, and no grant comes twice", async () => {
     const [a, b] = [candidate(world), candidate(world)];
     leads(a);
@@ -332,6 +335,7 @@ describe("a request to resign", () => {
 });
 
 describe("a preferred candidate", () => {
+  // rule: protocol 60
   it("asks one that is not to hand over, and is let go first", async () => {
     const plain = [candidate(world), candidate(world), candidate(world)];
     for (const one of plain) {

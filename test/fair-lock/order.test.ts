@@ -37,6 +37,7 @@ describe("a fair lock", () => {
     expect(world.table.counts).toMatchObject({ queries: 0, removals: 0 });
   });
 
+  // rule: protocol 71
   it.each([
     [12, 12],
     [8, 1],
@@ -228,6 +229,7 @@ describe("a queue", () => {
     expect(process.state).toBe("running");
   });
 
+  // rule: protocol 74
   it("is passed by whoever asks to, and by nobody else", async () => {
     const { world, holder, held, living, done, turns } = await queueOf(2);
     for (const { process } of living) process.pause();

@@ -65,6 +65,7 @@ describe("a waiter that is cancelled", () => {
     },
   );
 
+  // rule: protocol 73
   it.each(["deadline", "close"] as const)("by its %s leaves at once", async (by) => {
     const { world, victim, behind, turns, end } = await scene();
     const options: FairAcquireOptions = by === "deadline" ? { wait: "3s" } : {};
@@ -92,6 +93,7 @@ const FAULTS: readonly Fault[] = [
 ];
 
 describe("a waiter", () => {
+  // rule: protocol 70
   it("whose entry comes late is not passed by the next in line", async () => {
     const world = new World();
     const [holder, late, behind, last] = [1, 2, 3, 4].map(() => world.inhabitant()) as [
@@ -130,6 +132,7 @@ describe("an answer that is lost", () => {
     Array.from({ length: 4 }, (_, index) => [fault, index + 1] as const),
   );
 
+  // rule: protocol 67
   it.each(cases)(
     "(%j) to write %i of an acquisition costs no order and leaves nothing behind",
     async (fault, at) => {
@@ -191,6 +194,7 @@ describe("a waiter that sleeps for longer than its lease", () => {
     await expectNothingLeft(world, behind.locks);
   });
 
+  // rule: protocol 72
   it("does not come back to its place even where its entry is still there", async () => {
     const { world, victim, turns, end } = await scene();
     const middle = turns.take(victim, "victim");
@@ -288,6 +292,7 @@ describe("waiters that die", () => {
 });
 
 describe("places that live by a session", () => {
+  // rule: protocol 69
   it("cost no renewals of their own, and end with it", async () => {
     const world = new World();
     const holder = world.inhabitant();

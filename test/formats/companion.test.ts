@@ -63,6 +63,7 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
     expect(here.table.items()).toHaveLength(1);
   });
 
+  // rule: R9
   it("are not given to who lost the lock before it could count, though no clock of it says so", async () => {
     const here = worldOf(format);
     const [slow, other] = [here.client(), here.client()];
@@ -127,6 +128,7 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
     expect((await here.until(other.locks.mutex("a").tryAcquire()))?.isHeld).toBe(true);
   });
 
+  // rule: R12
   it("take nothing that somebody else has put in their place", async () => {
     const here = worldOf(format);
     here.table.putItem(COMPANION, { total: { N: "3" } });

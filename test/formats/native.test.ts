@@ -46,6 +46,7 @@ describe("the native record's vectors", () => {
   });
   afterAll(() => server.close());
 
+  // rule: protocol 11
   it.each(vectors.items)("are what the code writes: $state, $shape", ({ state, shape, item }) => {
     const now = played.find((one) => one.state === state && one.shape === shape);
     expect(now?.item).toEqual(item);
@@ -67,6 +68,7 @@ describe("the native record's vectors", () => {
     }
   });
 
+  // rule: protocol 9, protocol 48
   it("send DynamoDB the same requests, word for word", () => {
     expect(nativeRequests({ nativeFormat, compileWrite })).toEqual(vectors.requests);
   });
@@ -136,6 +138,7 @@ describe("a record that cannot be read", () => {
     ...UNREADABLE_AND_FREE,
   ];
 
+  // rule: R12, protocol 3
   it.each(claimed)("is not claimed blindly either, where it has %s", async (_, item) => {
     const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
     table.putItem(ref.key, item);
@@ -151,6 +154,7 @@ describe("a record that cannot be read", () => {
 });
 
 describe("a record with more in it than this version writes", () => {
+  // rule: protocol 4
   it("keeps what it does not know through every step", async () => {
     const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
     const free = changed({ holder: undefined, colour: { S: "red" } });
@@ -165,6 +169,7 @@ describe("a record with more in it than this version writes", () => {
     await locks.close();
   });
 
+  // rule: R1, protocol 8
   it("is not passed by a mutex while a queue stands before it", async () => {
     const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
     table.putItem(ref.key, changed({ holder: undefined, tail: { N: "5" }, served: { N: "4" } }));
@@ -179,6 +184,7 @@ describe("a record with more in it than this version writes", () => {
 });
 
 describe("a record with a queue", () => {
+  // rule: R1, protocol 68
   it("is granted by a ticket above the last one served, and by no other", () => {
     const queued = { tail: { N: "9" }, served: { N: "5" } };
     for (const [ticket, kind] of [

@@ -36,6 +36,7 @@ describe("a deadline", () => {
     "the machine is suspended": (process) => process.pause({ frozen: "monotonic" }),
   };
 
+  // rule: R2
   it.each(Object.entries(elapse))("is not put off when %s", async (_title, happen) => {
     const { time, process, deadline } = setUp();
     await time.advance(1_000);

@@ -270,6 +270,7 @@ const CASES: readonly Case[] = [
 ];
 
 describe("what to do about a record", () => {
+  // rule: R14, protocol 13, protocol 51
   it.each(CASES)("when %s", (_title, observation, circumstances, decision) => {
     expect(decide(observation, { ...usual, ...circumstances })).toEqual(decision);
   });

@@ -24,6 +24,7 @@ class Claimant {
 }
 
 describe("the fences of a name", () => {
+  // rule: R9, protocol 5, protocol 10
   it("strictly increase over 10,000 grants, by release, hand-over, takeover and in one's own tracks", async () => {
     const world = new World();
     const random = seededRandom(7);
@@ -102,6 +103,7 @@ describe("the fences of a name", () => {
     },
   );
 
+  // rule: R10
   it("outlive the TTL: an unused record is gone after its retention, and restarts above", async () => {
     const world = new World();
     const first = await world.until(new Claimant(world, 3 * DAY_MS).acquire());
@@ -127,6 +129,7 @@ describe("the fences of a name", () => {
     expect(next.fence).toBeGreaterThan(second.fence);
   });
 
+  // rule: R10, protocol 6
   it("keep a live record from TTL even where the holder's clock is three days behind", async () => {
     const world = new World();
     const lease = await world.until(new Claimant(world, -3 * DAY_MS).acquire());
@@ -137,6 +140,7 @@ describe("the fences of a name", () => {
     expect(world.table.deleteExpired(world.time.wallMs / 1000)).toEqual([]);
   });
 
+  // rule: R10
   it("are seeded by a clock that the table's answers have corrected", async () => {
     const world = new World();
     world.table.clockCorrectionMs = 40 * DAY_MS;

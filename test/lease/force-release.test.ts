@@ -53,6 +53,7 @@ describe("a forced release", () => {
     expect(new Set(sent.slice(2))).toEqual(new Set(["read"]));
   });
 
+  // rule: protocol 63
   it("changes nothing that the holder, or a rival, lives by", async () => {
     const stage = scene();
     const { world, operator } = stage;
@@ -66,6 +67,7 @@ describe("a forced release", () => {
     await world.until(asked);
   });
 
+  // rule: protocol 65
   it("leaves the lock to nobody before its holder has ended, or its lease has run out", async () => {
     const stage = scene();
     const { world, holder, operator } = stage;
@@ -118,6 +120,7 @@ describe("a forced release", () => {
     expect(lease.isHeld).toBe(false);
   });
 
+  // rule: protocol 64
   it("that lands late asks nobody: it names a grant, and no grant comes twice", async () => {
     const stage = scene();
     const { world, holder, operator } = stage;
@@ -345,6 +348,7 @@ describe("a forced release of a lock on a session", () => {
     },
   );
 
+  // rule: protocol 66
   it("frees it after a lease where its holder never releases it, though the session lives on", async () => {
     const { world, holder, operator, a, b } = await onSession();
     const rival = world.inhabitant(LENGTHS).locks.mutex("a").acquire();

@@ -53,6 +53,7 @@ describe("a lock that is handed to another process", () => {
     });
   });
 
+  // rule: R2, protocol 76
   it("is over for its exporter before anything is sent, with a reason, and is never renewed again", async () => {
     const { world, one } = scene();
     const lease = await world.until(one.locks.mutex("a").acquire());
@@ -70,6 +71,7 @@ describe("a lock that is handed to another process", () => {
     await expect(lease.export()).rejects.toMatchObject({ reason: "exported" });
   });
 
+  // rule: protocol 77
   it("lets in nothing more that carries the exporter's condition, imported or not", async () => {
     const { world, one } = scene();
     const lease = await world.until(one.locks.mutex("a").acquire());
@@ -87,6 +89,7 @@ describe("a lock that is handed to another process", () => {
     expect(isHeld()).toBe(false);
   });
 
+  // rule: R4, protocol 78
   it("is imported once: the second finds who has it, also after that one's release", async () => {
     const { world, one, two, three } = scene();
     const { handle } = await exported(world, one);
@@ -103,6 +106,7 @@ describe("a lock that is handed to another process", () => {
     await expect(again).rejects.toMatchObject({ code: "not-acquired" });
   });
 
+  // rule: R14, protocol 79
   it("is nobody's, not even its exporter's waiters', until its reservation has run out; then anybody's", async () => {
     const { world, one, two } = scene();
     const lease = await world.until(one.locks.mutex("a").acquire());
@@ -181,6 +185,7 @@ describe("a lock that is handed to another process", () => {
     },
   );
 
+  // rule: protocol 80
   it.each<[string, (request: FaultRequest) => boolean]>([
     ["nobody answers its import", () => true],
     [

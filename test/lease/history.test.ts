@@ -72,6 +72,7 @@ describe("the history of a lock", () => {
     expect((found[0]?.fence ?? 0n) - (found[1]?.fence ?? 0n)).toBe(3n);
   });
 
+  // rule: protocol 81
   it("is not set back by a note that lands after sixteen later ones", async () => {
     const { world, one, two } = scene();
     one.network.script((request) =>

@@ -73,6 +73,7 @@ describe("a transaction that was refused", () => {
     ["each the other's record", [held("y"), held("x")], "others"],
   ];
 
+  // rule: R5, protocol 84
   it("is its own only where every record that was shown says so", () => {
     for (const [what, shown, doing] of cases) {
       expect(doingOf(shown, ["x", "y"]), what).toBe(doing);

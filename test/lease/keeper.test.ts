@@ -79,6 +79,7 @@ describe("the keeper", () => {
     expect(visits.map((atMs) => atMs - startMs)).toEqual([700]);
   });
 
+  // rule: R13
   it("forgets what has ended, even while it visits, and takes its timer away with the last", async () => {
     const { time, process, nowMs, keeper } = setUp();
     const one = every(nowMs, 100);
@@ -189,6 +190,7 @@ describe("leases that are kept", () => {
     expect(reported).toEqual([]);
   });
 
+  // rule: R13
   it("do not keep the process alive", async () => {
     const world = new World();
     const { locks, process } = world.inhabitant();
@@ -197,6 +199,7 @@ describe("leases that are kept", () => {
     expect(process.pendingTimers({ keepsAlive: true })).toBe(0);
   });
 
+  // rule: R7, protocol 23
   it("never have two renewals on their way, however slow the table is", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant({ requestTimeout: "20s" });

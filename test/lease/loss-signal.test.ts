@@ -50,6 +50,7 @@ describe("a signal that asks the clocks when it is asked", () => {
     destructuring: ({ aborted }) => expect(aborted).toBe(true),
   };
 
+  // rule: R2
   it.each(Object.entries(QUESTIONS))("aborts by itself when asked after it: %s", (_title, ask) => {
     const { signal, reason, state, aborts } = setUp();
     const composedBefore = AbortSignal.any([signal]);

@@ -103,6 +103,7 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
   const orphanMs = lateMs + WATCH_MS + LOOK_MS;
   const afterwardsMs = lateMs > 0 ? orphanMs : LOOK_MS;
 
+  // rule: R5, protocol 12
   it("still claims a free lock, which is released as told", async () => {
     const scene = new Scene();
     scene.a.network.next("write", fault);
@@ -144,6 +145,7 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
     await scene.expectFreeFor(scene.b, LOOK_MS);
   });
 
+  // rule: R14
   it("as a takeover given up at once leaves the lock to others", async () => {
     const scene = new Scene();
     const dead = scene.world.inhabitant(CLIENT);
@@ -162,6 +164,7 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
     await scene.expectFreeFor(scene.b, 300 + 2 * LOOK_MS);
   });
 
+  // rule: R6
   it("as a renewal costs nothing: the lock stays held", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
@@ -175,6 +178,7 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
     scene.expectHeld(next);
   });
 
+  // rule: R5, protocol 20
   it("as a renewal by hand resolves, and moves the deadline from its first send", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a, { renew: "manual" });
@@ -188,6 +192,7 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
     expect(endMs).toBeLessThanOrEqual(scene.world.time.nowMs + 0.98 * LEASE_MS);
   });
 
+  // rule: R5, protocol 28
   it("as a write of data is done once, and never undoes a newer one", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
@@ -214,6 +219,7 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
     scene.expectHeld(lease);
   });
 
+  // rule: R5, protocol 24, protocol 25, protocol 26
   it.each([
     ["longer", 2 * LEASE_MS],
     ["shorter", 1_500],
@@ -257,6 +263,7 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
     scene.beliefs.check();
   });
 
+  // rule: protocol 34
   it("as a hand-over gives the lock to the next waiter of the process", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
@@ -274,6 +281,7 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
     scene.expectHeld(await scene.world.until(rival));
   });
 
+  // rule: R14, protocol 36
   it("as a hand-over to a waiter that was cancelled frees the lock", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
@@ -311,6 +319,7 @@ describe("requests that are lost for longer", () => {
     scene.expectHeld(next);
   });
 
+  // rule: R6, protocol 21
   it("end a lease by its deadline though every renewal was applied", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
@@ -330,6 +339,7 @@ describe("requests that are lost for longer", () => {
     expect(scene.world.time.nowMs + lease.remainingMs()).toBeLessThanOrEqual(LEASE_MS);
   });
 
+  // rule: R14
   it("free a lock that was claimed and given up as soon as the network is back", async () => {
     const scene = new Scene();
     scene.a.network.next("write", { fault: "response-lost" });
@@ -353,6 +363,7 @@ describe("requests that are lost for longer", () => {
   );
 
   // `applied` ends the neutraliser, but each send of a blind claim can be applied once on its own.
+  // rule: R14
   it("free a lock whose claim was given up after two sends that are both applied late", async () => {
     const scene = new Scene();
     scene.a.network.next("write", { fault: "applied-late", delayMs: 500, unknownAfterMs: 20 });
@@ -365,6 +376,7 @@ describe("requests that are lost for longer", () => {
     expect(scene.world.record("a")?.["holder"]).toBeUndefined();
   });
 
+  // rule: R14, protocol 17
   it("leave a process that gave up a claim no watch to sit through when it tries again", async () => {
     const scene = new Scene();
     scene.a.network.next("write", { fault: "applied-late", delayMs: 400 });
@@ -389,6 +401,7 @@ describe("requests that are lost for longer", () => {
     await scene.expectFreeFor(scene.b, 1_000);
   });
 
+  // rule: R13
   it("are told to onError where a release was given up, and nobody ever answered", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
@@ -401,6 +414,7 @@ describe("requests that are lost for longer", () => {
     expect(scene.a.reported).toMatchObject([{ code: "outcome-unknown", lockName: "a" }]);
   });
 
+  // rule: protocol 33
   it("pass on a chain of two cancelled hand-overs, none of them answered", async () => {
     for (const applied of ["none", "first", "second"] as const) {
       const scene = new Scene();
@@ -460,6 +474,7 @@ describe("requests that are lost for longer", () => {
 });
 
 describe("a request that lands when it is no longer wanted", () => {
+  // rule: R5
   it("as a change of length that lands after a newer one changes nothing", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a, { renew: "manual" });
@@ -472,6 +487,7 @@ describe("a request that lands when it is no longer wanted", () => {
     scene.expectHeld(lease);
   });
 
+  // rule: R7
   it("as a renewal that lands after the release leaves the lock free", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a, { renew: "manual" });
@@ -504,6 +520,7 @@ describe("an own write that an answer does not tell at once", () => {
     expect(lease.signal.aborted).toBe(false);
   });
 
+  // rule: R5
   it("is not what a refusal shows just because the record is still this lease's", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a, { renew: "manual" });
@@ -584,6 +601,7 @@ describe("an own write that an answer does not tell at once", () => {
 describe("a request that is lost in silence, under a lease shorter than the request timeout", () => {
   const lengths: AcquireOptions = { lease: "1s", wait: "60s", poll: { fastest: 20, slowest: 100 } };
 
+  // rule: R6
   it("as a renewal is sent again in time", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant({ ...lengths, requestTimeout: "5s" });

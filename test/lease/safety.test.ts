@@ -70,6 +70,7 @@ describe("a holder that is paused for twice its lease", () => {
     expect(next.isHeld).toBe(true);
   });
 
+  // rule: protocol 45
   it.each([
     "isHeld",
     "remainingMs",
@@ -152,6 +153,7 @@ function doesNotThrow(ask: () => void): boolean {
 }
 
 describe("a holder's clocks", () => {
+  // rule: R8
   it("end the lease when the wall clock steps past its deadline", async () => {
     const world = new World();
     const { locks, process } = world.inhabitant(OPTIONS);
@@ -204,6 +206,7 @@ describe("a holder's clocks", () => {
     expect(lease.isHeld).toBe(false);
   });
 
+  // rule: R2, protocol 43
   it("leave no moment at which two believe, at the extremes of the stated drift", async () => {
     const rates = [0.99, 1, 1.01];
     for (const [slow, fast] of rates.flatMap((one) => rates.map((other) => [one, other]))) {
@@ -244,6 +247,7 @@ describe("a deadline counts from before the request that was answered", () => {
   const slow = { fault: "delayed", delayMs: SLOW_MS } as const;
   const mostMs = (leaseMs: number): number => 0.98 * leaseMs - SLOW_MS;
 
+  // rule: R2
   it.each(["claim", "takeover", "claim in one's own tracks"] as const)("of a %s", async (way) => {
     const world = new World();
     const [a, dead] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
@@ -303,6 +307,7 @@ describe("a deadline counts from before the request that was answered", () => {
     expect(lease.remainingMs()).toBeLessThanOrEqual(mostMs(lease.leaseMs));
   });
 
+  // rule: R2
   it("of a hand-over", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant(OPTIONS);
@@ -347,6 +352,7 @@ describe("a killed holder's lock", () => {
     },
   );
 
+  // rule: protocol 19
   it("is never taken over while it renews, however long others wait", async () => {
     const world = new World();
     const beliefs = new Beliefs(world);
@@ -362,6 +368,7 @@ describe("a killed holder's lock", () => {
     await world.until(Promise.any(waiting));
   });
 
+  // rule: R3, protocol 15
   it("is judged by its own lease length, not by the watcher's", async () => {
     const world = new World();
     const holder = world.inhabitant();
@@ -373,6 +380,7 @@ describe("a killed holder's lock", () => {
     expect(world.time.nowMs - fromMs).toBeGreaterThan(20_000);
   });
 
+  // rule: R3, protocol 40
   it("is watched anew when it changed hands without a change of the version's number", async () => {
     const world = new World();
     const rival = world.inhabitant(OPTIONS);
@@ -392,6 +400,7 @@ describe("a killed holder's lock", () => {
     expect(world.time.nowMs - fromMs).toBeGreaterThan(1.9 * LEASE_MS);
   });
 
+  // rule: R3, protocol 41
   it("is not judged by readings that come from the past", async () => {
     const world = new World();
     const holder = world.inhabitant(OPTIONS);
@@ -414,6 +423,7 @@ describe("a killed holder's lock", () => {
     expect(world.time.nowMs - lastMs).toBeLessThan(1.1 * LEASE_MS + 300);
   });
 
+  // rule: R3, protocol 42
   it("is not claimed because an eventual read says that there is no record", async () => {
     const world = new World();
     const holder = world.inhabitant(OPTIONS);
@@ -492,6 +502,7 @@ describe("each reason for a loss is found, and told exactly once", () => {
     expect(holder.reported).toEqual([]);
   });
 
+  // rule: R7, protocol 18
   it("stolen: the same holder under another fence is another grant", async () => {
     const world = new World();
     const holder = world.inhabitant(OPTIONS);
@@ -514,6 +525,7 @@ describe("each reason for a loss is found, and told exactly once", () => {
     expect(lease.signal.reason).toMatchObject({ reason: "expired", cause: expect.any(Error) });
   });
 
+  // rule: R8, protocol 32
   it.each(["stolen", "deleted", "released elsewhere"] as const)(
     "%s: found out by the release alone, it is told all the same",
     async (reason) => {
@@ -541,6 +553,7 @@ describe("each reason for a loss is found, and told exactly once", () => {
 });
 
 describe("an answer that comes too late", () => {
+  // rule: R6, protocol 22
   it.each(["io", "timers"] as const)(
     "to a renewal, after a pause, revives nothing (%s first)",
     async (first) => {
@@ -565,6 +578,7 @@ describe("an answer that comes too late", () => {
     },
   );
 
+  // rule: R2, protocol 14
   it("to a claim is not handed out: the lock is freed, or claimed anew", async () => {
     const world = new World();
     const beliefs = new Beliefs(world);
@@ -583,6 +597,7 @@ describe("an answer that comes too late", () => {
     beliefs.check();
   });
 
+  // rule: protocol 35
   it("to a hand-over is not handed out: the next waiter begins anew", async () => {
     const world = new World();
     const beliefs = new Beliefs(world);

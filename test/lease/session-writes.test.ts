@@ -84,6 +84,7 @@ async function expectFree({ world, rival }: Scene): Promise<void> {
 }
 
 describe.each(FAULTS)("a %s", (fault) => {
+  // rule: protocol 46
   it.each([
     ["the creation of a session", isGrant("session"), 1],
     ["its first renewal", isRenewal, 1],

@@ -56,6 +56,7 @@ const rejectedWith = (promise: Promise<unknown>): Promise<HoldfastError> =>
   );
 
 describe("locks on a session", () => {
+  // rule: protocol 50
   it("cost one write a period, however many they are, and one each to acquire and release", async () => {
     const world = new World();
     const holder = world.inhabitant(LENGTHS);
@@ -87,6 +88,7 @@ describe("locks on a session", () => {
     expect(await world.requests(() => session.close())).toMatchObject({ writes: 1, reads: 0 });
   });
 
+  // rule: protocol 47
   it("released before its first renewal, one costs what it costs without a session", async () => {
     const world = new World();
     const { locks } = world.inhabitant(LENGTHS);
@@ -133,6 +135,7 @@ describe("locks on a session", () => {
     expect(next.isHeld).toBe(true);
   });
 
+  // rule: protocol 57
   it("outlive what would have been many leases of their own, and the TTL", async () => {
     const { world, leases } = await scene(["a"], { lease: "3h", renew: "1h" });
     await world.time.advance(9 * DAY_MS);
@@ -142,6 +145,7 @@ describe("locks on a session", () => {
 });
 
 describe("a session that is lost", () => {
+  // rule: R8, protocol 54
   it("ends every lease on it at once, each with its reason, and stays lost", async () => {
     const names = ["a", "b", "c"];
     const { world, session, leases, holder } = await scene(names);
@@ -183,6 +187,7 @@ describe("a session that is lost", () => {
     expect(lease.isHeld).toBe(true);
   });
 
+  // rule: protocol 52
   it("is taken over with one write to end it and one for each lock, within 1.1 leases and a poll", async () => {
     const names = Array.from({ length: 200 }, (_, index) => `a${index}`);
     const { world, holder } = await scene(names);
@@ -211,6 +216,7 @@ describe("a session that is lost", () => {
     expect(world.table.counts.writes - before).toBeLessThanOrEqual(names.length + 5);
   });
 
+  // rule: protocol 53
   it("of which the record was deleted by hand: nobody else acts before the deadline, nor the holder after it", async () => {
     const { world, session, leases } = await scene();
     const lease = leases[0] as Lease;
@@ -245,6 +251,7 @@ function setIntervalIn(world: World, look: () => void): () => void {
 }
 
 describe("a response that is lost", () => {
+  // rule: R14, protocol 49, protocol 56
   it("to a move: until it is answered the earlier of the two deadlines counts", async () => {
     const world = new World();
     const holder = world.inhabitant({ ...LENGTHS, requestTimeout: 100 });
@@ -285,6 +292,7 @@ describe("closing a session", () => {
     await world.until(session.close());
   });
 
+  // rule: protocol 55
   it("or ends it in one write, after which its locks can be had at once", async () => {
     const { world, session, leases } = await scene(["a", "b", "c"]);
     expect(await world.requests(() => session.close({ leases: "end" }))).toMatchObject({

@@ -76,6 +76,7 @@ async function scene(way: string): Promise<Scene> {
 }
 
 describe("a handle whose lease is over", () => {
+  // rule: R7, protocol 30
   it.each(cases)("($way) does nothing to the next lease: $use", async ({ way, use }) => {
     const { world, a, b, stale, next } = await scene(way);
     const before = world.record("a");

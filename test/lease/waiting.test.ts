@@ -119,6 +119,7 @@ describe("a waiter takes a dead holder's lock", () => {
     expect(trace.at(-2)?.atMs).toBeLessThan(world.time.nowMs);
   });
 
+  // rule: R4, protocol 16
   it("by an exact condition, so that one sign of life in the last moment refuses it", async () => {
     const world = new World();
     const beliefs = new Beliefs(world);
@@ -241,6 +242,7 @@ describe("waiters of one process for one name", () => {
     expect(seen).toMatchObject({ writes: 11, reads: 0 });
   });
 
+  // rule: protocol 37
   it("pass the lock on as often as the limit says, and then free it", async () => {
     for (const [limit, frees] of [
       [0, 5],

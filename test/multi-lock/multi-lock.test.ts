@@ -65,6 +65,7 @@ describe("several locks", () => {
     expect(world.table.counts).toMatchObject({ transactions: 1, removals: 3, writeUnits: 9 });
   });
 
+  // rule: R1, protocol 82
   it("are those that a mutex and a fair lock of these names are: all or nothing", async () => {
     const world = new World();
     const [one, other] = [world.inhabitant(), world.inhabitant()];
@@ -207,6 +208,7 @@ describe("the loss of one of several locks", () => {
     return { world, holder, rival, lease, aborts: () => aborts };
   }
 
+  // rule: protocol 87
   it("ends all of them, once, and leaves the others to nobody before they are released", async () => {
     const { world, holder, rival, lease, aborts } = await scene();
     const steal = { reason: "a test", now: true, by: "me" };
@@ -226,6 +228,7 @@ describe("the loss of one of several locks", () => {
     await expectNothingLeft(world, ABC);
   });
 
+  // rule: R8
   it("leaves those that are never released to whoever watches them for a lease", async () => {
     const { world, rival, lease } = await scene();
     await world.until(rival.locks.forceRelease("b", { reason: "a test", now: true }));
@@ -321,6 +324,7 @@ describe("those who wait for several locks", () => {
     expect(holdings.order).toEqual(["late", "behind"]);
   });
 
+  // rule: R11, protocol 83
   it("get a place also where their clock is behind", async () => {
     const world = new World();
     const [holder, ahead] = [world.inhabitant(), world.inhabitant()];
@@ -382,6 +386,7 @@ describe("those who wait for several locks", () => {
     await expectNothingLeft(world, ABC);
   });
 
+  // rule: protocol 86
   it("and sleep for longer than a lease lose their place in every queue", async () => {
     const world = new World();
     const [holder, sleeper, behind] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
@@ -488,6 +493,7 @@ describe("a transaction of which something is lost", () => {
     },
   );
 
+  // rule: R14, protocol 85
   it("and that was given up, lands late, and grants nobody anything for longer than a lease", async () => {
     const world = new World();
     const [victim, rival] = [world.inhabitant({ requestTimeout: "500ms" }), world.inhabitant()];
@@ -658,6 +664,7 @@ describe("a copy of a transaction", () => {
     return { world, holder, victim, end };
   }
 
+  // rule: R14
   it("of a place, come late and without its token, puts nothing back", async () => {
     const { world, holder, victim, end } = await scene(1);
     const held = await world.until(holder.locks.mutex("b").acquire());
@@ -669,6 +676,7 @@ describe("a copy of a transaction", () => {
     await end();
   });
 
+  // rule: R14
   it("of a grant, come late and without its token, grants nothing", async () => {
     const { world, victim, end } = await scene(1);
     // Records that are there, since one that is absent is claimed on condition of that.

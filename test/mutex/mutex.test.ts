@@ -219,6 +219,7 @@ describe("release", () => {
     expect(seen).toMatchObject({ writes: 1, reads: 0 });
   });
 
+  // rule: protocol 29
   it("ends the lease at once, before it is answered", async () => {
     const { world, mutex } = setUp();
     const lease = await world.until(mutex.acquire());
@@ -230,6 +231,7 @@ describe("release", () => {
     await world.until(releasing);
   });
 
+  // rule: R7, protocol 31
   it("waits for a renewal that is on its way: their requests do not overlap", async () => {
     const { world, mutex, network } = setUp({ latency: { requestMs: 50, responseMs: 50 } });
     const lease = await world.until(mutex.acquire({ renew: "manual" }));
@@ -380,6 +382,7 @@ describe("data", () => {
     expect(world.record("a")?.["data"]).toBeUndefined();
   });
 
+  // rule: protocol 27
   it("is numbered, so that many writes at once end with the last one asked for", async () => {
     const { world, mutex } = setUp();
     const lease = await world.until(mutex.acquire());
@@ -617,6 +620,7 @@ describe("inspect", () => {
 });
 
 describe("close", () => {
+  // rule: R14
   it("releases everything at the same time, and ends every lease with `closed`", async () => {
     const latency = { requestMs: 50, responseMs: 50 };
     const { world, locks, process } = setUp({ latency });
@@ -948,6 +952,7 @@ describe("a record that this version does not understand", () => {
     expect(world.table.counts.writes).toBe(world.table.counts.refusedWrites);
   });
 
+  // rule: R12
   it.each(RECORDS)("%s ends a wait that finds it: %s", async (_title, code, record) => {
     const { world, mutex } = setUp();
     world.table.putItem(KEY, { ...held, leaseMs: { N: "60000" } });
@@ -997,6 +1002,7 @@ describe("a record that this version does not understand", () => {
     },
   );
 
+  // rule: protocol 75
   it.each(QUEUED)(
     "with a queue before it (%s) in which nobody is left, is acquired, and the queue is closed",
     async (_title, queue) => {

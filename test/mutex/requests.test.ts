@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { readsIn, World } from "../support/world.js";
 
 describe("what each step costs, counted exactly", () => {
+  // rule: R1, protocol 1
   it("acquires a free lock with one write of one unit", async () => {
     const world = new World();
     const { locks } = world.inhabitant();

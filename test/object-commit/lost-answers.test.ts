@@ -54,6 +54,7 @@ describe.each(STRATEGIES)("with %s, one's own write is recognised", (strategy) =
 });
 
 describe.each([["dynamo"], ["both"]] as const)("with %s, the record", (strategy) => {
+  // rule: object-commit 7
   it("is recognised when the answer to its claim was lost, and nobody waits for himself", async () => {
     const world = worldOf(strategy);
     const writer = world.writer({ strategy });
@@ -119,6 +120,7 @@ describe("an outcome that nobody knows", () => {
     expect(error.message).toContain(error.commitId);
   });
 
+  // rule: object-commit 10
   it("is found out by reading back later, where the write landed after all", async () => {
     const world = worldOf("dynamo");
     const writer = world.writer();
@@ -133,6 +135,7 @@ describe("an outcome that nobody knows", () => {
     expect(read?.commitId).toBe(error.commitId);
   });
 
+  // rule: object-commit 9
   it.each([["dynamo"], ["both"]] as const)(
     "is never told by sending again under a record, with %s",
     async (strategy) => {

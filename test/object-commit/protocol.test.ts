@@ -27,6 +27,7 @@ describe("the scenarios of the Rust crate's own tests", () => {
     expect(world.text("a")).toBe("3");
   });
 
+  // rule: object-commit 3
   it("copy only where the destination is absent, and take over a record left by a dead writer", async () => {
     const { committer } = world.writer();
     world.objects.putByHand("from", "content");
@@ -64,6 +65,7 @@ describe("the scenarios of the Rust crate's own tests", () => {
 });
 
 describe("a record", () => {
+  // rule: object-commit 1
   it("says what the Rust crate wants to read, in its types and units, and nothing of another type", async () => {
     const writer = world.writer({ dynamodb: { timeout: "7s", ttl: "2h" } });
     writer.store.next("put", { fault: "request-lost" });
@@ -91,6 +93,7 @@ describe("a record", () => {
     expect(world.record("a", etag)).toMatchObject({ etag });
   });
 
+  // rule: object-commit 4
   it("keeps others out for its own timeout times their rate, counted from when they first saw it", async () => {
     world.putRecord("a", undefined, 0, 5_000);
     await world.time.advance(3_600_000);
@@ -113,6 +116,7 @@ describe("a record", () => {
     expect(world.record("a")).toMatchObject({ generation: "8" });
   });
 
+  // rule: object-commit 5
   it("starts the wait anew when it changes hands", async () => {
     world.putRecord("a", undefined, 0);
     const { committer } = world.writer({ wait: "10m" });
@@ -126,6 +130,7 @@ describe("a record", () => {
     expect(world.record("a")).toMatchObject({ generation: "2" });
   });
 
+  // rule: object-commit 2
   it("starts the wait anew when it is another of the same generation", async () => {
     world.putRecord("a", undefined, 0);
     const rival = world.writer();
@@ -183,6 +188,7 @@ describe("a record", () => {
     expect(world.record("b")).toMatchObject({ generation: "0" });
   });
 
+  // rule: object-commit 11
   it("of a foreign shape is left alone, and said", async () => {
     const item = { colour: { S: "red" } };
     world.table.putItem(commitKeyOf({ key: "a", etag: undefined }), item);
@@ -262,6 +268,7 @@ describe("a waiter", () => {
 });
 
 describe("whoever takes the record", () => {
+  // rule: object-commit 6
   it("looks once more, and writes nothing where somebody wrote in between", async () => {
     const writer = world.writer();
     // Written after the first look, by one whose record is gone again.
@@ -275,6 +282,7 @@ describe("whoever takes the record", () => {
     expect(world.record("a")).toMatchObject({ timeout: "0" });
   });
 
+  // rule: object-commit 8
   it("never begins to write with its time over: it takes its own record anew, at once", async () => {
     const writer = world.writer({ dynamodb: { timeout: "1s" }, wait: "1m" });
     writer.table.next("write", { fault: "response-lost" });

@@ -39,6 +39,7 @@ describe("once", () => {
     expect(results.filter((result) => !result.ran).length).toBe(9);
   });
 
+  // rule: protocol 62
   it("does not run it again in an instance whose clock is behind, however late it comes", async () => {
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     await world.until(call(a, TEN));

@@ -187,6 +187,7 @@ describe.each(WAYS)("the table $way", ({ way, over }) => {
     silent.close();
   });
 
+  // rule: R5
   it("answers with the item that a write made, and with the one that refused it", async () => {
     const set = { closed: { BOOL: true } };
     const item = { ...key, value: { S: "y" } };

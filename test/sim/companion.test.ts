@@ -31,6 +31,7 @@ describe("companion fences, under faults, beside a peer that puts and deletes,",
     if (SEEDS > 20) console.log(sums);
   }, 900_000);
 
+  // rule: R9
   it("are in the order of the grants in twelve runs that never change", async () => {
     expect((await run(1, 12)).sums.leases).toBeGreaterThan(0);
   }, 900_000);
