@@ -8,21 +8,23 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { VARIANTS } from "./all.js";
 import { huntFor } from "./run.js";
-import { mediansIn, withTables } from "./tables.js";
+import { type Medians, variantsTable } from "./tables.js";
 import { notCaught, runTests, type Tested } from "./tested.js";
 import { firstSeedOf, type InSimulation, isSimulated, type Variant } from "./variant.js";
 
 const HELP = `npm run sim:variants -- [options]
   --only NAME    this variant alone; may be given more than once
   --ranges N     disjoint ranges of seeds for each (default 9)
-  --write        writes the tables of docs/verification.md anew`;
+  --list         runs nothing; prints every variant, its error, and what catches it
+  --write        writes the medians to sim/variants/medians.json`;
 
-const PAGE = "docs/verification.md";
+const MEDIANS = "sim/variants/medians.json";
 
 const { values } = parseArgs({
   options: {
     only: { type: "string", multiple: true, default: [] },
     ranges: { type: "string", default: "9" },
+    list: { type: "boolean", default: false },
     write: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
@@ -71,12 +73,16 @@ async function testAll(variants: readonly Variant[]): Promise<void> {
   }
 }
 
-/** Writes the tables of the page, with the medians that were measured now, or else before. */
+function mediansBefore(): Medians {
+  return JSON.parse(readFileSync(join(root, MEDIANS), "utf8")) as Medians;
+}
+
+/** Writes the medians that were measured now; the others stay as they were measured before. */
 function write(): void {
-  const path = join(root, PAGE);
-  const page = readFileSync(path, "utf8");
-  const all = new Map([...mediansIn(page), ...medians]);
-  writeFileSync(path, withTables(page, VARIANTS, all));
+  const all: Medians = { ...mediansBefore(), ...Object.fromEntries(medians) };
+  const known = VARIANTS.filter(({ name }) => all[name] !== undefined);
+  const kept = Object.fromEntries(known.map(({ name }) => [name, all[name]]));
+  writeFileSync(join(root, MEDIANS), `${JSON.stringify(kept, undefined, 2)}\n`);
 }
 
 async function main(): Promise<void> {
@@ -94,4 +100,5 @@ async function main(): Promise<void> {
 }
 
 if (values.help) console.log(HELP);
+else if (values.list) console.log(variantsTable(VARIANTS, mediansBefore()));
 else await main();
