@@ -1,8 +1,9 @@
-// Writes the tables and plots of the documents anew from bench/results: npm run bench:report
-// With --check, nothing is written; fails if a document does not say what the figures say.
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+// Compares the tables of the documents with bench/results: npm run bench:report. Fails if a document does not say
+// what the figures say. With --write it writes the tables and the plots anew.
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { writeFigures } from "../scripts/lib/figures.mjs";
 import { draw, PLOTS } from "./report/plots.mjs";
 import { summary } from "./report/summary.mjs";
 import { TABLES } from "./report/tables.mjs";
@@ -38,7 +39,7 @@ export function rendered(text, results) {
 }
 
 async function main() {
-  const isCheck = process.argv.includes("--check");
+  const isToWrite = process.argv.includes("--write");
   const results = loadResults();
   const stale = [];
   for (const document of DOCUMENTS) {
@@ -47,13 +48,13 @@ async function main() {
     const text = readFileSync(path, "utf8");
     const made = rendered(text, results);
     if (made === text) continue;
-    if (isCheck) stale.push(document);
-    else writeFileSync(path, made);
+    if (isToWrite) writeFigures(path, made);
+    else stale.push(document);
   }
-  if (!isCheck) {
+  if (isToWrite) {
     mkdirSync(PICTURES, { recursive: true });
     for (const [name, plot] of Object.entries(PLOTS)) {
-      writeFileSync(join(PICTURES, `${name}.svg`), `${await draw(plot(results))}\n`);
+      writeFigures(join(PICTURES, `${name}.svg`), `${await draw(plot(results))}\n`);
     }
   }
   for (const document of stale) console.error(`${document} does not say what bench/results says.`);

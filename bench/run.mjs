@@ -1,13 +1,14 @@
-// The benchmark: npm run bench [-- --case NAME --quick --json --repetitions N --output DIRECTORY]
+// The benchmark: npm run bench [-- --case NAME --quick --json --repetitions N --output DIRECTORY --write]
 // One server for all subjects of a run, on the loopback; subjects are processes that take turns in short blocks.
-// Figures go to bench/results, one file a case, or with --quick to .tmp/bench; npm run bench:report makes the
-// tables and plots of the documents from the former. Nothing here fails by time; a subject that crashes fails the
+// Figures go to .tmp/bench, one file a case, or with --write to bench/results; npm run bench:report -- --write makes
+// the tables and plots of the documents from the latter. Nothing here fails by time; a subject that crashes fails the
 // run, and so does a step that takes other requests than it should.
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { writeFigures } from "../scripts/lib/figures.mjs";
 import { watchMachine } from "./lib/machine.mjs";
 import { startServers } from "./lib/servers.mjs";
 import { textTable } from "./lib/text-table.mjs";
@@ -26,12 +27,14 @@ const { values } = parseArgs({
     json: { type: "boolean", default: false },
     repetitions: { type: "string" },
     output: { type: "string" },
+    write: { type: "boolean", default: false },
     "without-peers": { type: "boolean", default: false },
   },
 });
 
 // The figures of a quick run are no better than that: they are not what the documents are made of.
-const OUTPUT = values.output ?? join(HERE, values.quick ? "../.tmp/bench" : "results");
+if (values.quick && values.write) throw new Error("--quick measures too little for --write.");
+const OUTPUT = values.output ?? join(HERE, values.write ? "results" : "../.tmp/bench");
 
 // Servers and workers are killed when this process exits; a signal alone would end it without that.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => process.exit(130));
@@ -82,7 +85,7 @@ async function runCase({ name, title, run, isRight }, context) {
     machine: machine(),
     ...found,
   };
-  writeFileSync(join(OUTPUT, `${name}.json`), `${JSON.stringify(told, null, 1)}\n`);
+  writeFigures(join(OUTPUT, `${name}.json`), `${JSON.stringify(told, null, 1)}\n`);
   if (values.json) console.log(JSON.stringify(told));
   else console.log(`\n${title}\n${textTable(told.rows)}\n`);
   return (isRight?.(told) ?? []).map((what) => `${name}: ${what}`);

@@ -2,10 +2,11 @@
  * Hunts for every known-bad variant of the kernel: `npm run sim:variants`. Fails if one is not caught by
  * what it names.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { writeFigures } from "../../scripts/lib/figures.mjs";
 import { VARIANTS } from "./all.js";
 import { huntFor } from "./run.js";
 import { type Medians, variantsTable } from "./tables.js";
@@ -82,7 +83,7 @@ function write(): void {
   const all: Medians = { ...mediansBefore(), ...Object.fromEntries(medians) };
   const known = VARIANTS.filter(({ name }) => all[name] !== undefined);
   const kept = Object.fromEntries(known.map(({ name }) => [name, all[name]]));
-  writeFileSync(join(root, MEDIANS), `${JSON.stringify(kept, undefined, 2)}\n`);
+  writeFigures(join(root, MEDIANS), `${JSON.stringify(kept, undefined, 2)}\n`);
 }
 
 async function main(): Promise<void> {

@@ -1,10 +1,11 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Reporter, TestCase, TestModule } from "vitest/node";
+import { writeFigures } from "../../scripts/lib/figures.mjs";
 import { FORMATS } from "./formats.js";
 import { type Played, tableOf, withTable } from "./table.js";
 
-const [PAGE, MANIFEST] = ["docs/formats.md", "package.json"].map((path) =>
+const [PAGE, MANIFEST] = ["test/interop/results.md", "package.json"].map((path) =>
   fileURLToPath(new URL(`../../${path}`, import.meta.url)),
 ) as [string, string];
 const isFull = process.env["INTEROP_FULL"] === "1";
@@ -40,5 +41,5 @@ function write(text: string, played: readonly Played[]): void {
     (driver) => !run.has(driver),
   );
   if (missing.length > 0) throw new Error(`Not written: ${missing.join(", ")} was not run.`);
-  writeFileSync(PAGE, withTable(readFileSync(PAGE, "utf8"), text));
+  writeFigures(PAGE, withTable(readFileSync(PAGE, "utf8"), text), isToWrite);
 }

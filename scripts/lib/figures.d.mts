@@ -1,0 +1,1 @@
+export function writeFigures(path: string, text: string, isAsked?: boolean): void;
