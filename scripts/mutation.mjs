@@ -1,21 +1,35 @@
 // Mutation testing of the kernel: npm run mutation [-- FILE ...], files of src/lease and src/queue; all of them by default.
 // Stryker makes the mutants and tries the kernel's tests on them. What survives is given to the compiler, as
-// `npm run typecheck` would, and what is left must have been judged in scripts/mutation/judged.json. What became
-// of each file is noted with its content's name in scripts/mutation/results.json, and docs/mutation.md written from that.
+// `npm run typecheck` would, and what is left must have been judged in scripts/mutation/judged.json. With `--write`,
+// what became of each file is noted with its content's name in scripts/mutation/results.json; `--report` runs nothing
+// and prints what is noted there.
 // Results are kept in .tmp/mutation and used again where nothing has changed; `--force` tries everything anew.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { refusedByCompiler } from "./mutation/compiler.mjs";
-import { blobOf, judgementOf, percent, sumsOf, survivorsOf, writePage } from "./mutation/page.mjs";
+import {
+  blobOf,
+  judgementOf,
+  noteResults,
+  percent,
+  reportOf,
+  sumsOf,
+  survivorsOf,
+} from "./mutation/page.mjs";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const LEAST_PERCENT = 90;
 
+const judged = JSON.parse(readFileSync(join(ROOT, "scripts/mutation/judged.json"), "utf8"));
 const given = process.argv.slice(2);
+if (given.includes("--report")) {
+  console.log(reportOf(ROOT, judged).join("\n"));
+  process.exit();
+}
 const force = given.filter((word) => word === "--force");
-const files = given.filter((word) => word !== "--force");
+const files = given.filter((word) => !["--force", "--write"].includes(word));
 const only = files.length === 0 ? [] : ["--mutate", files.join(",")];
 const date = new Date().toISOString().slice(0, 10);
 const stryker = join(ROOT, "node_modules", ".bin", "stryker");
@@ -27,7 +41,6 @@ const { status } = spawnSync(
 if (status !== 0) process.exit(status ?? 1);
 
 const report = JSON.parse(readFileSync(join(ROOT, ".tmp/mutation/mutation.json"), "utf8"));
-const judged = JSON.parse(readFileSync(join(ROOT, "scripts/mutation/judged.json"), "utf8"));
 
 /** A mutant as a person reads it: the line, and what became what on it. */
 function readable(file, source, { location: { start, end }, mutatorName, replacement }) {
@@ -83,6 +96,6 @@ console.log(
 for (const { file, line, mutant } of unjudged) {
   console.log(JSON.stringify({ file, line, mutants: [mutant], why: "" }));
 }
-writePage(ROOT, tried, judged);
+if (given.includes("--write")) noteResults(ROOT, tried);
 if (unjudged.length > 0) console.log(`${unjudged.length} survivors without a judgement, above.`);
 process.exitCode = unjudged.length > 0 || (100 * caught) / all < LEAST_PERCENT ? 1 : 0;

@@ -1,10 +1,10 @@
-// What became of each file's mutants, file by file in results.json, and docs/mutation.md written from that.
+// What became of each file's mutants, file by file in results.json, and the report that is made from that.
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { writeFigures } from "../lib/figures.mjs";
 
-const BEGIN = "<!-- result: begin, written by npm run mutation -->";
-const END = "<!-- result: end -->";
+const RESULTS = "scripts/mutation/results.json";
 
 /** The name that git has for a file of this content: it stays the same wherever a commit is moved. */
 export const blobOf = (root, source) =>
@@ -32,33 +32,30 @@ export const percent = (part, all) => `${((100 * part) / all).toFixed(1)} %`;
 export const judgementOf = (judged, { file, line, mutant }) =>
   judged.find((one) => one.file === file && one.line === line && one.mutants.includes(mutant));
 
-/** Notes these results in the place of older ones of the same files, and writes the page anew. */
-export function writePage(root, tried, judged) {
-  const kept = join(root, "scripts/mutation/results.json");
-  const before = JSON.parse(readFileSync(kept, "utf8"));
+const resultsIn = (root) => JSON.parse(readFileSync(join(root, RESULTS), "utf8"));
+
+/** Notes these results in the place of older ones of the same files. */
+export function noteResults(root, tried) {
   const results = Object.fromEntries(
-    Object.entries({ ...before, ...tried })
+    Object.entries({ ...resultsIn(root), ...tried })
       .filter(([file]) => existsSync(join(root, file)))
       .sort(([one], [other]) => (one < other ? -1 : 1)),
   );
-  writeFileSync(kept, `${JSON.stringify(results, undefined, 2)}\n`);
-  const path = join(root, "docs/mutation.md");
-  const text = readFileSync(path, "utf8");
-  const head = text.slice(0, text.indexOf(BEGIN) + BEGIN.length);
-  const tail = text.slice(text.indexOf(END));
-  writeFileSync(path, `${head}\n\n${pageOf(root, results, judged).join("\n")}\n\n${tail}`);
+  writeFigures(join(root, RESULTS), `${JSON.stringify(results, undefined, 2)}\n`);
 }
 
 const FOLDERS = ["src/lease", "src/queue"];
 
-function pageOf(root, results, judged) {
+/** The results that are noted, line by line: the sums, every file, every survivor. */
+export function reportOf(root, judged) {
+  const results = resultsIn(root);
   const untried = FOLDERS.flatMap((folder) =>
     readdirSync(join(root, folder)).map((name) => `${folder}/${name}`),
   ).filter((file) => results[file] === undefined);
   const cell = (text) => `\`${text.replaceAll("|", "\\|")}\``;
   const sums = sumsOf(results);
   return [
-    `Node ${process.versions.node}: of ${sums.all} mutants the tests killed ${sums.killed} ` +
+    `Of ${sums.all} mutants the tests killed ${sums.killed} ` +
       `(${percent(sums.killed, sums.all)}), ${sums.endless} made them go on for ever, the compiler refuses ` +
       `${sums.refused} of the rest, and ${sums.survived} survived. Caught: **${percent(sums.caught, sums.all)}**; ` +
       `by the tests alone ${percent(sums.killed + sums.endless, sums.all)}.`,
@@ -66,7 +63,8 @@ function pageOf(root, results, judged) {
     "| file | tried | killed | endless | refused by the compiler | survived |",
     "| --- | --- | --- | --- | --- | --- |",
     ...Object.entries(results).map(([file, one]) => {
-      const isNow = blobOf(root, readFileSync(join(root, file), "utf8")) === one.blob;
+      const isThere = existsSync(join(root, file));
+      const isNow = isThere && blobOf(root, readFileSync(join(root, file), "utf8")) === one.blob;
       const which = `${one.date}, \`${one.blob}\`${isNow ? "" : ", changed since"}`;
       const figures = [one.killed, one.endless, one.refused, one.survivors.length];
       return `| \`${file.replace("src/", "")}\` | ${which} | ${figures.join(" | ")} |`;

@@ -1,0 +1,56 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { writeFigures } from "../../scripts/lib/figures.mjs";
+import { ROOT, textOf } from "./source.js";
+
+/** What the measuring commands are made of. */
+const FOLDERS = ["bench", "chaos", "scripts/mutation", "sim", "test/interop"];
+const FILES = ["scripts/chaos.mjs", "scripts/mutation.mjs", "scripts/model.mjs", "scripts/sim.mjs"];
+
+/** What writes files by itself, and why it changes none of the repository without being asked. */
+const ALLOWED: Readonly<Record<string, string>> = {
+  "chaos/fake-clock.ts": "a clock's file, in the temporary folder of the run",
+  "chaos/main.ts": "the history of a failed run, in a temporary folder",
+  "sim/hashes.ts":
+    "the hashes of histories, for `npm run sim:hashes` alone, which measures nothing",
+  "sim/variants/vitest.config.ts": "the report of the tests, in the cache",
+  "test/interop/record/main.ts": "recorded vectors, for a command that does nothing else",
+};
+
+const WRITING = /\b(?:(?:write|append)File(?:Sync)?|createWriteStream)\b/;
+
+function sources(): string[] {
+  const inFolders = FOLDERS.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true }).map(
+      (path) => `${folder}/${String(path).replaceAll("\\", "/")}`,
+    ),
+  );
+  return [...FILES, ...inFolders].filter(
+    (path) => /\.(?:mjs|ts)$/.test(path) && !path.includes("node_modules/"),
+  );
+}
+
+describe("a measuring command", () => {
+  it("writes figures by `writeFigures` alone, which asks for --write", () => {
+    const writing = sources().filter((path) => WRITING.test(textOf(path)));
+    expect(writing.sort()).toEqual(Object.keys(ALLOWED).sort());
+  });
+
+  it("changes no file of the repository without --write", () => {
+    const path = join(ROOT, "bench/results/never-written.json");
+    expect(() => writeFigures(path, "{}", false)).toThrow("never-written.json");
+    expect(() => readFileSync(path)).toThrow("ENOENT");
+  });
+
+  it("writes elsewhere as it likes", () => {
+    const folder = mkdtempSync(join(tmpdir(), "figures-"));
+    try {
+      writeFigures(join(folder, "a.json"), "{}", false);
+      expect(readFileSync(join(folder, "a.json"), "utf8")).toBe("{}");
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
