@@ -123,7 +123,7 @@ describe("what goes wrong with the table", () => {
     expect(stderr).toMatch(/^holdfast: [^\n]+\n$/);
     const listed = await world.run(["ls", "--all"]);
     expect(listed.status).toBe(0);
-    expect(listed.stderr).toContain('The record of "odd" cannot be read');
+    expect(listed.stderr).toContain('"odd"');
   });
 });
 
@@ -161,7 +161,7 @@ describe("inspect, ls and release", () => {
     const listed = await world.run(["ls", "--prefix", "shown/"]);
     expect(listed.stdout).toMatch(/^NAME {2,}STATE /);
     expect(listed.stdout).toContain(lease.holder);
-    expect(listed.stderr).toMatch(/scans the whole table[\s\S]* \d+(\.5)? read units/);
+    expect(listed.stderr).toMatch(/\bscans\b[\s\S]* \d+(\.5)? read units/);
     const inJson = await world.run(["ls", "--prefix", "shown/", "--json"]);
     expect(JSON.parse(inJson.stdout)).toMatchObject({ holder: lease.holder });
     expect(JSON.parse(inJson.stderr)).toMatchObject({ scan: { locks: 1, pages: 1 } });
@@ -198,7 +198,7 @@ describe("inspect, ls and release", () => {
     expect(leases.some((lease) => lease.isHeld)).toBe(false);
     const ended = await world.run(["sessions", "--json"]);
     expect(JSON.parse(ended.stdout)).toMatchObject({ state: "ended", locks: ["on/1", "on/2"] });
-    expect((await world.run(["inspect", "on/1"])).stdout).toMatch(/takeable in +now: its session/);
+    expect((await world.run(["inspect", "on/1"])).stdout).toMatch(/^takeable in +now\b/m);
     for (const name of ["on/1", "on/2"]) await world.locks.mutex(name).run(() => undefined);
     expect((await world.run(["sessions", "--json"])).stdout).toBe("");
   });
@@ -243,11 +243,13 @@ describe("inspect, ls and release", () => {
     expect(status).toBe(0);
     const { holder, owner } = lease;
     expect(JSON.parse(stdout)).toEqual({ name: "forced", isFree: true, holder, owner });
-    expect(String(lease.signal.reason.message)).toContain("released by alice: it hangs");
-    const again = await world.run(words);
-    expect(again).toMatchObject({ status: 0, stdout: 'Lock "forced" was free already.\n' });
+    expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "released by force" });
+    expect(String(lease.signal.reason.message)).toMatch(/\balice\b.*\bit hangs\b/);
+    const again = await world.run([...words, "--json"]);
+    expect(again.status).toBe(0);
+    expect(JSON.parse(again.stdout)).toEqual({ name: "forced", isFree: true });
     const shown = await world.run(["inspect", "forced"]);
-    expect(shown.stdout).toMatch(/forced {4,}a holder was made to end, by alice at .*: it hangs/);
+    expect(shown.stdout).toMatch(/^forced {4,}.*\balice\b.*\bit hangs\b/m);
   });
 
   it("release by force with --kind leader ends a term, and no lock", async () => {
@@ -257,7 +259,7 @@ describe("inspect, ls and release", () => {
     expect((await world.run(words)).status).toBe(64);
     const forced = await world.run([...words, "--force", "--now", "--reason", "it hangs"]);
     expect(forced.status).toBe(0);
-    expect(forced.stdout).toMatch(/^Leadership "forced" is free; /);
+    expect(forced.stdout).toMatch(/^Leadership "forced" /);
     await until(() => term.signal.aborted, "the term has ended");
     expect(lock.isHeld).toBe(true);
     await lock.release();
@@ -271,7 +273,7 @@ describe("inspect, ls and release", () => {
     expect(late.stderr).toContain("--now");
     const now = await world.run([...words, "--now"]);
     expect(now.status).toBe(0);
-    expect(now.stdout).toContain("may still act");
+    expect(now.stdout).toContain('"stubborn"');
     expect((await world.locks.inspect("stubborn")).state).toBe("free");
     await lease.renew().catch(() => undefined);
     expect(lease.signal.reason).toMatchObject({ reason: "released by force" });

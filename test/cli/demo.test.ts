@@ -25,9 +25,9 @@ describe("holdfast demo", () => {
     expect(performance.now() - startMs).toBeLessThan(30_000);
     expect(stdout).toContain("KILLED (SIGKILL)");
     expect(stdout).toContain("STOPPED (SIGSTOP)");
-    expect(stdout).toContain("WAS HELD BACK before it wrote");
+    expect(stdout).toContain("HELD BACK");
     expect(stdout.match(/TOOK OVER/g)).toHaveLength(2);
-    expect(stdout).toContain("In order:");
+    expect(stdout).toMatch(/\bin order\b/i);
     expect(stdout).not.toContain(world.server.endpoint);
   }, 40_000);
 

@@ -131,9 +131,9 @@ describe("doctor", () => {
     await world.client.send(new PutItemCommand({ TableName: "locks", Item }));
     const { status, stdout } = await world.run(["doctor", "--scan"]);
     expect(status).toBe(0);
-    expect(stdout).toMatch(/warning {2}records +"dead" is held by/);
+    expect(stdout).toMatch(/^warning {2}records +"dead" /m);
     expect(stdout).toContain(`holdfast release dead --holder ${dead.holder}`);
-    expect(stdout).toMatch(/warning {2}records +The record of "odd" cannot be read: it has layout/);
+    expect(stdout).toMatch(/^warning {2}records +.*"odd".*\blayout\b/m);
     expect(stdout).not.toContain('"alive"');
     await alive.release();
     await dead.release().catch(() => undefined);
@@ -143,7 +143,7 @@ describe("doctor", () => {
 describe("doctor --scan, of queues", () => {
   const LENGTHS = { lease: "500ms", renew: "100ms" } as const;
   const queued = (found: readonly Finding[]): Finding[] =>
-    wrong(found).filter(({ message }) => message.startsWith("The queue of"));
+    wrong(found).filter(({ message }) => /\bqueue\b/.test(message));
 
   /** Where a waiter is put to death: its requests reach nobody any more. */
   function mortal() {
@@ -186,12 +186,12 @@ describe("doctor --scan, of queues", () => {
       { check: "records", level: "warning", message: expect.stringContaining('"fq"') },
     ]);
     const [{ message = "", fix = "" } = {}] = queued(found);
-    expect(message).toContain("1 place of waiters");
+    expect(message).toMatch(/\b1 place\b/);
     expect(message).toContain("mortal");
     const fair = world.locks.fairLock("fq", { namespace: "n" });
     expect(await fair.tryAcquire()).toBeNull();
 
-    const [, command = ""] = fix.split("To remove them now: holdfast ");
+    const [, command = ""] = /\bholdfast (.+)$/.exec(fix) ?? [];
     expect((await world.run(command.split(" "))).status).toBe(0);
     expect(queued((await findings("--scan")).found)).toEqual([]);
     const got = await fair.tryAcquire();
@@ -216,7 +216,7 @@ describe("doctor --scan, of queues", () => {
     await world.client.send(new PutItemCommand({ TableName: "locks", Item: entry }));
     const { found } = await findings("--scan");
     expect(queued(found)).toMatchObject([
-      { level: "warning", message: expect.stringMatching(/"left" has 1 place left behind/) },
+      { level: "warning", message: expect.stringMatching(/"left".*\b1 place left behind\b/) },
     ]);
     expect(queued(found)[0]?.fix).toMatch(/^Nothing/);
   });
@@ -233,7 +233,7 @@ describe("what two listings say of queues", () => {
     expect(queueTroubles([], [served])).toEqual([]);
     expect(queueTroubles([entry({ ticket: 2n })], [served])).toEqual([]);
     expect(queueTroubles([entry({})], [served])).toMatchObject([
-      { message: 'The queue of "a" has 1 place left behind, whose turn is over: one.' },
+      { message: expect.stringMatching(/"a".*\b1 place left behind\b.*\bone\b/) },
     ]);
   });
 
@@ -243,10 +243,11 @@ describe("what two listings say of queues", () => {
     );
     const elsewhere = entry({ namespace: "n", looksDead: true, owner: undefined });
     const found = queueTroubles([], [...dead, elsewhere, entry({ ticket: 8n })]);
-    expect(found.map(({ message }) => message)).toEqual([
-      'The queue of "a" has 7 places of waiters who have not renewed them for their lease: w1, w2, w3, w4, w5, and 2 more.',
-      'The queue of "a" in the namespace "n" has 1 place of waiters who have not renewed them for their lease: nobody named.',
+    expect(found).toMatchObject([
+      { message: expect.stringMatching(/"a".*\b7 places\b.*\bw1, w2, w3, w4, w5,.*\b2 more\b/) },
+      { message: expect.stringMatching(/"a".*"n".*\b1 place\b/) },
     ]);
+    expect(found.filter(({ message }) => /left behind|\bw6\b/.test(message))).toEqual([]);
     expect(found[1]?.fix).toContain("holdfast lock a --fair --namespace n --wait forever -- true");
   });
 });

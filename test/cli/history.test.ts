@@ -43,6 +43,6 @@ describe("holdfast history", () => {
   it("says what is missing where nothing is noted", async () => {
     const { status, stdout, stderr } = await world.run(["history", "b"]);
     expect({ status, stdout }).toEqual({ status: 0, stdout: "" });
-    expect(stderr).toContain("the option `history`");
+    expect(stderr).toContain("`history`");
   });
 });

@@ -44,9 +44,7 @@ describe("holdfast object", () => {
   it("puts, shows, replaces, copies and renames", async () => {
     const put = await object(["put", "a", file, "--if-absent"]);
     expect(put).toMatchObject({ status: 0, stderr: "" });
-    expect(put.stdout).toMatch(
-      /^Object "a" is committed: ETag "[0-9a-f]{32}", commit .+, by dynamo\.\n$/,
-    );
+    expect(put.stdout).toMatch(/^Object "a" [^\n]*"[0-9a-f]{32}"[^\n]*\bdynamo\b[^\n]*\n$/);
     const shown = await object(["inspect", "a", "--json"]);
     expect(shown.status).toBe(0);
     const { etag, size } = JSON.parse(shown.stdout).object;
@@ -60,7 +58,7 @@ describe("holdfast object", () => {
     expect((await object(["mv", "a", "c"])).status).toBe(0);
     const gone = await object(["inspect", "a"]);
     expect(gone).toMatchObject({ status: 66 });
-    expect(gone.stdout).toMatch(/object +there is none\nrecord +create, generation 0: ended\n/);
+    expect(gone.stdout).toMatch(/^object +.*\bnone\nrecord +create, generation 0: ended\n/m);
     expect((await object(["inspect", "c"])).stdout).toMatch(/object +8 bytes\netag +"/);
   });
 
@@ -75,7 +73,7 @@ describe("holdfast object", () => {
     expect(JSON.parse(other.stderr).error).toMatchObject({ code: "precondition-failed" });
     const bare = await object(["put", "there", file, "--if-match", etag.replaceAll('"', "")]);
     expect(bare.status).toBe(74);
-    expect(bare.stderr).toContain("quotation marks and all");
+    expect(bare.stderr).toContain("quotation marks");
     expect((await object(["put", "none", file, "--if-match", etag])).status).toBe(74);
     expect((await object(["copy", "there", "there-too"])).status).toBe(0);
     expect((await object(["mv", "there", "there-too"])).status).toBe(74);
@@ -84,10 +82,10 @@ describe("holdfast object", () => {
   it("says 66 where there is nothing to read", async () => {
     const copy = await object(["copy", "nothing", "to"]);
     expect(copy).toMatchObject({ status: 66 });
-    expect(copy.stderr).toContain('Object "nothing" was not copied');
+    expect(copy.stderr).toMatch(/"nothing".*\bcopied\b/);
     const put = await object(["put", "x", world.file("nothing"), "--if-absent"]);
     expect(put).toMatchObject({ status: 66 });
-    expect(put.stderr).toContain("The file cannot be read: ENOENT");
+    expect(put.stderr).toContain("ENOENT");
   });
 
   it.each<[string, NodeJS.ProcessEnv]>([
@@ -96,9 +94,9 @@ describe("holdfast object", () => {
   ])("says 69 where the %s does not answer", async (which, env) => {
     const put = await object(["put", "silent", file, "--if-absent", "--wait", "1s"], env);
     expect(put).toMatchObject({ status: 69, stdout: "" });
-    expect(put.stderr).toContain(
-      `the ${which === "store" ? "object store" : "table"} does not answer`,
-    );
+    const [silent, other] = which === "store" ? ["store", "table"] : ["table", "store"];
+    expect(put.stderr).toMatch(new RegExp(`\\b${silent}\\b`));
+    expect(put.stderr).not.toMatch(new RegExp(`\\b${other}\\b`));
   });
 
   it("says 69 where nobody can say whether it was written, and by which commit to tell", async () => {
@@ -122,10 +120,10 @@ describe("holdfast object", () => {
   it("says 77 where access is denied, 78 where bucket or table is missing or of another kind", async () => {
     const denied = await object(["put", "d", file, "--if-absent"], { AWS_ACCESS_KEY_ID: "nobody" });
     expect(denied.status).toBe(77);
-    expect(denied.stderr).toContain("status 403. Check that");
+    expect(denied.stderr).toMatch(/\bstatus 403\b/);
     const bucket = await object(["put", "d", file, "--if-absent", "--bucket", "none"]);
     expect(bucket.status).toBe(78);
-    expect(bucket.stderr).toContain('no bucket "none"');
+    expect(bucket.stderr).toContain('"none"');
     const missing = await object(["put", "d", file, "--if-absent", "--table", "none"]);
     expect(missing.status).toBe(78);
     expect(missing.stderr).toContain("holdfast table create --format object-commit");

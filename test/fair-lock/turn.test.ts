@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FaultRequest } from "../../src/testing/faults/fault-plan.js";
+import { expectErrorToBe } from "../support/errors.js";
 import { entriesIn, entryKey, FOR_EVER, NAME, Turns, ticketOf } from "../support/queue.js";
 import { type Inhabitant, World } from "../support/world.js";
 
@@ -290,12 +291,14 @@ describe("a queue whose record", () => {
     });
     const fromMs = world.time.nowMs;
     const waiting = waiter.locks.fairLock(NAME).acquire({ wait: "10m", onlyIfExists: true });
-    const outcome = waiting.catch(({ message }) => message);
+    const outcome = waiting.catch((error: unknown) => error);
     await world.time.advance(1_000);
     if (at === 4) world.table.deleteItem(RECORD);
-    expect(await world.until(outcome)).toBe(
-      'Lock "a" was not acquired: it has no record, and `onlyIfExists` asks for one.',
-    );
+    expectErrorToBe(await world.until(outcome), {
+      code: "not-acquired",
+      lockName: "a",
+      mentions: ["`onlyIfExists`"],
+    });
     expect(world.time.nowMs - fromMs).toBeLessThan(10_000);
     await world.time.advance(100);
     expect(entriesIn(world)).toEqual([]);

@@ -3,6 +3,7 @@ import { awsLockClient, dynamodbLease, dynamolock } from "../../src/formats/inde
 import type { HoldfastError, Lease } from "../../src/index.js";
 import type { LeaseShape, LockFormat } from "../../src/lease/shape.js";
 import type { AttributeValue, Item } from "../../src/platform/table.js";
+import { expectThrown } from "../support/errors.js";
 import { ForeignWorld } from "./foreign-world.js";
 
 interface Numbered extends LeaseShape {
@@ -153,7 +154,10 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
     })();
     await here.until(listing);
     expect(names).toEqual(["a"]);
-    expect(() => locks.mutex("a#holdfast-fence")).toThrowError("fences of another");
+    expectThrown(() => locks.mutex("a#holdfast-fence"), {
+      code: "invalid-argument",
+      mentions: [/\bfences\b/],
+    });
   });
 
   it("number the waiters of one process, too, and the terms of an election", async () => {

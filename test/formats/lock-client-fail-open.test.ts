@@ -4,6 +4,7 @@ import { lockClientFailOpen } from "../../src/formats/index.js";
 import type { LeaseFormat } from "../../src/lease/format.js";
 import type { AttributeValue, Item } from "../../src/platform/table.js";
 import { holds } from "../../src/testing/table/interpret.js";
+import { expectError } from "../support/errors.js";
 import { ForeignWorld } from "./foreign-world.js";
 
 type Json = Readonly<Record<string, { S?: string; N?: string; B?: string }>>;
@@ -197,6 +198,6 @@ describe("a lock in this format", () => {
   it("has no room for data, and says so", async () => {
     const { locks } = world().client();
     const acquiring = locks.mutex("a").acquire({ data: "x" as never });
-    await expect(acquiring).rejects.toThrowError("no room for user data");
+    await expectError(acquiring, { code: "invalid-argument", mentions: [/\bdata\b/] });
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { durationMs } from "../../src/internal/duration.js";
+import { expectThrown } from "../support/errors.js";
 
 const any = { leastMs: Number.NEGATIVE_INFINITY, mostMs: Number.POSITIVE_INFINITY };
 const refused = expect.objectContaining({ code: "invalid-argument" });
@@ -56,11 +57,13 @@ describe("a duration", () => {
   });
 
   it("is refused by name, with what it was", () => {
-    expect(() => durationMs("poll.fastest", "30", any)).toThrow(
-      'The option `poll.fastest` must be milliseconds or a string such as "30s"; it is "30".',
-    );
-    expect(() => durationMs("wait", -1, { leastMs: 0, mostMs: 10 })).toThrow(
-      "The option `wait` must lie between 0 ms and 10 ms; it is -1.",
-    );
+    expectThrown(() => durationMs("poll.fastest", "30", any), {
+      code: "invalid-argument",
+      mentions: ["`poll.fastest`", '"30s"', '"30"'],
+    });
+    expectThrown(() => durationMs("wait", -1, { leastMs: 0, mostMs: 10 }), {
+      code: "invalid-argument",
+      mentions: ["`wait`", "0 ms", "10 ms", "-1"],
+    });
   });
 });

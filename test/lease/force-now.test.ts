@@ -102,7 +102,8 @@ describe("forced releases at once, under load", () => {
       for (const { lease, atMs, reason } of victims) {
         const ending = crowd.endings.get(lease.holder);
         expect(ending?.error).toMatchObject({ code: "lost", reason: "released by force" });
-        expect(ending?.error.message).toContain(`released by alice: ${reason}`);
+        expect(ending?.error.message).toContain("alice");
+        expect(ending?.error.message).toContain(reason);
         // A renewal's period and its answer.
         expect((ending?.atMs ?? Number.NaN) - atMs).toBeLessThanOrEqual(RENEW_MS + 10);
       }

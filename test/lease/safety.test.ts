@@ -5,6 +5,7 @@ import { compileCondition } from "../../src/platform/expressions.js";
 import { holds } from "../../src/testing/table/interpret.js";
 import type { PauseOptions } from "../../src/testing/time/virtual-process.js";
 import { Beliefs } from "../support/beliefs.js";
+import { expectErrorToBe } from "../support/errors.js";
 import { type Inhabitant, World } from "../support/world.js";
 
 const LEASE_MS = 3_000;
@@ -488,8 +489,7 @@ describe("each reason for a loss is found, and told exactly once", () => {
     // Known at the next renewal at the latest, or at the deadline.
     await world.time.advance(reason === "expired" ? LEASE_MS : LEASE_MS / 3 + 20);
     const first = lease.signal.reason;
-    expect(first).toMatchObject({ code: "lost", reason, lockName: "a" });
-    expect(first.message).toMatch(/^Lock "a" is no longer held: .*\. Stop what it protected\.$/);
+    expectErrorToBe(first, { code: "lost", reason: reason as LossReason, lockName: "a" });
     expect(lease.isHeld).toBe(false);
     expect(() => lease.assertHeld()).toThrow(first);
     await expect(lease.renew()).rejects.toBe(first);

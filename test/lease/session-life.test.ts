@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { HoldfastError, type Lease, type Session } from "../../src/index.js";
+import { expectError, expectThrown } from "../support/errors.js";
 import { type FixedOptions, fixedProcess } from "../support/fixed.js";
 import { type Requests, requestsOf } from "../support/requests.js";
 import { World } from "../support/world.js";
@@ -49,7 +50,7 @@ describe("opening a session", () => {
     silentFor(requests, "session#");
     await expect(world.until(locks.session({ wait: 500 }))).rejects.toMatchObject({
       code: "unreachable",
-      message: expect.stringMatching(/^The session was not opened: .*the table does not answer/),
+      message: expect.stringMatching(/\bsession\b.*\bopened\b.*\bregion\b/),
       // The session's own id, which nobody was told.
       cause: { code: "unreachable", lockName: expect.stringMatching(/./) },
     });
@@ -89,7 +90,7 @@ describe("opening a session", () => {
     await expect(world.until(locks.session())).rejects.toMatchObject({
       code: "lost",
       reason: "deleted",
-      message: expect.stringMatching(/^The session was not opened: Session ".*its record is gone/),
+      message: expect.stringMatching(/\bsession\b.*\bopened\b/),
     });
   });
 
@@ -130,11 +131,9 @@ describe("a lease that is to live by a session", () => {
   ])("cannot have lengths of its own: %j", async (options) => {
     const { locks, session, requests } = await open();
     const { length } = requests.made;
-    await expect(locks.mutex("a", { session }).acquire(options)).rejects.toMatchObject({
+    await expectError(locks.mutex("a", { session }).acquire(options), {
       code: "invalid-argument",
-      message:
-        "A lease on a session has the session's length, 3000 ms, and its renewals: leave out " +
-        "`lease` and `renew`, or `session`.",
+      mentions: ["3000 ms", "`lease`", "`renew`", "`session`"],
     });
     expect(requests.made).toHaveLength(length);
   });
@@ -142,12 +141,10 @@ describe("a lease that is to live by a session", () => {
   it("cannot live by a session of another client", async () => {
     const { world, session } = await open();
     const other = fixedProcess(world, LENGTHS);
-    expect(() => other.locks.mutex("a", { session })).toThrow(
-      expect.objectContaining({
-        code: "invalid-argument",
-        message: "The option `session` is of another client.",
-      }),
-    );
+    expectThrown(() => other.locks.mutex("a", { session }), {
+      code: "invalid-argument",
+      mentions: ["`session`", /\banother client\b/],
+    });
   });
 
   it("cannot begin on one that was closed, nor on one that was lost", async () => {
@@ -156,7 +153,7 @@ describe("a lease that is to live by a session", () => {
     const { id } = closed.session;
     await expect(acquireOn(closed, "a")).rejects.toMatchObject({
       code: "closed",
-      message: `The session ${id} has ended, so no lease can begin on it. Open another one.`,
+      message: expect.stringContaining(id),
     });
     const lost = await open();
     lost.world.table.deleteItem(lost.key(lost.session.id));
@@ -275,12 +272,10 @@ describe("the move of a record to a session", () => {
     const scene = await open();
     const lease = await acquireOn(scene, "a");
     await scene.world.time.advance(1_000);
-    await expect(lease.renew({ lease: "9s" })).rejects.toMatchObject({
+    await expectError(lease.renew({ lease: "9s" }), {
       code: "invalid-argument",
       lockName: "a",
-      message:
-        'Lock "a" lives by a session, whose length of 3000 ms is fixed. Give the session another `lease`, ' +
-        "or acquire the lock without a session.",
+      mentions: ["3000 ms", "`lease`"],
     });
   });
 
@@ -393,7 +388,7 @@ describe("a lease that ran out before anybody answered whether it had moved", ()
     expect(requests.writesTo(`session#${session.id}`).length).toBeGreaterThan(before);
     // Once for the close, and once for the release that went on for as long as the session's lease.
     expect(reported).toMatchObject([
-      { code: "outcome-unknown", message: expect.stringContaining("for 2000 ms") },
+      { code: "outcome-unknown", message: expect.stringContaining("2000 ms") },
       { code: "outcome-unknown" },
     ]);
   });

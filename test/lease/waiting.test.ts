@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type AcquireOptions, HoldfastError, type Lease } from "../../src/index.js";
 import type { FaultRequest } from "../../src/testing/faults/fault-plan.js";
 import { Beliefs } from "../support/beliefs.js";
+import { expectErrorToBe } from "../support/errors.js";
 import { type Inhabitant, readsIn, World } from "../support/world.js";
 
 const FOR_EVER: AcquireOptions = { wait: Number.POSITIVE_INFINITY };
@@ -563,8 +564,7 @@ describe("four different things are told apart", () => {
         .acquire({ wait: "1s" })
         .catch((reason: unknown) => reason),
     );
-    expect(error).toMatchObject({ code: "not-acquired", lockName: "a" });
-    expect((error as Error).message).toContain(`${lease.owner} holds it`);
+    expectErrorToBe(error, { code: "not-acquired", lockName: "a", mentions: [lease.owner] });
   });
 
   it.each(["throttled", "conflict"] as const)(

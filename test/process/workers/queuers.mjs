@@ -26,4 +26,4 @@ say("started");
 const settled = await Promise.allSettled(waiters);
 const failed = settled.filter(({ status }) => status === "rejected");
 await locks.close();
-say("ended", { failed: failed.map(({ reason }) => String(reason)) });
+say("ended", { failed: failed.map(({ reason }) => `${reason.code}: ${reason}`) });
