@@ -60,7 +60,7 @@ describe("a table that is replicated", () => {
     for (const more of [{}, { MultiRegionConsistency: "EVENTUAL" }] as const) {
       await expect(check({ Replicas: REPLICAS, ...more })).rejects.toMatchObject({
         code: "misconfigured",
-        message: expect.stringMatching(/eu-west-1, us-east-1 .*one region.*strong.*`homeRegion`/),
+        message: expect.stringMatching(/\beu-west-1, us-east-1\b.*`homeRegion`/),
       });
     }
   });
@@ -105,7 +105,7 @@ describe("a table that is being made", () => {
     });
     await expect(createTable({ client, table: "locks", wait: 300 })).rejects.toMatchObject({
       code: "unreachable",
-      message: expect.stringContaining("not active after 300 ms"),
+      message: expect.stringMatching(/\b300 ms\b/),
     });
   });
 
@@ -145,9 +145,7 @@ describe("a table whose TTL is being turned off", () => {
     const client = stubbed();
     const refused = {
       code: "misconfigured",
-      message:
-        'Table "locks" cannot keep locks. Its TTL on `expiresAt` is being turned off: wait until it is off, at ' +
-        "most an hour, then turn it on for `expiresAt`.",
+      message: expect.stringMatching(/"locks".*\bTTL\b.*`expiresAt`.*\bturn it on\b.*`expiresAt`/),
     };
     await expect(checkTable({ client, table: "locks" })).rejects.toMatchObject(refused);
     await expect(createTable({ client, table: "locks" })).rejects.toMatchObject(refused);
@@ -158,9 +156,7 @@ describe("a table whose TTL is being turned off", () => {
     const checking = checkTable({ client: stubbed(), table: "locks", format: awsLockClient() });
     await expect(checking).rejects.toMatchObject({
       code: "misconfigured",
-      message: expect.stringMatching(
-        /is being turned off: wait until it is off, at most an hour\.$/,
-      ),
+      message: expect.stringMatching(/"locks".*\bTTL\b(?!.*\bturn it on\b)/),
     });
   });
 });

@@ -100,7 +100,7 @@ describeOnDynamoDBLocal("a table on DynamoDB Local", (endpoint) => {
   });
 
   it("is told apart from one that is missing", async () => {
-    const found = misconfigured('There is no table "nowhere"', "region", "createTable");
+    const found = misconfigured('"nowhere"', "region", "createTable");
     await expect(checkTable({ client, table: "nowhere" })).rejects.toMatchObject(found);
   });
 
@@ -121,7 +121,7 @@ describeOnDynamoDBLocal("a table on DynamoDB Local", (endpoint) => {
     ] as const;
     const table = await made({ key: key.map((part) => [...part]), ttl: "expiresAt" });
     await expect(checkTable({ client, table })).rejects.toMatchObject(
-      misconfigured("pk is of type N, not S", "sk is of type N, not S", "another table"),
+      misconfigured("pk .*type N", "sk .*type N"),
     );
   });
 
@@ -133,7 +133,7 @@ describeOnDynamoDBLocal("a table on DynamoDB Local", (endpoint) => {
 
   it("is told that its TTL looks at another attribute, also by createTable", async () => {
     const table = await made({ ttl: "leaseMs" });
-    const found = misconfigured("TTL looks at `leaseMs`", "turn it on for `expiresAt`");
+    const found = misconfigured("TTL", "`leaseMs`", "`expiresAt`");
     await expect(checkTable({ client, table })).rejects.toMatchObject(found);
     await expect(createTable({ client, table })).rejects.toMatchObject(found);
   });
@@ -141,7 +141,7 @@ describeOnDynamoDBLocal("a table on DynamoDB Local", (endpoint) => {
   it("is told everything at once", async () => {
     const table = await made({ key: [["pk", "N", "HASH"]] });
     await expect(checkTable({ client, table })).rejects.toMatchObject(
-      misconfigured("Its key is pk \\(HASH\\)", "type N", "TTL is off"),
+      misconfigured("pk \\(HASH\\)", "type N", "TTL is off"),
     );
   });
 });
