@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import { HoldfastError } from "../../src/index.js";
+import { type ExpectedError, expectError, expectErrorToBe, expectThrown } from "./errors.js";
+
+const error = new HoldfastError("lost", 'Lock "a" was lost after 5000 ms to worker-7.', {
+  lockName: "a",
+  reason: "stolen",
+});
+const right: ExpectedError = {
+  code: "lost",
+  lockName: "a",
+  reason: "stolen",
+  mentions: ["5000 ms", "worker-7", /\blost\b/],
+  omits: ["6000 ms"],
+};
+
+describe("an expected error", () => {
+  it("is one with this code, lock, reason and these facts", async () => {
+    expectErrorToBe(error, right);
+    expect(expectThrown(throwing(error), right)).toBe(error);
+    expect(await expectError(Promise.reject(error), right)).toBe(error);
+  });
+
+  it.each<[string, Partial<ExpectedError>]>([
+    ["code", { code: "closed" }],
+    ["lock", { lockName: "b" }],
+    ["reason", { reason: "expired" }],
+    ["number", { mentions: ["000 ms"] }],
+    ["holder", { mentions: ["worker"] }],
+    ["word", { mentions: [/\bfound\b/] }],
+    ["fact that is ruled out", { omits: ["worker-7"] }],
+  ])("is none with another %s", (_what, wrong) => {
+    expect(() => expectErrorToBe(error, { ...right, ...wrong })).toThrow("expected");
+  });
+
+  it("is none that names a lock where none is expected, nor another kind of error", () => {
+    expect(() => expectErrorToBe(error, { code: "lost", reason: "stolen" })).toThrow("expected");
+    expect(() => expectErrorToBe(new Error(error.message), right)).toThrow("expected");
+  });
+
+  it("is missed where nothing fails", async () => {
+    expect(() => expectThrown(() => undefined, right)).toThrow("expected");
+    await expect(expectError(Promise.resolve(), right)).rejects.toThrow("expected");
+  });
+});
+
+function throwing(thrown: unknown): () => never {
+  return () => {
+    throw thrown;
+  };
+}
