@@ -44,7 +44,7 @@ import {
   type NodeCronOptions,
   nodeCronCoordinator,
 } from "./once/node-cron.js";
-import { type OnceResult, once } from "./once/once.js";
+import { Occurrences, type OnceResult } from "./once/once.js";
 import { type OnceOptions, resolveOnce } from "./once/options.js";
 import { type HoldfastOptions, type SessionOptions, surroundingsOf } from "./options.js";
 import { LocalTable } from "./platform/local-table.js";
@@ -66,6 +66,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   /** What its locks ask for unless they say otherwise. */
   readonly #lengths: ClientOptions;
   readonly #owner: string;
+  readonly #occurrences: Occurrences;
   readonly #shared: SharedSession | undefined;
   /** What leads, or stands by to, until the client closes. */
   readonly #leading = new Set<Leading>();
@@ -86,6 +87,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
 
   constructor(options: HoldfastOptions<S>) {
     this.#kernel = new Kernel(surroundingsOf(options), resolveClient(options));
+    this.#occurrences = new Occurrences(this.#kernel);
     const { lease, renew, wait, poll } = options;
     this.#lengths = { lease, renew, wait, poll };
     this.#owner = options.owner ?? defaultOwner();
@@ -189,7 +191,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   ): Promise<OnceResult<T>> {
     const settings = resolveOnce(options, this.#owner, this.#kernel.clock.wallMs());
     const ref = this.#kernel.format.refOf("once", checkName(name));
-    return once(this.#kernel, ref, settings, fn);
+    return this.#occurrences.run(ref, settings, fn);
   }
 
   /**
@@ -199,7 +201,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * `invalid-argument` in a format without records for it.
    */
   nodeCron(options: NodeCronOptions = {}): NodeCronCoordinator {
-    return nodeCronCoordinator(this.#kernel, this.#owner, options);
+    return nodeCronCoordinator(this.#kernel, this.#occurrences, this.#owner, options);
   }
 
   /**

@@ -35,6 +35,7 @@ async function acquireLease(
     const waitedMs = kernel.nowMs() - fromMs;
     if (granted === undefined) tellRefusal(ref, settings.owner, undefined, waitedMs);
     else {
+      settings.onGrant?.(granted.how);
       tellGrant(granted.hold, granted.how, waitedMs);
       noteGrant(kernel, granted);
     }

@@ -15,6 +15,8 @@ export interface Former {
   readonly held: Held;
   readonly leaseMs: number;
   readonly keepData: boolean;
+  /** User data that the write which frees the record leaves there. */
+  readonly lastData?: unknown;
   /** What its record may live by. */
   readonly life: Life | undefined;
 }
@@ -155,7 +157,8 @@ async function handOver(
 async function free(kernel: Kernel, ref: RecordRef, chain: Chain): Promise<void> {
   let answer: WriteAnswer;
   do {
-    answer = await freeOnce(kernel, ref, holdersOf(chain), chain.former.keepData);
+    const { keepData, lastData } = chain.former;
+    answer = await freeOnce(kernel, ref, holdersOf(chain), keepData, lastData);
     if (answer.kind === "applied") return;
     if (answer.kind === "refused") {
       return noteRefusal(chain, kernel.format.read(answer.item), answer);
@@ -182,11 +185,13 @@ export async function freeOnce(
   ref: RecordRef,
   from: Holders,
   keepData: boolean,
+  lastData?: unknown,
 ): Promise<WriteAnswer> {
   if (ref.isEntry === true) return removeEntry(kernel, ref, from);
   const answer = await kernel.write(
     kernel.freeing(ref, from, {
       keepData,
+      lastData,
       lastHolder: from.known?.holder ?? from.maybe?.[0] ?? "",
     }),
     kernel.settings.requestTimeoutMs,
