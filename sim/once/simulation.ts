@@ -94,6 +94,7 @@ class OnceSimulation {
     mishaps: 0,
   };
   #started = 0;
+  #isCalm = false;
 
   constructor(seed: number, occurrences: number) {
     this.#occurrences = occurrences;
@@ -245,7 +246,7 @@ class OnceSimulation {
     task.running.delete(run);
     if (run.lease.isHeld) task.ended.add(occurrence);
     // What is hardest: a cut, or the process's end, between the end of the work and its record.
-    if (this.#random.chance(0.15)) this.#strikeOne(one, task.leaseMs);
+    if (!this.#isCalm && this.#random.chance(0.15)) this.#strikeOne(one, task.leaseMs);
   }
 
   #strike(leaseMs: number): void {
@@ -274,6 +275,7 @@ class OnceSimulation {
   /** In calm a caller runs the last occurrence, unless its work has ended under some lease. */
   async #settle(task: Task): Promise<void> {
     if (task.due === 0) return;
+    this.#isCalm = true;
     this.#countFaults(this.#processes.splice(0));
     this.#start();
     const [fresh] = this.#processes;

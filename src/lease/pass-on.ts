@@ -82,8 +82,11 @@ export async function passOn(
 // may have been an earlier attempt that freed it, or passed it on (and others took it since).
 function noteRefusal(chain: Chain, found: Found, answer: WriteAnswer): void {
   if (!chain.isFirst || (answer.kind === "refused" && answer.isRepeated === true)) return;
-  const ownDoing = found.state === "free" && found.lastHolder === chain.former.held.holder;
-  if (!ownDoing) chain.loss = lossIn(found, chain.former.held);
+  if (!isOwnDoing(chain, found)) chain.loss = lossIn(found, chain.former.held);
+}
+
+function isOwnDoing({ former }: Chain, found: Found): boolean {
+  return found.state === "free" && found.lastHolder === former.held.holder;
 }
 
 async function handOverInTurn(
@@ -161,7 +164,11 @@ async function free(kernel: Kernel, ref: RecordRef, chain: Chain): Promise<void>
     answer = await freeOnce(kernel, ref, holdersOf(chain), keepData, lastData);
     if (answer.kind === "applied") return;
     if (answer.kind === "refused") {
-      return noteRefusal(chain, kernel.format.read(answer.item), answer);
+      const found = kernel.format.read(answer.item);
+      noteRefusal(chain, found, answer);
+      if (lastData === undefined || chain.loss !== undefined || isOwnDoing(chain, found)) return;
+      // An earlier attempt freed it, or never arrived and its lease ran out: only the first left the data.
+      throw dataNotAcknowledged(ref);
     }
     if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind === "unknown") chain.isFirst = false;
@@ -178,6 +185,15 @@ async function free(kernel: Kernel, ref: RecordRef, chain: Chain): Promise<void>
 }
 
 const RELEASE_RETRY_MS = 100;
+
+function dataNotAcknowledged({ name }: RecordRef): HoldfastError {
+  return new HoldfastError(
+    "outcome-unknown",
+    `The release of lock "${name}" was not acknowledged before the lock was granted again. Whether it left ` +
+      "its data in the record is unknown. Read them with a later grant.",
+    { lockName: name },
+  );
+}
 
 /** One write that frees the record, or deletes the entry, if it names one of these holders. */
 export async function freeOnce(
