@@ -5,6 +5,7 @@ import type { ElectionOptions } from "./election/options.js";
 import { HoldfastError } from "./errors.js";
 import { FairLock, type FairLockOptions } from "./fair-lock/fair-lock.js";
 import { closeInOrder } from "./lease/close.js";
+import { actingMs } from "./lease/deadline.js";
 import type { LeaseHandle } from "./lease/export.js";
 import {
   type ForceReleaseOptions,
@@ -93,6 +94,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
     this.#owner = options.owner ?? defaultOwner();
     // Said when the client is made, not when it is first needed.
     const settings = resolveAcquire([options], this.#owner, this.#kernel.format.defaults);
+    actingMs(this.#kernel, settings.leaseMs);
     if (options.history === true && this.#kernel.format.history === undefined) {
       throw noHistory(this.#kernel.format.name);
     }
@@ -174,15 +176,14 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   }
 
   /**
-   * Runs one occurrence of a scheduled task, if it was not begun anywhere else: every instance calls this,
-   * and one runs it. At most once by default, also where a run dies in the middle: see
-   * {@link OnceOptions.ifInterrupted}. It does **not** promise that a run has ended before the next
-   * occurrence begins, if it goes on after its signal has aborted.
+   * Runs one occurrence of a scheduled task, if no other instance has begun it. At most once by default, also
+   * if its process dies: see {@link OnceOptions.ifInterrupted}. It does **not** promise that a run has ended
+   * before the next occurrence begins, if it goes on after its signal has aborted.
    *
-   * Costs a read of half a unit for a caller that finds it begun, three writes more for the one that runs
-   * it. Rejects with `fn`'s error; with `lost`, if the lease was lost before `fn` ended; with `unreachable`,
-   * `throttled` and the like where nobody can say whether it was begun, and does not run it. Throws
-   * `invalid-argument`.
+   * Costs a read of half a unit; three writes more for the caller that runs it, four with both `"rerun"` and
+   * `atLeastFor`. Rejects with `fn`'s error; with `lost`, if the lease was lost before `fn` ended; with
+   * `outcome-unknown`, if a rerun may follow because the end was not acknowledged; with `unreachable` or
+   * `throttled`, if it was not begun. Throws `invalid-argument`.
    */
   once<T>(
     name: string,

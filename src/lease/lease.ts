@@ -90,7 +90,8 @@ export class UnfencedLease<S extends LeaseShape = NativeLeases> implements Async
    * Aborts when the lock is lost, with a {@link HoldfastError} of code `lost` as its reason. It does
    * not abort at this lease's own release, nor by itself at the deadline of a lease with
    * `renew: "manual"`, which has no timer: ask, or read `aborted`. Reading `aborted` looks at the clocks first, so that code
-   * which runs after a pause sees the loss before any timer could tell. Costs no request.
+   * which runs after a pause sees the loss before any timer could tell. A signal that `AbortSignal.any` makes of
+   * it does not: compose it with {@link anySignal}. Costs no request.
    */
   get signal(): AbortSignal {
     this.#hold.check();

@@ -2,7 +2,6 @@ import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
 import type { Item } from "../platform/table.js";
 import { watchMs } from "./decide.js";
-import type { GrantEvent } from "./events.js";
 import type { ExistingData, LeaseDefaults } from "./format.js";
 import type { LifeSource } from "./life.js";
 import type { Queueing } from "./queueing.js";
@@ -125,8 +124,6 @@ export interface AcquireSettings {
   readonly passage?: Passage | undefined;
   /** How it queues; undefined: it waits for a queue to end. */
   readonly queueing?: Queueing | undefined;
-  /** Told how it was granted, before the lease is handed out; must not throw. */
-  readonly onGrant?: ((how: GrantEvent["how"]) => void) | undefined;
   /** Told what each renewal by the keeper, or by hand, showed; must not throw. */
   readonly onRenewal?: ((record: HeldRecord | undefined) => void) | undefined;
 }

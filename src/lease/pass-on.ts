@@ -1,8 +1,7 @@
 import { HoldfastError, type LossReason } from "../errors.js";
 import { instantOf } from "../platform/clock.js";
 import type { WriteAnswer } from "../platform/table.js";
-import { Deadline } from "./deadline.js";
-import { holdMs } from "./decide.js";
+import { actingMs, Deadline } from "./deadline.js";
 import type { Held, Holders, RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
 import type { Life } from "./life.js";
@@ -124,11 +123,7 @@ async function handOver(
   });
   const write = kernel.format.handOver(ref, grant, holdersOf(chain));
   const start = instantOf(kernel.clock);
-  const deadline = new Deadline(
-    kernel.clock,
-    start,
-    holdMs(settings.leaseMs, kernel.settings.driftBound),
-  );
+  const deadline = new Deadline(kernel.clock, start, actingMs(kernel, settings.leaseMs));
   chain.untilMs = Math.max(chain.untilMs, kernel.nowMs() + settings.leaseMs);
   while (waiter.isWaiting && deadline.remainingMs() > settings.leaseMs / 2) {
     const answer = await kernel.write(write, kernel.timeoutWithin(deadline.remainingMs()));

@@ -118,7 +118,7 @@ export class Occurrences {
     const onGrant = (granted: GrantEvent["how"]): void => {
       how = granted;
     };
-    const lease = await acquire(this.#kernel, ref, { ...settings.grant, onGrant });
+    const lease = await acquire(this.#kernel, ref, settings.grant, onGrant);
     if (lease === undefined) return "running";
     const last = begunIn(lease.data);
     const order = compare(settings.occurrence, last?.occurrence);
