@@ -416,7 +416,7 @@ function expiresAt(wallMs: number, leaseMs: number): AttributeValue {
 }
 
 // The record of a task is all that says which occurrences have run: deleted by TTL, it would let them run
-// again (rule 88). There is one for each task, not for each occurrence.
+// again. There is one for each task, not for each occurrence.
 function lasting({ kind }: RecordRef, change: Change): Change {
   if (kind !== "once") return change;
   const { expiresAt: _, ...set } = change.set;

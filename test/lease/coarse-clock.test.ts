@@ -67,7 +67,7 @@ describe("with a boot clock that counts whole seconds", () => {
     await expect(world.until(locks.session({ lease: "1s" }))).rejects.toMatchObject(refusal);
     expect(world.table.counts.writes).toBe(before.writes);
     expect(() => world.inhabitant({ ...coarse, lease: "1s" })).toThrow("5000 ms or more");
-    const lease = await world.until(mutex.acquire());
+    const lease = await world.until(mutex.acquire({ renew: "1s" }));
     await expect(world.until(lease.renew({ lease: "4s" }))).rejects.toMatchObject(refusal);
     expect(lease.isHeld).toBe(true);
     // Nor may a waiter with such a lease be handed the lock by its own process.
