@@ -5,6 +5,7 @@ import type { ElectionOptions } from "./election/options.js";
 import { HoldfastError } from "./errors.js";
 import { FairLock, type FairLockOptions } from "./fair-lock/fair-lock.js";
 import { closeInOrder } from "./lease/close.js";
+import { actingMs } from "./lease/deadline.js";
 import type { LeaseHandle } from "./lease/export.js";
 import {
   type ForceReleaseOptions,
@@ -44,7 +45,7 @@ import {
   type NodeCronOptions,
   nodeCronCoordinator,
 } from "./once/node-cron.js";
-import { type OnceResult, once } from "./once/once.js";
+import { Occurrences, type OnceResult } from "./once/once.js";
 import { type OnceOptions, resolveOnce } from "./once/options.js";
 import { type HoldfastOptions, type SessionOptions, surroundingsOf } from "./options.js";
 import { LocalTable } from "./platform/local-table.js";
@@ -66,6 +67,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   /** What its locks ask for unless they say otherwise. */
   readonly #lengths: ClientOptions;
   readonly #owner: string;
+  readonly #occurrences: Occurrences;
   readonly #shared: SharedSession | undefined;
   /** What leads, or stands by to, until the client closes. */
   readonly #leading = new Set<Leading>();
@@ -86,11 +88,13 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
 
   constructor(options: HoldfastOptions<S>) {
     this.#kernel = new Kernel(surroundingsOf(options), resolveClient(options));
+    this.#occurrences = new Occurrences(this.#kernel);
     const { lease, renew, wait, poll } = options;
     this.#lengths = { lease, renew, wait, poll };
     this.#owner = options.owner ?? defaultOwner();
     // Said when the client is made, not when it is first needed.
     const settings = resolveAcquire([options], this.#owner, this.#kernel.format.defaults);
+    actingMs(this.#kernel, settings.leaseMs);
     if (options.history === true && this.#kernel.format.history === undefined) {
       throw noHistory(this.#kernel.format.name);
     }
@@ -172,15 +176,14 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   }
 
   /**
-   * Runs one occurrence of a scheduled task, if it was not begun anywhere else: every instance calls this,
-   * and one runs it. At most once by default, also where a run dies in the middle: see
-   * {@link OnceOptions.ifInterrupted}. It does **not** promise that a run has ended before the next
-   * occurrence begins, if it goes on after its signal has aborted.
+   * Runs one occurrence of a scheduled task, if no other instance has begun it. At most once by default, also
+   * if its process dies: see {@link OnceOptions.ifInterrupted}. It does **not** promise that a run has ended
+   * before the next occurrence begins, if it goes on after its signal has aborted.
    *
-   * Costs a read of half a unit for a caller that finds it begun, three writes more for the one that runs
-   * it. Rejects with `fn`'s error; with `lost`, if the lease was lost before `fn` ended; with `unreachable`,
-   * `throttled` and the like where nobody can say whether it was begun, and does not run it. Throws
-   * `invalid-argument`.
+   * Costs a read of half a unit; three writes more for the caller that runs it, four with both `"rerun"` and
+   * `atLeastFor`. Rejects with `fn`'s error; with `lost`, if the lease was lost before `fn` ended; with
+   * `outcome-unknown`, if a rerun may follow because the end was not acknowledged; with `unreachable` or
+   * `throttled`, if it was not begun. Throws `invalid-argument`.
    */
   once<T>(
     name: string,
@@ -189,7 +192,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   ): Promise<OnceResult<T>> {
     const settings = resolveOnce(options, this.#owner, this.#kernel.clock.wallMs());
     const ref = this.#kernel.format.refOf("once", checkName(name));
-    return once(this.#kernel, ref, settings, fn);
+    return this.#occurrences.run(ref, settings, fn);
   }
 
   /**
@@ -199,7 +202,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * `invalid-argument` in a format without records for it.
    */
   nodeCron(options: NodeCronOptions = {}): NodeCronCoordinator {
-    return nodeCronCoordinator(this.#kernel, this.#owner, options);
+    return nodeCronCoordinator(this.#kernel, this.#occurrences, this.#owner, options);
   }
 
   /**

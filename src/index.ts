@@ -79,6 +79,7 @@ export type {
   ListPage,
   RecordKind,
 } from "./lease/list.js";
+export { anySignal } from "./lease/loss-signal.js";
 export type { AcquireOptions, ClientOptions, LeaseOptions, PollOptions } from "./lease/options.js";
 export type { ForcedRelease, GrantNote, Version } from "./lease/record.js";
 export type { CloseSessionOptions, Session } from "./lease/session.js";

@@ -2,6 +2,7 @@ import { COMPANIONS } from "./companions.js";
 import { GRANTS } from "./grants.js";
 import { HOLDS } from "./holds.js";
 import { MULTI_LOCKS } from "./multi-locks.js";
+import { OCCURRENCES } from "./occurrences.js";
 import { QUEUES } from "./queues.js";
 import { RELEASES } from "./releases.js";
 import { SESSIONS } from "./sessions.js";
@@ -19,5 +20,6 @@ export const VARIANTS: readonly Variant[] = [
   ...QUEUES,
   ...MULTI_LOCKS,
   ...COMPANIONS,
+  ...OCCURRENCES,
   ...SURROUNDINGS,
 ];

@@ -102,6 +102,39 @@ export const HOLDS: readonly Variant[] = [
     caughtBy: { test: "test/lease/deadline.test.ts", title: "is not put off when %s" },
   },
   {
+    name: "boot-step-ignored",
+    what: "a holder allows for the boot clock's step of Node.js on Linux, whatever the step is here",
+    rules: ["R2"],
+    edits: [
+      {
+        file: "src/lease/deadline.ts",
+        from: "const { bootStepMs = USUAL_BOOT_STEP_MS } = clock;",
+        to: "const bootStepMs = USUAL_BOOT_STEP_MS ?? clock;",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/coarse-clock.test.ts",
+      title:
+        "a holder that was suspended notices before another may take over, at any phase of a second",
+    },
+  },
+  {
+    name: "signals-composed-without-question",
+    what: "a composed signal hears of the abort of its parts, and asks none of them",
+    rules: ["R2"],
+    edits: [
+      {
+        file: "src/lease/loss-signal.ts",
+        from: "    for (const { aborted } of signals) if (aborted) return;\n",
+        to: "",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/loss-signal.test.ts",
+      title: "says, after a pause and before any timer, that a lease, a session or a term is over",
+    },
+  },
+  {
     name: "loss-not-sticky",
     what: "a lease that has ended is held again once an answer, or a clock stepped back, allows it",
     rules: ["R2"],

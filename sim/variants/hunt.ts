@@ -3,11 +3,14 @@
  * one line of JSON for each range: after how many seeds the invariant fell.
  */
 import { parseArgs } from "node:util";
+import { simulateOnce } from "../once/simulation.js";
 import { simulateQueue } from "../queue/simulation.js";
 import { simulate } from "../simulation.js";
 
 /** How long each seed is simulated, in milliseconds. */
 const LENGTH_MS = 60_000;
+/** How many occurrences of tasks, some weeks. */
+const OCCURRENCES = 12;
 
 /** What a hunt found in one range. */
 export interface Found {
@@ -18,12 +21,18 @@ export interface Found {
   readonly besides: Readonly<Record<string, number>>;
 }
 
+function simulated(
+  seed: number,
+  of: string | undefined,
+): Promise<{ readonly violations: readonly { readonly invariant: string }[] }> {
+  if (of === "fair locks") return simulateQueue({ seed, lengthMs: LENGTH_MS });
+  if (of === "occurrences") return simulateOnce(seed, OCCURRENCES);
+  return simulate(seed, LENGTH_MS);
+}
+
 async function fallen(seed: number, of: string | undefined): Promise<Set<string>> {
   try {
-    const { violations } =
-      of === "fair locks"
-        ? await simulateQueue({ seed, lengthMs: LENGTH_MS })
-        : await simulate(seed, LENGTH_MS);
+    const { violations } = await simulated(seed, of);
     return new Set(violations.map(({ invariant }) => invariant));
   } catch (error) {
     return new Set([`error: ${String(error)}`]);

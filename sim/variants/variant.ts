@@ -14,8 +14,8 @@ export interface Edit {
 export interface InSimulation {
   readonly invariant: string;
   readonly within: number;
-  /** Of fair locks; left out: that of the kernel. */
-  readonly of?: "fair locks";
+  /** Of fair locks, or of the occurrences of tasks; left out: that of the kernel. */
+  readonly of?: "fair locks" | "occurrences";
   /** Which of the ranges, from 1, `npm test` hunts in, where the first takes it long; default 1. */
   readonly shortRange?: number;
 }

@@ -18,7 +18,7 @@ export const WATCHES: readonly Variant[] = [
       },
       {
         file: DECIDE,
-        from: "return leaseMs * (1 - 2 * driftBound) - BOOT_CLOCK_STEP_MS;",
+        from: "return leaseMs * (1 - 2 * driftBound) - bootStepMs;",
         to: "return leaseMs;",
       },
     ],
@@ -31,7 +31,7 @@ export const WATCHES: readonly Variant[] = [
     edits: [
       {
         file: DECIDE,
-        from: "return leaseMs * (1 - 2 * driftBound) - BOOT_CLOCK_STEP_MS;",
+        from: "return leaseMs * (1 - 2 * driftBound) - bootStepMs;",
         to: "return leaseMs;",
       },
     ],

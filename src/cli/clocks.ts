@@ -10,7 +10,7 @@ export interface SharedInstant {
   readonly monotonicMs: number;
   /** Civil time. */
   readonly wallMs: number;
-  /** Since boot, suspends included, in steps of 10 ms. */
+  /** Since boot, suspends included, in steps. */
   readonly bootMs: number;
 }
 

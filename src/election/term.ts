@@ -59,8 +59,8 @@ export class UnfencedTerm<S extends LeaseShape = NativeLeases> implements AsyncD
 
   /**
    * Aborts when what this leader does has to end: with code `lost` at the loss of the leadership, with
-   * `resigned` when it resigns, was asked to, or closes. Reading `aborted` looks at the clocks first.
-   * Costs no request.
+   * `resigned` when it resigns, was asked to, or closes. Reading `aborted` looks at the clocks first; compose it
+   * with {@link anySignal}, since a signal of `AbortSignal.any` does not. Costs no request.
    */
   get signal(): AbortSignal {
     this.#follow();

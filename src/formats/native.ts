@@ -23,7 +23,7 @@
  * | `resignAsked`, `preferAsked` | S | the holder that was last asked to give up; meant for no other |
  * | `forced` | M | the last forced release: whose grant, who, when and why; whether at once |
  * | `asked#` and a holder | BOOL | of a session: that this holder on it was asked to end |
- * | `expiresAt` | N | TTL in seconds, at least seven days beyond the lease |
+ * | `expiresAt` | N | TTL in seconds, at least seven days beyond the lease; a record of kind `once` has none |
  *
  * Beside a record: places in its queue, below, and its history, in `native-history.ts`.
  * Several records at once: the claims and takeovers of each, exactly as seen, in one transaction; before
@@ -160,18 +160,18 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
     claim: (ref, grant, onto) => ({
       key: ref.key,
       condition: all(ontoCondition(onto, keys.pk), ...queueCondition(grant)),
-      change: grantChange(grant),
+      change: lasting(ref, grantChange(grant)),
     }),
     takeOver: (ref, grant, watched) => ({
       key: ref.key,
       condition: all(watchedCondition(watched), ...queueCondition(grant)),
-      change: grantChange(grant),
+      change: lasting(ref, grantChange(grant)),
     }),
     // Within the bound on local hand-overs a waiter of this process may pass the queue.
     handOver: (ref, grant, from) => ({
       key: ref.key,
       condition: holdersCondition(from),
-      change: grantChange(grant),
+      change: lasting(ref, grantChange(grant)),
     }),
     renew: (ref, held, renewal) => ({
       key: ref.key,
@@ -181,12 +181,12 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
         NO_SESSION,
         ...newerData(renewal.data),
       ),
-      change: renewalChange(renewal),
+      change: lasting(ref, renewalChange(renewal)),
     }),
     changeLength: (ref, held, renewal) => ({
       key: ref.key,
       condition: changeCondition(held, renewal),
-      change: withSet(renewalChange(renewal), { leaseMs: n(renewal.leaseMs) }),
+      change: lasting(ref, withSet(renewalChange(renewal), { leaseMs: n(renewal.leaseMs) })),
     }),
     moveToSession: (ref, held, renewal, session) => ({
       key: ref.key,
@@ -223,14 +223,15 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
     free: (ref, from, options): Write => ({
       key: ref.key,
       condition: holdersCondition(from),
-      change: {
+      change: lasting(ref, {
         set: {
           lastHolder: s(options.lastHolder),
           expiresAt: expiresAt(options.wallMs, 0),
+          ...(options.lastData === undefined ? {} : { data: encodeJson(options.lastData) }),
           ...(options.forced === undefined ? {} : { forced: forcedValue(options.forced) }),
         },
         remove: ["holder", "session", ...(options.keepData ? [] : ["data"])],
-      },
+      }),
     }),
     // Not a grant nor a sign of life: the holder, the version and all that rivals judge by stay.
     ask: (ref, holder, ask): Write => ({
@@ -412,6 +413,14 @@ function newerData(data: NumberedData | undefined): Condition[] {
 
 function expiresAt(wallMs: number, leaseMs: number): AttributeValue {
   return n(Math.ceil((wallMs + leaseMs + RETENTION_MS) / 1000));
+}
+
+// The record of a task is all that says which occurrences have run: deleted by TTL, it would let them run
+// again. There is one for each task, not for each occurrence.
+function lasting({ kind }: RecordRef, change: Change): Change {
+  if (kind !== "once") return change;
+  const { expiresAt: _, ...set } = change.set;
+  return { set, remove: [...change.remove, "expiresAt"] };
 }
 
 // A grant writes everything that a holder lives by: whatever it left, the next holder would be

@@ -1,5 +1,6 @@
 import { Contention, type Granted } from "./contention.js";
-import { tellGrant, tellRefusal } from "./events.js";
+import { actingMs } from "./deadline.js";
+import { type GrantEvent, tellGrant, tellRefusal } from "./events.js";
 import type { RecordRef } from "./format.js";
 import { noteGrant } from "./history.js";
 import { Hold } from "./hold.js";
@@ -12,29 +13,35 @@ import { Stop } from "./stop.js";
 /**
  * Acquires a lease, waiting as long as the settings say; undefined if somebody else has it at the end
  * of a wait of 0, or there is no record and one was required. Rejects with the error of {@link Stop}.
+ * `onGrant` is told how it was granted, before the lease is handed out; it must not throw.
  */
 export function acquire(
   kernel: Kernel,
   ref: RecordRef,
   settings: AcquireSettings,
+  onGrant?: (how: GrantEvent["how"]) => void,
 ): Promise<Lease | undefined> {
-  return kernel.tracked(acquireLease(kernel, ref, settings));
+  return kernel.tracked(acquireLease(kernel, ref, settings, onGrant));
 }
 
 async function acquireLease(
   kernel: Kernel,
   ref: RecordRef,
   settings: AcquireSettings,
+  onGrant: ((how: GrantEvent["how"]) => void) | undefined,
 ): Promise<Lease | undefined> {
   const fromMs = kernel.nowMs();
   const stop = new Stop(kernel, [ref], settings);
   try {
     if (stop.isStopped) throw stop.error();
+    // Too short a lease is refused before it waits: handed over, it would fail the release of another.
+    actingMs(kernel, settings.leaseMs);
     settings.livesBy?.assertUsable();
     const granted = await grantedOrNot(kernel, ref, settings, stop);
     const waitedMs = kernel.nowMs() - fromMs;
     if (granted === undefined) tellRefusal(ref, settings.owner, undefined, waitedMs);
     else {
+      onGrant?.(granted.how);
       tellGrant(granted.hold, granted.how, waitedMs);
       noteGrant(kernel, granted);
     }

@@ -1,4 +1,7 @@
-import { type Clock, elapsedMsSince, type Instant } from "../platform/clock.js";
+import { HoldfastError } from "../errors.js";
+import { type Clock, elapsedMsSince, type Instant, USUAL_BOOT_STEP_MS } from "../platform/clock.js";
+import { holdMs, shortestLeaseMs } from "./decide.js";
+import type { Kernel } from "./kernel.js";
 
 /**
  * The instant after which a holder must not act. It is no timer: whether it has passed is computed
@@ -46,4 +49,19 @@ export class Deadline {
 interface Span {
   readonly start: Instant;
   readonly lengthMs: number;
+}
+
+/**
+ * For how long after its first send a holder of this client may act by a lease of this length, in
+ * milliseconds. Throws `invalid-argument` for a lease that is too short for the boot clock here.
+ */
+export function actingMs({ clock, settings }: Kernel, leaseMs: number): number {
+  const { bootStepMs = USUAL_BOOT_STEP_MS } = clock;
+  const shortestMs = shortestLeaseMs(bootStepMs);
+  if (leaseMs >= shortestMs) return holdMs(leaseMs, settings.driftBound, bootStepMs);
+  throw new HoldfastError(
+    "invalid-argument",
+    `A lease of ${leaseMs} ms is too short for this platform: it counts the time since boot in steps of ` +
+      `${bootStepMs} ms, and a holder must allow for them. Use a lease of ${shortestMs} ms or more.`,
+  );
 }

@@ -120,8 +120,14 @@ export function watchMs(leaseMs: number, driftBound: number): number {
  * For how long after the instant before a request was sent its holder may act, in milliseconds: less
  * than the lease by twice the drift bound, and by the step in which the boot clock counts (R2).
  */
-export function holdMs(leaseMs: number, driftBound: number): number {
-  return leaseMs * (1 - 2 * driftBound) - BOOT_CLOCK_STEP_MS;
+export function holdMs(leaseMs: number, driftBound: number, bootStepMs: number): number {
+  return leaseMs * (1 - 2 * driftBound) - bootStepMs;
 }
 
-const BOOT_CLOCK_STEP_MS = 10;
+/**
+ * The shortest lease, in milliseconds, that a boot clock of this step can keep: its two readings can cost two
+ * steps, and what is left has to last for a renewal and its answer.
+ */
+export function shortestLeaseMs(bootStepMs: number): number {
+  return 5 * bootStepMs;
+}

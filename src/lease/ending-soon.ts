@@ -1,7 +1,7 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import type { Timer } from "../platform/timers.js";
-import { holdMs } from "./decide.js";
+import { actingMs } from "./deadline.js";
 import type { Hold } from "./hold.js";
 
 // Looked at so often, as parts of the time that is to be left: a lease can be made shorter, and of the
@@ -25,7 +25,7 @@ export class Alarms {
     const withinMs = durationMs("within", within, RANGE);
     const { kernel, leaseMs, settings } = this.#hold;
     const renewMs = settings.renewMs === "manual" ? 0 : settings.renewMs;
-    const mostMs = holdMs(leaseMs, kernel.settings.driftBound) - renewMs;
+    const mostMs = actingMs(kernel, leaseMs) - renewMs;
     if (withinMs >= mostMs) {
       throw new HoldfastError(
         "invalid-argument",

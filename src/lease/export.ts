@@ -1,8 +1,7 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { instantOf } from "../platform/clock.js";
-import { Deadline } from "./deadline.js";
-import { holdMs } from "./decide.js";
+import { actingMs, Deadline } from "./deadline.js";
 import type { LeaseFormat } from "./format.js";
 import type { Hold } from "./hold.js";
 import { lossOf } from "./hold-writes.js";
@@ -97,11 +96,7 @@ async function passedOn(hold: Hold, leaseMs: number) {
     ...{ existingData: "keep", existingAttributes: "keep" },
   });
   const write = kernel.format.handOver(ref, grant, { known: held });
-  const deadline = new Deadline(
-    kernel.clock,
-    instantOf(kernel.clock),
-    holdMs(leaseMs, kernel.settings.driftBound),
-  );
+  const deadline = new Deadline(kernel.clock, instantOf(kernel.clock), actingMs(kernel, leaseMs));
   let sends = 0;
   let cause: unknown;
   while (deadline.remainingMs() > leaseMs / 2) {

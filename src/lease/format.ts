@@ -265,6 +265,8 @@ export type Ask = "resign" | "prefer";
 /** How a record is freed. */
 export interface FreeOptions {
   readonly keepData: boolean;
+  /** User data to write in the place of those that are kept; only with `keepData`. Left out: they stay. */
+  readonly lastData?: unknown;
   /** The id that the record will name as its last holder. */
   readonly lastHolder: string;
   readonly wallMs: number;

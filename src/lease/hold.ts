@@ -2,8 +2,7 @@ import type { HoldfastError, LossReason } from "../errors.js";
 import { Exclusive } from "../internal/exclusive.js";
 import { type Instant, instantOf } from "../platform/clock.js";
 import type { Item, WriteAnswer } from "../platform/table.js";
-import { Deadline } from "./deadline.js";
-import { holdMs } from "./decide.js";
+import { actingMs, Deadline } from "./deadline.js";
 import { tellLoss, tellRelease, tellRenewal } from "./events.js";
 import type { Held, NumberedData, RecordRef, Renewal } from "./format.js";
 import type { HoldAnswer, HoldWrite, RenewalAnswer } from "./hold-answers.js";
@@ -93,7 +92,7 @@ export class Hold implements Kept {
   }
 
   deadlineFrom(start: Instant, leaseMs: number): Deadline {
-    return new Deadline(this.kernel.clock, start, holdMs(leaseMs, this.kernel.settings.driftBound));
+    return new Deadline(this.kernel.clock, start, actingMs(this.kernel, leaseMs));
   }
 
   /** Whether the lease is held now, by the clocks. The first question after the deadline ends it. */

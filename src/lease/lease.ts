@@ -40,6 +40,7 @@ export interface RenewOptions<S extends LeaseShape = NativeLeases> {
  */
 export class UnfencedLease<S extends LeaseShape = NativeLeases> implements AsyncDisposable {
   readonly #hold: Hold;
+  #lastData: unknown;
   #alarms: Alarms | undefined;
   #release: Promise<void> | undefined;
 
@@ -89,7 +90,8 @@ export class UnfencedLease<S extends LeaseShape = NativeLeases> implements Async
    * Aborts when the lock is lost, with a {@link HoldfastError} of code `lost` as its reason. It does
    * not abort at this lease's own release, nor by itself at the deadline of a lease with
    * `renew: "manual"`, which has no timer: ask, or read `aborted`. Reading `aborted` looks at the clocks first, so that code
-   * which runs after a pause sees the loss before any timer could tell. Costs no request.
+   * which runs after a pause sees the loss before any timer could tell. A signal that `AbortSignal.any` makes of
+   * it does not: compose it with {@link anySignal}. Costs no request.
    */
   get signal(): AbortSignal {
     this.#hold.check();
@@ -196,6 +198,11 @@ export class UnfencedLease<S extends LeaseShape = NativeLeases> implements Async
     return exportHold(this.#hold, options);
   }
 
+  /** @internal Sets the data that a release leaves in the record, in the same request. Needs `keepData`. */
+  leave(lastData: unknown): void {
+    this.#lastData = lastData;
+  }
+
   /** @internal Ends the hold in this process and leaves the record: what ran under it may still act. */
   forsake(): void {
     this.#hold.end("closed");
@@ -226,7 +233,7 @@ export class UnfencedLease<S extends LeaseShape = NativeLeases> implements Async
     if (hold.sharers > 0) return;
     if (!hold.beginRelease()) return freeEarly(hold, keepData);
     const { kernel, ref } = hold;
-    const passed = kernel.tracked(hold.requests.run(() => release(hold, keepData)));
+    const passed = kernel.tracked(hold.requests.run(() => release(hold, keepData, this.#lastData)));
     const boundMs = 2 * kernel.settings.requestTimeoutMs;
     if (await settlesWithin(kernel.timers, boundMs, passed)) return;
     kernel.inBackground(() => passed);
@@ -267,9 +274,10 @@ export class Lease<S extends LeaseShape = NativeLeases> extends UnfencedLease<S>
 /** What an acquisition in a format gives: with a fence where the format has one. */
 export type LeaseOf<S extends LeaseShape> = S["fence"] extends bigint ? Lease<S> : UnfencedLease<S>;
 
-async function release(hold: Hold, keepData: boolean): Promise<void> {
+async function release(hold: Hold, keepData: boolean, lastData: unknown): Promise<void> {
   const { kernel, ref, line, held, leaseMs, living } = hold;
-  const loss = await passOn(kernel, ref, line, { held, leaseMs, keepData, life: living.life });
+  const former = { held, leaseMs, keepData, lastData, life: living.life };
+  const loss = await passOn(kernel, ref, line, former);
   if (loss !== undefined) hold.lostBeforeRelease(loss);
 }
 

@@ -29,19 +29,38 @@ export class LossSignal {
   }
 }
 
+/**
+ * Composes signals, as `AbortSignal.any` does, into one that asks all of them at every question. Use it in place
+ * of `AbortSignal.any` for the signals of leases, sessions and terms: those look at the clocks when `aborted` is
+ * read, and a signal of `AbortSignal.any` does not read it. Without a question, such as in a pending `fetch`, it
+ * aborts when the first of the signals does, by its timer. Costs no request.
+ * @example
+ * const signal = anySignal([lease.signal, request.signal]);
+ */
+export function anySignal(signals: readonly AbortSignal[]): AbortSignal {
+  return asked(AbortSignal.any([...signals]), () => {
+    for (const { aborted } of signals) if (aborted) return;
+  });
+}
+
 /** A controller whose signal calls `check` at every question. */
 function asking(check: () => void): AbortController {
   const controller = new AbortController();
-  const { signal } = controller;
-  const asked = <K extends "aborted" | "reason">(key: K): PropertyDescriptor => ({
+  asked(controller.signal, check);
+  return controller;
+}
+
+/** The same signal, which from now on calls `check` at every question. */
+function asked(signal: AbortSignal, check: () => void): AbortSignal {
+  const getter = (key: "aborted" | "reason"): PropertyDescriptor => ({
     get: () => {
       check();
       return Reflect.get(AbortSignal.prototype, key, signal);
     },
   });
   Object.defineProperties(signal, {
-    aborted: asked("aborted"),
-    reason: asked("reason"),
+    aborted: getter("aborted"),
+    reason: getter("reason"),
     throwIfAborted: {
       value: () => {
         check();
@@ -49,5 +68,5 @@ function asking(check: () => void): AbortController {
       },
     },
   });
-  return controller;
+  return signal;
 }

@@ -1,8 +1,7 @@
 import { HoldfastError, type LossReason } from "../errors.js";
 import { instantOf } from "../platform/clock.js";
 import type { WriteAnswer } from "../platform/table.js";
-import { Deadline } from "./deadline.js";
-import { holdMs } from "./decide.js";
+import { actingMs, Deadline } from "./deadline.js";
 import type { Held, Holders, RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
 import type { Life } from "./life.js";
@@ -15,6 +14,8 @@ export interface Former {
   readonly held: Held;
   readonly leaseMs: number;
   readonly keepData: boolean;
+  /** User data that the write which frees the record leaves there. */
+  readonly lastData?: unknown;
   /** What its record may live by. */
   readonly life: Life | undefined;
 }
@@ -80,8 +81,11 @@ export async function passOn(
 // may have been an earlier attempt that freed it, or passed it on (and others took it since).
 function noteRefusal(chain: Chain, found: Found, answer: WriteAnswer): void {
   if (!chain.isFirst || (answer.kind === "refused" && answer.isRepeated === true)) return;
-  const ownDoing = found.state === "free" && found.lastHolder === chain.former.held.holder;
-  if (!ownDoing) chain.loss = lossIn(found, chain.former.held);
+  if (!isOwnDoing(chain, found)) chain.loss = lossIn(found, chain.former.held);
+}
+
+function isOwnDoing({ former }: Chain, found: Found): boolean {
+  return found.state === "free" && found.lastHolder === former.held.holder;
 }
 
 async function handOverInTurn(
@@ -119,11 +123,7 @@ async function handOver(
   });
   const write = kernel.format.handOver(ref, grant, holdersOf(chain));
   const start = instantOf(kernel.clock);
-  const deadline = new Deadline(
-    kernel.clock,
-    start,
-    holdMs(settings.leaseMs, kernel.settings.driftBound),
-  );
+  const deadline = new Deadline(kernel.clock, start, actingMs(kernel, settings.leaseMs));
   chain.untilMs = Math.max(chain.untilMs, kernel.nowMs() + settings.leaseMs);
   while (waiter.isWaiting && deadline.remainingMs() > settings.leaseMs / 2) {
     const answer = await kernel.write(write, kernel.timeoutWithin(deadline.remainingMs()));
@@ -155,10 +155,15 @@ async function handOver(
 async function free(kernel: Kernel, ref: RecordRef, chain: Chain): Promise<void> {
   let answer: WriteAnswer;
   do {
-    answer = await freeOnce(kernel, ref, holdersOf(chain), chain.former.keepData);
+    const { keepData, lastData } = chain.former;
+    answer = await freeOnce(kernel, ref, holdersOf(chain), keepData, lastData);
     if (answer.kind === "applied") return;
     if (answer.kind === "refused") {
-      return noteRefusal(chain, kernel.format.read(answer.item), answer);
+      const found = kernel.format.read(answer.item);
+      noteRefusal(chain, found, answer);
+      if (lastData === undefined || chain.loss !== undefined || isOwnDoing(chain, found)) return;
+      // An earlier attempt freed it, or never arrived and its lease ran out: only the first left the data.
+      throw dataNotAcknowledged(ref);
     }
     if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind === "unknown") chain.isFirst = false;
@@ -176,17 +181,28 @@ async function free(kernel: Kernel, ref: RecordRef, chain: Chain): Promise<void>
 
 const RELEASE_RETRY_MS = 100;
 
+function dataNotAcknowledged({ name }: RecordRef): HoldfastError {
+  return new HoldfastError(
+    "outcome-unknown",
+    `The release of lock "${name}" was not acknowledged before the lock was granted again. Whether it left ` +
+      "its data in the record is unknown. Read them with a later grant.",
+    { lockName: name },
+  );
+}
+
 /** One write that frees the record, or deletes the entry, if it names one of these holders. */
 export async function freeOnce(
   kernel: Kernel,
   ref: RecordRef,
   from: Holders,
   keepData: boolean,
+  lastData?: unknown,
 ): Promise<WriteAnswer> {
   if (ref.isEntry === true) return removeEntry(kernel, ref, from);
   const answer = await kernel.write(
     kernel.freeing(ref, from, {
       keepData,
+      lastData,
       lastHolder: from.known?.holder ?? from.maybe?.[0] ?? "",
     }),
     kernel.settings.requestTimeoutMs,

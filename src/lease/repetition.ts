@@ -1,7 +1,6 @@
 import { type Instant, instantOf } from "../platform/clock.js";
 import type { Misconfigured, NotNow, Unknown } from "../platform/table.js";
-import { Deadline } from "./deadline.js";
-import { holdMs } from "./decide.js";
+import { actingMs, Deadline } from "./deadline.js";
 import type { Kernel } from "./kernel.js";
 import type { AcquireSettings } from "./options.js";
 import type { Stopping } from "./stop.js";
@@ -80,7 +79,7 @@ export class Repetition {
   }
 
   get #lengthMs(): number {
-    return holdMs(this.#settings.leaseMs, this.#kernel.settings.driftBound);
+    return actingMs(this.#kernel, this.#settings.leaseMs);
   }
 }
 

@@ -69,7 +69,8 @@ export class Session implements AsyncDisposable {
 
   /**
    * Aborts when the session is lost, with a {@link HoldfastError} of code `lost`; not at its close.
-   * Reading `aborted` looks at the clocks first, as a lease's does. Costs no request.
+   * Reading `aborted` looks at the clocks first, as a lease's does; compose it with {@link anySignal}, since a
+   * signal of `AbortSignal.any` does not. Costs no request.
    */
   get signal(): AbortSignal {
     return this.#life.signal;

@@ -1,6 +1,6 @@
 import type { Kernel } from "../lease/kernel.js";
 import { checkName } from "../lease/name.js";
-import { beginOnce, type OnceRun } from "./once.js";
+import type { Occurrences, OnceRun } from "./once.js";
 import { type OnceOptions, resolveOnce } from "./options.js";
 
 /** Options of `Holdfast.nodeCron`. */
@@ -18,6 +18,7 @@ const KEY = /^(.*):(-?[+\d-]+T[\d:.]+Z)$/s;
 /** The run coordinator of one client. The task's `distributedLease` goes before `atMostFor`. */
 export function nodeCronCoordinator(
   kernel: Kernel,
+  occurrences: Occurrences,
   defaultOwner: string,
   options: NodeCronOptions,
 ): NodeCronCoordinator {
@@ -34,7 +35,7 @@ export function nodeCronCoordinator(
       };
       const settings = resolveOnce(asked, defaultOwner, kernel.clock.wallMs());
       const ref = kernel.format.refOf("once", checkName(name));
-      const begun = await beginOnce(kernel, ref, settings);
+      const begun = await occurrences.begin(ref, settings);
       if (typeof begun === "string") return false;
       runs.set(key, begun);
       return true;

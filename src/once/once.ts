@@ -1,6 +1,8 @@
 import { HoldfastError } from "../errors.js";
+import { IdMemory } from "../internal/id-memory.js";
 import { sleep } from "../internal/sleep.js";
 import { acquire } from "../lease/acquire.js";
+import type { GrantEvent } from "../lease/events.js";
 import type { RecordRef } from "../lease/format.js";
 import type { Kernel } from "../lease/kernel.js";
 import type { Lease } from "../lease/lease.js";
@@ -15,126 +17,188 @@ export type OnceResult<T> =
   | { readonly ran: true; readonly value: T }
   | { readonly ran: false; readonly why: "already" | "running" };
 
-/** What a record of this kind carries: the occurrence that was begun last. */
-interface Begun {
-  readonly occurrence: string;
-}
-
 /** An occurrence that this caller is the one to run. */
 export interface OnceRun {
   readonly lease: Lease;
-  /** Ends it: the record is free for later occurrences, at once or when `atLeastFor` is over. */
+  /**
+   * Records that the occurrence has ended, and releases the record, at once or when `atLeastFor` is over.
+   * Where interrupted occurrences are run again it rejects with `outcome-unknown` if DynamoDB did not
+   * acknowledge the record of the end: a caller may then run the occurrence again.
+   */
   end(): Promise<void>;
 }
 
-/**
- * Begins an occurrence, or says why not. That it was begun is in the record before this resolves, so that
- * whatever happens from then on, nobody begins it as a new one.
- */
-export async function beginOnce(
-  kernel: Kernel,
-  ref: RecordRef,
-  settings: OnceSettings,
-): Promise<OnceRun | "already" | "running"> {
-  for (;;) {
-    const seen = await look(kernel, ref, settings);
-    const begun = seen === "try" ? await tryToBegin(kernel, ref, settings) : seen;
-    if (begun !== "running" || !settings.reruns) return begun;
-    await kernel.sleep(kernel.jittered(settings.grant.slowestPollMs), settings.grant.signal);
-    if (settings.grant.signal?.aborted === true) throw settings.grant.signal.reason;
-    if (kernel.closing.aborted) throw closed(ref.name);
-  }
+/** What a record of this kind carries: the occurrence that was begun last. */
+interface Begun {
+  readonly occurrence: string;
+  /**
+   * Whether its work has ended, however it ended. A version of this library that did not write it left
+   * it out: then a free record stands for a run that has ended, and a dead holder for an interrupted one.
+   */
+  readonly ended?: boolean;
 }
 
-/** Runs an occurrence here if it is run nowhere else. */
-export async function once<T>(
-  kernel: Kernel,
-  ref: RecordRef,
-  settings: OnceSettings,
-  fn: (signal: AbortSignal, lease: Lease) => T | PromiseLike<T>,
-): Promise<OnceResult<T>> {
-  const begun = await beginOnce(kernel, ref, settings);
-  if (typeof begun === "string") return { ran: false, why: begun };
-  const { lease } = begun;
-  let value: T;
-  try {
-    value = await fn(lease.signal, lease);
-  } finally {
-    await begun.end();
-  }
-  if (lease.signal.aborted) throw lease.signal.reason;
-  return { ran: true, value };
-}
+type Refusal = "already" | "running";
 
-/** One cheap read: most callers find that others were faster, and write nothing. */
-async function look(
-  kernel: Kernel,
-  ref: RecordRef,
-  settings: OnceSettings,
-): Promise<"try" | "already" | "running"> {
-  const read = { key: ref.key, consistent: false };
-  const answer = await kernel.read(read, kernel.settings.requestTimeoutMs, settings.grant.signal);
-  if (answer.kind === "misconfigured") throw answer.error;
-  if (answer.kind !== "found") {
-    if (settings.grant.signal?.aborted === true) throw settings.grant.signal.reason;
-    throw troubleError(ref.name, "was not begun", answer);
-  }
-  if (answer.item === undefined) return "try";
-  const record = kernel.seeRecord(ref, answer.item, "eventual");
-  if (record.state === "absent") return "try";
-  const order = compare(settings.occurrence, occurrenceIn(record.data));
-  if (order < 0) return "already";
-  if (record.state === "free") return order === 0 ? "already" : "try";
-  const isLive = kernel.decide(ref, false).kind === "wait";
-  if (isLive) return "running";
-  return order === 0 && !settings.reruns ? "already" : "try";
-}
+// One for each end that was not acknowledged within a lease; each matters until its record is written again.
+const MOST_UNRECORDED = 1_000;
 
-async function tryToBegin(
-  kernel: Kernel,
-  ref: RecordRef,
-  settings: OnceSettings,
-): Promise<OnceRun | "already" | "running"> {
-  // Only a run that was watched dead, or given up here, was interrupted: a free record's has ended.
-  const isFromTheDead = ["take over", "reclaim"].includes(kernel.decide(ref, false).kind);
-  const startMs = kernel.nowMs();
-  const lease = await acquire(kernel, ref, settings.grant);
-  if (lease === undefined) return "running";
-  const order = compare(settings.occurrence, occurrenceIn(lease.data));
-  const isAgain = order === 0 && isFromTheDead && settings.reruns;
-  if (order > 0 || isAgain) {
-    const begun: Begun = { occurrence: settings.occurrence };
+/** The occurrences that one client runs. */
+export class Occurrences {
+  readonly #kernel: Kernel;
+  /** Those that ended here, while no answer says that their records tell of it. */
+  readonly #unrecorded = new IdMemory(MOST_UNRECORDED);
+
+  constructor(kernel: Kernel) {
+    this.#kernel = kernel;
+  }
+
+  /** Runs an occurrence here if it is run nowhere else. */
+  async run<T>(
+    ref: RecordRef,
+    settings: OnceSettings,
+    fn: (signal: AbortSignal, lease: Lease) => T | PromiseLike<T>,
+  ): Promise<OnceResult<T>> {
+    const begun = await this.begin(ref, settings);
+    if (typeof begun === "string") return { ran: false, why: begun };
+    const { lease } = begun;
+    let value: T;
     try {
-      await lease.update({ ...begun });
-      return { lease, end: () => endRun(kernel, lease, startMs + settings.atLeastMs) };
+      value = await fn(lease.signal, lease);
+    } catch (error) {
+      await begun.end().catch((unrecorded: HoldfastError) => this.#kernel.report(unrecorded));
+      throw error;
+    }
+    await begun.end();
+    if (lease.signal.aborted) throw lease.signal.reason;
+    return { ran: true, value };
+  }
+
+  /**
+   * Begins an occurrence, or says why not. The record names it before this resolves, so no caller begins
+   * it as a new one after that, whatever becomes of this run.
+   */
+  async begin(ref: RecordRef, settings: OnceSettings): Promise<OnceRun | Refusal> {
+    const kernel = this.#kernel;
+    for (;;) {
+      const seen = await this.#look(ref, settings);
+      const begun = seen === "try" ? await this.#tryToBegin(ref, settings) : seen;
+      if (begun !== "running" || !settings.reruns) return begun;
+      await kernel.sleep(kernel.jittered(settings.grant.slowestPollMs), settings.grant.signal);
+      if (settings.grant.signal?.aborted === true) throw settings.grant.signal.reason;
+      if (kernel.closing.aborted) throw closed(ref.name);
+    }
+  }
+
+  /** One cheap read: most callers find that others were faster, and write nothing. */
+  async #look(ref: RecordRef, settings: OnceSettings): Promise<"try" | Refusal> {
+    const kernel = this.#kernel;
+    const read = { key: ref.key, consistent: false };
+    const answer = await kernel.read(read, kernel.settings.requestTimeoutMs, settings.grant.signal);
+    if (answer.kind === "misconfigured") throw answer.error;
+    if (answer.kind !== "found") {
+      if (settings.grant.signal?.aborted === true) throw settings.grant.signal.reason;
+      throw troubleError(ref.name, "was not begun", answer);
+    }
+    if (answer.item === undefined) return "try";
+    const record = kernel.seeRecord(ref, answer.item, "eventual");
+    if (record.state === "absent") return "try";
+    const last = begunIn(record.data);
+    const order = compare(settings.occurrence, last?.occurrence);
+    if (order < 0 || (order === 0 && last?.ended === true)) return "already";
+    const isFree = record.state === "free";
+    if (!isFree && kernel.decide(ref, false).kind === "wait") return "running";
+    const isInterrupted = !(last?.ended ?? isFree);
+    return order > 0 || (settings.reruns && isInterrupted) ? "try" : "already";
+  }
+
+  async #tryToBegin(ref: RecordRef, settings: OnceSettings): Promise<OnceRun | Refusal> {
+    const startMs = this.#kernel.nowMs();
+    let how: GrantEvent["how"] | undefined;
+    const onGrant = (granted: GrantEvent["how"]): void => {
+      how = granted;
+    };
+    const lease = await acquire(this.#kernel, ref, settings.grant, onGrant);
+    if (lease === undefined) return "running";
+    const last = begunIn(lease.data);
+    const order = compare(settings.occurrence, last?.occurrence);
+    // By the record as this grant found it: since it was read, another caller may have run the occurrence.
+    const hasEnded = this.#hasEnded(ref, last, how !== "takeover");
+    const { occurrence } = settings;
+    if (last !== undefined && (order < 0 || (order === 0 && (hasEnded || !settings.reruns)))) {
+      // What is known of its end is recorded with this release, which costs nothing.
+      lease.leave({ ...last, ended: hasEnded } satisfies Begun);
+      await lease[Symbol.asyncDispose]();
+      return "already";
+    }
+    try {
+      await lease.update({ occurrence, ended: false } satisfies Begun);
     } catch (error) {
       await lease[Symbol.asyncDispose]();
       throw error;
     }
+    lease.leave({ occurrence, ended: true } satisfies Begun);
+    return { lease, end: () => this.#end(ref, lease, settings, startMs) };
   }
-  await lease[Symbol.asyncDispose]();
-  return "already";
+
+  /** Whether the run of the occurrence that a record names has ended; if not, it was interrupted. */
+  #hasEnded(ref: RecordRef, last: Begun | undefined, isFree: boolean): boolean {
+    if (last === undefined) return false;
+    return (last.ended ?? isFree) || this.#unrecorded.has(keyOf(ref, last.occurrence));
+  }
+
+  async #end(
+    ref: RecordRef,
+    lease: Lease,
+    { occurrence, atLeastMs, reruns }: OnceSettings,
+    startMs: number,
+  ): Promise<void> {
+    const kernel = this.#kernel;
+    // A run that lost its lease counts as interrupted, even if its work went on to its end.
+    if (lease.signal.aborted) return lease[Symbol.asyncDispose]();
+    const recorded = async (record: () => Promise<void>): Promise<void> => {
+      await record().catch((cause: unknown) => {
+        this.#unrecorded.add(keyOf(ref, occurrence));
+        const error = notRecorded(ref.name, occurrence, cause);
+        if (reruns) throw error;
+        kernel.report(error);
+      });
+    };
+    const leftMs = startMs + atLeastMs - kernel.nowMs();
+    if (leftMs <= 0 || !lease.isHeld) return recorded(() => lease.release());
+    // The release comes later, and the process may have ended by then. Without reruns that changes nothing.
+    if (reruns) await recorded(() => lease.update({ occurrence, ended: true } satisfies Begun));
+    // The caller does not wait for it. If the process ends first, the record is free when its lease expires.
+    kernel.inBackground(async () => {
+      await sleep(kernel.timers, leftMs, false, kernel.closing);
+      await recorded(() => lease.release());
+    });
+  }
 }
 
-async function endRun(kernel: Kernel, lease: Lease, untilMs: number): Promise<void> {
-  const leftMs = untilMs - kernel.nowMs();
-  if (leftMs <= 0 || !lease.isHeld) return lease[Symbol.asyncDispose]();
-  // Nobody waits for it; where the process ends before, the record is free when its lease has run out.
-  kernel.inBackground(async () => {
-    await sleep(kernel.timers, leftMs, false, kernel.closing);
-    await lease[Symbol.asyncDispose]();
-  });
+function keyOf({ id }: RecordRef, occurrence: string): string {
+  return JSON.stringify([id, occurrence]);
 }
 
-function occurrenceIn(data: unknown): string | undefined {
-  const { occurrence } = (data ?? {}) as { readonly occurrence?: unknown };
-  return typeof occurrence === "string" ? occurrence : undefined;
+function begunIn(data: unknown): Begun | undefined {
+  const { occurrence, ended } = (data ?? {}) as { readonly [key in keyof Begun]?: unknown };
+  if (typeof occurrence !== "string") return undefined;
+  return typeof ended === "boolean" ? { occurrence, ended } : { occurrence };
 }
 
 /** Above 0: the first is later, or there is no second. */
 function compare(occurrence: string, last: string | undefined): number {
   if (last === undefined || occurrence > last) return 1;
   return occurrence === last ? 0 : -1;
+}
+
+function notRecorded(name: string, occurrence: string, cause: unknown): HoldfastError {
+  return new HoldfastError(
+    "outcome-unknown",
+    `Occurrence "${occurrence}" of "${name}" was run to its end, but DynamoDB did not acknowledge the record ` +
+      'of that. A caller with `ifInterrupted: "rerun"` may run it again.',
+    { lockName: name, cause },
+  );
 }
 
 function closed(name: string): HoldfastError {

@@ -22,8 +22,10 @@ export interface OnceOptions {
   /** For how long after its beginning a run keeps other occurrences out at least. Default 0. */
   readonly atLeastFor?: Duration | undefined;
   /**
-   * What becomes of an occurrence whose run died in the middle. `"skip"`, the default: it is not run
-   * again. `"rerun"`: whoever calls waits for the end of the run, and runs it anew if that has died.
+   * What becomes of an occurrence whose run was interrupted: its process died, its lease was lost, or its
+   * client was closed. `"skip"`, the default: it is not run again. `"rerun"`: a caller waits for the end of
+   * the run, and runs it again if it was interrupted. An occurrence of which a call resolved is never run
+   * again. Give all callers of one name the same value.
    */
   readonly ifInterrupted?: "skip" | "rerun" | undefined;
   /** Ends a wait. The call then rejects with the signal's reason. */

@@ -1,5 +1,6 @@
-import { uptime } from "node:os";
+import { platform, uptime } from "node:os";
 import { performance } from "node:perf_hooks";
+import { BootStep } from "./boot-step.js";
 
 /**
  * The three clocks of a process. They are read together and never mixed: what counts is how far each
@@ -10,8 +11,10 @@ export interface Clock {
   monotonicMs(): number;
   /** Civil time; can be stepped in both directions. Milliseconds since 1970. */
   wallMs(): number;
-  /** Time since boot, suspends included, in steps of 10 ms. */
+  /** Time since boot, suspends included, in steps of {@link Clock.bootStepMs}. */
   bootMs(): number;
+  /** The step in which `bootMs` counts, in milliseconds. A deadline allows for it. Left out: 10. */
+  readonly bootStepMs?: number;
 }
 
 /** One reading of all three clocks, in milliseconds. */
@@ -39,6 +42,9 @@ export function elapsedMsSince(start: Instant, clock: Clock): number {
   );
 }
 
+/** The step of a clock that does not tell it: that of Node.js on Linux. */
+export const USUAL_BOOT_STEP_MS = 10;
+
 /** An instant of civil time as people write it. */
 export function isoTimeOf(wallMs: number): string {
   return new Date(wallMs).toISOString();
@@ -50,9 +56,18 @@ export function epochMsOf(text: string | undefined): number | undefined {
   return Number.isNaN(epochMs) ? undefined : epochMs;
 }
 
+const bootStep = new BootStep({
+  uptimeS: uptime,
+  monotonicMs: () => performance.now(),
+  isWindows: platform() === "win32",
+});
+
 /** The clocks of this machine. */
 export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
   wallMs: () => Date.now(),
   bootMs: () => uptime() * 1000,
+  get bootStepMs() {
+    return bootStep.ms;
+  },
 };

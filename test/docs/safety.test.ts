@@ -23,11 +23,11 @@ describe("the numbers of docs/safety.md", () => {
   const { driftBound, renewsPerLease } = DEFAULTS;
 
   it("are those of the default", () => {
-    expect(holdMs(30_000, driftBound)).toBe(29_390);
+    expect(holdMs(30_000, driftBound, 10)).toBe(29_390);
     expect(watchMs(30_000, driftBound)).toBe(30_600);
     expect(document).toMatch(/\b30 s\b[^.]*\b29\.39 s\b[^.]*\b30\.6 s\b/);
     // In true time, where the holder's clock is slow and the watcher's fast.
-    const holderMs = holdMs(30_000, driftBound) / (1 - driftBound);
+    const holderMs = holdMs(30_000, driftBound, 10) / (1 - driftBound);
     const watcherMs = watchMs(30_000, driftBound) / (1 + driftBound);
     expect(holderMs).toBeLessThanOrEqual(29_690);
     expect(watcherMs).toBeGreaterThanOrEqual(30_290);
@@ -38,7 +38,7 @@ describe("the numbers of docs/safety.md", () => {
     expect(rows.length).toBe(5);
     for (const [leaseMs, renewMs, borneMs, takenMs] of rows) {
       expect(Math.abs(leaseMs / renewsPerLease - renewMs)).toBeLessThan(5);
-      const leftMs = holdMs(leaseMs, driftBound) - leaseMs / renewsPerLease;
+      const leftMs = holdMs(leaseMs, driftBound, 10) - leaseMs / renewsPerLease;
       expect(Math.abs(leftMs - borneMs)).toBeLessThan(5);
       expect(watchMs(leaseMs, driftBound)).toBe(takenMs);
     }

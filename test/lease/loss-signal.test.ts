@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { LossSignal } from "../../src/lease/loss-signal.js";
+import { anySignal, LossSignal } from "../../src/lease/loss-signal.js";
+import { World } from "../support/world.js";
 
 /** A signal whose deadline passes when told to; nothing else ever tells it. */
 function setUp() {
@@ -93,5 +94,64 @@ describe("a signal that asks the clocks when it is asked", () => {
     state.isOver = true;
     expect(signal.aborted).toBe(true);
     expect(seen).toEqual([true]);
+  });
+});
+
+describe("a signal composed of those that ask the clocks", () => {
+  const QUESTIONS: Readonly<Record<string, (signal: AbortSignal, reason: unknown) => void>> = {
+    aborted: (signal) => expect(signal.aborted).toBe(true),
+    reason: (signal, reason) => expect(signal.reason).toBe(reason),
+    throwIfAborted: (signal, reason) =>
+      expect(() => signal.throwIfAborted()).toThrow(reason as Error),
+  };
+
+  it.each(Object.entries(QUESTIONS))("says so at the first question: %s", (_title, ask) => {
+    const { signal, reason, state } = setUp();
+    const composed = anySignal([new AbortController().signal, signal]);
+    // Of one that was composed before, too.
+    const twice = anySignal([composed, new AbortController().signal]);
+    let aborts = 0;
+    composed.addEventListener("abort", () => {
+      aborts += 1;
+    });
+    expect([composed.aborted, twice.aborted]).toEqual([false, false]);
+    state.isOver = true;
+    ask(twice, reason);
+    ask(composed, reason);
+    expect(aborts).toBe(1);
+  });
+
+  it("aborts with the others, without a question, and is aborted if one of them is", () => {
+    const { signal } = setUp();
+    const other = new AbortController();
+    const composed = anySignal([signal, other.signal]);
+    const cause = new Error("the caller hung up");
+    let heard: unknown;
+    composed.addEventListener("abort", () => {
+      heard = composed.reason;
+    });
+    other.abort(cause);
+    expect(heard).toBe(cause);
+    expect(anySignal([other.signal, signal]).reason).toBe(cause);
+    expect(composed).toBeInstanceOf(AbortSignal);
+    expect(anySignal([]).aborted).toBe(false);
+  });
+
+  it("says, after a pause and before any timer, that a lease, a session or a term is over", async () => {
+    const world = new World();
+    const { locks, process } = world.inhabitant();
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "10s" }));
+    const session = await world.until(locks.session({ lease: "10s" }));
+    const term = await world.until(locks.election("b", { lease: "10s" }).campaign());
+    const signals = [lease.signal, session.signal, term.signal];
+    const other = new AbortController().signal;
+    const composed = signals.map((signal) => anySignal([signal, other]));
+    const plain = signals.map((signal) => AbortSignal.any([signal, other]));
+    process.pause();
+    await world.time.advance(20_000);
+    process.resume({ first: "io" });
+    // What this is for: a signal of `AbortSignal.any` has not heard of it yet.
+    expect(plain.map(({ aborted }) => aborted)).toEqual([false, false, false]);
+    expect(composed.map(({ aborted }) => aborted)).toEqual([true, true, true]);
   });
 });

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { OnceOptions, OnceResult } from "../../src/index.js";
+import type { HoldfastError, OnceOptions, OnceResult } from "../../src/index.js";
 import { type Inhabitant, World } from "../support/world.js";
 
 let world: World;
@@ -99,6 +99,147 @@ describe("once", () => {
     expect(results.map((result) => result.ran).sort()).toEqual([false, true]);
     expect(ran.length).toBe(2);
     expect(await world.until(call(c, TEN, options))).toMatchObject({ why: "already" });
+  });
+
+  it("names an occurrence in the record before its work begins", async () => {
+    const a = world.inhabitant();
+    let named: unknown;
+    await world.until(
+      a.locks.once("report", { occurrence: TEN }, () => {
+        named = world.table.item({ pk: { S: "once#report" }, sk: { S: "lease" } })?.["data"];
+      }),
+    );
+    expect(named).toEqual({ M: { occurrence: { S: TEN }, ended: { BOOL: false } } });
+  });
+
+  const RERUN = { atMostFor: "30s", ifInterrupted: "rerun" } as const;
+
+  it("does not rerun a completed occurrence whose process ended within `atLeastFor`", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const first = await world.requests(() => call(a, TEN, { ...RERUN, atLeastFor: "5m" }));
+    // The end is recorded before the call resolves, by one write more; the release comes later.
+    expect(first).toMatchObject({ writes: 3 });
+    a.process.kill();
+    await world.time.advance(100_000);
+    expect(await world.until(call(b, TEN, RERUN))).toEqual({ ran: false, why: "already" });
+    expect(occurrences()).toEqual([TEN]);
+  });
+
+  it.each(["the same client", "another client"])(
+    "rejects where the end was not acknowledged, and lets only others run it again: %s",
+    async (who) => {
+      const [a, b] = [world.inhabitant(), world.inhabitant()];
+      const first = a.locks.once("report", { occurrence: TEN, ...RERUN }, () => {
+        a.network.script(() => ({ fault: "request-lost", unknownAfterMs: 5 }));
+      });
+      await expect(world.until(first)).rejects.toMatchObject({ code: "outcome-unknown" });
+      // Longer than the release is tried again: the record still names the dead run.
+      await world.time.advance(60_000);
+      a.network.clear();
+      if (who === "the same client") {
+        expect(await world.until(call(a, TEN, RERUN))).toEqual({ ran: false, why: "already" });
+        // With its release it has recorded the end for the others, too.
+        expect(await world.until(call(b, TEN, RERUN))).toEqual({ ran: false, why: "already" });
+        expect(ran).toEqual([]);
+      } else {
+        expect(await world.until(call(b, TEN, RERUN))).toMatchObject({ ran: true });
+      }
+    },
+  );
+
+  it("rejects where its release was not acknowledged before another caller reran the occurrence", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const short = { ...RERUN, atMostFor: "2s" } as const;
+    const first = a.locks.once("report", { occurrence: TEN, ...short }, () => {
+      a.network.script(() => ({ fault: "request-lost", unknownAfterMs: 5 }));
+    });
+    first.catch(() => undefined);
+    await world.time.advance(80);
+    a.process.pause({ frozen: "monotonic" });
+    a.network.clear();
+    expect(await world.until(call(b, TEN, short))).toMatchObject({ ran: true });
+    expect(world.time.nowMs).toBeLessThan(9_000);
+    a.process.resume({ first: "timers" });
+    // Its second attempt is refused by a record in which nothing tells of its end.
+    const error = await world.until(first).catch((thrown: HoldfastError) => thrown);
+    expect(error).toMatchObject({ code: "outcome-unknown" });
+    expect(String((error as HoldfastError).cause)).toContain("was granted again");
+  });
+
+  it("does not rerun what another rerun completed while its own takeover was on its way", async () => {
+    const [a, b, c] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
+    void call(a, TEN, { ...RERUN, takesMs: 1e9 });
+    await world.time.advance(1_000);
+    a.process.kill();
+    const second = call(b, TEN, RERUN);
+    c.network.script(({ kind }) =>
+      kind === "write" ? { fault: "reordered", delayMs: 500 } : undefined,
+    );
+    const third = call(c, TEN, RERUN);
+    expect(await world.until(second)).toMatchObject({ ran: true });
+    expect(await world.until(third)).toEqual({ ran: false, why: "already" });
+    expect(ran.map(({ who }) => who)).toEqual([a, b]);
+  });
+
+  it("reruns an occurrence whose client was closed, or lost its lease, in the middle", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const cut = call(a, TEN, { ...RERUN, takesMs: 1e9 });
+    cut.catch(() => undefined);
+    await world.time.advance(1_000);
+    await world.until(a.locks.close());
+    await expect(world.until(cut)).rejects.toMatchObject({ code: "lost", reason: "closed" });
+    expect(await world.until(call(b, TEN))).toMatchObject({ why: "already" });
+    expect(await world.until(call(b, TEN, RERUN))).toMatchObject({ ran: true });
+    expect(await world.until(call(b, TEN, RERUN))).toMatchObject({ why: "already" });
+  });
+
+  it("counts an occurrence as ended whose work released the lease itself", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const early = a.locks.once("report", { occurrence: TEN, ...RERUN }, (_signal, lease) =>
+      lease.release(),
+    );
+    expect(await world.until(early)).toMatchObject({ ran: true });
+    expect(await world.until(call(b, TEN, RERUN))).toEqual({ ran: false, why: "already" });
+  });
+
+  it("reads records of versions that did not mark the end: free is ended, dead is interrupted", async () => {
+    const old = { occurrence: TEN };
+    for (const [name, dies] of [
+      ["ended", false],
+      ["interrupted", true],
+    ] as const) {
+      const [a, b] = [world.inhabitant(), world.inhabitant()];
+      // What such a version leaves: the occurrence alone.
+      const begun = a.locks.once(name, { occurrence: TEN, ...RERUN }, async (_signal, lease) => {
+        await lease.update(old);
+        lease.leave(old);
+        if (dies) await new Promise(() => undefined);
+      });
+      if (dies) {
+        await world.time.advance(1_000);
+        a.process.kill();
+        await world.time.advance(60_000);
+      } else {
+        await world.until(begun);
+      }
+      const again = b.locks.once(name, { occurrence: TEN, ...RERUN }, () => "again");
+      expect(await world.until(again)).toMatchObject(dies ? { ran: true } : { why: "already" });
+    }
+  });
+
+  it("remembers an occurrence for longer than TTL keeps any other record", async () => {
+    const a = world.inhabitant();
+    const DAY_MS = 86_400_000;
+    await world.until(call(a, TEN));
+    for (let week = 0; week < 5; week += 1) {
+      await world.time.advance(7 * DAY_MS);
+      world.table.deleteExpired(Math.ceil(a.process.clock.wallMs() / 1000) + 10 * 86_400);
+    }
+    expect(await world.until(call(a, TEN))).toMatchObject({ why: "already" });
+    expect(await world.until(call(a, "2025-12-31T10:00:00.000Z"))).toMatchObject({
+      why: "already",
+    });
+    expect(occurrences()).toEqual([TEN]);
   });
 
   it("keeps other occurrences out for at least `atLeastFor`, without keeping its caller", async () => {

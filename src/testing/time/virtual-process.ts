@@ -9,6 +9,8 @@ export interface ProcessOptions {
   readonly rate?: number;
   /** How far its wall clock is ahead of true civil time, in milliseconds; default 0. */
   readonly wallOffsetMs?: number;
+  /** The step in which its boot clock counts, in milliseconds; default 10, and 1,000 outside Node.js on Linux. */
+  readonly bootStepMs?: number;
 }
 
 /** Which clocks stand still during a pause. */
@@ -64,7 +66,7 @@ export class VirtualProcess {
 
   /** Called by `VirtualTime.process()`, which is how to get one. */
   constructor(time: TrueTime, startMs: number, wallMs: number, options: ProcessOptions) {
-    const rate = options.rate ?? 1;
+    const { rate = 1, bootStepMs = 10 } = options;
     this.#monotonic = new Dial(time, startMs, rate);
     // A machine has been up for longer than its monotonic clock says as soon as it was suspended once.
     this.#boot = new Dial(time, startMs + 70_000, rate);
@@ -74,7 +76,8 @@ export class VirtualProcess {
     this.clock = {
       monotonicMs: () => this.#monotonic.read(),
       wallMs: () => Math.floor(this.#wall.read()),
-      bootMs: () => Math.floor(this.#boot.read() / 10) * 10,
+      bootMs: () => Math.floor(this.#boot.read() / bootStepMs) * bootStepMs,
+      bootStepMs,
     };
     this.timers = { set: (delayMs, keepsAlive, run) => this.#setTimer(delayMs, keepsAlive, run) };
   }
