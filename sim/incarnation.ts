@@ -7,6 +7,7 @@ import type { VirtualProcess } from "../src/testing/time/virtual-process.js";
 import type { VirtualTime } from "../src/testing/time/virtual-time.js";
 import { Budget } from "./budget.js";
 import type { Event, Happening } from "./history.js";
+import { paced } from "./pacing.js";
 import { type Plan, wallOffsetOf } from "./plan.js";
 import { type HoldsBy, SessionKeeper } from "./session-keeper.js";
 import { Witness } from "./witness.js";
@@ -69,7 +70,11 @@ export class Incarnation {
     this.holdsBy = workers === 0 ? "each" : holdsByOf(plan, random);
     this.#budget = new Budget(plan, (what) => run.fail("request budget", `${name} ${what}`));
     this.locks = new Holdfast({
-      client: new Witness(this.network, this.#listener(), plan.kind === "calm"),
+      client: paced(
+        new Witness(this.network, this.#listener(), plan.kind === "calm"),
+        () => time.nowMs,
+        (what) => run.fail("paced", `${name} ${what}`),
+      ),
       table: "locks",
       owner: name,
       requestTimeout: plan.requestTimeoutMs,

@@ -11,7 +11,8 @@ export interface JointViolation {
     | "all or none"
     | "told fence"
     | "no deadlock"
-    | "nothing left";
+    | "nothing left"
+    | "paced";
   readonly atMs: number;
   readonly what: string;
 }

@@ -6,6 +6,7 @@ import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
 import type { VirtualProcess } from "../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
+import { paced } from "../pacing.js";
 import { numberIn, stringIn, ticketIn } from "../queue/checkers.js";
 import { JointChecker, type JointViolation } from "./checkers.js";
 
@@ -122,7 +123,11 @@ class JointSimulation {
     network.random(random.fork(), { faults, longestDelayMs: 3_000 });
     const name = `p${this.#started}`;
     const locks = new Holdfast({
-      client: network,
+      client: paced(
+        network,
+        () => this.#time.nowMs,
+        (what) => this.#checker.violate("paced", this.#time.nowMs, `${name} ${what}`),
+      ),
       table: "locks",
       owner: name,
       driftBound: DRIFT,

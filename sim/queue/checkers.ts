@@ -13,7 +13,10 @@ export interface QueueViolation {
     | "place kept"
     | "one place"
     | "no lost waiter"
-    | "nothing left";
+    | "nothing left"
+    | "no false loss"
+    | "no orphan"
+    | "paced";
   readonly atMs: number;
   readonly what: string;
 }
@@ -42,6 +45,14 @@ interface Entry {
   movedMs: number;
 }
 
+/** The grant that the record names, and when its holder last gave a sign of life by the record itself. */
+interface Grant {
+  readonly holder: string;
+  readonly leaseMs: number;
+  readonly session: string | undefined;
+  readonly movedMs: number;
+}
+
 /**
  * Watches the changes of one lock's record and of its entries in true time. It knows nothing of what
  * anybody believes: only what the table came to say, and when each grant was sent.
@@ -57,6 +68,9 @@ export class QueueChecker {
   readonly #isOneProcess: (one: string, other: string) => boolean;
   /** When each session last moved; undefined once it has ended. */
   readonly #sessions = new Map<string, number | undefined>();
+  /** Grants that their own process ended while they were alive, and how. */
+  readonly #endedByOwn = new Map<string, string>();
+  #grant: Grant | undefined;
   #handOvers = 0;
 
   constructor(
@@ -76,8 +90,10 @@ export class QueueChecker {
       return;
     }
     const ticket = ticketIn(key);
-    if (ticket === undefined) this.#recordChanged(before, after, atMs);
-    else this.#entryChanged(ticket, after, atMs);
+    if (ticket === undefined) {
+      this.#noteEnd(after, atMs);
+      this.#recordChanged(before, after, atMs);
+    } else this.#entryChanged(ticket, after, atMs);
   }
 
   /**
@@ -97,6 +113,42 @@ export class QueueChecker {
     if (sinceMs >= SOONEST_OF_LEASE * leaseMs) return;
     const what = `${owner} asked for ${place.ticket}, ${sinceMs} ms after ${last.ticket}`;
     this.violate("one place", place.firstMs, what);
+  }
+
+  /** When this session last moved; undefined once it has ended. */
+  sessionMovedMs(session: string): number | undefined {
+    return this.#sessions.get(session);
+  }
+
+  /** A holder was told that another client took its lock, or freed it. Only its own process did. */
+  lost(holder: string, reason: string, atMs: number): void {
+    const how = this.#endedByOwn.get(holder);
+    if (how === undefined) return;
+    this.violate("no false loss", atMs, `${holder} is told "${reason}", and its process ${how}`);
+  }
+
+  // What another process may have taken after a lease of silence proves nothing against the holder's own.
+  #noteEnd(after: Item | undefined, atMs: number): void {
+    const last = this.#grant;
+    const holder = after === undefined ? undefined : stringIn(after, "holder");
+    if (last !== undefined && holder !== last.holder) {
+      const movedMs = last.session === undefined ? last.movedMs : this.#sessions.get(last.session);
+      const isAlive = movedMs !== undefined && atMs - movedMs < last.leaseMs;
+      const isFreed = stringIn(after ?? {}, "lastHolder") === last.holder && holder === undefined;
+      const isTaken = holder !== undefined && this.#isOneProcess(last.holder, holder);
+      if (isAlive && (isFreed || isTaken)) {
+        this.#endedByOwn.set(last.holder, isFreed ? "freed it" : `took it as ${holder}`);
+      }
+    }
+    this.#grant =
+      holder === undefined || after === undefined
+        ? undefined
+        : {
+            holder,
+            leaseMs: Number(numberIn(after, "leaseMs") ?? 0n),
+            session: stringIn(after, "session"),
+            movedMs: atMs,
+          };
   }
 
   violate(invariant: QueueViolation["invariant"], atMs: number, what: string): void {

@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { Holdfast, isHoldfastError, type Lease } from "../../src/index.js";
-import type { TablePort, Write, WriteAnswer } from "../../src/platform/table.js";
+import type { Item, TablePort, Write, WriteAnswer } from "../../src/platform/table.js";
 import { FaultyTable } from "../../src/testing/faults/faults.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
 import type { VirtualProcess } from "../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
+import { paced } from "../pacing.js";
 import {
   numberIn,
   type Placed,
@@ -15,15 +16,21 @@ import {
   stringIn,
   ticketIn,
 } from "./checkers.js";
+import { Outages } from "./outages.js";
+import { Tampering } from "./tampering.js";
+import { isJudged, type QueueKind, type QueueTraits, traitsOf } from "./traits.js";
 
 /** What a seed decides before a run. */
 export interface QueuePlan {
   readonly seed: number;
   readonly lengthMs: number;
+  /** Left out: as the seed decides. */
+  readonly kind?: QueueKind;
 }
 
 /** What one run showed. */
 export interface QueueOutcome {
+  readonly kind: QueueKind;
   readonly violations: readonly QueueViolation[];
   readonly grants: number;
   readonly grantsInOrder: number;
@@ -34,10 +41,13 @@ export interface QueueOutcome {
 }
 
 const NAME = "a";
+const RECORD_KEY = { pk: { S: `lock#${NAME}` }, sk: { S: "lease" } };
 const DRIFT = 0.01;
 const REQUEST_TIMEOUT_MS = 500;
 const POLL = { fastest: 100, slowest: 500 };
 const MISHAP_EVERY_MS = 4_000;
+// A deletion that is not answered is repeated for a lease, and then with pauses that grow to this length.
+const LONGEST_SWEEP_PAUSE_MS = 12_500;
 
 /** One life of one process, and what it holds, as far as it believes. */
 interface Life {
@@ -46,9 +56,16 @@ interface Life {
   readonly network: FaultyTable;
   readonly locks: Holdfast;
   readonly held: Set<Lease>;
-  /** When each of its waiters began to wait, in true time. */
-  readonly waiting: Map<object, number>;
+  readonly waiting: Set<object>;
   readonly workers: Promise<void>[];
+  /** Until when it was paused last, in true time. */
+  hinderedUntilMs: number;
+}
+
+/** One waiter, by the label that its entry carries. */
+interface Waiter {
+  readonly life: Life;
+  endedMs: number | undefined;
 }
 
 /**
@@ -59,8 +76,11 @@ class QueueSimulation {
   readonly #plan: QueuePlan;
   readonly #time = new VirtualTime();
   readonly #random: SeededRandom;
+  readonly #traits: QueueTraits;
   readonly #leaseMs: number;
-  readonly #faultRate: number;
+  readonly #outages: Outages;
+  readonly #tampering: Tampering;
+  readonly #waiters = new Map<string, Waiter>();
   readonly #checker: QueueChecker;
   readonly #table: MemoryTable;
   readonly #lives: Life[] = [];
@@ -74,13 +94,14 @@ class QueueSimulation {
   #faults = 0;
   #mishaps = 0;
   #isOver = false;
+  #isDone = false;
 
   constructor(plan: QueuePlan) {
     this.#plan = plan;
     this.#random = seededRandom(plan.seed);
-    this.#leaseMs = this.#random.integer(2_000, 6_000);
-    // Quiet runs and wild ones: some errors show only where others are rare.
-    this.#faultRate = this.#random.chance(0.3) ? 0 : 0.15 * this.#random.fraction();
+    this.#traits = traitsOf(this.#random, plan.kind);
+    this.#leaseMs = this.#traits.leaseMs;
+    this.#outages = new Outages(this.#time, RECORD_KEY.pk.S);
     this.#checker = new QueueChecker(
       (holder) => this.#sent.get(holder),
       (one, other) => this.#madeBy.get(one) === this.#madeBy.get(other),
@@ -92,15 +113,17 @@ class QueueSimulation {
       lagMs: () => (this.#random.chance(0.2) ? 200 * this.#random.fraction() : 0),
       onChange: (change) => {
         this.#hash.update(`${change.atMs} ${JSON.stringify(change.after ?? change.key)}\n`);
+        if (!isOfQueue(change.key)) return;
         this.#checker.changed(change);
+        if (isRecord(change.key)) this.#tampering.changed(change);
         this.#checkExclusion();
       },
     });
+    this.#tampering = new Tampering(this.#table, RECORD_KEY);
   }
 
   async run(): Promise<QueueOutcome> {
-    const processes = this.#random.integer(2, 5);
-    for (let index = 0; index < processes; index += 1) this.#start();
+    for (let index = 0; index < this.#traits.processes; index += 1) this.#start();
     let untilMs = 0;
     while (untilMs < this.#plan.lengthMs) {
       const pauseMs = 2 * MISHAP_EVERY_MS * this.#random.fraction();
@@ -111,7 +134,8 @@ class QueueSimulation {
     await this.#settle();
     for (const life of this.#lives) this.#countFaults(life);
     return {
-      violations: this.#checker.violations,
+      kind: this.#traits.kind,
+      violations: this.#checker.violations.filter((one) => isJudged(this.#traits.kind, one)),
       grants: this.#checker.grants,
       grantsInOrder: this.#checker.grantsInOrder,
       faults: this.#faults,
@@ -128,11 +152,12 @@ class QueueSimulation {
       rate: random.chance(0.5) ? 1 + DRIFT : 1 - DRIFT,
       wallOffsetMs: random.integer(-60_000, 60_000),
     });
-    const latency = (): number => 1 + 20 * random.fraction();
+    const { kind, faultRate, workers: workersOf, longestLatencyMs } = this.#traits;
+    const latency = (): number => 1 + longestLatencyMs * random.fraction();
     const network = new FaultyTable(this.#portOf(name), process, {
       latency: () => ({ requestMs: latency(), responseMs: latency() }),
     });
-    const each = this.#faultRate / 6;
+    const each = faultRate / 6;
     network.random(random.fork(), {
       faults: {
         "request-lost": each,
@@ -144,29 +169,48 @@ class QueueSimulation {
       },
       longestDelayMs: 3_000,
     });
+    if (kind === "outages") network.script(this.#outages.script);
     const locks = new Holdfast({
-      client: this.#witness(network),
+      client: this.#paced(name, this.#witness(network)),
       table: "locks",
       owner: name,
       driftBound: DRIFT,
       requestTimeout: REQUEST_TIMEOUT_MS,
       lease: this.#leaseMs,
-      renewal: random.chance(0.3) ? "shared" : "each",
+      renewal: kind === "outages" || random.chance(0.3) ? "shared" : "each",
       onError: () => undefined,
       surroundings: { clock: process.clock, timers: process.timers, random: random.fork() },
     });
     const life: Life = {
       ...{ name, process, network, locks },
       held: new Set(),
-      waiting: new Map(),
+      waiting: new Set(),
       workers: [],
+      hinderedUntilMs: 0,
     };
     this.#lives.push(life);
-    const workers = random.integer(1, 3);
+    if (kind === "outages") void this.#keepSession(life);
+    const workers = random.integer(...workersOf);
     for (let worker = 0; worker < workers; worker += 1) {
       life.workers.push(this.#work(life, random.fork()));
     }
     return life;
+  }
+
+  #paced(name: string, table: TablePort): TablePort {
+    const nowMs = (): number => this.#time.nowMs;
+    return paced(table, nowMs, (what) =>
+      this.#checker.violate("paced", nowMs(), `${name} ${what}`),
+    );
+  }
+
+  // A lease on another record, so that the process's session lives as long as the process does.
+  async #keepSession({ name, locks, process }: Life): Promise<void> {
+    while (!this.#isDone) {
+      const lease = await locks.mutex(`kept by ${name}`).acquire({ wait: "1h" }).catch(expected);
+      while (lease?.isHeld === true && !this.#isDone) await sleepOf(process, this.#leaseMs / 2);
+      await lease?.release().catch(expected);
+    }
   }
 
   /** What the process itself does, before the network: when it last looked, and sent a grant first. */
@@ -241,17 +285,16 @@ class QueueSimulation {
   }
 
   async #work(life: Life, random: SeededRandom): Promise<void> {
-    const { process } = life;
-    const sleep = (ms: number): Promise<void> =>
-      new Promise((resolve) => process.timers.set(ms, true, () => resolve()));
+    const sleep = (ms: number): Promise<void> => sleepOf(life.process, ms);
     const isMutex = random.chance(0.15);
     while (!this.#isOver) {
       await sleep(1_500 * random.fraction());
       const lease = await this.#take(life, random, isMutex);
       if (lease === undefined) continue;
       life.held.add(lease);
+      this.#expectTrueLoss(lease);
       this.#checkExclusion();
-      const holdMs = random.chance(0.1) ? 2 * this.#leaseMs : 400;
+      const holdMs = random.chance(this.#traits.holdsLong) ? 2 * this.#leaseMs : 400;
       await sleep(holdMs * random.fraction());
       life.held.delete(lease);
       await lease.release().catch(() => undefined);
@@ -267,12 +310,13 @@ class QueueSimulation {
     if (random.chance(0.15)) {
       life.process.timers.set(3_000 * random.fraction(), false, () => abort.abort());
     }
-    const waiter = {};
-    life.waiting.set(waiter, this.#time.nowMs);
+    this.#acquisitions += 1;
+    // A label of its own, by which the places that it asks for are known.
+    const owner = `${life.name} ${this.#acquisitions}`;
+    const waiter: Waiter = { life, endedMs: undefined };
+    this.#waiters.set(owner, waiter);
+    life.waiting.add(waiter);
     try {
-      this.#acquisitions += 1;
-      // A label of its own, by which the places that it asks for are known.
-      const owner = `${life.name} ${this.#acquisitions}`;
       const { signal } = abort;
       return await lock.acquire({ wait: Number.POSITIVE_INFINITY, signal, owner });
     } catch (error) {
@@ -280,6 +324,35 @@ class QueueSimulation {
       return undefined;
     } finally {
       life.waiting.delete(waiter);
+      waiter.endedMs = this.#time.nowMs;
+    }
+  }
+
+  /** Who is told that another client took its lock, or freed it, has to be told the truth. */
+  #expectTrueLoss(lease: Lease): void {
+    lease.signal.addEventListener("abort", () => {
+      const { reason } = lease.signal.reason as { reason?: string };
+      if (reason !== "stolen" && reason !== "released elsewhere") return;
+      this.#checker.lost(lease.holder, reason, this.#time.nowMs);
+    });
+  }
+
+  /** An entry on a session that lives has a waiter, or goes: its deletion is repeated until it is answered. */
+  #checkOrphans(): void {
+    const nowMs = this.#time.nowMs;
+    for (const item of this.#table.items()) {
+      const session = stringIn(item, "session");
+      const ticket = ticketIn(item);
+      if (session === undefined || ticket === undefined) continue;
+      const movedMs = this.#checker.sessionMovedMs(session);
+      const waiter = this.#waiters.get(stringIn(item, "owner") ?? "");
+      if (movedMs === undefined || nowMs - movedMs > this.#leaseMs) continue;
+      if (waiter?.endedMs === undefined || waiter.life.process.state !== "running") continue;
+      const { hinderedUntilMs } = waiter.life;
+      const sinceMs = Math.max(waiter.endedMs, this.#outages.untilMs, hinderedUntilMs);
+      if (nowMs - sinceMs <= this.#leaseMs + LONGEST_SWEEP_PAUSE_MS + 2 * REQUEST_TIMEOUT_MS)
+        continue;
+      this.#checker.violate("no orphan", nowMs, `${ticket} was left ${nowMs - sinceMs} ms ago`);
     }
   }
 
@@ -294,6 +367,18 @@ class QueueSimulation {
   }
 
   #strike(): void {
+    if (this.#traits.kind === "outages") this.#checkOrphans();
+    if (this.#traits.kind === "outages" && this.#random.chance(0.5)) {
+      this.#mishaps += 1;
+      if (this.#time.nowMs > this.#outages.untilMs)
+        this.#outages.begin(this.#random, this.#leaseMs);
+      return;
+    }
+    if (this.#traits.kind === "tampering" && this.#random.chance(0.5)) {
+      this.#mishaps += 1;
+      this.#tampering.strike(this.#random);
+      return;
+    }
     const running = this.#lives.filter(({ process }) => process.state === "running");
     const victim = running[this.#random.integer(0, running.length - 1)];
     if (victim === undefined || this.#random.chance(0.2)) return;
@@ -306,6 +391,7 @@ class QueueSimulation {
     victim.process.pause({ frozen: this.#random.chance(0.3) ? "monotonic" : "none" });
     this.#time.timers.set(3 * this.#leaseMs * this.#random.fraction(), true, () => {
       if (victim.process.state !== "paused") return;
+      victim.hinderedUntilMs = this.#time.nowMs;
       victim.process.resume({ first: this.#random.chance(0.5) ? "io" : "timers" });
     });
   }
@@ -313,6 +399,7 @@ class QueueSimulation {
   /** Faults end; everybody who still waits is served, and nothing is left of the queue. */
   async #settle(): Promise<void> {
     this.#isOver = true;
+    this.#outages.end();
     await this.#time.advance(3 * this.#leaseMs);
     const living = this.#lives.filter(({ process }) => process.state === "running");
     for (const life of living) {
@@ -330,10 +417,11 @@ class QueueSimulation {
       this.#checker.violate("no lost waiter", this.#time.nowMs, `${left} wait: ${String(error)}`);
     }
     await this.#expectEmpty();
+    if (this.#traits.kind === "outages") this.#checkOrphans();
+    this.#isDone = true;
   }
 
   async #expectEmpty(): Promise<void> {
-    this.#isOver = true;
     const [one, other] = [this.#start(), this.#start()];
     for (const { network } of [one, other]) network.clear();
     const take = ({ locks }: Life) => locks.fairLock(NAME, { poll: POLL }).acquire({ wait: "1h" });
@@ -357,10 +445,18 @@ class QueueSimulation {
   }
 }
 
-function isRecord(item: object): boolean {
-  return (
-    stringIn(item as never, "sk") === "lease" && stringIn(item as never, "pk") === `lock#${NAME}`
-  );
+function isRecord(item: Item): boolean {
+  return stringIn(item, "sk") === RECORD_KEY.sk.S && stringIn(item, "pk") === RECORD_KEY.pk.S;
+}
+
+// The lock's record, its entries, and the sessions of those who wait; not what keeps a session alive.
+function isOfQueue(key: Item): boolean {
+  const pk = stringIn(key, "pk");
+  return pk === RECORD_KEY.pk.S || pk?.startsWith("session#") === true;
+}
+
+function sleepOf({ timers }: VirtualProcess, ms: number): Promise<void> {
+  return new Promise((resolve) => timers.set(ms, true, () => resolve()));
 }
 
 // What contention and a bad network are told by; anything else is an error of the library's.

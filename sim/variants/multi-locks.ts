@@ -45,11 +45,27 @@ export const MULTI_LOCKS: readonly Variant[] = [
     edits: [
       {
         file: "src/multi-lock/place.ts",
-        from: "if (tail !== undefined && tail > highest) highest = tail;",
-        to: "if (tail !== undefined && tail > highest) highest += 0n;",
+        from: "if (seen !== undefined && seen > highest) highest = seen;",
+        to: "if (seen !== undefined && seen > highest) highest += 0n;",
       },
     ],
     caughtBy: { test: TEST, title: "get a place also where their clock is behind" },
+  },
+  {
+    name: "joint-ticket-below-served",
+    what: "the number for several queues may lie below the last ticket granted, where the counter was lost with its record",
+    rules: [],
+    edits: [
+      {
+        file: "src/multi-lock/place.ts",
+        from: "for (const seen of [tail, served]) {",
+        to: "for (const seen of [tail]) {",
+      },
+    ],
+    caughtBy: {
+      test: "test/fair-lock/lost-counter.test.ts",
+      title: "is acquired next with another one, by a number above the last ticket granted",
+    },
   },
   {
     name: "joint-grant-not-exact",

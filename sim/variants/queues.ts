@@ -1,7 +1,14 @@
-import type { Variant } from "./variant.js";
+import type { Edit, Variant } from "./variant.js";
 
 const NATIVE = "src/formats/native.ts";
+const PASS_ON = "src/lease/pass-on.ts";
 const TROUBLE = "test/fair-lock/trouble.test.ts";
+
+const COUNTER_BEHIND_UNSEEN: Edit = {
+  file: "src/queue/ticket.ts",
+  from: "return served !== undefined && tail !== undefined && tail <= served;",
+  to: "return served !== undefined && tail === undefined;",
+};
 
 /** Errors in the queue before a record. */
 export const QUEUES: readonly Variant[] = [
@@ -114,5 +121,65 @@ export const QUEUES: readonly Variant[] = [
       },
     ],
     caughtBy: { invariant: "one place", within: 100, of: "fair locks" },
+  },
+  {
+    name: "released-id-reclaimed",
+    what: "another acquisition of the process takes the record before its release is answered",
+    rules: ["R8"],
+    edits: [
+      {
+        file: PASS_ON,
+        from: "  try {\n    return await handOverInTurn(",
+        to: "  kernel.abandon(chain.former.held.holder);\n  try {\n    return await handOverInTurn(",
+      },
+    ],
+    caughtBy: { invariant: "no false loss", within: 100, of: "fair locks" },
+  },
+  {
+    name: "orphan-on-session",
+    what: "a place in a queue that lives by a session is left to it where its deletion is not answered for a lease",
+    rules: ["R14"],
+    edits: [
+      {
+        file: PASS_ON,
+        from: "    former.life?.sweep(ref, holdersOf(chain), former.keepData);\n    line.next();",
+        to: "    if (ref.isEntry !== true) former.life?.sweep(ref, holdersOf(chain), former.keepData);\n    line.next();",
+      },
+    ],
+    caughtBy: { invariant: "no orphan", within: 100, of: "fair locks" },
+  },
+  {
+    name: "tickets-one-by-one",
+    what: "tickets below the last one granted are taken one by one, where the counter was lost with its record",
+    rules: [],
+    edits: [COUNTER_BEHIND_UNSEEN],
+    caughtBy: { invariant: "no lost waiter", within: 100, of: "fair locks" },
+  },
+  {
+    name: "loop-without-pause",
+    what: "a loop in which every answer is a refusal sends again without a pause",
+    rules: [],
+    edits: [
+      COUNTER_BEHIND_UNSEEN,
+      {
+        file: "src/lease/pacer.ts",
+        from: "if (this.#rounds <= ROUNDS_AT_ONCE) return;",
+        to: "if (this.#rounds > 0) return;",
+      },
+    ],
+    caughtBy: { invariant: "paced", within: 100, of: "fair locks" },
+  },
+  {
+    name: "refused-renewal-not-put-off",
+    what: "a renewal that its own record refuses is sent again without a pause",
+    rules: [],
+    edits: [
+      {
+        file: "src/lease/hold.ts",
+        from: "      this.#times.putOff(",
+        to: '      if (answer.kind !== "mine") this.#times.putOff(',
+      },
+    ],
+    caughtBy: { invariant: "paced", within: 300, of: "fair locks" },
   },
 ];

@@ -7,6 +7,7 @@ import { Hold } from "./hold.js";
 import type { Kernel } from "./kernel.js";
 import type { Line } from "./line.js";
 import type { AcquireSettings } from "./options.js";
+import { Pacer } from "./pacer.js";
 import type { Place } from "./queueing.js";
 import type { Ending } from "./session-watch.js";
 import type { Stopping } from "./stop.js";
@@ -36,6 +37,7 @@ export class Contention {
   readonly #settings: AcquireSettings;
   readonly #stop: Stopping;
   readonly #place: Place | undefined;
+  readonly #pacer: Pacer;
   #pollMs: number;
   #watchedHolder: string | undefined;
 
@@ -53,6 +55,7 @@ export class Contention {
     this.#settings = settings;
     this.#stop = stop;
     this.#place = place;
+    this.#pacer = new Pacer(kernel, settings);
     this.#pollMs = settings.fastestPollMs;
   }
 
@@ -87,6 +90,7 @@ export class Contention {
           if (granted !== undefined) return granted;
         }
       }
+      await this.#pacer.beforeNextRound(this.#stop.signal);
       decision = this.#decide();
     }
   }
@@ -142,6 +146,7 @@ export class Contention {
     const takeableMs =
       decision.kind === "wait" ? decision.takeableAtMs - fromMs : Number.POSITIVE_INFINITY;
     await this.#kernel.sleep(Math.min(pollMs, takeableMs), this.#stop.signal);
+    this.#pacer.paused();
     // A takeover needs no look before it: its condition is what was watched, and its refusal a look.
     if (this.#stop.isStopped || takeableMs <= pollMs) return;
     // Nor does one that hangs put it off.

@@ -136,7 +136,7 @@ export class Hold implements Kept {
     this.lossSignal.abort(this.#loss);
   }
 
-  /** Ends the hold by its holder's will; false if it had ended already. */
+  /** Ends the hold by its holder's will; false if it had ended already. Its release abandons its id, once answered. */
   beginRelease(): boolean {
     if (!this.isHeld) return false;
     this.#finish(undefined);
@@ -146,7 +146,7 @@ export class Hold implements Kept {
 
   #finish(reason: LossReason | undefined): void {
     this.#isOver = true;
-    if (reason === undefined || !KEPT_FROM_ALL.includes(reason))
+    if (reason !== undefined && !KEPT_FROM_ALL.includes(reason))
       this.kernel.abandon(this.held.holder);
     this.kernel.holds.delete(this);
     this.kernel.keeper.forget(this);
@@ -201,8 +201,10 @@ export class Hold implements Kept {
         tellRenewal(this, true, lateMs, start);
         return "renewed";
       }
-      if (answer.kind === "mine") this.#learnVersion(answer.record);
       if (answer.kind === "lost") return "lost";
+      if (answer.kind === "mine") this.#learnVersion(answer.record);
+      // Refused, too: a record that was put back from a copy refuses every renewal of its grant.
+      this.#times.putOff(this.kernel.nowMs() + this.retryPauseMs());
       tellRenewal(this, false, lateMs, start);
       this.settings.onRenewal?.(undefined);
       // A wrong configuration can be put right before the deadline: only that decides.
@@ -282,7 +284,6 @@ export class Hold implements Kept {
   }
 
   #unanswered(answer: WriteAnswer): HoldAnswer {
-    this.#times.putOff(this.kernel.nowMs() + this.retryPauseMs());
     if (answer.kind === "misconfigured") {
       this.#lastTrouble = answer.error;
       return answer;

@@ -1,4 +1,4 @@
-import { HoldfastError, type LossReason } from "../errors.js";
+import { HoldfastError, isHoldfastError, type LossReason } from "../errors.js";
 import { instantOf } from "../platform/clock.js";
 import type { WriteAnswer } from "../platform/table.js";
 import { actingMs, Deadline } from "./deadline.js";
@@ -25,6 +25,8 @@ interface Chain {
   readonly former: Former;
   known: Held;
   maybe: string[];
+  /** Grants of this chain that no waiter took. */
+  readonly withdrawn: string[];
   /** Until when, on the monotonic clock, a rival could still believe in any of them. */
   untilMs: number;
   /** Whether no write of the chain was sent before the present one. */
@@ -50,22 +52,24 @@ export async function passOn(
   line: Line,
   former: Former,
 ): Promise<LossReason | undefined> {
-  kernel.abandon(former.held.holder);
   const chain: Chain = {
     former,
     known: former.held,
     maybe: [],
+    withdrawn: [],
     untilMs: kernel.nowMs() + former.leaseMs,
     isFirst: true,
     loss: undefined,
   };
   try {
-    const outcome = await handOverInTurn(kernel, ref, line, chain);
+    const outcome = await untilTold(kernel, ref, line, chain);
     if (outcome === "handed over") return undefined;
   } catch (error) {
     // No lease that runs out would free it: it may name what lives on.
     former.life?.sweep(ref, holdersOf(chain), former.keepData);
     line.next();
+    // The waiter has left this place in a queue, and needs no answer: those behind it watch the place.
+    if (ref.isEntry === true && isUnanswered(error)) return undefined;
     throw error;
   }
   if (line.handOvers >= kernel.settings.handOverLimit && line.hasWaiters) {
@@ -75,6 +79,22 @@ export async function passOn(
   line.handOvers = 0;
   line.next();
   return chain.loss;
+}
+
+// Until the last write of the release is answered, or given up, another acquisition of this process must not take
+// the record from the id that this write requires: the release would be refused, and be told as a loss.
+async function untilTold(
+  kernel: Kernel,
+  ref: RecordRef,
+  line: Line,
+  chain: Chain,
+): Promise<HandOver | "freed"> {
+  try {
+    return await handOverInTurn(kernel, ref, line, chain);
+  } finally {
+    kernel.abandon(chain.former.held.holder);
+    for (const holder of chain.withdrawn) kernel.abandon(holder);
+  }
 }
 
 // Refused at the first attempt of all, the record had been somebody else's before. Refused later, it
@@ -146,7 +166,7 @@ async function handOver(
     if (answer.kind === "unknown") chain.isFirst = false;
     await kernel.sleep(kernel.jittered(settings.fastestPollMs));
   }
-  kernel.abandon(grant.holder);
+  chain.withdrawn.push(grant.holder);
   if (chain.known.holder !== grant.holder) chain.maybe.push(grant.holder);
   return waiter.isWaiting ? "unanswered" : "withdrawn";
 }
@@ -169,8 +189,6 @@ async function free(kernel: Kernel, ref: RecordRef, chain: Chain): Promise<void>
     if (answer.kind === "unknown") chain.isFirst = false;
     await kernel.sleep(kernel.jittered(RELEASE_RETRY_MS));
   } while (kernel.nowMs() < chain.untilMs);
-  // A place in a queue is gone then, or dies: that is for those behind it, and no news for anybody else.
-  if (ref.isEntry === true) return;
   throw new HoldfastError(
     "outcome-unknown",
     `Nobody answered whether lock "${ref.name}" was released. ` +
@@ -220,6 +238,10 @@ export function removeEntry(kernel: Kernel, entry: RecordRef, from: Holders): Pr
   if (queue === undefined) throw new Error("A format without a queue has no entries.");
   // Whoever looks at an entry reads it anew.
   return kernel.write(queue.remove(entry, from), kernel.settings.requestTimeoutMs);
+}
+
+function isUnanswered(error: unknown): boolean {
+  return isHoldfastError(error) && error.code === "outcome-unknown";
 }
 
 function holdersOf(chain: Chain): Holders {

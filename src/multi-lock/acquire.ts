@@ -5,6 +5,7 @@ import { Hold } from "../lease/hold.js";
 import { JointAttempt, type JointPart } from "../lease/joint-attempt.js";
 import type { Kernel } from "../lease/kernel.js";
 import type { AcquireSettings } from "../lease/options.js";
+import { Pacer } from "../lease/pacer.js";
 import type { Place } from "../lease/queueing.js";
 import type { Stopping } from "../lease/stop.js";
 import { Entry } from "../queue/entry.js";
@@ -30,7 +31,7 @@ const ONLY_LOOKING: Place = { isFirst: async () => false };
  * there is no wait. Nothing is ever held while another is waited for, so nobody can wait in a circle.
  */
 export async function acquireTogether(together: Together): Promise<readonly Granted[] | undefined> {
-  const { refs, kernel, settings, ifOverslept } = together;
+  const { refs, kernel, settings, stop, ifOverslept } = together;
   await look(
     together,
     refs.filter((ref) => !isGranting(kernel.decide(ref, false))),
@@ -38,8 +39,9 @@ export async function acquireTogether(together: Together): Promise<readonly Gran
   const granted = await withoutPlace(together);
   if (granted !== undefined) return granted;
   if (settings.waitMs === 0) return closeQueues(together);
-  together.stop.waits(holderOf(together));
-  for (;;) {
+  stop.waits(holderOf(together));
+  const pacer = new Pacer(kernel, settings);
+  for (; ; await pacer.beforeNextRound(stop.signal)) {
     const place = await JointPlace.take(together);
     if (place === undefined) continue;
     try {
@@ -62,7 +64,8 @@ function holderOf({ kernel, refs }: Together): string | undefined {
 /** Where all are free, or watched dead, and nobody is queued. */
 async function withoutPlace(together: Together): Promise<readonly Granted[] | undefined> {
   const { refs, kernel, stop, settings } = together;
-  for (;;) {
+  const pacer = new Pacer(kernel, settings);
+  for (; ; await pacer.beforeNextRound(stop.signal)) {
     if (stop.isStopped) throw stop.error();
     // Whoever waits looks at the holders' sessions with a place; nobody else would.
     if (settings.waitMs === 0) {
@@ -82,7 +85,8 @@ async function inOrder(
   const { refs, kernel, settings } = together;
   const own = withTicket(settings, place.ticket);
   const queues = refs.map((ref) => new Waiting({ kernel, ref, settings, options: {} }, place));
-  for (;;) {
+  const pacer = new Pacer(kernel, settings);
+  for (; ; await pacer.beforeNextRound(place.signal)) {
     await all(
       place,
       queues.map((queue) => queue.untilFirst()),

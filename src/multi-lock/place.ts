@@ -1,6 +1,7 @@
 import type { RecordRef } from "../lease/format.js";
 import { JointAttempt } from "../lease/joint-attempt.js";
 import type { Kernel } from "../lease/kernel.js";
+import { Pacer } from "../lease/pacer.js";
 import type { Stopping } from "../lease/stop.js";
 import type { Trouble } from "../lease/trouble.js";
 import { Abort, type SignalLike } from "../platform/abort.js";
@@ -37,7 +38,8 @@ export class JointPlace implements Stopping {
     const { queue } = kernel.format;
     if (queue === undefined) return undefined;
     const own = entrySettings(settings);
-    for (;;) {
+    const pacer = new Pacer(kernel, settings);
+    for (; ; await pacer.beforeNextRound(stop.signal)) {
       if (stop.isStopped) throw stop.error();
       const ticket = nextTicket(kernel, refs);
       const wallMs = kernel.wallMs();
@@ -98,13 +100,19 @@ const NOTHING_THERE = {
   decision: { kind: "claim", onto: { kind: "absent" } },
 } as const;
 
-/** Above every number that was seen to be given out in any of the queues; time where none was. */
+/**
+ * Above every number that was seen to be given out or granted in any of the queues; time where none was. A counter
+ * that was deleted with its record starts again, and may lie below the last ticket granted.
+ */
 function nextTicket(kernel: Kernel, refs: readonly RecordRef[]): bigint {
   let highest = BigInt(Math.floor(kernel.wallMs()));
   for (const { id } of refs) {
     const record = kernel.observations.of(id)?.record;
-    const tail = record === undefined || record.state === "absent" ? undefined : record.queue.tail;
-    if (tail !== undefined && tail > highest) highest = tail;
+    if (record === undefined || record.state === "absent") continue;
+    const { tail, served } = record.queue;
+    for (const seen of [tail, served]) {
+      if (seen !== undefined && seen > highest) highest = seen;
+    }
   }
   return highest + 1n;
 }

@@ -5,6 +5,7 @@ import type { RecordRef } from "../lease/format.js";
 import type { Kernel } from "../lease/kernel.js";
 import type { Line } from "../lease/line.js";
 import type { AcquireSettings } from "../lease/options.js";
+import { Pacer } from "../lease/pacer.js";
 import type { Queueing } from "../lease/queueing.js";
 import type { Stop, Stopping } from "../lease/stop.js";
 import { clearedOf, readQueue } from "./ahead.js";
@@ -79,7 +80,8 @@ export interface InOrder {
 
 async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
   const { kernel, ref, line, settings, stop, options } = inOrder;
-  for (;;) {
+  const pacer = new Pacer(kernel, settings);
+  for (; ; await pacer.beforeNextRound(stop.signal)) {
     const ticket = await takeTicket(kernel, ref, settings, stop);
     if (ticket === undefined) {
       // There is no record to queue before: whoever finds that claims it.
@@ -120,7 +122,8 @@ async function contendInTurn(
 ): Promise<Granted | "again"> {
   const waiting = new Waiting({ kernel, ref, settings, options }, entry);
   const own = withTicket(settings, entry.ticket, joins);
-  for (;;) {
+  const pacer = new Pacer(kernel, settings);
+  for (; ; await pacer.beforeNextRound(entry.signal)) {
     await waiting.untilFirst();
     const place = { isFirst: () => waiting.isFirst() };
     const outcome = await new Contention(kernel, ref, line, own, entry, place).run();

@@ -75,6 +75,36 @@ describe("a place in a queue", () => {
     expect(entriesIn(world)).toHaveLength(1);
   });
 
+  it.each(["request-lost", "throttled"] as const)(
+    "that lives by a session is deleted although that went unanswered for a lease: %s",
+    async (fault) => {
+      const world = new World();
+      const [holder, waiter, next] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
+      const held = await world.until(holder.locks.fairLock(NAME).acquire());
+      const session = await world.until(waiter.locks.session({ lease: "60s" }));
+      const abort = new AbortController();
+      const waiting = waiter.locks
+        .fairLock(NAME, { session })
+        .acquire({ wait: FOR_EVER, signal: abort.signal })
+        .catch(() => undefined);
+      await world.time.advance(2 * LEASE_MS);
+      expect(entriesIn(world)[0]?.["session"]).toBeDefined();
+      waiter.network.script((request) => (isDeletion(request) ? { fault } : undefined));
+      abort.abort();
+      await world.until(waiting);
+      await world.time.advance(1.5 * LEASE_MS);
+      expect(entriesIn(world)).toHaveLength(1);
+      waiter.network.clear();
+      await world.until(held.release());
+      const fromMs = world.time.nowMs;
+      await world.until(next.locks.fairLock(NAME).acquire({ wait: FOR_EVER }));
+      // The longest pause between two deletions, with jitter, and a look.
+      expect(world.time.nowMs - fromMs).toBeLessThan(12_500 + 1_000);
+      expect(session.isHeld).toBe(true);
+      expect(waiter.reported).toEqual([]);
+    },
+  );
+
   it("that cannot be deleted for another reason is told of", async () => {
     const error = new HoldfastError("misconfigured", "no deletions here");
     const { world, held, waiter, waiting } = await scene();

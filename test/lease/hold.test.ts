@@ -81,6 +81,21 @@ describe("a plain renewal", () => {
     expect(world.time.nowMs).toBeLessThan(endMs + 2);
   });
 
+  it("that its own record refuses, as one put back from a copy does, is sent again with pauses", async () => {
+    const { world, locks, writes } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "30s", renew: "10s" }));
+    await world.time.advance(15_000);
+    const copy = world.record("a") ?? {};
+    await world.time.advance(15_000);
+    world.table.putItem(KEY, copy);
+    const before = writes.length;
+    await world.time.advance(60_000);
+    expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "expired" });
+    // About one a second, and some more towards the deadline.
+    expect(writes.length - before).toBeGreaterThan(5);
+    expect(writes.length - before).toBeLessThan(50);
+  });
+
   it("tells whoever asked for it what it showed: the record, or that nobody answered; no loss", async () => {
     const world = new World();
     const { process, network } = fixedProcess(world);

@@ -9,6 +9,7 @@ const LENGTH_MS = 60_000;
 describe("processes that wait for one fair lock, under faults", () => {
   it(`keep its rules (${SEEDS} fresh seeds from ${FROM})`, async () => {
     const sums = { grants: 0, inOrder: 0, faults: 0, mishaps: 0 };
+    const kinds: Record<string, number> = {};
     for (let seed = FROM; seed < FROM + SEEDS; seed += 1) {
       const outcome = await simulateQueue({ seed, lengthMs: LENGTH_MS });
       expect(outcome.violations, `seed ${seed}`).toEqual([]);
@@ -16,14 +17,28 @@ describe("processes that wait for one fair lock, under faults", () => {
       sums.inOrder += outcome.grantsInOrder;
       sums.faults += outcome.faults;
       sums.mishaps += outcome.mishaps;
+      kinds[outcome.kind] = (kinds[outcome.kind] ?? 0) + 1;
     }
     // Runs in which nobody waits, or nothing goes wrong, would keep them too.
     expect(sums.inOrder).toBeGreaterThan(SEEDS * 10);
     expect(sums.grants).toBeGreaterThan(sums.inOrder);
     expect(sums.faults).toBeGreaterThan(SEEDS * 10);
     expect(sums.mishaps).toBeGreaterThan(SEEDS * 5);
-    if (SEEDS > 20) console.log(sums);
+    if (SEEDS > 20) console.log(sums, kinds);
   }, 900_000);
+
+  it.each(["crowd", "outages", "tampering"] as const)(
+    `keep them in a run of one kind: %s (from ${FROM})`,
+    async (kind) => {
+      for (let seed = FROM; seed < FROM + 3; seed += 1) {
+        const outcome = await simulateQueue({ seed, lengthMs: LENGTH_MS, kind });
+        expect(outcome.violations, `seed ${seed}`).toEqual([]);
+        expect(outcome.grantsInOrder).toBeGreaterThan(5);
+        expect(outcome.mishaps).toBeGreaterThan(2);
+      }
+    },
+    300_000,
+  );
 
   it("go the same way for the same seed", async () => {
     const plan = { seed: 3, lengthMs: 20_000 };
