@@ -56,7 +56,8 @@ async function behindAnother(scene: Scene): Promise<HoldfastError> {
 }
 
 const UNTOLD = "whether somebody holds the lock is not known.";
-const NOBODY_ANSWERS = `the table does not answer. Check the endpoint, the region and the network; ${UNTOLD}`;
+const nobodyAnswers = (cause: string): string =>
+  `the table does not answer${cause}. Check the endpoint, the region and the network; ${UNTOLD}`;
 const FREE_ANYWAY = "It is free, or will be when its lease has run out; there is nothing to do.";
 
 type Row = [code: string, message: string, provoke: (scene: Scene) => Promise<HoldfastError>];
@@ -111,7 +112,7 @@ const MESSAGES: readonly Row[] = [
   ],
   [
     "unreachable",
-    `Lock "a" was not acquired: ${NOBODY_ANSWERS}`,
+    `Lock "a" was not acquired: ${nobodyAnswers("")}`,
     (scene) => {
       scene.mine.network.script(() => SILENT);
       return acquireFails(scene, { wait: "5s" });
@@ -119,7 +120,7 @@ const MESSAGES: readonly Row[] = [
   ],
   [
     "unreachable",
-    `Lock "a" was not read: ${NOBODY_ANSWERS}`,
+    `Lock "a" was not read: ${nobodyAnswers(" (no answer within 5000 ms)")}`,
     (scene) => {
       scene.mine.network.script(() => SILENT);
       return errorOf(scene, scene.mine.locks.inspect("a"));
@@ -127,7 +128,7 @@ const MESSAGES: readonly Row[] = [
   ],
   [
     "unreachable",
-    `Lock "a" may not have been released: ${NOBODY_ANSWERS}`,
+    `Lock "a" may not have been released: ${nobodyAnswers(" (no answer within 5000 ms)")}`,
     (scene) => {
       scene.mine.network.script(() => SILENT);
       return errorOf(scene, scene.mine.locks.release("a", "somebody"));
@@ -144,7 +145,7 @@ const MESSAGES: readonly Row[] = [
   ],
   [
     "unreachable",
-    "The locks could not be listed: the table does not answer. Check the endpoint, the region and " +
+    "The locks could not be listed: the table does not answer (no answer within 5000 ms). Check the endpoint, the region and " +
       "the table's capacity.",
     (scene) => {
       scene.mine.network.script(() => SILENT);

@@ -12,8 +12,8 @@ import { type Inhabitant, World } from "../support/world.js";
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 const SILENT = { fault: "request-lost", unknownAfterMs: 20 } as const;
 const UNTOLD =
-  "the table does not answer. Check the endpoint, the region and the network; whether somebody holds the " +
-  "lock is not known.";
+  "the table does not answer (the connection was reset). Check the endpoint, the region and the network; " +
+  "whether somebody holds the lock is not known.";
 const HANDLE: LeaseHandle = {
   v: 1,
   name: "a",
