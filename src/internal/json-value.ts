@@ -86,6 +86,12 @@ function encodeObject(value: object, depth: number): AttributeValue {
   return { M: Object.fromEntries(entries) };
 }
 
+/** Whether there is a key `__proto__`, at any depth, in what DynamoDB is to keep. */
+export function hasPrototypeKey(value: unknown): boolean {
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return false;
+  return Object.hasOwn(value, "__proto__") || Object.values(value).some(hasPrototypeKey);
+}
+
 /** Reads a value back. What is not JSON (a set, bytes written by hand) comes as its nearest JSON. */
 export function decodeJson(value: AttributeValue): Json {
   if ("S" in value) return value.S;

@@ -79,11 +79,6 @@ export function isUnreadRefusal(error: unknown): boolean {
   return $metadata?.httpStatusCode === 400 && typeof name === "string" && RUNTIME_ERRORS.has(name);
 }
 
-/** Whether the SDK sent the request more than once, so that an earlier send of it may have been applied. Pure. */
-export function isRepeatedIn(error: unknown): boolean {
-  return (((error ?? {}) as SdkError).$metadata?.attempts ?? 1) > 1;
-}
-
 /** What an error of the SDK's says of the request that it answers, an `operation` of DynamoDB's. Pure. */
 export function answerOf(
   error: unknown,
@@ -93,7 +88,7 @@ export function answerOf(
 ): Extract<WriteAnswer, { readonly kind: "refused" }> | Unknown | NotNow | Misconfigured {
   const { name, message, Item: item, $metadata } = (error ?? {}) as SdkError;
   if (typeof name !== "string") return { kind: "unknown", cause: error };
-  const isRepeated = isRepeatedIn(error);
+  const isRepeated = ($metadata?.attempts ?? 1) > 1;
   if (name === "ConditionalCheckFailedException") {
     return { kind: "refused", item, ...(isRepeated ? { isRepeated } : {}) };
   }

@@ -1,4 +1,4 @@
-import { isRepeatedIn, isUnreadRefusal } from "./dynamodb-errors.js";
+import { isUnreadRefusal } from "./dynamodb-errors.js";
 import type {
   Call,
   Item,
@@ -32,7 +32,7 @@ export async function refusalRead(
   const [item] = found;
   // What refused the write has gone since: only the write, sent again, tells what that means.
   if (item === undefined) return { kind: "unknown", cause: error };
-  return { kind: "refused", item, ...repeatedIn(error) };
+  return { kind: "refused", item };
 }
 
 /** The answer to a transaction, as all its items say, where the refusal was not readable. */
@@ -46,7 +46,7 @@ export async function cancellationRead(
   const found = await readAll(error, keys, read, call);
   if (!Array.isArray(found)) return found;
   const refusals = found.map((item) => ({ item }));
-  return { kind: "refused", refusals, isReadLater: true, ...repeatedIn(error) };
+  return { kind: "refused", refusals, isReadLater: true };
 }
 
 /** The error of an answer that only says that the refusal was not readable; undefined for any other. */
@@ -72,8 +72,4 @@ async function readAll(
     found.push(answer.item);
   }
   return found;
-}
-
-function repeatedIn(error: unknown): { readonly isRepeated?: boolean } {
-  return isRepeatedIn(error) ? { isRepeated: true } : {};
 }
