@@ -1,3 +1,5 @@
+import { visible } from "./internal/shown.js";
+
 /**
  * One family of errors. Match on `code`: it is stable, survives minification and two copies of the
  * package in one program, which `instanceof` does not.
@@ -83,7 +85,8 @@ export class HoldfastError extends Error {
   readonly errors: readonly HoldfastError[] | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    // A message may quote what others wrote into the table, and often ends in a log: one line, and no escapes.
+    super(visible(message), details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
     this.lockName = details.lockName;
     this.reason = details.reason;

@@ -187,6 +187,38 @@ export const SURROUNDINGS: readonly Variant[] = [
     },
   },
   {
+    name: "unread-refusal-not-read",
+    what: "a refusal that the SDK cannot read, for a key in its item, is an error, and the record is not read instead",
+    rules: [],
+    edits: [
+      {
+        file: "src/platform/unread-refusal.ts",
+        from: "  return isUnreadRefusal(cause) ? { cause } : undefined;\n",
+        to: "  return isUnreadRefusal(cause) ? undefined : undefined;\n",
+      },
+    ],
+    caughtBy: {
+      test: "test/conformance/unread-refusals.test.ts",
+      title: "is another's lock to a claim that does not wait",
+    },
+  },
+  {
+    name: "tries-for-ever",
+    what: "without a wait, an attempt that was not answered in useful time is made again as long as reads are answered",
+    rules: [],
+    edits: [
+      {
+        file: "src/lease/contention.ts",
+        from: "if (this.#settings.waitMs === 0) this.#silence = this.#stop.error();",
+        to: "",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/slow-answers.test.ts",
+      title: "ends, and says so: $lease, $answerMs ms an answer",
+    },
+  },
+  {
     name: "error-known-by-class",
     what: "a refusal is known by its class, which bundlers rename and a second copy of the SDK doubles",
     rules: [],

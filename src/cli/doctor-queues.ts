@@ -1,4 +1,5 @@
 import type { ListedEntry } from "../index.js";
+import { shown } from "../internal/shown.js";
 
 /** What is wrong with one queue, and what to do about it. */
 export interface QueueTrouble {
@@ -67,7 +68,7 @@ function places({ length }: readonly ListedEntry[]): string {
 const MOST_OWNERS = 5;
 
 function owners(entries: readonly ListedEntry[]): string {
-  const all = [...new Set(entries.map(({ owner }) => owner ?? "nobody named"))];
+  const all = [...new Set(entries.map(({ owner }) => shown(owner ?? "nobody named")))];
   const more = all.length > MOST_OWNERS ? `, and ${all.length - MOST_OWNERS} more` : "";
   return `${all.slice(0, MOST_OWNERS).join(", ")}${more}`;
 }

@@ -7,6 +7,7 @@ import {
   type ListedEntry,
 } from "../index.js";
 import { durationMs } from "../internal/duration.js";
+import { shown } from "../internal/shown.js";
 import { sleep } from "../internal/sleep.js";
 import { systemTimers } from "../platform/timers.js";
 import { locksOf, tableOf } from "./connection.js";
@@ -130,7 +131,7 @@ async function listed(locks: Holdfast<AnyLocks>, { prefix }: DoctorOptions): Pro
         unreadable.push(
           recordsFinding(
             "warning",
-            `The record of "${name}" cannot be read: it ${found}.`,
+            `The record of "${shown(name)}" cannot be read: it ${found}.`,
             "Find out who wrote it; nobody can take that name until it is mended or a newer version reads it.",
           ),
         );
@@ -143,7 +144,7 @@ async function listed(locks: Holdfast<AnyLocks>, { prefix }: DoctorOptions): Pro
 function deadFinding({ name, owner, holder, leaseMs = 0 }: Inspection<AnyLocks>): Told {
   return recordsFinding(
     "warning",
-    `"${nameText(name)}" is held by ${owner ?? "nobody named"}, who has not renewed it for its lease of ${seconds(leaseMs)}.`,
+    `"${shown(nameText(name))}" is held by ${shown(owner ?? "nobody named")}, who has not renewed it for its lease of ${seconds(leaseMs)}.`,
     "Nothing: whoever asks for it next takes it over. To free it now, if it is a lock: " +
       `holdfast release ${nameText(name)} --holder ${holder}`,
   );

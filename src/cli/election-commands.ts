@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { ELECT_EXIT_CODES_HELP, EXIT_CODES_HELP, usageError } from "./exit-codes.js";
+import { operandsOf } from "./operands.js";
 import { sortOption, withCommonOptions } from "./options.js";
 import type { Run } from "./output.js";
 
@@ -58,9 +59,9 @@ export function addCost(program: Command, onRun: (run: Run) => void): void {
 function addElect(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
   withCommonOptions(
     program
-      .command("elect <name>")
+      .command("elect")
       .usage("<name> [options] -- <command> [argument...]")
-      .argument("[command...]")
+      .argument("[operands...]")
       .description("Runs a command while this process leads, and campaigns again afterwards."),
   )
     .addOption(sortOption())
@@ -73,9 +74,13 @@ function addElect(program: Command, words: readonly string[], onRun: (run: Run) 
     .option("--once", "end after one term")
     .option("--owner <text>", "who this is, for people; default host name and process id")
     .addHelpText("after", ELECT_HELP)
-    .action((name: string, command: string[], options) => {
-      if (!words.includes("--") || command.length === 0) {
-        throw usageError("Put the command after two dashes: holdfast elect NAME -- COMMAND ARG...");
+    .action((operands: string[], options) => {
+      const { names, command } = operandsOf("elect", words, operands);
+      const [name = "", ...others] = names;
+      if (others.length > 0) {
+        throw usageError(
+          `An election has one name; these are ${names.length} before the two dashes.`,
+        );
       }
       onRun(async (output) => (await import("./elect.js")).elect(name, command, options, output));
     });

@@ -1,4 +1,5 @@
 import type { ForceReleaseResult, RecordKind } from "../index.js";
+import { shown } from "../internal/shown.js";
 import { locksOf } from "./connection.js";
 import { CliError, EXIT, usageError } from "./exit-codes.js";
 import { nameOf, type SortOptions } from "./format.js";
@@ -68,6 +69,6 @@ function told(
 ): string {
   const lock = `${subject} "${printable(name)}"`;
   if (holder === undefined) return `${lock} was free already.`;
-  const was = `${lock} is free; ${printable(owner ?? "somebody")} held it.`;
+  const was = `${lock} is free; ${shown(owner ?? "somebody")} held it.`;
   return now ? `${was} Until its next renewal it may still act.` : was;
 }

@@ -1,4 +1,5 @@
 import type { Leadership } from "../index.js";
+import { shown } from "../internal/shown.js";
 import { locksOf } from "./connection.js";
 import { EXIT } from "./exit-codes.js";
 import { type AnyLocks, dataText, nameOf, type SortOptions } from "./format.js";
@@ -46,8 +47,8 @@ function described(found: Leadership<AnyLocks>): string {
   if (owner === undefined) {
     return `"${name}" has no leader${term === undefined ? "" : `; the last term was ${term}`}.`;
   }
-  const proclaimed = value === undefined ? "" : `; it proclaims ${dataText(value)}`;
+  const proclaimed = value === undefined ? "" : `; it proclaims ${shown(dataText(value))}`;
   const number = term === undefined ? "" : `, term ${term}`;
   const from = since === undefined ? "" : `, since ${since} by its clock`;
-  return `"${name}" is led by ${owner}${number}${from}${proclaimed}.`;
+  return `"${name}" is led by ${shown(owner)}${number}${from}${proclaimed}.`;
 }

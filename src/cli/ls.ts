@@ -1,9 +1,10 @@
 import type { Inspection, ListPage, RecordKind } from "../index.js";
+import { shown } from "../internal/shown.js";
 import { locksOf } from "./connection.js";
 import { EXIT, usageError } from "./exit-codes.js";
 import { type AnyLocks, nameText } from "./format.js";
 import type { CommonOptions } from "./options.js";
-import { columns, jsonLine, type Output, seconds } from "./output.js";
+import { cell, columns, jsonLine, type Output, seconds } from "./output.js";
 
 /** The options of `holdfast ls`, as commander leaves them. */
 export interface LsOptions extends CommonOptions {
@@ -22,15 +23,15 @@ export async function ls(options: LsOptions, output: Output): Promise<number> {
   if (!output.isJson) output.err(`holdfast: This scans the whole table "${options.table}".`);
   const pages = locks.list({ kind: options.kind, prefix: options.prefix, free: options.all });
   const scan = await read(pages, limit, output);
-  if (!output.isJson && scan.locks.length > 0) {
-    output.out(columns(HEADING, scan.locks.map(rowOf)));
-  }
+  if (scan.rows.length > 0) output.out(columns(HEADING, scan.rows));
   tellCost(scan, output);
   return EXIT.ok;
 }
 
 interface Scan {
-  readonly locks: readonly Inspection<AnyLocks>[];
+  /** For people; a program has been told of each lock by then. */
+  readonly rows: readonly string[][];
+  readonly listed: number;
   readonly unreadable: number;
   readonly pages: number;
   readonly readUnits: number | undefined;
@@ -41,28 +42,33 @@ async function read(
   limit: number,
   output: Output,
 ): Promise<Scan> {
-  const locks: Inspection<AnyLocks>[] = [];
+  const rows: string[][] = [];
+  let listed = 0;
   let unreadable = 0;
   let count = 0;
   let readUnits: number | undefined;
   for await (const page of pages) {
     count += 1;
     if (page.readUnits !== undefined) readUnits = (readUnits ?? 0) + page.readUnits;
-    const listed = page.locks.slice(0, limit - locks.length);
-    locks.push(...listed);
-    // As they come: a listing of a large table is read by a program, one line at a time.
-    if (output.isJson) for (const lock of listed) output.out(jsonLine(lock));
+    const locks = page.locks.slice(0, limit - listed);
+    listed += locks.length;
+    for (const lock of locks) {
+      // As they come: a listing of a large table is read by a program, one line at a time.
+      if (output.isJson) output.out(jsonLine(lock));
+      // Cells alone: user data of a whole table would not fit into memory.
+      else rows.push(rowOf(lock).map(cell));
+    }
     unreadable += page.unreadable.length;
     for (const { name, found } of page.unreadable) {
       output.err(
         output.isJson
           ? jsonLine({ unreadable: { name, found } })
-          : `holdfast: The record of "${name}" cannot be read: ${found}`,
+          : `holdfast: The record of "${shown(name)}" cannot be read: ${shown(found)}`,
       );
     }
-    if (locks.length >= limit) break;
+    if (listed >= limit) break;
   }
-  return { locks, unreadable, pages: count, readUnits };
+  return { rows, listed, unreadable, pages: count, readUnits };
 }
 
 function rowOf(lock: Inspection<AnyLocks>): string[] {
@@ -77,18 +83,16 @@ function rowOf(lock: Inspection<AnyLocks>): string[] {
   ];
 }
 
-function tellCost({ locks, unreadable, pages, readUnits }: Scan, output: Output): void {
+function tellCost({ listed, unreadable, pages, readUnits }: Scan, output: Output): void {
   if (output.isJson) {
     output.err(
-      jsonLine({ scan: { locks: locks.length, unreadable, pages, readUnits: readUnits ?? null } }),
+      jsonLine({ scan: { locks: listed, unreadable, pages, readUnits: readUnits ?? null } }),
     );
     return;
   }
   const cost = readUnits === undefined ? "an unknown number of" : String(readUnits);
   const pagesRead = pages === 1 ? "1 page" : `${pages} pages`;
-  output.err(
-    `holdfast: ${locks.length} listed; the scan read ${pagesRead} and cost ${cost} read units.`,
-  );
+  output.err(`holdfast: ${listed} listed; the scan read ${pagesRead} and cost ${cost} read units.`);
 }
 
 function limitOf(text: string | undefined): number {

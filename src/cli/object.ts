@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { S3Client } from "@aws-sdk/client-s3";
+import { shown } from "../internal/shown.js";
 import {
   type Committed,
   type ObjectCommitter,
@@ -145,13 +146,14 @@ function described({ key, object, records }: ObjectInspection): string {
     ["commit", object?.commitId],
     ...records.map(({ etag, generation, timeoutMs, owner }) => {
       const of = etag === undefined ? "create" : `change of ${etag}`;
-      const who = timeoutMs === 0 ? "ended" : `${owner ?? "a writer"} for ${seconds(timeoutMs)}`;
+      const who =
+        timeoutMs === 0 ? "ended" : `${shown(owner ?? "a writer")} for ${seconds(timeoutMs)}`;
       return [`record`, `${of}, generation ${generation}: ${who}`] as const;
     }),
   ];
-  const shown = lines.filter(([, value]) => value !== undefined);
-  const width = Math.max(...shown.map(([label]) => label.length)) + 2;
-  return shown
+  const present = lines.filter(([, value]) => value !== undefined);
+  const width = Math.max(...present.map(([label]) => label.length)) + 2;
+  return present
     .map(([label, value]) => `${label.padEnd(width)}${printable(value ?? "")}`)
     .join("\n");
 }

@@ -1,4 +1,5 @@
 import { writeSync } from "node:fs";
+import { shown, visible } from "../internal/shown.js";
 import { failureOf } from "./exit-codes.js";
 
 /** Where a command writes. */
@@ -55,29 +56,42 @@ export function jsonLine(value: unknown): string {
 /** Tells an error, on one line and without a stack; answers the exit status. */
 export function tellFailure(output: Output, error: unknown): number {
   const { code, message, exitCode } = failureOf(error);
-  const line = printable(message.replace(/\s*\n\s*/g, " ").trim());
+  const line = visible(onOneLine(message));
   output.err(output.isJson ? jsonLine({ error: { code, message: line } }) : `holdfast: ${line}`);
   return exitCode;
 }
 
-/** Text from a table may be anybody's: control characters are shown, not obeyed. */
+function onOneLine(message: string): string {
+  const lines = message.split("\n").map((line) => line.trim());
+  return lines.filter((line) => line !== "").join(" ");
+}
+
+// More than a name and an owner of the greatest length that this library writes.
+const LONGEST_LINE = 4_000;
+
+/** Text from a table may be anybody's, and of any length: it is cut, and control characters are not obeyed. */
 export function printable(text: string): string {
-  return text.replace(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
-    (character) => `\\u${character.codePointAt(0)?.toString(16).padStart(4, "0")}`,
-  );
+  return shown(text, LONGEST_LINE);
+}
+
+// As wide as a terminal: one owner of 400 KB would pad that cell of every other row.
+const WIDEST_CELL = 80;
+
+/** Text for one cell of a table. One that is wider than a terminal ends in an ellipsis; `--json` has the whole. */
+export function cell(text: string): string {
+  return shown(text, WIDEST_CELL);
 }
 
 const GAP = "  ";
 
 /** Rows under a heading, each column as wide as its widest cell. */
 export function columns(heading: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [heading, ...rows].map((row) => row.map(printable));
+  const lines = [heading, ...rows].map((row) => row.map(cell));
   const widths = heading.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)));
   return lines
     .map((line) =>
       line
-        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+        .map((text, at) => text.padEnd(widths[at] ?? 0))
         .join(GAP)
         .trimEnd(),
     )

@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { Command, Option } from "commander";
 import { addDoctor } from "./doctor-program.js";
 import { addCost, addElections } from "./election-commands.js";
-import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP, usageError } from "./exit-codes.js";
+import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP } from "./exit-codes.js";
 import { addObject } from "./object-program.js";
+import { operandsOf, refuseDashesAsValue } from "./operands.js";
 import { kindOption, sortOption, withCommonOptions } from "./options.js";
 import { type Run, standardOutput } from "./output.js";
 import { addTable } from "./table-program.js";
@@ -24,6 +25,7 @@ export function programOf(words: readonly string[], onRun: (run: Run) => void): 
       // Told once, by whoever catches the error.
       writeErr: () => undefined,
     })
+    .hook("preAction", (_, command) => refuseDashesAsValue(command))
     .addHelpText("after", EXIT_CODES_HELP);
   addLock(program, words, onRun);
   addElections(program, words, onRun);
@@ -50,9 +52,9 @@ function version(): string {
 function addLock(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
   withCommonOptions(
     program
-      .command("lock <name>")
+      .command("lock")
       .usage("<name...> [options] -- <command> [argument...]")
-      .argument("[command...]")
+      .argument("[operands...]")
       .description("Holds a lock while a command runs, and stops the command if the lock is lost."),
   )
     .addOption(sortOption())
@@ -65,13 +67,8 @@ function addLock(program: Command, words: readonly string[], onRun: (run: Run) =
     .option("--fair", "wait in the order of arrival; the lease is then 60s by default")
     .option("--namespace <text>", "with --fair: which of several locks of the name")
     .addHelpText("after", LOCK_HELP)
-    .action((name: string, rest: string[], options) => {
-      // Without it, options of the command would be taken for holdfast's.
-      const command = words.includes("--") ? words.slice(words.indexOf("--") + 1) : [];
-      if (command.length === 0) {
-        throw usageError("Put the command after two dashes: holdfast lock NAME -- COMMAND ARG...");
-      }
-      const names = [name, ...rest.slice(0, rest.length - command.length)];
+    .action((operands: string[], options) => {
+      const { names, command } = operandsOf("lock", words, operands);
       onRun(async (output) => (await import("./lock.js")).lock(names, command, options, output));
     });
 }

@@ -6,6 +6,7 @@ import {
   type RecordKind,
 } from "../index.js";
 import { durationMs } from "../internal/duration.js";
+import { shown } from "../internal/shown.js";
 import { sleep } from "../internal/sleep.js";
 import { isoTimeOf, systemClock } from "../platform/clock.js";
 import { systemTimers } from "../platform/timers.js";
@@ -120,7 +121,7 @@ class Watch {
   ): void {
     const at = isoTimeOf(systemClock.wallMs());
     const { out, isJson } = this.#output;
-    const what = `${nameText(found.name)}${detailsOf(found, missed)}`;
+    const what = `${shown(nameText(found.name))}${detailsOf(found, missed)}`;
     if (isJson) out(jsonLine({ at, change, missed, ...found }));
     else out(printable(`${at}  ${change.padEnd(8)}  ${what}`));
   }
@@ -140,7 +141,8 @@ function detailsOf(found: Inspection<AnyLocks>, missed: bigint | undefined): str
   const grants = missed === 1n ? "1 grant" : `${missed} grants`;
   const unseen = missed === undefined || missed <= 0n ? "" : `; ${grants} in between not seen`;
   const number = fence === undefined ? "" : `fence ${fence}, `;
-  if (state === "held") return `  ${number}${owner ?? "nobody named"} (${holder})${unseen}`;
+  if (state === "held")
+    return `  ${number}${shown(owner ?? "nobody named")} (${shown(holder ?? "")})${unseen}`;
   if (state !== "free") return `  ${state}`;
   return fence === undefined ? "  free" : `  free, fence ${fence}${unseen}`;
 }

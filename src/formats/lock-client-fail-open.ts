@@ -198,7 +198,9 @@ function guidOf(mark: string): Uint8Array {
 
 /** The mark in a guid of ours; of a peer's random bytes, something that is no mark. */
 function markIn(guid: Uint8Array): string {
-  return Buffer.from(guid).toString("utf8").replace(/\0+$/, "");
+  let end = guid.length;
+  while (guid[end - 1] === 0) end -= 1;
+  return Buffer.from(guid.subarray(0, end)).toString("utf8");
 }
 
 /** Reads an item; pure, and never throws: what it cannot read it names (R12). */
@@ -213,6 +215,9 @@ function readRecord(item: Item | undefined): Found {
       state: "foreign",
       found: `has no \`${OWNER}\`, or no bytes in \`${GUID}\`${looksLike(item, NAME)}`,
     };
+  }
+  if (guid.B.length !== GUID_BYTES) {
+    return { state: "foreign", found: `has no ${GUID_BYTES} bytes in \`${GUID}\`` };
   }
   if (fence === undefined || leaseMs === undefined || leaseMs < RELEASED_MS) {
     return { state: "foreign", found: `has no whole number in \`${TOKEN}\` or \`${LEASE}\`` };

@@ -1,4 +1,5 @@
 /** What is in a record that says who owns it: how it is read, and what may be put into it. */
+import { hasPrototypeKey } from "../internal/json-value.js";
 import type { LeaseDefaults } from "../lease/format.js";
 import type { Found } from "../lease/record.js";
 import type { AttributeValue, Item } from "../platform/table.js";
@@ -93,6 +94,10 @@ export function checkAttributes(attributes: Item, reserved: ReadonlySet<string>)
     throw invalid(
       `The option \`attributes\` must not name \`${taken}\`, which the record itself has.`,
     );
+  }
+  // As in user data of our own records: rivals could not read a refusal that shows it.
+  if (hasPrototypeKey(attributes)) {
+    throw invalid('The option `attributes` must not have a key "__proto__", at any depth.');
   }
   const untyped = Object.entries(attributes).find(([, value]) => !isTyped(value));
   if (untyped !== undefined) {

@@ -78,10 +78,18 @@ function encodeObject(value: object, depth: number): AttributeValue {
   if (prototype !== Object.prototype && prototype !== null) {
     throw refuse(`it holds an instance of ${prototype?.constructor?.name ?? "a class"}`);
   }
+  // The AWS SDK fails as it reads a refusal with such a key in its item: rivals would take the table for dead.
+  if (Object.hasOwn(value, "__proto__")) throw refuse('it has a key "__proto__"');
   const entries = Object.entries(value)
     .filter(([, entry]) => entry !== undefined)
     .map(([name, entry]) => [name, encode(entry, depth + 1)] as const);
   return { M: Object.fromEntries(entries) };
+}
+
+/** Whether there is a key `__proto__`, at any depth, in what DynamoDB is to keep. */
+export function hasPrototypeKey(value: unknown): boolean {
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return false;
+  return Object.hasOwn(value, "__proto__") || Object.values(value).some(hasPrototypeKey);
 }
 
 /** Reads a value back. What is not JSON (a set, bytes written by hand) comes as its nearest JSON. */

@@ -11,6 +11,7 @@ import { Pacer } from "./pacer.js";
 import type { Place } from "./queueing.js";
 import type { Ending } from "./session-watch.js";
 import type { Stopping } from "./stop.js";
+import { tooSlow } from "./trouble.js";
 
 /** A lease that has begun, before anybody has a handle on it. */
 export interface Granted {
@@ -40,6 +41,8 @@ export class Contention {
   readonly #pacer: Pacer;
   #pollMs: number;
   #watchedHolder: string | undefined;
+  /** Without a wait: why the first attempt was given up that was not answered in useful time. */
+  #silence: unknown;
 
   constructor(
     kernel: Kernel,
@@ -85,6 +88,10 @@ export class Contention {
           await this.#endSession(decision);
           break;
         default: {
+          // Sent again, it would take as long, and end the same way: without a wait there is one attempt.
+          if (this.#silence !== undefined) {
+            throw tooSlow([this.#ref.name], this.#settings.leaseMs, this.#silence);
+          }
           if ((await this.#place?.isFirst()) === false) return "not first";
           const granted = await this.#attempt(decision);
           if (granted !== undefined) return granted;
@@ -133,7 +140,10 @@ export class Contention {
   async #attempt(decision: Granting): Promise<Granted | undefined> {
     const attempt = new Attempt(this.#kernel, this.#ref, this.#settings, this.#stop, decision);
     const answer = await attempt.run();
-    if (answer === "silent") await this.#look();
+    if (answer === "silent") {
+      if (this.#settings.waitMs === 0) this.#silence = this.#stop.error();
+      await this.#look();
+    }
     if (typeof answer !== "object") return undefined;
     const hold = new Hold(this.#kernel, this.#ref, this.#line, answer);
     return { hold, how: decision.kind === "take over" ? "takeover" : "claim" };

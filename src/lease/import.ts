@@ -1,4 +1,5 @@
 import { HoldfastError } from "../errors.js";
+import { shown } from "../internal/shown.js";
 import { Attempt } from "./attempt.js";
 import { tellGrant, tellRefusal } from "./events.js";
 import { assertHandsOn, type LeaseHandle, SHORTEST_LEASE_MS } from "./export.js";
@@ -68,7 +69,9 @@ async function importOnce(
 function used(kernel: Kernel, ref: RecordRef): HoldfastError {
   const record = kernel.observations.of(ref.id)?.record;
   const found =
-    record?.state === "held" ? `${record.owner ?? "somebody"} holds it` : "nobody holds it now";
+    record?.state === "held"
+      ? `${shown(record.owner ?? "somebody")} holds it`
+      : "nobody holds it now";
   return new HoldfastError(
     "not-acquired",
     `Lock "${ref.name}" was not imported: the handle was used before, or has run out; ${found}.`,

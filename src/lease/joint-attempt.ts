@@ -98,7 +98,7 @@ export class JointAttempt {
     });
   }
 
-  #doingIn({ refusals }: Extract<Told, { readonly kind: "refused" }>) {
+  #doingIn({ refusals, isReadLater }: Extract<Told, { readonly kind: "refused" }>) {
     const all = [...this.#asides, ...this.#parts];
     const shown = all.map(({ ref }, index) => {
       const refusal = refusals[index];
@@ -107,8 +107,8 @@ export class JointAttempt {
     const grants = shown.slice(this.#asides.length);
     for (const [index, { ref, before }] of this.#parts.entries()) {
       // Nothing is there, and that nothing is there was all that was required: it was not shown.
-      if (grants[index]?.state === "absent" && before.state === "absent")
-        throw blindTable(ref.name);
+      const isAbsent = grants[index]?.state === "absent" && before.state === "absent";
+      if (isAbsent && isReadLater !== true) throw blindTable(ref.name);
     }
     return doingOf(
       grants,

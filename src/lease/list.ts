@@ -1,4 +1,5 @@
 import { HoldfastError } from "../errors.js";
+import { causeText } from "../internal/cause-text.js";
 import type { Item, Scan, ScanAnswer } from "../platform/table.js";
 import type { RecordRef } from "./format.js";
 import { type Inspection, inspectionOf } from "./inspect.js";
@@ -64,6 +65,7 @@ const PAUSE_MS = 200;
 /** Lists the locks of the table by scanning it. */
 export async function* list(kernel: Kernel, options: ListOptions): AsyncGenerator<ListPage> {
   const kind = kindOf(options);
+  checkPrefix(options);
   const prefix = kernel.format.prefixOf(kind, options.prefix ?? "");
   let after: Item | undefined;
   do {
@@ -89,7 +91,7 @@ export async function scanPage(
     if (attempt === ATTEMPTS) {
       throw new HoldfastError(
         answer.kind === "unknown" ? "unreachable" : "throttled",
-        `The locks could not be listed: ${answer.kind === "unknown" ? "the table does not answer" : "DynamoDB refused every request for now"}. ` +
+        `The locks could not be listed: ${answer.kind === "unknown" ? `the table does not answer${causeText(answer.cause)}` : "DynamoDB refused every request for now"}. ` +
           "Check the endpoint, the region and the table's capacity.",
         { cause: answer.cause },
       );
@@ -104,6 +106,14 @@ export function kindOf({ kind = "lock" }: InspectOptions): RecordKind {
   throw new HoldfastError(
     "invalid-argument",
     `The option \`kind\` must be "lock" or "leader"; it is "${kind}".`,
+  );
+}
+
+function checkPrefix({ prefix }: ListOptions): void {
+  if (prefix === undefined || typeof prefix === "string") return;
+  throw new HoldfastError(
+    "invalid-argument",
+    `The option \`prefix\` must be a string; it is a ${typeof prefix}.`,
   );
 }
 

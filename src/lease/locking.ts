@@ -1,4 +1,5 @@
 import { HoldfastError } from "../errors.js";
+import { shown } from "../internal/shown.js";
 import type { Item } from "../platform/table.js";
 import type { LeaseFormat, RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
@@ -95,7 +96,7 @@ export function notAcquired(
     onlyIfExists && (record === undefined || record.state === "absent")
       ? "it has no record, and `onlyIfExists` asks for one"
       : record?.state === "held"
-        ? `${record.owner ?? "somebody"} holds it, and \`wait\` is 0`
+        ? `${shown(record.owner ?? "somebody")} holds it, and \`wait\` is 0`
         : record?.state === "free" && standing(record.queue, undefined) === "queued"
           ? "others are queued for it, and `wait` is 0"
           : "this process has it, or is about to, and `wait` is 0";

@@ -1,4 +1,5 @@
 import { HoldfastError, type LossReason } from "../errors.js";
+import { shown } from "../internal/shown.js";
 import type { Held, RecordRef } from "./format.js";
 import type { ForcedRelease, Found } from "./record.js";
 
@@ -41,7 +42,10 @@ export function lossError(
   forced?: ForcedRelease,
 ): HoldfastError {
   const what = ref.kind === "session" ? "Session" : "Lock";
-  const why = forced === undefined ? WORDS[reason] : `released by ${forced.by}: ${forced.reason}`;
+  const why =
+    forced === undefined
+      ? WORDS[reason]
+      : `released by ${shown(forced.by)}: ${shown(forced.reason)}`;
   return new HoldfastError(
     "lost",
     `${what} "${ref.name}" is no longer held: ${why}. Stop what it protected.`,

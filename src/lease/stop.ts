@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { HoldfastError } from "../errors.js";
+import { shown } from "../internal/shown.js";
 import { Abort, type SignalLike } from "../platform/abort.js";
 import type { Timer } from "../platform/timers.js";
 import { tellWait } from "./events.js";
@@ -7,7 +8,7 @@ import type { RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
 import type { Line } from "./line.js";
 import type { AcquireSettings } from "./options.js";
-import { type Trouble, troubleError } from "./trouble.js";
+import { type Trouble, titleOf, troubleError } from "./trouble.js";
 
 // Longer than any process lives, and a number that every clock can add.
 const FOR_EVER_MS = 1e12;
@@ -83,9 +84,13 @@ export class Stop implements Stopping {
     this.#setTrouble(undefined);
   }
 
-  /** A request told nothing. Cut off by the end itself, that is no trouble, if others told something. */
+  /**
+   * A request told nothing. Cut off by the end itself, that is no trouble if others told something, and says
+   * less than a trouble before it.
+   */
   troubled(trouble: Trouble): void {
-    if (!this.isStopped || !this.#wasTold) this.#setTrouble(trouble);
+    if (this.isStopped && (this.#wasTold || this.#trouble !== undefined)) return;
+    this.#setTrouble(trouble);
   }
 
   #setTrouble(trouble: Trouble | undefined): void {
@@ -123,7 +128,7 @@ export class Stop implements Stopping {
     const held = records.find((record) => record?.state === "held");
     const found =
       held?.state === "held"
-        ? `${held.owner ?? "somebody"} holds it`
+        ? `${shown(held.owner ?? "somebody")} holds it`
         : records.every((record) => record === undefined || record.state === "absent")
           ? "no record of it was found"
           : "others were faster";
@@ -139,7 +144,6 @@ export class Stop implements Stopping {
   }
 
   get #title(): string {
-    const names = this.#refs.map(({ name }) => `"${name}"`);
-    return `${names.length === 1 ? "Lock" : "Multi-lock"} ${names.join(", ")}`;
+    return titleOf(this.#refs.map(({ name }) => name));
   }
 }

@@ -1,4 +1,5 @@
-import { HoldfastError } from "../errors.js";
+import { HoldfastError, isHoldfastError } from "../errors.js";
+import { causeText } from "../internal/cause-text.js";
 import type { NotNow, Unknown } from "../platform/table.js";
 
 /** Why the last request told nothing. */
@@ -15,7 +16,7 @@ export function troubleError(
   if (trouble.kind === "unknown") {
     return new HoldfastError(
       "unreachable",
-      `${title} ${whatFailed}: the table does not answer. Check the endpoint, the region and ` +
+      `${title} ${whatFailed}: the table does not answer${causeText(trouble.cause)}. Check the endpoint, the region and ` +
         "the network; whether somebody holds the lock is not known.",
       details,
     );
@@ -26,4 +27,24 @@ export function troubleError(
       "Give the table more capacity, or wait longer; whether somebody holds the lock is not known.",
     details,
   );
+}
+
+/**
+ * The error for a lock, or several at once, for which there was one attempt, where reads are answered and the
+ * attempt was not within half of its lease. `silence` is the error at the end of that attempt: a table that was
+ * throttled needs capacity, and no longer lease.
+ */
+export function tooSlow(names: readonly string[], leaseMs: number, silence: unknown): unknown {
+  if (isHoldfastError(silence, "throttled")) return silence;
+  return new HoldfastError(
+    "unreachable",
+    `${titleOf(names)} was not acquired: the table's answers take longer than a lease of ${leaseMs} ms allows. Use a longer ` +
+      "`lease`, or find out why the answers are slow.",
+    { lockName: names.join(", "), cause: silence },
+  );
+}
+
+/** What an acquisition of these names is called in messages. */
+export function titleOf(names: readonly string[]): string {
+  return `${names.length === 1 ? "Lock" : "Multi-lock"} ${names.map((name) => `"${name}"`).join(", ")}`;
 }

@@ -8,6 +8,7 @@ import type { AcquireSettings } from "../lease/options.js";
 import { Pacer } from "../lease/pacer.js";
 import type { Place } from "../lease/queueing.js";
 import type { Stopping } from "../lease/stop.js";
+import { tooSlow } from "../lease/trouble.js";
 import { Entry } from "../queue/entry.js";
 import { isClear, overslept, withTicket } from "../queue/in-order.js";
 import { LAST_TICKET } from "../queue/ticket.js";
@@ -149,7 +150,14 @@ async function grant(
     return undefined;
   }
   const begun = await new JointAttempt(kernel, parts, settings, stop).run();
-  if (begun === "silent") await look(together, refs);
+  if (begun === "silent") {
+    const silence = stop.error();
+    await look(together, refs);
+    const names = refs.map(({ name }) => name);
+    const couldBeHad = refs.every((ref) => isGranting(kernel.decide(ref, false, settings.passage)));
+    // Sent again, it would take as long, and end the same way: without a wait there is one attempt.
+    if (settings.waitMs === 0 && couldBeHad) throw tooSlow(names, settings.leaseMs, silence);
+  }
   if (typeof begun !== "object") return undefined;
   return begun.map((beginning, index) => {
     const { ref, decision } = parts[index] as (typeof parts)[number];

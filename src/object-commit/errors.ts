@@ -1,5 +1,7 @@
 import { HoldfastError } from "../errors.js";
 import type { CommitRecord, CommitTarget } from "../formats/object-commit.js";
+import { causeText } from "../internal/cause-text.js";
+import { shown } from "../internal/shown.js";
 import type { ObjectHead } from "../platform/objects.js";
 import type { NotNow, Unknown } from "../platform/table.js";
 
@@ -81,7 +83,7 @@ export function recordTaken(
   const who =
     record === undefined
       ? "its commit record changed hands all the time"
-      : `${record.owner ?? "another writer"} has its commit record (generation ${record.generation})`;
+      : `${shown(record.owner ?? "another writer")} has its commit record (generation ${record.generation})`;
   return new HoldfastError(
     "not-acquired",
     `Object "${target.key}" was not written within ${waitMs} ms: ${who}. Nothing was written.`,
@@ -97,7 +99,7 @@ export function troubled(
 ): HoldfastError {
   const isSilent = trouble.kind === "unknown";
   const why = isSilent
-    ? `the ${where} does not answer. Check the endpoint, the region and the network.`
+    ? `the ${where} does not answer${causeText(trouble.cause)}. Check the endpoint, the region and the network.`
     : `the ${where} refused every request for now (${trouble.kind}). Wait longer, or ask less of it.`;
   return new HoldfastError(
     isSilent ? "unreachable" : "throttled",

@@ -1,5 +1,7 @@
 import type { TransactWriteItemsCommandInput } from "@aws-sdk/client-dynamodb";
 import { HoldfastError } from "../errors.js";
+import { shown } from "../internal/shown.js";
+import { isAboutKeys } from "./dynamodb-errors.js";
 import { compileCondition, compileWrite } from "./expressions.js";
 import type { Item, Refusal, Transaction, TransactionAnswer, Write } from "./table.js";
 
@@ -66,7 +68,9 @@ const REFUSED = "ConditionalCheckFailed";
 /** What a cancelled transaction was cancelled for; undefined for any other error. Pure. */
 export function cancellationOf(error: unknown, table: string): TransactionAnswer | undefined {
   const { name, CancellationReasons: reasons, $metadata } = (error ?? {}) as Cancellation;
-  if (name !== "TransactionCanceledException" || !Array.isArray(reasons)) return undefined;
+  if (name !== "TransactionCanceledException") return undefined;
+  // Not even which condition failed is said.
+  if (!Array.isArray(reasons)) return { kind: "unknown", cause: error };
   const codes = reasons.map(({ Code }) => Code ?? "None");
   const isRepeated = ($metadata?.attempts ?? 1) > 1;
   if (codes.includes(REFUSED)) {
@@ -77,13 +81,16 @@ export function cancellationOf(error: unknown, table: string): TransactionAnswer
   if (isRepeated) return { kind: "unknown", cause: error };
   if (codes.some((code) => THROTTLED.includes(code))) return { kind: "throttled", cause: error };
   if (codes.includes(CONFLICT)) return { kind: "conflict", cause: error };
-  const said = reasons.find(({ Code }) => (Code ?? "None") !== "None")?.Message;
+  const message = reasons.find(({ Code }) => (Code ?? "None") !== "None")?.Message;
   return {
     kind: "misconfigured",
     error: new HoldfastError(
       "misconfigured",
-      `DynamoDB cancelled a transaction on table "${table}" (${codes.join(", ")}): ${said}. Usually its ` +
-        "key is not the one that was configured: check it with checkTable(), or `holdfast table check`.",
+      `DynamoDB cancelled a transaction on table "${table}" (${[...new Set(codes)].join(", ")}): ` +
+        `${shown(String(message)).replace(/\.$/, "")}. ` +
+        (isAboutKeys(message)
+          ? "Usually its key is not the one that was configured: check it with checkTable(), or `holdfast table check`."
+          : "Sent again unchanged, it would be cancelled again: mend what the message names."),
       { cause: error },
     ),
   };

@@ -25,6 +25,7 @@ import type {
   WriteAnswer,
 } from "./table.js";
 import { systemTimers, type Timers } from "./timers.js";
+import { cancellationRead, refusalRead, unreadIn } from "./unread-refusal.js";
 
 const AN_HOUR_MS = 3_600_000;
 
@@ -36,6 +37,13 @@ interface Output {
   readonly LastEvaluatedKey?: Item;
   readonly ConsumedCapacity?: { readonly CapacityUnits?: number };
 }
+
+type Answered =
+  | { readonly kind: "output"; readonly output: Output }
+  | Extract<WriteAnswer, { readonly kind: "refused" }>
+  | Unknown
+  | NotNow
+  | Misconfigured;
 
 /**
  * The table port over DynamoDB: what is asked as its requests, and what they are answered with. Never
@@ -82,7 +90,7 @@ export class DynamoDBTable implements TablePort {
       ReturnValuesOnConditionCheckFailure: "ALL_OLD",
       ...unitsOf(call),
     };
-    const answer = await this.#ask("UpdateItem", input, call);
+    const answer = await this.#change("UpdateItem", write.key, input, call);
     if (answer.kind !== "output") return answer;
     const { Attributes = {}, ConsumedCapacity } = answer.output;
     return { kind: "applied", item: Attributes, ...chargedIn(call, ConsumedCapacity) };
@@ -91,18 +99,19 @@ export class DynamoDBTable implements TablePort {
   async #put(write: Write, call: Call): Promise<WriteAnswer> {
     const item = { ...write.change.set, ...write.key } as Item;
     const input = { ...conditional(write.condition), Item: item };
-    const answer = await this.#ask("PutItem", input, call);
+    const answer = await this.#change("PutItem", write.key, input, call);
     return answer.kind === "output" ? { kind: "applied", item } : answer;
   }
 
   async #delete(write: Write, call: Call): Promise<WriteAnswer> {
     const input = { ...conditional(write.condition), Key: write.key };
-    const answer = await this.#ask("DeleteItem", input, call);
+    const answer = await this.#change("DeleteItem", write.key, input, call);
     return answer.kind === "output" ? { kind: "applied", item: undefined } : answer;
   }
 
   async transact(transaction: Transaction, call: Call): Promise<TransactionAnswer> {
     const input = transactionInput(this.#table, transaction);
+    const sentMs = this.#clock.monotonicMs();
     const answer = await bounded<object, TransactionAnswer>(
       this.#timers,
       call,
@@ -114,7 +123,10 @@ export class DynamoDBTable implements TablePort {
         return told.kind === "refused" ? { kind: "unknown", cause: error } : told;
       },
     );
-    return answer.kind === "output" ? { kind: "applied" } : answer;
+    if (answer.kind === "output") return { kind: "applied" };
+    const unread = unreadIn(answer);
+    if (unread === undefined) return answer;
+    return cancellationRead(unread.cause, transaction, this.#reading, this.#rest(call, sentMs));
   }
 
   async read(read: Read, call: Call): Promise<ReadAnswer> {
@@ -177,17 +189,23 @@ export class DynamoDBTable implements TablePort {
     };
   }
 
-  #ask(
-    operation: Operation,
-    input: object,
-    call: Call,
-  ): Promise<
-    | { readonly kind: "output"; readonly output: Output }
-    | Extract<WriteAnswer, { readonly kind: "refused" }>
-    | Unknown
-    | NotNow
-    | Misconfigured
-  > {
+  /** Sends the write of one item. Where the SDK could not read its refusal, the item is read instead. */
+  async #change(operation: Operation, key: Item, input: object, call: Call): Promise<Answered> {
+    const sentMs = this.#clock.monotonicMs();
+    const answer = await this.#ask(operation, input, call);
+    const unread = unreadIn(answer);
+    if (unread === undefined) return answer;
+    return refusalRead(unread.cause, key, this.#reading, this.#rest(call, sentMs));
+  }
+
+  readonly #reading = (read: Read, call: Call): Promise<ReadAnswer> => this.read(read, call);
+
+  /** What is left of a call that began at `sentMs`: all of it keeps within its bound. */
+  #rest({ timeoutMs, signal }: Call, sentMs: number): Call {
+    return { timeoutMs: timeoutMs - (this.#clock.monotonicMs() - sentMs), signal };
+  }
+
+  #ask(operation: Operation, input: object, call: Call): Promise<Answered> {
     return bounded(
       this.#timers,
       call,

@@ -1,4 +1,5 @@
 import { HoldfastError } from "../errors.js";
+import { shown } from "../internal/shown.js";
 import type { ObjectAbsent, ObjectRefused, ObjectTrouble } from "./objects.js";
 
 /** An error of the SDK's, by shape: classes and their names do not survive bundlers or two SDK copies. */
@@ -60,7 +61,8 @@ function denied(
   action: string,
 ): HoldfastError {
   // The answer to a HEAD has no body that could say more.
-  const said = message === "UnknownError" ? `status ${status}` : String(message).replace(/\.$/, "");
+  const said =
+    message === "UnknownError" ? `status ${status}` : shown(String(message)).replace(/\.$/, "");
   return new HoldfastError(
     "access-denied",
     `The object store refused ${action} in bucket "${bucket}": ${said}. Check that the credentials are in force, ` +
@@ -76,7 +78,7 @@ function misconfigured(
   message: unknown,
   bucket: string,
 ): HoldfastError {
-  const said = `${name}: ${String(message)}`;
+  const said = `${name}: ${shown(String(message))}`;
   if (name === "NoSuchBucket") {
     return new HoldfastError(
       "misconfigured",

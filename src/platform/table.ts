@@ -159,6 +159,11 @@ export type TransactionAnswer =
       readonly kind: "refused";
       /** For each write, in order: what was found where its condition did not hold; else undefined. */
       readonly refusals: readonly (Refusal | undefined)[];
+      /**
+       * The refusal itself could not be read: `refusals` has, for every write, what a strongly consistent read
+       * found afterwards, and does not say which conditions failed.
+       */
+      readonly isReadLater?: boolean;
       /** As of a single write. */
       readonly isRepeated?: boolean;
     }

@@ -183,6 +183,8 @@ describe("a lock in this format", () => {
   it.each([
     ["is of the other kind", { owner: s("node"), guid: guid(1) }],
     ["has a guid that is text", { ...theirs(1, 5_000), guid: s("x") }],
+    ["has a guid of 63 bytes", { ...theirs(1, 5_000), guid: { B: new Uint8Array(63).fill(1) } }],
+    ["has a guid of 65 bytes", { ...theirs(1, 5_000), guid: { B: new Uint8Array(65).fill(1) } }],
     ["has a token that is no number", { ...theirs(1, 5_000), fencingToken: s("7") }],
     ["has a lease of nothing", theirs(1, 0)],
   ])("never steals what %s", async (_title, item) => {
@@ -193,6 +195,16 @@ describe("a lock in this format", () => {
       code: "foreign-record",
     });
     expect(here.item(KEY)).toEqual({ ...item, ...KEY });
+  });
+
+  it("is read at once, however long a forged guid is, and whatever its bytes", () => {
+    const zeros = new Uint8Array(350_000);
+    zeros[zeros.length - 1] = 1;
+    const fromMs = performance.now();
+    const found = formatOf(undefined).read({ ...KEY, ...theirs(1, 5_000), guid: { B: zeros } });
+    expect(found).toMatchObject({ state: "foreign", found: expect.stringContaining("64 bytes") });
+    // It took a minute, in which nothing else ran.
+    expect(performance.now() - fromMs).toBeLessThan(1_000);
   });
 
   it("has no room for data, and says so", async () => {

@@ -79,6 +79,7 @@ describe("a JSON value in a table", () => {
       .double({ noNaN: true, noDefaultInfinity: true })
       .filter((value) => value === 0 || (Math.abs(value) > 1e-129 && Math.abs(value) < 1e125))
       .map((value) => value + 0);
+    const NAMES = fc.string().filter((name) => name !== "__proto__");
     const { value } = fc.letrec((tie) => ({
       value: fc.oneof(
         { depthSize: "small" },
@@ -87,7 +88,7 @@ describe("a JSON value in a table", () => {
         fc.string(),
         finite,
         fc.array(tie("value")),
-        fc.dictionary(fc.string(), tie("value")),
+        fc.dictionary(NAMES, tie("value")),
       ),
     }));
     fc.assert(
@@ -99,9 +100,27 @@ describe("a JSON value in a table", () => {
   });
 
   it("keeps a name that objects have of themselves", () => {
-    const odd = JSON.parse('{"__proto__": {"a": 1}, "constructor": 2}');
+    const odd = JSON.parse('{"constructor": 2, "toString": {"a": 1}, "proto": null}');
     const back = decodeJson(encodeJson(odd));
     expect(JSON.stringify(back)).toBe(JSON.stringify(odd));
+  });
+
+  it("refuses a key `__proto__` at any depth", () => {
+    for (const odd of [
+      '{"__proto__":1}',
+      '[{"a":{"__proto__":{}}}]',
+      '{"a":[[{"__proto__":null}]]}',
+    ]) {
+      expect(() => encodeJson(JSON.parse(odd)), odd).toThrowError(refused);
+    }
+    // A value, and the prototype itself, are no keys.
+    expect(encodeJson(["__proto__"])).toEqual({ L: [{ S: "__proto__" }] });
+    expect(encodeJson(Object.create(null))).toEqual({ M: {} });
+  });
+
+  it("reads a key `__proto__` that others wrote as a key like any other", () => {
+    const back = decodeJson({ M: JSON.parse('{"__proto__": {"M": {"a": {"N": "1"}}}}') });
+    expect(JSON.stringify(back)).toBe('{"__proto__":{"a":1}}');
     expect(Object.getPrototypeOf(back)).toBe(Object.prototype);
   });
 

@@ -126,7 +126,7 @@ const MESSAGES: readonly Row[] = [
   ],
   [
     "an inspection that is not answered",
-    about("unreachable", /\bread\b/, "region"),
+    about("unreachable", /\bread\b/, "region", "5000"),
     (scene) => {
       scene.mine.network.script(() => SILENT);
       return errorOf(scene, scene.mine.locks.inspect("a"));
@@ -134,7 +134,7 @@ const MESSAGES: readonly Row[] = [
   ],
   [
     "a release by holder that is not answered",
-    about("unreachable", /\breleased?\b/, "region"),
+    about("unreachable", /\breleased?\b/, "region", "5000"),
     (scene) => {
       scene.mine.network.script(() => SILENT);
       return errorOf(scene, scene.mine.locks.release("a", "somebody"));
@@ -150,7 +150,7 @@ const MESSAGES: readonly Row[] = [
   ],
   [
     "a listing that is not answered",
-    { code: "unreachable", mentions: [/\blist/, "region"] },
+    { code: "unreachable", mentions: [/\blist/, "region", "5000"] },
     (scene) => {
       scene.mine.network.script(() => SILENT);
       return errorOf(scene, firstPage(scene));

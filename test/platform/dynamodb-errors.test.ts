@@ -1,6 +1,6 @@
 import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
-import { answerOf } from "../../src/platform/dynamodb-errors.js";
+import { answerOf, isUnreadRefusal } from "../../src/platform/dynamodb-errors.js";
 
 /** An error as another copy of the SDK, or a bundle with minified names, throws it. */
 function foreign(name: string, more: object = {}): Error {
@@ -72,6 +72,66 @@ describe("an error of the SDK's", () => {
   it("that is none at all is unknown", () => {
     for (const nothing of [undefined, null, "text", 7, {}, { name: 7 }]) {
       expect(kindOf(nothing)).toBe("unknown");
+    }
+  });
+
+  it("of status 400 is an answer, whatever its name", () => {
+    const $metadata = { httpStatusCode: 400, attempts: 1 };
+    const odd = foreign("KMSDisabledException", { $metadata, message: "The key is off." });
+    expect(answerOf(odd, "locks", "UpdateItem")).toMatchObject({
+      kind: "misconfigured",
+      error: {
+        code: "misconfigured",
+        message: expect.stringMatching(/"locks" \(KMSDisabledException\): The key is off\. /),
+      },
+    });
+    expect(kindOf(foreign("UnknownError", { $metadata }))).toBe("misconfigured");
+    // Of several sends it is said of the last alone.
+    const repeated = { httpStatusCode: 400, attempts: 2 };
+    expect(kindOf(foreign("KMSDisabledException", { $metadata: repeated }))).toBe("unknown");
+    for (const httpStatusCode of [403, 404, 408, 500, 503]) {
+      expect(kindOf(foreign("Odd", { $metadata: { httpStatusCode } }))).toBe("unknown");
+    }
+    expect(kindOf(foreign("ThrottlingException", { $metadata }))).toBe("throttled");
+  });
+
+  it("says what DynamoDB said, and speaks of keys where that does", () => {
+    const messageOf = (message: string): string => {
+      const answer = answerOf(foreign("ValidationException", { message }), "locks", "UpdateItem");
+      return answer.kind === "misconfigured" ? answer.error.message : answer.kind;
+    };
+    const aboutKeys = "The provided key element does not match the schema.";
+    expect(messageOf(aboutKeys)).toMatch(/does not match the schema\. Usually .*checkTable\(\)/);
+    const overflow = messageOf("Number overflow. Attempting to store a number\nwith\u001b[0m");
+    expect(overflow).toMatch(/\(ValidationException\): Number overflow\..* a number\. Sent again/);
+    expect(messageOf("x".repeat(100_000)).length).toBeLessThan(500);
+  });
+
+  it("about credentials that are missing says so, and that nothing was sent", () => {
+    const answer = answerOf(
+      foreign("CredentialsProviderError", { message: "Could not load credentials" }),
+      "locks",
+      "UpdateItem",
+    );
+    expect(answer).toMatchObject({
+      error: {
+        code: "access-denied",
+        message: expect.stringMatching(/"locks" has no credentials \(Could not.*Nothing was sent/),
+      },
+    });
+    expect(answer).not.toMatchObject({ error: { message: expect.stringMatching(/refused/) } });
+  });
+
+  it("of the runtime's own, with status 400, is a refusal that could not be read", () => {
+    const $metadata = { httpStatusCode: 400 };
+    expect(isUnreadRefusal(foreign("TypeError", { $metadata }))).toBe(true);
+    expect(isUnreadRefusal(foreign("SyntaxError", { $metadata }))).toBe(true);
+    expect(isUnreadRefusal(foreign("ValidationException", { $metadata }))).toBe(false);
+    expect(isUnreadRefusal(foreign("TypeError", { $metadata: { httpStatusCode: 500 } }))).toBe(
+      false,
+    );
+    for (const nothing of [undefined, null, {}, foreign("TypeError")]) {
+      expect(isUnreadRefusal(nothing)).toBe(false);
     }
   });
 

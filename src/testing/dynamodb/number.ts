@@ -1,3 +1,4 @@
+import { withoutZerosAtEnd } from "../../internal/zeros.js";
 import { invalid } from "./errors.js";
 
 /**
@@ -21,7 +22,7 @@ const LARGEST_EXPONENT_READ = 2 ** 31 - 1;
 function trimmed(digits: bigint, exponent: number): Decimal {
   if (digits === 0n) return { digits, exponent: 0 };
   const text = digits.toString();
-  const kept = text.replace(/0+$/, "");
+  const kept = withoutZerosAtEnd(text);
   return { digits: BigInt(kept), exponent: exponent + text.length - kept.length };
 }
 

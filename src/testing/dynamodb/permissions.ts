@@ -62,7 +62,7 @@ function partitionIn(fields: Readonly<Record<string, unknown>>, hashKey: string)
   const { KeyConditionExpression, ExpressionAttributeNames, ExpressionAttributeValues } = fields;
   if (typeof KeyConditionExpression !== "string" || !isObject(ExpressionAttributeValues)) return;
   for (const [, name = "", value = ""] of KeyConditionExpression.matchAll(
-    /(#?\w+)\s*=\s*(:\w+)/g,
+    /(?<![#\w])(#?\w+)\s*=\s*(:\w+)/g,
   )) {
     const named = isObject(ExpressionAttributeNames) ? ExpressionAttributeNames[name] : undefined;
     if ((named ?? name) === hashKey) return ExpressionAttributeValues[value];

@@ -1,3 +1,4 @@
+import { withoutZerosAtEnd } from "../../internal/zeros.js";
 import type { AttributeValue, Item } from "../../platform/table.js";
 
 /** What requests cost, by the published rules: they depend on sizes alone. */
@@ -10,7 +11,7 @@ const sum = (sizes: readonly number[]): number => sizes.reduce((total, size) => 
 
 /** Two digits a byte, and one byte more; one more again for a minus sign. */
 function numberBytes(text: string): number {
-  const digits = text.replace(/[-.]/g, "").replace(/^0+|0+$/g, "").length;
+  const digits = withoutZerosAtEnd(text.replace(/[-.]/g, "").replace(/^0+/, "")).length;
   return Math.ceil(digits / 2) + 1 + (text.startsWith("-") ? 1 : 0);
 }
 

@@ -1,0 +1,103 @@
+import { type AttributeValue, PutItemCommand } from "@aws-sdk/client-dynamodb";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CliWorld } from "./support.js";
+
+/** What the command line makes of texts that others wrote, which may be as long as an item. */
+
+const LONG = 380_000;
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await CliWorld.start();
+});
+afterAll(() => world.close());
+
+async function held(name: string, more: Record<string, AttributeValue>): Promise<void> {
+  const Item: Record<string, AttributeValue> = {
+    pk: { S: `lock#${name}` },
+    sk: { S: "lease" },
+    v: { N: "1" },
+    holder: { S: "h" },
+    owner: { S: "o" },
+    version: { N: "1" },
+    fence: { N: "1" },
+    leaseMs: { N: "600000" },
+    ...more,
+  };
+  await world.client.send(new PutItemCommand({ TableName: "locks", Item }));
+}
+
+describe("a text of another's", () => {
+  it("does not hold up an error line, whatever it consists of", async () => {
+    await held("blanks", { owner: { S: `${" ".repeat(LONG)}x` } });
+    const fromMs = performance.now();
+    const { status, stderr } = await world.run(["lock", "blanks", "--wait", "0", "--", "true"]);
+    expect(status).toBe(75);
+    expect(stderr.length).toBeLessThan(500);
+    // It took 100 s, of which starting is one.
+    expect(performance.now() - fromMs).toBeLessThan(20_000);
+  });
+
+  it("forges no line of an error", async () => {
+    await held("forged", { owner: { S: "bob\nholdfast: all is well\u001b[2K" } });
+    const { stderr } = await world.run(["lock", "forged", "--wait", "0", "--", "true"]);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect(stderr).toContain("bob\\u000aholdfast: all is well\\u001b[2K holds it");
+  });
+
+  it("is cut in a listing, and whole in JSON", async () => {
+    const owner = `begin ${"x".repeat(LONG)}`;
+    await held("listed", { owner: { S: owner } });
+    for (let i = 0; i < 20; i += 1) await held(`short/${i}`, {});
+    const { stdout, status } = await world.run(["ls"]);
+    expect(status).toBe(0);
+    const lines = stdout.split("\n");
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(700);
+    expect(stdout).toMatch(/listed .*begin x{70,}…/);
+    const json = await world.run(["ls", "--json", "--prefix", "listed"]);
+    expect(JSON.parse(json.stdout)).toMatchObject({ name: "listed", owner });
+  });
+
+  it("is not obeyed in the line about a record that cannot be read", async () => {
+    await held(`odd\u001b]0;t\u0007${"y".repeat(1_000)}`, { v: { S: "none" } });
+    const { stderr } = await world.run(["ls"]);
+    expect(stderr).not.toContain("\u001b");
+    expect(stderr).toMatch(/record of "odd\\u001b\]0;t\\u0007y+…" cannot be read/);
+  });
+
+  it.each(["inspect", "queue", "watch", "history"])("keeps %s short", async (command) => {
+    await held("wide", { owner: { S: "z".repeat(LONG) }, data: { S: "d".repeat(1_000) } });
+    const running = world.start([command, "wide"]);
+    if (command === "watch") await running.printed("seen");
+    if (command === "watch") running.child.kill("SIGINT");
+    const { stdout } = await running.result;
+    expect(stdout.length).toBeLessThan(10_000);
+  });
+});
+
+describe("an error about the table", () => {
+  it.each([
+    ["a port that nothing listens on", "http://127.0.0.1:1", "ECONNREFUSED"],
+    ["a host that is none", "http://holdfast.invalid:8000", "holdfast.invalid"],
+  ])("says why it does not answer: %s", async (_, endpoint, why) => {
+    const words = ["lock", "a", "--wait", "1s", "--endpoint", endpoint, "--", "true"];
+    const { status, stderr } = await world.run(words);
+    expect(status).toBe(69);
+    expect(stderr).toMatch(/the table does not answer \([^)]+\)\. Check the endpoint/);
+    expect(stderr).toContain(why);
+  });
+
+  it("says that there are no credentials, and not that DynamoDB refused", async () => {
+    const none = {
+      AWS_ACCESS_KEY_ID: "",
+      AWS_SECRET_ACCESS_KEY: "",
+      AWS_EC2_METADATA_DISABLED: "true",
+      AWS_SHARED_CREDENTIALS_FILE: world.file("none"),
+      AWS_CONFIG_FILE: world.file("none"),
+    };
+    const { status, stderr } = await world.run(["inspect", "a"], none);
+    expect(status).toBe(77);
+    expect(stderr).toMatch(/has no credentials \(/);
+    expect(stderr).not.toContain("refused");
+  });
+});

@@ -1,0 +1,127 @@
+import type { Command } from "commander";
+import { describe, expect, it } from "vitest";
+import { failureOf } from "../../src/cli/exit-codes.js";
+import { programOf } from "../../src/cli/program.js";
+
+/** Runs nothing: whether these words would run a command, or with what they are refused. */
+function parsed(words: readonly string[]): "runs" | string {
+  let hasRun = false;
+  try {
+    const program = programOf(words, () => {
+      hasRun = true;
+    });
+    silence(program);
+    program.parse([...words], { from: "user" });
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return hasRun ? "runs" : "nothing";
+}
+
+function silence(command: Command): void {
+  command.configureOutput({ writeOut: () => undefined, writeErr: () => undefined });
+  for (const below of command.commands) silence(below);
+}
+
+interface Verb {
+  readonly words: readonly string[];
+  readonly command: Command;
+}
+
+/** Every command that does something, with the words that call it. */
+function verbs(command: Command, before: readonly string[] = []): Verb[] {
+  return command.commands.flatMap((below) => {
+    const words = [...before, below.name()];
+    return below.commands.length > 0 ? verbs(below, words) : [{ words, command: below }];
+  });
+}
+
+/** Words that a command cannot do without beside its operands. */
+const REQUIRED: Readonly<Record<string, readonly string[]>> = {
+  "table policy": ["--for", "lock"],
+};
+/** What else a command asks for where it is given no name. */
+const NAMELESS: Readonly<Record<string, readonly string[]>> = {
+  watch: ["--prefix", "p"],
+};
+const RUN_A_COMMAND = ["lock", "elect"];
+
+const ALL = verbs(programOf([], () => undefined)).map(({ words, command }) => {
+  const title = words.join(" ");
+  const runsACommand = RUN_A_COMMAND.includes(title);
+  const operands = runsACommand
+    ? ["name"]
+    : command.registeredArguments
+        .filter(({ required }) => required)
+        .map((_, index) => `operand-${index}`);
+  const most = runsACommand ? 1 : command.registeredArguments.length;
+  const call = [...words, ...(REQUIRED[title] ?? [])];
+  return { title, call, operands, most, command, runsACommand };
+});
+const WITH_NAMES = ALL.filter(({ operands }) => operands.length > 0);
+
+describe("the operands of", () => {
+  it.each(ALL)("$title suffice to run it", ({ title, call, operands, runsACommand }) => {
+    const rest = runsACommand ? ["--", "true"] : (NAMELESS[title] ?? []);
+    expect(parsed([...call, ...operands, ...rest])).toBe("runs");
+  });
+
+  it.each(WITH_NAMES)("$title are refused where one is missing", ({ call, operands }) => {
+    expect(parsed([...call, ...operands.slice(1)])).toMatch(/missing|after two dashes/);
+  });
+
+  it.each(ALL)("$title are not filled up by a command that it does not run", (verb) => {
+    const { call, operands, most, runsACommand, title } = verb;
+    const given = runsACommand ? [] : operands;
+    const words = [...call, ...(NAMELESS[title] ?? []), ...given, "--"];
+    const command = ["hostname", "--long", "x", "y"].slice(0, most - given.length + 1);
+    expect(parsed([...words, ...command])).toMatch(/too many arguments|missing/);
+  });
+
+  it.each(ALL)("$title may not be hidden by an option without a value", (verb) => {
+    const { call, operands, command } = verb;
+    const options = command.options.filter(
+      ({ required, argChoices }) => required && argChoices === undefined,
+    );
+    for (const { long } of options) {
+      const words = [...call, ...operands, long as string, "--", "hostname", "x"];
+      expect(parsed(words), words.join(" ")).toMatch(/no value before the two dashes|too many/);
+    }
+  });
+});
+
+describe("a command under a lock", () => {
+  const REFUSED: readonly (readonly [string, RegExp])[] = [
+    ["lock -- hostname", /name .* is missing/],
+    ["lock -- sh -c x", /name .* is missing/],
+    ["lock --wait 0 --table t -- sh -c x", /name .* is missing/],
+    ["elect -- sh", /name .* is missing/],
+    ["elect -- sh -c x", /name .* is missing/],
+    ["elect --once -- sh -c x", /name .* is missing/],
+    ["elect a b -- sh", /one name/],
+    ["lock a sh", /after two dashes/],
+    ["lock a --", /after two dashes/],
+    ["elect a sh", /after two dashes/],
+    ["elect a --", /after two dashes/],
+  ];
+
+  it.each(REFUSED)("is not run by %s", (line, message) => {
+    expect(parsed(line.split(" "))).toMatch(message);
+  });
+
+  it("is refused as wrong usage", () => {
+    const words = ["lock", "--", "hostname"];
+    try {
+      programOf(words, () => undefined).parse(words, { from: "user" });
+      expect.unreachable();
+    } catch (error) {
+      expect(failureOf(error)).toMatchObject({ code: "usage", exitCode: 64 });
+    }
+  });
+
+  it("may have two dashes and words of options among its own arguments", () => {
+    for (const line of ["lock a b -- sh -- --wait x", "elect a -- sh -- --once"]) {
+      expect(parsed(line.split(" "))).toBe("runs");
+    }
+  });
+});

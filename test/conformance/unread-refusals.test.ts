@@ -1,0 +1,120 @@
+import { type DynamoDBClient, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { createTable } from "../../src/index.js";
+import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
+import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { freshTable, type Locker, Lockers, sdkClient } from "../support/sdk.js";
+import { WAYS } from "../support/ways.js";
+
+/**
+ * A record with a key `__proto__` in its user data, which anyone may write who may write the record. Some
+ * versions of the SDK cannot read a refusal that shows it.
+ */
+function suite(endpoint: () => string): void {
+  describe.each(WAYS)("$way", ({ over }) => {
+    const table = freshTable();
+    let client: DynamoDBClient;
+    const lockers = new Lockers();
+    let holder: Locker;
+    let rival: Locker;
+
+    beforeAll(async () => {
+      client = sdkClient(endpoint());
+      await createTable({ client, table });
+    });
+    afterEach(() => lockers.closeAll());
+    afterAll(() => client.destroy());
+
+    const begin = (): void => {
+      holder = lockers.make({ client, table });
+      rival = lockers.make({ client: over(client), table });
+    };
+
+    async function poison(name: string): Promise<void> {
+      await client.send(
+        new UpdateItemCommand({
+          TableName: table,
+          Key: { pk: { S: `lock#${name}` }, sk: { S: "lease" } },
+          UpdateExpression: "SET #d = :d",
+          ExpressionAttributeNames: { "#d": "data" },
+          ExpressionAttributeValues: {
+            ":d": { M: JSON.parse('{"a":{"L":[{"M":{"__proto__":{"N":"1"}}}]}}') },
+          },
+        }),
+      );
+    }
+
+    it("is another's lock to a claim that does not wait", async () => {
+      begin();
+      await holder.locks.mutex("a").acquire();
+      await poison("a");
+      const fromMs = performance.now();
+      expect(await rival.locks.mutex("a").tryAcquire()).toBeNull();
+      await expect(rival.locks.mutex("a").acquire({ wait: 0 })).rejects.toMatchObject({
+        code: "not-acquired",
+      });
+      expect(performance.now() - fromMs).toBeLessThan(3_000);
+    });
+
+    it("is taken over as soon as its holder was watched dead", async () => {
+      begin();
+      const dead = await holder.locks.mutex("b").acquire({ lease: "1s", renew: "manual" });
+      await poison("b");
+      const fromMs = performance.now();
+      const lease = await rival.locks.mutex("b").acquire({ wait: "10s" });
+      expect(lease.fence).toBe(dead.fence + 1n);
+      expect(performance.now() - fromMs).toBeLessThan(3_000);
+    });
+
+    it("is renewed, and lost to another holder, as any other", async () => {
+      begin();
+      const lease = await rival.locks.mutex("c").acquire({ renew: "manual" });
+      await poison("c");
+      await lease.renew();
+      expect(lease.isHeld).toBe(true);
+      await holder.locks.forceRelease("c", { reason: "a test", now: true });
+      await holder.locks.mutex("c").acquire();
+      await poison("c");
+      const fromMs = performance.now();
+      await expect(lease.renew()).rejects.toMatchObject({ code: "lost" });
+      expect(performance.now() - fromMs).toBeLessThan(3_000);
+    });
+
+    it("is not released for a holder that it does not name", async () => {
+      begin();
+      await holder.locks.mutex("d").acquire();
+      await poison("d");
+      expect(await rival.locks.release("d", "somebody else")).toBe(false);
+    });
+
+    it("is no lock of several, and all of them once it is free", async () => {
+      begin();
+      const held = await holder.locks.mutex("e").acquire();
+      await poison("e");
+      expect(await rival.locks.multiLock(["e", "f"]).tryAcquire()).toBeNull();
+      const waiting = rival.locks.multiLock(["e", "f"]).acquire({ wait: "10s" });
+      await held.release();
+      const all = await waiting;
+      expect(all.isHeld).toBe(true);
+    });
+
+    it("is shown by an inspection, with the key", async () => {
+      begin();
+      await holder.locks.mutex("g").acquire();
+      await poison("g");
+      const { data } = await rival.locks.inspect("g");
+      expect(JSON.stringify(data)).toBe('{"a":[{"__proto__":1}]}');
+    });
+  });
+}
+
+describe("a record that the SDK cannot read in a refusal, on a server in memory", () => {
+  let server: MemoryServer;
+  beforeAll(async () => {
+    server = await startMemoryServer();
+  });
+  afterAll(() => server.close());
+  suite(() => server.endpoint);
+});
+
+describeOnDynamoDBLocal("a record that the SDK cannot read in a refusal", suite);

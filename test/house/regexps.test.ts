@@ -1,0 +1,82 @@
+import { analyse } from "scslre";
+import ts from "typescript";
+import { describe, expect, it } from "vitest";
+import { parse, placeOf, sourcePaths, walk } from "./source.js";
+
+/**
+ * Regular expressions are matched against what others wrote into a table. One that backtracks takes time that
+ * grows faster than the text: seconds for 100 KB, in which no lease of the process is renewed.
+ */
+
+interface Expression {
+  readonly place: string;
+  readonly source: string;
+  readonly flags: string;
+}
+
+/** Every regular expression literal below a node. */
+function literalsIn(root: ts.Node): Expression[] {
+  const found: Expression[] = [];
+  walk(root, (node) => {
+    if (node.kind !== ts.SyntaxKind.RegularExpressionLiteral) return;
+    const text = (node as ts.RegularExpressionLiteral).text;
+    const end = text.lastIndexOf("/");
+    found.push({ place: placeOf(node), source: text.slice(1, end), flags: text.slice(end + 1) });
+  });
+  return found;
+}
+
+/** Where regular expressions are made of text, which nothing can check here. */
+function madeOfText(root: ts.Node): string[] {
+  const found: string[] = [];
+  walk(root, (node) => {
+    const isMaking = ts.isNewExpression(node) || ts.isCallExpression(node);
+    if (isMaking && ts.isIdentifier(node.expression) && node.expression.text === "RegExp") {
+      found.push(placeOf(node));
+    }
+  });
+  return found;
+}
+
+/** Why an expression may take longer than in proportion to its text; undefined where it cannot. */
+function slowness({ source, flags }: Expression): string | undefined {
+  const { reports } = analyse({ source, flags });
+  const [report] = reports;
+  return report && `${report.type}, ${report.exponential ? "exponential" : "polynomial"}`;
+}
+
+const parsed = (text: string): ts.SourceFile =>
+  ts.createSourceFile("example.ts", text, ts.ScriptTarget.Latest, true);
+
+describe("a regular expression in src", () => {
+  const files = sourcePaths().map(parse);
+
+  it("takes no longer than in proportion to the text that it is matched against", () => {
+    const literals = files.flatMap(literalsIn);
+    expect(literals.length).toBeGreaterThan(20);
+    const slow = literals.flatMap((literal) => {
+      const why = slowness(literal);
+      return why === undefined ? [] : [`${literal.place} /${literal.source}/: ${why}`];
+    });
+    expect(slow).toEqual([]);
+  });
+
+  it("is a literal, so that it can be checked", () => {
+    expect(files.flatMap(madeOfText)).toEqual([]);
+  });
+
+  it.each([
+    String.raw`guid.replace(/\0+$/, "")`,
+    String.raw`message.replace(/\s*\n\s*/g, " ")`,
+    "/^(a+)+$/.test(text)",
+    String.raw`/^\s*|\s*$/.exec(text)`,
+  ])("would be found to be slow: %s", (text) => {
+    expect(literalsIn(parsed(text)).map(slowness)).toEqual([
+      expect.stringMatching(/polynomial|exponential/),
+    ]);
+  });
+
+  it("would be found to be made of text", () => {
+    expect(madeOfText(parsed("new RegExp(text); RegExp(text);"))).toHaveLength(2);
+  });
+});
