@@ -17,13 +17,7 @@ import { importLease } from "./lease/import.js";
 import { type Inspection, inspect } from "./lease/inspect.js";
 import { Kernel } from "./lease/kernel.js";
 import type { Lease } from "./lease/lease.js";
-import {
-  type InspectOptions,
-  kindOf,
-  type ListOptions,
-  type ListPage,
-  list,
-} from "./lease/list.js";
+import { type InspectOptions, type ListOptions, type ListPage, list } from "./lease/list.js";
 import { checkName } from "./lease/name.js";
 import {
   type AcquireOptions,
@@ -31,8 +25,8 @@ import {
   resolveAcquire,
   resolveClient,
 } from "./lease/options.js";
-import { assertSessions, queueRefOf, refOf } from "./lease/refs.js";
-import { releaseByHolder } from "./lease/release-by-holder.js";
+import { assertSessions, namedRef, queueRefOf, refOf } from "./lease/refs.js";
+import { type ReleaseByHolderOptions, releaseByHolder } from "./lease/release-by-holder.js";
 import { Session } from "./lease/session.js";
 import { SessionLife } from "./lease/session-life.js";
 import { listSessions, type SessionListing } from "./lease/sessions.js";
@@ -210,7 +204,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * read, and one of the session that it lives by. Throws `invalid-argument`.
    */
   inspect(name: S["name"], options: InspectOptions = {}): Promise<Inspection<S>> {
-    const ref = refOf(this.#kernel.format, name, kindOf(options));
+    const ref = namedRef(this.#kernel.format, name, options);
     return inspect(this.#kernel, ref) as Promise<Inspection<S>>;
   }
 
@@ -237,7 +231,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * with the option `history` noted them. Seventeen reads of half a unit. Throws coded errors.
    */
   history(name: string, options: InspectOptions = {}): Promise<History> {
-    return historyOf(this.#kernel, refOf(this.#kernel.format, name, kindOf(options)));
+    return historyOf(this.#kernel, namedRef(this.#kernel.format, name, options));
   }
 
   /**
@@ -252,25 +246,30 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   /**
    * Frees a lock whose holder id is known, in one write: for a process that lost its handle. Whoever
    * still holds it learns at its next renewal; on a session, at its next write to this lock. Resolves to
-   * whether the lock named that holder.
+   * whether the lock named that holder. Rejects with coded errors. Throws `invalid-argument`.
    */
-  release(name: S["name"], holder: string): Promise<boolean> {
-    return releaseByHolder(this.#kernel, refOf(this.#kernel.format, name), holder);
+  release(name: S["name"], holder: string, options: ReleaseByHolderOptions = {}): Promise<boolean> {
+    const ref = namedRef(this.#kernel.format, name, { namespace: options.namespace });
+    return releaseByHolder(this.#kernel, ref, holder);
   }
 
   /**
    * Asks whoever holds a lock to end, and resolves once it is free, or its holder dead. The holder finds
    * the request at its next renewal: its lease is then lost, with reason `released by force` and the words
    * that say who and why; the lock is free when it calls `release()`, or once its lease has run out. So
-   * there are never two holders; with `now` there may be, until the holder's next renewal. With `kind`
-   * "leader" it is the term of an election that ends so; its candidate may be elected again.
+   * there are never two holders; with `now` there may be, until the holder's next renewal, or its session's.
+   * With `kind` "leader" it is the term of an election that ends so; its candidate may be elected again.
    *
-   * One read, one write, two where the lock lives by a session, and some reads while it waits. Who, when and
-   * why stay in {@link Inspection.forced} until the next. Rejects with coded errors. Throws `invalid-argument`.
+   * It does **not** ask the next holder: where the lock was granted again meanwhile, the result names it as
+   * `successor`. With `now` the holder is asked first, so that it hears of it, and the lock is freed last: where
+   * it rejects, or its process ends before that, the lock may be held as before; call it again.
+   *
+   * One read, one write, one more where the lock lives by a session, one more with `now`, and some reads while it
+   * waits. Who, when and why stay in {@link Inspection.forced} until the next. Rejects with coded errors. Throws `invalid-argument`.
    */
   forceRelease(name: S["name"], options: ForceReleaseOptions): Promise<ForceReleaseResult> {
-    const ref = refOf(this.#kernel.format, name, kindOf(options));
-    return forceRelease(this.#kernel, ref, options, this.#owner);
+    const ref = namedRef(this.#kernel.format, name, options ?? {});
+    return forceRelease(this.#kernel, ref, options ?? {}, this.#owner);
   }
 
   /**

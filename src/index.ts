@@ -82,6 +82,7 @@ export type {
 export { anySignal } from "./lease/loss-signal.js";
 export type { AcquireOptions, ClientOptions, LeaseOptions, PollOptions } from "./lease/options.js";
 export type { ForcedRelease, GrantNote, Version } from "./lease/record.js";
+export type { ReleaseByHolderOptions } from "./lease/release-by-holder.js";
 export type { CloseSessionOptions, Session } from "./lease/session.js";
 export type { SessionListing } from "./lease/sessions.js";
 export type {

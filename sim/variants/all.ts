@@ -1,4 +1,5 @@
 import { COMPANIONS } from "./companions.js";
+import { FORCED } from "./forced.js";
 import { GRANTS } from "./grants.js";
 import { HOLDS } from "./holds.js";
 import { MULTI_LOCKS } from "./multi-locks.js";
@@ -16,6 +17,7 @@ export const VARIANTS: readonly Variant[] = [
   ...WATCHES,
   ...HOLDS,
   ...RELEASES,
+  ...FORCED,
   ...SESSIONS,
   ...QUEUES,
   ...MULTI_LOCKS,

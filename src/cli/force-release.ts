@@ -2,13 +2,13 @@ import type { ForceReleaseResult, RecordKind } from "../index.js";
 import { shown } from "../internal/shown.js";
 import { locksOf } from "./connection.js";
 import { CliError, EXIT, usageError } from "./exit-codes.js";
-import { nameOf, type SortOptions } from "./format.js";
+import { inNamespace, nameOf, type SortOptions } from "./format.js";
 import { Interruptions } from "./interruptions.js";
-import type { CommonOptions } from "./options.js";
+import type { CommonOptions, NamespaceOptions } from "./options.js";
 import { jsonLine, type Output, printable } from "./output.js";
 
 /** The options of `holdfast release --force`, as commander leaves them. */
-export interface ForceOptions extends CommonOptions, SortOptions {
+export interface ForceOptions extends CommonOptions, SortOptions, NamespaceOptions {
   readonly kind?: RecordKind;
   readonly reason?: string;
   readonly by?: string;
@@ -22,33 +22,28 @@ export async function forceRelease(
   options: ForceOptions,
   output: Output,
 ): Promise<number> {
-  const { kind = "lock", reason, by, now, wait } = options;
+  const { kind = "lock", namespace, reason, by, now, wait } = options;
   if (!reason)
     throw usageError('Say why with --reason "TEXT": its holder is told, and it is kept.');
   const interruptions = new Interruptions();
   await using locks = await locksOf(options, output);
   try {
     const { ending: signal } = interruptions;
-    const result = await locks.forceRelease(nameOf(name, options), {
-      kind,
-      reason,
-      by,
-      now,
-      wait,
-      signal,
-    });
-    if (!result.isFree) {
+    const asked = { kind, namespace, reason, by, now, wait, signal };
+    const result = await locks.forceRelease(nameOf(name, options), asked);
+    const subject = printable(`${SUBJECT[kind]} "${name}"${inNamespace(namespace)}`);
+    if (!result.isFree && result.successor === undefined) {
       throw new CliError(
         "not-acquired",
         EXIT.notAcquired,
-        `${SUBJECT[kind]} "${name}": its holder has not ended in time. It stays asked, and may do so later; with --now ` +
+        `${subject}: its holder has not ended in time. It stays asked, and may do so later; with --now ` +
           "it is freed without it.",
       );
     }
     output.out(
       output.isJson
-        ? jsonLine({ name, ...result })
-        : told(SUBJECT[kind], name, result, now === true),
+        ? jsonLine({ name, namespace, ...result })
+        : told(subject, result, now === true),
     );
     return EXIT.ok;
   } catch (error) {
@@ -61,14 +56,14 @@ export async function forceRelease(
 
 const SUBJECT = Object.freeze({ lock: "Lock", leader: "Leadership" });
 
-function told(
-  subject: string,
-  name: string,
-  { holder, owner }: ForceReleaseResult,
-  now: boolean,
-): string {
-  const lock = `${subject} "${printable(name)}"`;
-  if (holder === undefined) return `${lock} was free already.`;
-  const was = `${lock} is free; ${shown(owner ?? "somebody")} held it.`;
+function told(subject: string, result: ForceReleaseResult, now: boolean): string {
+  const { holder, owner, successor } = result;
+  if (holder === undefined) return `${subject} was free already.`;
+  const former = shown(owner ?? holder);
+  if (successor !== undefined) {
+    const next = shown(successor.owner ?? successor.holder);
+    return `${subject} is held by ${next} now, which was not asked; ${former} held it before.`;
+  }
+  const was = `${subject} is free; ${former} held it.`;
   return now ? `${was} Until its next renewal it may still act.` : was;
 }

@@ -1,5 +1,5 @@
 import { awsLockClient, dynamodbLease, dynamolock, lockClientFailOpen } from "../formats/index.js";
-import type { LeaseShape, LockFormat, LockName } from "../index.js";
+import type { Inspection, LeaseShape, LockFormat, LockName } from "../index.js";
 import { usageError } from "./exit-codes.js";
 
 /** How records look in the table, and how its keys are called, as commander leaves it. */
@@ -83,6 +83,16 @@ export function nameOf(name: string, { sort }: SortOptions): LockName {
 /** A name for people. */
 export function nameText(name: LockName): string {
   return typeof name === "string" ? name : name.join("/");
+}
+
+/** A lock for people: its name, and which of several of that name. */
+export function lockText({ name, namespace }: Inspection<AnyLocks>): string {
+  return `${nameText(name)}${inNamespace(namespace)}`;
+}
+
+/** Which of several locks of a name, after that name. */
+export function inNamespace(namespace: string | undefined): string {
+  return namespace === undefined ? "" : ` in the namespace "${namespace}"`;
 }
 
 /** User data from the command line: text to native records, its bytes to those of other clients. */

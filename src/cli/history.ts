@@ -13,7 +13,8 @@ export async function history(
   output: Output,
 ): Promise<number> {
   await using locks = await locksOf(options, output);
-  const found = await locks.history(name, { kind: options.kind });
+  const { kind, namespace } = options;
+  const found = await locks.history(name, { kind, namespace });
   if (output.isJson) output.out(jsonLine(found));
   else if (found.grants.length + found.forced.length > 0) {
     output.out(columns(HEADING, rowsOf(found.grants, found.forced)));

@@ -2,11 +2,11 @@ import { type Holdfast, type Inspection, isHoldfastError, type RecordKind } from
 import { locksOf } from "./connection.js";
 import { EXIT } from "./exit-codes.js";
 import { type AnyLocks, dataText, nameOf, nameText, type SortOptions } from "./format.js";
-import type { CommonOptions } from "./options.js";
+import type { CommonOptions, NamespaceOptions } from "./options.js";
 import { jsonLine, type Output, printable, seconds } from "./output.js";
 
 /** The options of `holdfast inspect`, as commander leaves them. */
-export interface InspectCommandOptions extends CommonOptions, SortOptions {
+export interface InspectCommandOptions extends CommonOptions, SortOptions, NamespaceOptions {
   readonly kind?: RecordKind;
 }
 
@@ -16,13 +16,14 @@ export async function inspect(
   options: InspectCommandOptions,
   output: Output,
 ): Promise<number> {
-  const { kind } = options;
+  const { kind, namespace } = options;
   await using locks = await locksOf(options, output);
-  const found = await locks.inspect(nameOf(name, options), { kind });
+  const found = await locks.inspect(nameOf(name, options), { kind, namespace });
   output.out(output.isJson ? jsonLine(found) : described(found));
   // In other formats an election is a lock.
   const isApart = options.format === undefined || options.format === "native";
-  if (found.state === "absent" && kind !== "leader" && isApart && !output.isJson) {
+  const isPlain = isApart && kind !== "leader" && namespace === undefined;
+  if (found.state === "absent" && isPlain && !output.isJson) {
     await pointAtElection(locks, name, output);
   }
   return EXIT.ok;
@@ -46,6 +47,7 @@ async function pointAtElection(
 function described(lock: Inspection<AnyLocks>): string {
   const lines: readonly (readonly [string, string | undefined])[] = [
     ["name", nameText(lock.name)],
+    ["namespace", lock.namespace],
     ["state", lock.state],
     [lock.state === "held" ? "owner" : "last owner", lock.owner],
     ["holder", lock.holder],

@@ -2,7 +2,7 @@ import type { Inspection, ListPage, RecordKind } from "../index.js";
 import { shown } from "../internal/shown.js";
 import { locksOf } from "./connection.js";
 import { EXIT, usageError } from "./exit-codes.js";
-import { type AnyLocks, nameText } from "./format.js";
+import { type AnyLocks, lockText } from "./format.js";
 import type { CommonOptions } from "./options.js";
 import { cell, columns, jsonLine, type Output, seconds } from "./output.js";
 
@@ -73,7 +73,7 @@ async function read(
 
 function rowOf(lock: Inspection<AnyLocks>): string[] {
   return [
-    nameText(lock.name),
+    lockText(lock),
     lock.state,
     lock.owner ?? "",
     lock.fence?.toString() ?? "",

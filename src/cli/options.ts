@@ -66,6 +66,16 @@ export function sortOption(): Option {
   return new Option("--sort <value>", "the name's sort key, in a format whose names have one");
 }
 
+/** One of several fair locks of a name. */
+export interface NamespaceOptions {
+  readonly namespace?: string;
+}
+
+/** Which of several fair locks of a name. */
+export function namespaceOption(): Option {
+  return new Option("--namespace <text>", "which of several fair locks of the name");
+}
+
 /** Which table. */
 export function tableOption(): Option {
   return new Option("--table <name>", "the table of the locks").env("HOLDFAST_TABLE");

@@ -5,7 +5,7 @@ import { addCost, addElections } from "./election-commands.js";
 import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP } from "./exit-codes.js";
 import { addObject } from "./object-program.js";
 import { operandsOf, refuseDashesAsValue } from "./operands.js";
-import { kindOption, sortOption, withCommonOptions } from "./options.js";
+import { kindOption, namespaceOption, sortOption, withCommonOptions } from "./options.js";
 import { type Run, standardOutput } from "./output.js";
 import { addTable } from "./table-program.js";
 import { addWatch } from "./watch-program.js";
@@ -127,6 +127,7 @@ function addHistory(program: Command, onRun: (run: Run) => void): void {
       ),
   )
     .addOption(kindOption())
+    .addOption(namespaceOption())
     .action((name: string, options) => {
       onRun(async (output) => (await import("./history.js")).history(name, options, output));
     });
@@ -138,6 +139,7 @@ function addInspect(program: Command, onRun: (run: Run) => void): void {
   )
     .addOption(sortOption())
     .addOption(kindOption())
+    .addOption(namespaceOption())
     .addHelpText("after", EXIT_CODES_HELP)
     .action((name: string, options) =>
       onRun(async (output) => (await import("./inspect.js")).inspect(name, options, output)),
@@ -150,7 +152,7 @@ function addQueue(program: Command, onRun: (run: Run) => void): void {
       .command("queue <name>")
       .description("Lists who holds a fair lock and who waits for it, by one read and one query."),
   )
-    .option("--namespace <text>", "which of several locks of the name")
+    .addOption(namespaceOption())
     .option("--watch", "go on, every two seconds, and print what has changed")
     .addHelpText("after", EXIT_CODES_HELP)
     .action((name: string, options) =>
@@ -174,6 +176,7 @@ function addRelease(program: Command, onRun: (run: Run) => void): void {
   )
     .addOption(sortOption())
     .addOption(kindOption())
+    .addOption(namespaceOption())
     .option("--holder <id>", "the id of the hold: HOLDFAST_LEASE_HOLDER, or see `holdfast inspect`")
     .option("--force", "ask whoever holds it to end, and wait until it is free")
     .option("--reason <text>", "with --force: why, for its holder and for `inspect`")

@@ -1,12 +1,12 @@
 import type { RecordKind } from "../index.js";
 import { locksOf } from "./connection.js";
 import { CliError, EXIT, usageError } from "./exit-codes.js";
-import { nameOf, type SortOptions } from "./format.js";
-import type { CommonOptions } from "./options.js";
+import { inNamespace, nameOf, type SortOptions } from "./format.js";
+import type { CommonOptions, NamespaceOptions } from "./options.js";
 import { jsonLine, type Output, printable } from "./output.js";
 
 /** The options of `holdfast release`, as commander leaves them. */
-export interface ReleaseOptions extends CommonOptions, SortOptions {
+export interface ReleaseOptions extends CommonOptions, SortOptions, NamespaceOptions {
   readonly holder?: string;
   readonly kind?: RecordKind;
   readonly force?: boolean;
@@ -20,7 +20,7 @@ export async function release(
   options: ReleaseOptions,
   output: Output,
 ): Promise<number> {
-  const { holder, kind } = options;
+  const { holder, kind, namespace } = options;
   if (holder && options.force) {
     throw usageError("Give --holder ID, for that hold alone, or --force, for whoever holds it.");
   }
@@ -36,16 +36,17 @@ export async function release(
     );
   }
   await using locks = await locksOf(options, output);
-  const isReleased = await locks.release(nameOf(name, options), holder);
+  const isReleased = await locks.release(nameOf(name, options), holder, { namespace });
+  const subject = printable(`"${name}"${inNamespace(namespace)}`);
   if (!isReleased) {
     throw new CliError(
       "lost",
       EXIT.lost,
-      `Lock "${name}" does not name holder "${holder}", so nothing was changed.`,
+      `Lock ${subject} does not name holder "${holder}", so nothing was changed.`,
     );
   }
   output.out(
-    output.isJson ? jsonLine({ name, released: true }) : `Lock "${printable(name)}" is released.`,
+    output.isJson ? jsonLine({ name, namespace, released: true }) : `Lock ${subject} is released.`,
   );
   return EXIT.ok;
 }

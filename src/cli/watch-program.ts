@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { EXIT_CODES_HELP, usageError } from "./exit-codes.js";
-import { kindOption, sortOption, withCommonOptions } from "./options.js";
+import { kindOption, namespaceOption, sortOption, withCommonOptions } from "./options.js";
 import type { Run } from "./output.js";
 
 /** The command that tells of changes, added to the command line's grammar. */
@@ -11,6 +11,7 @@ export function addWatch(program: Command, onRun: (run: Run) => void): void {
       .description("Tells each change of one lock, or of all below a prefix, until interrupted."),
   )
     .addOption(sortOption())
+    .addOption(namespaceOption())
     .option("--prefix <prefix>", "all names that begin with this, by scans; empty for all")
     .option("--poll <duration>", "how often to look; default 1s, with --prefix 30s")
     .addOption(kindOption())
@@ -18,6 +19,11 @@ export function addWatch(program: Command, onRun: (run: Run) => void): void {
     .action((name: string | undefined, options) => {
       if ((name === undefined) === (options.prefix === undefined)) {
         throw usageError("Say which: holdfast watch NAME, or holdfast watch --prefix PREFIX");
+      }
+      if (name === undefined && options.namespace !== undefined) {
+        throw usageError(
+          "--namespace is for one lock: give its name. --prefix watches all of them.",
+        );
       }
       onRun(async (output) => (await import("./watch.js")).watch(name, options, output));
     });

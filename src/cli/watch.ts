@@ -1,10 +1,4 @@
-import {
-  type Holdfast,
-  type Inspection,
-  isHoldfastError,
-  type LockName,
-  type RecordKind,
-} from "../index.js";
+import { type Holdfast, type Inspection, isHoldfastError, type RecordKind } from "../index.js";
 import { durationMs } from "../internal/duration.js";
 import { shown } from "../internal/shown.js";
 import { sleep } from "../internal/sleep.js";
@@ -13,17 +7,20 @@ import { systemTimers } from "../platform/timers.js";
 import { type ChangeKind, changeOf, isOlder } from "./changes.js";
 import { locksOf } from "./connection.js";
 import { EXIT } from "./exit-codes.js";
-import { type AnyLocks, nameOf, nameText, type SortOptions } from "./format.js";
+import { type AnyLocks, lockText, nameOf, nameText, type SortOptions } from "./format.js";
 import { Interruptions } from "./interruptions.js";
-import type { CommonOptions } from "./options.js";
+import type { CommonOptions, NamespaceOptions } from "./options.js";
 import { jsonLine, type Output, printable, tellFailure } from "./output.js";
 
 /** The options of `holdfast watch`, as commander leaves them. */
-export interface WatchOptions extends CommonOptions, SortOptions {
+export interface WatchOptions extends CommonOptions, SortOptions, NamespaceOptions {
   readonly prefix?: string;
   readonly poll?: string;
   readonly kind?: RecordKind;
 }
+
+/** What tells one lock of the table from all others. */
+type Watched = Pick<Inspection<AnyLocks>, "name" | "namespace">;
 
 const POLL_RANGE = { leastMs: 50, mostMs: 24 * 3_600_000 };
 
@@ -38,7 +35,8 @@ export async function watch(
   const interruptions = new Interruptions();
   await using locks = await locksOf(options, output);
   const watching = new Watch(locks, options, output);
-  const asked = name === undefined ? undefined : nameOf(name, options);
+  const { namespace } = options;
+  const asked = name === undefined ? undefined : { name: nameOf(name, options), namespace };
   try {
     while (!interruptions.ending.aborted) {
       await watching.look(asked).catch((error: unknown) => {
@@ -71,41 +69,42 @@ class Watch {
     this.#output = output;
   }
 
-  async look(name: LockName | undefined): Promise<void> {
-    if (name === undefined) await this.#scan();
-    else await this.#inspect(name);
+  async look(lock: Watched | undefined): Promise<void> {
+    if (lock === undefined) await this.#scan();
+    else await this.#inspect(lock);
     this.#hasLooked = true;
   }
 
-  async #inspect(name: LockName): Promise<void> {
-    const found = await this.#locks.inspect(name, { kind: this.#options.kind });
+  async #inspect({ name, namespace }: Watched): Promise<void> {
+    const { kind } = this.#options;
+    const found = await this.#locks.inspect(name, { kind, namespace });
     if (!this.#hasLooked) this.#tell("seen", undefined, found);
     this.#note(found);
   }
 
   async #scan(): Promise<void> {
-    const missing = new Map([...this.#known].map(([id, { name }]) => [id, name]));
+    const missing = new Map<string, Watched>(this.#known);
     const { kind, prefix } = this.#options;
     let units = 0;
     for await (const page of this.#locks.list({ kind, prefix, free: true })) {
       units += page.readUnits ?? 0;
       for (const found of page.locks) {
-        missing.delete(idOf(found.name));
+        missing.delete(idOf(found));
         // Of what was always there, only what is held is worth a line.
         if (!this.#hasLooked && found.state === "held") this.#tell("seen", undefined, found);
         this.#note(found);
       }
       // There, and of no state that can be told: not gone.
       const unreadable = new Set(page.unreadable.map(({ name }) => name));
-      for (const [id, name] of missing) if (unreadable.has(nameText(name))) missing.delete(id);
+      for (const [id, { name }] of missing) if (unreadable.has(nameText(name))) missing.delete(id);
     }
     if (!this.#hasLooked) this.#tellCost(units);
     // A scan may come from before the record was made: absence needs a strong read.
-    for (const name of missing.values()) await this.#inspect(name);
+    for (const lock of missing.values()) await this.#inspect(lock);
   }
 
   #note(found: Inspection<AnyLocks>): void {
-    const id = idOf(found.name);
+    const id = idOf(found);
     const before = this.#known.get(id);
     if (before !== undefined && isOlder(found, before)) return;
     if (found.state === "absent") this.#known.delete(id);
@@ -121,7 +120,7 @@ class Watch {
   ): void {
     const at = isoTimeOf(systemClock.wallMs());
     const { out, isJson } = this.#output;
-    const what = `${shown(nameText(found.name))}${detailsOf(found, missed)}`;
+    const what = `${shown(lockText(found))}${detailsOf(found, missed)}`;
     if (isJson) out(jsonLine({ at, change, missed, ...found }));
     else out(printable(`${at}  ${change.padEnd(8)}  ${what}`));
   }
@@ -148,6 +147,6 @@ function detailsOf(found: Inspection<AnyLocks>, missed: bigint | undefined): str
 }
 
 // Joined, two names of two parts could look like one.
-function idOf(name: LockName): string {
-  return JSON.stringify(name);
+function idOf({ name, namespace }: Watched): string {
+  return JSON.stringify([name, namespace]);
 }

@@ -1,6 +1,6 @@
 /**
- * The history beside a native record: sixteen items in the record's own partition, at `sk` = `history/` and two
- * digits, so that whoever may write to a lock may keep its history, and no listing takes them for locks. A
+ * The history beside a native record: sixteen items in the record's own partition, at `sk` = `history/`, for a
+ * fair lock of a namespace that and `/`, percent-encoded, and two digits, so that whoever may write to a lock may keep its history, and no listing takes them for locks. A
  * grant is noted at its fence modulo sixteen. Nothing is decided by them.
  *
  * | attribute | type | meaning |
@@ -11,7 +11,7 @@
  * | `forced` | M | the forced release that the record showed at this grant, if it may have led to it |
  * | `expiresAt` | N | TTL in seconds, thirty days on |
  */
-import type { HistoryFormat } from "../lease/format.js";
+import type { HistoryFormat, RecordRef } from "../lease/format.js";
 import type { GrantNote } from "../lease/record.js";
 import type { AttributeValue, Condition, Item } from "../platform/table.js";
 import { forcedIn, forcedValue, numberIn, stringIn } from "./native-values.js";
@@ -21,15 +21,15 @@ const RETENTION_S = 30 * 24 * 3_600;
 
 /** Makes it for a table with these key attributes. */
 export function nativeHistory(pk: string, sk: string): HistoryFormat {
-  const keyAt = (partition: AttributeValue, slot: number): Item => ({
-    [pk]: partition,
-    [sk]: { S: `history/${String(slot).padStart(2, "0")}` },
-  });
-  const partitionOf = (key: Item): AttributeValue => key[pk] as AttributeValue;
+  const keyAt = ({ key, namespace }: RecordRef, slot: number): Item => {
+    const of = namespace === undefined ? "" : `${encodeURIComponent(namespace)}/`;
+    const partition = key[pk] as AttributeValue;
+    return { [pk]: partition, [sk]: { S: `history/${of}${String(slot).padStart(2, "0")}` } };
+  };
   return {
-    keysOf: (ref) => Array.from({ length: SLOTS }, (_, slot) => keyAt(partitionOf(ref.key), slot)),
+    keysOf: (ref) => Array.from({ length: SLOTS }, (_, slot) => keyAt(ref, slot)),
     note: (ref, note, wallMs) => ({
-      key: keyAt(partitionOf(ref.key), Number(note.fence % BigInt(SLOTS))),
+      key: keyAt(ref, Number(note.fence % BigInt(SLOTS))),
       condition: isNewer(note.fence),
       change: { set: setOf(note, wallMs), remove: note.forced === undefined ? ["forced"] : [] },
     }),

@@ -4,7 +4,6 @@ import { instantOf } from "../platform/clock.js";
 import { actingMs, Deadline } from "./deadline.js";
 import type { LeaseFormat } from "./format.js";
 import type { Hold } from "./hold.js";
-import { lossOf } from "./hold-writes.js";
 import { lossError, lossIn } from "./loss.js";
 import { neutralise } from "./neutralise.js";
 
@@ -46,7 +45,6 @@ export async function exportHold(hold: Hold, options: ExportOptions): Promise<Le
   checkExportable(hold);
   const { lease } = options;
   const leaseMs = lease === undefined ? hold.leaseMs : durationMs("lease", lease, LEASE_RANGE);
-  if (!hold.isHeld) throw lossOf(hold);
   // Ended before anything is sent, as at a hand-over: whatever becomes of the write, it is never revived.
   hold.end("exported");
   return kernel.tracked(

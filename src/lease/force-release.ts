@@ -26,73 +26,109 @@ export interface ForceReleaseOptions extends InspectOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What became of a forced release. */
+/** What became of a forced release: the holder has ended unless neither `isFree` nor `successor` says so. */
 export interface ForceReleaseResult {
-  /** Whether the lock is free, or its holder is dead by now; false at the end of the wait. */
+  /** Whether the last answer showed the lock free, or its holder is dead by now. */
   readonly isFree: boolean;
-  /** The holder that was asked, or freed; undefined where nobody held it. */
+  /** The holder that was asked, or freed; undefined where the lock was free already. */
   readonly holder: string | undefined;
   /** Its label. */
   readonly owner: string | undefined;
+  /** The next holder, where the lock was granted again by then: it was neither asked nor freed. */
+  readonly successor: { readonly holder: string; readonly owner: string | undefined } | undefined;
 }
 
 const LONGEST_TEXT = 1_000;
 const WAIT_RANGE = { leastMs: 0, mostMs: 24 * 3_600_000 };
 const PAUSE_MS = 250;
 
-/** Asks the holder of a record to end, or ends it; see `Holdfast.forceRelease`. */
+/**
+ * Asks the holder of a record to end, or frees the record; see `Holdfast.forceRelease`. In this order:
+ *
+ * 1. Read the record: whom to ask.
+ * 2. Write `forced` into it. A holder that moves to its session afterwards finds `forced` in the move's answer.
+ * 3. Tell the session that the answer to step 2 shows: a holder that moved before reads its record no more.
+ * 4. With `now`, free the record. Only a holder that will hear of it is freed, so an operator that dies
+ *    before this step leaves a lock that is held as before, and a second call begins anew.
+ */
 export async function forceRelease(
   kernel: Kernel,
   ref: RecordRef,
-  options: ForceReleaseOptions,
+  options: Partial<ForceReleaseOptions>,
   defaultBy: string,
 ): Promise<ForceReleaseResult> {
   const { reason, by = defaultBy, now = false, wait, signal } = options;
-  checkText("reason", reason);
-  checkText("by", by);
-  if (kernel.format.force === undefined) {
+  if (!isText(reason)) throw noText("reason");
+  if (!isText(by)) throw noText("by");
+  const { force } = kernel.format;
+  if (force === undefined) {
     throw refuse(`Records of format "${kernel.format.name}" have no room for a forced release.`);
   }
   const limitMs = wait === undefined ? undefined : durationMs("wait", wait, WAIT_RANGE);
   const patience = new Patience(kernel, ref, limitMs, signal);
   const first = await patience.insist(() => lookOnce(kernel, ref));
-  if (first.state !== "held") return { isFree: true, holder: undefined, owner: undefined };
+  if (first.state !== "held") return resultOf(kernel, ref, undefined, first);
   patience.knows(first);
   const at = isoTimeOf(kernel.wallMs());
-  const forced = { holder: first.holder, by, reason, at, now };
-  const victim = { holder: first.holder, owner: first.owner };
-  const isOver = await patience.insist(() =>
-    writeOnce(kernel, ref, writeOf(kernel, ref, first, forced)),
-  );
-  // Freed at once, a refusal may be of the second sending: its holder is to hear of it all the same.
-  if (isOver && !now) return { isFree: true, ...victim };
-  const session = first.session;
+  const forced = { holder: first.holder, by, reason, at, now: false };
+  const asked = await patience.insist(() => writeOnce(kernel, ref, force(ref, forced)));
+  if (!names(asked, first)) return resultOf(kernel, ref, first, asked);
+  patience.wasAsked();
+  const { session } = asked;
   if (session !== undefined) await patience.insist(() => notifyOnce(kernel, session, first.holder));
-  if (now) return { isFree: true, ...victim };
-  return { isFree: await untilOver(kernel, ref, first, patience), ...victim };
+  const last = now
+    ? await patience.insist(() => writeOnce(kernel, ref, freeingOf(kernel, ref, forced)))
+    : await untilOver(kernel, ref, first, patience);
+  return resultOf(kernel, ref, first, last);
 }
 
-function writeOf(kernel: Kernel, ref: RecordRef, held: HeldRecord, forced: ForcedRelease): Write {
-  if (!forced.now) return kernel.format.force?.(ref, forced) as Write;
-  const from = { known: { holder: held.holder, fence: held.fence }, maybe: [] };
-  return kernel.freeing(ref, from, { keepData: true, lastHolder: held.holder, forced });
+function freeingOf(kernel: Kernel, ref: RecordRef, forced: ForcedRelease): Write {
+  const { holder } = forced;
+  const note = { ...forced, now: true };
+  return kernel.freeing(
+    ref,
+    { maybe: [holder] },
+    { keepData: true, lastHolder: holder, forced: note },
+  );
 }
 
-/** Resolves once that holder is gone, or was watched dead; to whether that came within the wait. */
+/** Resolves to the record once that holder is gone, or was watched dead, or the wait is over. */
 async function untilOver(
   kernel: Kernel,
   ref: RecordRef,
   first: HeldRecord,
   patience: Patience,
-): Promise<boolean> {
+): Promise<LeaseRecord> {
   for (;;) {
     await patience.pause();
     const record = await patience.insist(() => lookOnce(kernel, ref));
-    if (record.state !== "held" || record.holder !== first.holder) return true;
-    const { kind } = kernel.decide(ref, false);
-    if (kind === "take over" || kind === "end session") return true;
-    if (patience.isOver) return false;
+    if (!names(record, first) || isDead(kernel, ref) || patience.isOver) return record;
   }
+}
+
+function names(record: LeaseRecord, { holder }: HeldRecord): record is HeldRecord {
+  return record.state === "held" && record.holder === holder;
+}
+
+// A queue before the lock says nothing about its holder.
+function isDead(kernel: Kernel, ref: RecordRef): boolean {
+  const { kind } = kernel.decide(ref, false, { kind: "barge" });
+  return kind === "take over" || kind === "end session";
+}
+
+function resultOf(
+  kernel: Kernel,
+  ref: RecordRef,
+  victim: HeldRecord | undefined,
+  found: LeaseRecord,
+): ForceReleaseResult {
+  const next = found.state === "held" && found.holder !== victim?.holder ? found : undefined;
+  return {
+    isFree: found.state !== "held" || (next === undefined && isDead(kernel, ref)),
+    holder: victim?.holder,
+    owner: victim?.owner,
+    successor: next === undefined ? undefined : { holder: next.holder, owner: next.owner },
+  };
 }
 
 /** Sends what must be answered, with pauses, for as long as the caller waits; at least once. */
@@ -103,6 +139,7 @@ class Patience {
   readonly #fromMs: number;
   readonly #isGiven: boolean;
   #limitMs: number;
+  #whatFailed = "could not be released by force";
 
   constructor(
     kernel: Kernel,
@@ -127,6 +164,12 @@ class Patience {
     if (!this.#isGiven) this.#limitMs += 2 * watchMs(leaseMs, this.#kernel.settings.driftBound);
   }
 
+  /** From now on a failure leaves a request that its holder may honour. */
+  wasAsked(): void {
+    this.#whatFailed =
+      "was not released by force: its holder was asked to end, but may not know it; call forceRelease() again";
+  }
+
   async pause(): Promise<void> {
     await this.#kernel.sleep(this.#kernel.jittered(PAUSE_MS), this.#signal);
     this.#throwIfAborted();
@@ -137,7 +180,7 @@ class Patience {
       this.#throwIfAborted();
       const answer = await ask();
       if ("told" in answer) return answer.told;
-      if (this.isOver) throw troubleError(this.#ref.name, "could not be released by force", answer);
+      if (this.isOver) throw troubleError(this.#ref.name, this.#whatFailed, answer);
       await this.pause();
     }
   }
@@ -163,13 +206,12 @@ async function lookOnce(kernel: Kernel, ref: RecordRef): Promise<Told<LeaseRecor
   return { told: record };
 }
 
-/** Answers whether the record named that holder no more. */
-async function writeOnce(kernel: Kernel, ref: RecordRef, write: Write): Promise<Told<boolean>> {
+/** Answers what the record says after the write, or as it refused it. */
+async function writeOnce(kernel: Kernel, ref: RecordRef, write: Write): Promise<Told<LeaseRecord>> {
   const answer = await kernel.write(write, kernel.settings.requestTimeoutMs);
   if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
-  kernel.seeRecord(ref, answer.item, "strong");
-  return { told: answer.kind === "refused" };
+  return { told: kernel.seeRecord(ref, answer.item, "strong") };
 }
 
 async function notifyOnce(kernel: Kernel, session: string, holder: string): Promise<Told<true>> {
@@ -188,7 +230,10 @@ function closedError(lockName: string): HoldfastError {
   return new HoldfastError("closed", message, { lockName });
 }
 
-function checkText(option: string, text: unknown): void {
-  if (typeof text === "string" && text.length > 0 && text.length <= LONGEST_TEXT) return;
-  throw refuse(`The option \`${option}\` must be a text of 1 to ${LONGEST_TEXT} characters.`);
+function isText(text: unknown): text is string {
+  return typeof text === "string" && text.length > 0 && text.length <= LONGEST_TEXT;
+}
+
+function noText(option: string): HoldfastError {
+  return refuse(`The option \`${option}\` must be a text of 1 to ${LONGEST_TEXT} characters.`);
 }

@@ -132,8 +132,9 @@ export class UnfencedLease<S extends LeaseShape = NativeLeases> implements Async
 
   /**
    * A condition for your own transaction: it commits only while the record names this holder and this
-   * fence, so a write from a former holder cannot land, whatever any clock says. Costs nothing here;
-   * in the transaction, two write units.
+   * fence, so a write from a former holder cannot land, whatever any clock says. It is about the grant, not
+   * about this handle: where another handle shares the grant by reentry, it commits until that is released, too.
+   * Costs nothing here; in the transaction, two write units.
    * @example
    * await client.send(new TransactWriteItemsCommand({ TransactItems: [lease.condition(), { Put: ... }] }));
    */
@@ -194,7 +195,9 @@ export class UnfencedLease<S extends LeaseShape = NativeLeases> implements Async
    * `invalid-argument` for what cannot be exported: what lives by a session, is shared by reentry, or is of
    * another client's format.
    */
-  export(options: ExportOptions = {}): Promise<LeaseHandle> {
+  async export(options: ExportOptions = {}): Promise<LeaseHandle> {
+    // Another handle may share the hold, and this one was released: it must not end the hold.
+    this.assertHeld();
     return exportHold(this.#hold, options);
   }
 

@@ -14,6 +14,8 @@ export type RecordKind = "lock" | "leader";
 export interface InspectOptions {
   /** `leader` for the leadership of an election. Default `lock`. */
   readonly kind?: RecordKind | undefined;
+  /** The namespace of a fair lock. Default: none, which is the lock that `mutex(name)` is too. */
+  readonly namespace?: string | undefined;
 }
 
 /** Which locks to list. */
@@ -101,7 +103,7 @@ export async function scanPage(
 }
 
 /** Which kind is asked for. Throws `invalid-argument`. */
-export function kindOf({ kind = "lock" }: InspectOptions): RecordKind {
+export function kindOf({ kind = "lock" }: Pick<InspectOptions, "kind">): RecordKind {
   if (kind === "lock" || kind === "leader") return kind;
   throw new HoldfastError(
     "invalid-argument",

@@ -1,9 +1,13 @@
 import { HoldfastError } from "../errors.js";
 import type { LeaseFormat, RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
+import type { InspectOptions } from "./list.js";
 import { freeOnce } from "./pass-on.js";
 import { isReadable, type LeaseRecord } from "./record.js";
 import { type Trouble, troubleError } from "./trouble.js";
+
+/** Options of `Holdfast.release`. */
+export type ReleaseByHolderOptions = Pick<InspectOptions, "namespace">;
 
 const ATTEMPTS = 4;
 const PAUSE_MS = 200;

@@ -55,6 +55,78 @@ describe("holdfast lock --fair", () => {
     expect(without).toMatchObject({ status: 64, stderr: expect.stringContaining("--fair") });
   });
 
+  it("of a namespace is inspected, watched, and listed with its namespace", async () => {
+    await using held = await world.locks.fairLock("rooms", { namespace: "x" }).acquire();
+    await using plain = await world.locks.fairLock("rooms").acquire();
+    const inspected = await world.run(["inspect", "rooms", "--namespace", "x"]);
+    expect(inspected.stdout).toMatch(/name +rooms\nnamespace +x\nstate +held/);
+    const shown = await world.run(["inspect", "rooms", "--namespace", "x", "--json"]);
+    expect(JSON.parse(shown.stdout)).toMatchObject({ namespace: "x", holder: held.holder });
+    const listed = (await world.run(["ls", "--prefix", "rooms"])).stdout;
+    expect(listed).toMatch(new RegExp(`rooms in the namespace "x" .*${held.holder}`));
+    expect(listed).toMatch(new RegExp(`rooms {2}.*${plain.holder}`));
+    const wrong = await world.run(["watch", "--prefix", "rooms", "--namespace", "x"]);
+    expect(wrong).toMatchObject({ status: 64, stderr: expect.stringContaining("--prefix") });
+  });
+
+  it("of a namespace is watched apart from the other locks of its name", async () => {
+    const held = await world.locks.fairLock("halls", { namespace: "x" }).acquire();
+    await using plain = await world.locks.fairLock("halls").acquire();
+    const poll = ["--poll", "50ms", "--json"];
+    const one = world.start(["watch", "halls", "--namespace", "x", ...poll]);
+    const all = world.start(["watch", "--prefix", "halls", ...poll]);
+    const linesOf = ({ stdout }: { readonly stdout: string }) =>
+      stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line));
+    await Promise.all([one, all].map(({ printed }) => printed(held.holder)));
+    await all.printed(plain.holder);
+    await held.release();
+    await Promise.all([one, all].map(({ printed }) => printed("released")));
+    for (const { child } of [one, all]) child.kill("SIGINT");
+    const [ofOne, ofAll] = await Promise.all([one.result, all.result]);
+    const told = linesOf(ofOne).map(({ change, namespace }) => [change, namespace]);
+    expect(told).toEqual([
+      ["seen", "x"],
+      ["released", "x"],
+    ]);
+    const changes = linesOf(ofAll).map(({ change, namespace }) => [change, namespace]);
+    expect(changes.slice(0, 2).map(([change]) => change)).toEqual(["seen", "seen"]);
+    expect(changes.slice(2)).toEqual([["released", "x"]]);
+  });
+
+  it("of a namespace is released by its holder's id, and by force, apart from the others", async () => {
+    await using plain = await world.locks.fairLock("desks").acquire();
+    const held = await world.locks.fairLock("desks", { namespace: "x" }).acquire();
+    const words = ["release", "desks", "--holder", held.holder];
+    expect((await world.run(words)).status).toBe(76);
+    const released = await world.run([...words, "--namespace", "x"]);
+    expect(released).toMatchObject({
+      status: 0,
+      stdout: 'Lock "desks" in the namespace "x" is released.\n',
+    });
+    const next = await world.locks
+      .fairLock("desks", { namespace: "x", lease: "2s", renew: "200ms" })
+      .acquire();
+    const force = [
+      "release",
+      "desks",
+      "--namespace",
+      "x",
+      "--force",
+      "--now",
+      "--reason",
+      "a test",
+    ];
+    expect((await world.run(force)).stdout).toMatch(/^Lock "desks" in the namespace "x" is free; /);
+    await until(() => next.signal.aborted, "the holder is told");
+    expect(next.signal.reason).toMatchObject({ reason: "released by force" });
+    const again = await world.run([...force, "--json"]);
+    expect(JSON.parse(again.stdout)).toEqual({ name: "desks", namespace: "x", isFree: true });
+    expect(plain.isHeld).toBe(true);
+  });
+
   it("leaves the queue when it is interrupted", async () => {
     const held = await world.locks.fairLock("jobs").acquire();
     const running = world.start(["lock", "jobs", "--fair", "--", "true"]);

@@ -4,8 +4,9 @@ import { createTable, type Lease } from "../../src/index.js";
 import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy/proxy.js";
 import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
-import { countOf, nextWrites, recordOf, wrapped } from "../support/lossy.js";
+import { answersLost, countOf, nextWrites, recordOf, wrapped } from "../support/lossy.js";
 import { freshTable, type Locker, Lockers, pause, sdkClient } from "../support/sdk.js";
+import { Traffic } from "../support/traffic.js";
 import { LEAN_WAY, SDK_WAY, WAYS, type Way } from "../support/ways.js";
 
 /** What one step is done with. */
@@ -16,6 +17,10 @@ interface Scene {
   /** Another, with a good network. */
   readonly other: Locker;
   readonly lose: () => void;
+  /** Lets virtual time pass, but only while no request is on its way, until the promise has settled. */
+  readonly until: <T>(promise: Promise<T>) => Promise<T>;
+  /** Lets this many milliseconds of virtual time pass. */
+  readonly pass: (ms: number) => Promise<void>;
   readonly record: () => ReturnType<typeof recordOf>;
 }
 
@@ -42,7 +47,7 @@ const STEPS: readonly Step[] = [
     step: "claim",
     run: async (scene) => {
       scene.lose();
-      const lease = await scene.victim.locks.mutex(scene.name).acquire(MANUAL);
+      const lease = await scene.until(scene.victim.locks.mutex(scene.name).acquire(MANUAL));
       await expectHeldBy(scene, lease, 1);
     },
   },
@@ -50,11 +55,13 @@ const STEPS: readonly Step[] = [
     step: "takeover",
     run: async (scene) => {
       const mutex = scene.victim.locks.mutex(scene.name);
-      const dead = await scene.other.locks.mutex(scene.name).acquire({ ...MANUAL, lease: 200 });
-      expect(await mutex.tryAcquire()).toBeNull();
-      await pause(210);
+      const dead = await scene.until(
+        scene.other.locks.mutex(scene.name).acquire({ ...MANUAL, lease: 200 }),
+      );
+      expect(await scene.until(mutex.tryAcquire())).toBeNull();
+      await scene.pass(210);
       scene.lose();
-      const lease = await mutex.acquire(MANUAL);
+      const lease = await scene.until(mutex.acquire(MANUAL));
       expect(lease.fence).toBe(dead.fence + 1n);
       await expectHeldBy(scene, lease, 2);
     },
@@ -62,21 +69,21 @@ const STEPS: readonly Step[] = [
   {
     step: "renewal",
     run: async (scene) => {
-      const lease = await scene.victim.locks.mutex(scene.name).acquire(MANUAL);
+      const lease = await scene.until(scene.victim.locks.mutex(scene.name).acquire(MANUAL));
       scene.lose();
-      await lease.renew();
+      await scene.until(lease.renew());
       expect(lease.remainingMs()).toBeGreaterThan(4_000);
       expect(lease.isHeld).toBe(true);
       expect(await scene.record()).toMatchObject({ holder: { S: lease.holder } });
-      await lease.renew();
+      await scene.until(lease.renew());
     },
   },
   {
     step: "change of length",
     run: async (scene) => {
-      const lease = await scene.victim.locks.mutex(scene.name).acquire(MANUAL);
+      const lease = await scene.until(scene.victim.locks.mutex(scene.name).acquire(MANUAL));
       scene.lose();
-      await lease.renew({ lease: "12s", data: "longer" });
+      await scene.until(lease.renew({ lease: "12s", data: "longer" }));
       expect(lease.remainingMs()).toBeGreaterThan(9_000);
       await expectHeldBy(scene, lease, 2);
       expect(await scene.record()).toMatchObject({
@@ -89,11 +96,11 @@ const STEPS: readonly Step[] = [
   {
     step: "update",
     run: async (scene) => {
-      const lease = await scene.victim.locks.mutex(scene.name).acquire(MANUAL);
+      const lease = await scene.until(scene.victim.locks.mutex(scene.name).acquire(MANUAL));
       scene.lose();
-      await lease.update({ at: 1 });
+      await scene.until(lease.update({ at: 1 }));
       expect(await scene.record()).toMatchObject({ data: { M: { at: { N: "1" } } } });
-      await lease.update({ at: 2 });
+      await scene.until(lease.update({ at: 2 }));
       expect(await scene.record()).toMatchObject({
         data: { M: { at: { N: "2" } } },
         dataSeq: { N: "2" },
@@ -104,12 +111,12 @@ const STEPS: readonly Step[] = [
   {
     step: "release",
     run: async (scene) => {
-      const lease = await scene.victim.locks.mutex(scene.name).acquire(MANUAL);
+      const lease = await scene.until(scene.victim.locks.mutex(scene.name).acquire(MANUAL));
       scene.lose();
-      await lease.release();
+      await scene.until(lease.release());
       expect(lease.signal.aborted).toBe(false);
       expect(await scene.record()).toMatchObject({ lastHolder: { S: lease.holder } });
-      const next = await scene.other.locks.mutex(scene.name).tryAcquire(MANUAL);
+      const next = await scene.until(scene.other.locks.mutex(scene.name).tryAcquire(MANUAL));
       expect(next?.fence).toBe(lease.fence + 1n);
     },
   },
@@ -117,12 +124,11 @@ const STEPS: readonly Step[] = [
     step: "hand-over",
     run: async (scene) => {
       const mutex = scene.victim.locks.mutex(scene.name);
-      const first = await mutex.acquire(MANUAL);
+      const first = await scene.until(mutex.acquire(MANUAL));
       const second = mutex.acquire(MANUAL);
-      await pause(1);
       scene.lose();
-      await first.release();
-      expect((await second).fence).toBe(first.fence + 1n);
+      await scene.until(first.release());
+      expect((await scene.until(second)).fence).toBe(first.fence + 1n);
       expect(first.signal.aborted).toBe(false);
       await expectHeldBy(scene, await second, 2);
     },
@@ -170,7 +176,7 @@ describeOnDynamoDBLocal("a write that was applied, and whose answer was lost", (
   const lockers = new Lockers();
   let proxy: FaultProxy;
   let direct: DynamoDBClient;
-  const lossies: DynamoDBClient[] = [];
+  const clients: DynamoDBClient[] = [];
   let names = 0;
 
   beforeAll(async () => {
@@ -182,33 +188,55 @@ describeOnDynamoDBLocal("a write that was applied, and whose answer was lost", (
     await lockers.closeAll();
     await proxy.close();
     direct.destroy();
-    for (const client of lossies) client.destroy();
+    for (const client of clients) client.destroy();
   });
 
   // One for each test: the SDK stops retrying when a client has had too many failures.
-  function lossyClient(): DynamoDBClient {
-    // The SDK waits for ever by default: its own retries after a hang need a bound of its own.
-    const requestHandler = { requestTimeout: 100, throwOnRequestTimeout: true };
-    const client = sdkClient(proxy.endpoint, { requestHandler });
-    lossies.push(client);
-    return client;
+  function clientOf(to: string, traffic: Traffic): DynamoDBClient {
+    const client = sdkClient(to);
+    clients.push(client);
+    return traffic.counted(client);
   }
 
   async function play(one: Case): Promise<void> {
     names += 1;
     const name = `${one.step} ${names}`;
     const attempts: number[] = [];
-    const lossy = lossyClient();
-    const client = one.sdkRetries ? wrapped(lossy, attempts) : one.way.over(lossy);
-    // lean() has no bound of its own: an answer that hangs is given up by the kernel's.
+    const traffic = new Traffic(() => answersLost(proxy, name));
+    const lossy = clientOf(proxy.endpoint, traffic);
+    const hangs = "how" in one.fault && one.fault.how === "hang";
+    let toTimeOut = 0;
+    let timedOut = 0;
+    aroundEachAttempt(lossy, async (attempt) => {
+      if (toTimeOut === 0) return attempt();
+      toTimeOut -= 1;
+      timedOut += 1;
+      const nth = timedOut;
+      attempt().catch(() => undefined);
+      while (answersLost(proxy, name) < nth) await pause(1);
+      throw Object.assign(new Error("the answer does not come"), { name: "TimeoutError" });
+    });
+    // Made after the middleware was put on: of a client of the SDK, this takes what there is by now.
+    const client = one.sdkRetries ? wrapped(lossy, attempts) : traffic.over(one.way, lossy);
+    // lean() has no bound of its own: an answer that hangs is given up by the kernel's. The SDK has one, for each
+    // attempt, but in real time, in which a busy machine would be taken for one that hangs.
     const requestTimeout = one.way === LEAN_WAY ? "1s" : "3s";
-    const victim = lockers.make({ client, table, requestTimeout });
-    const other = lockers.make({ client: direct, table });
+    const { until } = traffic;
+    const surroundings = traffic.process;
+    const victim = lockers.make({ client, table, requestTimeout, surroundings });
+    const near = clientOf(endpoint(), traffic);
+    const other = lockers.make({ client: near, table, surroundings });
     await one.run({
       name,
       victim,
       other,
-      lose: () => nextWrites(proxy, name, one.fault, one.times),
+      lose: () => {
+        nextWrites(proxy, name, one.fault, one.times);
+        if (hangs && one.way === LEAN_WAY) traffic.willHang(one.times);
+        else if (hangs) toTimeOut = one.times;
+      },
+      until,
+      pass: (ms) => traffic.time.advance(ms),
       record: () => recordOf(direct, table, name),
     });
     expect(victim.reported).toEqual([]);
@@ -217,7 +245,7 @@ describeOnDynamoDBLocal("a write that was applied, and whose answer was lost", (
       expect(Math.max(...attempts)).toBeGreaterThanOrEqual(Math.min(one.times + 1, 4));
     // None of them cost a look at the table: the write recognises itself.
     expect(countOf(proxy, "GetItem", name)).toBe(0);
-    await Promise.all([victim.locks.close(), other.locks.close()]);
+    await until(Promise.all([victim.locks.close(), other.locks.close()]));
   }
 
   describe.each(WAYS)("is recognised by a client without the SDK's retries, $way:", (way) => {
@@ -230,18 +258,35 @@ describeOnDynamoDBLocal("a write that was applied, and whose answer was lost", (
   });
 
   it("is no loss of a release that the SDK repeats, even if a rival was faster than its retry", async () => {
-    const victim = lockers.make({ client: wrapped(lossyClient()), table });
+    const traffic = new Traffic(() => 0);
+    const client = clientOf(proxy.endpoint, traffic);
+    const surroundings = traffic.process;
+    const victim = lockers.make({ client: wrapped(client), table, surroundings });
     const rival = lockers.make({ client: direct, table });
-    const lease = await victim.locks.mutex("raced").acquire(MANUAL);
-    const waiting = rival.locks
-      .mutex("raced")
-      .acquire({ ...MANUAL, poll: { fastest: 5, slowest: 5 } });
-    await pause(20);
+    const lease = await traffic.until(victim.locks.mutex("raced").acquire(MANUAL));
+    const poll = { fastest: 5, slowest: 5 };
+    const waiting = rival.locks.mutex("raced").acquire({ ...MANUAL, poll, wait: "1m" });
+    let sent = 0;
+    aroundEachAttempt(client, async (attempt) => {
+      sent += 1;
+      if (sent === 2) await waiting;
+      return attempt();
+    });
     nextWrites(proxy, "raced", { fault: "response-lost" });
-    // Lost on their way: they only give the rival time until the SDK's last attempt.
-    nextWrites(proxy, "raced", { fault: "request-lost" }, 2);
-    await lease.release();
+    await traffic.until(lease.release());
+    expect(sent).toBe(2);
     expect((await waiting).fence).toBe(lease.fence + 1n);
     expect(lease.signal.aborted).toBe(false);
   });
 });
+
+/** Puts this around each attempt of the SDK's, its own retries too. */
+function aroundEachAttempt(
+  client: DynamoDBClient,
+  around: (attempt: () => Promise<object>) => Promise<object>,
+): void {
+  const middleware = (next: (sent: object) => Promise<object>) => (sent: object) =>
+    around(() => next(sent));
+  const place = { step: "finalizeRequest", priority: "low", name: "each-attempt" } as const;
+  client.middlewareStack.add(middleware as never, place);
+}

@@ -85,8 +85,8 @@ describe("a forced release", () => {
     const mate = holder.locks.mutex("a").acquire();
     const rival = world.inhabitant(LENGTHS).locks.mutex("a").acquire();
     const result = await world.until(operator.locks.forceRelease("a", WHY));
-    expect(result.isFree).toBe(true);
-    await world.until(Promise.race([mate, rival]));
+    const next = await world.until(Promise.race([mate, rival]));
+    expect(result).toMatchObject({ isFree: false, successor: { holder: next.holder } });
     expect(world.time.nowMs - lostAtMs).toBeGreaterThanOrEqual(LEASE_MS);
   });
 
@@ -135,7 +135,9 @@ describe("a forced release", () => {
     await world.time.advance(50);
     await world.until(first.release());
     const second = await world.until(holder.locks.mutex("a").acquire());
-    expect(await world.until(asked)).toMatchObject({ isFree: true, holder: first.holder });
+    const successor = { holder: second.holder, owner: second.owner };
+    const told = { isFree: false, holder: first.holder, owner: first.owner, successor };
+    expect(await world.until(asked)).toEqual(told);
     await world.time.advance(10_000);
     expect(second.isHeld).toBe(true);
   });
@@ -281,13 +283,14 @@ describe("a forced release", () => {
 });
 
 describe("a forced release at once", () => {
-  it("costs a read and a write, and leaves the data to the next holder", async () => {
+  it("costs a read and two writes, and leaves the data to the next holder", async () => {
     const stage = scene();
     const { world, holder, operator } = stage;
     await world.until(holder.locks.mutex("a").acquire({ data: { x: 1 } }));
     const options = { ...WHY, now: true };
     const done = await world.requests(() => operator.locks.forceRelease("a", options));
-    expect(done).toMatchObject({ writes: 1, reads: 1, result: { isFree: true } });
+    expect(done).toMatchObject({ writes: 2, reads: 1, result: { isFree: true } });
+    expect(done).toMatchObject({ writeUnits: 2, readUnits: 1 });
     expect((await world.until(operator.locks.inspect("a"))).data).toEqual({ x: 1 });
   });
 

@@ -64,9 +64,28 @@ const USES: Readonly<Record<string, (stale: Lease) => Promise<unknown>>> = {
   "renew with data": (stale) => stale.renew({ data: "late" }),
   "renew with a length": (stale) => stale.renew({ lease: "1m" }),
   update: (stale) => stale.update("late"),
+  export: (stale) => stale.export(),
+  "export with a length": (stale) => stale.export({ lease: "1m" }),
+};
+
+/** Uses that send nothing, so that a handle whose lease was taken elsewhere has not noticed it yet. */
+const LOCAL_USES: typeof USES = {
+  onEndingSoon: async (stale) => stale.onEndingSoon(200, () => undefined),
+  assertHeld: async (stale) => stale.assertHeld(),
 };
 
 const cases = Object.keys(WAYS).flatMap((way) => Object.keys(USES).map((use) => ({ way, use })));
+
+/** The code that a use of a handle rejects with, or `resolved`. */
+function outcomeOf(use: string, stale: Lease): Promise<string> {
+  return ({ ...USES, ...LOCAL_USES }[use] as (stale: Lease) => Promise<unknown>)(stale).then(
+    () => "resolved",
+    (error: { code: string }) => error.code,
+  );
+}
+
+const outcomeFor = (use: string): string =>
+  use.startsWith("release") || use === "dispose" ? "resolved" : "lost";
 
 async function scene(way: string): Promise<Scene> {
   const world = new World();
@@ -80,13 +99,7 @@ describe("a handle whose lease is over", () => {
   it.each(cases)("($way) does nothing to the next lease: $use", async ({ way, use }) => {
     const { world, a, b, stale, next } = await scene(way);
     const before = world.record("a");
-    const outcome = await world.until(
-      (USES[use] as (stale: Lease) => Promise<unknown>)(stale).then(
-        () => "resolved",
-        (error: { code: string }) => error.code,
-      ),
-    );
-    expect(outcome).toBe(use.startsWith("release") || use === "dispose" ? "resolved" : "lost");
+    expect(await world.until(outcomeOf(use, stale))).toBe(outcomeFor(use));
     expect(world.record("a")).toEqual(before);
     await world.time.advance(3 * LEASE_MS);
     expect(next.isHeld).toBe(true);
@@ -206,5 +219,24 @@ describe("a release by the holder's id", () => {
     });
     network.script(() => ({ fault: "throttled" }));
     await expect(world.until(locks.release("a", "x"))).rejects.toMatchObject({ code: "throttled" });
+  });
+});
+
+describe("a released handle of a hold that another handle shares", () => {
+  it.each(Object.keys({ ...USES, ...LOCAL_USES }))("does nothing to the hold: %s", async (use) => {
+    const world = new World();
+    const { locks } = world.inhabitant(OPTIONS);
+    const mutex = locks.mutex("a", { reentrant: true, data: "shared" });
+    const released = await world.until(mutex.acquire());
+    const other = await world.until(mutex.acquire());
+    await world.until(released.release());
+    const before = world.record("a");
+    expect(await world.until(outcomeOf(use, released))).toBe(outcomeFor(use));
+    expect(world.record("a")).toEqual(before);
+    await world.time.advance(3 * LEASE_MS);
+    expect({ isHeld: other.isHeld, data: other.data }).toEqual({ isHeld: true, data: "shared" });
+    expect(released.isHeld).toBe(false);
+    // The last handle still can.
+    expect(await world.until(other.export())).toMatchObject({ name: "a" });
   });
 });

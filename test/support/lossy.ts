@@ -43,6 +43,14 @@ export function countOf(proxy: FaultProxy, operation: string, name: string): num
   ).length;
 }
 
+/** How many requests about one lock's record were carried out without an answer. */
+export function answersLost(proxy: FaultProxy, name: string): number {
+  return proxy.requests.filter(
+    ({ body, fault, targetStatus }) =>
+      fault === "response-lost" && targetStatus !== undefined && isOf(body, name),
+  ).length;
+}
+
 function isOf(body: Readonly<Record<string, unknown>> | undefined, name: string): boolean {
   const key = body?.["Key"] as { pk?: { S?: string } } | undefined;
   return key?.pk?.S === `lock#${name}`;
