@@ -14,8 +14,8 @@ export const RELEASES: readonly Variant[] = [
     edits: [
       {
         file: NATIVE,
-        from: "      condition: holdersCondition(from),\n      change: {\n",
-        to: '      condition: isPresent("holder"),\n      change: {\n',
+        from: "      condition: holdersCondition(from),\n      change: lasting(ref, {\n",
+        to: '      condition: isPresent("holder"),\n      change: lasting(ref, {\n',
       },
     ],
     caughtBy: { invariant: "exclusion", within: 50 },
@@ -56,8 +56,8 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: NATIVE,
-        from: "      condition: holdersCondition(from),\n      change: grantChange(grant),\n",
-        to: '      condition: isPresent("version"),\n      change: grantChange(grant),\n',
+        from: "      condition: holdersCondition(from),\n      change: lasting(ref, grantChange(grant)),\n",
+        to: '      condition: isPresent("version"),\n      change: lasting(ref, grantChange(grant)),\n',
       },
     ],
     caughtBy: { invariant: "exclusion", within: 100 },
@@ -105,8 +105,8 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: LEASE,
-        from: "kernel.tracked(hold.requests.run(() => release(hold, keepData)));",
-        to: "kernel.tracked(release(hold, keepData));",
+        from: "kernel.tracked(hold.requests.run(() => release(hold, keepData, this.#lastData)));",
+        to: "kernel.tracked(release(hold, keepData, this.#lastData));",
       },
     ],
     caughtBy: {
@@ -126,14 +126,14 @@ function holdersOf(chain: Chain): Holders {
         NO_SESSION,
         ...newerData(renewal.data),
       ),
-      change: renewalChange(renewal),
+      change: lasting(ref, renewalChange(renewal)),
 `,
         to: `        any(heldCondition(held), all(isAbsent("holder"), equals("lastHolder", s(held.holder)))),
         { kind: "at-least", attribute: "version", value: n(renewal.version) },
         NO_SESSION,
         ...newerData(renewal.data),
       ),
-      change: withSet(renewalChange(renewal), { holder: s(held.holder) }),
+      change: lasting(ref, withSet(renewalChange(renewal), { holder: s(held.holder) })),
 `,
       },
     ],
@@ -162,7 +162,7 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: NATIVE,
-        from: "      condition: all(watchedCondition(watched), ...queueCondition(grant)),\n      change: grantChange(grant),\n",
+        from: "      condition: all(watchedCondition(watched), ...queueCondition(grant)),\n      change: lasting(ref, grantChange(grant)),\n",
         to: `      condition: all(watchedCondition(watched), ...queueCondition(grant)),
       change: {
         ...grantChange(grant),

@@ -12,7 +12,7 @@ const RENEW = `    renew: (ref, held, renewal) => ({
         NO_SESSION,
         ...newerData(renewal.data),
       ),
-      change: renewalChange(renewal),
+      change: lasting(ref, renewalChange(renewal)),
     }),
 `;
 const MOVE = `    moveToSession: (ref, held, renewal, session) => ({
