@@ -24,7 +24,8 @@ async function take(
   const { plan } = self.run;
   const { behaviour } = plan;
   const leaseMs = random.integer(...plan.leaseMs);
-  const mutex = self.locks.mutex(name, livesBy(self, random, leaseMs));
+  const options = livesBy(self, random, leaseMs);
+  const mutex = self.locks.mutex(name, options);
   const abort = new AbortController();
   const cancelMs = random.chance(behaviour.cancels) ? random.fraction() * leaseMs : undefined;
   if (cancelMs !== undefined) self.after(cancelMs, () => abort.abort(new Error("cancelled")));
@@ -44,6 +45,13 @@ async function take(
     if (lease === null) {
       self.note({ kind: "gave up", name, code: "contended", waited });
       return undefined;
+    }
+    // One whose session ended while it waited would live on by itself, which nobody asked for.
+    if (options.session?.isHeld === false && lease.isHeld) {
+      self.run.fail(
+        "lost is final",
+        `${self.name} was granted "${name}" on a session that had ended`,
+      );
     }
     self.run.handedOut(self, lease);
     self.note({ kind: "granted", name, fence: lease.fence, waited });

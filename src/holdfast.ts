@@ -281,6 +281,11 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
     return this.#kernel.idle();
   }
 
+  /** @internal For how long this client waits for an answer, in milliseconds. */
+  get requestTimeoutMs(): number {
+    return this.#kernel.settings.requestTimeoutMs;
+  }
+
   /**
    * Ends everything: pending acquisitions reject with `closed`; what runs under `lead()` is told to end,
    * and its term is released after it has, for at most `closeTimeout`, or else left to run out; then the

@@ -165,6 +165,88 @@ export const SESSIONS: readonly Variant[] = [
     caughtBy: { invariant: "lost is final", within: 500, shortRange: 8 },
   },
   {
+    name: "granted-on-ended-session",
+    what: "an acquisition that waits goes on when its session ends, and its lease lives by itself",
+    rules: ["R2"],
+    edits: [
+      {
+        file: "src/lease/stop.ts",
+        from: '    settings.livesBy?.over?.addEventListener("abort", this.#stop);\n',
+        to: "",
+      },
+      {
+        file: "src/lease/stop.ts",
+        from: "    return this.#kernel.closing.aborted || this.#settings.livesBy?.refusal() !== undefined;\n",
+        to: "    return this.#kernel.closing.aborted;\n",
+      },
+    ],
+    caughtBy: { invariant: "lost is final", within: 100 },
+  },
+  {
+    name: "granted-after-session-ran-out",
+    what: "a lease that is granted after a pause begins on a session that ran out in it",
+    rules: ["R2"],
+    edits: [
+      {
+        file: "src/lease/stop.ts",
+        from: "    return this.#kernel.closing.aborted || this.#settings.livesBy?.refusal() !== undefined;\n",
+        to: "    return this.#kernel.closing.aborted;\n",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/session-end.test.ts",
+      title: "lets no lease begin that is granted after a pause in which it ran out",
+    },
+  },
+  {
+    name: "session-wait-begins-anew",
+    what: "each try to open a session is given the whole wait",
+    rules: ["R13"],
+    edits: [
+      {
+        file: LIFE,
+        from: "      // Without a wait there is one try, as at an acquisition.\n",
+        to: "      return await open(kernel, settings);\n",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/session-life.test.ts",
+      title: "rejects once the wait is over where $what",
+    },
+  },
+  {
+    name: "shared-session-undoes-length",
+    what: "a lease that was given another length is moved to the client's session, which undoes it",
+    rules: ["R5"],
+    edits: [
+      {
+        file: "src/lease/shared-session.ts",
+        from: "    if (leaseMs !== this.#settings.leaseMs) return undefined;\n",
+        to: "",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/shared-session.test.ts",
+      title: "leaves a lease the length that it was given by hand, which renews itself",
+    },
+  },
+  {
+    name: "session-keeps-released-leases",
+    what: "a session keeps a lease that was released while its move waited for its turn",
+    rules: ["R13"],
+    edits: [
+      {
+        file: LIFE,
+        from: "    if (!hold.isHeld) this.#leases.delete(hold);\n",
+        to: "",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/shared-session.test.ts",
+      title: "forgets leases that are released while their moves wait for their turn",
+    },
+  },
+  {
     name: "session-never-closed",
     what: "the session of a client is renewed for ever, though nothing lives by it",
     rules: ["R13"],

@@ -304,4 +304,52 @@ export const SURROUNDINGS: readonly Variant[] = [
     ],
     caughtBy: { test: "test/platform/timers.test.ts", title: "for ever do not become a busy loop" },
   },
+  {
+    name: "ended-leases-kept",
+    what: "the keeper keeps each lease that has ended until its first renewal would have been due",
+    rules: ["R13"],
+    edits: [
+      {
+        file: "src/lease/keeper.ts",
+        from: "    if (this.#visits.length > 2 * this.#next.size) this.#visits = heapOf([...this.#next.values()]);\n",
+        to: "",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/keeper.test.ts",
+      title: "remembers at most two visits for each lease that it keeps, however many have ended",
+    },
+  },
+  {
+    name: "observations-keep-data",
+    what: "a client remembers whole records, with their user data, of the names that it has met",
+    rules: ["R13"],
+    edits: [
+      {
+        file: "src/lease/observation.ts",
+        from: "observe(entry.observation, observedOf(record), strength, nowMs)",
+        to: "observe(entry.observation, record, strength, nowMs)",
+      },
+    ],
+    caughtBy: {
+      test: "test/lease/observation.test.ts",
+      title: "is what decisions rest on, without user data, and with labels that are cut",
+    },
+  },
+  {
+    name: "sdk-stacks-shared",
+    what: "a client derived from the user's inherits the SDK's cache of stacks",
+    rules: [],
+    edits: [
+      {
+        file: "src/platform/sdk.ts",
+        from: "{ ...properties, handlers }",
+        to: "properties",
+      },
+    ],
+    caughtBy: {
+      test: "test/platform/sdk.test.ts",
+      title: "keeps the user's retries where another command of the user's was sent before",
+    },
+  },
 ];

@@ -2,8 +2,8 @@ import { isHoldfastError } from "../errors.js";
 import { acquire } from "../lease/acquire.js";
 import type { Decision } from "../lease/decide.js";
 import type { Lease } from "../lease/lease.js";
+import type { ObservedRecord } from "../lease/observation.js";
 import type { AcquireSettings } from "../lease/options.js";
-import type { LeaseRecord } from "../lease/record.js";
 import type { Candidate } from "./candidate.js";
 import { askOnce } from "./request.js";
 
@@ -96,7 +96,7 @@ export class Standby {
     return kernel.decide(ref, false);
   }
 
-  get #record(): LeaseRecord | undefined {
+  get #record(): ObservedRecord | undefined {
     const { kernel, ref } = this.#candidate;
     return kernel.observations.of(ref.id)?.record;
   }

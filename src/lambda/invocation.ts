@@ -49,6 +49,10 @@ const DEFAULTS = Object.freeze({ wait: 0, needs: 1_000, margin: 500 });
 const SHORTEST_LEASE_MS = 100;
 // A lease is not made shorter for less: it would cost a write to spare rivals next to nothing.
 const WORTH_A_WRITE_MS = 250;
+// For how many request timeouts the end of an invocation waits for work in the background. Copies of a request
+// that come later than that are rare, and what they make ends with its lease; waiting for those would bill
+// every failure at the start for the whole invocation.
+const SETTLES_FOR_TIMEOUTS = 3;
 
 /**
  * One invocation under a lock. The lease is as long as the invocation may take, less the margin, and is
@@ -104,8 +108,8 @@ export class Invocation<Event, Context extends LambdaContext> {
   }
 
   /**
-   * Stores what is to be reused, if the run succeeded, releases the lock, and lets what goes on in the
-   * background end: nothing runs after it. Rejects with `lost` if the lock was lost meanwhile.
+   * Stores what is to be reused, if the run succeeded, releases the lock, and waits for work in the
+   * background, for at most three request timeouts. Rejects with `lost` if the lock was lost meanwhile.
    */
   async end(outcome: { readonly result: unknown } | undefined): Promise<void> {
     this.#stopAlarm();
@@ -155,9 +159,12 @@ export class Invocation<Event, Context extends LambdaContext> {
   }
 
   async #settle(): Promise<void> {
+    const { locks } = this.#options;
     const bound = new AbortController();
-    const late = sleep(systemTimers, Math.max(0, this.#leftMs()), true, bound.signal);
-    await Promise.race([this.#options.locks.idle(), late]);
+    const mostMs = SETTLES_FOR_TIMEOUTS * locks.requestTimeoutMs;
+    const leftMs = Math.min(mostMs, Math.max(0, this.#leftMs()));
+    const late = sleep(systemTimers, leftMs, true, bound.signal);
+    await Promise.race([locks.idle(), late]);
     bound.abort();
   }
 

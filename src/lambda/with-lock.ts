@@ -7,8 +7,10 @@ import { Invocation, type LambdaContext, type LockOptions } from "./invocation.j
  * effect, also because a process that was frozen goes on in the middle. It does **not** promise that nobody
  * else runs: what must never be written by a former holder carries `lease.condition()`, or `lease.fence`.
  *
- * Nothing of it runs after the handler has returned: the lock is released, and what goes on in the
- * background is awaited. One write to acquire, one to release; with `reuse` one more to store the result.
+ * When it returns, the lock is released. What undoes a request that was not answered is awaited for at most
+ * three request timeouts of the client (15 s by default). It does **not** promise that this has ended then: the
+ * rest goes on when the process is used again, and a claim that lands in between ends with its lease, at the
+ * latest when this invocation's time is over. One write to acquire, one to release; with `reuse` one more to store the result.
  *
  * The handler rejects with `not-acquired` where somebody else has the lock, or too little time is left;
  * with `lost` where the lease ended before the handler did; otherwise as `Mutex.acquire`.

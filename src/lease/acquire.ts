@@ -36,7 +36,6 @@ async function acquireLease(
     if (stop.isStopped) throw stop.error();
     // Too short a lease is refused before it waits: handed over, it would fail the release of another.
     actingMs(kernel, settings.leaseMs);
-    settings.livesBy?.assertUsable();
     const granted = await grantedOrNot(kernel, ref, settings, stop);
     const waitedMs = kernel.nowMs() - fromMs;
     if (granted === undefined) tellRefusal(ref, settings.owner, undefined, waitedMs);
@@ -45,7 +44,7 @@ async function acquireLease(
       tellGrant(granted.hold, granted.how, waitedMs);
       noteGrant(kernel, granted);
     }
-    return granted && (await begun(kernel, Lease.on(granted.hold), stop));
+    return granted && (await begun(Lease.on(granted.hold), stop));
   } catch (error) {
     tellRefusal(ref, settings.owner, error, kernel.nowMs() - fromMs);
     throw error;
@@ -70,14 +69,17 @@ async function grantedOrNot(
     // Whoever listens to that may have ended it just now, and nobody would take it out of the line.
     if (stop.isStopped) throw stop.error();
     const turn = await turnInLine(line, settings, stop);
-    if (turn !== "contend") return { hold: new Hold(kernel, ref, line, turn), how: "hand-over" };
+    if (turn !== "contend") {
+      const hold = new Hold(kernel, ref, line, turn);
+      return { hold, record: turn.record, how: "hand-over" };
+    }
   }
   return contend(kernel, ref, line, settings, stop);
 }
 
-// The client may have been closed in the instant between the answer and the beginning of the lease.
-async function begun(kernel: Kernel, lease: Lease, stop: Stop): Promise<Lease> {
-  if (!kernel.closing.aborted) return lease;
+// The client may have been closed, or the session have ended, between the answer and the beginning of the lease.
+async function begun(lease: Lease, stop: Stop): Promise<Lease> {
+  if (!stop.isRefused) return lease;
   await lease.release();
   throw stop.error();
 }

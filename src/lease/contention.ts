@@ -9,6 +9,7 @@ import type { Line } from "./line.js";
 import type { AcquireSettings } from "./options.js";
 import { Pacer } from "./pacer.js";
 import type { Place } from "./queueing.js";
+import type { HeldRecord } from "./record.js";
 import type { Ending } from "./session-watch.js";
 import type { Stopping } from "./stop.js";
 import { tooSlow } from "./trouble.js";
@@ -16,6 +17,8 @@ import { tooSlow } from "./trouble.js";
 /** A lease that has begun, before anybody has a handle on it. */
 export interface Granted {
   readonly hold: Hold;
+  /** As the grant's answer showed it. */
+  readonly record: HeldRecord;
   readonly how: GrantEvent["how"];
 }
 
@@ -146,7 +149,8 @@ export class Contention {
     }
     if (typeof answer !== "object") return undefined;
     const hold = new Hold(this.#kernel, this.#ref, this.#line, answer);
-    return { hold, how: decision.kind === "take over" ? "takeover" : "claim" };
+    const how = decision.kind === "take over" ? "takeover" : "claim";
+    return { hold, record: answer.record, how };
   }
 
   /** Waits for the next look, or for the instant at which the holder counts as dead. */

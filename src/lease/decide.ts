@@ -1,6 +1,6 @@
 import type { Onto, Watched } from "./format.js";
-import type { Observation } from "./observation.js";
-import { type FreeRecord, type HeldRecord, type Passage, standing } from "./record.js";
+import type { Observation, ObservedFree, ObservedHeld } from "./observation.js";
+import { type HeldRecord, type Passage, standing } from "./record.js";
 
 /** What to do about a record, given what was seen of it. */
 export type Decision =
@@ -69,7 +69,7 @@ export function decide(seen: Observation | undefined, now: Circumstances): Decis
   return grants && inQueue === "queued" ? { kind: "queued" } : decision;
 }
 
-function decideByHolder(record: HeldRecord, seen: Observation, now: Circumstances): Decision {
+function decideByHolder(record: ObservedHeld, seen: Observation, now: Circumstances): Decision {
   const { holder, version, session } = record;
   const takeOver = { kind: "take over", holder, version, session } as const;
   if (now.isAbandoned(holder)) return takeOver;
@@ -79,14 +79,14 @@ function decideByHolder(record: HeldRecord, seen: Observation, now: Circumstance
   return now.nowMs >= takeableAtMs ? takeOver : { kind: "wait", takeableAtMs };
 }
 
-function freeOf({ fence, version }: FreeRecord): Onto {
+function freeOf({ fence, version }: ObservedFree): Onto {
   return { kind: "free", fence, version };
 }
 
 // The record itself never changes while its holder lives: only its session says whether it does. What
 // was seen of the record, and for how long, counts for nothing.
 function decideBySession(
-  { leaseMs }: HeldRecord,
+  { leaseMs }: ObservedHeld,
   session: string,
   takeOver: Decision,
   now: Circumstances,
@@ -104,7 +104,10 @@ function decideBySession(
 }
 
 /** How long the format's own protocol forbids to take it yet, in milliseconds; below 0: no longer. */
-export function leftByWallMs({ notBeforeWallMs }: HeldRecord, wallMs: number): number {
+export function leftByWallMs(
+  { notBeforeWallMs }: Pick<HeldRecord, "notBeforeWallMs">,
+  wallMs: number,
+): number {
   return notBeforeWallMs === undefined ? Number.NEGATIVE_INFINITY : notBeforeWallMs - wallMs;
 }
 

@@ -19,13 +19,10 @@ export interface History {
  * Notes a grant beside its record, in the background: it delays no lease, and a note that is lost is
  * lost. Only that it may not write at all is told, once.
  */
-export function noteGrant(kernel: Kernel, { hold, how }: Granted): void {
+export function noteGrant(kernel: Kernel, { hold, record, how }: Granted): void {
   const { history } = kernel.format;
   const { ref, held } = hold;
   if (!kernel.keepsHistory || history === undefined || !isKept(ref)) return;
-  const record = kernel.observations.of(ref.id)?.record;
-  // Somebody else's by now: then that is what the record says.
-  if (record?.state !== "held" || record.holder !== held.holder) return;
   const { owner = "", acquiredAt: at = "", forced, lastHolder } = record;
   // It stays in the record: of a claim it is known whether its victim was the last to hold it.
   const isOld = how === "claim" && forced?.holder !== lastHolder;

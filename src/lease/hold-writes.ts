@@ -99,15 +99,16 @@ export function changeLength(hold: Hold, leaseMs: number, data?: NumberedData): 
 
 /**
  * The record lives by something else from now on. Applied once or never, as another length is (R5), and
- * until it is answered the deadline is the earlier of the two. Sends nothing if that has ended before its
- * turn came: the lease then goes on by itself. Rejects with the loss of the lease.
+ * until it is answered the deadline is the earlier of the two. Sends nothing if that has ended, or the
+ * lease was given a length that it does not take, before the move's turn came: the lease then goes on by
+ * itself. Rejects with the loss of the lease.
  */
 export function moveTo(hold: Hold, life: Life, session: string): Promise<void> {
   const { format } = hold.kernel;
   return hold.requests.run(async () => {
     for (;;) {
       if (!hold.isHeld) throw lossOf(hold);
-      if (!life.isHeld) return;
+      if (hold.settings.livesBy?.current(hold.leaseMs) !== life) return;
       const renewal = hold.renewal(life.leaseMs);
       const write = format.moveToSession(hold.ref, hold.held, renewal, session);
       hold.living.mayMoveTo(life);

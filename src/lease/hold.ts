@@ -172,7 +172,7 @@ export class Hold implements Kept {
   }
 
   async #renewOrMove(): Promise<void> {
-    const life = this.settings.livesBy?.current();
+    const life = this.settings.livesBy?.current(this.leaseMs);
     if (life === undefined) await this.renewOnce();
     else await life.adopt(this);
   }

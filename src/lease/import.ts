@@ -53,9 +53,9 @@ async function importOnce(
     if (answer === "refused") throw used(kernel, ref);
     const hold = new Hold(kernel, ref, kernel.lines.alone(), answer);
     tellGrant(hold, "import", kernel.nowMs() - fromMs);
-    noteGrant(kernel, { hold, how: "import" });
+    noteGrant(kernel, { hold, record: answer.record, how: "import" });
     const lease = Lease.on(hold);
-    if (!kernel.closing.aborted) return lease;
+    if (!stop.isRefused) return lease;
     await lease.release();
     throw stop.error();
   } catch (error) {

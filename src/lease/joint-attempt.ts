@@ -5,15 +5,15 @@ import type { Beginning } from "./hold.js";
 import { doingOf, grantedOnto } from "./joint.js";
 import type { Kernel } from "./kernel.js";
 import { neutralise } from "./neutralise.js";
+import type { ObservedRecord } from "./observation.js";
 import type { AcquireSettings } from "./options.js";
-import type { LeaseRecord } from "./record.js";
 import { Repetition } from "./repetition.js";
 import type { Stopping } from "./stop.js";
 
 /** One record of several that are granted together, and what its grant requires, exactly as it was seen. */
 export interface JointPart {
   readonly ref: RecordRef;
-  readonly before: LeaseRecord;
+  readonly before: ObservedRecord;
   readonly decision: Exclude<Granting, { readonly kind: "import" }>;
 }
 

@@ -1,11 +1,12 @@
 import type { Grant } from "./format.js";
-import type { Found, HeldRecord, LeaseRecord } from "./record.js";
+import type { ObservedRecord } from "./observation.js";
+import type { Found, HeldRecord } from "./record.js";
 
 /**
  * What a grant has made of a record, where it required exactly what was seen of that: a transaction's
  * answer does not show it. Pure.
  */
-export function grantedOnto(before: LeaseRecord, grant: Grant): HeldRecord {
+export function grantedOnto(before: ObservedRecord, grant: Grant): HeldRecord {
   const known = before.state === "absent" ? undefined : before;
   const { passage } = grant;
   return {

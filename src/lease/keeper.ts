@@ -23,8 +23,9 @@ interface Visit {
 export class Keeper {
   readonly #clock: Clock;
   readonly #timers: Timers;
-  readonly #visits = new TinyQueue<Visit>([], (a, b) => a.atMs - b.atMs);
-  // The visit that counts for each; a heap cannot take one out of its middle, so others are skipped.
+  // The visits that count, and stale ones: a heap cannot take one out of its middle. So these are skipped.
+  #visits = heapOf([]);
+  // The visit that counts for each.
   readonly #next = new Map<Kept, Visit>();
   #timer: Timer | undefined;
   #timerAtMs = Number.POSITIVE_INFINITY;
@@ -39,12 +40,19 @@ export class Keeper {
     const visit = { kept, atMs };
     this.#next.set(kept, visit);
     this.#visits.push(visit);
+    this.#dropManyStale();
     this.#arm();
   }
 
   forget(kept: Kept): void {
     this.#next.delete(kept);
+    this.#dropManyStale();
     if (this.#next.size === 0) this.#disarm();
+  }
+
+  /** How many visits it remembers, stale ones included: at most two for each lease that it keeps. */
+  get size(): number {
+    return this.#visits.length;
   }
 
   #arm(): void {
@@ -87,9 +95,19 @@ export class Keeper {
     }
   }
 
+  // A stale visit keeps a lease that has ended, with its data, until its time comes, which may be an hour away.
+  // Rebuilding only when most are stale costs each visit a constant share.
+  #dropManyStale(): void {
+    if (this.#visits.length > 2 * this.#next.size) this.#visits = heapOf([...this.#next.values()]);
+  }
+
   #disarm(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#timerAtMs = Number.POSITIVE_INFINITY;
   }
+}
+
+function heapOf(visits: Visit[]): TinyQueue<Visit> {
+  return new TinyQueue(visits, (a, b) => a.atMs - b.atMs);
 }

@@ -1,3 +1,5 @@
+import type { HoldfastError } from "../errors.js";
+import type { SignalLike } from "../platform/abort.js";
 import type { Deadline } from "./deadline.js";
 import type { Holders, RecordRef } from "./format.js";
 import type { Hold } from "./hold.js";
@@ -28,15 +30,17 @@ export interface Life {
 
 /** Where a lease finds what it can live by. */
 export interface LifeSource {
-  /** What to move to now; undefined: there is none yet, so the lease renews itself this time. */
-  current(): Life | undefined;
+  /** What a lease of this length moves to now; undefined: nothing, so the lease renews itself this time. */
+  current(leaseMs: number): Life | undefined;
   /**
    * Whether a lease of this kind is to live by it. Throws `invalid-argument` where it was named for
    * a lease that cannot.
    */
   accepts(kernel: Kernel, leaseMs: number, renewMs: number | "manual"): boolean;
-  /** Throws where no lease may begin that is to live by it. */
-  assertUsable(): void;
+  /** Aborts once no lease may begin that is to live by it; undefined: one always may. */
+  readonly over?: SignalLike;
+  /** Why no lease may begin that is to live by it, by the clocks; undefined: one may. */
+  refusal(): HoldfastError | undefined;
   /** A lease has begun that is to move to it. */
   begun(hold: Hold): void;
   /** That lease has ended, in whatever way. */

@@ -1,3 +1,5 @@
+import { setMaxListeners } from "node:events";
+
 /**
  * An `AbortSignal` that asks the clocks when it is asked. A signal fired by a timer alone still says
  * `false` to the first code that runs after a pause; here that first read of `aborted` aborts the
@@ -52,6 +54,8 @@ function asking(check: () => void): AbortController {
 
 /** The same signal, which from now on calls `check` at every question. */
 function asked(signal: AbortSignal, check: () => void): AbortSignal {
+  // Each write that waits to be retried listens to it; Node warns from the eleventh listener on.
+  setMaxListeners(0, signal);
   const getter = (key: "aborted" | "reason"): PropertyDescriptor => ({
     get: () => {
       check();

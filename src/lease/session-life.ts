@@ -1,5 +1,6 @@
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { sleep } from "../internal/sleep.js";
+import { Abort, type SignalLike } from "../platform/abort.js";
 import { Attempt } from "./attempt.js";
 import { freeAll } from "./close.js";
 import type { Deadline } from "./deadline.js";
@@ -33,7 +34,8 @@ export class SessionLife implements Life, LifeSource, Kept {
   readonly #lease: Lease;
   /** All leases that were begun to live by it, or adopted, whether or not they have moved. */
   readonly #leases = new Set<Hold>();
-  readonly #over = new AbortController();
+  // Any number of sweeps and acquisitions listen, at which an AbortSignal would warn of a leak.
+  readonly #over = new Abort();
   #closed: Promise<void> | undefined;
 
   private constructor(kernel: Kernel, hold: Hold) {
@@ -87,11 +89,15 @@ export class SessionLife implements Life, LifeSource, Kept {
 
   /** Whether it is alive now, computed from the clocks at every question. Costs no request. */
   get isHeld(): boolean {
-    return this.#closed === undefined && this.#hold.isHeld;
+    return !this.#over.aborted && this.#hold.isHeld;
   }
 
   get signal(): AbortSignal {
     return this.#lease.signal;
+  }
+
+  get over(): SignalLike {
+    return this.#over;
   }
 
   /** Ends it and every lease on it; see `Session.close`. Idempotent. */
@@ -113,9 +119,9 @@ export class SessionLife implements Life, LifeSource, Kept {
     );
   }
 
-  assertUsable(): void {
-    if (this.isHeld) return;
-    throw new HoldfastError(
+  refusal(): HoldfastError | undefined {
+    if (this.isHeld) return undefined;
+    return new HoldfastError(
       "closed",
       `The session ${this.id} has ended, so no lease can begin on it. Open another one.`,
       { cause: this.#hold.loss },
@@ -145,20 +151,22 @@ export class SessionLife implements Life, LifeSource, Kept {
     await moveTo(hold, this, this.id).catch((error: unknown) => {
       if (hold.isHeld) throw error;
     });
+    // Released while the move waited for its turn, it told only the source that it was begun by.
+    if (!hold.isHeld) this.#leases.delete(hold);
   }
 
   /** Goes on as long as the session lives, and ends it rather than leave a lock to nobody. */
   sweep(ref: RecordRef, from: Holders, keepData: boolean, afterMs = 0): void {
     const kernel = this.#kernel;
     kernel.inBackground(async () => {
-      if (afterMs > 0) await sleep(kernel.timers, afterMs, false, this.#over.signal);
+      if (afterMs > 0) await sleep(kernel.timers, afterMs, false, this.#over);
       const untilMs = kernel.nowMs() + SWEEP_LEASES * this.leaseMs;
       let pauseMs = SHORTEST_SWEEP_PAUSE_MS;
       while (this.isHeld) {
         const answer = await freeOnce(kernel, ref, from, keepData);
         if (answer.kind === "applied" || answer.kind === "refused") return;
         if (kernel.nowMs() > untilMs) this.#endForGood();
-        await sleep(kernel.timers, kernel.jittered(pauseMs), false, this.#over.signal);
+        await sleep(kernel.timers, kernel.jittered(pauseMs), false, this.#over);
         pauseMs = Math.min(2 * pauseMs, LONGEST_SWEEP_PAUSE_MS);
       }
     });
@@ -192,11 +200,11 @@ export class SessionLife implements Life, LifeSource, Kept {
   }
 
   #endLeases(): void {
+    this.#finish();
     const isClosed = this.#hold.loss?.reason === "closed";
     for (const hold of [...this.#leases]) {
       if (hold.living.life === this) hold.end(isClosed ? "closed" : "session ended");
     }
-    this.#finish();
   }
 
   #endForGood(): void {
@@ -204,9 +212,9 @@ export class SessionLife implements Life, LifeSource, Kept {
   }
 
   async #closeOnce(leases: "release" | "end"): Promise<void> {
+    this.#finish();
     const holds = [...this.#leases];
     for (const hold of holds) hold.end("closed");
-    this.#finish();
     if (leases === "release") await freeAll(this.#kernel, holds);
     await this.#lease.release();
   }
@@ -223,24 +231,52 @@ async function open(kernel: Kernel, settings: AcquireSettings): Promise<Hold> {
   // Each try under a new id: an old one may have been made, and be neutralised, at any later time.
   const fromMs = kernel.nowMs();
   const refOf = (): RecordRef => kernel.format.refOf("session", kernel.random.id());
-  for (let ref = refOf(); ; ref = refOf()) {
-    const stop = new Stop(kernel, [ref], settings);
-    try {
+  let ref = refOf();
+  // One for all tries: each of its own would be given the whole wait anew.
+  const stop = new Stop(kernel, [ref], settings);
+  try {
+    for (; ; ref = refOf()) {
       if (stop.isStopped) throw stop.error();
       const claim = { kind: "claim", onto: { kind: "absent" } } as const;
       const begun = await new Attempt(kernel, ref, settings, stop, claim).run();
-      if (typeof begun !== "object") continue;
-      const line = kernel.lines.of(ref.id);
-      line.tryTurn();
-      const hold = new Hold(kernel, ref, line, begun);
-      tellGrant(hold, "claim", kernel.nowMs() - fromMs);
-      await renewNow(hold);
-      return hold;
-    } catch (cause) {
-      throw notOpened(cause);
-    } finally {
-      stop.dispose();
+      if (typeof begun === "object") {
+        const line = kernel.lines.of(ref.id);
+        line.tryTurn();
+        const hold = new Hold(kernel, ref, line, begun);
+        tellGrant(hold, "claim", kernel.nowMs() - fromMs);
+        await firstRenewal(hold, stop);
+        return hold;
+      }
+      // Without a wait there is one try, as at an acquisition.
+      if (settings.waitMs === 0) throw stop.error();
     }
+  } catch (cause) {
+    throw notOpened(cause);
+  } finally {
+    stop.dispose();
+  }
+}
+
+// A renewal that is not answered before the wait is over ends the session, which no record names yet.
+async function firstRenewal(hold: Hold, stop: Stop): Promise<void> {
+  let end = (): void => undefined;
+  const stopped = new Promise<never>((_, reject) => {
+    end = () => {
+      // Where DynamoDB does not answer that either, the row dies with its lease.
+      hold.kernel.inBackground(() =>
+        Lease.on(hold)
+          .release()
+          .catch(() => undefined),
+      );
+      reject(stop.error());
+    };
+  });
+  stop.signal.addEventListener("abort", end);
+  if (stop.isStopped) end();
+  try {
+    await Promise.race([renewNow(hold), stopped]);
+  } finally {
+    stop.signal.removeEventListener("abort", end);
   }
 }
 

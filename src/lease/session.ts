@@ -77,7 +77,8 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * Ends it, and every lease on it with reason `closed`. The leases are released first, 256 at a time
+   * Ends it, every lease on it with reason `closed`, and every acquisition that waits to live by it with
+   * `closed`. The leases are released first, 256 at a time
    * and for at most the client's `closeTimeout`; then the session's record is freed, one write, after
    * which whatever could not be released is free too. Rejects with `outcome-unknown` if nobody answered
    * that last write for twice the request timeout: then all is free once the session's lease has run

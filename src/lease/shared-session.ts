@@ -27,13 +27,18 @@ export class SharedSession implements LifeSource, Kept {
     return renewMs !== "manual" && leaseMs === this.#settings.leaseMs;
   }
 
-  current(): Life | undefined {
+  // A lease that was given another length by hand keeps it, and so renews itself.
+  current(leaseMs: number): Life | undefined {
+    if (leaseMs !== this.#settings.leaseMs) return undefined;
     const life = this.#session?.current();
     if (life === undefined && !this.#isOpening && !this.#kernel.closing.aborted) this.#open();
     return life;
   }
 
-  assertUsable(): void {}
+  // Where its session has ended, a lease renews itself until there is another one.
+  refusal(): undefined {
+    return undefined;
+  }
 
   begun(hold: Hold): void {
     this.#leases.add(hold);
@@ -42,6 +47,8 @@ export class SharedSession implements LifeSource, Kept {
 
   ended(hold: Hold): void {
     this.#leases.delete(hold);
+    // The closing client closes the session itself.
+    if (this.#kernel.closing.aborted) return;
     if (this.#leases.size > 0 || this.#session?.isHeld !== true) return;
     this.#kernel.keeper.visit(this, this.#kernel.nowMs() + this.#settings.leaseMs);
   }

@@ -27,7 +27,7 @@ export interface Stopping {
   error(): unknown;
 }
 
-/** What ends an acquisition: its deadline, its caller's signal, or the client's closing. */
+/** What ends an acquisition: its deadline, its caller's signal, the client's closing, or the end of its session. */
 export class Stop implements Stopping {
   readonly #abort = new Abort();
   readonly #kernel: Kernel;
@@ -50,7 +50,8 @@ export class Stop implements Stopping {
       settings.signal.addEventListener("abort", this.#stop);
     }
     kernel.closing.addEventListener("abort", this.#stop);
-    if (settings.signal?.aborted === true || kernel.closing.aborted) this.#stop();
+    settings.livesBy?.over?.addEventListener("abort", this.#stop);
+    if (settings.signal?.aborted === true || this.isRefused) this.#stop();
     // The timer is set even for a wait without end: a pending acquire keeps the process alive.
     if (settings.waitMs > 0) {
       const waitMs = Math.min(settings.waitMs, FOR_EVER_MS);
@@ -64,6 +65,14 @@ export class Stop implements Stopping {
 
   get isStopped(): boolean {
     return this.#abort.aborted;
+  }
+
+  /**
+   * Whether a lease that was granted may not begin: the client was closed, or its session has ended. Asks
+   * the clocks: after a pause a grant can be answered before a timer ends the session.
+   */
+  get isRefused(): boolean {
+    return this.#kernel.closing.aborted || this.#settings.livesBy?.refusal() !== undefined;
   }
 
   /** From now on it is known what the line's other acquisitions are told. */
@@ -108,6 +117,8 @@ export class Stop implements Stopping {
         { lockName: this.#lockName },
       );
     }
+    const refusal = this.#settings.livesBy?.refusal();
+    if (refusal !== undefined) return refusal;
     const trouble = this.#trouble ?? this.#line?.trouble;
     return trouble === undefined
       ? this.#notAcquired()
@@ -119,6 +130,7 @@ export class Stop implements Stopping {
     this.#timer?.cancel();
     this.#settings.signal?.removeEventListener("abort", this.#stop);
     this.#kernel.closing.removeEventListener("abort", this.#stop);
+    this.#settings.livesBy?.over?.removeEventListener("abort", this.#stop);
   }
 
   readonly #stop = (): void => this.#abort.abort();

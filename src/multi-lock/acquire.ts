@@ -165,7 +165,7 @@ async function grant(
     const line = kernel.lines.alone();
     line.tryTurn();
     const how = decision.kind === "take over" ? "takeover" : "claim";
-    return { hold: new Hold(kernel, ref, line, beginning), how };
+    return { hold: new Hold(kernel, ref, line, beginning), record: beginning.record, how };
   });
 }
 

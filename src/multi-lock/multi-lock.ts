@@ -152,7 +152,6 @@ export class MultiLock {
     };
     try {
       if (stop.isStopped) throw stop.error();
-      settings.livesBy?.assertUsable();
       const granted = await acquireTogether({ kernel, refs, settings, stop, ifOverslept });
       if (granted === undefined) {
         tellRefusals(undefined);
@@ -163,8 +162,8 @@ export class MultiLock {
         noteGrant(kernel, one);
       }
       const lease = new MultiLease(granted.map(({ hold }) => hold));
-      if (!kernel.closing.aborted) return lease;
-      // Closed in the instant between the answer and the beginning of the lease.
+      if (!stop.isRefused) return lease;
+      // The client was closed, or the session ended, in the instant between the answer and the beginning of the lease.
       await lease.release();
       throw stop.error();
     } catch (error) {

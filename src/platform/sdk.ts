@@ -85,9 +85,20 @@ function preparedOnce(client: DynamoDBClient): DynamoDBClient {
   );
   // All its own properties: the SDK spreads it.
   const value = Object.defineProperties({}, Object.getOwnPropertyDescriptors(config));
-  return Object.create(client, {
+  return derived(client, {
     config: { value: Object.assign(value, { cacheMiddleware: true }) },
-  }) as DynamoDBClient;
+  });
+}
+
+/**
+ * The same client with these properties in place of its own. The SDK caches the stacks that it has put
+ * together in `handlers`, by the kind of command: inherited, one cache would serve two clients, and each
+ * would send requests through the other's stack, with or without retries.
+ */
+function derived(client: object, properties: PropertyDescriptorMap): DynamoDBClient {
+  // As the SDK's own: it assigns and deletes it.
+  const handlers = { value: undefined, writable: true, configurable: true };
+  return Object.create(client, { ...properties, handlers }) as DynamoDBClient;
 }
 
 interface Stack {
@@ -123,5 +134,5 @@ export function withoutRetries(
     },
     { name: "holdfastDate", step: "deserialize", priority: "low", override: true },
   );
-  return Object.create(client, { middlewareStack: { value: own } }) as DynamoDBClient;
+  return derived(client, { middlewareStack: { value: own } });
 }

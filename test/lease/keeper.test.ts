@@ -37,6 +37,38 @@ describe("the keeper", () => {
     expect(process.pendingTimers()).toBe(0);
   });
 
+  it("remembers at most two visits for each lease that it keeps, however many have ended", () => {
+    const { nowMs, keeper } = setUp();
+    keeper.visit(every(nowMs, 1_000).kept, nowMs() + 1_000);
+    for (let index = 0; index < 10_000; index += 1) {
+      const { kept } = every(nowMs, 600_000);
+      keeper.visit(kept, nowMs() + 600_000);
+      keeper.forget(kept);
+      expect(keeper.size).toBeLessThanOrEqual(2);
+    }
+  });
+
+  it("remembers at most two visits for one lease that is put off again and again", () => {
+    const { nowMs, keeper } = setUp();
+    const { kept } = every(nowMs, 1_000);
+    for (let index = 0; index < 1_000; index += 1) {
+      keeper.visit(kept, nowMs() + 600_000 + index);
+      expect(keeper.size).toBeLessThanOrEqual(2);
+    }
+  });
+
+  it("still visits each of those that it keeps in time after it has dropped others", async () => {
+    const { time, nowMs, keeper } = setUp();
+    const fromMs = nowMs();
+    const all = Array.from({ length: 100 }, () => every(nowMs, 1_000, 1));
+    for (const [index, { kept }] of all.entries()) keeper.visit(kept, nowMs() + 1_000 + index);
+    for (const [index, { kept }] of all.entries()) if (index % 4 !== 1) keeper.forget(kept);
+    expect(keeper.size).toBeLessThanOrEqual(50);
+    await time.advance(2_000);
+    const due = all.map((_, index) => (index % 4 === 1 ? [fromMs + 1_000 + index] : []));
+    expect(all.map(({ visits }) => visits)).toEqual(due);
+  });
+
   it("has one timer for whatever it keeps, which never keeps the process alive", async () => {
     const { time, process, set, nowMs, keeper } = setUp();
     for (let index = 1; index <= 100; index += 1) {

@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { Observations, observe, type Strength } from "../../src/lease/observation.js";
-import type { LeaseRecord, Version } from "../../src/lease/record.js";
+import {
+  type Observation,
+  Observations,
+  observe,
+  type Strength,
+} from "../../src/lease/observation.js";
+import type { FreeRecord, HeldRecord, LeaseRecord, Version } from "../../src/lease/record.js";
 
 const known = (fence: bigint, version: Version) => ({
   fence,
@@ -13,11 +18,11 @@ const known = (fence: bigint, version: Version) => ({
 });
 
 const absent: LeaseRecord = { state: "absent" };
-const free = (fence: bigint, version = 1n): LeaseRecord => ({
+const free = (fence: bigint, version = 1n): FreeRecord => ({
   state: "free",
   ...known(fence, version),
 });
-const held = (holder: string, fence: bigint, version: Version): LeaseRecord => ({
+const held = (holder: string, fence: bigint, version: Version): HeldRecord => ({
   state: "held",
   ...known(fence, version),
   holder,
@@ -84,7 +89,7 @@ describe("the watch of a record", () => {
   });
 
   it("does not begin anew when a lagging replica goes back and forth", () => {
-    let seen = earlier(held("a", 7n, 5n));
+    let seen: Observation = earlier(held("a", 7n, 5n));
     for (const [version, atMs] of [
       [4n, 20],
       [5n, 30],
@@ -103,7 +108,7 @@ describe("what a client remembers of the records it met", () => {
     observations.see("one", a3, "strong", 10);
     observations.see("two", absent, "strong", 20);
     observations.see("one", a3, "eventual", 30);
-    expect(observations.of("one")).toEqual({ record: a3, sinceMs: 10 });
+    expect(observations.of("one")).toMatchObject({ record: { holder: "a" }, sinceMs: 10 });
     expect(observations.of("two")?.sinceMs).toBe(20);
     expect(observations.of("three")).toBeUndefined();
   });
@@ -132,15 +137,83 @@ describe("what a client remembers of the records it met", () => {
     expect(observations.takeStandBack("never met")).toBeUndefined();
   });
 
-  it("is bounded: of a hundred thousand names and more it forgets those not met for longest", () => {
+  it("is bounded to 100 MB: it forgets the names that it has not met for longest", () => {
+    const observations = new Observations();
+    // Each takes 100,000 bytes: 1,000 besides its name of 49,500 characters.
+    const name = (index: number): string => `${index}`.padEnd(49_490, "-").concat("0123456789");
+    const bare: LeaseRecord = { state: "absent" };
+    for (let index = 0; index < 1_000; index += 1)
+      observations.see(name(index), bare, "strong", index);
+    expect(observations.bytes).toBeGreaterThan(99_900_000);
+    expect(observations.bytes).toBeLessThanOrEqual(100_100_000);
+    observations.see(name(2), bare, "strong", 2_000);
+    for (let index = 0; index < 5; index += 1) observations.seeRival(name(10_000 + index));
+    expect(observations.bytes).toBeLessThanOrEqual(100_000_000);
+    expect(observations.of(name(2))?.sinceMs).toBe(2);
+    expect([name(0), name(1), name(3), name(4)].map((id) => observations.of(id))).toEqual(
+      Array(4).fill(undefined),
+    );
+    expect(observations.of(name(999))).toBeDefined();
+  });
+
+  it("is bounded to fewer than a hundred thousand names", () => {
     const observations = new Observations();
     for (let index = 0; index < 100_000; index += 1) {
-      observations.see(`name ${index}`, a3, "strong", index);
+      observations.see(`name ${index}`, absent, "strong", index);
     }
-    observations.see("name 0", a3, "strong", 200_000);
-    observations.see("one more", a3, "strong", 200_001);
-    expect(observations.of("name 0")?.sinceMs).toBe(0);
-    expect(observations.of("name 1")).toBeUndefined();
-    expect(observations.of("name 2")).toBeDefined();
+    expect(observations.bytes).toBeLessThanOrEqual(100_000_000);
+    expect(observations.of("name 0")).toBeUndefined();
+    expect(observations.of("name 99999")).toBeDefined();
+  });
+
+  it("is what decisions rest on, without user data, and with labels that are cut", () => {
+    const observations = new Observations();
+    const long = "x".repeat(100_000);
+    const forced = { holder: "z", by: long, reason: long, at: long, now: false };
+    const further = { data: { long }, attributes: { long: { S: long } }, asked: [long], forced };
+    for (const record of [a3, free(8n)]) {
+      observations.see(
+        "one",
+        { ...record, owner: long, acquiredAt: long, ...further },
+        "strong",
+        1,
+      );
+      expect(observations.bytes).toBeLessThan(10_000);
+      const seen = observations.of("one")?.record;
+      expect(seen).toMatchObject({
+        owner: "x".repeat(100),
+        forced: { by: "x".repeat(1_000), reason: "x".repeat(1_000), at: "x".repeat(100) },
+      });
+      for (const left of ["data", "attributes", "asked", "acquiredAt"]) {
+        expect(seen).not.toHaveProperty(left);
+      }
+    }
+  });
+
+  it("says of a record all that is decided by, as it was", () => {
+    const observations = new Observations();
+    const record = {
+      ...held("a", 7n, "v"),
+      queue: { tail: 3n, served: 2n },
+      lastHolder: "z",
+      owner: "me",
+      preferAsked: "p",
+      notBeforeWallMs: 5,
+      session: "s",
+      forced: { holder: "z", by: "b", reason: "r".repeat(1_000), at: "t", now: true },
+    } as const;
+    observations.see("one", record, "strong", 1);
+    const { acquiredAt, data, mark, dataSeq, ...decisive } = record;
+    expect(observations.of("one")?.record).toEqual(decisive);
+  });
+
+  it("counts what each name takes once, however often it is met", () => {
+    const observations = new Observations();
+    for (const owner of ["a", "a".repeat(50), "a"]) {
+      observations.see("one", { ...a3, owner }, "strong", 1);
+      observations.see("two", absent, "strong", 1);
+    }
+    // Their own 1,000 each, two bytes for each character of the names, the state, the holder and the owner.
+    expect(observations.bytes).toBe(2_000 + 2 * (3 + 3 + "held".length + 1 + 1 + "absent".length));
   });
 });

@@ -34,6 +34,13 @@ async function open(options: FixedOptions = {}): Promise<Scene> {
 const acquireOn = ({ world, locks, session }: Scene, name: string, options = {}): Promise<Lease> =>
   world.until(locks.mutex(name, { session }).acquire(options));
 
+/** Whether a promise has not settled by now. */
+const isPending = (promise: Promise<unknown>): Promise<boolean> =>
+  Promise.race([
+    promise.then(() => false),
+    new Promise((resolve) => setImmediate(resolve, true)),
+  ]) as Promise<boolean>;
+
 const silentFor = (requests: Requests, ...kinds: string[]): void => {
   requests.fault = ({ of }) => (kinds.some((kind) => of?.startsWith(kind)) ? SILENT : undefined);
 };
@@ -59,6 +66,46 @@ describe("opening a session", () => {
       code: "access-denied",
       cause: REFUSED.error,
     });
+  });
+
+  it.each([
+    { what: "requests are lost", fault: { fault: "request-lost" } as const, options: {} },
+    { what: "connections fail", fault: SILENT, options: {} },
+    { what: "half a lease is shorter than the wait", fault: SILENT, options: { wait: "20s" } },
+  ])("rejects once the wait is over where $what", async ({ fault, options }) => {
+    const { world, locks, requests } = setUp();
+    requests.fault = () => fault;
+    const rejected = expect(locks.session(options)).rejects.toMatchObject({ code: "unreachable" });
+    const waitMs = options.wait === undefined ? 60_000 : 20_000;
+    await world.time.advance(waitMs - 1);
+    expect(await isPending(rejected)).toBe(true);
+    await world.time.advance(1);
+    await rejected;
+    await world.until(locks.idle());
+  });
+
+  it("rejects once the wait is over where only its first renewal is not answered, and ends the session", async () => {
+    const { world, locks, requests, reported } = setUp();
+    requests.fault = () => (requests.made.length >= 2 ? SILENT : undefined);
+    const rejected = expect(locks.session({ wait: 500 })).rejects.toMatchObject({
+      message: expect.stringMatching(/^The session was not opened: /),
+    });
+    await world.time.advance(500);
+    await rejected;
+    requests.fault = () => undefined;
+    await world.until(locks.idle());
+    expect(await world.until(locks.sessions())).toEqual([]);
+    expect(reported).toEqual([]);
+  });
+
+  it("tries once where there is no wait", async () => {
+    const { world, locks, requests } = setUp();
+    // Later than half of the lease, which is as long as a try may take.
+    requests.fault = () => ({ fault: "request-lost", unknownAfterMs: LEASE_MS });
+    await expect(world.until(locks.session({ wait: 0 }))).rejects.toMatchObject({
+      code: "unreachable",
+    });
+    expect(world.time.nowMs).toBeLessThan(2 * LEASE_MS);
   });
 
   it("rejects with the caller's own reason, as it is", async () => {

@@ -56,6 +56,79 @@ describe("the shared session", () => {
     expect(written()).toEqual([]);
   });
 
+  it("leaves no timer when its client closes while leases live by it", async () => {
+    const { world, acquire, locks, process } = setUp();
+    for (const name of ["a", "b"]) await acquire(name);
+    await world.time.advance(2 * LEASE_MS);
+    await world.until(locks.close());
+    expect(process.pendingTimers()).toBe(0);
+  });
+
+  it("leaves a lease the length that it was given by hand, which renews itself", async () => {
+    const { world, acquire, sessionOf, locks, requests } = setUp();
+    const lease = await acquire("a");
+    await world.until(lease.renew({ lease: "10m" }));
+    await world.time.advance(10 * LEASE_MS);
+    expect(lease.leaseMs).toBe(600_000);
+    expect(sessionOf("a")).toBeUndefined();
+    requests.fault = () => SILENT;
+    await world.time.advance(120_000);
+    requests.fault = () => undefined;
+    expect(lease.isHeld).toBe(true);
+    await world.until(locks.close());
+  });
+
+  it("leaves it the length that is asked for while its move waits for its turn", async () => {
+    const { world, acquire, sessionOf, requests } = setUp();
+    await acquire("anchor");
+    await world.time.advance(2 * LEASE_MS);
+    const lease = await acquire("a");
+    // The change is on its way when the move is due.
+    await world.time.advance(DUE_MS - 100);
+    requests.fault = ({ of }) => (of === "lock#a" ? { fault: "delayed", delayMs: 300 } : undefined);
+    const renewed = lease.renew({ lease: "10m" });
+    await world.time.advance(1_000);
+    requests.fault = () => undefined;
+    await world.until(renewed);
+    await world.time.advance(10 * LEASE_MS);
+    expect([lease.leaseMs, lease.isHeld]).toEqual([600_000, true]);
+    expect(sessionOf("a")).toBeUndefined();
+  });
+
+  it("takes a lease that has its length again", async () => {
+    const { world, acquire, sessionOf } = setUp();
+    const lease = await acquire("a");
+    await world.until(lease.renew({ lease: 6_000 }));
+    await world.time.advance(2 * LEASE_MS);
+    expect(sessionOf("a")).toBeUndefined();
+    await world.until(lease.renew({ lease: LEASE_MS }));
+    await world.time.advance(2 * LEASE_MS);
+    expect(sessionOf("a")).toBeDefined();
+  });
+
+  it("forgets leases that are released while their moves wait for their turn", async () => {
+    const { world, acquire, requests, locks } = setUp();
+    const anchor = await acquire("anchor");
+    await world.time.advance(2 * LEASE_MS);
+    for (let index = 0; index < 5; index += 1) {
+      const lease = await acquire(`a${index}`);
+      await world.time.advance(DUE_MS - 100);
+      requests.fault = ({ of }) =>
+        of?.startsWith("lock#a") ? { fault: "delayed", delayMs: 500 } : undefined;
+      const updated = lease.update({ index }).catch(() => undefined);
+      await world.time.advance(150);
+      const released = lease.release();
+      requests.fault = () => undefined;
+      await world.until(Promise.all([updated, released]));
+    }
+    await world.until(anchor.release());
+    requests.made.length = 0;
+    // The session is closed, which would release all that it still had in its list.
+    await world.time.advance(2 * LEASE_MS);
+    expect(new Set(requests.made.map(({ of }) => of?.split("#")[0]))).toEqual(new Set(["session"]));
+    expect(await world.until(locks.sessions())).toEqual([]);
+  });
+
   it("is closed one lease after the last that lived by it", async () => {
     const { world, acquire, written, process, locks, reported } = setUp();
     const [first, second] = [await acquire("a"), await acquire("b")];

@@ -1,0 +1,61 @@
+import { queryObjects } from "node:v8";
+import { describe, expect, it } from "vitest";
+import { Hold } from "../../src/lease/hold.js";
+import { SessionLife } from "../../src/lease/session-life.js";
+import { seededRandom } from "../../src/testing/time/seeded-random.js";
+import { World } from "../support/world.js";
+
+const ROUNDS = 60;
+// What the test itself, and the last promises, may still refer to.
+const MOST_BY_CHANCE = 5;
+
+/** How many there are on the heap, after a full collection. */
+const alive = (of: object): number => queryObjects(of as new () => unknown, { format: "count" });
+
+const KINDS = ["each", "shared", "session"] as const;
+
+describe("what a client keeps after many leases have ended, under faults,", () => {
+  it.each(KINDS)(
+    "is what is held: leases that live by %s",
+    async (kind) => {
+      const world = new World();
+      const shared = kind === "shared" ? { renewal: "shared", lease: "2h" } : { lease: "2h" };
+      const { locks, network, process } = world.inhabitant(shared as object);
+      const random = seededRandom(7);
+      const session = kind === "session" ? await world.until(locks.session()) : undefined;
+      const options = session === undefined ? {} : { session };
+      const held = await world.until(locks.mutex("held", options).acquire());
+      // Its visits stay at the top of the heap, above those of what ends before its first renewal.
+      const brief = await world.until(locks.mutex("brief").acquire({ lease: "3s" }));
+      const before = [alive(Hold), alive(SessionLife)];
+      network.random(random.fork(), {
+        faults: { "request-lost": 0.05, "response-lost": 0.05, throttled: 0.05 },
+      });
+      for (let round = 0; round < ROUNDS; round += 1) {
+        const name = `n${round % 5}`;
+        const taken = [
+          locks.mutex(name, options).tryAcquire({ data: { round } }),
+          locks.fairLock(`f${name}`, options).tryAcquire(),
+          locks.multiLock([`m${name}`, `o${name}`], options).tryAcquire(),
+        ].map(async (taking) => {
+          const lease = await taking.catch(() => null);
+          await world.time.sleep(random.integer(0, 50));
+          await lease?.release().catch(() => undefined);
+        });
+        await world.until(Promise.all(taken));
+      }
+      network.clear();
+      // Long before the first renewal of any of them would have been due.
+      await world.time.advance(60_000);
+      expect(world.time.nowMs).toBeLessThan(35 * 60_000);
+      const after = [alive(Hold), alive(SessionLife)];
+      expect(after[0]).toBeLessThanOrEqual((before[0] ?? 0) + MOST_BY_CHANCE);
+      expect(after[1]).toBeLessThanOrEqual((before[1] ?? 0) + 1);
+      expect([held.isHeld, brief.isHeld]).toEqual([true, true]);
+      await world.until(locks.close());
+      await world.time.advance(60_000);
+      expect(process.pendingTimers()).toBe(0);
+    },
+    120_000,
+  );
+});
