@@ -136,6 +136,14 @@ const ARGUMENTS: readonly Row[] = [
   ],
   [
     "invalid-argument",
+    "The option `prefix` must be a string; it is a number.",
+    ({ mine }) =>
+      async () => {
+        for await (const _ of mine.locks.list({ prefix: 5 as never }));
+      },
+  ],
+  [
+    "invalid-argument",
     "A fair lock needs a table with a sort key, for the queue's entries: see the option `keys`.",
     ({ world }) =>
       () =>
