@@ -348,6 +348,20 @@ describe("further attributes", () => {
   );
 });
 
+describe("further attributes", () => {
+  it.each(['{"__proto__":{"S":"x"}}', '{"x":{"M":{"a":{"L":[{"M":{"__proto__":{"S":"x"}}}]}}}}'])(
+    "may not have the key of a prototype: %s",
+    async (text) => {
+      const { locks } = world().client();
+      const acquiring = locks.mutex("a").acquire({ attributes: JSON.parse(text) });
+      await expect(acquiring).rejects.toMatchObject({
+        code: "invalid-argument",
+        message: expect.stringContaining("__proto__"),
+      });
+    },
+  );
+});
+
 describe("renewing", () => {
   it("63 to 65. keeps data, sets them, and removes them", async () => {
     const here = world();

@@ -146,6 +146,14 @@ const ARGUMENTS: readonly Row[] = [
         mine.locks.inspect("a", { kind: "session" as never }),
   ],
   [
+    "a listing by a prefix that is no string",
+    invalid("`prefix`", "string", "number"),
+    ({ mine }) =>
+      async () => {
+        for await (const _ of mine.locks.list({ prefix: 5 as never }));
+      },
+  ],
+  [
     "a fair lock in a table without a sort key",
     invalid(/\bfair lock\b/, "sort key", "`keys`"),
     ({ world }) =>
