@@ -19,7 +19,7 @@ export function addWatch(program: Command, onRun: (run: Run) => void): void {
       if ((name === undefined) === (options.prefix === undefined)) {
         throw usageError("Say which: holdfast watch NAME, or holdfast watch --prefix PREFIX");
       }
-      onRun(async (output) => (await import("./watch.js")).watch(name, options, output));
+      onRun(async (output) => (await import("./commands.js")).watch(name, options, output));
     });
 }
 

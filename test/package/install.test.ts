@@ -4,6 +4,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -115,7 +116,7 @@ describe("the packed package, installed", () => {
 
   it("gives no way past its exports", () => {
     const script =
-      "import('holdfast/dist/lease/kernel.js').catch((error) => console.log(error.code))";
+      "import('holdfast/dist/shared/platform.js').catch((error) => console.log(error.code))";
     expect(outputOf("node", "-e", script)).toBe("ERR_PACKAGE_PATH_NOT_EXPORTED");
   });
 
@@ -128,9 +129,26 @@ describe("the packed package, installed", () => {
     expect(outputOf(join("node_modules", ".bin", "holdfast"), "--version")).toBe(version);
   });
 
+  it("answers help and the version without the SDK", () => {
+    const sdk = join(project, "node_modules", "@aws-sdk");
+    const hidden = join(project, "hidden");
+    renameSync(sdk, hidden);
+    try {
+      const command = join("node_modules", ".bin", "holdfast");
+      expect(outputOf(command, "--version")).toBe(version);
+      expect(outputOf(command, "lock", "--help")).toContain("--wait");
+      const { status, stderr } = spawnSync(command, ["ls"], { cwd: project, encoding: "utf8" });
+      expect(status).not.toBe(0);
+      expect(stderr).toContain("npm install @aws-sdk/client-dynamodb");
+    } finally {
+      renameSync(hidden, sdk);
+    }
+  });
+
   it.each([
     ["nodenext", "nodenext", ["consumer.ts", "requiring.cts"]],
     ["esnext", "bundler", ["consumer.ts"]],
+    ["commonjs", "node10", ["consumer.ts"]],
   ])(
     "compiles for a user with module %s and resolution %s",
     (module, resolution, files) => {
