@@ -5,7 +5,7 @@ import { dirname, join, normalize } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { subpaths } from "../../scripts/lib/entries.mjs";
-import { placeOf, program, ROOT, shown, sourcePaths, textOf } from "./source.js";
+import { placeOf, program, ROOT, sourcePaths, textOf } from "./source.js";
 
 /** Every file that is, or would be, committed. */
 const committed = execFileSync("git", ["ls-files", "-z", "-co", "--exclude-standard"], {
