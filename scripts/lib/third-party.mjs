@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const INTRODUCTION = "The command line of holdfast contains code of these packages.";
+const INTRODUCTION =
+  "This package contains code of the packages that follow, under their licences.";
 
 /** The text of the notice, from the paths of all the modules that went into the build. */
 export function thirdPartyNotices(paths) {
