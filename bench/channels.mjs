@@ -3,9 +3,11 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { MeterProvider, MetricReader } from "@opentelemetry/sdk-metrics";
 import { Holdfast, LEASE_CHANNELS } from "../dist/index.js";
-import { publish } from "../dist/platform/diagnostics.js";
 import { startTelemetry } from "../dist/telemetry/index.js";
 import { MemoryTable } from "../dist/testing/index.js";
+import { loadSource } from "../scripts/lib/source.mjs";
+
+const { publish } = await loadSource("platform/diagnostics");
 
 const LOCKS = 5_000;
 const ROUNDS = 7;

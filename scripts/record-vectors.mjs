@@ -1,13 +1,17 @@
-// Records spec/vectors/native.json anew, with Amazon's DynamoDB Local: node scripts/record-vectors.mjs
-// after `npm run build`. A change of a vector is a change of the wire format: look at its diff.
+// Records spec/vectors/native.json anew, with Amazon's DynamoDB Local: node scripts/record-vectors.mjs.
+// A change of a vector is a change of the wire format: look at its diff.
 import { writeFileSync } from "node:fs";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { nativeFormat } from "../dist/formats/native.js";
-import { createTable, Holdfast } from "../dist/index.js";
-import { compileWrite } from "../dist/platform/expressions.js";
-import { seededRandom } from "../dist/testing/time/seeded-random.js";
 import { startDynamoDBLocal } from "./lib/dynamodb-local.mjs";
 import { nativeRequests, playNativeScenes, readable, SHAPES } from "./lib/native-scenes.mjs";
+import { loadSource } from "./lib/source.mjs";
+
+const { nativeFormat, createTable, Holdfast, compileWrite, seededRandom } = await loadSource(
+  "formats/native",
+  "index",
+  "platform/expressions",
+  "testing/time/seeded-random",
+);
 
 const FILE = new URL("../spec/vectors/native.json", import.meta.url);
 

@@ -1,32 +1,42 @@
 // The public surface as text: what a user's compiler sees, one report for each subpath of the package.
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
 import { Extractor, ExtractorConfig } from "@microsoft/api-extractor";
+import { MANIFEST, ROOT } from "./entries.mjs";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+// In the checkout, whose dependencies are then found as they are from dist.
+const TEMPORARY = join(ROOT, ".tmp");
+const { compilerOptions } = JSON.parse(readFileSync(join(ROOT, "tsconfig.json"), "utf8"));
 
-/** The subpaths that have types, each with its report's name and the declarations that the build makes. */
-export function subpaths() {
-  const { exports } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
-  return Object.entries(exports)
-    .filter(([, target]) => typeof target === "object")
-    .map(([subpath, target]) => ({
-      subpath,
-      report: subpath === "." ? "holdfast.api.md" : `holdfast-${basename(subpath)}.api.md`,
-      declarations: join(ROOT, target.types),
-    }));
+/**
+ * The declarations as those of a package beside holdfast: what they import from `holdfast` is then another
+ * package's, and stays out of their report. Inside it, the compiler would take it for a part of them.
+ */
+function prepare(folder) {
+  cpSync(join(ROOT, "dist"), join(folder, "dist"), { recursive: true });
+  writeFileSync(join(folder, "package.json"), '{ "name": "declarations", "type": "module" }');
+  mkdirSync(join(folder, "node_modules"));
+  symlinkSync(ROOT, join(folder, "node_modules", MANIFEST.name), "dir");
 }
 
 function extract({ report, declarations }, folder) {
+  prepare(folder);
   const config = ExtractorConfig.prepare({
     packageJsonFullPath: join(ROOT, "package.json"),
     configObjectFullPath: undefined,
     configObject: {
-      projectFolder: ROOT,
-      mainEntryPointFilePath: declarations,
-      compiler: { tsconfigFilePath: join(ROOT, "tsconfig.build.json") },
+      projectFolder: folder,
+      mainEntryPointFilePath: join(folder, declarations),
+      compiler: { overrideTsconfig: { compilerOptions, files: [declarations] } },
       apiReport: {
         enabled: true,
         // A type that a user meets but cannot import by name changes the surface all the same.
@@ -56,10 +66,11 @@ function extract({ report, declarations }, folder) {
 
 /** The report of one subpath, from the declarations of the last build. */
 export function apiReport(one) {
-  if (!existsSync(one.declarations)) {
+  if (!existsSync(join(ROOT, one.declarations))) {
     throw new Error(`${one.declarations} is not there: run \`npm run build\`.`);
   }
-  const folder = mkdtempSync(join(tmpdir(), "holdfast-api-"));
+  mkdirSync(TEMPORARY, { recursive: true });
+  const folder = mkdtempSync(join(TEMPORARY, "api-"));
   try {
     return extract(one, folder);
   } finally {

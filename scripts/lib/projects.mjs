@@ -1,14 +1,10 @@
 // Small projects beside the checkout's own, to try the package as its users will have it.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { MANIFEST, ROOT } from "./entries.mjs";
 
-/** The checkout. */
-export const ROOT = fileURLToPath(new URL("../..", import.meta.url)).replace(/[\\/]$/, "");
-
-/** package.json of the checkout. */
-export const MANIFEST = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+export { MANIFEST, ROOT };
 
 // `npm ci` clears it, git ignores it, and nobody else can write to it, as they could in a shared /tmp.
 const CACHE = join(ROOT, "node_modules", ".cache", "holdfast");

@@ -22,7 +22,7 @@ export function addDoctor(program: Command, onRun: (run: Run) => void): void {
     .option("--watch <duration>", "for how long to watch holders with --scan; default 65s")
     .addHelpText("after", DOCTOR_HELP)
     .action((options) =>
-      onRun(async (output) => (await import("./doctor.js")).doctor(options, output)),
+      onRun(async (output) => (await import("./commands.js")).doctor(options, output)),
     );
 }
 

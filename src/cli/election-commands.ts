@@ -21,7 +21,7 @@ export function addElections(
     .option("--poll <duration>", "how often to read while watching; default 5s")
     .addHelpText("after", `${EXIT_CODES_HELP}\nand 75 where nobody leads.`)
     .action((name: string, options) =>
-      onRun(async (output) => (await import("./leader.js")).leader(name, options, output)),
+      onRun(async (output) => (await import("./commands.js")).leader(name, options, output)),
     );
   withCommonOptions(
     program.command("resign <name>").description("Asks whoever leads to resign, and waits for it."),
@@ -34,7 +34,7 @@ export function addElections(
         `\n${EXIT_CODES_HELP}\nand 75 where it has not resigned in time.`,
     )
     .action((name: string, options) =>
-      onRun(async (output) => (await import("./resign.js")).resign(name, options, output)),
+      onRun(async (output) => (await import("./commands.js")).resign(name, options, output)),
     );
 }
 
@@ -52,7 +52,7 @@ export function addCost(program: Command, onRun: (run: Run) => void): void {
     .option("--read-price <money>", "of a million read units; default us-east-1 on demand")
     .option("--json", "answer in JSON")
     .action((options) =>
-      onRun(async (output) => (await import("./cost.js")).cost(options, output)),
+      onRun(async (output) => (await import("./commands.js")).cost(options, output)),
     );
 }
 
@@ -82,7 +82,9 @@ function addElect(program: Command, words: readonly string[], onRun: (run: Run) 
           `An election has one name; these are ${names.length} before the two dashes.`,
         );
       }
-      onRun(async (output) => (await import("./elect.js")).elect(name, command, options, output));
+      onRun(async (output) =>
+        (await import("./commands.js")).elect(name, command, options, output),
+      );
     });
 }
 

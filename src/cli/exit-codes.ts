@@ -1,4 +1,5 @@
-import { type ErrorCode, isHoldfastError } from "../index.js";
+import { isHoldfastError } from "../errors.js";
+import type { ErrorCode } from "../index.js";
 
 /**
  * What the exit status says, after BSD's sysexits and the shells, so that scripts can tell "somebody

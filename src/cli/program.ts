@@ -69,7 +69,9 @@ function addLock(program: Command, words: readonly string[], onRun: (run: Run) =
     .addHelpText("after", LOCK_HELP)
     .action((operands: string[], options) => {
       const { names, command } = operandsOf("lock", words, operands);
-      onRun(async (output) => (await import("./lock.js")).lock(names, command, options, output));
+      onRun(async (output) =>
+        (await import("./commands.js")).lock(names, command, options, output),
+      );
     });
 }
 
@@ -99,7 +101,9 @@ function addLs(program: Command, onRun: (run: Run) => void): void {
     .option("--limit <number>", "stop after so many locks")
     .option("--all", "also locks that nobody holds")
     .addHelpText("after", `\nWhat the scan cost is told on stderr.\n${EXIT_CODES_HELP}`)
-    .action((options) => onRun(async (output) => (await import("./ls.js")).ls(options, output)));
+    .action((options) =>
+      onRun(async (output) => (await import("./commands.js")).ls(options, output)),
+    );
 }
 
 function addSessions(program: Command, onRun: (run: Run) => void): void {
@@ -114,7 +118,7 @@ function addSessions(program: Command, onRun: (run: Run) => void): void {
         EXIT_CODES_HELP,
     )
     .action((options) =>
-      onRun(async (output) => (await import("./sessions.js")).sessions(options, output)),
+      onRun(async (output) => (await import("./commands.js")).sessions(options, output)),
     );
 }
 
@@ -129,7 +133,7 @@ function addHistory(program: Command, onRun: (run: Run) => void): void {
     .addOption(kindOption())
     .addOption(namespaceOption())
     .action((name: string, options) => {
-      onRun(async (output) => (await import("./history.js")).history(name, options, output));
+      onRun(async (output) => (await import("./commands.js")).history(name, options, output));
     });
 }
 
@@ -142,7 +146,7 @@ function addInspect(program: Command, onRun: (run: Run) => void): void {
     .addOption(namespaceOption())
     .addHelpText("after", EXIT_CODES_HELP)
     .action((name: string, options) =>
-      onRun(async (output) => (await import("./inspect.js")).inspect(name, options, output)),
+      onRun(async (output) => (await import("./commands.js")).inspect(name, options, output)),
     );
 }
 
@@ -156,7 +160,7 @@ function addQueue(program: Command, onRun: (run: Run) => void): void {
     .option("--watch", "go on, every two seconds, and print what has changed")
     .addHelpText("after", EXIT_CODES_HELP)
     .action((name: string, options) =>
-      onRun(async (output) => (await import("./queue.js")).queue(name, options, output)),
+      onRun(async (output) => (await import("./commands.js")).queue(name, options, output)),
     );
 }
 
@@ -187,9 +191,9 @@ function addRelease(program: Command, onRun: (run: Run) => void): void {
     .action((name: string, options) =>
       onRun(async (output) => {
         if (options.force === true && options.holder === undefined) {
-          return (await import("./force-release.js")).forceRelease(name, options, output);
+          return (await import("./commands.js")).forceRelease(name, options, output);
         }
-        return (await import("./release.js")).release(name, options, output);
+        return (await import("./commands.js")).release(name, options, output);
       }),
     );
 }

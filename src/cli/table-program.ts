@@ -19,7 +19,7 @@ export function addTable(program: Command, onRun: (run: Run) => void): void {
     .option("--wait <duration>", "for how long to wait until it is active; default 60s")
     .addHelpText("after", EXIT_CODES_HELP)
     .action((options) =>
-      onRun(async (output) => (await import("./table.js")).create(options, output)),
+      onRun(async (output) => (await import("./commands.js")).createTable(options, output)),
     );
   withCommonOptions(
     table.command("check").description("Checks that the table is as it must be; changes nothing."),
@@ -28,7 +28,7 @@ export function addTable(program: Command, onRun: (run: Run) => void): void {
     .option("--home-region <region>", "the one region in which all clients take their locks")
     .addHelpText("after", EXIT_CODES_HELP)
     .action((options) =>
-      onRun(async (output) => (await import("./table.js")).check(options, output)),
+      onRun(async (output) => (await import("./commands.js")).checkTable(options, output)),
     );
   addPolicy(table, onRun);
 }
@@ -48,7 +48,7 @@ function addPolicy(table: Command, onRun: (run: Run) => void): void {
     .option("--json", "on one line")
     .addHelpText("after", POLICY_HELP)
     .action((options) =>
-      onRun(async (output) => (await import("./policy.js")).policy(options, output)),
+      onRun(async (output) => (await import("./commands.js")).policy(options, output)),
     );
 }
 

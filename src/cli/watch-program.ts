@@ -25,7 +25,7 @@ export function addWatch(program: Command, onRun: (run: Run) => void): void {
           "--namespace is for one lock: give its name. --prefix watches all of them.",
         );
       }
-      onRun(async (output) => (await import("./watch.js")).watch(name, options, output));
+      onRun(async (output) => (await import("./commands.js")).watch(name, options, output));
     });
 }
 

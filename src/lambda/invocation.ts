@@ -1,6 +1,6 @@
 import { HoldfastError } from "../errors.js";
-import type { Holdfast, Json, Lease } from "../index.js";
-import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
+import type { Duration, Holdfast, Json, Lease } from "../index.js";
+import { type DurationRange, durationMs } from "../internal/duration.js";
 import { sleep } from "../internal/sleep.js";
 import { systemTimers } from "../platform/timers.js";
 

@@ -50,7 +50,7 @@ export type TryOptions<S extends LeaseShape = NativeLeases> = Omit<
 };
 
 // A mutex promises no order, so it takes a place only where it would have to pass others.
-const BEHIND_OTHERS = queueing("behind others");
+const BEHIND_OTHERS = /* @__PURE__ */ queueing("behind others");
 const NO_OPTIONS = Object.freeze({});
 
 // What a client's mutexes ask for that have no options of their own, which most have not; by the client's.

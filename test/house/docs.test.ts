@@ -4,8 +4,8 @@ import { homedir, hostname } from "node:os";
 import { dirname, join, normalize } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { subpaths } from "../../scripts/lib/api-report.mjs";
-import { placeOf, program, ROOT, shown, sourcePaths, textOf } from "./source.js";
+import { subpaths } from "../../scripts/lib/entries.mjs";
+import { placeOf, program, ROOT, sourcePaths, textOf } from "./source.js";
 
 /** Every file that is, or would be, committed. */
 const committed = execFileSync("git", ["ls-files", "-z", "-co", "--exclude-standard"], {
@@ -80,8 +80,7 @@ describe("every exported name", () => {
     return module === undefined ? [] : checker.getExportsOfModule(module);
   }
 
-  it.each(subpaths())("of $subpath has a doc comment", ({ declarations }) => {
-    const source = shown(declarations).replace(/^dist\/(.*)\.d\.ts$/, "src/$1.ts");
+  it.each(subpaths)("of $subpath has a doc comment", ({ source }) => {
     const exported = exportsOf(source).map((symbol) =>
       symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol,
     );

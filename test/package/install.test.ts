@@ -4,6 +4,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -14,16 +15,13 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const { version, dependencies, bin } = JSON.parse(
-  readFileSync(join(ROOT, "package.json"), "utf8"),
-) as {
+const { version, bin } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
   readonly version: string;
-  readonly dependencies: Readonly<Record<string, string>>;
   readonly bin: { readonly holdfast: string };
 };
 
-// What a user has beside the package: its dependencies, the peer, and Node's types.
-const NEIGHBOURS = [...Object.keys(dependencies), "@aws-sdk/client-dynamodb", "@types/node"];
+// What a user has beside the package, which has no dependencies: the peer, and Node's types.
+const NEIGHBOURS = ["@aws-sdk/client-dynamodb", "@types/node"];
 
 const CONSUMER = `
 import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
@@ -115,7 +113,7 @@ describe("the packed package, installed", () => {
 
   it("gives no way past its exports", () => {
     const script =
-      "import('holdfast/dist/lease/kernel.js').catch((error) => console.log(error.code))";
+      "import('holdfast/dist/shared/platform.js').catch((error) => console.log(error.code))";
     expect(outputOf("node", "-e", script)).toBe("ERR_PACKAGE_PATH_NOT_EXPORTED");
   });
 
@@ -128,9 +126,26 @@ describe("the packed package, installed", () => {
     expect(outputOf(join("node_modules", ".bin", "holdfast"), "--version")).toBe(version);
   });
 
+  it("answers help and the version without the SDK", () => {
+    const sdk = join(project, "node_modules", "@aws-sdk");
+    const hidden = join(project, "hidden");
+    renameSync(sdk, hidden);
+    try {
+      const command = join("node_modules", ".bin", "holdfast");
+      expect(outputOf(command, "--version")).toBe(version);
+      expect(outputOf(command, "lock", "--help")).toContain("--wait");
+      const { status, stderr } = spawnSync(command, ["ls"], { cwd: project, encoding: "utf8" });
+      expect(status).not.toBe(0);
+      expect(stderr).toContain("npm install @aws-sdk/client-dynamodb");
+    } finally {
+      renameSync(hidden, sdk);
+    }
+  });
+
   it.each([
     ["nodenext", "nodenext", ["consumer.ts", "requiring.cts"]],
     ["esnext", "bundler", ["consumer.ts"]],
+    ["commonjs", "node10", ["consumer.ts"]],
   ])(
     "compiles for a user with module %s and resolution %s",
     (module, resolution, files) => {

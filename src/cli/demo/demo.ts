@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTable } from "../../index.js";
 import { systemTimers } from "../../platform/timers.js";
-import { startMemoryServer } from "../../testing/dynamodb/server.js";
+import { startMemoryServer } from "../../testing/index.js";
 import { tableOf } from "../connection.js";
 import { CliError, EXIT } from "../exit-codes.js";
 import { Interruptions } from "../interruptions.js";

@@ -1,0 +1,27 @@
+// Loads modules of src that no subpath exports, for scripts that look inside: compiled together, so that they
+// share what they share in the library, and apart from dist, which holds only what users get.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build } from "esbuild";
+import { ROOT } from "./entries.mjs";
+
+/** The exports of these modules, given relative to src and without their endings, as one object. */
+export async function loadSource(...modules) {
+  const folder = join(ROOT, "node_modules", ".cache", "holdfast");
+  const outfile = join(folder, `source-${process.pid}.mjs`);
+  mkdirSync(folder, { recursive: true });
+  await build({
+    stdin: {
+      contents: modules.map((path) => `export * from "./${path}.ts";`).join("\n"),
+      resolveDir: join(ROOT, "src"),
+    },
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    packages: "external",
+    logLevel: "warning",
+    outfile,
+  });
+  return import(pathToFileURL(outfile).href);
+}
