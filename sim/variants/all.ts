@@ -1,4 +1,5 @@
 import { COMPANIONS } from "./companions.js";
+import { COPIES } from "./copies.js";
 import { GRANTS } from "./grants.js";
 import { HOLDS } from "./holds.js";
 import { MULTI_LOCKS } from "./multi-locks.js";
@@ -19,5 +20,6 @@ export const VARIANTS: readonly Variant[] = [
   ...QUEUES,
   ...MULTI_LOCKS,
   ...COMPANIONS,
+  ...COPIES,
   ...SURROUNDINGS,
 ];

@@ -1,5 +1,6 @@
 import { HoldfastError } from "../errors.js";
 import type { NotNow, Unknown } from "../platform/table.js";
+import type { UnreadableRecord } from "./record.js";
 
 /** Why the last request told nothing. */
 export type Trouble = Unknown | NotNow;
@@ -20,10 +21,44 @@ export function troubleError(
       details,
     );
   }
+  if (trouble.kind === "skewed") {
+    return new HoldfastError(
+      "unreachable",
+      `${title} ${whatFailed}: DynamoDB refused every request for the time of its signature. Set the clock ` +
+        "of this machine; whether somebody holds the lock is not known.",
+      details,
+    );
+  }
   return new HoldfastError(
     "throttled",
     `${title} ${whatFailed}: DynamoDB refused every request for now (${trouble.kind}). ` +
       "Give the table more capacity, or wait longer; whether somebody holds the lock is not known.",
     details,
   );
+}
+
+/** The error for a record that must not be touched (R12), though a claim may have been applied to it by then. */
+export function unreadable(
+  name: string,
+  found: UnreadableRecord,
+  format: string,
+  wasClaimed = false,
+): HoldfastError {
+  // No condition can ask whether a number is whole.
+  const written = wasClaimed
+    ? "The claim was applied to it all the same, and is being undone"
+    : "Nothing was written";
+  return found.state === "foreign"
+    ? new HoldfastError(
+        "foreign-record",
+        `The record of lock "${name}" ${found.found}, so it is not one of format "${format}". ` +
+          `${written}. Use another table or name, or the format of the client that wrote it.`,
+        { lockName: name },
+      )
+    : new HoldfastError(
+        "unsupported-layout",
+        `The record of lock "${name}" ${found.found}, which this version of holdfast does not know. ` +
+          "Nothing was written. Upgrade holdfast here to the version that wrote it.",
+        { lockName: name },
+      );
 }
