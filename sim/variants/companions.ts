@@ -93,8 +93,8 @@ export const COMPANIONS: readonly Variant[] = [
     edits: [
       {
         file: COMPANION,
-        from: "condition: any(isAbsent(pk), isPresent(FENCE)),",
-        to: "condition: any(isAbsent(pk), isPresent(pk)),",
+        from: "condition: any(isAbsent(pk), IS_NUMBERED),",
+        to: 'condition: any(isAbsent(pk), { kind: "present", attribute: pk }),',
       },
     ],
     caughtBy: {

@@ -380,8 +380,8 @@ describe("the kernel refuses", () => {
     await expect(acquiring).rejects.toMatchObject({
       code: "foreign-record",
       message:
-        'Where the fences of lock "a" are kept is an item that has none. Nothing was written. Find out who ' +
-        "wrote it, and move it.",
+        'The item that keeps the fences of lock "a" has no number that can be counted up. Nothing was written. ' +
+        "Find out who wrote it, and move it.",
       lockName: "a",
     });
   });
