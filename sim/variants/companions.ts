@@ -103,6 +103,23 @@ export const COMPANIONS: readonly Variant[] = [
     },
   },
   {
+    name: "guard-by-holder-alone",
+    what: "a lease whose fence is beside its record is guarded by the holder alone, whom a late claim can bring back",
+    rules: ["R7"],
+    edits: [
+      {
+        file: "src/lease/guard.ts",
+        from: "if (counter === undefined || held.number === undefined) return",
+        to: "if (counter !== undefined) return",
+      },
+    ],
+    // The simulation sees it in one seed of some sixty: a late claim has to find the record free or absent.
+    caughtBy: {
+      test: COMPANION_TEST,
+      title: "keep a former holder's conditions from ever holding again, whatever lands late",
+    },
+  },
+  {
     name: "fence-put-by-grant",
     what: "a grant's number starts again from the clock, whatever was counted before",
     rules: ["R9"],

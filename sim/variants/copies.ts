@@ -21,6 +21,22 @@ export const COPIES: readonly Variant[] = [
     },
   },
   {
+    name: "first-claim-not-recomposed",
+    what: "a claim that was refused for its signature is sent again with the fence of the wrong clock",
+    rules: ["R9"],
+    edits: [
+      {
+        file: "src/lease/attempt.ts",
+        from: "if (this.#repetition.unanswered === 0 && clockCorrectionMs",
+        to: "if (this.#repetition.unanswered < 0 && clockCorrectionMs",
+      },
+    ],
+    caughtBy: {
+      test: "test/conformance/clock-skew.test.ts",
+      title: "whose clock is %s takes its fence from the table's time",
+    },
+  },
+  {
     name: "own-id-after-one-send",
     what: "a claim that was sent once, and refused, is taken for applied where the record names its id",
     rules: ["R5"],

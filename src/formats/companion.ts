@@ -15,7 +15,7 @@
 import type { Counter, RecordRef } from "../lease/format.js";
 import type { LockName } from "../lease/shape.js";
 import type { Condition, Item } from "../platform/table.js";
-import { any, invalid, isAbsent } from "./foreign.js";
+import { any, equals, invalid, isAbsent } from "./foreign.js";
 
 /** How the names of companions end. */
 export const SUFFIX = "#holdfast-fence";
@@ -51,6 +51,10 @@ export function companion(pk: string, sk: string | undefined, looks: Item): Coun
       const isNumber = value !== undefined && "N" in value && /^\d{1,38}$/.test(value.N);
       return isNumber ? BigInt(value.N) : undefined;
     },
+    isLast: (ref, number) => ({
+      key: keyOf(ref, sk ?? pk),
+      condition: equals(FENCE, { N: number.toString() }),
+    }),
   };
 }
 
