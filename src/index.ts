@@ -27,7 +27,7 @@ export type { Leadership } from "./election/observe.js";
 export type { ElectionOptions } from "./election/options.js";
 export type { RequestResignOptions } from "./election/request.js";
 export type { WorkerHealth } from "./election/schedule.js";
-export type { Term, TermOf, UnfencedTerm } from "./election/term.js";
+export type { FencedTerm, Term, TermOf, UnfencedTerm } from "./election/term.js";
 export type { Worker } from "./election/worker.js";
 export {
   type ErrorCode,
@@ -66,6 +66,7 @@ export type { DocumentGuardCondition, GuardCondition } from "./lease/guard.js";
 export type { History } from "./lease/history.js";
 export type { Inspection } from "./lease/inspect.js";
 export type {
+  FencedLease,
   Lease,
   LeaseOf,
   ReleaseOptions,

@@ -1,6 +1,11 @@
 import { createHash } from "node:crypto";
 import { awsLockClient, dynamodbLease, dynamolock } from "../../src/formats/index.js";
-import { Holdfast, isHoldfastError, type LockFormat } from "../../src/index.js";
+import {
+  type GuardCondition,
+  Holdfast,
+  isHoldfastError,
+  type LockFormat,
+} from "../../src/index.js";
 import type { LeaseShape } from "../../src/lease/shape.js";
 import type { Item } from "../../src/platform/table.js";
 import { FaultyTable } from "../../src/testing/faults/faults.js";
@@ -9,10 +14,11 @@ import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-r
 import type { VirtualProcess } from "../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import { stringIn } from "../queue/checkers.js";
+import { wouldCommit } from "./guard.js";
 
 /** What one run showed. */
 export interface CompanionOutcome {
-  /** Pairs of grants whose fences are not in the order of the grants. */
+  /** Pairs of grants whose fences are not in the order of the grants, and guards that opened again. */
   readonly violations: readonly string[];
   readonly format: string;
   readonly grants: number;
@@ -27,6 +33,7 @@ export interface CompanionOutcome {
 
 interface Numbered extends LeaseShape {
   readonly fence: bigint;
+  readonly hasCompanion: true;
 }
 
 /** A format, which attribute names the holder, and a record as a peer puts it. */
@@ -44,6 +51,7 @@ interface Life {
 }
 
 interface Handed {
+  readonly conditions: readonly GuardCondition[];
   readonly holder: string;
   readonly fence: bigint;
   /** How many grants the record had seen when the lease was handed out. */
@@ -98,6 +106,7 @@ class CompanionSimulation {
   /** Where in the order of all grants each holder was granted; twice, where a late copy of its claim was. */
   readonly #granted = new Map<string, number[]>();
   readonly #handed: Handed[] = [];
+  readonly #reopened = new Set<string>();
   readonly #sums = { grants: 0, byPeers: 0, faults: 0, pauses: 0 };
   #isOver = false;
 
@@ -129,7 +138,7 @@ class CompanionSimulation {
       this.#sums.faults += Object.values(network.injected).reduce((sum, times) => sum + times, 0);
     }
     return {
-      violations: this.#disorder(),
+      violations: [...this.#disorder(), ...this.#reopened],
       format: this.#kind.format.name,
       leases: this.#handed.length,
       ...this.#sums,
@@ -179,7 +188,9 @@ class CompanionSimulation {
       const acquiring = life.locks.mutex(NAME).acquire({ wait: 4 * this.#leaseMs, keepData });
       const lease = await acquiring.catch(expected);
       if (lease === undefined) continue;
-      this.#handed.push({ holder: lease.holder, fence: lease.fence, after: this.#sums.grants });
+      const conditions = lease.conditions();
+      const { holder, fence } = lease;
+      this.#handed.push({ holder, fence, conditions, after: this.#sums.grants });
       await this.#sleep(life, random.chance(0.1) ? 2 * this.#leaseMs : 300 * random.fraction());
       await lease.release().catch(() => undefined);
     }
@@ -187,6 +198,7 @@ class CompanionSimulation {
 
   #changed({ key, before = {}, after = {}, atMs, by }: TableChange): void {
     this.#hash.update(`${atMs} ${JSON.stringify(after)}\n`);
+    this.#tryGuards();
     const holder = stringIn(after, this.#kind.holder);
     const isGrant = holder !== undefined && holder !== stringIn(before, this.#kind.holder);
     if (stringIn(key, "key") !== NAME || by !== "write" || !isGrant) return;
@@ -217,6 +229,17 @@ class CompanionSimulation {
     }
     const version = `peer-${this.#sums.byPeers}`;
     this.#table.putItem(KEY, this.#kind.peer(this.#leaseMs, version, this.#time.nowMs));
+  }
+
+  /** Once a later grant of ours was handed out, no guard of an earlier one may hold again, whatever lands late. */
+  #tryGuards(): void {
+    const last = this.#handed.at(-1)?.fence ?? 0n;
+    // Those whose late copies can be on their way yet.
+    for (const { conditions, holder, fence } of this.#handed.slice(-30)) {
+      if (fence < last && wouldCommit(this.#table, conditions)) {
+        this.#reopened.add(`the guard of ${fence} of ${holder} holds after ${last} was granted`);
+      }
+    }
   }
 
   /** Of any two leases, the one that was granted later has the higher fence. */

@@ -1,4 +1,5 @@
 import { COMPANIONS } from "./companions.js";
+import { COPIES } from "./copies.js";
 import { FORCED } from "./forced.js";
 import { GRANTS } from "./grants.js";
 import { HOLDS } from "./holds.js";
@@ -23,5 +24,6 @@ export const VARIANTS: readonly Variant[] = [
   ...MULTI_LOCKS,
   ...COMPANIONS,
   ...OCCURRENCES,
+  ...COPIES,
   ...SURROUNDINGS,
 ];

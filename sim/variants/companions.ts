@@ -93,13 +93,30 @@ export const COMPANIONS: readonly Variant[] = [
     edits: [
       {
         file: COMPANION,
-        from: "condition: any(isAbsent(pk), isPresent(FENCE)),",
-        to: "condition: any(isAbsent(pk), isPresent(pk)),",
+        from: "condition: any(isAbsent(pk), IS_NUMBERED),",
+        to: 'condition: any(isAbsent(pk), { kind: "present", attribute: pk }),',
       },
     ],
     caughtBy: {
       test: COMPANION_TEST,
       title: "take nothing that somebody else has put in their place",
+    },
+  },
+  {
+    name: "guard-by-holder-alone",
+    what: "a lease whose fence is beside its record is guarded by the holder alone, whom a late claim can bring back",
+    rules: ["R7"],
+    edits: [
+      {
+        file: "src/lease/guard.ts",
+        from: "if (counter === undefined || held.number === undefined) return",
+        to: "if (counter !== undefined) return",
+      },
+    ],
+    // The simulation sees it in one seed of some sixty: a late claim has to find the record free or absent.
+    caughtBy: {
+      test: COMPANION_TEST,
+      title: "keep a former holder's conditions from ever holding again, whatever lands late",
     },
   },
   {

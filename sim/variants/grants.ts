@@ -124,7 +124,11 @@ export const GRANTS: readonly Variant[] = [
         from: 'if (record.state !== "held" || record.holder !== this.#grant.holder) return "refused";',
         to: 'if (answer.kind === "refused") return "refused";',
       },
-      { file: ATTEMPT, from: "this.#kernel.abandon(this.#grant.holder);", to: "" },
+      {
+        file: ATTEMPT,
+        from: "if (!this.#isIdOfAnother) this.#kernel.abandon(this.#grant.holder);",
+        to: "",
+      },
       { file: ATTEMPT, from: "if (this.#repetition.unanswered > 0) this.#giveUp();", to: "" },
     ],
     caughtBy: {

@@ -106,9 +106,9 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         file: "src/lease/attempt.ts",
-        from: "      const told = await this.#repetition.run((timeoutMs) =>\n        this.#kernel.write(this.#write, timeoutMs, this.#stop.signal),\n      );\n",
+        from: "      const told = await this.#repetition.run((timeoutMs) =>\n        this.#kernel.write(this.#current(), timeoutMs, this.#stop.signal),\n      );\n",
         to: `      const told = await this.#repetition.run(async (timeoutMs) => {
-        const sent = await this.#kernel.write(this.#write, timeoutMs, this.#stop.signal);
+        const sent = await this.#kernel.write(this.#current(), timeoutMs, this.#stop.signal);
         return sent.kind === "unknown" && this.#ref.isEntry === true ? { kind: "given up" } : sent;
       });
       if (told.kind === "given up") return "refused";
@@ -116,8 +116,8 @@ export const QUEUES: readonly Variant[] = [
       },
       {
         file: "src/lease/attempt.ts",
-        from: "        this.#kernel.abandon(this.#grant.holder);\n        if (this.#repetition",
-        to: "        if (this.#ref.isEntry !== true) this.#kernel.abandon(this.#grant.holder);\n        if (this.#repetition",
+        from: "        if (!this.#isIdOfAnother) this.#kernel.abandon",
+        to: "        if (this.#ref.isEntry !== true) this.#kernel.abandon",
       },
     ],
     caughtBy: { invariant: "one place", within: 100, of: "fair locks" },

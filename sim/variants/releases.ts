@@ -43,8 +43,8 @@ function holdersOf(chain: Chain): Holders {
       },
       {
         file: "src/lease/kernel.ts",
-        from: "    const wallMs = this.wallMs();\n    const id",
-        to: "    this.lastOwner = options.owner;\n    const wallMs = this.wallMs();\n    const id",
+        from: "    const id = this.random.id();\n",
+        to: "    this.lastOwner = options.owner;\n    const id = this.random.id();\n",
       },
     ],
     caughtBy: { invariant: "exclusion", within: 200 },
@@ -91,7 +91,7 @@ function holdersOf(chain: Chain): Holders {
         to: "    if (!hold.isHeld) return freeEarly(hold, keepData);\n",
       },
       {
-        file: LEASE,
+        file: "src/lease/lease-release.ts",
         from: "  if (loss !== undefined) hold.lostBeforeRelease(loss);\n",
         to: "  hold.beginRelease();\n  if (loss !== undefined) hold.lostBeforeRelease(loss);\n",
       },
@@ -297,7 +297,7 @@ function holdersOf(chain: Chain): Holders {
     rules: ["R8"],
     edits: [
       {
-        file: LEASE,
+        file: "src/lease/lease-release.ts",
         from: "  if (loss !== undefined) hold.lostBeforeRelease(loss);\n",
         to: "",
       },

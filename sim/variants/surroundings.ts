@@ -156,7 +156,7 @@ export const SURROUNDINGS: readonly Variant[] = [
     edits: [
       {
         file: "src/lease/repetition.ts",
-        from: '["unknown", "throttled", "conflict", "misconfigured"]',
+        from: '["unknown", "throttled", "conflict", "skewed", "misconfigured"]',
         to: '["unknown", "misconfigured"]',
       },
       {

@@ -1,7 +1,7 @@
 import { HoldfastError } from "../errors.js";
 import type { Duration } from "../internal/duration.js";
 import type { DocumentGuardCondition, GuardCondition } from "../lease/guard.js";
-import type { Lease } from "../lease/lease.js";
+import { type FencedLease, Lease } from "../lease/lease.js";
 import { LossSignal } from "../lease/loss-signal.js";
 import type { LeaseShape, NativeLeases } from "../lease/shape.js";
 import type { Monitor } from "./events.js";
@@ -9,8 +9,8 @@ import type { Monitor } from "./events.js";
 /**
  * One candidate's time as leader, in a format whose grants are not numbered. It does **not** promise that
  * nobody else believes to lead: it promises that it ends, by this machine's clocks, before anybody else can
- * be elected. What must never be written by a former leader carries {@link UnfencedTerm.condition}. There
- * is no number by which a store other than this table could tell a former leader's write.
+ * be elected. There is no number by which any store could tell a former leader's write, and no condition for a
+ * transaction.
  */
 export class UnfencedTerm<S extends LeaseShape = NativeLeases> implements AsyncDisposable {
   readonly #lease: Lease;
@@ -97,19 +97,6 @@ export class UnfencedTerm<S extends LeaseShape = NativeLeases> implements AsyncD
    */
   onEndingSoon(within: Duration, listener: () => void): () => void {
     return this.#lease.onEndingSoon(within, listener);
-  }
-
-  /**
-   * A condition for your own transaction: it commits only while the record names this term. Costs
-   * nothing here; in the transaction, two write units.
-   */
-  condition(): GuardCondition;
-  /** The same for lib-dynamodb's `TransactWriteCommand`. */
-  condition(options: { readonly document: true }): DocumentGuardCondition;
-  condition(options?: { readonly document: true }): GuardCondition | DocumentGuardCondition {
-    return options?.document === true
-      ? this.#lease.condition({ document: true })
-      : this.#lease.condition();
   }
 
   /**
@@ -201,32 +188,66 @@ export class UnfencedTerm<S extends LeaseShape = NativeLeases> implements AsyncD
 
 /**
  * One candidate's time as leader, as an {@link UnfencedTerm} is, with a number that tells any store which
- * remembers the highest one whether a write comes from a former leader.
+ * remembers the highest one whether a write comes from a former leader. Of a format with `fences: "companion"`.
  */
-export class Term<S extends LeaseShape = NativeLeases> extends UnfencedTerm<S> {
-  readonly #fence: bigint;
+export class FencedTerm<S extends LeaseShape = NativeLeases> extends UnfencedTerm<S> {
+  readonly #lease: FencedLease;
 
   /** @internal Made by an election. */
   constructor(lease: Lease, monitor: Monitor, onOver: () => void) {
     super(lease, monitor, onOver);
-    this.#fence = lease.fence;
-  }
-
-  /** @internal Begun by whoever was elected, who tells of it. Without a fence where the lease has none: only the types say so. */
-  static on(lease: Lease, monitor: Monitor, onOver: () => void): Term {
-    return numberOf(lease) === undefined
-      ? (new UnfencedTerm(lease, monitor, onOver) as Term)
-      : new Term(lease, monitor, onOver);
+    this.#lease = lease;
   }
 
   /** The term's number: higher than that of every earlier term of this name. See docs/fencing.md. */
   get fence(): bigint {
-    return this.#fence;
+    return this.#lease.fence;
+  }
+
+  /** Conditions for your own transaction, which has to carry all of them: see {@link FencedLease.conditions}. */
+  conditions(): readonly GuardCondition[];
+  /** The same for lib-dynamodb's `TransactWriteCommand`. */
+  conditions(options: { readonly document: true }): readonly DocumentGuardCondition[];
+  conditions(options?: { readonly document: true }): readonly object[] {
+    return options === undefined ? this.#lease.conditions() : this.#lease.conditions(options);
   }
 }
 
-/** What an election in a format gives: with a fence where the format has one. */
-export type TermOf<S extends LeaseShape> = S["fence"] extends bigint ? Term<S> : UnfencedTerm<S>;
+/** One candidate's time as leader, as a {@link FencedTerm} is, of a format whose records carry the number themselves. */
+export class Term<S extends LeaseShape = NativeLeases> extends FencedTerm<S> {
+  readonly #lease: Lease;
+
+  /** @internal Made by an election. */
+  constructor(lease: Lease, monitor: Monitor, onOver: () => void) {
+    super(lease, monitor, onOver);
+    this.#lease = lease;
+  }
+
+  /** @internal Begun by whoever was elected, who tells of it. Of the class that the format has: only the types say so. */
+  static on(lease: Lease, monitor: Monitor, onOver: () => void): Term {
+    if (lease instanceof Lease) return new Term(lease, monitor, onOver);
+    const OfFormat = numberOf(lease) === undefined ? UnfencedTerm : FencedTerm;
+    return new OfFormat(lease, monitor, onOver) as Term;
+  }
+
+  /**
+   * A condition for your own transaction: it commits only while the record names this term. Costs
+   * nothing here; in the transaction, two write units.
+   */
+  condition(): GuardCondition;
+  /** The same for lib-dynamodb's `TransactWriteCommand`. */
+  condition(options: { readonly document: true }): DocumentGuardCondition;
+  condition(options?: { readonly document: true }): GuardCondition | DocumentGuardCondition {
+    return options === undefined ? this.#lease.condition() : this.#lease.condition(options);
+  }
+}
+
+/** What an election in a format gives: with a fence, and conditions, where the format has one. */
+export type TermOf<S extends LeaseShape> = S["fence"] extends bigint
+  ? S["hasCompanion"] extends true
+    ? FencedTerm<S>
+    : Term<S>
+  : UnfencedTerm<S>;
 
 /** The fence of a lease; undefined in a format that has none, whatever the type says. */
 export function numberOf(lease: Lease): bigint | undefined {

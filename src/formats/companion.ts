@@ -14,13 +14,19 @@
  */
 import type { Counter, RecordRef } from "../lease/format.js";
 import type { LockName } from "../lease/shape.js";
-import type { Item } from "../platform/table.js";
-import { any, invalid, isAbsent, isPresent } from "./foreign.js";
+import type { Condition, Item } from "../platform/table.js";
+import { any, equals, invalid, isAbsent } from "./foreign.js";
 
 /** How the names of companions end. */
 export const SUFFIX = "#holdfast-fence";
 
 const FENCE = "fence";
+// As of a native record: counted up beyond 38 digits, it could not be read any more.
+const IS_NUMBERED: Condition = {
+  kind: "below",
+  attribute: FENCE,
+  value: { N: (10n ** 37n).toString() },
+};
 
 /** Where a format keeps its fences: nowhere, or in a companion. */
 export type Fences = "companion" | undefined;
@@ -37,7 +43,7 @@ export function companion(pk: string, sk: string | undefined, looks: Item): Coun
     count: (ref: RecordRef, seed: bigint) => ({
       key: keyOf(ref, sk ?? pk),
       // Whatever else is there is somebody's, and its place is not taken.
-      condition: any(isAbsent(pk), isPresent(FENCE)),
+      condition: any(isAbsent(pk), IS_NUMBERED),
       change: { set: { ...looks, [FENCE]: { incrementFrom: seed.toString() } }, remove: [] },
     }),
     numberIn(item) {
@@ -45,6 +51,10 @@ export function companion(pk: string, sk: string | undefined, looks: Item): Coun
       const isNumber = value !== undefined && "N" in value && /^\d{1,38}$/.test(value.N);
       return isNumber ? BigInt(value.N) : undefined;
     },
+    isLast: (ref, number) => ({
+      key: keyOf(ref, sk ?? pk),
+      condition: equals(FENCE, { N: number.toString() }),
+    }),
   };
 }
 

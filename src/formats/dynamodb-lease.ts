@@ -65,6 +65,7 @@ export interface BareLeases<Fence extends bigint | undefined = undefined> extend
   readonly data: undefined;
   readonly attributes: undefined;
   readonly fence: Fence;
+  readonly hasCompanion: Fence extends bigint ? true : false;
 }
 
 /** What the records of {@link dynamodbLease} do not say themselves. */

@@ -109,12 +109,22 @@ const NOBODY_QUEUED = any(
 // A renewal, and a move, of one that lives by a session would count as life that nobody watches.
 const NO_SESSION = isAbsent("session");
 
-const KNOWN = all(equals("v", n(1n)), isPresent("fence"), isPresent("version"));
+// DynamoDB's numbers are exact to 38 digits. One that is near that end can be counted up to what nobody can read, and
+// the record of that name could never be used again: such a record is refused before anything is written.
+const TOO_LARGE = 10n ** 37n;
+
+const isNumber = (attribute: string): Condition => ({
+  kind: "below",
+  attribute,
+  value: n(TOO_LARGE),
+});
+
+const KNOWN = all(equals("v", n(1n)), isNumber("fence"), isNumber("version"));
 
 const FREE = all(
   equals("v", n(1n)),
-  isPresent("fence"),
-  isPresent("version"),
+  isNumber("fence"),
+  isNumber("version"),
   isAbsent("holder"),
   NO_SESSION,
 );
@@ -491,6 +501,12 @@ function readNative(item: Item | undefined): Found {
   const fence = numberIn(item, "fence");
   if (fence === undefined || version === undefined) {
     return { state: "foreign", found: "has no whole number in `fence` or `version`" };
+  }
+  if (fence >= TOO_LARGE || version >= TOO_LARGE) {
+    return {
+      state: "foreign",
+      found: "has a number of more than 37 digits in `fence` or `version`",
+    };
   }
   if (
     ["tail", "served"].some((end) => item[end] !== undefined && numberIn(item, end) === undefined)

@@ -73,6 +73,7 @@ export interface ByteLeases<
   readonly data: Uint8Array;
   readonly attributes: Item;
   readonly fence: Fence;
+  readonly hasCompanion: Fence extends bigint ? true : false;
 }
 
 /** Options of a format whose records say who owns them. */

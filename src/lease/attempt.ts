@@ -32,9 +32,13 @@ export class Attempt {
   readonly #settings: AcquireSettings;
   readonly #stop: Stopping;
   readonly #decision: Granting;
-  readonly #grant: Grant;
-  readonly #write: Write;
+  #grant: Grant;
+  #write: Write;
+  /** The correction of the clock with which the write was composed. */
+  #correctionMs: number;
   readonly #repetition: Repetition;
+  /** Whether the record names this attempt's id though nothing of the attempt was applied. */
+  #isIdOfAnother = false;
 
   constructor(
     kernel: Kernel,
@@ -48,6 +52,7 @@ export class Attempt {
     this.#settings = settings;
     this.#stop = stop;
     this.#decision = decision;
+    this.#correctionMs = kernel.table.clockCorrectionMs;
     this.#grant = kernel.grant(ref, settings);
     this.#write = this.#compose();
     this.#repetition = new Repetition(kernel, settings, stop);
@@ -58,25 +63,42 @@ export class Attempt {
     let answer: AttemptAnswer | undefined;
     try {
       const told = await this.#repetition.run((timeoutMs) =>
-        this.#kernel.write(this.#write, timeoutMs, this.#stop.signal),
+        this.#kernel.write(this.#current(), timeoutMs, this.#stop.signal),
       );
       const begun = told === "silent" ? told : this.#verdictOn(told);
       answer = typeof begun === "object" ? await this.#numbered(begun) : begun;
       return answer;
     } finally {
       if (typeof answer !== "object") {
-        // Refused for good or not: should a copy of it ever land, nobody believes in it.
-        this.#kernel.abandon(this.#grant.holder);
+        // Refused for good or not: should a copy of it ever land, nobody believes in it. Not so where
+        // another process holds under this id: it must not be taken from its holder.
+        if (!this.#isIdOfAnother) this.#kernel.abandon(this.#grant.holder);
         if (this.#repetition.unanswered > 0) this.#giveUp();
       }
     }
+  }
+
+  /**
+   * The write, composed anew where nothing of it can have been applied and an answer has corrected the clock since:
+   * a first claim is signed, and its fence starts, by a clock that no answer has been compared with yet.
+   */
+  #current(): Write {
+    const { clockCorrectionMs } = this.#kernel.table;
+    if (this.#repetition.unanswered === 0 && clockCorrectionMs !== this.#correctionMs) {
+      this.#correctionMs = clockCorrectionMs;
+      this.#grant = { ...this.#grant, ...this.#kernel.datesOf(this.#ref) };
+      this.#write = this.#compose();
+    }
+    return this.#write;
   }
 
   async #numbered(begun: Beginning): Promise<AttemptAnswer> {
     const { counter } = this.#kernel.format;
     if (counter === undefined) return begun;
     const { leaseMs, fastestPollMs: pauseMs } = this.#settings;
-    const { holder, fenceSeed: seed } = this.#grant;
+    const { holder } = this.#grant;
+    // Not the grant's own: its answer may have been the first to correct the clock.
+    const seed = this.#kernel.fenceSeed(this.#ref);
     const { deadline } = this.#repetition;
     const grant = { holder, seed, leaseMs, pauseMs, deadline };
     const number = await numberGrant(this.#kernel, this.#ref, counter, grant, this.#stop);
@@ -88,9 +110,15 @@ export class Attempt {
     if (answer.item === undefined && this.#acceptsAbsence()) throw blindTable(this.#ref.name);
     // What was applied and is not handed out, for whatever reason below, has to be undone.
     if (answer.kind === "applied" || answer.isRepeated === true) repetition.unanswered += 1;
-    const record = this.#kernel.seeRecord(this.#ref, answer.item, "strong");
+    const wasApplied = answer.kind === "applied";
+    const record = this.#kernel.seeRecord(this.#ref, answer.item, "strong", wasApplied);
     if (record.state !== "held" || record.holder !== this.#grant.holder) return "refused";
-    repetition.unanswered = Math.max(repetition.unanswered, 1);
+    // Sent once and answered, a refused write was not applied: two processes restored from one snapshot
+    // can draw the same id, and the other one was granted.
+    if (repetition.unanswered === 0) {
+      this.#isIdOfAnother = true;
+      return "refused";
+    }
     if (!repetition.isInTime()) return "refused";
     return { record, start: repetition.start, settings: this.#settings };
   }

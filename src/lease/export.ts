@@ -104,7 +104,9 @@ async function passedOn(hold: Hold, leaseMs: number) {
       // A copy of the claim that made it can land yet, where the lock has become free.
       kernel.abandon(held.holder);
       const found = kernel.seeRecord(ref, answer.item, "strong");
-      if (found.state === "held" && found.holder === grant.holder) return found;
+      // Refused, it proves itself only where an earlier send of it may have been applied.
+      const mayBeOwn = answer.kind === "applied" || sends > 0 || answer.isRepeated === true;
+      if (mayBeOwn && found.state === "held" && found.holder === grant.holder) return found;
       throw lossError(ref, lossIn(found, held) ?? "stolen", undefined);
     }
     cause = answer.kind === "misconfigured" ? answer.error : answer.cause;

@@ -122,6 +122,8 @@ export interface Counter {
   count(ref: RecordRef, seed: bigint): Write;
   /** The number in what {@link count} left; undefined for any other item. */
   numberIn(item: Item | undefined): bigint | undefined;
+  /** That nobody has counted since this number: what is asked of which item. */
+  isLast(ref: RecordRef, number: bigint): { readonly key: Item; readonly condition: Condition };
 }
 
 /**

@@ -1,5 +1,5 @@
 import { compileCondition } from "../platform/expressions.js";
-import type { AttributeValue, Item } from "../platform/table.js";
+import type { AttributeValue, Condition, Item } from "../platform/table.js";
 import type { Hold } from "./hold.js";
 
 type Scalar = { S: string } | { N: string };
@@ -21,13 +21,28 @@ export type GuardCondition = Check<Scalar>;
 export type DocumentGuardCondition = Check<string | bigint>;
 
 /** That the record still names this holder and this fence, as an element of a transaction. Pure. */
-export function guardCondition(hold: Hold): GuardCondition {
-  const { format, tableName } = hold.kernel;
-  const compiled = compileCondition(format.heldCondition(hold.held));
+export function guardCondition({ kernel, ref, held }: Hold): GuardCondition {
+  return checkOf(kernel.tableName, ref.key, kernel.format.heldCondition(held));
+}
+
+/**
+ * The same of any lease that has a number: where that is beside the record, also that nobody has counted since.
+ * The holder alone would not do: a late copy of an answered claim can make the record name it again. Pure.
+ */
+export function guardConditions(hold: Hold): GuardCondition[] {
+  const { kernel, ref, held } = hold;
+  const { counter } = kernel.format;
+  if (counter === undefined || held.number === undefined) return [guardCondition(hold)];
+  const { key, condition } = counter.isLast(ref, held.number);
+  return [guardCondition(hold), checkOf(kernel.tableName, key, condition)];
+}
+
+function checkOf(tableName: string, key: Item, condition: Condition): GuardCondition {
+  const compiled = compileCondition(condition);
   return {
     ConditionCheck: {
       TableName: tableName,
-      Key: scalars(hold.ref.key),
+      Key: scalars(key),
       ConditionExpression: compiled.text,
       ExpressionAttributeNames: compiled.names,
       ExpressionAttributeValues: scalars(compiled.values),

@@ -38,7 +38,7 @@ export function noteGrant(kernel: Kernel, { hold, record, how }: Granted): void 
 const isKept = ({ kind }: RecordRef): boolean => kind === "lock" || kind === "leader";
 
 const isSilent = ({ kind }: WriteAnswer): boolean =>
-  kind === "unknown" || kind === "throttled" || kind === "conflict";
+  ["unknown", "throttled", "conflict", "skewed"].includes(kind);
 
 /** Reads the history of a name: seventeen reads of half a unit, at once. Throws coded errors. */
 export async function historyOf(kernel: Kernel, ref: RecordRef): Promise<History> {

@@ -42,6 +42,8 @@ export class JointAttempt {
   readonly #parts: readonly Part[];
   readonly #asides: readonly Aside[];
   readonly #repetition: Repetition;
+  /** Whether the records name this attempt's ids though nothing of the attempt was applied. */
+  #areIdsOfAnother = false;
 
   constructor(
     kernel: Kernel,
@@ -86,6 +88,10 @@ export class JointAttempt {
     if (answer.kind === "applied") repetition.unanswered += 1;
     if (answer.kind === "refused") {
       const doing = this.#doingIn(answer);
+      // As of a single attempt: sent once and answered, it was not applied.
+      this.#areIdsOfAnother =
+        doing !== "others" && repetition.unanswered === 0 && answer.isRepeated !== true;
+      if (this.#areIdsOfAnother) return "refused";
       if (doing !== "others") repetition.unanswered = Math.max(repetition.unanswered, 1);
       if (doing !== "own") return "refused";
     }
@@ -119,7 +125,7 @@ export class JointAttempt {
   #giveUp(): void {
     for (const { ref, grant, decision } of this.#parts) {
       // Refused for good or not: should a copy of it ever land, nobody believes in it.
-      this.#kernel.abandon(grant.holder);
+      if (!this.#areIdsOfAnother) this.#kernel.abandon(grant.holder);
       if (this.#repetition.unanswered === 0) continue;
       neutralise(this.#kernel, ref, {
         attempt: grant.holder,

@@ -32,14 +32,9 @@ import { Keeper } from "./keeper.js";
 import { Lines } from "./line.js";
 import { Observations, type Strength } from "./observation.js";
 import type { ClientSettings } from "./options.js";
-import {
-  type Found,
-  isReadable,
-  type LeaseRecord,
-  type Passage,
-  type UnreadableRecord,
-} from "./record.js";
+import { type Found, isReadable, type LeaseRecord, type Passage } from "./record.js";
 import { SessionWatch } from "./session-watch.js";
+import { unreadable } from "./trouble.js";
 
 /** Everything that is not deterministic, and the table. */
 export interface Surroundings {
@@ -183,15 +178,18 @@ export class Kernel {
   /** A new grant, with an id that was never used. */
   grant(ref: RecordRef, options: GrantOptions): Grant {
     const { leaseMs, owner, data, existingData, attributes, existingAttributes, passage } = options;
-    const wallMs = this.wallMs();
     const id = this.random.id();
     return {
       ...{ leaseMs, owner, data, existingData, attributes, existingAttributes, passage },
       holder: this.format.holderOf?.(options.owner, id) ?? id,
-      wallMs,
-      acquiredAt: isoTimeOf(wallMs),
-      fenceSeed: this.fenceSeed(ref),
+      ...this.datesOf(ref),
     };
+  }
+
+  /** What a grant takes from the clock. */
+  datesOf(ref: RecordRef): Pick<Grant, "wallMs" | "acquiredAt" | "fenceSeed"> {
+    const wallMs = this.wallMs();
+    return { wallMs, acquiredAt: isoTimeOf(wallMs), fenceSeed: this.fenceSeed(ref) };
   }
 
   /** Where the fences of a record begin that is not there. */
@@ -209,9 +207,14 @@ export class Kernel {
   }
 
   /** As {@link see}, where something unreadable ends the matter. Throws R12's typed errors. */
-  seeRecord(ref: RecordRef, item: Item | undefined, strength: Strength): LeaseRecord {
+  seeRecord(
+    ref: RecordRef,
+    item: Item | undefined,
+    strength: Strength,
+    wasClaimed = false,
+  ): LeaseRecord {
     const found = this.see(ref, item, strength);
-    if (!isReadable(found)) throw unreadable(ref.name, found, this.format.name);
+    if (!isReadable(found)) throw unreadable(ref.name, found, this.format.name, wasClaimed);
     return found;
   }
 
@@ -268,23 +271,6 @@ export class Kernel {
   async idle(): Promise<void> {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
-}
-
-/** The error for a record that must not be touched (R12). */
-export function unreadable(name: string, found: UnreadableRecord, format: string): HoldfastError {
-  return found.state === "foreign"
-    ? new HoldfastError(
-        "foreign-record",
-        `The record of lock "${name}" ${found.found}, so it is not one of format "${format}". ` +
-          "Nothing was written. Use another table or name, or the format of the client that wrote it.",
-        { lockName: name },
-      )
-    : new HoldfastError(
-        "unsupported-layout",
-        `The record of lock "${name}" ${found.found}, which this version of holdfast does not know. ` +
-          "Nothing was written. Upgrade holdfast here to the version that wrote it.",
-        { lockName: name },
-      );
 }
 
 function asHoldfastError(cause: unknown): HoldfastError {

@@ -1,4 +1,4 @@
-import { HoldfastError, type LossReason } from "../errors.js";
+import { HoldfastError } from "../errors.js";
 import type { Duration } from "../internal/duration.js";
 import { settlesWithin } from "../internal/settles-within.js";
 import { Alarms } from "./ending-soon.js";
@@ -7,12 +7,12 @@ import {
   type DocumentGuardCondition,
   documentCondition,
   type GuardCondition,
-  guardCondition,
+  guardConditions,
 } from "./guard.js";
 import type { Hold } from "./hold.js";
 import { changeLength, lossOf, renewNow, renewWithData, writeData } from "./hold-writes.js";
+import { freeEarly, release } from "./lease-release.js";
 import { checkLease, resolveLease } from "./options.js";
-import { freeOnce, passOn } from "./pass-on.js";
 import type { LeaseShape, NativeLeases } from "./shape.js";
 
 /** What a release may ask for. */
@@ -32,9 +32,8 @@ export interface RenewOptions<S extends LeaseShape = NativeLeases> {
 /**
  * A lock that is held, of a format whose grants are not numbered. It does **not** promise that nobody else holds it: it promises that it knows,
  * by this machine's clocks, when to stop believing. It ends at its deadline, whatever the network
- * does, before any other client may take over; writes that carry {@link UnfencedLease.condition} are
- * refused from then on. There is no number by which a store other than this table could tell an old
- * holder's write.
+ * does, before any other client may take over. There is no number by which any store could tell an old holder's
+ * write, and no condition for a transaction: a late copy of an answered claim can make the record name this holder again.
  *
  * Loss is reported once, through {@link UnfencedLease.signal}, and is final.
  */
@@ -128,22 +127,6 @@ export class UnfencedLease<S extends LeaseShape = NativeLeases> implements Async
     this.assertHeld();
     this.#alarms ??= new Alarms(this.#hold);
     return this.#alarms.set(within, listener);
-  }
-
-  /**
-   * A condition for your own transaction: it commits only while the record names this holder and this
-   * fence, so a write from a former holder cannot land, whatever any clock says. It is about the grant, not
-   * about this handle: where another handle shares the grant by reentry, it commits until that is released, too.
-   * Costs nothing here; in the transaction, two write units.
-   * @example
-   * await client.send(new TransactWriteItemsCommand({ TransactItems: [lease.condition(), { Put: ... }] }));
-   */
-  condition(): GuardCondition;
-  /** The same for lib-dynamodb's `TransactWriteCommand`. */
-  condition(options: { readonly document: true }): DocumentGuardCondition;
-  condition(options?: { readonly document: true }): GuardCondition | DocumentGuardCondition {
-    const condition = guardCondition(this.#hold);
-    return options?.document === true ? documentCondition(condition) : condition;
   }
 
   /**
@@ -250,51 +233,73 @@ export class UnfencedLease<S extends LeaseShape = NativeLeases> implements Async
 }
 
 /**
- * A lock that is held, as an {@link UnfencedLease} is, with a number that tells any store which
- * remembers the highest one whether a write comes from a former holder.
+ * A lock that is held, as an {@link UnfencedLease} is, with a number that tells any store which remembers the highest
+ * one whether a write comes from a former holder. Of a format with `fences: "companion"`, the number is kept
+ * beside the record.
  */
-export class Lease<S extends LeaseShape = NativeLeases> extends UnfencedLease<S> {
-  readonly #fence: bigint;
+export class FencedLease<S extends LeaseShape = NativeLeases> extends UnfencedLease<S> {
+  readonly #hold: Hold;
 
   /** @internal Made by a mutex or an election. */
   constructor(hold: Hold) {
     super(hold);
-    this.#fence = hold.held.number ?? hold.held.fence;
+    this.#hold = hold;
   }
 
-  /** @internal A handle on a hold. Without a fence where the format has none: only the types say so. */
-  static on(hold: Hold): Lease {
-    const isFenced = hold.kernel.format.isFenced !== false || hold.held.number !== undefined;
-    return isFenced ? new Lease(hold) : (new UnfencedLease(hold) as Lease);
-  }
-
-  /** Higher at every grant of this name than at any earlier one. See docs/fencing.md. */
+  /** Higher at every grant of this name by this library than at any earlier one. See docs/fencing.md. */
   get fence(): bigint {
-    return this.#fence;
+    return this.#hold.held.number ?? this.#hold.held.fence;
+  }
+
+  /**
+   * Conditions for your own transaction, which has to carry all of them: it commits only while the record names this
+   * holder, and this fence is the last one. So a write from a former holder cannot land after a later grant of this
+   * library, whatever any clock says. Where the fence is kept beside the record, the conditions do **not** count the
+   * grants of peers: after a peer's release, a late copy of this lease's own claim can make them hold again; and a
+   * late copy of a count makes them fail though the lease is held. Costs nothing here; in the transaction, two write
+   * units for each: of a native record one condition, else two.
+   * @example
+   * const TransactItems = [...lease.conditions(), { Put: ... }];
+   */
+  conditions(): readonly GuardCondition[];
+  /** The same for lib-dynamodb's `TransactWriteCommand`. */
+  conditions(options: { readonly document: true }): readonly DocumentGuardCondition[];
+  conditions(options?: { readonly document: true }): readonly object[] {
+    const conditions = guardConditions(this.#hold);
+    return options?.document === true ? conditions.map(documentCondition) : conditions;
   }
 }
 
-/** What an acquisition in a format gives: with a fence where the format has one. */
-export type LeaseOf<S extends LeaseShape> = S["fence"] extends bigint ? Lease<S> : UnfencedLease<S>;
+/** A lock that is held, as a {@link FencedLease} is, of a format whose records carry the number themselves. */
+export class Lease<S extends LeaseShape = NativeLeases> extends FencedLease<S> {
+  /** @internal A handle on a hold, of the class that its format has: only the types say so. */
+  static on(hold: Hold): Lease {
+    const { held, kernel } = hold;
+    if (kernel.format.isFenced !== false) return new Lease(hold);
+    const Handle = held.number === undefined ? UnfencedLease : FencedLease;
+    return new Handle(hold) as Lease;
+  }
 
-async function release(hold: Hold, keepData: boolean, lastData: unknown): Promise<void> {
-  const { kernel, ref, line, held, leaseMs, living } = hold;
-  const former = { held, leaseMs, keepData, lastData, life: living.life };
-  const loss = await passOn(kernel, ref, line, former);
-  if (loss !== undefined) hold.lostBeforeRelease(loss);
+  /**
+   * A condition for your own transaction: it commits only while the record names this holder and this
+   * fence, so a write from a former holder cannot land, whatever any clock says. It is about the grant, not
+   * about this handle: where another handle shares the grant by reentry, it commits until that is released, too.
+   * Costs nothing here; in the transaction, two write units.
+   * @example
+   * await client.send(new TransactWriteItemsCommand({ TransactItems: [lease.condition(), { Put: ... }] }));
+   */
+  condition(): GuardCondition;
+  /** The same for lib-dynamodb's `TransactWriteCommand`. */
+  condition(options: { readonly document: true }): DocumentGuardCondition;
+  condition(options?: { readonly document: true }): GuardCondition | DocumentGuardCondition {
+    const [condition] = options === undefined ? this.conditions() : this.conditions(options);
+    return condition as GuardCondition | DocumentGuardCondition;
+  }
 }
 
-const IS_LEFT_IN_TABLE: readonly LossReason[] = [
-  "expired",
-  "session ended",
-  "released by force",
-  "lost with another",
-];
-
-// A lease that ran out, or was told to end, is still in the table: freeing it spares rivals the rest of
-// their watch. One try: nothing depends on it.
-async function freeEarly(hold: Hold, keepData: boolean): Promise<void> {
-  const reason = hold.loss?.reason;
-  if (reason === undefined || !IS_LEFT_IN_TABLE.includes(reason)) return;
-  await hold.requests.run(() => freeOnce(hold.kernel, hold.ref, { known: hold.held }, keepData));
-}
+/** What an acquisition in a format gives: with a fence, and conditions, where the format has one. */
+export type LeaseOf<S extends LeaseShape> = S["fence"] extends bigint
+  ? S["hasCompanion"] extends true
+    ? FencedLease<S>
+    : Lease<S>
+  : UnfencedLease<S>;

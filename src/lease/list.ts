@@ -91,9 +91,10 @@ export async function scanPage(
     if (answer.kind === "page") return answer;
     if (answer.kind === "misconfigured") throw answer.error;
     if (attempt === ATTEMPTS) {
+      const isSilent = answer.kind === "unknown" || answer.kind === "skewed";
       throw new HoldfastError(
-        answer.kind === "unknown" ? "unreachable" : "throttled",
-        `The locks could not be listed: ${answer.kind === "unknown" ? `the table does not answer${causeText(answer.cause)}` : "DynamoDB refused every request for now"}. ` +
+        isSilent ? "unreachable" : "throttled",
+        `The locks could not be listed: ${isSilent ? `the table does not answer${causeText(answer.cause)}` : "DynamoDB refused every request for now"}. ` +
           "Check the endpoint, the region and the table's capacity.",
         { cause: answer.cause },
       );

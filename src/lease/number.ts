@@ -56,10 +56,13 @@ async function count(
   }
   const number = counter.numberIn(answer.item);
   if (answer.kind === "applied" && number !== undefined) return number;
+  const what =
+    answer.kind === "applied"
+      ? "a number that is not whole, which was raised by one"
+      : "no number that can be counted up. Nothing was written";
   throw new HoldfastError(
     "foreign-record",
-    `Where the fences of lock "${ref.name}" are kept is an item that has none. Nothing was written. ` +
-      "Find out who wrote it, and move it.",
+    `The item that keeps the fences of lock "${ref.name}" has ${what}. Find out who wrote it, and move it.`,
     { lockName: ref.name },
   );
 }

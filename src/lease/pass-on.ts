@@ -150,7 +150,9 @@ async function handOver(
     if (answer.kind === "applied" || answer.kind === "refused") {
       const found = kernel.see(ref, answer.item, "strong");
       // A refusal that shows somebody else shows that none of this process's writes can land any more.
-      if (found.state !== "held" || found.holder !== grant.holder) {
+      // A refusal proves an own success only where an earlier send of the chain may have been applied.
+      const mayBeOwn = answer.kind === "applied" || !chain.isFirst || answer.isRepeated === true;
+      if (!mayBeOwn || found.state !== "held" || found.holder !== grant.holder) {
         noteRefusal(chain, found, answer);
         return "gone";
       }

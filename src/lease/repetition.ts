@@ -83,7 +83,7 @@ export class Repetition {
   }
 }
 
-const UNTOLD: readonly string[] = ["unknown", "throttled", "conflict", "misconfigured"];
+const UNTOLD: readonly string[] = ["unknown", "throttled", "conflict", "skewed", "misconfigured"];
 
 function isUntold(answer: { readonly kind: string }): answer is Untold {
   return UNTOLD.includes(answer.kind);

@@ -17,6 +17,8 @@ export interface LeaseShape {
   readonly attributes: Item | undefined;
   /** A number that grows with every grant; undefined where a lease has none. */
   readonly fence: bigint | undefined;
+  /** Whether that number is kept beside the record, in its companion; left out: in the record itself. */
+  readonly hasCompanion?: boolean;
 }
 
 /** The leases of the native format. */

@@ -1,6 +1,7 @@
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { causeText } from "../internal/cause-text.js";
 import type { NotNow, Unknown } from "../platform/table.js";
+import type { UnreadableRecord } from "./record.js";
 
 /** Why the last request told nothing. */
 export type Trouble = Unknown | NotNow;
@@ -18,6 +19,14 @@ export function troubleError(
       "unreachable",
       `${title} ${whatFailed}: the table does not answer${causeText(trouble.cause)}. Check the endpoint, the region and ` +
         "the network; whether somebody holds the lock is not known.",
+      details,
+    );
+  }
+  if (trouble.kind === "skewed") {
+    return new HoldfastError(
+      "unreachable",
+      `${title} ${whatFailed}: DynamoDB refused every request for the time of its signature. Set the clock ` +
+        "of this machine; whether somebody holds the lock is not known.",
       details,
     );
   }
@@ -47,4 +56,30 @@ export function tooSlow(names: readonly string[], leaseMs: number, silence: unkn
 /** What an acquisition of these names is called in messages. */
 export function titleOf(names: readonly string[]): string {
   return `${names.length === 1 ? "Lock" : "Multi-lock"} ${names.map((name) => `"${name}"`).join(", ")}`;
+}
+
+/** The error for a record that must not be touched (R12), though a claim may have been applied to it by then. */
+export function unreadable(
+  name: string,
+  found: UnreadableRecord,
+  format: string,
+  wasClaimed = false,
+): HoldfastError {
+  // No condition can ask whether a number is whole.
+  const written = wasClaimed
+    ? "The claim was applied to it all the same, and is being undone"
+    : "Nothing was written";
+  return found.state === "foreign"
+    ? new HoldfastError(
+        "foreign-record",
+        `The record of lock "${name}" ${found.found}, so it is not one of format "${format}". ` +
+          `${written}. Use another table or name, or the format of the client that wrote it.`,
+        { lockName: name },
+      )
+    : new HoldfastError(
+        "unsupported-layout",
+        `The record of lock "${name}" ${found.found}, which this version of holdfast does not know. ` +
+          "Nothing was written. Upgrade holdfast here to the version that wrote it.",
+        { lockName: name },
+      );
 }

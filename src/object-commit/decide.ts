@@ -34,6 +34,7 @@ export function afterAnswer(answer: StoreAnswer["kind"], state: SentState): Afte
       return "committed";
     case "throttled":
     case "conflict":
+    case "skewed":
       if (state.canRepeat) return "again";
       return state.isUnsure ? "look" : "failed";
     case "misconfigured":

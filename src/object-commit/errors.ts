@@ -97,7 +97,7 @@ export function troubled(
   where: "object store" | "table",
   trouble: Unknown | NotNow,
 ): HoldfastError {
-  const isSilent = trouble.kind === "unknown";
+  const isSilent = trouble.kind === "unknown" || trouble.kind === "skewed";
   const why = isSilent
     ? `the ${where} does not answer${causeText(trouble.cause)}. Check the endpoint, the region and the network.`
     : `the ${where} refused every request for now (${trouble.kind}). Wait longer, or ask less of it.`;

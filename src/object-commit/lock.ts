@@ -96,16 +96,20 @@ export class CommitLock {
     const write = claimCommit(this.#target, wanted, this.#replaceable);
     // From before the first send: any of them may be the one that was carried out.
     const start = instantOf(clock);
+    let mayBeApplied = false;
     for (const pauses = new Pauses(this.#around, limit); ; ) {
       const answer = await this.#table.write(write, callWithin(limit, settings.requestTimeoutMs));
       if (answer.kind === "applied") return new Held(clock, wanted, start, limit.signal);
       if (answer.kind === "misconfigured") throw answer.error;
       if (answer.kind === "refused") {
         const found = await this.#foundBy(answer.item, limit);
-        return this.#isOwn(found, wanted)
+        // All sends answered, a refused one was not applied, whatever token the record shows.
+        mayBeApplied ||= answer.isRepeated === true;
+        return mayBeApplied && this.#isOwn(found, wanted)
           ? new Held(clock, wanted, start, limit.signal)
           : { found };
       }
+      mayBeApplied ||= answer.kind === "unknown";
       await pauses.wait();
       if (limit.remainingMs() > 0) continue;
       // It may have been carried out, or still be; this is all that can be done about it.

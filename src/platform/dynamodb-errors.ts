@@ -96,9 +96,8 @@ export function answerOf(
   if (isRepeated) return { kind: "unknown", cause: error };
   if (THROTTLED.has(name)) return { kind: "throttled", cause: error };
   if (CONFLICTS.has(name)) return { kind: "conflict", cause: error };
-  // A clock that is minutes off is told by its signature; the SDK corrects itself for the next send.
   if (name === "InvalidSignatureException" && /expired|not yet current/i.test(String(message))) {
-    return { kind: "unknown", cause: error };
+    return { kind: "skewed", cause: error };
   }
   if (NO_CREDENTIALS.has(name)) {
     return { kind: "misconfigured", error: noCredentials(error, message, table) };

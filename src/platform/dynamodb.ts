@@ -28,6 +28,7 @@ import { systemTimers, type Timers } from "./timers.js";
 import { cancellationRead, refusalRead, unreadIn } from "./unread-refusal.js";
 
 const AN_HOUR_MS = 3_600_000;
+const NO_ATTRIBUTES = "The answer to a write does not show the item that it made.";
 
 /** What is read of an output of DynamoDB's, whatever the operation. */
 interface Output {
@@ -92,7 +93,9 @@ export class DynamoDBTable implements TablePort {
     };
     const answer = await this.#change("UpdateItem", write.key, input, call);
     if (answer.kind !== "output") return answer;
-    const { Attributes = {}, ConsumedCapacity } = answer.output;
+    const { Attributes, ConsumedCapacity } = answer.output;
+    // An item has a key at least: without one, this is not DynamoDB's answer, but that of something before it.
+    if (Attributes === undefined) return { kind: "unknown", cause: new Error(NO_ATTRIBUTES) };
     return { kind: "applied", item: Attributes, ...chargedIn(call, ConsumedCapacity) };
   }
 
@@ -118,7 +121,7 @@ export class DynamoDBTable implements TablePort {
       (signal) => this.#send("TransactWriteItems", input, signal),
       (error) => {
         const cancelled = cancellationOf(error, this.#table);
-        if (cancelled !== undefined) return cancelled;
+        if (cancelled !== undefined) return this.#asSent(cancelled);
         const told = answerOf(error, this.#table, "UpdateItem", this.#use);
         return told.kind === "refused" ? { kind: "unknown", cause: error } : told;
       },
@@ -210,8 +213,14 @@ export class DynamoDBTable implements TablePort {
       this.#timers,
       call,
       (signal) => this.#send(operation, { TableName: this.#table, ...input }, signal),
-      (error) => answerOf(error, this.#table, operation, this.#use),
+      (error) => this.#asSent(answerOf(error, this.#table, operation, this.#use)),
     );
+  }
+
+  /** A refusal, as that of a repetition where the client may have repeated the request. */
+  #asSent<A extends { readonly kind: string }>(answer: A): A {
+    const mayBeRepeated = answer.kind === "refused" && this.#send.maySendAgain === true;
+    return mayBeRepeated ? { ...answer, isRepeated: true } : answer;
   }
 
   #compareClocks(date: string | undefined): void {

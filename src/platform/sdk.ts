@@ -40,12 +40,18 @@ export function senderOver(
 ): Sender {
   const own = withoutRetries(client, onDate);
   const isWrapped = own !== (client as unknown);
-  const sending: DynamoDBLike = isWrapped ? preparedOnce(own) : client;
+  if (!isWrapped) {
+    const send: Sender = (operation, input, signal) =>
+      client.send(new COMMANDS[operation](input as never) as never, {
+        abortSignal: abortSignalOf(signal),
+      });
+    // Its retries cannot be taken out, and what is around it may have others, of which no answer tells.
+    return Object.assign(send, { maySendAgain: true } as const);
+  }
+  const sending: DynamoDBLike = preparedOnce(own);
   return (operation, input, signal) => {
     const command = new COMMANDS[operation](input as never);
-    return isWrapped
-      ? sending.send(Object.assign(command, { [SIGNAL]: signal }) as never)
-      : sending.send(command as never, { abortSignal: abortSignalOf(signal) });
+    return sending.send(Object.assign(command, { [SIGNAL]: signal }) as never);
   };
 }
 

@@ -15,7 +15,11 @@ export type Operation =
  * refusal of the service's as the SDK has it, told by its `name`, with `message` and what else it says.
  * `signal` ends it early.
  */
-export type Sender = (operation: Operation, input: object, signal: SignalLike) => Promise<unknown>;
+export interface Sender {
+  (operation: Operation, input: object, signal: SignalLike): Promise<unknown>;
+  /** Whether one request may be sent more than once, whatever its answer says of that; left out: not. */
+  readonly maySendAgain?: true;
+}
 
 /** What carries requests in the place of an SDK client's own stack. */
 export interface Transport {

@@ -120,9 +120,12 @@ export interface Unknown {
   readonly kind: "unknown";
   readonly cause: unknown;
 }
-/** The request was certainly not applied; it may be sent again after a pause. */
+/**
+ * The request was certainly not applied; it may be sent again after a pause. `skewed`: the time of its signature
+ * was refused, since this machine's clock is minutes off; the client signs the next request by the table's time.
+ */
 export interface NotNow {
-  readonly kind: "throttled" | "conflict";
+  readonly kind: "throttled" | "conflict" | "skewed";
   readonly cause: unknown;
 }
 /** The request was not applied and would not be if it were sent again. */

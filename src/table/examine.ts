@@ -262,7 +262,7 @@ class Probes {
         fix: "Look at the network and the region, and keep leases well above ten times that.",
       };
     }
-    const isThrottled = answer.kind !== "unknown";
+    const isThrottled = answer.kind !== "unknown" && answer.kind !== "skewed";
     return {
       check: "latency",
       level: "problem",

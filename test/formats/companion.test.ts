@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { wouldCommit } from "../../sim/companion/guard.js";
 import { awsLockClient, dynamodbLease, dynamolock } from "../../src/formats/index.js";
-import type { HoldfastError, Lease } from "../../src/index.js";
+import type { FencedLease, HoldfastError } from "../../src/index.js";
 import type { LeaseShape, LockFormat } from "../../src/lease/shape.js";
 import type { AttributeValue, Item } from "../../src/platform/table.js";
 import { expectThrown } from "../support/errors.js";
@@ -8,6 +9,7 @@ import { ForeignWorld } from "./foreign-world.js";
 
 interface Numbered extends LeaseShape {
   readonly fence: bigint;
+  readonly hasCompanion: true;
 }
 
 const s = (text: string): AttributeValue => ({ S: text });
@@ -27,9 +29,9 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
     const here = worldOf(format);
     const clients = [here.client(), here.client()];
     const fences: bigint[] = [];
-    const grant = async (turn: number): Promise<Lease<Numbered>> => {
+    const grant = async (turn: number): Promise<FencedLease<Numbered>> => {
       const locks = clients[turn % 2]?.locks ?? clients[0]?.locks;
-      const lease = await here.until(locks?.mutex("a").acquire() as Promise<Lease<Numbered>>);
+      const lease = await here.until(locks?.mutex("a").acquire() as Promise<FencedLease<Numbered>>);
       fences.push(lease.fence);
       return lease;
     };
@@ -56,6 +58,30 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
     expect([released.writes, released.reads]).toEqual([1, 0]);
   });
 
+  it("keep a former holder's conditions from ever holding again, whatever lands late", async () => {
+    const here = worldOf(format);
+    const [one, two] = [here.client(), here.client()];
+    one.network.next("write", { fault: "duplicated", delayMs: 8_000 });
+    const first = (await here.until(one.locks.mutex("a").acquire())) as FencedLease<Numbered>;
+    const conditions = first.conditions();
+    expect(conditions).toHaveLength(2);
+    expect(first.conditions({ document: true })).toHaveLength(2);
+    expect(wouldCommit(here.table, conditions)).toBe(true);
+    await here.until(first.renew());
+    expect(wouldCommit(here.table, conditions)).toBe(true);
+    await here.until(first.release());
+    for (let grants = 0; grants < 2; grants += 1) {
+      const later = (await here.until(two.locks.mutex("a").acquire())) as FencedLease<Numbered>;
+      expect(wouldCommit(here.table, later.conditions())).toBe(true);
+      expect(wouldCommit(here.table, conditions)).toBe(false);
+      await here.until(later.release({ keepData: false }));
+    }
+    await here.pass(10_000);
+    // The copy has landed, and the record names the first holder again: that condition alone holds.
+    expect(wouldCommit(here.table, conditions.slice(0, 1))).toBe(true);
+    expect(wouldCommit(here.table, conditions)).toBe(false);
+  });
+
   it("cost nothing, and are absent, where nobody asked for them", async () => {
     const here = worldOf(bare);
     const { locks } = here.client();
@@ -78,19 +104,19 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
       slow.process.pause({ frozen: "all" });
       return undefined;
     });
-    const waiting = (slow.locks.mutex("a").tryAcquire() as Promise<Lease<Numbered> | null>).catch(
-      (error: HoldfastError) => error.code,
-    );
+    const waiting = (
+      slow.locks.mutex("a").tryAcquire() as Promise<FencedLease<Numbered> | null>
+    ).catch((error: HoldfastError) => error.code);
     await here.pass(100);
     const acquiring = other.locks.mutex("a").acquire({ wait: "3m" });
-    const lease = (await here.until(acquiring)) as Lease<Numbered>;
+    const lease = (await here.until(acquiring)) as FencedLease<Numbered>;
     slow.process.resume();
     const fromMs = here.time.nowMs;
     expect(await here.until(waiting)).toBeNull();
     expect(here.time.nowMs - fromMs).toBeLessThan(50);
     // It has counted, and nobody has that number.
     await here.until(lease.release());
-    const next = (await here.until(other.locks.mutex("a").acquire())) as Lease<Numbered>;
+    const next = (await here.until(other.locks.mutex("a").acquire())) as FencedLease<Numbered>;
     expect(next.fence - lease.fence).toBe(2n);
   });
 
@@ -104,11 +130,11 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
           ? { fault, unknownAfterMs: 20 }
           : undefined,
       );
-      const lease = (await here.until(locks.mutex("a").acquire())) as Lease<Numbered>;
+      const lease = (await here.until(locks.mutex("a").acquire())) as FencedLease<Numbered>;
       expect(network.injected[fault]).toBe(1);
       expect(here.table.item(COMPANION)).toMatchObject({ fence: { N: String(lease.fence) } });
       await here.until(lease.release());
-      const next = (await here.until(locks.mutex("a").acquire())) as Lease<Numbered>;
+      const next = (await here.until(locks.mutex("a").acquire())) as FencedLease<Numbered>;
       expect(next.fence).toBe(lease.fence + 1n);
     },
   );
@@ -163,11 +189,11 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
   it("number the waiters of one process, too, and the terms of an election", async () => {
     const here = worldOf(format);
     const { locks } = here.client();
-    const first = (await here.until(locks.mutex("a").acquire())) as Lease<Numbered>;
+    const first = (await here.until(locks.mutex("a").acquire())) as FencedLease<Numbered>;
     const waiting = locks.mutex("a").acquire({ wait: "1m" });
     await here.pass(100);
     await here.until(first.release());
-    const second = (await here.until(waiting)) as Lease<Numbered>;
+    const second = (await here.until(waiting)) as FencedLease<Numbered>;
     expect(second.fence).toBe(first.fence + 1n);
     await here.until(second.release());
     const term = await here.until(locks.election("a").campaign());
@@ -186,6 +212,14 @@ describe("companion fences", () => {
     const other = await bare.until(bare.client().locks.mutex("a").acquire());
     // @ts-expect-error There is no fence without them.
     expect(other.fence).toBeUndefined();
+    // @ts-expect-error Nor a condition: nothing in such a record never comes back.
+    expect([other.condition, other.conditions]).toEqual([undefined, undefined]);
+    // @ts-expect-error One condition would be the holder's alone.
+    expect(lease.condition).toBeUndefined();
+    const term = await here.until(here.client().locks.election(["t", "b"]).campaign());
+    expect(term.conditions()).toHaveLength(2);
+    // @ts-expect-error As of a lease.
+    expect(term.condition).toBeUndefined();
   });
 
   it("look to a peer that lists the table like a lock that was released", async () => {

@@ -14,6 +14,7 @@ import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import { sdkClient } from "../support/sdk.js";
+import { World } from "../support/world.js";
 
 interface Vector {
   readonly state: string;
@@ -126,6 +127,9 @@ const UNREADABLE_AND_FREE: [string, Item][] = [
   ["no holder and a session", free({ session: { S: "x" } })],
   ["no holder and no fence", free({ fence: undefined })],
   ["no holder and no version", free({ version: undefined })],
+  ["no holder and a fence that is text", free({ fence: { S: "7" } })],
+  ["no holder and a fence of 38 digits", free({ fence: { N: "9".repeat(38) } })],
+  ["no holder and a version of 38 digits", free({ version: { N: "9".repeat(38) } })],
 ];
 
 describe("a record that cannot be read", () => {
@@ -151,6 +155,36 @@ describe("a record that cannot be read", () => {
       expect(await table.write(claim, { timeoutMs: 1 })).toMatchObject({ kind: "refused" });
     }
   });
+
+  it.each(["fence", "version"])(
+    "by its %s of 38 digits stays as it is, and the error says so",
+    async (attribute) => {
+      const world = new World();
+      const item = free({ [attribute]: { N: "9".repeat(38) } });
+      world.table.putItem(ref.key, item);
+      const acquiring = world.inhabitant().locks.mutex(ref.name).acquire();
+      await expect(world.until(acquiring)).rejects.toMatchObject({
+        code: "foreign-record",
+        message: expect.stringContaining("37 digits"),
+      });
+      await expect(acquiring).rejects.toThrow("Nothing was written");
+      expect(world.table.item(ref.key)).toEqual({ ...item, ...ref.key });
+    },
+  );
+
+  it.each(["fence", "version"])(
+    "by its fractional %s is left to nobody, and the error says what was written",
+    async (attribute) => {
+      const world = new World();
+      world.table.putItem(ref.key, free({ [attribute]: { N: "1.5" } }));
+      const acquiring = world.inhabitant().locks.mutex(ref.name).acquire();
+      await expect(world.until(acquiring)).rejects.toThrow(
+        "The claim was applied to it all the same, and is being undone",
+      );
+      await world.time.advance(1_000);
+      expect(world.table.item(ref.key)).not.toHaveProperty("holder");
+    },
+  );
 });
 
 describe("a record with more in it than this version writes", () => {

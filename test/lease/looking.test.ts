@@ -181,6 +181,8 @@ describe("the condition of a lease", () => {
     const { world, locks } = setUp();
     const lease = await world.until(locks.mutex("a").acquire());
     const { ConditionCheck: low } = lease.condition();
+    expect(lease.conditions()).toEqual([lease.condition()]);
+    expect(lease.conditions({ document: true })).toEqual([lease.condition({ document: true })]);
     const { ConditionCheck: document } = lease.condition({ document: true });
     expect(document).toEqual({
       ...low,

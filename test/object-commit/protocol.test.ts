@@ -407,3 +407,22 @@ describe("a rename", () => {
     expect(renamed.commitId).not.toBe(put.commitId);
   });
 });
+
+describe("two writers that draw the same ids", () => {
+  it("do not both write by one record: the second was refused by the first's", async () => {
+    const random = () => ({ id: () => "drawn by both", fraction: () => 0.5 });
+    const slow = () => ({ requestMs: 1_000, responseMs: 0 });
+    const [first, second] = [
+      world.writer({ random: random(), latency: slow }),
+      world.writer({ random: random() }),
+    ];
+    const writing = first.committer.putIfAbsent("a", "first");
+    // The first has the record, and has not written.
+    await world.time.advance(2_500);
+    expect(world.record("a")).toBeDefined();
+    const error = await world.error(second.committer.putIfAbsent("a", "second"));
+    expect(error).toMatchObject({ code: "already-exists", objectKey: "a" });
+    await world.until(writing);
+    expect(world.text("a")).toBe("first");
+  });
+});

@@ -5,6 +5,7 @@ import type {
   CommitTableOptions,
   ObjectCommitterOptions,
 } from "../../src/object-commit/options.js";
+import type { Random } from "../../src/platform/random.js";
 import { FaultyTable, type Latency } from "../../src/testing/faults/faults.js";
 import { FaultyObjects } from "../../src/testing/objects/faulty-objects.js";
 import {
@@ -28,6 +29,7 @@ export interface WriterOptions extends Partial<Omit<ObjectCommitterOptions, "s3"
   readonly dynamodb?: Partial<Omit<CommitTableOptions, "client">>;
   readonly process?: ProcessOptions;
   readonly latency?: () => Latency;
+  readonly random?: Random;
 }
 
 /** What something took. */
@@ -51,7 +53,7 @@ export class CommitWorld {
   }
 
   writer(options: WriterOptions = {}): Writer {
-    const { process: clocks, latency = () => NO_LATENCY, dynamodb, ...rest } = options;
+    const { process: clocks, latency = () => NO_LATENCY, dynamodb, random, ...rest } = options;
     const process = this.time.process(clocks);
     const store = new FaultyObjects(this.objects, process, { latency });
     const table = new FaultyTable(this.table, process, { latency });
@@ -65,7 +67,7 @@ export class CommitWorld {
       surroundings: {
         clock: process.clock,
         timers: process.timers,
-        random: this.#random.fork(),
+        random: random ?? this.#random.fork(),
       },
     });
     return { committer, process, store, table };

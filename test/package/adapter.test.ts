@@ -136,6 +136,28 @@ describe("what is answered", () => {
     expect(server.requests).toHaveLength(1);
   });
 
+  it.each([
+    ["an empty one", {}],
+    ["one of something else", { Message: "ok" }],
+  ])("is no answer to a write where it does not show the item: %s", async (_, body) => {
+    server.answer = { status: 200, body };
+    const answer = await new DynamoDBTable(clientOf(), "locks").write(WRITE, CALL);
+    expect(answer).toMatchObject({ kind: "unknown" });
+  });
+
+  it("may always be that of a repetition, where the client is not the SDK's own", async () => {
+    server.answer = refusal("ConditionalCheckFailedException", { Item: ITEM });
+    const client = clientOf();
+    const around = { config: {}, send: client.send.bind(client) as never };
+    const table = new DynamoDBTable(around, "locks");
+    const refused = { kind: "refused", item: ITEM, isRepeated: true };
+    expect(await table.write(WRITE, CALL)).toEqual(refused);
+    const CancellationReasons = [{ Code: "ConditionalCheckFailed", Item: ITEM }];
+    server.answer = refusal("TransactionCanceledException", { CancellationReasons });
+    const transaction = { writes: [WRITE], token: "t" };
+    expect(await table.transact(transaction, CALL)).toMatchObject({ isRepeated: true });
+  });
+
   it("finds an item, and finds none", async () => {
     const table = new DynamoDBTable(clientOf(), "locks");
     server.answer = { status: 200, body: { Item: ITEM } };

@@ -49,6 +49,18 @@ function leanOf(config: DynamoDBClientConfig = {}, clock = systemClock): DynamoD
   return new DynamoDBTable(client, "locks");
 }
 
+describe("an answer to a write that does not show the item", () => {
+  it.each(["{}", ""])("is none: %j", async (text) => {
+    server.answer = { status: 200, body: text === "" ? undefined : {} };
+    const write: Write = {
+      key: KEY,
+      condition: { kind: "absent", attribute: "holder" },
+      change: { set: { holder: { S: "me" } }, remove: [] },
+    };
+    expect(await leanOf().write(write, CALL)).toMatchObject({ kind: "unknown" });
+  });
+});
+
 describe("where a request goes", () => {
   it("is the endpoint that the SDK has, with its path, on connections that are kept", async () => {
     const endpoint = `${server.endpoint}/a/path`;
@@ -184,7 +196,7 @@ describe("a clock that is minutes off", () => {
     const table = leanOf({}, late);
     const said = { message: "Signature expired: 20200101T000000Z is now earlier than" };
     server.answer = refusal("InvalidSignatureException", said);
-    expect((await table.read(READ, CALL)).kind).toBe("unknown");
+    expect((await table.read(READ, CALL)).kind).toBe("skewed");
     server.answer = HELD;
     expect((await table.read(READ, CALL)).kind).toBe("found");
     const [first, second] = server.requests.map((one) => sentMs(one.headers["x-amz-date"]));

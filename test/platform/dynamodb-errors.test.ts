@@ -64,9 +64,9 @@ describe("an error of the SDK's", () => {
     expect(kindOf(refused)).toBe("refused");
   });
 
-  it("about a signature that the clock made invalid is not about permissions", () => {
+  it("about a signature that the clock made invalid is not about permissions, and was certainly not applied", () => {
     const message = "Signature expired: 20260101T000000Z is now earlier than 20260101T001000Z";
-    expect(kindOf(foreign("InvalidSignatureException", { message }))).toBe("unknown");
+    expect(kindOf(foreign("InvalidSignatureException", { message }))).toBe("skewed");
   });
 
   it("that is none at all is unknown", () => {

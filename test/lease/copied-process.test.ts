@@ -1,0 +1,132 @@
+import { describe, expect, it } from "vitest";
+import { Holdfast } from "../../src/index.js";
+import { FaultyTable } from "../../src/testing/faults/faults.js";
+import { World } from "../support/world.js";
+
+const OPTIONS = { lease: "10s", poll: { fastest: 100, slowest: 800 } } as const;
+const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
+
+// The lock's id, or those of two locks, or the session's and its holder's.
+const SAME_IDS = ["drawn by both 1", "drawn by both 2"];
+
+/** Processes restored from one snapshot, which draw the same two ids first. */
+function copies(world: World, latencyMs = 0) {
+  return ["one", "two"].map((name, index) => {
+    const process = world.time.process();
+    const oneWayMs = index * latencyMs;
+    const latency = () => ({ requestMs: oneWayMs, responseMs: oneWayMs });
+    const network = new FaultyTable(world.table, process, { latency });
+    let drawn = 0;
+    const id = (): string => {
+      drawn += 1;
+      return SAME_IDS[drawn - 1] ?? `${name} ${drawn}`;
+    };
+    const { clock, timers } = process;
+    const surroundings = { clock, timers, random: { id, fraction: () => 0.5 } };
+    const locks = new Holdfast({ client: network, table: "locks", ...OPTIONS, surroundings });
+    return { locks, network, process };
+  }) as [Copy, Copy];
+}
+
+interface Copy {
+  readonly locks: Holdfast;
+  readonly network: FaultyTable;
+  readonly process: ReturnType<World["time"]["process"]>;
+}
+
+interface Taken {
+  readonly isHeld: boolean;
+  release(): Promise<void>;
+}
+
+/** And when its claim is on its way, where each request is for 50 ms. */
+const TAKERS: readonly [string, number, (locks: Holdfast) => Promise<Taken | null>][] = [
+  ["a mutex", 20, (locks) => locks.mutex("a").tryAcquire()],
+  ["a fair lock", 20, (locks) => locks.fairLock("a").tryAcquire()],
+  ["several locks", 120, (locks) => locks.multiLock(["a", "b"]).tryAcquire()],
+];
+
+describe("two processes that draw the same ids", () => {
+  it.each(TAKERS)(
+    "do not both hold %s: the second was refused by the first",
+    async (_, afterMs, take) => {
+      const world = new World();
+      const [first, second] = copies(world, 50);
+      // The second has seen nothing there when it sends its claim.
+      const trying = take(second.locks);
+      await world.time.advance(afterMs);
+      const held = (await world.until(take(first.locks))) as Taken;
+      expect(await world.until(trying)).toBeNull();
+      // Nor does it undo that grant, or take it for one that it gave up itself.
+      for (let tries = 0; tries < 5; tries += 1) {
+        await world.time.advance(6_000);
+        expect(await world.until(take(second.locks))).toBeNull();
+      }
+      expect(held.isHeld).toBe(true);
+      await world.until(held.release());
+      await world.time.advance(1_000);
+      expect((await world.until(take(second.locks)))?.isHeld).toBe(true);
+    },
+  );
+
+  it("take over from each other only after the watch of a lease", async () => {
+    const world = new World();
+    const [first, second] = copies(world);
+    const held = await world.until(first.locks.mutex("a").acquire());
+    expect(await world.until(second.locks.mutex("a").tryAcquire())).toBeNull();
+    first.process.kill();
+    const fromMs = world.time.nowMs;
+    const next = await world.until(second.locks.mutex("a").acquire({ wait: "1m" }));
+    expect(next.fence).toBe(held.fence + 1n);
+    expect(world.time.nowMs - fromMs).toBeGreaterThan(10_000);
+  });
+
+  it("open two sessions", async () => {
+    const world = new World();
+    const [first, second] = copies(world);
+    const one = await world.until(first.locks.session());
+    const other = await world.until(second.locks.session());
+    expect(one.id).not.toBe(other.id);
+    await world.until(second.locks.mutex("a", { session: other }).acquire());
+    await world.until(other.close());
+    await world.time.advance(30_000);
+    expect(one.isHeld).toBe(true);
+  });
+});
+
+describe("a client that may send a request more than once", () => {
+  it("still knows its own success by its id", async () => {
+    const world = new World();
+    const [{ locks, network }] = copies(world);
+    network.next("write", { fault: "response-lost-and-retried" });
+    const lease = await world.until(locks.mutex("a").tryAcquire());
+    expect(lease?.holder).toBe(SAME_IDS[0]);
+  });
+});
+
+describe("a hold whose next id another process has drawn", () => {
+  /** The record comes to name the id that the holder draws next, while that is none of its doing. */
+  async function scene() {
+    const world = new World();
+    const [{ locks }] = copies(world);
+    const lease = await world.until(locks.mutex("a").acquire());
+    const takenBy = { holder: { S: SAME_IDS[1] as string }, fence: { N: `${lease.fence + 1n}` } };
+    return { world, locks, lease, takenBy };
+  }
+
+  it("is not handed over by what that process was granted", async () => {
+    const { world, locks, lease, takenBy } = await scene();
+    const waiting = locks.mutex("a").acquire({ wait: "5s" });
+    await world.time.advance(50);
+    world.table.putItem(KEY, { ...world.record("a"), ...takenBy });
+    await world.until(lease.release());
+    expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "stolen" });
+    await expect(world.until(waiting)).rejects.toMatchObject({ code: "not-acquired" });
+  });
+
+  it("is not exported by what that process was granted", async () => {
+    const { world, lease, takenBy } = await scene();
+    world.table.putItem(KEY, { ...world.record("a"), ...takenBy });
+    await expect(world.until(lease.export())).rejects.toMatchObject({ reason: "stolen" });
+  });
+});
