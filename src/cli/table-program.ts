@@ -58,7 +58,7 @@ const POLICY_HELP = `
   sessions       the same where anybody who shares the table has sessions
   elect          campaign, lead, observe and resign
   once           run occurrences of scheduled work
-  condition      put lease.condition() into transactions
+  condition      put lease.condition(), or conditions(), into transactions
   observe        inspect, ls, leader, watch, sessions; changes nothing
   operate        observe; free locks, ask leaders to resign, check the table
   table          create the table

@@ -18,7 +18,7 @@ import {
  * - `fair-lock`: the same, in order, or several at once; also for a mutex of a name that has a fair lock.
  * - `sessions`: as `lock` where anybody who shares the table has sessions, or `renewal: "shared"`.
  * - `elect`: campaign, lead, observe and resign. `once`: run occurrences of scheduled work.
- * - `condition`: put `lease.condition()` into a transaction of your own.
+ * - `condition`: put `lease.condition()`, or `conditions()`, into a transaction of your own.
  * - `observe`: look at locks and leaderships, one by one and in listings; changes nothing.
  * - `operate`: observe, check the table, free locks, ask leaders to resign.
  * - `table`: create the table.

@@ -257,6 +257,16 @@ async function deadSession(
 }
 
 async function commit(scene: PermissionScene, holding: Lease | Term): Promise<void> {
-  const command = new TransactWriteItemsCommand({ TransactItems: [holding.condition()] });
-  await scene.client.send(command);
+  const { conditions } = holding as Partial<Lease>;
+  // A lease without a fence has none: then it is a check of the user's own.
+  const own = {
+    ConditionCheck: {
+      TableName: "locks",
+      Key: { key: { S: holding.name } },
+      ConditionExpression: "attribute_exists(#key)",
+      ExpressionAttributeNames: { "#key": "key" },
+    },
+  };
+  const TransactItems = conditions === undefined ? [own] : [...holding.conditions()];
+  await scene.client.send(new TransactWriteItemsCommand({ TransactItems }));
 }
