@@ -126,9 +126,8 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   }
 
   /**
-   * Who holds a fair lock and who waits for it, in order; a mutex's waiters are seen only once they have
-   * a place. One strong read, and a strong query of half a unit for each four or so waiters. Rejects
-   * with coded errors.
+   * Who holds a fair lock and who waits for it, in order; a mutex's waiters are seen only once they have a place. One
+   * strong read, and a strong query of half a unit for each four or so waiters. Rejects with coded errors.
    */
   queue(name: string, options: { readonly namespace?: string } = {}): Promise<QueueListing> {
     return listQueue(this.#kernel, queueRefOf(this.#kernel.format, name, options.namespace));
@@ -152,9 +151,8 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   }
 
   /**
-   * One candidate for the leadership of this name; names of elections and of locks never meet, but in the
-   * formats of other clients, whose elections are locks. Its lengths of time are its own, not the client's.
-   * Costs no request. Throws `invalid-argument`.
+   * One candidate for the leadership of this name. Names of elections and of locks never meet, but in the formats of
+   * other clients. Its lengths of time are its own, not the client's. Costs no request. Throws `invalid-argument`.
    */
   election(name: S["name"], options: ElectionOptions = {}): Election<S> {
     const ref = refOf(this.#kernel.format, name, "leader");
@@ -210,16 +208,14 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
 
   /**
    * The locks, or the leaderships, of the table, page by page. It scans: each page reads up to a megabyte of the whole
-   * table, whatever is in it, at half a read unit for 4 KB. Observed like any read, so a second
-   * listing knows which holders were silent. Rejects with coded errors.
+   * table, at half a read unit for 4 KB. A second listing knows which holders were silent. Rejects with coded errors.
    */
   list(options: ListOptions = {}): AsyncIterable<ListPage<S>> {
     return list(this.#kernel, options) as AsyncIterable<ListPage<S>>;
   }
 
   /**
-   * The sessions of the table, each with its locks. Two scans, held in memory. Rejects with coded errors, and
-   * with `invalid-argument` in a format without sessions.
+   * The sessions of the table, each with its locks. Two scans, held in memory. Rejects with coded errors.
    */
   async sessions(): Promise<SessionListing[]> {
     assertSessions(this.#kernel.format);
@@ -227,8 +223,8 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   }
 
   /**
-   * The last sixteen grants of a lock, or leadership, and the forced releases among them, as far as clients
-   * with the option `history` noted them. Seventeen reads of half a unit. Throws coded errors.
+   * The last sixteen grants of a lock, or leadership, and the forced releases among them, as far as clients with
+   * `history` noted them. Seventeen reads of half a unit. Throws coded errors.
    */
   history(name: string, options: InspectOptions = {}): Promise<History> {
     return historyOf(this.#kernel, namedRef(this.#kernel.format, name, options));
@@ -244,9 +240,9 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   }
 
   /**
-   * Frees a lock whose holder id is known, in one write: for a process that lost its handle. Whoever
-   * still holds it learns at its next renewal; on a session, at its next write to this lock. Resolves to
-   * whether the lock named that holder. Rejects with coded errors. Throws `invalid-argument`.
+   * Frees a lock whose holder id is known, in one write: for a process that lost its handle. The holder learns of it
+   * at its next renewal; on a session, at its next write to this lock. Resolves to whether the lock named that
+   * holder. Rejects with coded errors. Throws `invalid-argument`.
    */
   release(name: S["name"], holder: string, options: ReleaseByHolderOptions = {}): Promise<boolean> {
     const ref = namedRef(this.#kernel.format, name, { namespace: options.namespace });

@@ -64,15 +64,15 @@ export type { ForceReleaseOptions, ForceReleaseResult } from "./lease/force-rele
 export type { ExistingData } from "./lease/format.js";
 export type { DocumentGuardCondition, GuardCondition } from "./lease/guard.js";
 export type { History } from "./lease/history.js";
+export type { RenewOptions } from "./lease/hold-writes.js";
 export type { Inspection } from "./lease/inspect.js";
 export type {
   FencedLease,
   Lease,
   LeaseOf,
-  ReleaseOptions,
-  RenewOptions,
   UnfencedLease,
 } from "./lease/lease.js";
+export type { ReleaseOptions } from "./lease/lease-release.js";
 export type {
   InspectOptions,
   ListedEntry,

@@ -1,15 +1,25 @@
 import { HoldfastError } from "../errors.js";
+import type { Duration } from "../internal/duration.js";
 import { instantOf } from "../platform/clock.js";
 import type { NumberedData } from "./format.js";
 import type { Hold } from "./hold.js";
 import type { HoldAnswer } from "./hold-answers.js";
 import type { Life } from "./life.js";
 import type { HeldRecord } from "./record.js";
+import type { LeaseShape, NativeLeases } from "./shape.js";
 
 /**
  * The writes that a holder asks for by hand. Each goes on, with pauses, until it is answered, or the
  * lease is lost; it then rejects with the loss, and nobody can say whether it was applied.
  */
+
+/** What a renewal by hand may ask for. */
+export interface RenewOptions<S extends LeaseShape = NativeLeases> {
+  /** User data to store in the same request. */
+  readonly data?: S["data"] | undefined;
+  /** Another length of the lease from now on; at least two renewals. */
+  readonly lease?: Duration | undefined;
+}
 
 /** A renewal, now. Resolves once one was answered. */
 export async function renewNow(hold: Hold): Promise<void> {

@@ -2,6 +2,12 @@ import type { LossReason } from "../errors.js";
 import type { Hold } from "./hold.js";
 import { freeOnce, passOn } from "./pass-on.js";
 
+/** What a release may ask for. */
+export interface ReleaseOptions {
+  /** Whether the user data stays in the record. Default: as asked at acquire, else false. */
+  readonly keepData?: boolean | undefined;
+}
+
 /** Gives up what a handle held, once it has ended in this process. */
 export async function release(hold: Hold, keepData: boolean, lastData: unknown): Promise<void> {
   const { kernel, ref, line, held, leaseMs, living } = hold;

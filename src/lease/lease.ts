@@ -10,24 +10,17 @@ import {
   guardConditions,
 } from "./guard.js";
 import type { Hold } from "./hold.js";
-import { changeLength, lossOf, renewNow, renewWithData, writeData } from "./hold-writes.js";
-import { freeEarly, release } from "./lease-release.js";
+import {
+  changeLength,
+  lossOf,
+  type RenewOptions,
+  renewNow,
+  renewWithData,
+  writeData,
+} from "./hold-writes.js";
+import { freeEarly, type ReleaseOptions, release } from "./lease-release.js";
 import { checkLease, resolveLease } from "./options.js";
 import type { LeaseShape, NativeLeases } from "./shape.js";
-
-/** What a release may ask for. */
-export interface ReleaseOptions {
-  /** Whether the user data stays in the record. Default: as asked at acquire, else false. */
-  readonly keepData?: boolean | undefined;
-}
-
-/** What a renewal by hand may ask for. */
-export interface RenewOptions<S extends LeaseShape = NativeLeases> {
-  /** User data to store in the same request. */
-  readonly data?: S["data"] | undefined;
-  /** Another length of the lease from now on; at least two renewals. */
-  readonly lease?: Duration | undefined;
-}
 
 /**
  * A lock that is held, of a format whose grants are not numbered. It does **not** promise that nobody else holds it: it promises that it knows,

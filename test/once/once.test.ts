@@ -114,6 +114,7 @@ describe("once", () => {
 
   const RERUN = { atMostFor: "30s", ifInterrupted: "rerun" } as const;
 
+  // rule: protocol 89
   it("does not rerun a completed occurrence whose process ended within `atLeastFor`", async () => {
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     const first = await world.requests(() => call(a, TEN, { ...RERUN, atLeastFor: "5m" }));
@@ -147,6 +148,7 @@ describe("once", () => {
     },
   );
 
+  // rule: protocol 90
   it("rejects where its release was not acknowledged before another caller reran the occurrence", async () => {
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     const short = { ...RERUN, atMostFor: "2s" } as const;
@@ -227,6 +229,7 @@ describe("once", () => {
     }
   });
 
+  // rule: protocol 88
   it("remembers an occurrence for longer than TTL keeps any other record", async () => {
     const a = world.inhabitant();
     const DAY_MS = 86_400_000;
