@@ -43,8 +43,8 @@ export const COPIES: readonly Variant[] = [
     edits: [
       {
         file: "src/lease/attempt.ts",
-        from: "    if (repetition.unanswered === 0) {\n",
-        to: "    if (repetition.unanswered < 0) {\n",
+        from: "    if (repetition.unanswered === 0 && !mayBeApplied",
+        to: "    if (repetition.unanswered < 0 && !mayBeApplied",
       },
     ],
     caughtBy: {

@@ -1,5 +1,5 @@
 import { HoldfastError } from "../errors.js";
-import type { Write, WriteAnswer } from "../platform/table.js";
+import { mayBeApplied, type Write, type WriteAnswer } from "../platform/table.js";
 import type { Decision } from "./decide.js";
 import type { Grant, Held, Holders, RecordRef } from "./format.js";
 import type { Beginning } from "./hold.js";
@@ -115,10 +115,11 @@ export class Attempt {
     if (record.state !== "held" || record.holder !== this.#grant.holder) return "refused";
     // Sent once and answered, a refused write was not applied: two processes restored from one snapshot
     // can draw the same id, and the other one was granted.
-    if (repetition.unanswered === 0) {
+    if (repetition.unanswered === 0 && !mayBeApplied(answer)) {
       this.#isIdOfAnother = true;
       return "refused";
     }
+    repetition.unanswered = Math.max(repetition.unanswered, 1);
     if (!repetition.isInTime()) return "refused";
     return { record, start: repetition.start, settings: this.#settings };
   }

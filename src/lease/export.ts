@@ -1,6 +1,7 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { instantOf } from "../platform/clock.js";
+import { mayBeApplied } from "../platform/table.js";
 import { actingMs, Deadline } from "./deadline.js";
 import type { LeaseFormat } from "./format.js";
 import type { Hold } from "./hold.js";
@@ -105,7 +106,7 @@ async function passedOn(hold: Hold, leaseMs: number) {
       kernel.abandon(held.holder);
       const found = kernel.seeRecord(ref, answer.item, "strong");
       // Refused, it proves itself only where an earlier send of it may have been applied.
-      const mayBeOwn = answer.kind === "applied" || sends > 0 || answer.isRepeated === true;
+      const mayBeOwn = mayBeApplied(answer) || sends > 0;
       if (mayBeOwn && found.state === "held" && found.holder === grant.holder) return found;
       throw lossError(ref, lossIn(found, held) ?? "stolen", undefined);
     }

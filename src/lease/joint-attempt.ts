@@ -1,4 +1,4 @@
-import type { TransactionAnswer, Write } from "../platform/table.js";
+import { mayBeApplied, type TransactionAnswer, type Write } from "../platform/table.js";
 import { blindTable, type Granting, replacedBy } from "./attempt.js";
 import type { Grant, RecordRef } from "./format.js";
 import type { Beginning } from "./hold.js";
@@ -90,7 +90,7 @@ export class JointAttempt {
       const doing = this.#doingIn(answer);
       // As of a single attempt: sent once and answered, it was not applied.
       this.#areIdsOfAnother =
-        doing !== "others" && repetition.unanswered === 0 && answer.isRepeated !== true;
+        doing !== "others" && repetition.unanswered === 0 && !mayBeApplied(answer);
       if (this.#areIdsOfAnother) return "refused";
       if (doing !== "others") repetition.unanswered = Math.max(repetition.unanswered, 1);
       if (doing !== "own") return "refused";

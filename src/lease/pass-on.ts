@@ -1,6 +1,6 @@
 import { HoldfastError, isHoldfastError, type LossReason } from "../errors.js";
 import { instantOf } from "../platform/clock.js";
-import type { WriteAnswer } from "../platform/table.js";
+import { mayBeApplied, type WriteAnswer } from "../platform/table.js";
 import { actingMs, Deadline } from "./deadline.js";
 import type { Held, Holders, RecordRef } from "./format.js";
 import type { Kernel } from "./kernel.js";
@@ -151,7 +151,7 @@ async function handOver(
       const found = kernel.see(ref, answer.item, "strong");
       // A refusal that shows somebody else shows that none of this process's writes can land any more.
       // A refusal proves an own success only where an earlier send of the chain may have been applied.
-      const mayBeOwn = answer.kind === "applied" || !chain.isFirst || answer.isRepeated === true;
+      const mayBeOwn = mayBeApplied(answer) || !chain.isFirst;
       if (!mayBeOwn || found.state !== "held" || found.holder !== grant.holder) {
         noteRefusal(chain, found, answer);
         return "gone";

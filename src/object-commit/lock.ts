@@ -10,7 +10,7 @@ import {
   readCommit,
 } from "../formats/object-commit.js";
 import { type Clock, elapsedMsSince, type Instant, instantOf } from "../platform/clock.js";
-import type { Item, TablePort } from "../platform/table.js";
+import { type Item, mayBeApplied, type TablePort } from "../platform/table.js";
 import { type Around, callBeyond, callWithin, type Limit, Pauses } from "./around.js";
 import { takeableInMs } from "./decide.js";
 import { recordTaken, troubled } from "./errors.js";
@@ -96,7 +96,7 @@ export class CommitLock {
     const write = claimCommit(this.#target, wanted, this.#replaceable);
     // From before the first send: any of them may be the one that was carried out.
     const start = instantOf(clock);
-    let mayBeApplied = false;
+    let wasUnanswered = false;
     for (const pauses = new Pauses(this.#around, limit); ; ) {
       const answer = await this.#table.write(write, callWithin(limit, settings.requestTimeoutMs));
       if (answer.kind === "applied") return new Held(clock, wanted, start, limit.signal);
@@ -104,12 +104,11 @@ export class CommitLock {
       if (answer.kind === "refused") {
         const found = await this.#foundBy(answer.item, limit);
         // All sends answered, a refused one was not applied, whatever token the record shows.
-        mayBeApplied ||= answer.isRepeated === true;
-        return mayBeApplied && this.#isOwn(found, wanted)
+        return (wasUnanswered || mayBeApplied(answer)) && this.#isOwn(found, wanted)
           ? new Held(clock, wanted, start, limit.signal)
           : { found };
       }
-      mayBeApplied ||= answer.kind === "unknown";
+      wasUnanswered ||= answer.kind === "unknown";
       await pauses.wait();
       if (limit.remainingMs() > 0) continue;
       // It may have been carried out, or still be; this is all that can be done about it.

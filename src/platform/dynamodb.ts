@@ -217,10 +217,10 @@ export class DynamoDBTable implements TablePort {
     );
   }
 
-  /** A refusal, as that of a repetition where the client may have repeated the request. */
+  /** A refusal, as that of what may be a repetition, where nobody can tell how often the client sends. */
   #asSent<A extends { readonly kind: string }>(answer: A): A {
     const mayBeRepeated = answer.kind === "refused" && this.#send.maySendAgain === true;
-    return mayBeRepeated ? { ...answer, isRepeated: true } : answer;
+    return mayBeRepeated ? { ...answer, mayBeRepeated } : answer;
   }
 
   #compareClocks(date: string | undefined): void {

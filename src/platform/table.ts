@@ -148,6 +148,8 @@ export type WriteAnswer =
       readonly item: Item | undefined;
       /** The client sent the request more than once, so an earlier send of it may have been applied. */
       readonly isRepeated?: boolean;
+      /** Nobody can tell whether it did: what is around the client may send again, and says nothing of it. */
+      readonly mayBeRepeated?: boolean;
     }
   | Unknown
   | NotNow
@@ -169,10 +171,18 @@ export type TransactionAnswer =
       readonly isReadLater?: boolean;
       /** As of a single write. */
       readonly isRepeated?: boolean;
+      /** As of a single write. */
+      readonly mayBeRepeated?: boolean;
     }
   | Unknown
   | NotNow
   | Misconfigured;
+
+/** Whether a request that was answered so may have been applied by a send of the client's own before. */
+export function mayBeApplied(answer: WriteAnswer | TransactionAnswer): boolean {
+  if (answer.kind !== "refused") return answer.kind === "applied";
+  return answer.isRepeated === true || answer.mayBeRepeated === true;
+}
 
 /** Why one write of a transaction could not be applied. */
 export interface Refusal {

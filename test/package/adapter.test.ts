@@ -150,12 +150,12 @@ describe("what is answered", () => {
     const client = clientOf();
     const around = { config: {}, send: client.send.bind(client) as never };
     const table = new DynamoDBTable(around, "locks");
-    const refused = { kind: "refused", item: ITEM, isRepeated: true };
+    const refused = { kind: "refused", item: ITEM, mayBeRepeated: true };
     expect(await table.write(WRITE, CALL)).toEqual(refused);
     const CancellationReasons = [{ Code: "ConditionalCheckFailed", Item: ITEM }];
     server.answer = refusal("TransactionCanceledException", { CancellationReasons });
     const transaction = { writes: [WRITE], token: "t" };
-    expect(await table.transact(transaction, CALL)).toMatchObject({ isRepeated: true });
+    expect(await table.transact(transaction, CALL)).toMatchObject({ mayBeRepeated: true });
   });
 
   it("finds an item, and finds none", async () => {
