@@ -26,7 +26,8 @@ export function refusalOf(status: number, type: string | undefined, text: string
   try {
     told = parseBody(text);
   } catch {
-    // Not the service's own, but a proxy's page: told by its status alone.
+    // Half an answer, or a proxy's page. The SDK's client has the same name for it.
+    told = { code: "SyntaxError", message: "The answer is no JSON object." };
   }
   const { __type, code, message, Message, ...details } = told;
   const name = nameIn(type ?? code ?? __type) ?? "UnknownError";
