@@ -66,6 +66,8 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   /** What leads, or stands by to, until the client closes. */
   readonly #leading = new Set<Leading>();
   #closed: Promise<void> | undefined;
+  /** @internal For how long this client waits for an answer, in milliseconds. */
+  readonly requestTimeoutMs: number;
 
   /**
    * The same object without a table, for local development: every lock is free, every candidate leads,
@@ -83,6 +85,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   constructor(options: HoldfastOptions<S>) {
     this.#kernel = new Kernel(surroundingsOf(options), resolveClient(options));
     this.#occurrences = new Occurrences(this.#kernel);
+    this.requestTimeoutMs = this.#kernel.settings.requestTimeoutMs;
     const { lease, renew, wait, poll } = options;
     this.#lengths = { lease, renew, wait, poll };
     this.#owner = options.owner ?? defaultOwner();
@@ -275,11 +278,6 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    */
   idle(): Promise<void> {
     return this.#kernel.idle();
-  }
-
-  /** @internal For how long this client waits for an answer, in milliseconds. */
-  get requestTimeoutMs(): number {
-    return this.#kernel.settings.requestTimeoutMs;
   }
 
   /**

@@ -89,6 +89,13 @@ export const WATCHES: readonly Variant[] = [
         to: "now.nowMs + (record.endsAtMs - now.wallMs);",
       },
       {
+        file: "src/lease/observation.ts",
+        from: "  const { holder, leaseMs, notBeforeWallMs, session } = record;\n",
+        to: `  const { holder, leaseMs, notBeforeWallMs, session } = record;
+  known.endsAtMs = record.endsAtMs;
+`,
+      },
+      {
         file: KERNEL,
         from: "      nowMs: this.nowMs(),\n",
         to: "      nowMs: this.nowMs(),\n      wallMs: this.wallMs(),\n",
