@@ -1,4 +1,4 @@
-// Checks the models of the protocol, spec/model/*.pml, with Spin: npm run model [-- --short] [--only NAME].
+// Checks the models of the protocol, verification/model/*.pml, with Spin: npm run model [-- --short] [--only NAME].
 // Of each first the protocol as it is, exhaustively within bounds, then each mutant, which must break its
 // invariant. --only shows what happens in a mutant, step by step; it takes a model's name too.
 import { spawnSync } from "node:child_process";

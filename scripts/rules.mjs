@@ -11,7 +11,7 @@ import { DOCUMENTS, rulesOf, taggedTests } from "./lib/rules.mjs";
 async function loadVariants() {
   const outfile = join(cacheFolder("variants"), "all.mjs");
   await build({
-    entryPoints: [join(ROOT, "sim/variants/all.ts")],
+    entryPoints: [join(ROOT, "verification/variants/all.ts")],
     bundle: true,
     platform: "node",
     format: "esm",

@@ -6,7 +6,7 @@ import { cacheFolder, ROOT } from "./lib/projects.mjs";
 
 const outfile = join(cacheFolder("variants"), "main.mjs");
 await build({
-  entryPoints: [join(ROOT, "sim/variants/main.ts")],
+  entryPoints: [join(ROOT, "verification/variants/main.ts")],
   bundle: true,
   platform: "node",
   format: "esm",

@@ -6,14 +6,14 @@ export type {
   Coordinator,
   CoordinatorHealth,
   CoordinatorOptions,
-} from "./election/coordinator.js";
+} from "./election/tasks/leader-tasks.js";
 export {
   type ElectionCost,
   type ElectionCostOptions,
   electionCost,
   ON_DEMAND_PRICES,
   type Prices,
-} from "./election/cost.js";
+} from "./cli/election-cost.js";
 export type { CampaignOptions, Election, LeadOptions } from "./election/election.js";
 export {
   ELECTION_CHANNELS,
@@ -25,10 +25,10 @@ export {
 export type { LeaderBody } from "./election/lead.js";
 export type { Leadership } from "./election/observe.js";
 export type { ElectionOptions } from "./election/options.js";
-export type { RequestResignOptions } from "./election/request.js";
-export type { WorkerHealth } from "./election/schedule.js";
+export type { RequestResignOptions } from "./election/requests.js";
+export type { WorkerHealth } from "./election/tasks/schedule.js";
 export type { FencedTerm, Term, TermOf, UnfencedTerm } from "./election/term.js";
-export type { Worker } from "./election/worker.js";
+export type { Worker } from "./election/tasks/task.js";
 export {
   type ErrorCode,
   type ErrorDetails,
@@ -41,8 +41,8 @@ export type {
   FairLock,
   FairLockOptions,
   FairTryOptions,
-} from "./fair-lock/fair-lock.js";
-export { Holdfast } from "./holdfast.js";
+} from "./locks/fair-lock.js";
+export { Holdfast } from "./client.js";
 export type { Duration } from "./internal/duration.js";
 export type { Json } from "./internal/json-value.js";
 export {
@@ -58,58 +58,58 @@ export {
   type ReleaseEvent,
   type RequestEvent,
   type WaitEvent,
-} from "./lease/events.js";
-export type { ExportOptions, LeaseHandle } from "./lease/export.js";
-export type { ForceReleaseOptions, ForceReleaseResult } from "./lease/force-release.js";
-export type { ExistingData } from "./lease/format.js";
-export type { DocumentGuardCondition, GuardCondition } from "./lease/guard.js";
-export type { History } from "./lease/history.js";
-export type { RenewOptions } from "./lease/hold-writes.js";
-export type { Inspection } from "./lease/inspect.js";
+} from "./core/events.js";
+export type { ExportOptions, LeaseHandle } from "./core/hold/export.js";
+export type { ForceReleaseOptions, ForceReleaseResult } from "./admin/force-release.js";
+export type { ExistingData } from "./core/record/format.js";
+export type { DocumentGuardCondition, GuardCondition } from "./core/hold/condition.js";
+export type { History } from "./admin/history.js";
+export type { RenewOptions } from "./core/hold/writes.js";
+export type { Inspection } from "./locks/inspect.js";
 export type {
   FencedLease,
   Lease,
   LeaseOf,
   UnfencedLease,
-} from "./lease/lease.js";
-export type { ReleaseOptions } from "./lease/lease-release.js";
+} from "./core/hold/lease.js";
+export type { ReleaseOptions } from "./core/hold/lease-release.js";
 export type {
   InspectOptions,
   ListedEntry,
   ListOptions,
   ListPage,
   RecordKind,
-} from "./lease/list.js";
-export { anySignal } from "./lease/loss-signal.js";
-export type { AcquireOptions, ClientOptions, LeaseOptions, PollOptions } from "./lease/options.js";
-export type { ForcedRelease, GrantNote, Version } from "./lease/record.js";
-export type { ReleaseByHolderOptions } from "./lease/release-by-holder.js";
-export type { CloseSessionOptions, Session } from "./lease/session.js";
-export type { SessionListing } from "./lease/sessions.js";
+} from "./admin/list.js";
+export { anySignal } from "./core/hold/loss-signal.js";
+export type { AcquireOptions, ClientOptions, LeaseOptions, PollOptions } from "./core/options.js";
+export type { ForcedRelease, GrantNote, Version } from "./core/record/record.js";
+export type { ReleaseByHolderOptions } from "./admin/release-holder.js";
+export type { CloseSessionOptions, Session } from "./core/session/session.js";
+export type { SessionListing } from "./admin/sessions.js";
 export type {
   LeaseShape,
   LockFormat,
   LockName,
   NativeLeases,
   SortedName,
-} from "./lease/shape.js";
-export type { MultiLease } from "./multi-lock/multi-lease.js";
+} from "./core/record/format-types.js";
+export type { MultiLease } from "./locks/multi-lease.js";
 export type {
   MultiAcquireOptions,
   MultiLock,
   MultiLockOptions,
   MultiTryOptions,
-} from "./multi-lock/multi-lock.js";
-export type { Mutex, MutexOptions, TryOptions } from "./mutex/mutex.js";
+} from "./locks/multi-lock.js";
+export type { Mutex, MutexOptions, TryOptions } from "./locks/mutex.js";
 export type { NodeCronCoordinator, NodeCronOptions } from "./once/node-cron.js";
 export type { OnceResult } from "./once/once.js";
 export type { Occurrence, OnceOptions } from "./once/options.js";
-export type { HoldfastOptions, SessionOptions, TestSurroundings } from "./options.js";
-export type { DynamoDBLike } from "./platform/sdk.js";
+export type { HoldfastOptions, SessionOptions, TestSurroundings } from "./client-options.js";
+export type { DynamoDBLike } from "./platform/dynamodb/sdk.js";
 export type { AttributeValue, Item } from "./platform/table.js";
-export type { QueueOptions } from "./queue/in-order.js";
-export type { QueuedWaiter, QueueListing } from "./queue/listing.js";
-export { type ExamineOptions, examineTable, type Finding } from "./table/examine.js";
+export type { QueueOptions } from "./core/queue/fifo.js";
+export type { QueuedWaiter, QueueListing } from "./admin/queue.js";
+export { type ExamineOptions, examineTable, type Finding } from "./table/diagnose.js";
 export {
   POLICY_FEATURES,
   type PolicyFeature,

@@ -6,17 +6,17 @@ import { readFile } from "node:fs/promises";
 const BROKEN = {
   // A lease ends only when an answer says so.
   deadline: [
-    "lease/deadline.ts",
+    "core/hold/deadline.ts",
     "({ start, lengthMs }) => lengthMs - elapsedMsSince(start, this.#clock)",
     "({ lengthMs }) => lengthMs",
   ],
   // A rival counts as dead after a fifth of its lease.
-  watch: ["lease/decide.ts", "leaseMs * (1 + 2 * driftBound)", "0.2 * leaseMs"],
+  watch: ["core/record/decide.ts", "leaseMs * (1 + 2 * driftBound)", "0.2 * leaseMs"],
   // Of a holder that lives by a session the lock's record is watched, which nobody renews.
-  session: ["lease/decide.ts", "if (session !== undefined) return", 'if (session === "") return'],
+  session: ["core/record/decide.ts", "if (session !== undefined) return", 'if (session === "") return'],
   // A guarded write requires only that somebody was granted the lock once.
   guard: [
-    "lease/guard.ts",
+    "core/hold/condition.ts",
     "format.heldCondition(hold.held)",
     '{ kind: "equals", attribute: "v", value: { N: "1" } }',
   ],

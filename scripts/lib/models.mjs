@@ -1,6 +1,6 @@
 // What `npm run model` searches: of each model the protocol as it is within several bounds, a shorter form of
 // that, and the mutants, each with the invariant that it must break first. Names are those of the tables in
-// docs/verification.md.
+// verification/README.md.
 
 /** No fault at all; a search names those that it allows. */
 export const NOTHING = { LOST: 0, LATE: 0, SUSPENDED: 0, CRASHES: 0 };

@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { nativeFormat } from "../../src/formats/native.js";
 import type { createTable, Holdfast, TableKeys } from "../../src/index.js";
-import type { compileWrite } from "../../src/platform/expressions.js";
+import type { compileWrite } from "../../src/platform/dynamodb/expressions.js";
 import type { Item } from "../../src/platform/table.js";
 import type { seededRandom } from "../../src/testing/time/seeded-random.js";
 

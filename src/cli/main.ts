@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The command `holdfast`: parses, runs, and exits. See docs/cli.md. */
-import { CliError, EXIT, usageError } from "./exit-codes.js";
-import { standardOutput, tellFailure } from "./output.js";
+import { CliError, EXIT, usageError } from "./output/exit-codes.js";
+import { standardOutput, tellFailure } from "./output/output.js";
 
 const words = process.argv.slice(2);
 const ownWords = words.includes("--") ? words.slice(0, words.indexOf("--")) : words;

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { usageError } from "./exit-codes.js";
+import { usageError } from "./output/exit-codes.js";
 
 /** What a command of ours is about, and the user's command that it runs. */
 export interface Operands {

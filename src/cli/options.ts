@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { type FormatOptions, LOCK_FORMATS } from "./format.js";
+import { type FormatOptions, LOCK_FORMATS } from "./output/format.js";
 
 /** The options of every command that talks to a table, as commander leaves them. */
 export interface CommonOptions extends FormatOptions {

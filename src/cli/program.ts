@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { Command, Option } from "commander";
-import { addDoctor } from "./doctor-program.js";
-import { addCost, addElections } from "./election-commands.js";
-import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP } from "./exit-codes.js";
-import { addObject } from "./object-program.js";
+import { addDoctor } from "./commands/doctor-program.js";
+import { addCost, addElections } from "./commands/election-commands.js";
+import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP } from "./output/exit-codes.js";
+import { addObject } from "./commands/object-program.js";
 import { operandsOf, refuseDashesAsValue } from "./operands.js";
 import { kindOption, namespaceOption, sortOption, withCommonOptions } from "./options.js";
-import { type Run, standardOutput } from "./output.js";
-import { addTable } from "./table-program.js";
-import { addWatch } from "./watch-program.js";
+import { type Run, standardOutput } from "./output/output.js";
+import { addTable } from "./commands/table-program.js";
+import { addWatch } from "./commands/watch-program.js";
 
 /**
  * The command line's grammar. `onRun` is called with what the words ask for; nothing is run by
@@ -70,7 +70,7 @@ function addLock(program: Command, words: readonly string[], onRun: (run: Run) =
     .action((operands: string[], options) => {
       const { names, command } = operandsOf("lock", words, operands);
       onRun(async (output) =>
-        (await import("./commands.js")).lock(names, command, options, output),
+        (await import("./commands/index.js")).lock(names, command, options, output),
       );
     });
 }
@@ -102,7 +102,7 @@ function addLs(program: Command, onRun: (run: Run) => void): void {
     .option("--all", "also locks that nobody holds")
     .addHelpText("after", `\nWhat the scan cost is told on stderr.\n${EXIT_CODES_HELP}`)
     .action((options) =>
-      onRun(async (output) => (await import("./commands.js")).ls(options, output)),
+      onRun(async (output) => (await import("./commands/index.js")).ls(options, output)),
     );
 }
 
@@ -118,7 +118,7 @@ function addSessions(program: Command, onRun: (run: Run) => void): void {
         EXIT_CODES_HELP,
     )
     .action((options) =>
-      onRun(async (output) => (await import("./commands.js")).sessions(options, output)),
+      onRun(async (output) => (await import("./commands/index.js")).sessions(options, output)),
     );
 }
 
@@ -133,7 +133,7 @@ function addHistory(program: Command, onRun: (run: Run) => void): void {
     .addOption(kindOption())
     .addOption(namespaceOption())
     .action((name: string, options) => {
-      onRun(async (output) => (await import("./commands.js")).history(name, options, output));
+      onRun(async (output) => (await import("./commands/index.js")).history(name, options, output));
     });
 }
 
@@ -146,7 +146,7 @@ function addInspect(program: Command, onRun: (run: Run) => void): void {
     .addOption(namespaceOption())
     .addHelpText("after", EXIT_CODES_HELP)
     .action((name: string, options) =>
-      onRun(async (output) => (await import("./commands.js")).inspect(name, options, output)),
+      onRun(async (output) => (await import("./commands/index.js")).inspect(name, options, output)),
     );
 }
 
@@ -160,7 +160,7 @@ function addQueue(program: Command, onRun: (run: Run) => void): void {
     .option("--watch", "go on, every two seconds, and print what has changed")
     .addHelpText("after", EXIT_CODES_HELP)
     .action((name: string, options) =>
-      onRun(async (output) => (await import("./commands.js")).queue(name, options, output)),
+      onRun(async (output) => (await import("./commands/index.js")).queue(name, options, output)),
     );
 }
 
@@ -191,9 +191,9 @@ function addRelease(program: Command, onRun: (run: Run) => void): void {
     .action((name: string, options) =>
       onRun(async (output) => {
         if (options.force === true && options.holder === undefined) {
-          return (await import("./commands.js")).forceRelease(name, options, output);
+          return (await import("./commands/index.js")).forceRelease(name, options, output);
         }
-        return (await import("./commands.js")).release(name, options, output);
+        return (await import("./commands/index.js")).release(name, options, output);
       }),
     );
 }

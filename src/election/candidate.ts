@@ -1,6 +1,6 @@
 import { HoldfastError } from "../errors.js";
-import type { RecordRef } from "../lease/format.js";
-import type { Kernel } from "../lease/kernel.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { Kernel } from "../core/context.js";
 import { Monitor } from "./events.js";
 import type { ElectionSettings } from "./options.js";
 

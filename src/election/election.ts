@@ -1,15 +1,15 @@
 import { HoldfastError } from "../errors.js";
-import type { RecordRef } from "../lease/format.js";
-import type { Kernel } from "../lease/kernel.js";
-import type { HeldRecord } from "../lease/record.js";
-import type { LeaseShape, NativeLeases } from "../lease/shape.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { Kernel } from "../core/context.js";
+import type { HeldRecord } from "../core/record/record.js";
+import type { LeaseShape, NativeLeases } from "../core/record/format-types.js";
 import { type Candidate, candidateOf, closedError } from "./candidate.js";
 import { Ending } from "./ending.js";
 import type { Transition } from "./events.js";
 import { govern, type LeaderBody, type Leading } from "./lead.js";
 import { type Leadership, leaderNow, observe } from "./observe.js";
 import { type ElectionOptions, resolveElection } from "./options.js";
-import { askToResign, assertAsks, type RequestResignOptions, resolveWait } from "./request.js";
+import { askToResign, assertAsks, type RequestResignOptions, resolveWait } from "./requests.js";
 import { STAND_BACK_POLLS, Standby } from "./standby.js";
 import { numberOf, Term, type TermOf } from "./term.js";
 

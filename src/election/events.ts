@@ -1,5 +1,5 @@
 import type { LossReason } from "../errors.js";
-import type { LeaseShape, NativeLeases } from "../lease/shape.js";
+import type { LeaseShape, NativeLeases } from "../core/record/format-types.js";
 import { publish } from "../platform/diagnostics.js";
 
 /** The names of the channels of `node:diagnostics_channel` that elections publish to. */

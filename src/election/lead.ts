@@ -1,4 +1,4 @@
-import type { LeaseShape, NativeLeases } from "../lease/shape.js";
+import type { LeaseShape, NativeLeases } from "../core/record/format-types.js";
 import type { Term, TermOf } from "./term.js";
 
 /** What runs while a candidate leads. The signal is the term's own. */

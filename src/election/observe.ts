@@ -1,6 +1,6 @@
-import type { LeaseRecord } from "../lease/record.js";
-import type { LeaseShape, NativeLeases } from "../lease/shape.js";
-import { troubleError } from "../lease/trouble.js";
+import type { LeaseRecord } from "../core/record/record.js";
+import type { LeaseShape, NativeLeases } from "../core/record/format-types.js";
+import { troubleError } from "../core/unavailable.js";
 import type { ReadAnswer } from "../platform/table.js";
 import type { Candidate } from "./candidate.js";
 import type { Term } from "./term.js";

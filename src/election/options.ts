@@ -1,6 +1,6 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
-import { type AcquireSettings, resolveAcquire } from "../lease/options.js";
+import { type AcquireSettings, resolveAcquire } from "../core/options.js";
 
 /** Options of an election. Lengths of time are not taken from the client: they fit mutexes, not terms. */
 export interface ElectionOptions {

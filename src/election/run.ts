@@ -1,10 +1,10 @@
 import { HoldfastError } from "../errors.js";
-import type { Kernel } from "../lease/kernel.js";
-import { LossSignal } from "../lease/loss-signal.js";
+import type { Kernel } from "../core/context.js";
+import { LossSignal } from "../core/hold/loss-signal.js";
 import type { Timer } from "../platform/timers.js";
 import { isConsequence } from "./lead.js";
 import type { Term } from "./term.js";
-import type { WorkerSettings } from "./worker.js";
+import type { WorkerSettings } from "./tasks/task.js";
 
 /** How a run ended. */
 export interface Ended {

@@ -1,11 +1,11 @@
 import { isHoldfastError } from "../errors.js";
-import { acquire } from "../lease/acquire.js";
-import type { Decision } from "../lease/decide.js";
-import type { Lease } from "../lease/lease.js";
-import type { ObservedRecord } from "../lease/observation.js";
-import type { AcquireSettings } from "../lease/options.js";
+import { acquire } from "../core/acquire/acquire.js";
+import type { Decision } from "../core/record/decide.js";
+import type { Lease } from "../core/hold/lease.js";
+import type { ObservedRecord } from "../core/record/observation.js";
+import type { AcquireSettings } from "../core/options.js";
 import type { Candidate } from "./candidate.js";
-import { askOnce } from "./request.js";
+import { askOnce } from "./requests.js";
 
 // The pause before a read, as parts of the poll: spread, so that candidates do not read in step, and
 // short of the whole, so that a read and the grant after it still come within the poll.

@@ -1,9 +1,9 @@
 import { HoldfastError } from "../errors.js";
 import type { Duration } from "../internal/duration.js";
-import type { DocumentGuardCondition, GuardCondition } from "../lease/guard.js";
-import { type FencedLease, Lease } from "../lease/lease.js";
-import { LossSignal } from "../lease/loss-signal.js";
-import type { LeaseShape, NativeLeases } from "../lease/shape.js";
+import type { DocumentGuardCondition, GuardCondition } from "../core/hold/condition.js";
+import { type FencedLease, Lease } from "../core/hold/lease.js";
+import { LossSignal } from "../core/hold/loss-signal.js";
+import type { LeaseShape, NativeLeases } from "../core/record/format-types.js";
 import type { Monitor } from "./events.js";
 
 /**

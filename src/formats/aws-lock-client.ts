@@ -9,7 +9,7 @@
  * absent that was given up may land late, and then holds for one lease. A peer judges by its own clock
  * with no margin for drift; the holder here keeps one (R2), and so does the watch (R3).
  */
-import type { LockFormat } from "../lease/shape.js";
+import type { LockFormat } from "../core/record/format-types.js";
 import { type LeasesWith, type OwnedOptions, ownedFormat } from "./owned.js";
 import type { Dialect } from "./owned-record.js";
 

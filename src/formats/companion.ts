@@ -12,8 +12,8 @@
  * saw a higher one, and only a later grant of ours brings that; what a peer writes meanwhile carries none.
  * The record itself says no number, so nobody else can tell whose it is.
  */
-import type { Counter, RecordRef } from "../lease/format.js";
-import type { LockName } from "../lease/shape.js";
+import type { Counter, RecordRef } from "../core/record/format.js";
+import type { LockName } from "../core/record/format-types.js";
 import type { Condition, Item } from "../platform/table.js";
 import { any, equals, invalid, isAbsent } from "./foreign.js";
 

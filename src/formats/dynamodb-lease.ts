@@ -31,9 +31,9 @@ import type {
   LeaseFormat,
   RecordRef,
   Renewal,
-} from "../lease/format.js";
-import type { Found, Version } from "../lease/record.js";
-import type { LeaseShape, LockFormat } from "../lease/shape.js";
+} from "../core/record/format.js";
+import type { Found, Version } from "../core/record/record.js";
+import type { LeaseShape, LockFormat } from "../core/record/format-types.js";
 import type { AttributeValue, Condition, Item, Write } from "../platform/table.js";
 import {
   checkFences,

@@ -9,7 +9,7 @@
  * finds no lease length takes the lock at its second look (R12); here such a record is refused.
  */
 import { goDurationMs, goDurationText } from "../internal/go-duration.js";
-import type { LockFormat } from "../lease/shape.js";
+import type { LockFormat } from "../core/record/format-types.js";
 import { type LeasesWith, type OwnedOptions, ownedFormat } from "./owned.js";
 import type { Dialect } from "./owned-record.js";
 

@@ -30,9 +30,9 @@ import type {
   Onto,
   RecordRef,
   Renewal,
-} from "../lease/format.js";
-import type { Found } from "../lease/record.js";
-import type { LeaseShape, LockFormat, LockName, SortedName } from "../lease/shape.js";
+} from "../core/record/format.js";
+import type { Found } from "../core/record/record.js";
+import type { LeaseShape, LockFormat, LockName, SortedName } from "../core/record/format-types.js";
 import type { AttributeValue, Change, Condition, Item, Write } from "../platform/table.js";
 import {
   all,

@@ -11,8 +11,8 @@
  * | `forced` | M | the forced release that the record showed at this grant, if it may have led to it |
  * | `expiresAt` | N | TTL in seconds, thirty days on |
  */
-import type { HistoryFormat, RecordRef } from "../lease/format.js";
-import type { GrantNote } from "../lease/record.js";
+import type { HistoryFormat, RecordRef } from "../core/record/format.js";
+import type { GrantNote } from "../core/record/record.js";
 import type { AttributeValue, Condition, Item } from "../platform/table.js";
 import { forcedIn, forcedValue, numberIn, stringIn } from "./native-values.js";
 

@@ -1,4 +1,4 @@
-import type { ForcedRelease } from "../lease/record.js";
+import type { ForcedRelease } from "../core/record/record.js";
 import type { AttributeValue, Item } from "../platform/table.js";
 
 /** A forced release, as a record has it. */

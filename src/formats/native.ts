@@ -47,9 +47,9 @@ import type {
   RecordRef,
   Renewal,
   Watched,
-} from "../lease/format.js";
-import type { Found, Version } from "../lease/record.js";
-import type { LockName } from "../lease/shape.js";
+} from "../core/record/format.js";
+import type { Found, Version } from "../core/record/record.js";
+import type { LockName } from "../core/record/format-types.js";
 import type {
   AttributeValue,
   Change,

@@ -25,9 +25,9 @@ import type {
   Onto,
   RecordRef,
   Renewal,
-} from "../lease/format.js";
-import type { Version } from "../lease/record.js";
-import type { LeaseShape, LockName, SortedName } from "../lease/shape.js";
+} from "../core/record/format.js";
+import type { Version } from "../core/record/record.js";
+import type { LeaseShape, LockName, SortedName } from "../core/record/format-types.js";
 import type { Change, Condition, Item, Write } from "../platform/table.js";
 import {
   checkFences,

@@ -3,7 +3,7 @@ import {
   type DynamoDBClientConfig,
   GetItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import type { DynamoDBLike } from "../platform/sdk.js";
+import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";
 
 /** Where a request goes, as the SDK has it. */
 export interface Endpoint {

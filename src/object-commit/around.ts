@@ -1,6 +1,6 @@
 import { sleep } from "../internal/sleep.js";
 import type { Clock } from "../platform/clock.js";
-import type { ObjectPort } from "../platform/objects.js";
+import type { ObjectPort } from "../platform/s3/objects.js";
 import type { Random } from "../platform/random.js";
 import type { Call, TablePort } from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";

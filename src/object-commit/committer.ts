@@ -1,6 +1,6 @@
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import type { CommitTarget } from "../formats/object-commit.js";
-import type { ObjectHead } from "../platform/objects.js";
+import type { ObjectHead } from "../platform/s3/objects.js";
 import { type Around, Patience, Pauses } from "./around.js";
 import { Choice } from "./choice.js";
 import { commitConditionally, commitUnderRecord } from "./commit.js";

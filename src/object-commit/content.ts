@@ -1,5 +1,5 @@
 import { HoldfastError } from "../errors.js";
-import { COMMIT_METADATA, type StreamBody } from "../platform/objects.js";
+import { COMMIT_METADATA, type StreamBody } from "../platform/s3/objects.js";
 import type { PutContent } from "./writes.js";
 
 /**

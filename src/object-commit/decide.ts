@@ -1,5 +1,5 @@
 import type { CommitTarget } from "../formats/object-commit.js";
-import type { ObjectHead, StoreAnswer } from "../platform/objects.js";
+import type { ObjectHead, StoreAnswer } from "../platform/s3/objects.js";
 
 /** All that branches in committing an object, in pure functions. */
 

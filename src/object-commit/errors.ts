@@ -2,7 +2,7 @@ import { HoldfastError } from "../errors.js";
 import type { CommitRecord, CommitTarget } from "../formats/object-commit.js";
 import { causeText } from "../internal/cause-text.js";
 import { shown } from "../internal/shown.js";
-import type { ObjectHead } from "../platform/objects.js";
+import type { ObjectHead } from "../platform/s3/objects.js";
 import type { NotNow, Unknown } from "../platform/table.js";
 
 /** One home for each thing that a committer says when it fails. */

@@ -5,8 +5,8 @@
  */
 export { type ErrorCode, HoldfastError, isHoldfastError } from "../errors.js";
 export type { Duration } from "../internal/duration.js";
-export type { StreamBody } from "../platform/objects.js";
-export type { S3Like } from "../platform/s3.js";
+export type { StreamBody } from "../platform/s3/objects.js";
+export type { S3Like } from "../platform/s3/s3.js";
 export {
   type Committed,
   type DeleteOptions,

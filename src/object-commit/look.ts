@@ -1,5 +1,5 @@
 import type { CommitTarget } from "../formats/object-commit.js";
-import type { ObjectHead } from "../platform/objects.js";
+import type { ObjectHead } from "../platform/s3/objects.js";
 import type { NotNow, Unknown } from "../platform/table.js";
 import { type Around, callWithin, type Limit, Pauses } from "./around.js";
 import { isMet } from "./decide.js";

@@ -1,12 +1,12 @@
 import { HoldfastError } from "../errors.js";
 import { systemClock } from "../platform/clock.js";
-import { DynamoDBTable } from "../platform/dynamodb.js";
-import { FOR_COMMITS } from "../platform/dynamodb-errors.js";
-import type { ObjectPort } from "../platform/objects.js";
+import { DynamoDBTable } from "../platform/dynamodb/table.js";
+import { FOR_COMMITS } from "../platform/dynamodb/errors.js";
+import type { ObjectPort } from "../platform/s3/objects.js";
 import { systemRandom } from "../platform/random.js";
-import { type S3Like, S3Objects } from "../platform/s3.js";
-import type { DynamoDBLike } from "../platform/sdk.js";
-import { isTransport, type Transport } from "../platform/sender.js";
+import { type S3Like, S3Objects } from "../platform/s3/s3.js";
+import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";
+import { isTransport, type Transport } from "../platform/dynamodb/sender.js";
 import type { TablePort } from "../platform/table.js";
 import { systemTimers } from "../platform/timers.js";
 import type { Around } from "./around.js";

@@ -1,12 +1,12 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
 import type { Clock } from "../platform/clock.js";
-import type { ObjectPort } from "../platform/objects.js";
+import type { ObjectPort } from "../platform/s3/objects.js";
 import { defaultOwner } from "../platform/process.js";
 import type { Random } from "../platform/random.js";
-import type { S3Like } from "../platform/s3.js";
-import type { DynamoDBLike } from "../platform/sdk.js";
-import type { Transport } from "../platform/sender.js";
+import type { S3Like } from "../platform/s3/s3.js";
+import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";
+import type { Transport } from "../platform/dynamodb/sender.js";
 import type { TablePort } from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";
 

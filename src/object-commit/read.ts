@@ -1,5 +1,5 @@
 import { type CommitRecord, commitKeyOf, readCommit } from "../formats/object-commit.js";
-import type { ObjectHead } from "../platform/objects.js";
+import type { ObjectHead } from "../platform/s3/objects.js";
 import { type Around, callWithin, type Limit, Pauses } from "./around.js";
 import { troubled } from "./errors.js";
 import { look } from "./look.js";

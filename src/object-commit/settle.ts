@@ -1,6 +1,6 @@
 import type { HoldfastError } from "../errors.js";
 import type { CommitTarget } from "../formats/object-commit.js";
-import type { ObjectHead, StoreAnswer } from "../platform/objects.js";
+import type { ObjectHead, StoreAnswer } from "../platform/s3/objects.js";
 import type { Call } from "../platform/table.js";
 import { type Around, callBeyond, callWithin, type Limit, Pauses } from "./around.js";
 import { type AfterLook, afterAnswer, afterLook, isMet, type SentState } from "./decide.js";

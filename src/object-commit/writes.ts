@@ -1,5 +1,5 @@
 import type { CommitTarget } from "../formats/object-commit.js";
-import type { ObjectHead, ObjectPut, StreamBody } from "../platform/objects.js";
+import type { ObjectHead, ObjectPut, StreamBody } from "../platform/s3/objects.js";
 import type { Around } from "./around.js";
 import { sourceChanged, sourceMissing } from "./errors.js";
 import type { ObjectWrite } from "./settle.js";

@@ -1,5 +1,5 @@
-import type { Kernel } from "../lease/kernel.js";
-import { checkName } from "../lease/name.js";
+import type { Kernel } from "../core/context.js";
+import { checkName } from "../core/record/name.js";
 import type { Occurrences, OnceRun } from "./once.js";
 import { type OnceOptions, resolveOnce } from "./options.js";
 

@@ -1,12 +1,12 @@
 import { HoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
 import { sleep } from "../internal/sleep.js";
-import { acquire } from "../lease/acquire.js";
-import type { GrantEvent } from "../lease/events.js";
-import type { RecordRef } from "../lease/format.js";
-import type { Kernel } from "../lease/kernel.js";
-import type { Lease } from "../lease/lease.js";
-import { troubleError } from "../lease/trouble.js";
+import { acquire } from "../core/acquire/acquire.js";
+import type { GrantEvent } from "../core/events.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { Kernel } from "../core/context.js";
+import type { Lease } from "../core/hold/lease.js";
+import { troubleError } from "../core/unavailable.js";
 import type { OnceSettings } from "./options.js";
 
 /**

@@ -1,5 +1,5 @@
 import type { TableDescription } from "@aws-sdk/client-dynamodb";
-import type { LockFormat } from "../lease/shape.js";
+import type { LockFormat } from "../core/record/format-types.js";
 import { keySchemaOf, type TableFormat, type TableSchema } from "./schema.js";
 
 /** What is wrong with a table, and what to do about it. */

@@ -8,11 +8,11 @@ import {
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { sleep } from "../internal/sleep.js";
-import type { LockFormat } from "../lease/shape.js";
+import type { LockFormat } from "../core/record/format-types.js";
 import { systemClock } from "../platform/clock.js";
-import { answerOf } from "../platform/dynamodb-errors.js";
-import type { DynamoDBLike } from "../platform/sdk.js";
-import { isTransport } from "../platform/sender.js";
+import { answerOf } from "../platform/dynamodb/errors.js";
+import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";
+import { isTransport } from "../platform/dynamodb/sender.js";
 import { systemTimers } from "../platform/timers.js";
 import { keyDefects, regionsOf, replicaDefects, type Ttl, ttlDefects } from "./defects.js";
 import { keySchemaOf, schemaFor, type TableFormat, type TableKeys } from "./schema.js";

@@ -17,7 +17,7 @@ import {
   type ReleaseEvent,
   type RequestEvent,
   type WaitEvent,
-} from "../lease/events.js";
+} from "../core/events.js";
 import { instruments } from "./instruments.js";
 import type { NamedSubject, TelemetryOptions } from "./telemetry.js";
 

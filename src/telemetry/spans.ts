@@ -7,7 +7,7 @@ import {
   type LossEvent,
   type RefusalEvent,
   type ReleaseEvent,
-} from "../lease/events.js";
+} from "../core/events.js";
 import { systemClock } from "../platform/clock.js";
 
 /**

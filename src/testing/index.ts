@@ -18,7 +18,7 @@ export type {
   ObjectTrouble,
   StoreAnswer,
   StreamBody,
-} from "../platform/objects.js";
+} from "../platform/s3/objects.js";
 export type { Random } from "../platform/random.js";
 export type {
   AttributeValue,

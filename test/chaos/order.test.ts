@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { checkRun, historyOf } from "../../chaos/checks.js";
-import { inOrder, type Span } from "../../chaos/order.js";
-import type { Event } from "../../sim/history.js";
+import { checkRun, historyOf } from "../../verification/chaos/checks.js";
+import { inOrder, type Span } from "../../verification/chaos/order.js";
+import type { Event } from "../../verification/sim/history.js";
 
 const span = (from: number, to: number, event: Event): Span => ({ from, to, atMs: to, event });
 const acted = (at: number, by: string, fence: bigint): Span =>

@@ -1,9 +1,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Referee } from "../../chaos/referee.js";
-import { freshPort } from "../../chaos/server.js";
-import { Witness } from "../../chaos/witness.js";
+import { Referee } from "../../verification/chaos/referee.js";
+import { freshPort } from "../../verification/chaos/server.js";
+import { Witness } from "../../verification/chaos/witness.js";
 
 const LOCK = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 const RECORD = { fence: { N: "7" }, holder: { S: "h" } };

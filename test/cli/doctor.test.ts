@@ -1,6 +1,6 @@
 import { CreateTableCommand, PutItemCommand, ScanCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { queueTroubles } from "../../src/cli/doctor-queues.js";
+import { queueTroubles } from "../../src/cli/commands/doctor-queues.js";
 import {
   checkTable,
   createTable,

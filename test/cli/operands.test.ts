@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
-import { failureOf } from "../../src/cli/exit-codes.js";
+import { failureOf } from "../../src/cli/output/exit-codes.js";
 import { programOf } from "../../src/cli/program.js";
 
 /** Runs nothing: whether these words would run a command, or with what they are refused. */

@@ -1,6 +1,6 @@
 import { DeleteItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { changeOf, isOlder } from "../../src/cli/changes.js";
+import { changeOf, isOlder } from "../../src/cli/output/changes.js";
 import type { Inspection } from "../../src/index.js";
 import { CliWorld, type Running, until } from "./support.js";
 

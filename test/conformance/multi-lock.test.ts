@@ -2,7 +2,7 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTable, type Holdfast } from "../../src/index.js";
-import { DynamoDBTable } from "../../src/platform/dynamodb.js";
+import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
 import type { Transacting, Transaction, Write } from "../../src/platform/table.js";
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";

@@ -2,7 +2,7 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTable } from "../../src/index.js";
-import { DynamoDBTable } from "../../src/platform/dynamodb.js";
+import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
 import type { TablePort } from "../../src/platform/table.js";
 import { memoryClient } from "../../src/testing/dynamodb/client.js";
 import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { type ErrorCode, Holdfast, type HoldfastError } from "../../src/index.js";
-import { answerOf } from "../../src/platform/dynamodb-errors.js";
+import { answerOf } from "../../src/platform/dynamodb/errors.js";
 import { CommitWorld } from "../object-commit/world.js";
 import { type Inhabitant, World } from "../support/world.js";
 

@@ -2,13 +2,13 @@ import { describe, expect, it } from "vitest";
 import { MODELS } from "../../scripts/lib/models.mjs";
 import { textOf } from "../house/source.js";
 
-const PAGE = textOf("docs/verification.md");
+const PAGE = textOf("verification/README.md");
 
 /** The rows, cell by cell, of the table whose first column has this heading, in the section of a model's file. */
 function rowsUnder(model: string, first: string): string[][] {
   const sections = PAGE.split("\n## ");
   const section = sections.find((text) =>
-    text.split("\n\n")[1]?.includes(`spec/model/${model}.pml`),
+    text.split("\n\n")[1]?.includes(`verification/model/${model}.pml`),
   );
   if (section === undefined) return [];
   const [, table = ""] = section.split(new RegExp(`\n\\| ${first} +\\|.*\n`));
@@ -24,7 +24,7 @@ function rowsUnder(model: string, first: string): string[][] {
     );
 }
 
-describe.each([...MODELS])("docs/verification.md, on $name.pml", ({ name, searches, mutants }) => {
+describe.each([...MODELS])("verification/README.md, on $name.pml", ({ name, searches, mutants }) => {
   it("names every mutant that is run, with what it breaks, and no other", () => {
     const told = rowsUnder(name, "mutant").map(([mutant, what, breaks]) => [
       mutant,

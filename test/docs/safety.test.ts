@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { durationMs } from "../../src/internal/duration.js";
-import { holdMs, watchMs } from "../../src/lease/decide.js";
-import { DEFAULTS } from "../../src/lease/options.js";
+import { holdMs, watchMs } from "../../src/core/record/decide.js";
+import { DEFAULTS } from "../../src/core/options.js";
 import { World } from "../support/world.js";
 
 const path = fileURLToPath(new URL("../../docs/safety.md", import.meta.url));

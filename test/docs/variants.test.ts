@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { VARIANTS } from "../../sim/variants/all.js";
-import { type Medians, variantsTable } from "../../sim/variants/tables.js";
-import { isSimulated } from "../../sim/variants/variant.js";
+import { VARIANTS } from "../../verification/variants/all.js";
+import { type Medians, variantsTable } from "../../verification/variants/tables.js";
+import { isSimulated } from "../../verification/variants/variant.js";
 import { textOf } from "../house/source.js";
 
-const medians = JSON.parse(textOf("sim/variants/medians.json")) as Medians;
+const medians = JSON.parse(textOf("verification/variants/medians.json")) as Medians;
 
 describe("the recorded medians of the known-bad variants", () => {
   it("are within the bounds, of variants that the simulation catches", () => {

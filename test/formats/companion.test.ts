@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { wouldCommit } from "../../sim/companion/guard.js";
+import { wouldCommit } from "../../verification/sim/companion/guard.js";
 import { awsLockClient, dynamodbLease, dynamolock } from "../../src/formats/index.js";
 import type { FencedLease, HoldfastError } from "../../src/index.js";
-import type { LeaseShape, LockFormat } from "../../src/lease/shape.js";
+import type { LeaseShape, LockFormat } from "../../src/core/record/format-types.js";
 import type { AttributeValue, Item } from "../../src/platform/table.js";
 import { expectThrown } from "../support/errors.js";
 import { ForeignWorld } from "./foreign-world.js";

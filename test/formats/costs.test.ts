@@ -5,10 +5,10 @@ import {
   dynamolock,
   lockClientFailOpen,
 } from "../../src/formats/index.js";
-import type { LockFormat } from "../../src/lease/shape.js";
+import type { LockFormat } from "../../src/core/record/format-types.js";
 import { ForeignWorld } from "./foreign-world.js";
 
-/** Every format but the native one, of which test/mutex/requests.test.ts tells more. */
+/** Every format but the native one, of which test/locks/mutex/requests.test.ts tells more. */
 const FORMATS: readonly (readonly [string, LockFormat])[] = [
   ["awsLockClient", awsLockClient() as LockFormat],
   ["dynamolock", dynamolock() as LockFormat],

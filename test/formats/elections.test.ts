@@ -6,7 +6,7 @@ import {
   lockClientFailOpen,
 } from "../../src/formats/index.js";
 import type { Holdfast, TickEvent, Transition } from "../../src/index.js";
-import type { LeaseShape, LockFormat } from "../../src/lease/shape.js";
+import type { LeaseShape, LockFormat } from "../../src/core/record/format-types.js";
 import type { Item } from "../../src/platform/table.js";
 import { listen } from "../support/channels.js";
 import { ForeignWorld } from "./foreign-world.js";

@@ -1,6 +1,6 @@
 import { Holdfast, type HoldfastError, type HoldfastOptions } from "../../src/index.js";
-import type { LeaseFormat } from "../../src/lease/format.js";
-import type { LeaseShape, LockFormat } from "../../src/lease/shape.js";
+import type { LeaseFormat } from "../../src/core/record/format.js";
+import type { LeaseShape, LockFormat } from "../../src/core/record/format-types.js";
 import type { Item } from "../../src/platform/table.js";
 import { FaultyTable } from "../../src/testing/faults/faults.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { compileWrite } from "../../src/platform/expressions.js";
+import { compileWrite } from "../../src/platform/dynamodb/expressions.js";
 import type { Write } from "../../src/platform/table.js";
 
 /** The kinds of writes that the Java client was recorded to send, and those of ours in the same words. */

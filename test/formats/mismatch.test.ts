@@ -7,7 +7,7 @@ import {
 } from "../../src/formats/index.js";
 import { nativeFormat } from "../../src/formats/native.js";
 import { Holdfast, type LockFormat } from "../../src/index.js";
-import type { LeaseFormat } from "../../src/lease/format.js";
+import type { LeaseFormat } from "../../src/core/record/format.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 
 /** A client that was made for another format than the table's: every format on the records of every other. */

@@ -8,7 +8,7 @@ import {
 } from "../../scripts/lib/native-scenes.mjs";
 import { nativeFormat } from "../../src/formats/native.js";
 import { createTable, Holdfast } from "../../src/index.js";
-import { compileWrite } from "../../src/platform/expressions.js";
+import { compileWrite } from "../../src/platform/dynamodb/expressions.js";
 import type { AttributeValue, Item, Write } from "../../src/platform/table.js";
 import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";

@@ -10,7 +10,7 @@ import {
   isSameRecord,
   readCommit,
 } from "../../src/formats/object-commit.js";
-import { compileWrite } from "../../src/platform/expressions.js";
+import { compileWrite } from "../../src/platform/dynamodb/expressions.js";
 import type { Item, Write } from "../../src/platform/table.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 

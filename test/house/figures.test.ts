@@ -7,15 +7,15 @@ import { ROOT, textOf } from "./source.js";
 
 /** What the measuring commands are made of. */
 const FOLDERS = ["bench", "chaos", "scripts/mutation", "sim", "test/interop"];
-const FILES = ["scripts/chaos.mjs", "scripts/mutation.mjs", "scripts/model.mjs", "scripts/sim.mjs"];
+const FILES = ["scripts/chaos.mjs", "verification/mutation/run.mjs", "scripts/model.mjs", "scripts/sim.mjs"];
 
 /** What writes files by itself, and why it changes none of the repository without being asked. */
 const ALLOWED: Readonly<Record<string, string>> = {
-  "chaos/fake-clock.ts": "a clock's file, in the temporary folder of the run",
-  "chaos/main.ts": "the history of a failed run, in a temporary folder",
-  "sim/hashes.ts":
+  "verification/chaos/fake-clock.ts": "a clock's file, in the temporary folder of the run",
+  "verification/chaos/main.ts": "the history of a failed run, in a temporary folder",
+  "verification/sim/hashes.ts":
     "the hashes of histories, for `npm run sim:hashes` alone, which measures nothing",
-  "sim/variants/vitest.config.ts": "the report of the tests, in the cache",
+  "verification/variants/vitest.config.ts": "the report of the tests, in the cache",
   "test/interop/record/main.ts": "recorded vectors, for a command that does nothing else",
 };
 

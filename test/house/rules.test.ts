@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { DOCUMENTS, rulesOf, taggedTests, tagsIn } from "../../scripts/lib/rules.mjs";
-import { VARIANTS } from "../../sim/variants/all.js";
+import { VARIANTS } from "../../verification/variants/all.js";
 import { ROOT } from "./source.js";
 
 /** Rules that no test shows, each with the reason. */

@@ -12,7 +12,7 @@ function runs(program: string, flag: string): boolean {
 
 const isChecked = runs("spin", "-V") && runs("gcc", "--version");
 const LEFT_OUT =
-  "LEFT OUT: the models of the protocol (spec/model/*.pml) and their mutants are not checked, " +
+  "LEFT OUT: the models of the protocol (verification/model/*.pml) and their mutants are not checked, " +
   "because `spin` or `gcc` does not run here. On Debian or Ubuntu: apt-get install spin gcc.";
 if (!isChecked) console.warn(LEFT_OUT);
 

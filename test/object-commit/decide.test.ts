@@ -7,7 +7,7 @@ import {
   isMet,
   takeableInMs,
 } from "../../src/object-commit/decide.js";
-import type { ObjectHead, StoreAnswer } from "../../src/platform/objects.js";
+import type { ObjectHead, StoreAnswer } from "../../src/platform/s3/objects.js";
 
 const state = (isUnsure: boolean, mayRepeatUnsure: boolean, canRepeat: boolean) => ({
   isUnsure,

@@ -9,7 +9,7 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { DynamoDBTable } from "../../src/platform/dynamodb.js";
+import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
 import type { Write } from "../../src/platform/table.js";
 import { refusal, StubServer } from "./stub-server.js";
 

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createTable } from "../../src/index.js";
 import { LeanClient, lean } from "../../src/lean/lean.js";
 import { systemClock } from "../../src/platform/clock.js";
-import { DynamoDBTable } from "../../src/platform/dynamodb.js";
+import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
 import type { AttributeValue, Write } from "../../src/platform/table.js";
 import { expectedSignature, signatureOf } from "./signature.js";
 import { refusal, StubServer } from "./stub-server.js";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { check, checkers } from "../../sim/checkers.js";
-import type { RequestKind, Timed } from "../../sim/history.js";
-import { SAFETY, type Terms } from "../../sim/terms.js";
+import { check, checkers } from "../../verification/sim/checkers.js";
+import type { RequestKind, Timed } from "../../verification/sim/history.js";
+import { SAFETY, type Terms } from "../../verification/sim/terms.js";
 
 /** One bad history for each way in which an invariant can be broken. */
 interface Case {

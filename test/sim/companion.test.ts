@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { simulateCompanions } from "../../sim/companion/simulation.js";
+import { simulateCompanions } from "../../verification/sim/companion/simulation.js";
 
 // Fresh seeds at every run; one that fails is printed. For longer: HOLDFAST_SIM_COMPANIONS=500
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));

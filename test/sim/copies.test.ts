@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { simulateCopies } from "../../sim/copies/simulation.js";
+import { simulateCopies } from "../../verification/sim/copies/simulation.js";
 
 // Fresh seeds at every run; one that fails is printed. For longer: HOLDFAST_SIM_COPIES=500
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));

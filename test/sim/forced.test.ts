@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { simulateForced } from "../../sim/forced/simulation.js";
+import { simulateForced } from "../../verification/sim/forced/simulation.js";
 
 // Fresh seeds at every run; one that fails is printed. For longer: HOLDFAST_SIM_FORCED=500
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { simulateHandOn } from "../../sim/hand-on/simulation.js";
+import { simulateHandOn } from "../../verification/sim/hand-on/simulation.js";
 
 // Fresh seeds at every run; one that fails is printed. For longer: HOLDFAST_SIM_HAND_ONS=500
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));

@@ -1,7 +1,7 @@
 import { queryObjects } from "node:v8";
 import { describe, expect, it } from "vitest";
-import { Hold } from "../../src/lease/hold.js";
-import { SessionLife } from "../../src/lease/session-life.js";
+import { Hold } from "../../src/core/hold/hold.js";
+import { SessionLife } from "../../src/core/session/keep-alive.js";
 import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import { World } from "../support/world.js";
 

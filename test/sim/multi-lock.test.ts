@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type JointOutcome, simulateJoint } from "../../sim/multi-lock/simulation.js";
+import { type JointOutcome, simulateJoint } from "../../verification/sim/multi-lock/simulation.js";
 
 // Fresh seeds at every run; one that fails is printed. For longer: HOLDFAST_SIM_MULTI=500
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));

@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { doubleCreate, lostUpdate, wrongGeneration } from "../../sim/object-commit/checkers.js";
+import { doubleCreate, lostUpdate, wrongGeneration } from "../../verification/sim/object-commit/checkers.js";
 import {
   COMMIT_RATE,
   COMMIT_TIMEOUT_MS,
   type CommitPlan,
   simulateCommits,
-} from "../../sim/object-commit/simulation.js";
-import type { ObjectHead } from "../../src/platform/objects.js";
+} from "../../verification/sim/object-commit/simulation.js";
+import type { ObjectHead } from "../../src/platform/s3/objects.js";
 import type { Item } from "../../src/platform/table.js";
 import type { TableChange } from "../../src/testing/table/memory-table.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { simulateOnce } from "../../sim/once/simulation.js";
+import { simulateOnce } from "../../verification/sim/once/simulation.js";
 
 // Fresh seeds at every run; one that fails is printed. For longer: HOLDFAST_SIM_ONCE=500
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { Budget } from "../../sim/budget.js";
-import type { Event } from "../../sim/history.js";
-import type { Incarnation } from "../../sim/incarnation.js";
-import { planOf } from "../../sim/plan.js";
-import { Records } from "../../sim/records.js";
-import { Settling } from "../../sim/settling.js";
+import { Budget } from "../../verification/sim/budget.js";
+import type { Event } from "../../verification/sim/history.js";
+import type { Incarnation } from "../../verification/sim/incarnation.js";
+import { planOf } from "../../verification/sim/plan.js";
+import { Records } from "../../verification/sim/records.js";
+import { Settling } from "../../verification/sim/settling.js";
 import type { Lease } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
 import { World } from "../support/world.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { simulateQueue } from "../../sim/queue/simulation.js";
+import { simulateQueue } from "../../verification/sim/queue/simulation.js";
 
 // Fresh seeds at every run; one that fails is printed. For longer: HOLDFAST_SIM_QUEUES=500
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));

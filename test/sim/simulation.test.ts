@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { changedHashes, type Hashes } from "../../sim/hashes.js";
-import { planOf } from "../../sim/plan.js";
-import { simulate } from "../../sim/simulation.js";
+import { changedHashes, type Hashes } from "../../verification/sim/hashes.js";
+import { planOf } from "../../verification/sim/plan.js";
+import { simulate } from "../../verification/sim/simulation.js";
 
 // Fresh seeds at every run; a seed that fails is printed, and becomes a regression below.
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));
@@ -10,7 +10,7 @@ const SEEDS = Number(process.env["HOLDFAST_SIM_SEEDS"] ?? 60);
 const AT_ONCE = 10;
 
 const recorded = JSON.parse(
-  readFileSync(new URL("../../sim/hashes.json", import.meta.url), "utf8"),
+  readFileSync(new URL("../../verification/sim/hashes.json", import.meta.url), "utf8"),
 ) as Hashes;
 
 describe("the kernel in simulated time, under faults", () => {

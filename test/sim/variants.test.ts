@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { VARIANTS } from "../../sim/variants/all.js";
-import { huntFor } from "../../sim/variants/run.js";
-import { RULES } from "../../sim/variants/tables.js";
-import { type FileResult, notCaught, runTests, type Tested } from "../../sim/variants/tested.js";
-import { changedText, filesOf, firstSeedOf, isSimulated } from "../../sim/variants/variant.js";
+import { VARIANTS } from "../../verification/variants/all.js";
+import { huntFor } from "../../verification/variants/run.js";
+import { RULES } from "../../verification/variants/tables.js";
+import { type FileResult, notCaught, runTests, type Tested } from "../../verification/variants/tested.js";
+import { changedText, filesOf, firstSeedOf, isSimulated } from "../../verification/variants/variant.js";
 import { ROOT } from "../house/source.js";
 
 const simulated = VARIANTS.filter(isSimulated);

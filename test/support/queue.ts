@@ -1,4 +1,4 @@
-import type { FairAcquireOptions } from "../../src/fair-lock/fair-lock.js";
+import type { FairAcquireOptions } from "../../src/locks/fair-lock.js";
 import type { Holdfast } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
 import type { Inhabitant, World } from "./world.js";

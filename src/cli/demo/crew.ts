@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { systemTimers } from "../../platform/timers.js";
-import { CliError, EXIT } from "../exit-codes.js";
+import { CliError, EXIT } from "../output/exit-codes.js";
 import type { FromWorker, ToWorker, WorkerEvent, WorkerSetup } from "./messages.js";
 
 const WORKER_FILE = fileURLToPath(new URL("./worker.js", import.meta.url));

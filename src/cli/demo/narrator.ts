@@ -1,5 +1,5 @@
-import { monotonicMs } from "../clocks.js";
-import { jsonLine, type Output, printable } from "../output.js";
+import { monotonicMs } from "../commands/clocks.js";
+import { jsonLine, type Output, printable } from "../output/output.js";
 import type { LedgerReport } from "./ledger.js";
 import type { WorkerEvent } from "./messages.js";
 

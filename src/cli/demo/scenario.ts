@@ -1,4 +1,4 @@
-import { monotonicMs } from "../clocks.js";
+import { monotonicMs } from "../commands/clocks.js";
 import type { Crew } from "./crew.js";
 import type { WorkerEvent } from "./messages.js";
 import type { Narrator } from "./narrator.js";

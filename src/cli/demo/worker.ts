@@ -4,7 +4,7 @@ import { sleep } from "../../internal/sleep.js";
 import { isoTimeOf, systemClock } from "../../platform/clock.js";
 import { systemTimers } from "../../platform/timers.js";
 import { tableOf } from "../connection.js";
-import { failureOf } from "../exit-codes.js";
+import { failureOf } from "../output/exit-codes.js";
 import { appendEntry } from "./ledger.js";
 import type { FromWorker, ToWorker, WorkerSetup } from "./messages.js";
 

@@ -8,7 +8,7 @@ import type {
   ObjectRemoval,
   ObjectTrouble,
   StoreAnswer,
-} from "../../platform/objects.js";
+} from "../../platform/s3/objects.js";
 import type { Call } from "../../platform/table.js";
 import { systemTimers } from "../../platform/timers.js";
 import { exchange, type RequestHost, repeated, travel, unknown } from "../faults/exchange.js";

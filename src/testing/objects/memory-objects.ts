@@ -10,7 +10,7 @@ import type {
   ObjectPut,
   ObjectRemoval,
   StoreAnswer,
-} from "../../platform/objects.js";
+} from "../../platform/s3/objects.js";
 import type { Call } from "../../platform/table.js";
 
 /**

@@ -12,7 +12,7 @@ import type {
   CommitTableOptions,
   ObjectCommitterOptions,
 } from "../../../src/object-commit/options.js";
-import { S3Objects } from "../../../src/platform/s3.js";
+import { S3Objects } from "../../../src/platform/s3/s3.js";
 import { FaultyObjects } from "../../../src/testing/objects/faulty-objects.js";
 
 // s3rver knows these alone; the other servers take any.

@@ -1,0 +1,82 @@
+import { HoldfastError } from "../errors.js";
+import type { WriteAnswer } from "../platform/table.js";
+import type { Granted } from "../core/acquire/loop.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { Kernel } from "../core/context.js";
+import type { ForcedRelease, GrantNote } from "../core/record/record.js";
+import { troubleError } from "../core/unavailable.js";
+
+/** The last grants of a name, as far as their holders noted them, and the last forced releases. */
+export interface History {
+  readonly name: string;
+  /** The newest first, sixteen at most. A gap in the fences is a grant that nobody noted. */
+  readonly grants: readonly GrantNote[];
+  /** The newest first, as far as a grant after them was noted, or the record still says so. */
+  readonly forced: readonly ForcedRelease[];
+}
+
+/**
+ * Notes a grant beside its record, in the background: it delays no lease, and a note that is lost is
+ * lost. Only that it may not write at all is told, once.
+ */
+export function noteGrant(kernel: Kernel, { hold, record, how }: Granted): void {
+  const { history } = kernel.format;
+  const { ref, held } = hold;
+  if (!kernel.keepsHistory || history === undefined || !isKept(ref)) return;
+  const { owner = "", acquiredAt: at = "", forced, lastHolder } = record;
+  // It stays in the record: of a claim it is known whether its victim was the last to hold it.
+  const isOld = how === "claim" && forced?.holder !== lastHolder;
+  const note = { ...held, owner, at, how, forced: isOld ? undefined : forced };
+  kernel.inBackground(async () => {
+    const write = history.note(ref, note, kernel.wallMs());
+    const answer = await kernel.write(write, kernel.settings.requestTimeoutMs);
+    if (isSilent(answer)) await kernel.write(write, kernel.settings.requestTimeoutMs);
+    if (answer.kind === "misconfigured") kernel.reportOnce("history", answer.error);
+  });
+}
+
+const isKept = ({ kind }: RecordRef): boolean => kind === "lock" || kind === "leader";
+
+const isSilent = ({ kind }: WriteAnswer): boolean =>
+  ["unknown", "throttled", "conflict", "skewed"].includes(kind);
+
+/** Reads the history of a name: seventeen reads of half a unit, at once. Throws coded errors. */
+export async function historyOf(kernel: Kernel, ref: RecordRef): Promise<History> {
+  const { history } = kernel.format;
+  if (history === undefined) throw noHistory(kernel.format.name);
+  const keys = [...history.keysOf(ref), ref.key];
+  const items = await Promise.all(
+    keys.map(async (key) => {
+      const read = { key, consistent: false };
+      const answer = await kernel.read(read, kernel.settings.requestTimeoutMs);
+      if (answer.kind === "misconfigured") throw answer.error;
+      if (answer.kind !== "found") throw troubleError(ref.name, "did not show its history", answer);
+      return answer.item;
+    }),
+  );
+  const found = kernel.format.read(items.pop());
+  const grants = items
+    .map((item) => history.noteIn(item))
+    .filter((note) => note !== undefined)
+    .sort((a, b) => Number(b.fence - a.fence));
+  const last = "forced" in found ? found.forced : undefined;
+  return { name: ref.name, grants, forced: forcedOf([last, ...grants.map((note) => note.forced)]) };
+}
+
+/** Each once, though the record goes on saying it. */
+function forcedOf(all: readonly (ForcedRelease | undefined)[]): ForcedRelease[] {
+  const byGrant = new Map<string, ForcedRelease>();
+  for (const forced of all) {
+    if (forced !== undefined) byGrant.set(`${forced.holder} ${forced.at}`, forced);
+  }
+  return [...byGrant.values()];
+}
+
+/** The error for a format, or a table, that has no room for a history. */
+export function noHistory(format: string): HoldfastError {
+  return new HoldfastError(
+    "invalid-argument",
+    `Records of format "${format}" have no room for a history: it needs native records, and a table with a ` +
+      "sort key.",
+  );
+}

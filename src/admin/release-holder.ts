@@ -1,0 +1,52 @@
+import { HoldfastError } from "../errors.js";
+import type { LeaseFormat, RecordRef } from "../core/record/format.js";
+import type { Kernel } from "../core/context.js";
+import type { InspectOptions } from "./list.js";
+import { freeOnce } from "../core/hold/release.js";
+import { isReadable, type LeaseRecord } from "../core/record/record.js";
+import { type Trouble, troubleError } from "../core/unavailable.js";
+
+/** Options of `Holdfast.release`. */
+export type ReleaseByHolderOptions = Pick<InspectOptions, "namespace">;
+
+const ATTEMPTS = 4;
+const PAUSE_MS = 200;
+
+/**
+ * Frees the record if it names this holder, whichever process that is. Safe to repeat: the id is in
+ * one grant only. Answers whether the record named it.
+ */
+export async function releaseByHolder(
+  kernel: Kernel,
+  ref: RecordRef,
+  holder: string,
+): Promise<boolean> {
+  if (typeof holder !== "string" || holder === "") {
+    throw new HoldfastError(
+      "invalid-argument",
+      "A lock is released by its holder id: `lease.holder`, or what inspect() shows.",
+    );
+  }
+  // As a release of its own would: in some formats another deletes what its clients keep in the record.
+  const keepData = kernel.format.defaults?.keepData ?? false;
+  let trouble: Trouble | undefined;
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    const answer = await freeOnce(kernel, ref, { maybe: [holder] }, keepData);
+    if (answer.kind === "misconfigured") throw answer.error;
+    if (answer.kind === "applied") return true;
+    if (answer.kind === "refused") {
+      const found = kernel.format.read(answer.item);
+      // After an attempt that nobody answered: it may be that one which freed the record.
+      return attempt > 1 && isReadable(found) && isFreeOf(found, holder, kernel.format);
+    }
+    trouble = answer;
+    await kernel.sleep(kernel.jittered(PAUSE_MS * attempt));
+  }
+  throw troubleError(ref.name, "may not have been released", trouble as Trouble);
+}
+
+// A format whose release deletes the record leaves nothing that could tell who freed it.
+function isFreeOf(found: LeaseRecord, holder: string, format: LeaseFormat): boolean {
+  if (found.state === "absent") return format.deletes === true;
+  return found.state === "free" && found.lastHolder === holder;
+}

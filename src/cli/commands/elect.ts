@@ -1,0 +1,167 @@
+import { setMaxListeners } from "node:events";
+import type { UnfencedTerm } from "../../index.js";
+import { durationMs } from "../../internal/duration.js";
+import { sleep } from "../../internal/sleep.js";
+import { systemTimers } from "../../platform/timers.js";
+import { monotonicMs } from "./clocks.js";
+import { locksOf } from "../connection.js";
+import { EXIT, failureOf, usageError } from "../output/exit-codes.js";
+import { type AnyLocks, nameOf, type SortOptions } from "../output/format.js";
+import { type CommandLine, GuardedCommand } from "../guard/guarded-command.js";
+import {
+  environmentOf,
+  exitCodeOfOutcome,
+  type Holding,
+  isGroupGone,
+  undead,
+} from "../guard/guarded-outcome.js";
+import { Interruptions } from "../guard/interruptions.js";
+import type { CommonOptions } from "../options.js";
+import { jsonLine, type Output, tellFailure } from "../output/output.js";
+
+/** The options of `holdfast elect`, as commander leaves them. */
+export interface ElectOptions extends CommonOptions, SortOptions {
+  readonly lease?: string;
+  readonly renew?: string;
+  readonly poll?: string;
+  readonly failover?: string;
+  readonly owner?: string;
+  readonly every?: string;
+  readonly preferred?: boolean;
+  readonly once?: boolean;
+}
+
+const EVERY_RANGE = { leastMs: 1, mostMs: 365 * 24 * 3_600_000 };
+// For how long, as a part of the lease, the command of a leader that resigns may tidy up: whoever asked
+// waits for one lease.
+const TIDY_PART = 1 / 2;
+
+/** Runs a command while this process leads. Answers the exit status. */
+export async function elect(
+  name: string,
+  command: readonly string[],
+  options: ElectOptions,
+  output: Output,
+): Promise<number> {
+  const [program, ...args] = command;
+  if (program === undefined || program === "") throw usageError("The command is missing.");
+  const { lease, renew, poll, failover, owner, preferred, every, once } = options;
+  const everyMs = every === undefined ? undefined : durationMs("every", every, EVERY_RANGE);
+  const interruptions = new Interruptions();
+  const locks = await locksOf(options, output);
+  let mayRelease = true;
+  try {
+    const election = locks.election(nameOf(name, options), {
+      lease,
+      renew,
+      poll,
+      failover,
+      owner,
+      preferred,
+    });
+    if (output.isJson) election.onTransition((told) => output.err(jsonLine({ transition: told })));
+    const reign = new Reign({ command: program, args, env: {} }, everyMs, interruptions);
+    const leading = election.lead({ again: once !== true, signal: reign.ending }, (_, term) =>
+      reign.over(term, output),
+    );
+    const survivor = await Promise.race([leading, reign.survivor]);
+    mayRelease = survivor === undefined;
+    if (survivor !== undefined) throw undead(survivor);
+    return interruptions.exitCode ?? reign.exitCode ?? EXIT.internal;
+  } finally {
+    // Released, the leadership would be another's while something of the command may still act.
+    if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));
+    interruptions.dispose();
+  }
+}
+
+/** What this process does while it leads: runs the command under its guard, once or at an interval. */
+class Reign {
+  /** Settles only where something of a command may have survived its guard. */
+  readonly survivor: Promise<Holding>;
+  /** Aborts when this process is to lead no more. */
+  readonly ending: AbortSignal;
+  /** The exit status of the command's last run; undefined where it was never run. */
+  exitCode: number | undefined;
+  readonly #line: CommandLine;
+  readonly #everyMs: number | undefined;
+  readonly #interruptions: Interruptions;
+  readonly #ending = new AbortController();
+  #tellSurvivor: (held: Holding) => void = () => undefined;
+
+  constructor(line: CommandLine, everyMs: number | undefined, interruptions: Interruptions) {
+    this.#line = line;
+    this.#everyMs = everyMs;
+    this.#interruptions = interruptions;
+    this.survivor = new Promise((resolve) => {
+      this.#tellSurvivor = resolve;
+    });
+    this.ending = AbortSignal.any([this.#ending.signal, interruptions.ending]);
+  }
+
+  /**
+   * Resolves when nothing of the command is left, and the term is to be released. A loss is told at once,
+   * since others may lead for a long time; what cannot be run at all is thrown.
+   */
+  async over(term: UnfencedTerm<AnyLocks>, output: Output): Promise<void> {
+    // Each run listens, and a term can have thousands.
+    setMaxListeners(0, term.signal, term.lossSignal);
+    for (let dueMs = monotonicMs(); ; ) {
+      await sleep(systemTimers, dueMs - monotonicMs(), true, term.signal);
+      if (term.signal.aborted) return;
+      await this.#run(term).catch((error: unknown) => {
+        if (failureOf(error).exitCode !== EXIT.lost) throw error;
+        this.exitCode = tellFailure(output, error);
+      });
+      if (this.#everyMs === undefined) return;
+      const missed = Math.floor((monotonicMs() - dueMs) / this.#everyMs);
+      dueMs += (missed + 1) * this.#everyMs;
+    }
+  }
+
+  async #run(term: UnfencedTerm<AnyLocks>): Promise<void> {
+    const held = holdingOf(term);
+    const guarded = new GuardedCommand(held, { ...this.#line, env: environmentOf(held) });
+    this.#interruptions.goTo((signal) => {
+      guarded.passOn(signal);
+      // Once the command has ended of it: until then the term is needed.
+      if (signal !== "SIGUSR1" && signal !== "SIGUSR2") ended.then(() => this.#ending.abort());
+    });
+    const over = new AbortController();
+    const ended = guarded.outcome.finally(() => over.abort());
+    void endInOrder(term, guarded, over.signal);
+    const outcome = await ended;
+    this.#interruptions.goTo(undefined);
+    if (!isGroupGone(outcome)) {
+      this.#tellSurvivor(held);
+      // The term is not released while this goes on, and the process ends with it.
+      await new Promise(() => undefined);
+    }
+    this.exitCode = exitCodeOfOutcome(outcome, this.#line.command, held);
+  }
+}
+
+/** Ends the command of a leader that resigns: in order, and by force when that has taken too long. */
+async function endInOrder(
+  term: UnfencedTerm<AnyLocks>,
+  guarded: GuardedCommand,
+  over: AbortSignal,
+): Promise<void> {
+  const { signal, lossSignal, leaseMs } = term;
+  await sleep(systemTimers, FOR_EVER_MS, true, AbortSignal.any([signal, over]));
+  // At a loss the guard kills, at once.
+  if (over.aborted || lossSignal.aborted) return;
+  guarded.passOn("SIGTERM");
+  await sleep(systemTimers, leaseMs * TIDY_PART, true, over);
+  if (!over.aborted) guarded.passOn("SIGKILL");
+}
+
+// Longer than any process lives, and a number that every clock can add.
+const FOR_EVER_MS = 1e12;
+
+function holdingOf(term: UnfencedTerm<AnyLocks>): Holding {
+  const { name, owner, holder, leaseMs, lossSignal } = term;
+  const fence = "fence" in term ? { fence: term.fence as bigint } : {};
+  const remainingMs = (): number => term.remainingMs();
+  return { name, ...fence, owner, holder, leaseMs, signal: lossSignal, remainingMs };
+}

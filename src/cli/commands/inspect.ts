@@ -1,0 +1,86 @@
+import { type Holdfast, type Inspection, isHoldfastError, type RecordKind } from "../../index.js";
+import { locksOf } from "../connection.js";
+import { EXIT } from "../output/exit-codes.js";
+import { type AnyLocks, dataText, nameOf, nameText, type SortOptions } from "../output/format.js";
+import type { CommonOptions, NamespaceOptions } from "../options.js";
+import { jsonLine, type Output, printable, seconds } from "../output/output.js";
+
+/** The options of `holdfast inspect`, as commander leaves them. */
+export interface InspectCommandOptions extends CommonOptions, SortOptions, NamespaceOptions {
+  readonly kind?: RecordKind;
+}
+
+/** Shows what is known of one lock, or leadership, by one strong read. Answers the exit status. */
+export async function inspect(
+  name: string,
+  options: InspectCommandOptions,
+  output: Output,
+): Promise<number> {
+  const { kind, namespace } = options;
+  await using locks = await locksOf(options, output);
+  const found = await locks.inspect(nameOf(name, options), { kind, namespace });
+  output.out(output.isJson ? jsonLine(found) : described(found));
+  // In other formats an election is a lock.
+  const isApart = options.format === undefined || options.format === "native";
+  const isPlain = isApart && kind !== "leader" && namespace === undefined;
+  if (found.state === "absent" && isPlain && !output.isJson) {
+    await pointAtElection(locks, name, output);
+  }
+  return EXIT.ok;
+}
+
+/** Names of locks and of elections never meet, so that one is easily asked for as the other. */
+async function pointAtElection(
+  locks: Holdfast<AnyLocks>,
+  name: string,
+  output: Output,
+): Promise<void> {
+  try {
+    if ((await locks.inspect(name, { kind: "leader" })).state === "absent") return;
+    output.err(`holdfast: There is an election of that name: holdfast leader ${printable(name)}`);
+  } catch (error) {
+    // Who may look at locks alone has been answered all the same.
+    if (!isHoldfastError(error, "access-denied")) throw error;
+  }
+}
+
+function described(lock: Inspection<AnyLocks>): string {
+  const lines: readonly (readonly [string, string | undefined])[] = [
+    ["name", nameText(lock.name)],
+    ["namespace", lock.namespace],
+    ["state", lock.state],
+    [lock.state === "held" ? "owner" : "last owner", lock.owner],
+    ["holder", lock.holder],
+    ["session", lock.session],
+    ["fence", lock.fence?.toString()],
+    ["version", lock.version?.toString()],
+    ["acquired at", lock.acquiredAt && `${lock.acquiredAt} by its holder's clock`],
+    ["lease", lock.leaseMs === undefined ? undefined : seconds(lock.leaseMs)],
+    ["takeable in", lock.state === "held" ? takeable(lock) : undefined],
+    ["forced", forced(lock)],
+    ["data", lock.data === undefined ? undefined : dataText(lock.data)],
+    ["attributes", lock.attributes && jsonOf(lock.attributes)],
+  ];
+  const shown = lines.filter(([, value]) => value !== undefined);
+  const width = Math.max(...shown.map(([label]) => label.length)) + 2;
+  return shown
+    .map(([label, value]) => `${label.padEnd(width)}${printable(value ?? "")}`)
+    .join("\n");
+}
+
+// Most records have none.
+function jsonOf(attributes: NonNullable<Inspection<AnyLocks>["attributes"]>): string | undefined {
+  return Object.keys(attributes).length === 0 ? undefined : jsonLine(attributes);
+}
+
+function forced({ forced: last, holder }: Inspection<AnyLocks>): string | undefined {
+  if (last === undefined) return undefined;
+  const how = last.holder === holder ? "its holder was asked to end" : "a holder was made to end";
+  return `${how}, by ${last.by} at ${last.at}: ${last.reason}`;
+}
+
+// One look cannot tell a dead holder from a live one: only a watch of a whole lease can.
+function takeable({ takeableInMs, looksDead, session }: Inspection<AnyLocks>): string {
+  if (looksDead) return session === undefined ? "now" : "now: its session has ended, or is dead";
+  return `${seconds(takeableInMs)} at the earliest, and only if its holder stays silent`;
+}

@@ -1,0 +1,54 @@
+import type { Leadership } from "../../index.js";
+import { shown } from "../../internal/shown.js";
+import { locksOf } from "../connection.js";
+import { EXIT } from "../output/exit-codes.js";
+import { type AnyLocks, dataText, nameOf, type SortOptions } from "../output/format.js";
+import { Interruptions } from "../guard/interruptions.js";
+import type { CommonOptions } from "../options.js";
+import { jsonLine, type Output, printable } from "../output/output.js";
+
+/** The options of `holdfast leader`, as commander leaves them. */
+export interface LeaderOptions extends CommonOptions, SortOptions {
+  readonly watch?: boolean;
+  readonly poll?: string;
+}
+
+/** Tells who leads, once or at each change. Answers the exit status. */
+export async function leader(
+  name: string,
+  options: LeaderOptions,
+  output: Output,
+): Promise<number> {
+  const interruptions = new Interruptions();
+  await using locks = await locksOf(options, output);
+  const election = locks.election(nameOf(name, options), { poll: options.poll });
+  try {
+    if (options.watch !== true) {
+      const found = await election.leader();
+      tell(found, output);
+      return found.leader === undefined ? EXIT.notAcquired : EXIT.ok;
+    }
+    for await (const found of election.observe({ signal: interruptions.ending })) {
+      tell(found, output);
+    }
+    // Whoever watches ends it so: there is nothing else that could.
+    return interruptions.exitCode ?? EXIT.ok;
+  } finally {
+    interruptions.dispose();
+  }
+}
+
+function tell(found: Leadership<AnyLocks>, output: Output): void {
+  output.out(output.isJson ? jsonLine(found) : printable(described(found)));
+}
+
+function described(found: Leadership<AnyLocks>): string {
+  const { name, leader: owner, term, since, value } = found;
+  if (owner === undefined) {
+    return `"${name}" has no leader${term === undefined ? "" : `; the last term was ${term}`}.`;
+  }
+  const proclaimed = value === undefined ? "" : `; it proclaims ${shown(dataText(value))}`;
+  const number = term === undefined ? "" : `, term ${term}`;
+  const from = since === undefined ? "" : `, since ${since} by its clock`;
+  return `"${name}" is led by ${shown(owner)}${number}${from}${proclaimed}.`;
+}

@@ -1,0 +1,107 @@
+import type { Duration, Holdfast, MultiLease, Mutex, UnfencedLease } from "../../index.js";
+import { locksOf } from "../connection.js";
+import { EXIT, usageError } from "../output/exit-codes.js";
+import { type AnyLocks, dataOf, nameOf, type SortOptions } from "../output/format.js";
+import { GuardedCommand } from "../guard/guarded-command.js";
+import { environmentOf, exitCodeOfOutcome, isGroupGone, undead } from "../guard/guarded-outcome.js";
+import { Interruptions } from "../guard/interruptions.js";
+import type { CommonOptions } from "../options.js";
+import { type Output, tellFailure } from "../output/output.js";
+
+/** The options of `holdfast lock`, as commander leaves them. */
+export interface LockOptions extends CommonOptions, SortOptions {
+  readonly wait?: string;
+  readonly lease?: string;
+  readonly renew?: string;
+  readonly data?: string;
+  readonly owner?: string;
+  readonly fair?: boolean;
+  readonly namespace?: string;
+  readonly history?: boolean;
+}
+
+/** Holds a lock, or several at once, while a command runs. Answers the exit status. */
+export async function lock(
+  names: readonly string[],
+  command: readonly string[],
+  options: LockOptions,
+  output: Output,
+): Promise<number> {
+  const [program, ...args] = command;
+  if (program === undefined || program === "") throw usageError("The command is missing.");
+  if (options.renew === "manual") {
+    throw usageError(
+      "--renew must be a duration: nobody could renew by hand while a command runs.",
+    );
+  }
+  if (options.namespace !== undefined && options.fair !== true) {
+    throw usageError("--namespace is for fair locks: add --fair.");
+  }
+  if (names.length > 1 && (options.namespace ?? options.data ?? options.sort) !== undefined) {
+    throw usageError("--namespace, --sort and --data are for one lock: give one name.");
+  }
+  const interruptions = new Interruptions();
+  const locks = await locksOf(options, output);
+  let mayRelease = true;
+  try {
+    const lease = await acquire(locks, names, options, interruptions);
+    // With nobody to hold the lock for, the wait is over and nothing is left behind.
+    if (lease === undefined) return interruptions.exitCode ?? EXIT.internal;
+    const line = { command: program, args, env: environmentOf(lease) };
+    const guarded = new GuardedCommand(lease, line);
+    interruptions.goTo((signal) => guarded.passOn(signal));
+    const outcome = await guarded.outcome;
+    mayRelease = isGroupGone(outcome);
+    if (!mayRelease) throw undead(lease);
+    await lease.release().catch((error: unknown) => tellFailure(output, error));
+    return exitCodeOfOutcome(outcome, program, lease);
+  } finally {
+    // Released, the lock would be another's while something of the command may still act.
+    if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));
+    interruptions.dispose();
+  }
+}
+
+async function acquire(
+  locks: Holdfast<AnyLocks>,
+  names: readonly string[],
+  options: LockOptions,
+  interruptions: Interruptions,
+): Promise<UnfencedLease<AnyLocks> | MultiLease | undefined> {
+  const { lease, renew, owner, wait } = options;
+  const asked = { lease, renew, owner, wait: waitOf(wait), signal: interruptions.ending };
+  try {
+    const [name = "", ...others] = names;
+    const held =
+      others.length > 0
+        ? await locks.multiLock(names).acquire(asked)
+        : await lockOf(locks, name, options).acquire({
+            ...asked,
+            data: dataOf(options.data, options),
+          });
+    // A signal that came with the answer ends it all the same.
+    if (interruptions.exitCode === undefined) return held;
+    await held.release();
+  } catch (error) {
+    if (interruptions.exitCode === undefined) throw error;
+  }
+  return undefined;
+}
+
+/** The lock that is asked for; a fair one where the format has queues. */
+function lockOf(
+  locks: Holdfast<AnyLocks>,
+  name: string,
+  options: LockOptions,
+): Pick<Mutex<AnyLocks>, "acquire"> {
+  const { fair, namespace } = options;
+  const asked = nameOf(name, options);
+  // It says itself what names and formats it is not for.
+  if (fair === true) return locks.fairLock(asked as string, { namespace });
+  return locks.mutex(asked);
+}
+
+function waitOf(text: string | undefined): Duration | undefined {
+  if (text === "forever") return Number.POSITIVE_INFINITY;
+  return text === "0" ? 0 : text;
+}

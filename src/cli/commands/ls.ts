@@ -1,0 +1,105 @@
+import type { Inspection, ListPage, RecordKind } from "../../index.js";
+import { shown } from "../../internal/shown.js";
+import { locksOf } from "../connection.js";
+import { EXIT, usageError } from "../output/exit-codes.js";
+import { type AnyLocks, lockText } from "../output/format.js";
+import type { CommonOptions } from "../options.js";
+import { cell, columns, jsonLine, type Output, seconds } from "../output/output.js";
+
+/** The options of `holdfast ls`, as commander leaves them. */
+export interface LsOptions extends CommonOptions {
+  readonly kind?: RecordKind;
+  readonly prefix?: string;
+  readonly limit?: string;
+  readonly all?: boolean;
+}
+
+const HEADING = ["NAME", "STATE", "OWNER", "FENCE", "LEASE", "SINCE", "HOLDER"] as const;
+
+/** Lists locks, or leaderships, by a scan, and says what that cost. Answers the exit status. */
+export async function ls(options: LsOptions, output: Output): Promise<number> {
+  const limit = limitOf(options.limit);
+  await using locks = await locksOf(options, output);
+  if (!output.isJson) output.err(`holdfast: This scans the whole table "${options.table}".`);
+  const pages = locks.list({ kind: options.kind, prefix: options.prefix, free: options.all });
+  const scan = await read(pages, limit, output);
+  if (scan.rows.length > 0) output.out(columns(HEADING, scan.rows));
+  tellCost(scan, output);
+  return EXIT.ok;
+}
+
+interface Scan {
+  /** For people; a program has been told of each lock by then. */
+  readonly rows: readonly string[][];
+  readonly listed: number;
+  readonly unreadable: number;
+  readonly pages: number;
+  readonly readUnits: number | undefined;
+}
+
+async function read(
+  pages: AsyncIterable<ListPage<AnyLocks>>,
+  limit: number,
+  output: Output,
+): Promise<Scan> {
+  const rows: string[][] = [];
+  let listed = 0;
+  let unreadable = 0;
+  let count = 0;
+  let readUnits: number | undefined;
+  for await (const page of pages) {
+    count += 1;
+    if (page.readUnits !== undefined) readUnits = (readUnits ?? 0) + page.readUnits;
+    const locks = page.locks.slice(0, limit - listed);
+    listed += locks.length;
+    for (const lock of locks) {
+      // As they come: a listing of a large table is read by a program, one line at a time.
+      if (output.isJson) output.out(jsonLine(lock));
+      // Cells alone: user data of a whole table would not fit into memory.
+      else rows.push(rowOf(lock).map(cell));
+    }
+    unreadable += page.unreadable.length;
+    for (const { name, found } of page.unreadable) {
+      output.err(
+        output.isJson
+          ? jsonLine({ unreadable: { name, found } })
+          : `holdfast: The record of "${shown(name)}" cannot be read: ${shown(found)}`,
+      );
+    }
+    if (listed >= limit) break;
+  }
+  return { rows, listed, unreadable, pages: count, readUnits };
+}
+
+function rowOf(lock: Inspection<AnyLocks>): string[] {
+  return [
+    lockText(lock),
+    lock.state,
+    lock.owner ?? "",
+    lock.fence?.toString() ?? "",
+    lock.leaseMs === undefined ? "" : seconds(lock.leaseMs),
+    lock.acquiredAt ?? "",
+    lock.holder ?? "",
+  ];
+}
+
+function tellCost({ listed, unreadable, pages, readUnits }: Scan, output: Output): void {
+  if (output.isJson) {
+    output.err(
+      jsonLine({ scan: { locks: listed, unreadable, pages, readUnits: readUnits ?? null } }),
+    );
+    return;
+  }
+  const cost = readUnits === undefined ? "an unknown number of" : String(readUnits);
+  const pagesRead = pages === 1 ? "1 page" : `${pages} pages`;
+  output.err(`holdfast: ${listed} listed; the scan read ${pagesRead} and cost ${cost} read units.`);
+}
+
+function limitOf(text: string | undefined): number {
+  if (text === undefined) return Number.POSITIVE_INFINITY;
+  const limit = Number(text);
+  if (!Number.isInteger(limit) || limit < 1) {
+    throw usageError(`--limit must be a whole number from 1; it is "${text}".`);
+  }
+  return limit;
+}

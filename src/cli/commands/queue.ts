@@ -1,0 +1,62 @@
+import type { QueueListing } from "../../index.js";
+import { sleep } from "../../internal/sleep.js";
+import { systemTimers } from "../../platform/timers.js";
+import { locksOf } from "../connection.js";
+import { EXIT } from "../output/exit-codes.js";
+import { Interruptions } from "../guard/interruptions.js";
+import type { CommonOptions } from "../options.js";
+import { columns, jsonLine, type Output, seconds } from "../output/output.js";
+
+/** The options of `holdfast queue`, as commander leaves them. */
+export interface QueueCommandOptions extends CommonOptions {
+  readonly namespace?: string;
+  readonly watch?: boolean;
+}
+
+const HEADING = ["POSITION", "OWNER", "SINCE", "LEASE", "TICKET"] as const;
+
+// A strong read and a query each time; whoever looks on does not need to see every grant.
+const WATCH_MS = 2_000;
+
+/** Lists who holds a fair lock and who waits for it, once or until interrupted. Answers the exit status. */
+export async function queue(
+  name: string,
+  options: QueueCommandOptions,
+  output: Output,
+): Promise<number> {
+  await using locks = await locksOf(options, output);
+  const { namespace } = options;
+  const look = () => locks.queue(name, namespace === undefined ? {} : { namespace });
+  const shown = (listing: QueueListing): string =>
+    output.isJson ? jsonLine(listing) : described(listing);
+  if (options.watch !== true) {
+    output.out(shown(await look()));
+    return EXIT.ok;
+  }
+  const interruptions = new Interruptions();
+  try {
+    let before: string | undefined;
+    while (interruptions.exitCode === undefined) {
+      const now = shown(await look());
+      if (now !== before) output.out(now);
+      before = now;
+      await sleep(systemTimers, WATCH_MS, true, interruptions.ending);
+    }
+    return interruptions.exitCode;
+  } finally {
+    interruptions.dispose();
+  }
+}
+
+function described({ lock, waiters }: QueueListing): string {
+  const held = lock.state === "held" ? `held by ${lock.owner ?? lock.holder}` : lock.state;
+  const rows = waiters.map(({ position, owner, since, leaseMs, ticket, looksDead }) => [
+    String(position),
+    `${owner ?? ""}${looksDead ? " (silent)" : ""}`,
+    since ?? "",
+    seconds(leaseMs),
+    ticket.toString(),
+  ]);
+  const state = columns([lock.name, held], []);
+  return rows.length === 0 ? `${state}\nnobody waits` : `${state}\n${columns(HEADING, rows)}`;
+}

@@ -1,0 +1,34 @@
+import type { SessionListing } from "../../index.js";
+import { locksOf } from "../connection.js";
+import { EXIT } from "../output/exit-codes.js";
+import type { CommonOptions } from "../options.js";
+import { columns, jsonLine, type Output, seconds } from "../output/output.js";
+
+const HEADING = ["SESSION", "STATE", "OWNER", "LEASE", "SINCE", "LOCKS", "NAMES"] as const;
+
+// A session may have thousands; with --json they are all there.
+const MOST_NAMES = 3;
+
+/** Lists sessions by two scans, each with the locks that live by it. Answers the exit status. */
+export async function sessions(options: CommonOptions, output: Output): Promise<number> {
+  await using locks = await locksOf(options, output);
+  if (!output.isJson) output.err(`holdfast: This scans the whole table "${options.table}", twice.`);
+  const found = await locks.sessions();
+  if (output.isJson) for (const session of found) output.out(jsonLine(session));
+  else if (found.length > 0) output.out(columns(HEADING, found.map(rowOf)));
+  if (!output.isJson) output.err(`holdfast: ${found.length} listed.`);
+  return EXIT.ok;
+}
+
+function rowOf({ id, state, owner, leaseMs, openedAt, locks }: SessionListing): string[] {
+  const more = locks.length > MOST_NAMES ? ", ..." : "";
+  return [
+    id,
+    state,
+    owner ?? "",
+    leaseMs === undefined ? "" : seconds(leaseMs),
+    openedAt ?? "",
+    String(locks.length),
+    locks.slice(0, MOST_NAMES).join(", ") + more,
+  ];
+}

@@ -1,0 +1,74 @@
+import type { Command } from "commander";
+import { EXIT_CODES_HELP } from "../output/exit-codes.js";
+import { LOCK_FORMATS } from "../output/format.js";
+import { formatOption, regionOption, tableOption, withCommonOptions } from "../options.js";
+import type { Run } from "../output/output.js";
+
+/** The commands about the table itself, added to the command line's grammar. */
+export function addTable(program: Command, onRun: (run: Run) => void): void {
+  const table = program
+    .command("table")
+    .description("Creates or checks a table for locks; prints who may do what.");
+  table.addHelpText("after", EXIT_CODES_HELP);
+  withCommonOptions(
+    table
+      .command("create")
+      .description("Creates the table, with TTL and on-demand billing; leaves one that fits."),
+    TABLE_FORMATS,
+  )
+    .option("--wait <duration>", "for how long to wait until it is active; default 60s")
+    .addHelpText("after", EXIT_CODES_HELP)
+    .action((options) =>
+      onRun(async (output) => (await import("./index.js")).createTable(options, output)),
+    );
+  withCommonOptions(
+    table.command("check").description("Checks that the table is as it must be; changes nothing."),
+    TABLE_FORMATS,
+  )
+    .option("--home-region <region>", "the one region in which all clients take their locks")
+    .addHelpText("after", EXIT_CODES_HELP)
+    .action((options) =>
+      onRun(async (output) => (await import("./index.js")).checkTable(options, output)),
+    );
+  addPolicy(table, onRun);
+}
+
+function addPolicy(table: Command, onRun: (run: Run) => void): void {
+  table
+    .command("policy")
+    .description("Prints the least-privilege policy for what a process does; asks nobody.")
+    .requiredOption("--for <features>", "what it does, separated by commas: see below")
+    .addOption(tableOption())
+    .addOption(regionOption())
+    .addOption(formatOption())
+    .option("--account <id>", "the account of the table; default: any")
+    .option("--partition <name>", "aws, aws-cn or aws-us-gov; default aws")
+    .option("--prefix <prefix...>", "only names that begin with one of these")
+    .option("--bucket <name>", "with object-commit: the bucket of the objects")
+    .option("--json", "on one line")
+    .addHelpText("after", POLICY_HELP)
+    .action((options) =>
+      onRun(async (output) => (await import("./index.js")).policy(options, output)),
+    );
+}
+
+const POLICY_HELP = `
+--for takes:
+  lock           hold, wait for and release locks
+  sessions       the same where anybody who shares the table has sessions
+  elect          campaign, lead, observe and resign
+  once           run occurrences of scheduled work
+  condition      put lease.condition(), or conditions(), into transactions
+  observe        inspect, ls, leader, watch, sessions; changes nothing
+  operate        observe; free locks, ask leaders to resign, check the table
+  table          create the table
+  object-commit  commit objects; its table is one of its own
+With a --format of other clients: lock, elect, condition, observe, operate, table.
+What no policy can narrow to a prefix is said on stderr.
+${EXIT_CODES_HELP}
+
+Example:
+  holdfast table policy --for lock,elect --table locks --prefix billing/`;
+
+/** What a table can be for: locks, or commits of objects. */
+const TABLE_FORMATS = [...LOCK_FORMATS, "object-commit"];

@@ -1,0 +1,152 @@
+import { type Holdfast, type Inspection, isHoldfastError, type RecordKind } from "../../index.js";
+import { durationMs } from "../../internal/duration.js";
+import { shown } from "../../internal/shown.js";
+import { sleep } from "../../internal/sleep.js";
+import { isoTimeOf, systemClock } from "../../platform/clock.js";
+import { systemTimers } from "../../platform/timers.js";
+import { type ChangeKind, changeOf, isOlder } from "../output/changes.js";
+import { locksOf } from "../connection.js";
+import { EXIT } from "../output/exit-codes.js";
+import { type AnyLocks, lockText, nameOf, nameText, type SortOptions } from "../output/format.js";
+import { Interruptions } from "../guard/interruptions.js";
+import type { CommonOptions, NamespaceOptions } from "../options.js";
+import { jsonLine, type Output, printable, tellFailure } from "../output/output.js";
+
+/** The options of `holdfast watch`, as commander leaves them. */
+export interface WatchOptions extends CommonOptions, SortOptions, NamespaceOptions {
+  readonly prefix?: string;
+  readonly poll?: string;
+  readonly kind?: RecordKind;
+}
+
+/** What tells one lock of the table from all others. */
+type Watched = Pick<Inspection<AnyLocks>, "name" | "namespace">;
+
+const POLL_RANGE = { leastMs: 50, mostMs: 24 * 3_600_000 };
+
+/** Tells each change of one record, or of all below a prefix. Answers the exit status. */
+export async function watch(
+  name: string | undefined,
+  options: WatchOptions,
+  output: Output,
+): Promise<number> {
+  const fallback = name === undefined ? "30s" : "1s";
+  const pollMs = durationMs("poll", options.poll ?? fallback, POLL_RANGE);
+  const interruptions = new Interruptions();
+  await using locks = await locksOf(options, output);
+  const watching = new Watch(locks, options, output);
+  const { namespace } = options;
+  const asked = name === undefined ? undefined : { name: nameOf(name, options), namespace };
+  try {
+    while (!interruptions.ending.aborted) {
+      await watching.look(asked).catch((error: unknown) => {
+        // What passes by itself is told, and waited for; anything else ends the watch.
+        if (!isPassing(error)) throw error;
+        tellFailure(output, error);
+      });
+      await sleep(systemTimers, pollMs, true, interruptions.ending);
+    }
+    return interruptions.exitCode ?? EXIT.ok;
+  } finally {
+    interruptions.dispose();
+  }
+}
+
+function isPassing(error: unknown): boolean {
+  return isHoldfastError(error, "unreachable") || isHoldfastError(error, "throttled");
+}
+
+class Watch {
+  readonly #locks: Holdfast<AnyLocks>;
+  readonly #options: WatchOptions;
+  readonly #output: Output;
+  readonly #known = new Map<string, Inspection<AnyLocks>>();
+  #hasLooked = false;
+
+  constructor(locks: Holdfast<AnyLocks>, options: WatchOptions, output: Output) {
+    this.#locks = locks;
+    this.#options = options;
+    this.#output = output;
+  }
+
+  async look(lock: Watched | undefined): Promise<void> {
+    if (lock === undefined) await this.#scan();
+    else await this.#inspect(lock);
+    this.#hasLooked = true;
+  }
+
+  async #inspect({ name, namespace }: Watched): Promise<void> {
+    const { kind } = this.#options;
+    const found = await this.#locks.inspect(name, { kind, namespace });
+    if (!this.#hasLooked) this.#tell("seen", undefined, found);
+    this.#note(found);
+  }
+
+  async #scan(): Promise<void> {
+    const missing = new Map<string, Watched>(this.#known);
+    const { kind, prefix } = this.#options;
+    let units = 0;
+    for await (const page of this.#locks.list({ kind, prefix, free: true })) {
+      units += page.readUnits ?? 0;
+      for (const found of page.locks) {
+        missing.delete(idOf(found));
+        // Of what was always there, only what is held is worth a line.
+        if (!this.#hasLooked && found.state === "held") this.#tell("seen", undefined, found);
+        this.#note(found);
+      }
+      // There, and of no state that can be told: not gone.
+      const unreadable = new Set(page.unreadable.map(({ name }) => name));
+      for (const [id, { name }] of missing) if (unreadable.has(nameText(name))) missing.delete(id);
+    }
+    if (!this.#hasLooked) this.#tellCost(units);
+    // A scan may come from before the record was made: absence needs a strong read.
+    for (const lock of missing.values()) await this.#inspect(lock);
+  }
+
+  #note(found: Inspection<AnyLocks>): void {
+    const id = idOf(found);
+    const before = this.#known.get(id);
+    if (before !== undefined && isOlder(found, before)) return;
+    if (found.state === "absent") this.#known.delete(id);
+    else this.#known.set(id, found);
+    const told = this.#hasLooked ? changeOf(before, found) : undefined;
+    if (told !== undefined) this.#tell(told.change, told.missed, found);
+  }
+
+  #tell(
+    change: ChangeKind | "seen",
+    missed: bigint | undefined,
+    found: Inspection<AnyLocks>,
+  ): void {
+    const at = isoTimeOf(systemClock.wallMs());
+    const { out, isJson } = this.#output;
+    const what = `${shown(lockText(found))}${detailsOf(found, missed)}`;
+    if (isJson) out(jsonLine({ at, change, missed, ...found }));
+    else out(printable(`${at}  ${change.padEnd(8)}  ${what}`));
+  }
+
+  #tellCost(units: number): void {
+    const { err, isJson } = this.#output;
+    err(
+      isJson
+        ? jsonLine({ scan: { readUnits: units } })
+        : `holdfast: Each look scans the whole table, at ${units} read units now.`,
+    );
+  }
+}
+
+function detailsOf(found: Inspection<AnyLocks>, missed: bigint | undefined): string {
+  const { state, fence, owner, holder } = found;
+  const grants = missed === 1n ? "1 grant" : `${missed} grants`;
+  const unseen = missed === undefined || missed <= 0n ? "" : `; ${grants} in between not seen`;
+  const number = fence === undefined ? "" : `fence ${fence}, `;
+  if (state === "held")
+    return `  ${number}${shown(owner ?? "nobody named")} (${shown(holder ?? "")})${unseen}`;
+  if (state !== "free") return `  ${state}`;
+  return fence === undefined ? "  free" : `  free, fence ${fence}${unseen}`;
+}
+
+// Joined, two names of two parts could look like one.
+function idOf({ name, namespace }: Watched): string {
+  return JSON.stringify([name, namespace]);
+}

@@ -1,0 +1,74 @@
+import { HoldfastError } from "../errors.js";
+import { DEFAULTS } from "../core/options.js";
+import { type ElectionOptions, resolveElection } from "../election/options.js";
+import { MEAN_PAUSE } from "../election/standby.js";
+
+/** What a million request units cost. */
+export interface Prices {
+  readonly perMillionWriteUnits: number;
+  readonly perMillionReadUnits: number;
+  readonly currency: string;
+  /** Where and since when these prices hold. */
+  readonly asOf: string;
+}
+
+/** Options of {@link electionCost}: the lengths of an election, and who takes part in it. */
+export interface ElectionCostOptions
+  extends Pick<ElectionOptions, "failover" | "lease" | "renew" | "poll"> {
+  /** How many processes take part, the leader included; at least 1. */
+  readonly instances: number;
+  /** Default {@link ON_DEMAND_PRICES}. */
+  readonly prices?: Prices | undefined;
+}
+
+/** What one election costs while one leader leads on. */
+export interface ElectionCost {
+  readonly writesPerDay: number;
+  readonly readsPerDay: number;
+  /** A write of a record below 1 KB is one unit. */
+  readonly writeUnitsPerDay: number;
+  /** An eventually consistent read of up to 4 KB is half a unit. */
+  readonly readUnitsPerDay: number;
+  /** Money for 730 hours, rounded to nothing. */
+  readonly perMonth: number;
+  readonly prices: Prices;
+}
+
+/** On-demand tables of the standard class in us-east-1. Other regions cost up to about half more. */
+export const ON_DEMAND_PRICES: Prices = Object.freeze({
+  perMillionWriteUnits: 0.625,
+  perMillionReadUnits: 0.125,
+  currency: "USD",
+  asOf: "us-east-1, on demand, since 2024-11-01",
+});
+
+const DAY_MS = 24 * 3_600_000;
+const MONTH_DAYS = 730 / 24;
+const UNITS_OF_A_READ = 0.5;
+
+/**
+ * What one election costs: the renewals of one leader, and the reads of everybody else. Pure; costs no
+ * request. The time that requests take makes it less; a transition adds two writes, a proclaimed value
+ * beyond 1 KB another unit for each write. Throws `invalid-argument`.
+ */
+export function electionCost(options: ElectionCostOptions): ElectionCost {
+  const { instances, prices = ON_DEMAND_PRICES, failover, lease, renew, poll } = options;
+  if (!(Number.isInteger(instances) && instances >= 1)) {
+    throw new HoldfastError(
+      "invalid-argument",
+      `The option \`instances\` must be a whole number from 1; it is ${instances}.`,
+    );
+  }
+  const lengths = { failover, lease, renew, poll };
+  const { renewMs, pollMs } = resolveElection(lengths, "nobody", DEFAULTS.driftBound);
+  const writesPerDay = DAY_MS / renewMs;
+  const readsPerDay = ((instances - 1) * DAY_MS) / (pollMs * MEAN_PAUSE);
+  const writeUnitsPerDay = writesPerDay;
+  const readUnitsPerDay = readsPerDay * UNITS_OF_A_READ;
+  const perDay =
+    (writeUnitsPerDay * prices.perMillionWriteUnits +
+      readUnitsPerDay * prices.perMillionReadUnits) /
+    1e6;
+  const perMonth = perDay * MONTH_DAYS;
+  return { writesPerDay, readsPerDay, writeUnitsPerDay, readUnitsPerDay, perMonth, prices };
+}

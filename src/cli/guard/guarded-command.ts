@@ -1,0 +1,173 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { sleep } from "../../internal/sleep.js";
+import { systemTimers, type Timer } from "../../platform/timers.js";
+import { deadlineIn } from "../commands/clocks.js";
+import type { EndedMessage, FromGuard, ToGuard } from "./guard-messages.js";
+import { isGroupGone, signalGroup } from "./process-group.js";
+
+/** What is needed of a lease to guard a command by it. */
+export interface GuardingLease {
+  readonly leaseMs: number;
+  readonly signal: AbortSignal;
+  remainingMs(): number;
+}
+
+/** A command to run under a lease. */
+export interface CommandLine {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** What became of a guarded command. */
+export type Outcome =
+  | EndedMessage
+  | { readonly kind: "not started"; readonly code: string }
+  /** The guard died; the group was killed by this process. */
+  | { readonly kind: "unguarded"; readonly isGroupGone: boolean };
+
+const GUARD_FILE = fileURLToPath(new URL("./guard.js", import.meta.url));
+
+// How long a group may tidy up before it is killed: a part of the lease, so that a short lease keeps
+// most of its length for the work.
+const GRACE_PART = 1 / 10;
+const LONGEST_GRACE_MS = 2_000;
+// How long before the deadline the group is killed: what a busy machine takes to schedule the guard
+// and to carry the signal out.
+const MARGIN_PART = 1 / 20;
+const LONGEST_MARGIN_MS = 250;
+// How often the guard is told of the deadline: often enough to hear of a renewal long before the
+// grace begins.
+const TELLS_PER_LEASE = 12;
+const SHORTEST_TELL_MS = 20;
+const LONGEST_TELL_MS = 1_000;
+// How long to wait for a killed group to vanish, and how often to look.
+const GONE_WITHIN_MS = 5_000;
+const LOOK_MS = 10;
+// The guard itself gives a killed group 5 s to vanish; one that tells nothing for longer is stuck.
+const STUCK_MS = 10_000;
+
+/**
+ * A command in a process group of its own, under a guard that ends the group before the lease's
+ * deadline. This is the side of the process that keeps the lease: it tells the guard the deadline, and
+ * does the guard's work if that dies.
+ */
+export class GuardedCommand {
+  readonly outcome: Promise<Outcome>;
+  readonly #lease: GuardingLease;
+  readonly #guard: ChildProcess;
+  #groupId: number | undefined;
+  #teller: Timer | undefined;
+  #guardIsStuck: Timer | undefined;
+  #isKilledHere = false;
+
+  constructor(lease: GuardingLease, line: CommandLine) {
+    this.#lease = lease;
+    this.#guard = spawn(process.execPath, [GUARD_FILE], {
+      // `detached`: a session of its own, out of reach of the terminal's signals.
+      detached: true,
+      stdio: ["inherit", "inherit", "inherit", "ipc"],
+      env: environmentOfGuard(),
+    });
+    this.outcome = this.#run(line);
+  }
+
+  /** Passes a signal on to the command's group. */
+  passOn(signal: NodeJS.Signals): void {
+    this.#tell({ kind: "signal", signal });
+  }
+
+  async #run(line: CommandLine): Promise<Outcome> {
+    const ended = this.#ended();
+    const deadline = deadlineIn(() => this.#lease.remainingMs());
+    const graceMs = Math.min(LONGEST_GRACE_MS, this.#lease.leaseMs * GRACE_PART);
+    const marginMs = Math.min(LONGEST_MARGIN_MS, this.#lease.leaseMs * MARGIN_PART);
+    // The command comes with the first deadline, so at no instant does it run without one.
+    this.#tell({ kind: "start", ...line, deadline, graceMs, marginMs });
+    const stop = (): void => this.#stop();
+    this.#lease.signal.addEventListener("abort", stop, { once: true });
+    // An abort that came before the listener calls nobody.
+    if (this.#lease.signal.aborted) stop();
+    this.#keepTelling();
+    try {
+      return this.#withCause(await ended);
+    } finally {
+      this.#teller?.cancel();
+      this.#guardIsStuck?.cancel();
+      this.#lease.signal.removeEventListener("abort", stop);
+      if (this.#guard.connected) this.#guard.disconnect();
+    }
+  }
+
+  /** The lease is lost. The guard kills the group, and so does this process: either may be stuck. */
+  #stop(): void {
+    this.#tell({ kind: "stop" });
+    if (this.#groupId !== undefined) this.#isKilledHere = signalGroup(this.#groupId, "SIGKILL");
+    // A guard that was stopped tells nothing; its death does.
+    this.#guardIsStuck = systemTimers.set(STUCK_MS, true, () => this.#guard.kill("SIGKILL"));
+  }
+
+  // Where this process was faster, the guard saw a command that died of a signal.
+  #withCause(outcome: Outcome): Outcome {
+    const isUnexplained = outcome.kind === "ended" && outcome.cause === undefined;
+    return isUnexplained && this.#isKilledHere && outcome.signal === "SIGKILL"
+      ? { ...outcome, cause: "stopped" }
+      : outcome;
+  }
+
+  #keepTelling(): void {
+    const everyMs = Math.min(
+      LONGEST_TELL_MS,
+      Math.max(SHORTEST_TELL_MS, this.#lease.leaseMs / TELLS_PER_LEASE),
+    );
+    this.#teller = systemTimers.set(everyMs, true, () => {
+      const deadline = deadlineIn(() => this.#lease.remainingMs());
+      this.#tell({ kind: "deadline", deadline });
+      this.#keepTelling();
+    });
+  }
+
+  #ended(): Promise<Outcome> {
+    return new Promise((resolve) => {
+      const died = (): void => void this.#withoutGuard().then(resolve);
+      this.#guard.on("message", (message: FromGuard) => {
+        if (message.kind === "started") {
+          this.#groupId = message.groupId;
+          return;
+        }
+        // The number of a group that has ended may soon be another's.
+        this.#groupId = undefined;
+        this.#guard.off("disconnect", died);
+        resolve(message);
+      });
+      // Not "exit", which may come before the last message has been read.
+      this.#guard.once("disconnect", died);
+      this.#guard.once("error", died);
+    });
+  }
+
+  /** The guard has died, so nobody watches the deadline: the group is killed here, at once. */
+  async #withoutGuard(): Promise<Outcome> {
+    const groupId = this.#groupId;
+    // It died before it told of a group: there may be one, so the lock is not given to anybody.
+    if (groupId === undefined) return { kind: "unguarded", isGroupGone: false };
+    for (let waitedMs = 0; waitedMs < GONE_WITHIN_MS; waitedMs += LOOK_MS) {
+      signalGroup(groupId, "SIGKILL");
+      if (isGroupGone(groupId)) return { kind: "unguarded", isGroupGone: true };
+      await sleep(systemTimers, LOOK_MS, true);
+    }
+    return { kind: "unguarded", isGroupGone: false };
+  }
+
+  #tell(message: ToGuard): void {
+    // What cannot be sent to a dead guard is answered by "disconnect".
+    if (this.#guard.connected) this.#guard.send(message, () => undefined);
+  }
+}
+
+/** The guard's own environment: what changes how Node starts is for the command alone. */
+function environmentOfGuard(): NodeJS.ProcessEnv {
+  const { NODE_OPTIONS: _, ...env } = process.env;
+  return env;
+}

@@ -1,0 +1,90 @@
+import { type Instant, instantOf } from "../../platform/clock.js";
+import type { Misconfigured, NotNow, Unknown } from "../../platform/table.js";
+import { actingMs, Deadline } from "../hold/deadline.js";
+import type { Kernel } from "../context.js";
+import type { AcquireSettings } from "../options.js";
+import type { Stopping } from "./cancellation.js";
+
+type Untold = Unknown | NotNow | Misconfigured;
+
+/**
+ * One request that may grant, sent again until it is answered: from when the lease counts that it would
+ * make, and whether anything of it may yet land. Made just before the first send.
+ */
+export class Repetition {
+  /** Sends that were not answered, each of which may have been, or may yet be, applied. */
+  unanswered = 0;
+  readonly #kernel: Kernel;
+  readonly #settings: AcquireSettings;
+  readonly #stop: Stopping;
+  #start: Instant;
+
+  constructor(kernel: Kernel, settings: AcquireSettings, stop: Stopping) {
+    this.#kernel = kernel;
+    this.#settings = settings;
+    this.#stop = stop;
+    this.#start = instantOf(kernel.clock);
+  }
+
+  /** The instant from which the lease counts. */
+  get start(): Instant {
+    return this.#start;
+  }
+
+  /**
+   * `silent`: nobody answered in useful time. Rejects with the error of what stops it, or a wrong
+   * configuration's.
+   */
+  async run<A extends { readonly kind: string }>(
+    send: (timeoutMs: number) => Promise<A | Untold>,
+  ): Promise<Exclude<A, Untold> | "silent"> {
+    const { waitMs, fastestPollMs, slowestPollMs } = this.#settings;
+    const firstMs = this.#kernel.nowMs();
+    // Before the first send nothing of it is over. Reading the clocks is what costs most here.
+    let leftMs = this.#lengthMs;
+    for (let pauseMs = fastestPollMs; ; pauseMs = Math.min(2 * pauseMs, slowestPollMs)) {
+      if (leftMs <= this.#settings.leaseMs / 2) return "silent";
+      const answer = await send(this.#kernel.timeoutWithin(leftMs));
+      if (!isUntold(answer)) {
+        this.#stop.told();
+        return answer as Exclude<A, Untold>;
+      }
+      if (answer.kind === "misconfigured") throw answer.error;
+      if (answer.kind === "unknown") this.unanswered += 1;
+      this.#stop.troubled(answer);
+      const triedMs = this.#kernel.nowMs() - firstMs;
+      if (waitMs === 0 && triedMs >= this.#kernel.settings.requestTimeoutMs) {
+        throw this.#stop.error();
+      }
+      await this.#kernel.sleep(this.#kernel.jittered(pauseMs), this.#stop.signal);
+      if (this.#stop.isStopped) throw this.#stop.error();
+      // Only while an earlier send may have been applied does the lease count from it.
+      if (this.unanswered === 0) this.#start = instantOf(this.#kernel.clock);
+      leftMs = this.deadline.remainingMs();
+    }
+  }
+
+  /**
+   * Whether what was granted may be handed out now; asked once it is known: it may have taken its whole
+   * lease to arrive. Throws the error of what stops it.
+   */
+  isInTime(): boolean {
+    if (this.#stop.isStopped) throw this.#stop.error();
+    return this.deadline.remainingMs() > 0;
+  }
+
+  /** After which nobody may act by what it grants. */
+  get deadline(): Deadline {
+    return new Deadline(this.#kernel.clock, this.#start, this.#lengthMs);
+  }
+
+  get #lengthMs(): number {
+    return actingMs(this.#kernel, this.#settings.leaseMs);
+  }
+}
+
+const UNTOLD: readonly string[] = ["unknown", "throttled", "conflict", "skewed", "misconfigured"];
+
+function isUntold(answer: { readonly kind: string }): answer is Untold {
+  return UNTOLD.includes(answer.kind);
+}

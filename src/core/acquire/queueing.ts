@@ -1,0 +1,29 @@
+import type { Granted } from "./loop.js";
+import type { RecordRef } from "../record/format.js";
+import type { Kernel } from "../context.js";
+import type { Line } from "../local-queue.js";
+import type { AcquireSettings } from "../options.js";
+import type { Stop } from "./cancellation.js";
+
+/** How an acquisition stands in the queue before a record. The queue decides order, the record alone grants. */
+export interface Queueing {
+  /**
+   * `at once`: wherever the lock is not to be had. `behind others`: only where it could be had, and
+   * others are queued for it; until then it waits without a place.
+   */
+  readonly joins: "at once" | "behind others";
+  /** Waits for its turn, and acquires; answers and rejects as the acquisition that it goes on with. */
+  acquire(
+    kernel: Kernel,
+    ref: RecordRef,
+    line: Line,
+    settings: AcquireSettings,
+    stop: Stop,
+  ): Promise<Granted | undefined>;
+}
+
+/** A place in the queue, for the one who stands first. */
+export interface Place {
+  /** Whether still nobody is before it. Asked before each claim. */
+  isFirst(): Promise<boolean>;
+}

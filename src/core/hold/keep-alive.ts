@@ -1,0 +1,96 @@
+import type { HoldfastError } from "../../errors.js";
+import type { SignalLike } from "../../platform/abort.js";
+import type { Deadline } from "./deadline.js";
+import type { Holders, RecordRef } from "../record/format.js";
+import type { Hold } from "./hold.js";
+import type { Kernel } from "../context.js";
+
+/**
+ * What leases can live by instead of renewals of their own: one renewal answers for all of them. The
+ * one there is is a session.
+ */
+export interface Life {
+  /** For how long its holder may be silent, in milliseconds; fixed for its life. */
+  readonly leaseMs: number;
+  /** Moved by its answered renewals only. */
+  readonly deadline: Deadline;
+  /** Whether it is alive now, by the clocks. */
+  readonly isHeld: boolean;
+  /** Ends it, and all that live by it, if its deadline has passed. */
+  check(): void;
+  /** Renews it, and resolves once that was answered. Rejects with its loss. */
+  renewNow(): Promise<void>;
+  /** Makes the lease's record name it, and ends the lease when it ends. Never rejects. */
+  adopt(hold: Hold): Promise<void>;
+  /** A lease that it adopted has ended, in whatever way. */
+  ended(hold: Hold): void;
+  /** After a while goes on freeing a record that may name it and that nobody believes in, as long as it lives. */
+  sweep(ref: RecordRef, from: Holders, keepData: boolean, afterMs?: number): void;
+}
+
+/** Where a lease finds what it can live by. */
+export interface LifeSource {
+  /** What a lease of this length moves to now; undefined: nothing, so the lease renews itself this time. */
+  current(leaseMs: number): Life | undefined;
+  /**
+   * Whether a lease of this kind is to live by it. Throws `invalid-argument` where it was named for
+   * a lease that cannot.
+   */
+  accepts(kernel: Kernel, leaseMs: number, renewMs: number | "manual"): boolean;
+  /** Aborts once no lease may begin that is to live by it; undefined: one always may. */
+  readonly over?: SignalLike;
+  /** Why no lease may begin that is to live by it, by the clocks; undefined: one may. */
+  refusal(): HoldfastError | undefined;
+  /** A lease has begun that is to move to it. */
+  begun(hold: Hold): void;
+  /** That lease has ended, in whatever way. */
+  ended(hold: Hold): void;
+}
+
+/**
+ * What one lease lives by: its own renewals, something that it shares with others, or, while nobody
+ * has answered whether its record names that, both. Nobody can then tell which of the two a rival
+ * watches, so the earlier deadline counts (R5).
+ */
+export class Living {
+  #own: Deadline;
+  #life: Life | undefined;
+  #isMoved = false;
+
+  constructor(own: Deadline) {
+    this.#own = own;
+  }
+
+  get deadline(): Deadline {
+    if (this.#life === undefined) return this.#own;
+    return this.#isMoved ? this.#life.deadline : this.#own.earlier(this.#life.deadline);
+  }
+
+  /** What the record names, or may come to name. */
+  get life(): Life | undefined {
+    return this.#life;
+  }
+
+  /** Whether the record is known to name it, and is never renewed again. */
+  get isMoved(): boolean {
+    return this.#isMoved;
+  }
+
+  /** A renewal was answered: the one thing that moves the lease's own deadline. */
+  renewed(own: Deadline): void {
+    this.#own = own;
+  }
+
+  /** A write that sets another deadline is on its way. */
+  mayBe(other: Deadline): void {
+    this.#own = this.#own.earlier(other);
+  }
+
+  mayMoveTo(life: Life): void {
+    this.#life = life;
+  }
+
+  moved(): void {
+    this.#isMoved = true;
+  }
+}

@@ -1,0 +1,300 @@
+import { HoldfastError } from "../errors.js";
+import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
+import type { Item } from "../platform/table.js";
+import { watchMs } from "./record/decide.js";
+import type { ExistingData, LeaseDefaults } from "./record/format.js";
+import type { LifeSource } from "./hold/keep-alive.js";
+import type { Queueing } from "./acquire/queueing.js";
+import type { HeldRecord, Passage } from "./record/record.js";
+import type { LeaseShape, NativeLeases } from "./record/format-types.js";
+
+/** How often a waiter reads the record. */
+export interface PollOptions {
+  /** The first pause between two reads, and the first after the holder changed. Default 100 ms. */
+  readonly fastest?: Duration | undefined;
+  /** What the pause grows to. Default 2 s. */
+  readonly slowest?: Duration | undefined;
+}
+
+/** The lengths of time of a lease; every one has a default. */
+export interface LeaseOptions {
+  /** For how long the lease lasts without a renewal; at least two renewals. Default 30 s, or the format's. */
+  readonly lease?: Duration | undefined;
+  /**
+   * How often the lease is renewed; a third of it by default, or the format's part. `"manual"` starts no timer at all:
+   * renew with `lease.renew()`.
+   */
+  readonly renew?: Duration | "manual" | undefined;
+  /**
+   * For how long `acquire` waits for a lock that is held: 0 for no wait, `Infinity` for ever. Default 60 s,
+   * or the format's.
+   */
+  readonly wait?: Duration | undefined;
+  /** How often a waiter looks. */
+  readonly poll?: PollOptions | undefined;
+  /** A label for people: who is this? Default: host name and process id. */
+  readonly owner?: string | undefined;
+}
+
+/** What all leases of a client share. */
+export interface ClientOptions extends LeaseOptions {
+  /** The bound on how much faster or slower than true time any clock may run. Default 0.01, 1 %. */
+  readonly driftBound?: number | undefined;
+  /** For how long one request may go unanswered. Default 5 s, and never longer than the lease lasts. */
+  readonly requestTimeout?: Duration | undefined;
+  /** For how long `close()` tries to release what is held. Default 5 s. */
+  readonly closeTimeout?: Duration | undefined;
+  /**
+   * `"each"`, the default: every lease renews its own record, one write a period. `"shared"`: all leases
+   * of the client's length live by one session, one write a period for all of them; see
+   * docs/sessions.md. A lease with a length of its own, or renewed by hand, still renews itself.
+   */
+  readonly renewal?: "each" | "shared" | undefined;
+  /**
+   * How many times in a row a lock may pass between waiters of this process before other processes
+   * get their turn. Default 16; 0 never passes it on.
+   */
+  readonly handOverLimit?: number | undefined;
+}
+
+/** What one acquisition may ask for, beside the lengths of time. */
+export interface AcquireOptions<S extends LeaseShape = NativeLeases> extends LeaseOptions {
+  /** Ends the wait. `acquire` then rejects with the signal's reason, and nothing is left behind. */
+  readonly signal?: AbortSignal | undefined;
+  /** User data to store with the lock: any JSON value, or what the format has. */
+  readonly data?: S extends NativeLeases ? unknown : S["data"] | undefined;
+  /**
+   * What becomes of data that the record already has. `"replace"`, the default unless the format has
+   * another: `data`, or nothing, takes its place. `"keep"`: it stays, and `data` is stored only where
+   * there is none.
+   */
+  readonly existingData?: ExistingData | undefined;
+  /** Further attributes to write with the grant, in a format whose records carry them for their users. */
+  readonly attributes?: S["attributes"] | undefined;
+  /**
+   * What becomes of further attributes that the record already has. `"replace"`, the default: `attributes`,
+   * or nothing, takes their place, unless the data are kept, which keeps them too. `"keep"`: those that
+   * `attributes` does not name stay.
+   */
+  readonly existingAttributes?: S["attributes"] extends undefined
+    ? undefined
+    : ExistingData | undefined;
+  /** Whether the data stays in the record at release. Default false, or the format's. */
+  readonly keepData?: boolean | undefined;
+  /** Acquire only a lock whose record exists already. Default false. */
+  readonly onlyIfExists?: boolean | undefined;
+}
+
+/** The client's options, resolved. */
+export interface ClientSettings {
+  readonly driftBound: number;
+  readonly requestTimeoutMs: number;
+  readonly closeTimeoutMs: number;
+  readonly handOverLimit: number;
+}
+
+/** What one acquisition may ask for, whatever the format. */
+export type AnyAcquireOptions = Omit<
+  AcquireOptions,
+  "data" | "attributes" | "existingAttributes"
+> & {
+  readonly data?: unknown;
+  readonly attributes?: Item | undefined;
+  readonly existingAttributes?: ExistingData | undefined;
+};
+
+/** One acquisition's options, resolved and checked together. */
+export interface AcquireSettings {
+  readonly leaseMs: number;
+  readonly renewMs: number | "manual";
+  readonly waitMs: number;
+  readonly fastestPollMs: number;
+  readonly slowestPollMs: number;
+  readonly owner: string;
+  readonly signal: AbortSignal | undefined;
+  readonly data: unknown;
+  readonly existingData: ExistingData;
+  readonly attributes: Item | undefined;
+  readonly existingAttributes: ExistingData;
+  readonly keepData: boolean;
+  readonly onlyIfExists: boolean;
+  /** What its lease is to live by, instead of renewing itself. */
+  readonly livesBy: LifeSource | undefined;
+  /** What its grant passes a queue by; undefined: it may not pass one. */
+  readonly passage?: Passage | undefined;
+  /** How it queues; undefined: it waits for a queue to end. */
+  readonly queueing?: Queueing | undefined;
+  /** Told what each renewal by the keeper, or by hand, showed; must not throw. */
+  readonly onRenewal?: ((record: HeldRecord | undefined) => void) | undefined;
+}
+
+/** The defaults of the mutex on native records, each with its reason. */
+export const DEFAULTS = Object.freeze({
+  /** Long enough for a garbage collection or a redeployed table to pass; short enough to wait out. */
+  lease: "30s",
+  /** Two renewals may fail, and the third still comes in time. */
+  renewsPerLease: 3,
+  /** Two leases: whoever waits sees a dead holder replaced. */
+  wait: "60s",
+  /** Ten half-unit reads a second at most, for the first moments only. */
+  fastestPoll: "100ms",
+  /** A waiter for a long job costs a quarter unit a second. */
+  slowestPoll: "2s",
+  /** A hundred times what quartz does; virtual machines are worse than quartz. */
+  driftBound: 0.01,
+  /** A request that takes longer is more likely lost than late. */
+  requestTimeout: "5s",
+  closeTimeout: "5s",
+  /** Other processes get a chance at least once in so many grants. */
+  handOverLimit: 16,
+});
+
+const DAY_MS = 24 * 3_600_000;
+const LEASE_RANGE: DurationRange = { leastMs: 100, mostMs: 365 * DAY_MS };
+const RENEW_RANGE: DurationRange = { leastMs: 10, mostMs: 365 * DAY_MS };
+const WAIT_RANGE: DurationRange = { leastMs: 0, mostMs: Number.POSITIVE_INFINITY };
+const POLL_RANGE: DurationRange = { leastMs: 1, mostMs: DAY_MS };
+const TIMEOUT_RANGE: DurationRange = { leastMs: 10, mostMs: DAY_MS };
+
+const LONGEST_OWNER_BYTES = 1_000;
+const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
+
+/** Resolves what all leases of a client share. Throws `invalid-argument`. */
+export function resolveClient(options: ClientOptions): ClientSettings {
+  const driftBound = options.driftBound ?? DEFAULTS.driftBound;
+  if (!(driftBound >= 0 && driftBound <= 0.1)) {
+    throw refuse(`The option \`driftBound\` must lie between 0 and 0.1; it is ${driftBound}.`);
+  }
+  const handOverLimit = options.handOverLimit ?? DEFAULTS.handOverLimit;
+  if (!(Number.isInteger(handOverLimit) && handOverLimit >= 0)) {
+    throw refuse(
+      `The option \`handOverLimit\` must be a whole number from 0; it is ${handOverLimit}.`,
+    );
+  }
+  if (options.renewal !== undefined && !["each", "shared"].includes(options.renewal)) {
+    throw refuse(`The option \`renewal\` must be "each" or "shared"; it is "${options.renewal}".`);
+  }
+  if (options.renewal === "shared" && options.renew === "manual") {
+    throw refuse(
+      'The option `renewal: "shared"` renews by itself; it does not go with `renew: "manual"`.',
+    );
+  }
+  return {
+    driftBound,
+    handOverLimit,
+    requestTimeoutMs: durationMs(
+      "requestTimeout",
+      options.requestTimeout ?? DEFAULTS.requestTimeout,
+      TIMEOUT_RANGE,
+    ),
+    closeTimeoutMs: durationMs(
+      "closeTimeout",
+      options.closeTimeout ?? DEFAULTS.closeTimeout,
+      TIMEOUT_RANGE,
+    ),
+  };
+}
+
+/**
+ * Resolves one acquisition: its own options before the mutex's, and those before the client's.
+ * Throws `invalid-argument`; nothing is corrected in silence.
+ */
+export function resolveAcquire(
+  layers: readonly AnyAcquireOptions[],
+  defaultOwner: string,
+  defaults: LeaseDefaults = DEFAULTS,
+): AcquireSettings {
+  const asked = <K extends keyof AnyAcquireOptions>(key: K): AnyAcquireOptions[K] =>
+    layers.find((layer) => layer[key] !== undefined)?.[key];
+  const leaseMs = durationMs("lease", given(asked("lease"), defaults.lease), LEASE_RANGE);
+  const renew = given(asked("renew"), leaseMs / defaults.renewsPerLease);
+  const renewMs = renew === "manual" ? renew : durationMs("renew", renew, RENEW_RANGE);
+  const fastestPollMs = resolvePoll(layers, "fastest", defaults.fastestPoll);
+  const slowestPollMs = resolvePoll(layers, "slowest", defaults.slowestPoll);
+  if (fastestPollMs > slowestPollMs) {
+    throw refuse(
+      `The option \`poll.fastest\` (${fastestPollMs} ms) must not exceed \`poll.slowest\` (${slowestPollMs} ms).`,
+    );
+  }
+  checkLease(leaseMs, renewMs);
+  return {
+    leaseMs,
+    renewMs,
+    waitMs: durationMs("wait", given(asked("wait"), waitOf(defaults, leaseMs)), WAIT_RANGE),
+    fastestPollMs,
+    slowestPollMs,
+    owner: checkOwner(given(asked("owner"), defaultOwner)),
+    signal: checkSignal(asked("signal")),
+    data: asked("data"),
+    existingData: checkExisting(
+      "existingData",
+      given(asked("existingData"), defaults.existingData ?? "replace"),
+    ),
+    attributes: asked("attributes"),
+    existingAttributes: checkExisting(
+      "existingAttributes",
+      given(asked("existingAttributes"), "replace"),
+    ),
+    keepData: asked("keepData") ?? defaults.keepData ?? false,
+    onlyIfExists: asked("onlyIfExists") ?? false,
+    livesBy: undefined,
+  };
+}
+
+/** Checks a lease's length against its renewals. Throws `invalid-argument`. */
+export function checkLease(leaseMs: number, renewMs: number | "manual"): void {
+  if (!Number.isInteger(leaseMs)) {
+    throw refuse(`The option \`lease\` must be whole milliseconds; it is ${leaseMs}.`);
+  }
+  if (renewMs !== "manual" && leaseMs < 2 * renewMs) {
+    throw refuse(
+      `The option \`lease\` (${leaseMs} ms) must last for two renewals (\`renew\` is ${renewMs} ms): ` +
+        "one renewal that fails would end it. Make the lease longer, or renew more often.",
+    );
+  }
+}
+
+/** Resolves a lease length given to a renewal. Throws `invalid-argument`. */
+export function resolveLease(value: Duration): number {
+  return durationMs("lease", value, LEASE_RANGE);
+}
+
+function resolvePoll(
+  layers: readonly AnyAcquireOptions[],
+  key: keyof PollOptions,
+  fallback: Duration,
+): number {
+  const value = layers.find((layer) => layer.poll?.[key] !== undefined)?.poll?.[key];
+  return durationMs(`poll.${key}`, value ?? fallback, POLL_RANGE);
+}
+
+// Not `??`: null is neither a value nor left out, and would hide what was asked for elsewhere.
+function given<T>(value: T | undefined, fallback: T): T {
+  return value === undefined ? fallback : value;
+}
+
+function checkOwner(owner: string): string {
+  if (typeof owner !== "string") throw refuse("The option `owner` must be a string.");
+  const bytes = Buffer.byteLength(owner);
+  if (owner === "" || bytes > LONGEST_OWNER_BYTES) {
+    throw refuse(
+      `The option \`owner\` must be 1 to ${LONGEST_OWNER_BYTES} bytes long; it has ${bytes}.`,
+    );
+  }
+  return owner;
+}
+
+function checkSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
+  if (signal === undefined || signal instanceof AbortSignal) return signal;
+  throw refuse("The option `signal` must be an AbortSignal.");
+}
+
+function waitOf({ wait }: LeaseDefaults, leaseMs: number): Duration {
+  if (typeof wait !== "object") return wait;
+  return watchMs(leaseMs, DEFAULTS.driftBound) + durationMs("wait", wait.beyondLease, WAIT_RANGE);
+}
+
+function checkExisting(option: string, value: ExistingData): ExistingData {
+  if (value === "replace" || value === "keep") return value;
+  throw refuse(`The option \`${option}\` must be "replace" or "keep"; it is "${value}".`);
+}

@@ -1,0 +1,61 @@
+import type { QueueFormat, RecordRef } from "../record/format.js";
+import type { Kernel } from "../context.js";
+import type { AcquireSettings } from "../options.js";
+import { Pacer } from "../pacer.js";
+import type { QueueState } from "../record/record.js";
+import type { Stopping } from "../acquire/cancellation.js";
+import type { Write } from "../../platform/table.js";
+
+/** The largest ticket there can be: 38 digits are what DynamoDB's numbers hold exactly. */
+export const LAST_TICKET = 10n ** 38n - 1n;
+
+/**
+ * Takes the next ticket from the record's own counter, in one write where none is lost; undefined where
+ * there is no record. The answer is also an observation of the holder. A write whose answer was lost
+ * leaves a number that nobody waits for, and nobody waits behind.
+ *
+ * A counter that was deleted with its record starts again, and may lie below the last ticket granted. A
+ * second write then raises it above that ticket: there may be millions of numbers in between.
+ */
+export async function takeTicket(
+  kernel: Kernel,
+  ref: RecordRef,
+  settings: AcquireSettings,
+  stop: Stopping,
+): Promise<bigint | undefined> {
+  if (kernel.format.queue === undefined) return undefined;
+  const pacer = new Pacer(kernel, settings);
+  let served: bigint | undefined;
+  while (!stop.isStopped) {
+    const write = ticketAbove(kernel, ref, served);
+    const answer = await kernel.write(write, kernel.settings.requestTimeoutMs, stop.signal);
+    if (answer.kind === "misconfigured") throw answer.error;
+    if (answer.kind === "applied" || answer.kind === "refused") {
+      stop.told();
+      const record = kernel.seeRecord(ref, answer.item, "strong");
+      if (record.state === "absent") return undefined;
+      const isPassed = isPassedOver(record.queue);
+      if (answer.kind === "applied" && !isPassed) return record.queue.tail;
+      served = isPassed ? record.queue.served : undefined;
+      await pacer.beforeNextRound(stop.signal);
+    } else {
+      stop.troubled(answer);
+      if (settings.waitMs === 0) throw stop.error();
+      await kernel.sleep(kernel.jittered(settings.fastestPollMs), stop.signal);
+    }
+  }
+  throw stop.error();
+}
+
+/** The next ticket of the counter; or, where the counter was seen to lie below it, the one above `served`. */
+function ticketAbove(kernel: Kernel, ref: RecordRef, served: bigint | undefined): Write {
+  const queue = kernel.format.queue as QueueFormat;
+  const wallMs = kernel.wallMs();
+  if (served === undefined) return queue.take(ref, { wallMs });
+  return queue.raise(ref, served + 1n, { wallMs, fenceSeed: kernel.fenceSeed(ref) });
+}
+
+/** Whether the last ticket given out can never be granted. */
+function isPassedOver({ tail, served }: QueueState): boolean {
+  return served !== undefined && tail !== undefined && tail <= served;
+}

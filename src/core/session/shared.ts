@@ -1,0 +1,83 @@
+import { type HoldfastError, isHoldfastError } from "../../errors.js";
+import type { Hold } from "../hold/hold.js";
+import type { Kept } from "../scheduler.js";
+import type { Kernel } from "../context.js";
+import type { Life, LifeSource } from "../hold/keep-alive.js";
+import type { AcquireSettings } from "../options.js";
+import { SessionLife } from "./keep-alive.js";
+
+/**
+ * The session of a client with `renewal: "shared"`: opened when the first renewal of a lease is due,
+ * opened anew when it was lost, and closed when nothing has lived by it for one lease.
+ */
+export class SharedSession implements LifeSource, Kept {
+  readonly #kernel: Kernel;
+  readonly #settings: AcquireSettings;
+  readonly #leases = new Set<Hold>();
+  #session: SessionLife | undefined;
+  #isOpening = false;
+
+  constructor(kernel: Kernel, settings: AcquireSettings) {
+    this.#kernel = kernel;
+    this.#settings = settings;
+  }
+
+  // Only leases of its length: the others were asked to be judged dead sooner, or later.
+  accepts(_kernel: Kernel, leaseMs: number, renewMs: number | "manual"): boolean {
+    return renewMs !== "manual" && leaseMs === this.#settings.leaseMs;
+  }
+
+  // A lease that was given another length by hand keeps it, and so renews itself.
+  current(leaseMs: number): Life | undefined {
+    if (leaseMs !== this.#settings.leaseMs) return undefined;
+    const life = this.#session?.current();
+    if (life === undefined && !this.#isOpening && !this.#kernel.closing.aborted) this.#open();
+    return life;
+  }
+
+  // Where its session has ended, a lease renews itself until there is another one.
+  refusal(): undefined {
+    return undefined;
+  }
+
+  begun(hold: Hold): void {
+    this.#leases.add(hold);
+    this.#kernel.keeper.forget(this);
+  }
+
+  ended(hold: Hold): void {
+    this.#leases.delete(hold);
+    // The closing client closes the session itself.
+    if (this.#kernel.closing.aborted) return;
+    if (this.#leases.size > 0 || this.#session?.isHeld !== true) return;
+    this.#kernel.keeper.visit(this, this.#kernel.nowMs() + this.#settings.leaseMs);
+  }
+
+  /** Called by the keeper when nothing has lived by the session for a while. */
+  tend(): undefined {
+    // Should nobody answer, it ends by itself: it is not renewed any more.
+    this.#session?.close("release").catch(() => undefined);
+  }
+
+  #open(): void {
+    this.#isOpening = true;
+    this.#kernel.inBackground(async () => {
+      try {
+        this.#session = await SessionLife.open(this.#kernel, this.#settings);
+        if (this.#leases.size === 0) this.tend();
+      } catch (error) {
+        // The leases renew themselves meanwhile, and tell of the same trouble if it lasts.
+        if (!isPassing(error)) throw error;
+      } finally {
+        this.#isOpening = false;
+      }
+    });
+  }
+}
+
+function isPassing(error: unknown): error is HoldfastError {
+  return (
+    isHoldfastError(error) &&
+    ["unreachable", "throttled", "lost", "closed", "not-acquired"].includes(error.code)
+  );
+}

@@ -1,0 +1,260 @@
+import { bounded } from "../bounded.js";
+import { type Clock, epochMsOf, systemClock } from "../clock.js";
+import { answerOf, FOR_LOCKS, type TableUse } from "./errors.js";
+import { cancellationOf, transactionInput } from "./transactions.js";
+import { compileCondition, compileProjection, compileWrite } from "./expressions.js";
+import { type DynamoDBLike, senderOver } from "./sdk.js";
+import { isTransport, type Operation, type Sender, type Transport } from "./sender.js";
+import type {
+  AttributeValue,
+  Call,
+  Condition,
+  Item,
+  Misconfigured,
+  NotNow,
+  Query,
+  Read,
+  ReadAnswer,
+  Scan,
+  ScanAnswer,
+  TablePort,
+  Transaction,
+  TransactionAnswer,
+  Unknown,
+  Write,
+  WriteAnswer,
+} from "../table.js";
+import { systemTimers, type Timers } from "../timers.js";
+import { cancellationRead, refusalRead, unreadIn } from "./unread-refusal.js";
+
+const AN_HOUR_MS = 3_600_000;
+const NO_ATTRIBUTES = "The answer to a write does not show the item that it made.";
+
+/** What is read of an output of DynamoDB's, whatever the operation. */
+interface Output {
+  readonly Attributes?: Item;
+  readonly Item?: Item;
+  readonly Items?: readonly Item[];
+  readonly LastEvaluatedKey?: Item;
+  readonly ConsumedCapacity?: { readonly CapacityUnits?: number };
+}
+
+type Answered =
+  | { readonly kind: "output"; readonly output: Output }
+  | Extract<WriteAnswer, { readonly kind: "refused" }>
+  | Unknown
+  | NotNow
+  | Misconfigured;
+
+/**
+ * The table port over DynamoDB: what is asked as its requests, and what they are answered with. Never
+ * rejects; every outcome is an answer. How a request travels is the sender's business.
+ */
+export class DynamoDBTable implements TablePort {
+  readonly #send: Sender;
+  readonly #table: string;
+  readonly #use: TableUse;
+  readonly #clock: Clock;
+  readonly #timers: Timers;
+  #clockCorrectionMs = 0;
+
+  constructor(
+    client: DynamoDBLike | Transport,
+    table: string,
+    clock: Clock = systemClock,
+    timers: Timers = systemTimers,
+    use = FOR_LOCKS,
+  ) {
+    this.#table = table;
+    this.#use = use;
+    this.#clock = clock;
+    this.#timers = timers;
+    const onDate = (date: string | undefined): void => this.#compareClocks(date);
+    this.#send = isTransport(client) ? client.openSender(onDate) : senderOver(client, onDate);
+  }
+
+  get clockCorrectionMs(): number {
+    return this.#clockCorrectionMs;
+  }
+
+  async write(write: Write, call: Call): Promise<WriteAnswer> {
+    if (write.as === "put") return this.#put(write, call);
+    if (write.as === "delete") return this.#delete(write, call);
+    const { text, update, names, values } = compileWrite(write.condition, write.change);
+    const input = {
+      Key: write.key,
+      ConditionExpression: text,
+      UpdateExpression: update,
+      ExpressionAttributeNames: names,
+      ExpressionAttributeValues: values,
+      ReturnValues: "ALL_NEW",
+      ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+      ...unitsOf(call),
+    };
+    const answer = await this.#change("UpdateItem", write.key, input, call);
+    if (answer.kind !== "output") return answer;
+    const { Attributes, ConsumedCapacity } = answer.output;
+    // An item has a key at least: without one, this is not DynamoDB's answer, but that of something before it.
+    if (Attributes === undefined) return { kind: "unknown", cause: new Error(NO_ATTRIBUTES) };
+    return { kind: "applied", item: Attributes, ...chargedIn(call, ConsumedCapacity) };
+  }
+
+  async #put(write: Write, call: Call): Promise<WriteAnswer> {
+    const item = { ...write.change.set, ...write.key } as Item;
+    const input = { ...conditional(write.condition), Item: item };
+    const answer = await this.#change("PutItem", write.key, input, call);
+    return answer.kind === "output" ? { kind: "applied", item } : answer;
+  }
+
+  async #delete(write: Write, call: Call): Promise<WriteAnswer> {
+    const input = { ...conditional(write.condition), Key: write.key };
+    const answer = await this.#change("DeleteItem", write.key, input, call);
+    return answer.kind === "output" ? { kind: "applied", item: undefined } : answer;
+  }
+
+  async transact(transaction: Transaction, call: Call): Promise<TransactionAnswer> {
+    const input = transactionInput(this.#table, transaction);
+    const sentMs = this.#clock.monotonicMs();
+    const answer = await bounded<object, TransactionAnswer>(
+      this.#timers,
+      call,
+      (signal) => this.#send("TransactWriteItems", input, signal),
+      (error) => {
+        const cancelled = cancellationOf(error, this.#table);
+        if (cancelled !== undefined) return this.#asSent(cancelled);
+        const told = answerOf(error, this.#table, "UpdateItem", this.#use);
+        return told.kind === "refused" ? { kind: "unknown", cause: error } : told;
+      },
+    );
+    if (answer.kind === "output") return { kind: "applied" };
+    const unread = unreadIn(answer);
+    if (unread === undefined) return answer;
+    return cancellationRead(unread.cause, transaction, this.#reading, this.#rest(call, sentMs));
+  }
+
+  async read(read: Read, call: Call): Promise<ReadAnswer> {
+    const projection =
+      read.attributes === undefined ? undefined : compileProjection(read.attributes);
+    const input = {
+      Key: read.key,
+      ConsistentRead: read.consistent,
+      ProjectionExpression: projection?.text,
+      ExpressionAttributeNames: projection?.names,
+      ...unitsOf(call),
+    };
+    const answer = await this.#ask("GetItem", input, call);
+    if (answer.kind === "refused") return { kind: "unknown", cause: answer };
+    if (answer.kind !== "output") return answer;
+    const { Item: item, ConsumedCapacity } = answer.output;
+    return { kind: "found", item, ...chargedIn(call, ConsumedCapacity) };
+  }
+
+  scan(scan: Scan, call: Call): Promise<ScanAnswer> {
+    const filter =
+      scan.prefix === undefined
+        ? {}
+        : {
+            FilterExpression: "begins_with(#0, :0)",
+            ExpressionAttributeNames: { "#0": scan.prefix.attribute },
+            ExpressionAttributeValues: { ":0": { S: scan.prefix.value } },
+          };
+    return this.#page("Scan", { ...filter, ExclusiveStartKey: scan.after }, call);
+  }
+
+  query(query: Query, call: Call): Promise<ScanAnswer> {
+    const { partition, sort } = query;
+    const input = {
+      KeyConditionExpression: "#0 = :0 AND #1 BETWEEN :1 AND :2",
+      ExpressionAttributeNames: { "#0": partition.attribute, "#1": sort.attribute },
+      ExpressionAttributeValues: {
+        ":0": { S: partition.value },
+        ":1": { S: sort.from },
+        ":2": { S: sort.to },
+      },
+      ConsistentRead: query.consistent,
+      ScanIndexForward: query.isDescending !== true,
+      Limit: query.mostItems,
+      ExclusiveStartKey: query.after,
+    };
+    return this.#page("Query", input, call);
+  }
+
+  async #page(operation: "Scan" | "Query", input: object, call: Call): Promise<ScanAnswer> {
+    const answer = await this.#ask(operation, { ...input, ReturnConsumedCapacity: "TOTAL" }, call);
+    if (answer.kind === "refused") return { kind: "unknown", cause: answer };
+    if (answer.kind !== "output") return answer;
+    const { Items, LastEvaluatedKey, ConsumedCapacity } = answer.output;
+    return {
+      kind: "page",
+      items: Items ?? [],
+      next: LastEvaluatedKey,
+      readUnits: ConsumedCapacity?.CapacityUnits,
+    };
+  }
+
+  /** Sends the write of one item. Where the SDK could not read its refusal, the item is read instead. */
+  async #change(operation: Operation, key: Item, input: object, call: Call): Promise<Answered> {
+    const sentMs = this.#clock.monotonicMs();
+    const answer = await this.#ask(operation, input, call);
+    const unread = unreadIn(answer);
+    if (unread === undefined) return answer;
+    return refusalRead(unread.cause, key, this.#reading, this.#rest(call, sentMs));
+  }
+
+  readonly #reading = (read: Read, call: Call): Promise<ReadAnswer> => this.read(read, call);
+
+  /** What is left of a call that began at `sentMs`: all of it keeps within its bound. */
+  #rest({ timeoutMs, signal }: Call, sentMs: number): Call {
+    return { timeoutMs: timeoutMs - (this.#clock.monotonicMs() - sentMs), signal };
+  }
+
+  #ask(operation: Operation, input: object, call: Call): Promise<Answered> {
+    return bounded(
+      this.#timers,
+      call,
+      (signal) => this.#send(operation, { TableName: this.#table, ...input }, signal),
+      (error) => this.#asSent(answerOf(error, this.#table, operation, this.#use)),
+    );
+  }
+
+  /** A refusal, as that of what may be a repetition, where nobody can tell how often the client sends. */
+  #asSent<A extends { readonly kind: string }>(answer: A): A {
+    const mayBeRepeated = answer.kind === "refused" && this.#send.maySendAgain === true;
+    return mayBeRepeated ? { ...answer, mayBeRepeated } : answer;
+  }
+
+  #compareClocks(date: string | undefined): void {
+    const serverMs = epochMsOf(date);
+    if (serverMs === undefined) return;
+    const aheadMs = serverMs - this.#clock.wallMs();
+    this.#clockCorrectionMs = Math.abs(aheadMs) > AN_HOUR_MS ? aheadMs : 0;
+  }
+}
+
+function conditional(condition: Condition): {
+  readonly ConditionExpression: string;
+  readonly ExpressionAttributeNames: Record<string, string>;
+  readonly ExpressionAttributeValues: Record<string, AttributeValue> | undefined;
+  readonly ReturnValuesOnConditionCheckFailure: "ALL_OLD";
+} {
+  const { text, names, values } = compileCondition(condition);
+  return {
+    ConditionExpression: text,
+    ExpressionAttributeNames: names,
+    // DynamoDB refuses an empty map, and a condition on presence alone names no value.
+    ExpressionAttributeValues: Object.keys(values).length === 0 ? undefined : values,
+    ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+  };
+}
+
+function unitsOf({ tellsUnits }: Call): { ReturnConsumedCapacity?: "TOTAL" } {
+  return tellsUnits === true ? { ReturnConsumedCapacity: "TOTAL" } : {};
+}
+
+function chargedIn(
+  { tellsUnits }: Call,
+  capacity: { readonly CapacityUnits?: number | undefined } | undefined,
+): { units?: number } {
+  const units = tellsUnits === true ? capacity?.CapacityUnits : undefined;
+  return units === undefined ? {} : { units };
+}

@@ -1,0 +1,101 @@
+import type { TransactWriteItemsCommandInput } from "@aws-sdk/client-dynamodb";
+import { HoldfastError } from "../../errors.js";
+import { shown } from "../../internal/shown.js";
+import { isAboutKeys } from "./errors.js";
+import { compileCondition, compileWrite } from "./expressions.js";
+import type { Item, Refusal, Transaction, TransactionAnswer, Write } from "../table.js";
+
+/** Transactions as DynamoDB has them: the request, and what a cancelled one is told by. */
+
+type Action = NonNullable<TransactWriteItemsCommandInput["TransactItems"]>[number];
+
+/** The request of a transaction. Pure. */
+export function transactionInput(
+  table: string,
+  { writes, token }: Transaction,
+): TransactWriteItemsCommandInput {
+  return {
+    TransactItems: writes.map((write) => actionOf(table, write)),
+    ClientRequestToken: token,
+  };
+}
+
+function actionOf(table: string, write: Write): Action {
+  const { key, condition, change, as: how } = write;
+  const isUpdate = how === undefined || how === "update";
+  const compiled = isUpdate ? compileWrite(condition, change) : compileCondition(condition);
+  const { text, names, values } = compiled;
+  const common = {
+    TableName: table,
+    ConditionExpression: text,
+    ExpressionAttributeNames: names,
+    // An expression without values must not be given any.
+    ...(Object.keys(values).length === 0 ? {} : { ExpressionAttributeValues: values }),
+    ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const,
+  };
+  const action =
+    how === "put"
+      ? { Put: { ...common, Item: { ...change.set, ...key } } }
+      : how === "delete"
+        ? { Delete: { ...common, Key: key } }
+        : {
+            Update: {
+              ...common,
+              Key: key,
+              UpdateExpression: "update" in compiled ? compiled.update : "",
+            },
+          };
+  return action as Action;
+}
+
+/** Why one action kept its transaction from being applied. */
+interface Reason {
+  readonly Code?: string;
+  readonly Message?: string;
+  readonly Item?: Item;
+}
+
+interface Cancellation {
+  readonly name?: unknown;
+  readonly CancellationReasons?: readonly Reason[];
+  readonly $metadata?: { readonly attempts?: number };
+}
+
+const THROTTLED = ["ProvisionedThroughputExceeded", "ThrottlingError"];
+const CONFLICT = "TransactionConflict";
+const REFUSED = "ConditionalCheckFailed";
+
+/** What a cancelled transaction was cancelled for; undefined for any other error. Pure. */
+export function cancellationOf(error: unknown, table: string): TransactionAnswer | undefined {
+  const { name, CancellationReasons: reasons, $metadata } = (error ?? {}) as Cancellation;
+  if (name !== "TransactionCanceledException") return undefined;
+  // Not even which condition failed is said.
+  if (!Array.isArray(reasons)) return { kind: "unknown", cause: error };
+  const codes = reasons.map(({ Code }) => Code ?? "None");
+  const isRepeated = ($metadata?.attempts ?? 1) > 1;
+  if (codes.includes(REFUSED)) {
+    const refusals = reasons.map(refusalOf);
+    return { kind: "refused", refusals, ...(isRepeated ? { isRepeated } : {}) };
+  }
+  // Said of the last of several attempts, "not applied" is not said of the first.
+  if (isRepeated) return { kind: "unknown", cause: error };
+  if (codes.some((code) => THROTTLED.includes(code))) return { kind: "throttled", cause: error };
+  if (codes.includes(CONFLICT)) return { kind: "conflict", cause: error };
+  const message = reasons.find(({ Code }) => (Code ?? "None") !== "None")?.Message;
+  return {
+    kind: "misconfigured",
+    error: new HoldfastError(
+      "misconfigured",
+      `DynamoDB cancelled a transaction on table "${table}" (${[...new Set(codes)].join(", ")}): ` +
+        `${shown(String(message)).replace(/\.$/, "")}. ` +
+        (isAboutKeys(message)
+          ? "Usually its key is not the one that was configured: check it with checkTable(), or `holdfast table check`."
+          : "Sent again unchanged, it would be cancelled again: mend what the message names."),
+      { cause: error },
+    ),
+  };
+}
+
+function refusalOf({ Code, Item: item }: Reason): Refusal | undefined {
+  return Code === REFUSED ? { item } : undefined;
+}

@@ -1,0 +1,226 @@
+import { Readable } from "node:stream";
+import {
+  CopyObjectCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  type GetObjectCommandOutput,
+  HeadObjectCommand,
+  type HeadObjectCommandOutput,
+  PutObjectCommand,
+  type PutObjectCommandOutput,
+  type S3Client,
+} from "@aws-sdk/client-s3";
+import { abortSignalOf } from "../abort.js";
+import { bounded } from "../bounded.js";
+import {
+  COMMIT_METADATA,
+  type GetAnswer,
+  type HeadAnswer,
+  type ObjectAbsent,
+  type ObjectConditions,
+  type ObjectCopy,
+  type ObjectHead,
+  type ObjectPort,
+  type ObjectPut,
+  type ObjectRefused,
+  type ObjectRemoval,
+  type ObjectTrouble,
+  type StoreAnswer,
+  type StreamBody,
+} from "./objects.js";
+import { objectAnswerOf } from "./errors.js";
+import { type DynamoDBLike, withoutRetries } from "../dynamodb/sdk.js";
+import type { Call } from "../table.js";
+import { systemTimers, type Timers } from "../timers.js";
+
+/** What is needed of an SDK v3 `S3Client`, by shape, so that a second copy of the SDK fits. */
+export type S3Like = DynamoDBLike;
+
+type Sent<Output> =
+  | { readonly kind: "output"; readonly output: Output }
+  | ObjectAbsent
+  | ObjectRefused
+  | ObjectTrouble;
+
+/** What a copy has to say again, since it replaces the metadata to carry an id of its own. */
+const SYSTEM_HEADERS = Object.freeze([
+  "CacheControl",
+  "ContentDisposition",
+  "ContentEncoding",
+  "ContentLanguage",
+  "WebsiteRedirectLocation",
+] as const);
+
+/** The port to one bucket over the AWS SDK v3. Never rejects; every outcome is an answer. */
+export class S3Objects implements ObjectPort {
+  readonly #client: S3Client;
+  readonly #bucket: string;
+  readonly #timers: Timers;
+
+  constructor(client: S3Like, bucket: string, timers: Timers = systemTimers) {
+    // A retry of the SDK's meets the write before it, and tells a success as a failed condition.
+    this.#client = withoutRetries(client, () => undefined) as unknown as S3Client;
+    this.#bucket = bucket;
+    this.#timers = timers;
+  }
+
+  async head(key: string, call: Call): Promise<HeadAnswer> {
+    const command = new HeadObjectCommand({ Bucket: this.#bucket, Key: key });
+    const answer = await this.#send<HeadObjectCommandOutput>("s3:GetObject", command, call);
+    if (answer.kind === "refused") return { kind: "unknown", cause: answer };
+    return answer.kind === "output" ? { kind: "found", head: headOf(answer.output) } : answer;
+  }
+
+  async get(key: string, call: Call): Promise<GetAnswer> {
+    const command = new GetObjectCommand({ Bucket: this.#bucket, Key: key });
+    const answer = await this.#sendAnd(
+      "s3:GetObject",
+      command,
+      call,
+      async (output: GetObjectCommandOutput) => {
+        const body = (await output.Body?.transformToByteArray()) ?? new Uint8Array();
+        if (output.ContentLength !== undefined && output.ContentLength !== body.length) {
+          throw new Error(`The body has ${body.length} bytes instead of ${output.ContentLength}.`);
+        }
+        return { head: headOf(output), body };
+      },
+    );
+    if (answer.kind === "refused") return { kind: "unknown", cause: answer };
+    return answer.kind === "output" ? { kind: "found", ...answer.output } : answer;
+  }
+
+  async put(put: ObjectPut, call: Call): Promise<StoreAnswer> {
+    const { body } = put;
+    const isStream = !(body instanceof Uint8Array);
+    const command = new PutObjectCommand({
+      Bucket: this.#bucket,
+      Key: put.key,
+      Body: isStream ? Readable.from(counted(body, put.onBytes)) : body,
+      ContentLength: body.length,
+      ContentType: put.contentType,
+      Metadata: { ...put.metadata, [COMMIT_METADATA]: put.commitId },
+      ...put.system,
+    });
+    addConditions(command, put);
+    const answer = await this.#send<PutObjectCommandOutput>("s3:PutObject", command, call);
+    return answer.kind === "output" ? stored(answer.output.ETag) : answer;
+  }
+
+  async copy(copy: ObjectCopy, call: Call): Promise<StoreAnswer> {
+    const { from, source } = copy;
+    const command = new CopyObjectCommand({
+      Bucket: this.#bucket,
+      Key: copy.key,
+      CopySource: `${this.#bucket}/${from.split("/").map(encodeURIComponent).join("/")}`,
+      CopySourceIfMatch: source.etag,
+      MetadataDirective: "REPLACE",
+      Metadata: { ...source.metadata, [COMMIT_METADATA]: copy.commitId },
+      ContentType: source.contentType,
+      ...source.system,
+    });
+    addConditions(command, copy);
+    const answer = await this.#send<{ CopyObjectResult?: { ETag?: string } }>(
+      "s3:GetObject or s3:PutObject",
+      command,
+      call,
+    );
+    return answer.kind === "output" ? stored(answer.output.CopyObjectResult?.ETag) : answer;
+  }
+
+  async remove(removal: ObjectRemoval, call: Call): Promise<StoreAnswer> {
+    const command = new DeleteObjectCommand({ Bucket: this.#bucket, Key: removal.key });
+    addConditions(command, removal);
+    const answer = await this.#send<object>("s3:DeleteObject", command, call);
+    return answer.kind === "output" ? { kind: "stored", etag: "" } : answer;
+  }
+
+  #send<Output>(action: string, command: unknown, call: Call): Promise<Sent<Output>> {
+    return this.#sendAnd(action, command, call, async (output: Output) => output);
+  }
+
+  #sendAnd<Output, Result>(
+    action: string,
+    command: unknown,
+    call: Call,
+    then: (output: Output) => Promise<Result>,
+  ): Promise<Sent<Result>> {
+    return bounded<Result, ObjectAbsent | ObjectRefused | ObjectTrouble>(
+      this.#timers,
+      call,
+      async (signal) => {
+        const output = await this.#client.send(command as HeadObjectCommand, {
+          abortSignal: abortSignalOf(signal),
+        });
+        return then(output as Output);
+      },
+      (error) => objectAnswerOf(error, this.#bucket, action),
+    );
+  }
+}
+
+/** As much of a command as is needed to add to its request. */
+interface Buildable {
+  readonly middlewareStack: {
+    add(
+      middleware: (next: (args: never) => never) => (args: never) => never,
+      options: { readonly name: string; readonly step: "build" },
+    ): void;
+  };
+}
+
+interface Built {
+  readonly request: { readonly headers: Record<string, string> };
+}
+
+/**
+ * Makes a write conditional, by its headers: an SDK that does not know a condition among a command's input
+ * leaves it out without a word, and what was to be refused would be carried out.
+ */
+function addConditions(command: object, { ifAbsent, ifMatch }: ObjectConditions): void {
+  const conditions = {
+    ...(ifAbsent === true ? { "if-none-match": "*" } : {}),
+    ...(ifMatch === undefined ? {} : { "if-match": ifMatch }),
+  };
+  (command as Buildable).middlewareStack.add(
+    (next) => (args: Built) => {
+      Object.assign(args.request.headers, conditions);
+      return next(args as never);
+    },
+    // Before the request is signed.
+    { step: "build", name: "holdfastConditions" },
+  );
+}
+
+// A store that answers a write without a tag leaves nothing to replace it by; a HEAD will tell.
+function stored(etag: string | undefined): StoreAnswer {
+  if (etag !== undefined) return { kind: "stored", etag };
+  return { kind: "unknown", cause: new Error("The store's answer has no ETag.") };
+}
+
+function headOf(output: HeadObjectCommandOutput | GetObjectCommandOutput): ObjectHead {
+  const { [COMMIT_METADATA]: commitId, ...metadata } = output.Metadata ?? {};
+  const system = SYSTEM_HEADERS.flatMap((name) => {
+    const value = output[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return {
+    etag: output.ETag ?? "",
+    size: output.ContentLength ?? 0,
+    commitId,
+    metadata,
+    contentType: output.ContentType,
+    system: Object.fromEntries(system),
+  };
+}
+
+async function* counted(
+  body: StreamBody,
+  onBytes: ObjectPut["onBytes"],
+): AsyncGenerator<Uint8Array> {
+  let sent = 0;
+  for await (const chunk of body.stream) {
+    yield chunk;
+    sent += chunk.length;
+    onBytes?.(sent);
+  }
+}

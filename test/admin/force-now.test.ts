@@ -1,0 +1,138 @@
+import { describe, expect, it } from "vitest";
+import { nativeFormat } from "../../src/formats/native.js";
+import type { HoldfastError, Lease } from "../../src/index.js";
+import { compileCondition } from "../../src/platform/dynamodb/expressions.js";
+import { holds } from "../../src/testing/table/interpret.js";
+import { type Inhabitant, World } from "../support/world.js";
+
+const RENEW_MS = 1_000;
+const LENGTHS = {
+  lease: 3_000,
+  renew: RENEW_MS,
+  wait: Number.POSITIVE_INFINITY,
+  poll: { fastest: 50, slowest: 200 },
+} as const;
+const native = nativeFormat({ pk: "pk", sk: "sk" });
+
+/** Whether a transaction that carries the lease's condition would commit now. */
+function commits(world: World, lease: Lease): boolean {
+  const condition = native.heldCondition({ holder: lease.holder, fence: lease.fence });
+  expect(lease.condition().ConditionCheck.ConditionExpression).toBe(
+    compileCondition(condition).text,
+  );
+  return holds(condition, world.record("a"));
+}
+
+/** Contenders who hold the lock until they are told to end, and write all the while, guarded. */
+class Crowd {
+  readonly world = new World();
+  readonly held = new Set<Lease>();
+  readonly committed: bigint[] = [];
+  readonly endings = new Map<string, { readonly atMs: number; readonly error: HoldfastError }>();
+  refused = 0;
+  /** At how many looks two believed. */
+  overlaps = 0;
+  isOver = false;
+
+  readonly ends: Promise<unknown>[];
+
+  constructor(size: number, options: object = {}) {
+    const crowd = Array.from({ length: size }, () =>
+      this.world.inhabitant({ ...LENGTHS, ...options }),
+    );
+    this.ends = crowd.map((one) => this.#contends(one));
+  }
+
+  async #contends({ locks, process }: Inhabitant): Promise<void> {
+    while (!this.isOver) {
+      const lease = await locks.mutex("a").acquire();
+      this.held.add(lease);
+      lease.signal.addEventListener("abort", () => {
+        const error = lease.signal.reason as HoldfastError;
+        this.endings.set(lease.holder, { atMs: this.world.time.nowMs, error });
+      });
+      while (lease.isHeld && !this.isOver) {
+        this.#writes(lease);
+        await new Promise<void>((resolve) => process.timers.set(20, true, resolve));
+      }
+      // What it had begun before it was told goes on for a while.
+      this.#writes(lease);
+      this.held.delete(lease);
+      await lease.release().catch(() => undefined);
+    }
+  }
+
+  #writes(lease: Lease): void {
+    if ([...this.held].filter(({ isHeld }) => isHeld).length > 1) this.overlaps += 1;
+    if (commits(this.world, lease)) this.committed.push(lease.fence);
+    else this.refused += 1;
+  }
+
+  /** The one that the record names. */
+  holder(): Lease | undefined {
+    return [...this.held].find((lease) => commits(this.world, lease));
+  }
+}
+
+describe("forced releases at once, under load", () => {
+  it.each([
+    ["renew themselves", {}],
+    ["live by sessions", { renewal: "shared" }],
+  ])(
+    "tell each victim who and why at its next renewal, and refuse its guarded writes: of holders that %s",
+    async (_how, options) => {
+      const crowd = new Crowd(5, options);
+      const { world } = crowd;
+      const operator = world.inhabitant();
+      const victims: { readonly lease: Lease; readonly atMs: number; readonly reason: string }[] =
+        [];
+      for (let turn = 0; turn < 30; turn += 1) {
+        while (crowd.holder() === undefined) await world.time.advance(10);
+        await world.time.advance(400 + 77 * (turn % 10));
+        const lease = crowd.holder() as Lease;
+        const reason = `turn ${turn}`;
+        const forced = operator.locks.forceRelease("a", { by: "alice", reason, now: true });
+        const { holder } = await world.until(forced);
+        expect(holder).toBe(lease.holder);
+        victims.push({ lease, atMs: world.time.nowMs, reason });
+        expect(commits(world, lease)).toBe(false);
+        await world.time.advance(1.2 * RENEW_MS);
+        expect(commits(world, lease)).toBe(false);
+      }
+      for (const { lease, atMs, reason } of victims) {
+        const ending = crowd.endings.get(lease.holder);
+        expect(ending?.error).toMatchObject({ code: "lost", reason: "released by force" });
+        expect(ending?.error.message).toContain("alice");
+        expect(ending?.error.message).toContain(reason);
+        // A renewal's period and its answer.
+        expect((ending?.atMs ?? Number.NaN) - atMs).toBeLessThanOrEqual(RENEW_MS + 10);
+      }
+      crowd.isOver = true;
+      await world.until(Promise.all(crowd.ends));
+      // It is what was chosen: two acted at once, and only one of them could write.
+      expect(crowd.overlaps).toBeGreaterThan(10);
+      expect(crowd.refused).toBeGreaterThan(victims.length);
+      expect(crowd.committed).toEqual(
+        crowd.committed.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0)),
+      );
+      expect(new Set(crowd.committed).size).toBeGreaterThanOrEqual(victims.length);
+    },
+  );
+
+  it("of two within one renewal, the first victim is told that it is out, and not by whom", async () => {
+    const world = new World();
+    const [one, two, operator] = [0, 1, 2].map(() => world.inhabitant(LENGTHS)) as [
+      Inhabitant,
+      Inhabitant,
+      Inhabitant,
+    ];
+    const first = await world.until(one.locks.mutex("a").acquire());
+    const second = two.locks.mutex("a").acquire();
+    await world.until(operator.locks.forceRelease("a", { reason: "once", now: true }));
+    await world.until(second);
+    await world.until(operator.locks.forceRelease("a", { reason: "again", now: true }));
+    await world.time.advance(1.1 * RENEW_MS);
+    expect(first.signal.reason).toMatchObject({ code: "lost", reason: "released elsewhere" });
+    expect((await second).signal.reason).toMatchObject({ reason: "released by force" });
+  });
+});

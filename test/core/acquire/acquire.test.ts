@@ -1,0 +1,276 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { type AcquireOptions, Holdfast, HoldfastError } from "../../../src/index.js";
+import { LEASE_CHANNELS } from "../../../src/core/events.js";
+import { Abort } from "../../../src/platform/abort.js";
+import { type FixedOptions, fixedProcess } from "../../support/fixed.js";
+import { countListeners } from "../../support/listeners.js";
+import { World } from "../../support/world.js";
+
+const SILENT = { fault: "request-lost", unknownAfterMs: 10 } as const;
+const FOR_EVER: AcquireOptions = { wait: Number.POSITIVE_INFINITY };
+
+function setUp(options: FixedOptions = {}) {
+  const world = new World();
+  const who = fixedProcess(world, options);
+  return { world, ...who, mutex: who.locks.mutex("a") };
+}
+
+describe("an acquisition that was over before it began", () => {
+  it("says so where its own process has the lock too", async () => {
+    const { world, mutex } = setUp();
+    await world.until(mutex.acquire());
+    const signal = AbortSignal.abort("over");
+    await expect(world.until(mutex.acquire({ ...FOR_EVER, signal }))).rejects.toBe("over");
+  });
+});
+
+describe("an acquisition that ends as it is told that it waits", () => {
+  it("does not stand in the line of its process", async () => {
+    const { world, mutex } = setUp();
+    const held = await world.until(mutex.acquire());
+    const asked = new AbortController();
+    const abort = (): void => asked.abort("not to wait");
+    subscribe(LEASE_CHANNELS.wait, abort);
+    const waiting = world.until(mutex.acquire({ ...FOR_EVER, signal: asked.signal }));
+    await expect(waiting).rejects.toBe("not to wait");
+    unsubscribe(LEASE_CHANNELS.wait, abort);
+    await world.until(held.release());
+    expect((await world.until(mutex.acquire())).isHeld).toBe(true);
+  });
+});
+
+describe("standing back after a release", () => {
+  /** This process has just freed the lock, with a rival seen, at this instant. */
+  async function freed(): Promise<ReturnType<typeof setUp>> {
+    const scene = setUp();
+    const { world, mutex } = scene;
+    const rival = fixedProcess(world);
+    const first = await world.until(rival.locks.mutex("a").acquire({ renew: "manual" }));
+    expect(await world.until(mutex.tryAcquire())).toBeNull();
+    await world.until(first.release());
+    await world.until((await world.until(mutex.acquire())).release());
+    return scene;
+  }
+
+  it("lasts for one fastest poll", async () => {
+    const { world, mutex } = await freed();
+    await world.until(mutex.acquire());
+    expect(world.time.nowMs).toBe(100);
+  });
+
+  it("lasts no longer because the claim comes later", async () => {
+    const { world, mutex } = await freed();
+    await world.time.advance(60);
+    await world.until(mutex.acquire());
+    expect(world.time.nowMs).toBe(100);
+  });
+
+  it("is over when the claim comes after it", async () => {
+    const { world, mutex } = await freed();
+    await world.time.advance(500);
+    await world.until(mutex.acquire());
+    expect(world.time.nowMs).toBe(500);
+  });
+
+  it("does not put off a try, which waits for nothing", async () => {
+    const { world, mutex } = await freed();
+    expect(await world.until(mutex.tryAcquire())).not.toBeNull();
+    expect(world.time.nowMs).toBe(0);
+  });
+});
+
+describe("a waiter", () => {
+  it("is not put off its takeover by a poll that hangs", async () => {
+    const { world, mutex, network } = setUp({ requestTimeout: "5s" });
+    const dead = fixedProcess(world);
+    await world.until(dead.locks.mutex("a").acquire({ lease: "10s" }));
+    dead.process.kill();
+    network.next("read", { fault: "request-lost" });
+    await world.until(mutex.acquire({ ...FOR_EVER, poll: { fastest: "9s", slowest: "9s" } }));
+    expect(world.time.nowMs).toBe(10_200);
+  });
+
+  it("whose poll is not answered does not take the record for gone", async () => {
+    const { world, mutex, network } = setUp();
+    const other = fixedProcess(world);
+    await world.until(other.locks.mutex("a").acquire());
+    network.next("read", { fault: "throttled" });
+    const waiting = mutex.acquire({ wait: "1m" });
+    await world.time.advance(120);
+    expect(network.requests.read).toBe(1);
+    await world.until(other.locks.close());
+    await world.until(waiting);
+  });
+
+  it("watches on where a poll shows no record, and nobody says whether that is so", async () => {
+    const { world, mutex, network } = setUp();
+    const dead = fixedProcess(world);
+    await world.until(dead.locks.mutex("a").acquire({ lease: "10s" }));
+    dead.process.kill();
+    network.next("read", { fault: "stale", changesAgo: 99 });
+    network.next("read", { fault: "throttled" });
+    await world.until(mutex.acquire(FOR_EVER));
+    expect(world.time.nowMs).toBe(10_200);
+  });
+
+  it("whose claim nobody answered looks again until it is told", async () => {
+    const { world, mutex, network } = setUp({ lease: "1s" });
+    network.next("read", { fault: "throttled" }, 2);
+    network.script((request) =>
+      request.kind === "write" && world.time.nowMs < 500 ? SILENT : undefined,
+    );
+    expect((await world.until(mutex.acquire(FOR_EVER))).isHeld).toBe(true);
+    expect(network.requests.read).toBe(3);
+  });
+
+  it("whose claim nobody answered ends with what is wrong, if it then finds out", async () => {
+    const { world, mutex, network } = setUp({ lease: "1s" });
+    const error = new HoldfastError("access-denied", "No.");
+    network.script((request) =>
+      request.kind === "write" ? SILENT : { fault: "misconfigured", error },
+    );
+    await expect(world.until(mutex.acquire(FOR_EVER))).rejects.toBe(error);
+    expect(network.requests.read).toBe(1);
+  });
+
+  it("keeps its process alive, in line and between two polls", async () => {
+    const { world, mutex, process } = setUp();
+    const other = fixedProcess(world);
+    await world.until(other.locks.mutex("a").acquire());
+    const ends = [mutex.acquire({ wait: "1m" })];
+    await world.time.advance(50);
+    // The end of its wait, and the pause before its next look.
+    expect(process.pendingTimers({ keepsAlive: true })).toBe(2);
+    ends.push(mutex.acquire({ wait: "1m" }));
+    expect(process.pendingTimers({ keepsAlive: true })).toBe(3);
+    const settled = Promise.allSettled(ends);
+    await world.until(other.locks.close());
+    await world.time.advance(70_000);
+    expect((await settled).map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+  });
+});
+
+describe("whoever ends", () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  it("listens to no signal any more: its caller's, its client's, or its own", async () => {
+    const { world, mutex } = setUp();
+    const listeners = countListeners();
+    const { signal } = new AbortController();
+    const lease = await world.until(mutex.acquire({ signal }));
+    const refused = world.until(mutex.acquire({ signal, wait: 50 }));
+    await expect(refused).rejects.toMatchObject({ code: "not-acquired" });
+    await world.until(lease.release());
+    const left = listeners();
+    const own = [...left.keys()].filter((one) => one instanceof Abort);
+    expect(own.length).toBeGreaterThan(1);
+    expect(left.get(signal)).toBe(0);
+    expect([...left.values()].filter((count) => count > 0)).toEqual([]);
+  });
+});
+
+describe("a release, and a close, that nobody answers", () => {
+  it("keep their process alive until they give up", async () => {
+    const { world, mutex, network, process, locks } = setUp({ renew: "manual" });
+    const lease = await world.until(mutex.acquire());
+    network.script(() => ({ fault: "request-lost" }));
+    const releasing = lease.release().catch((error: HoldfastError) => error.code);
+    await world.time.advance(1);
+    expect(process.pendingTimers({ keepsAlive: true })).toBe(process.pendingTimers());
+    expect(await world.until(releasing)).toBe("outcome-unknown");
+    const closing = locks.close().catch(() => undefined);
+    await world.time.advance(1);
+    expect(process.pendingTimers({ keepsAlive: true })).toBe(process.pendingTimers());
+    await world.until(closing);
+  });
+});
+
+describe("closing a client", () => {
+  it("ends at once where the configuration is wrong", async () => {
+    const { world, mutex, network, locks } = setUp();
+    await world.until(mutex.acquire());
+    const error = new HoldfastError("access-denied", "No.");
+    network.script(() => ({ fault: "misconfigured", error }));
+    await expect(world.until(locks.close())).rejects.toMatchObject({ cause: error });
+    expect(world.time.nowMs).toBe(0);
+    expect(network.requests.write).toBe(2);
+  });
+
+  it("keeps its process alive between two tries", async () => {
+    const { world, mutex, network, locks, process } = setUp({ renew: "manual" });
+    await world.until(mutex.acquire());
+    network.next("write", { fault: "throttled" });
+    const closing = locks.close();
+    await world.time.advance(50);
+    // The bound of the close, and the pause.
+    expect(process.pendingTimers({ keepsAlive: true })).toBe(2);
+    await world.until(closing);
+  });
+});
+
+describe("a client without a table", () => {
+  it("gives every lock to everybody, and says that it is local", async () => {
+    const locks = Holdfast.local();
+    const mutex = locks.mutex("a");
+    const leases = [await mutex.acquire(), await mutex.acquire({ wait: 0 })];
+    expect(leases.map((lease) => lease.isHeld)).toEqual([true, true]);
+    expect(await mutex.inspect()).toMatchObject({ state: "local", takeableInMs: 0 });
+    await locks.close();
+  });
+});
+
+describe("closing a client with hundreds of leases", () => {
+  it("sends 256 releases at a time", async () => {
+    const { world, network, locks } = setUp({ renew: "manual" });
+    const names = Array.from({ length: 300 }, (_, index) => `a${index}`);
+    for (const name of names) await world.until(locks.mutex(name).acquire());
+    const sent: number[] = [];
+    network.script(() => {
+      sent.push(world.time.nowMs);
+      return { fault: "delayed", delayMs: 100 };
+    });
+    await world.until(locks.close());
+    expect(sent.filter((atMs) => atMs === 0)).toHaveLength(256);
+    expect(sent).toHaveLength(300);
+  });
+});
+
+describe("the fence of a grant", () => {
+  const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
+
+  it("starts from the clock where there is no record", async () => {
+    const { world, mutex } = setUp();
+    const lease = await world.until(mutex.acquire());
+    expect(lease.fence).toBe(BigInt(world.time.wallMs) + 1n);
+  });
+
+  it("starts above the highest that this client has seen, where that is ahead of the clock", async () => {
+    const { world, mutex } = setUp();
+    const ahead = BigInt(world.time.wallMs) + 1_000_000n;
+    const free = { v: { N: "1" }, version: { N: "3" }, fence: { N: String(ahead) } };
+    world.table.putItem(KEY, free);
+    await world.until(mutex.inspect());
+    world.table.deleteItem(KEY);
+    expect((await world.until(mutex.acquire())).fence).toBe(ahead + 1n);
+  });
+});
+
+describe("a grant", () => {
+  it("is dated by the wall clock as the table's answers have corrected it", async () => {
+    const { world, mutex } = setUp({
+      through: (network) => ({
+        clockCorrectionMs: 3_600_000,
+        read: (...given) => network.read(...given),
+        scan: (...given) => network.scan(...given),
+        query: (...given) => network.query(...given),
+        write: (...given) => network.write(...given),
+      }),
+    });
+    await world.until(mutex.acquire());
+    const { acquiredAt } = await world.until(mutex.inspect());
+    expect(acquiredAt).toBe(new Date(world.time.wallMs + 3_600_000).toISOString());
+  });
+});

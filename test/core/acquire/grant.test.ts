@@ -1,0 +1,216 @@
+import { describe, expect, it } from "vitest";
+import type { AcquireOptions } from "../../../src/index.js";
+import type { WriteAnswer } from "../../../src/platform/table.js";
+import { type FixedOptions, fixedProcess } from "../../support/fixed.js";
+import { World } from "../../support/world.js";
+
+const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
+const THROTTLED = { fault: "throttled" } as const;
+const SILENT = { fault: "request-lost", unknownAfterMs: 10 } as const;
+const OPTIONS: AcquireOptions = { lease: "10s", poll: { fastest: 100, slowest: 800 } };
+
+function setUp(options: FixedOptions = {}) {
+  const world = new World();
+  return { world, ...fixedProcess(world, { ...OPTIONS, ...options }) };
+}
+
+const isFree = (world: World): boolean =>
+  world.record("a") !== undefined && world.record("a")?.["holder"] === undefined;
+
+/** A dead holder's record, and its holder's id. */
+async function deadHolder(world: World, lease = "10s"): Promise<string> {
+  const dead = world.inhabitant();
+  const { holder } = await world.until(dead.locks.mutex("a").acquire({ lease }));
+  dead.process.kill();
+  return holder;
+}
+
+describe("a claim that is not answered", () => {
+  it("is sent again after pauses that double up to the slowest poll", async () => {
+    const { world, locks, network } = setUp();
+    const sent: number[] = [];
+    network.script((request) => {
+      if (request.kind === "write") sent.push(world.time.nowMs);
+      return THROTTLED;
+    });
+    const acquiring = locks.mutex("a").acquire({ wait: 3_000 });
+    await expect(world.until(acquiring)).rejects.toMatchObject({ code: "throttled" });
+    expect(sent).toEqual([0, 100, 300, 700, 1_500, 2_300]);
+  });
+
+  it("counts its lease from the send that was answered, if none before can have been applied", async () => {
+    const { world, locks, network } = setUp();
+    network.next("write", THROTTLED, 3);
+    const lease = await world.until(locks.mutex("a").acquire());
+    expect(world.time.nowMs).toBe(700);
+    expect(lease.remainingMs()).toBe(9_790);
+  });
+
+  it("counts its lease from the first send, if that can have been applied", async () => {
+    const { world, locks, network } = setUp();
+    network.next("write", SILENT, 2);
+    const lease = await world.until(locks.mutex("a").acquire());
+    expect(world.time.nowMs).toBe(320);
+    expect(lease.remainingMs()).toBe(9_790 - 320);
+  });
+
+  it("is given up for a strong look when half its lease has passed, and made anew", async () => {
+    const { world, locks, network } = setUp();
+    const sent: [kind: string, atMs: number][] = [];
+    network.script((request) => {
+      sent.push([request.kind, world.time.nowMs]);
+      if (request.kind === "read") expect(request.read.consistent).toBe(true);
+      return request.kind === "write" && world.time.nowMs < 5_000 ? SILENT : undefined;
+    });
+    const lease = await world.until(locks.mutex("a").acquire());
+    const reads = sent.filter(([kind]) => kind === "read").map(([, atMs]) => atMs);
+    expect(reads).toHaveLength(1);
+    expect(reads[0]).toBeGreaterThanOrEqual(4_790);
+    expect(reads[0]).toBeLessThan(6_000);
+    expect(lease.remainingMs()).toBe(9_790);
+  });
+
+  it("does not end a try at once: a table that is busy for a moment costs it a moment", async () => {
+    const { world, locks, network } = setUp();
+    await world.time.advance(1_000);
+    network.next("write", THROTTLED, 2);
+    expect((await world.until(locks.mutex("a").tryAcquire()))?.isHeld).toBe(true);
+    expect(world.time.nowMs).toBe(1_300);
+  });
+
+  it("ends a try after the request timeout", async () => {
+    const { world, locks, network } = setUp({ requestTimeout: 1_000 });
+    network.script(() => THROTTLED);
+    const trying = locks.mutex("a").tryAcquire();
+    await expect(world.until(trying)).rejects.toMatchObject({ code: "throttled" });
+    expect(world.time.nowMs).toBe(1_500);
+  });
+});
+
+describe("a grant that is applied and not handed out", () => {
+  it("is undone when it was cancelled in the instant of its answer", async () => {
+    const cancel = new AbortController();
+    const { world, locks } = setUp({
+      through: (network) => ({
+        clockCorrectionMs: 0,
+        read: (...given) => network.read(...given),
+        scan: (...given) => network.scan(...given),
+        query: (...given) => network.query(...given),
+        write: async (...given) => {
+          const answer = await network.write(...given);
+          cancel.abort("no longer wanted");
+          return answer;
+        },
+      }),
+    });
+    const acquiring = locks.mutex("a").acquire({ signal: cancel.signal });
+    await expect(world.until(acquiring)).rejects.toBe("no longer wanted");
+    await world.time.advance(10);
+    expect(isFree(world)).toBe(true);
+  });
+
+  it("is claimed anew when its answer comes at the very instant of its deadline", async () => {
+    const { world, locks, network, process } = setUp();
+    network.next("write", { fault: "delayed", delayMs: 20 });
+    const acquiring = locks.mutex("a").acquire();
+    await world.time.advance(10);
+    process.pause();
+    await world.time.advance(9_780);
+    process.resume({ first: "io" });
+    const lease = await world.until(acquiring);
+    expect(lease.remainingMs()).toBeGreaterThan(9_000);
+  });
+
+  // Each of the two sends of a blind claim can be applied once; the second was, and is told too late.
+  it("is looked for until every send of it was undone", async () => {
+    const { world, locks, network, process } = setUp({ lease: "2s", wait: 1_500 });
+    network.next("write", { fault: "applied-late", delayMs: 3_000, unknownAfterMs: 10 });
+    network.next("write", { fault: "delayed", delayMs: 20 });
+    const acquiring = locks.mutex("a").acquire();
+    const outcome = acquiring.catch((error: { code: string }) => error.code);
+    await world.time.advance(120);
+    process.pause();
+    await world.time.advance(2_400);
+    process.resume({ first: "io" });
+    expect(await world.until(outcome)).toBe("not-acquired");
+    await world.time.advance(100);
+    expect(isFree(world)).toBe(true);
+    await world.time.advance(400);
+    expect(world.table.log.at(-1)?.after?.["holder"]).toBeDefined();
+    await world.time.advance(1_200);
+    expect(isFree(world)).toBe(true);
+  });
+
+  it("is looked for when the SDK sent it twice, and the answer shows another's record", async () => {
+    const { world, locks, network } = setUp();
+    await deadHolder(world);
+    network.next("write", { fault: "response-lost-and-retried" });
+    expect(await world.until(locks.mutex("a").tryAcquire())).toBeNull();
+    await world.time.advance(1_000);
+    // One claim, and what undoes the copy of it that may still be on its way.
+    expect(network.requests.write).toBeGreaterThan(2);
+  });
+
+  it("is not looked for when it was refused at its one send", async () => {
+    const { world, locks, network } = setUp();
+    await deadHolder(world);
+    expect(await world.until(locks.mutex("a").tryAcquire())).toBeNull();
+    await world.time.advance(20_000);
+    expect(network.requests.write).toBe(1);
+  });
+});
+
+describe("an attempt on what is no longer there", () => {
+  it("goes on with a claim when the dead holder's record has gone", async () => {
+    const { world, locks } = setUp();
+    await deadHolder(world, "1s");
+    expect(await world.until(locks.mutex("a").tryAcquire())).toBeNull();
+    await world.time.advance(1_100);
+    world.table.deleteItem(KEY);
+    expect((await world.until(locks.mutex("a").acquire())).isHeld).toBe(true);
+  });
+
+  it("says that a table is unfit when it refuses a claim of an absent record and shows none", async () => {
+    let isSilent = true;
+    const { world, locks } = setUp({
+      lease: "1s",
+      through: () => ({
+        clockCorrectionMs: 0,
+        read: async () => {
+          isSilent = false;
+          return { kind: "found", item: undefined };
+        },
+        scan: () => Promise.reject(new Error("Nothing is listed.")),
+        query: () => Promise.reject(new Error("Nothing is queried.")),
+        remove: () => Promise.reject(new Error("Nothing is removed.")),
+        write: async (): Promise<WriteAnswer> =>
+          isSilent
+            ? { kind: "unknown", cause: new Error("silent") }
+            : { kind: "refused", item: undefined },
+      }),
+    });
+    await expect(world.until(locks.mutex("a").acquire())).rejects.toMatchObject({
+      code: "misconfigured",
+    });
+  });
+});
+
+describe("a reclaim that is given up without an answer", () => {
+  it.each(["response-lost", "request-lost"] as const)(
+    "is settled by one write, whichever of the two ids the record names (%s)",
+    async (fault) => {
+      const { world, locks, network } = setUp();
+      // What this process gave up itself: it is found in the table, and taken at once.
+      network.next("write", { fault: "response-lost", unknownAfterMs: 10 });
+      network.next("write", { fault: "request-lost", unknownAfterMs: 10 });
+      const given = locks.mutex("a").acquire({ wait: 5 });
+      await expect(world.until(given)).rejects.toMatchObject({ code: "unreachable" });
+      expect(await world.until(locks.inspect("a"))).toMatchObject({ state: "held" });
+      network.next("write", { fault, unknownAfterMs: 10 });
+      const reclaiming = locks.mutex("a").acquire({ wait: 5 });
+      await expect(world.until(reclaiming)).rejects.toMatchObject({ code: "unreachable" });
+      await world.time.advance(20);
+      expect(isFree(world)).toBe(true);
+    },
+  );
+});

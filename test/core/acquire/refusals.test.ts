@@ -1,0 +1,392 @@
+import { describe, expect, it } from "vitest";
+import { awsLockClient, dynamolock } from "../../../src/formats/index.js";
+import { nativeFormat } from "../../../src/formats/native.js";
+import type { ErrorCode, HoldfastError, Lease, LeaseHandle } from "../../../src/index.js";
+import type { LeaseFormat } from "../../../src/core/record/format.js";
+import { assertSessions } from "../../../src/core/record/key.js";
+import { ForeignWorld } from "../../formats/foreign-world.js";
+import { type ExpectedError, expectError, expectErrorToBe } from "../../support/errors.js";
+import { type Inhabitant, World } from "../../support/world.js";
+
+/** The facts that errors tell of requests that cannot be made, and of requests that are not answered, as in messages.test.ts. */
+
+const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
+const SILENT = { fault: "request-lost", unknownAfterMs: 20 } as const;
+const HANDLE: LeaseHandle = {
+  v: 1,
+  name: "a",
+  holder: "h",
+  fence: "1",
+  leaseMs: 1_000,
+  owner: "o",
+};
+
+interface Scene {
+  readonly world: World;
+  readonly mine: Inhabitant;
+  readonly theirs: Inhabitant;
+}
+
+/** What leads to it may take its time; what it answers then is the attempt itself. */
+type Prepare = (scene: Scene) => (() => unknown) | Promise<() => unknown>;
+type Row = [what: string, expected: ExpectedError, prepare: Prepare];
+
+/** An error about lock "a". */
+const about = (code: ErrorCode, ...mentions: (string | RegExp)[]): ExpectedError => ({
+  code,
+  lockName: "a",
+  mentions,
+});
+
+/** What is wrong with what was asked is about no lock yet. */
+const invalid = (...mentions: (string | RegExp)[]): ExpectedError => ({
+  code: "invalid-argument",
+  mentions,
+});
+
+const acquired = ({ world, mine }: Scene, options: object = {}): Promise<Lease> =>
+  world.until(mine.locks.mutex("a").acquire(options));
+
+async function ownerless({ world, theirs }: Scene): Promise<void> {
+  await world.until(theirs.locks.mutex("a").acquire());
+  const { owner: _, ...record } = world.record("a") ?? {};
+  world.table.putItem(KEY, record);
+}
+
+const NOW = { wait: 0 };
+
+const AT_ONCE: readonly Row[] = [
+  [
+    "a lock without a record, where one must exist",
+    about("not-acquired", "`onlyIfExists`", /\bno record\b/),
+    ({ mine }) =>
+      () =>
+        mine.locks.mutex("a").acquire({ ...NOW, onlyIfExists: true }),
+  ],
+  [
+    "a lock that another holds, at once",
+    about("not-acquired", "worker-7", "`wait`"),
+    async (scene) => {
+      await scene.world.until(scene.theirs.locks.mutex("a").acquire({ owner: "worker-7" }));
+      return () => scene.mine.locks.mutex("a").acquire({ ...NOW, onlyIfExists: true });
+    },
+  ],
+  [
+    "a lock that a holder without an owner holds, at once",
+    about("not-acquired", /\bholds\b|\bheld\b/, "`wait`"),
+    async (scene) => {
+      await ownerless(scene);
+      return () => scene.mine.locks.mutex("a").acquire(NOW);
+    },
+  ],
+  [
+    "a lock that others are queued for, at once",
+    about("not-acquired", /\bqueued?\b/, "`wait`"),
+    async ({ world, mine, theirs }) => {
+      const held = await world.until(theirs.locks.fairLock("a").acquire());
+      const waiting = world.inhabitant();
+      waiting.locks
+        .fairLock("a")
+        .acquire()
+        .catch(() => undefined);
+      await world.time.advance(1_000);
+      waiting.process.kill();
+      await world.until(held.release());
+      return () => mine.locks.mutex("a").acquire(NOW);
+    },
+  ],
+  [
+    "a lock that its own process is about to have, at once",
+    about("not-acquired", "this process", "`wait`"),
+    async ({ mine }) => {
+      mine.network.next("write", { fault: "delayed", delayMs: 1_000 });
+      mine.locks.mutex("a").acquire();
+      return () => mine.locks.mutex("a").acquire(NOW);
+    },
+  ],
+  [
+    "a lock that its own process is about to have again, at once",
+    about("not-acquired", "this process", "`wait`"),
+    async (scene) => {
+      await scene.world.until((await acquired(scene)).release());
+      scene.mine.network.next("write", { fault: "delayed", delayMs: 1_000 });
+      scene.mine.locks.mutex("a").acquire();
+      return () => scene.mine.locks.mutex("a").acquire(NOW);
+    },
+  ],
+];
+
+const ARGUMENTS: readonly Row[] = [
+  [
+    "a session that is none",
+    invalid("`session`", /\bthis client\b/),
+    ({ mine }) =>
+      () =>
+        mine.locks.mutex("a", { session: {} as never }),
+  ],
+  [
+    "a body that is no function",
+    invalid("run()", /\bfunction\b/),
+    ({ mine }) =>
+      () =>
+        mine.locks.mutex("a").run({} as never),
+  ],
+  [
+    "attributes in a native record",
+    invalid("`attributes`", '"native"', "`data`"),
+    ({ mine }) =>
+      () =>
+        mine.locks.mutex("a").acquire({ attributes: { x: { S: "y" } } } as never),
+  ],
+  [
+    "an unknown kind",
+    invalid("`kind`", '"lock"', '"leader"', '"session"'),
+    ({ mine }) =>
+      () =>
+        mine.locks.inspect("a", { kind: "session" as never }),
+  ],
+  [
+    "a listing by a prefix that is no string",
+    invalid("`prefix`", "string", "number"),
+    ({ mine }) =>
+      async () => {
+        for await (const _ of mine.locks.list({ prefix: 5 as never }));
+      },
+  ],
+  [
+    "a fair lock in a table without a sort key",
+    invalid(/\bfair lock\b/, "sort key", "`keys`"),
+    ({ world }) =>
+      () =>
+        world.inhabitant({ keys: { sk: null } }).locks.fairLock("a"),
+  ],
+  [
+    "a fair lock in a format without a queue",
+    invalid('"dynamolock"', /\bqueue\b/),
+    () => () => new ForeignWorld(dynamolock()).client().locks.fairLock("a"),
+  ],
+  [
+    "sessions in a format without any",
+    invalid('"dynamolock"', /\bsessions\b/),
+    () => () => assertSessions(dynamolock() as unknown as LeaseFormat),
+  ],
+  [
+    "a warning that would come before a renewal is late",
+    invalid("`within`", "20000 ms", "19390 ms"),
+    async (scene) => {
+      const lease = await acquired(scene);
+      return () => lease.onEndingSoon("20s", () => undefined);
+    },
+  ],
+  [
+    "a reason that is too long",
+    invalid("`reason`", "1 to 1000"),
+    ({ mine }) =>
+      () =>
+        mine.locks.forceRelease("a", { reason: "x".repeat(1_001) }),
+  ],
+  [
+    "a name of the operator that is empty",
+    invalid("`by`", "1 to 1000"),
+    ({ mine }) =>
+      () =>
+        mine.locks.forceRelease("a", { reason: "x".repeat(1_000), by: "" }),
+  ],
+  [
+    "a forced release in a format without any",
+    invalid('"dynamolock"', /\bforced release\b/),
+    () => () => new ForeignWorld(dynamolock()).client().locks.forceRelease("a", { reason: "x" }),
+  ],
+  [
+    "a history in a format without any",
+    invalid('"dynamolock"', /\bhistory\b/, "sort key"),
+    () => () => new ForeignWorld(dynamolock()).client().locks.history("a"),
+  ],
+  [
+    "an import in a format without any",
+    invalid('"dynamolock"', /\banother process\b/),
+    () => () => new ForeignWorld(dynamolock()).client().locks.import(HANDLE),
+  ],
+  [
+    "a handle that is none",
+    invalid("`lease.export()`"),
+    ({ mine }) =>
+      () =>
+        mine.locks.import({ ...HANDLE, leaseMs: 99 }),
+  ],
+];
+
+const HANDING_ON: readonly Row[] = [
+  [
+    "an export from a session",
+    about("invalid-argument", /\bsession\b/),
+    async (scene) => {
+      const session = await scene.world.until(scene.mine.locks.session());
+      const lease = await scene.world.until(scene.mine.locks.mutex("a", { session }).acquire());
+      return () => lease.export();
+    },
+  ],
+  [
+    "an export from the session that the client shares",
+    about("invalid-argument", /\bsession\b/),
+    // It has a record of its own for its first period only.
+    async ({ world }) => {
+      const { locks } = world.inhabitant({ renewal: "shared" });
+      const lease = await world.until(locks.mutex("a").acquire());
+      return () => lease.export();
+    },
+  ],
+  [
+    "an export of a reentrant lock",
+    about("invalid-argument", /\bshare\b/),
+    ({ mine }) => {
+      const mutex = mine.locks.mutex("a", { reentrant: true });
+      return () =>
+        mutex.run(async () => {
+          const inner = await mutex.acquire();
+          return inner.export();
+        });
+    },
+  ],
+  [
+    "an export of an occurrence",
+    about("invalid-argument", /\bno lock\b/),
+    ({ mine }) =>
+      () =>
+        mine.locks.once("a", { occurrence: "1" }, async (_, lease) => {
+          await lease.export();
+        }),
+  ],
+  [
+    "an export that is not answered",
+    about("outcome-unknown", /\bexported\b/),
+    async (scene) => {
+      const lease = await acquired(scene);
+      scene.mine.network.script(() => SILENT);
+      return () => lease.export();
+    },
+  ],
+  [
+    "an import of a free lock",
+    about("not-acquired", /\bimported\b/, /\bnobody holds\b|\bfree\b/),
+    ({ mine }) =>
+      () =>
+        mine.locks.import(HANDLE),
+  ],
+  [
+    "an import of a lock that a holder without an owner holds",
+    { ...about("not-acquired", /\bimported\b/), omits: [/\bnobody holds\b|\bfree\b/] },
+    async (scene) => {
+      await ownerless(scene);
+      return () => scene.mine.locks.import(HANDLE);
+    },
+  ],
+];
+
+const NOBODY_ANSWERS: readonly Row[] = [
+  [
+    "a forced release that is not answered",
+    about("unreachable", /\bby force\b/, "region"),
+    ({ mine }) => {
+      mine.network.script(() => SILENT);
+      return () => mine.locks.forceRelease("a", { reason: "x", wait: "1s" });
+    },
+  ],
+  [
+    "a forced release while the client closes",
+    about("closed", /\bby force\b/),
+    async (scene) => {
+      await scene.world.until(scene.theirs.locks.mutex("a").acquire());
+      const { locks } = scene.mine;
+      const forced = locks.forceRelease("a", { reason: "x" });
+      forced.catch(() => undefined);
+      await scene.world.time.advance(200);
+      await scene.world.until(locks.close());
+      return () => forced;
+    },
+  ],
+  [
+    "a history that is not answered",
+    about("unreachable", /\bhistory\b/, "region"),
+    ({ mine }) => {
+      mine.network.script(() => SILENT);
+      return () => mine.locks.history("a");
+    },
+  ],
+  [
+    "a queue that is not answered",
+    about("unreachable", /\bqueue\b/, "region"),
+    ({ mine }) => {
+      mine.network.script(({ kind }) => (kind === "query" ? SILENT : undefined));
+      return () => mine.locks.queue("a");
+    },
+  ],
+  [
+    "a callback before the end that throws an error",
+    about("outcome-unknown", /: no time$/),
+    async (scene) => {
+      const lease = await acquired(scene, { renew: "manual" });
+      lease.onEndingSoon("5s", () => {
+        throw new Error("no time");
+      });
+      await scene.world.time.advance(26_000);
+      return () => Promise.reject(scene.mine.reported[0]);
+    },
+  ],
+  [
+    "a callback before the end that throws a text",
+    about("outcome-unknown", /: no time$/),
+    async (scene) => {
+      const lease = await acquired(scene, { renew: "manual" });
+      lease.onEndingSoon("5s", () => {
+        throw "no time";
+      });
+      await scene.world.time.advance(26_000);
+      return () => Promise.reject(scene.mine.reported[0]);
+    },
+  ],
+];
+
+/** The error of an attempt, once virtual time has brought it. */
+async function errorOf(scene: Scene, prepare: Prepare): Promise<HoldfastError> {
+  const attempt = await prepare(scene);
+  const outcome = (async () => attempt())().then(
+    () => {
+      throw new Error("It did not fail.");
+    },
+    (error: HoldfastError) => error,
+  );
+  return scene.world.until(outcome);
+}
+
+describe("the kernel refuses", () => {
+  it.each([...AT_ONCE, ...ARGUMENTS, ...HANDING_ON, ...NOBODY_ANSWERS])(
+    "%s",
+    async (_what, expected, prepare) => {
+      const world = new World();
+      const scene = { world, mine: world.inhabitant(), theirs: world.inhabitant() };
+      expectErrorToBe(await errorOf(scene, prepare), expected);
+    },
+  );
+
+  it("a lock before which others are queued, in a table that has no room for a queue", async () => {
+    const format = nativeFormat({ pk: "pk", sk: null });
+    const here = new ForeignWorld({ ...format, schema: { keys: { pk: "pk" } } } as never);
+    const { locks, network } = here.client();
+    await here.until((await here.until(locks.mutex("a").acquire())).release());
+    const key = { pk: { S: "lock#a" } };
+    here.table.putItem(key, { ...here.item(key), tail: { N: "5" }, served: { N: "3" } });
+    const acquiring = here.until(locks.mutex("a").acquire({ wait: "5s" }));
+    await expect(acquiring).rejects.toMatchObject({ code: "not-acquired" });
+    // A claim that is refused, and looks from then on: nothing is claimed in a loop.
+    expect(network.requests.write).toBe(3);
+    expect(network.requests.read).toBeLessThan(20);
+  });
+
+  it("a number where something else is kept in its place", async () => {
+    const here = new ForeignWorld(awsLockClient({ fences: "companion" }));
+    here.table.putItem({ key: { S: "a#holdfast-fence" } }, { total: { N: "3" } });
+    const acquiring = here.until(here.client().locks.mutex("a").acquire());
+    await expectError(acquiring, { ...about("foreign-record"), mentions: [/\bfences\b/] });
+  });
+});

@@ -1,0 +1,72 @@
+import { describe, expect, it } from "vitest";
+import { World } from "../../support/world.js";
+
+/** Answers that take longer than half of a lease, and less than a request may take. */
+const SLOW = [
+  { lease: "3s", answerMs: 1_600 },
+  { lease: "3s", answerMs: 2_000 },
+  { lease: "5s", answerMs: 3_000 },
+  { lease: "1s", answerMs: 700 },
+] as const;
+
+const setUp = (answerMs: number) => {
+  const world = new World();
+  const mine = world.inhabitant({ latency: { requestMs: 5, responseMs: answerMs - 5 } });
+  const { network } = mine;
+  let writes = 0;
+  network.script(({ kind }) => {
+    if (kind === "write" || kind === "transact") writes += 1;
+    return undefined;
+  });
+  return { world, ...mine, writes: () => writes };
+};
+
+describe("an attempt without a wait, at answers slower than its lease allows", () => {
+  it.each(SLOW)("ends, and says so: $lease, $answerMs ms an answer", async (row) => {
+    const { world, locks, writes } = setUp(row.answerMs);
+    const fromMs = world.time.nowMs;
+    await expect(
+      world.until(locks.mutex("a").tryAcquire({ lease: row.lease })),
+    ).rejects.toMatchObject({
+      code: "unreachable",
+      message: expect.stringMatching(/^Lock "a" was not acquired: .*longer than a lease of \d+ ms/),
+      cause: { code: "unreachable" },
+    });
+    // Half of a lease without an answer, and one read.
+    expect(world.time.nowMs - fromMs).toBeLessThan(8_000);
+    expect(writes()).toBeLessThan(4);
+    await world.time.advance(60_000);
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+  });
+
+  it.each(SLOW)("ends with `wait: 0`, too: $lease, $answerMs ms an answer", async (row) => {
+    const { world, locks } = setUp(row.answerMs);
+    const acquiring = locks.mutex("a").acquire({ lease: row.lease, wait: 0 });
+    await expect(world.until(acquiring)).rejects.toMatchObject({ code: "unreachable" });
+  });
+
+  it.each(SLOW)("ends of several locks: $lease, $answerMs ms an answer", async (row) => {
+    const { world, locks } = setUp(row.answerMs);
+    const acquiring = locks.multiLock(["a", "b"]).tryAcquire({ lease: row.lease });
+    await expect(world.until(acquiring)).rejects.toMatchObject({
+      code: "unreachable",
+      message: expect.stringMatching(
+        /^Multi-lock "a", "b" was not acquired: .*longer than a lease/,
+      ),
+    });
+  });
+
+  it("comes back with nothing where another holds the lock", async () => {
+    const { world, locks } = setUp(1_600);
+    const other = world.inhabitant();
+    await world.until(other.locks.mutex("a").acquire({ lease: "60s" }));
+    expect(await world.until(locks.mutex("a").tryAcquire({ lease: "3s" }))).toBeNull();
+  });
+
+  it("says that the table is throttled where that is why", async () => {
+    const { world, locks, network } = setUp(10);
+    network.script(({ kind }) => (kind === "write" ? { fault: "throttled" } : undefined));
+    const acquiring = locks.mutex("a").tryAcquire({ lease: "2s" });
+    await expect(world.until(acquiring)).rejects.toMatchObject({ code: "throttled" });
+  });
+});

@@ -1,0 +1,655 @@
+import { describe, expect, it } from "vitest";
+import { type AcquireOptions, HoldfastError, type Lease } from "../../../src/index.js";
+import type { FaultRequest } from "../../../src/testing/faults/fault-plan.js";
+import { Beliefs } from "../../support/beliefs.js";
+import { expectErrorToBe } from "../../support/errors.js";
+import { type Inhabitant, readsIn, World } from "../../support/world.js";
+
+const FOR_EVER: AcquireOptions = { wait: Number.POSITIVE_INFINITY };
+const INSTANT = { latency: { requestMs: 0, responseMs: 0 } } as const;
+
+/** When each request of a process was sent, and what it was. */
+function traceOf(world: World, who: Inhabitant): { atMs: number; request: FaultRequest }[] {
+  const trace: { atMs: number; request: FaultRequest }[] = [];
+  who.network.script((request) => {
+    trace.push({ atMs: world.time.nowMs, request });
+    return undefined;
+  });
+  return trace;
+}
+
+async function held(world: World, options: AcquireOptions = {}) {
+  const holder = world.inhabitant(INSTANT);
+  return { holder, lease: await world.until(holder.locks.mutex("a").acquire(options)) };
+}
+
+function ignored<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
+describe("a waiter's polls", () => {
+  it("begin at the fastest pause and grow to the slowest, each spread by a quarter", async () => {
+    const world = new World();
+    await held(world, { lease: "1h" });
+    const rival = world.inhabitant(INSTANT);
+    const trace = traceOf(world, rival);
+    ignored(
+      rival.locks.mutex("a").acquire({ ...FOR_EVER, poll: { fastest: 100, slowest: 2_000 } }),
+    );
+    await world.time.advance(120_000);
+    const pauses = trace.slice(1).map(({ atMs }, index) => atMs - (trace[index]?.atMs ?? 0));
+    let expectedMs = 100;
+    for (const pause of pauses) {
+      expect(pause).toBeGreaterThanOrEqual(0.75 * expectedMs);
+      expect(pause).toBeLessThanOrEqual(1.25 * expectedMs + 1);
+      expectedMs = Math.min(1.5 * expectedMs, 2_000);
+    }
+    const slow = pauses.slice(10);
+    expect(new Set(slow.map(Math.round)).size).toBeGreaterThan(slow.length / 2);
+    expect(Math.max(...slow) - Math.min(...slow)).toBeGreaterThan(400);
+    expect(trace.filter(({ request }) => request.kind === "write")).toHaveLength(1);
+  });
+
+  it("are eventually consistent, and bring no more than the decision needs", async () => {
+    const world = new World();
+    await held(world, { lease: "1h", data: "x".repeat(2_000) });
+    const rival = world.inhabitant(INSTANT);
+    const trace = traceOf(world, rival);
+    ignored(rival.locks.mutex("a").acquire(FOR_EVER));
+    await world.time.advance(5_000);
+    const reads = trace.flatMap(({ request }) => (request.kind === "read" ? [request.read] : []));
+    expect(reads.length).toBeGreaterThan(5);
+    for (const read of reads) {
+      expect(read.consistent).toBe(false);
+      expect(read.attributes).not.toContain("data");
+      expect(read.attributes).toEqual(
+        expect.arrayContaining(["v", "holder", "version", "fence", "leaseMs", "session"]),
+      );
+    }
+  });
+
+  it("become fast again when the lock has changed hands", async () => {
+    const world = new World();
+    const { lease } = await held(world, { lease: "1h" });
+    const other = world.inhabitant(INSTANT);
+    const rival = world.inhabitant(INSTANT);
+    const trace = traceOf(world, rival);
+    ignored(rival.locks.mutex("a").acquire(FOR_EVER));
+    await world.time.advance(60_000);
+    trace.length = 0;
+    // Within one instant, so that the waiter cannot win.
+    await Promise.all([
+      lease.release().then(() => other.locks.mutex("a").acquire({ lease: "1h" })),
+      world.time.advance(0),
+    ]);
+    await world.time.advance(3_000);
+    const pauses = trace.slice(1).map(({ atMs }, index) => atMs - (trace[index]?.atMs ?? 0));
+    expect(pauses[0]).toBeLessThanOrEqual(126);
+  });
+
+  it("of two processes do not fall into step", async () => {
+    const world = new World();
+    await held(world, { lease: "1h" });
+    const traces = [1, 2].map(() => {
+      const rival = world.inhabitant(INSTANT);
+      const trace = traceOf(world, rival);
+      ignored(rival.locks.mutex("a").acquire(FOR_EVER));
+      return trace;
+    });
+    await world.time.advance(30_000);
+    const [first, second] = traces.map((trace) => new Set(trace.slice(1).map(({ atMs }) => atMs)));
+    const common = [...(first ?? [])].filter((atMs) => second?.has(atMs));
+    expect(common.length).toBeLessThan(3);
+  });
+});
+
+describe("a waiter takes a dead holder's lock", () => {
+  it("at the earliest safe instant, with a write and no read before it", async () => {
+    const world = new World();
+    const { holder } = await held(world, { lease: "10s" });
+    holder.process.kill();
+    const rival = world.inhabitant(INSTANT);
+    const trace = traceOf(world, rival);
+    const fromMs = world.time.nowMs;
+    await world.until(rival.locks.mutex("a").acquire(FOR_EVER));
+    expect(world.time.nowMs - fromMs).toBeGreaterThanOrEqual(10_200);
+    expect(world.time.nowMs - fromMs).toBeLessThanOrEqual(10_201);
+    const last = trace.at(-1);
+    expect(last).toMatchObject({ atMs: world.time.nowMs, request: { kind: "write" } });
+    expect(trace.at(-2)?.atMs).toBeLessThan(world.time.nowMs);
+  });
+
+  // rule: R4, protocol 16
+  it("by an exact condition, so that one sign of life in the last moment refuses it", async () => {
+    const world = new World();
+    const beliefs = new Beliefs(world);
+    const { lease } = await held(world, { lease: "10s", renew: "manual" });
+    const rival = world.inhabitant();
+    const fromMs = world.time.nowMs;
+    const waiting = beliefs.acquire(rival, "a", {
+      ...FOR_EVER,
+      poll: { fastest: "9s", slowest: "9s" },
+    });
+    // No poll can see this renewal before the takeover is sent.
+    await world.time.advance(9_700);
+    await world.until(lease.renew());
+    await world.time.advance(1_000);
+    expect(lease.isHeld).toBe(true);
+    await world.until(waiting);
+    expect(world.time.nowMs - fromMs).toBeGreaterThan(19_700);
+  });
+
+  it("at once, when an earlier try and an inspection have watched it die", async () => {
+    const world = new World();
+    const { holder } = await held(world, { lease: "10s" });
+    holder.process.kill();
+    const rival = world.inhabitant(INSTANT);
+    expect(await world.until(rival.locks.mutex("a").tryAcquire())).toBeNull();
+    await world.time.advance(10_100);
+    expect(await world.until(rival.locks.mutex("a").tryAcquire())).toBeNull();
+    await world.time.advance(101);
+    const seen = await world.requests(() => rival.locks.mutex("a").tryAcquire());
+    expect(seen.result?.isHeld).toBe(true);
+    expect(seen).toMatchObject({ writes: 1, reads: 0 });
+  });
+
+  it("at once, when a listing of the locks has watched it die", async () => {
+    const world = new World();
+    const { holder } = await held(world, { lease: "10s" });
+    holder.process.kill();
+    const rival = world.inhabitant(INSTANT);
+    const listed = async () => {
+      for await (const page of rival.locks.list()) return page.locks[0];
+      return undefined;
+    };
+    expect(await world.until(listed())).toMatchObject({ looksDead: false, takeableInMs: 10_200 });
+    await world.time.advance(10_201);
+    expect(await world.until(listed())).toMatchObject({ looksDead: true, takeableInMs: 0 });
+    expect(await world.until(rival.locks.mutex("a").tryAcquire())).not.toBeNull();
+  });
+
+  it("not at once in a process that has never seen it: it must watch for itself", async () => {
+    const world = new World();
+    const { holder } = await held(world, { lease: "10s" });
+    holder.process.kill();
+    await world.time.advance(60_000);
+    const rival = world.inhabitant(INSTANT);
+    expect(await world.until(rival.locks.mutex("a").tryAcquire())).toBeNull();
+    const fromMs = world.time.nowMs;
+    await world.until(rival.locks.mutex("a").acquire(FOR_EVER));
+    expect(world.time.nowMs - fromMs).toBeGreaterThanOrEqual(10_000);
+  });
+
+  it("later, never sooner, when its own monotonic clock stood still meanwhile", async () => {
+    const world = new World();
+    const { holder } = await held(world, { lease: "10s" });
+    const rival = world.inhabitant(INSTANT);
+    const waiting = rival.locks.mutex("a").acquire(FOR_EVER);
+    await world.time.advance(1_000);
+    holder.process.kill();
+    rival.process.freezeMonotonic();
+    rival.process.stepWall(3_600_000);
+    await world.time.advance(60_000);
+    rival.process.thawMonotonic();
+    const fromMs = world.time.nowMs;
+    await world.until(waiting);
+    expect(world.time.nowMs - fromMs).toBeGreaterThan(9_000);
+  });
+});
+
+describe("waiters of one process for one name", () => {
+  it("cost as much as one", async () => {
+    const costs: number[] = [];
+    for (const waiters of [1, 50]) {
+      const world = new World();
+      await held(world, { lease: "1h" });
+      const rival = world.inhabitant(INSTANT);
+      for (let index = 0; index < waiters; index += 1) {
+        ignored(rival.locks.mutex("a").acquire(FOR_EVER));
+      }
+      const before = world.table.counts;
+      await world.time.advance(60_000);
+      costs.push(readsIn(world.table.counts) - readsIn(before));
+      expect(world.table.counts.refusedWrites).toBe(1);
+    }
+    expect(Math.abs((costs[0] ?? 0) - (costs[1] ?? 0))).toBeLessThanOrEqual(3);
+  });
+
+  it("cost nothing while their own process holds the lock", async () => {
+    const world = new World();
+    const { holder } = await held(world, { lease: "1h" });
+    for (let index = 0; index < 10; index += 1) {
+      ignored(holder.locks.mutex("a").acquire(FOR_EVER));
+    }
+    const seen = await world.requests(() => world.time.sleep(60_000));
+    expect(seen).toMatchObject({ writes: 0, reads: 0 });
+  });
+
+  it("get the lock in the order in which they came, by one write each", async () => {
+    const world = new World();
+    const { holder, lease } = await held(world);
+    const order: number[] = [];
+    const all = Array.from({ length: 10 }, (_, index) =>
+      holder.locks.mutex("a").run(FOR_EVER, () => order.push(index)),
+    );
+    await world.time.advance(10);
+    const seen = await world.requests(async () => {
+      await lease.release();
+      await Promise.all(all);
+    });
+    expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    // Ten hand-overs, and the last one's release.
+    expect(seen).toMatchObject({ writes: 11, reads: 0 });
+  });
+
+  // rule: protocol 37
+  it("pass the lock on as often as the limit says, and then free it", async () => {
+    for (const [limit, frees] of [
+      [0, 5],
+      [1, 3],
+      [2, 2],
+      [16, 1],
+    ]) {
+      const world = new World();
+      const { locks } = world.inhabitant({ ...INSTANT, handOverLimit: limit });
+      const all = Array.from({ length: 5 }, () =>
+        locks.mutex("a").run(FOR_EVER, () => world.time.sleep(1)),
+      );
+      await world.until(Promise.all(all));
+      const freed = world.table.log.filter(({ after }) => after?.["holder"] === undefined);
+      expect(freed).toHaveLength(frees ?? 0);
+    }
+  });
+
+  it("leave the line free when every one of them has gone", async () => {
+    const world = new World();
+    const { holder, lease } = await held(world);
+    const cancel = new AbortController();
+    const waiting = [1, 2, 3].map(() =>
+      holder.locks.mutex("a").acquire({ ...FOR_EVER, signal: cancel.signal }),
+    );
+    const settled = Promise.allSettled(waiting);
+    await world.time.advance(10);
+    cancel.abort("enough");
+    expect(await settled).toEqual(
+      Array.from({ length: 3 }, () => ({ status: "rejected", reason: "enough" })),
+    );
+    await world.until(lease.release());
+    const seen = await world.requests(() => holder.locks.mutex("a").acquire());
+    expect(seen).toMatchObject({ writes: 1, reads: 0 });
+  });
+
+  it("get their turn when the one before them fails, whatever it fails of", async () => {
+    const world = new World();
+    const who = world.inhabitant(INSTANT);
+    const error = new HoldfastError("misconfigured", "There is no such table.");
+    who.network.next("write", { fault: "misconfigured", error });
+    const first = who.locks.mutex("a").acquire();
+    const second = who.locks.mutex("a").acquire();
+    await expect(world.until(first)).rejects.toBe(error);
+    expect((await world.until(second)).isHeld).toBe(true);
+  });
+
+  it("get their turn when the lease of their process is lost", async () => {
+    const world = new World();
+    const { holder, lease } = await held(world, { lease: "10s" });
+    const waiting = holder.locks.mutex("a").acquire(FOR_EVER);
+    holder.network.script(() => ({ fault: "request-lost" }));
+    await world.time.advance(15_000);
+    expect(lease.signal.reason).toMatchObject({ reason: "expired" });
+    holder.network.clear();
+    expect((await world.until(waiting)).fence).toBe(lease.fence + 1n);
+  });
+
+  // Without a timer nobody notices that it ran out, unless the one who forgot it asks.
+  it("get their turn when a lease that is renewed by hand has run out, unasked", async () => {
+    const world = new World();
+    const { holder, lease } = await held(world, { lease: "10s", renew: "manual" });
+    const next = await world.until(holder.locks.mutex("a").acquire({ wait: "5m" }), 900_000);
+    expect(next.fence).toBe(lease.fence + 1n);
+  });
+
+  it("are not refused a try by a lease renewed by hand that has run out, unasked", async () => {
+    const world = new World();
+    const { holder } = await held(world, { lease: "10s", renew: "manual" });
+    await world.time.advance(20_000);
+    expect(await world.until(holder.locks.mutex("a").tryAcquire())).not.toBeNull();
+  });
+});
+
+describe("a wait ends", () => {
+  it("at once when it is 0, without a poll and without a timer", async () => {
+    const world = new World();
+    await held(world);
+    const rival = world.inhabitant();
+    const seen = await world.requests(() =>
+      rival.locks
+        .mutex("a")
+        .acquire({ wait: 0 })
+        .catch((error: unknown) => error),
+    );
+    expect(seen.result).toMatchObject({ code: "not-acquired", lockName: "a" });
+    expect(seen).toMatchObject({ writes: 1, reads: 0 });
+    expect(rival.process.pendingTimers()).toBe(0);
+  });
+
+  it.each([1, 49, 50, 51, 100, 777, 5_000])("exactly after its %i ms", async (wait) => {
+    const world = new World();
+    await held(world);
+    const rival = world.inhabitant({ latency: { requestMs: 25, responseMs: 25 } });
+    const fromMs = world.time.nowMs;
+    await expect(world.until(rival.locks.mutex("a").acquire({ wait }))).rejects.toBeDefined();
+    expect(world.time.nowMs - fromMs).toBe(wait);
+  });
+
+  it("with contention, not with trouble, when a request was on its way at its end", async () => {
+    for (let wait = 120; wait < 1_200; wait += 30) {
+      const world = new World();
+      await held(world);
+      const rival = world.inhabitant({ latency: { requestMs: 25, responseMs: 25 } });
+      await expect(world.until(rival.locks.mutex("a").acquire({ wait }))).rejects.toMatchObject({
+        code: "not-acquired",
+      });
+    }
+  });
+
+  it("on time even while a request hangs", async () => {
+    const world = new World();
+    await held(world);
+    const rival = world.inhabitant({ requestTimeout: "1h" });
+    rival.network.script(() => ({ fault: "request-lost" }));
+    const fromMs = world.time.nowMs;
+    await expect(world.until(rival.locks.mutex("a").acquire({ wait: "2s" }))).rejects.toMatchObject(
+      {
+        code: "unreachable",
+      },
+    );
+    expect(world.time.nowMs - fromMs).toBe(2_000);
+    await world.until(
+      rival.locks
+        .mutex("b")
+        .tryAcquire()
+        .catch(() => undefined),
+      1e9,
+    );
+  });
+
+  it("never when it is Infinity", async () => {
+    const world = new World();
+    const { lease } = await held(world);
+    const rival = world.inhabitant();
+    const waiting = rival.locks.mutex("a").acquire(FOR_EVER);
+    const day = 24 * 3_600_000;
+    let settled = false;
+    waiting.then(
+      () => {
+        settled = true;
+      },
+      () => {
+        settled = true;
+      },
+    );
+    // Its timer is longer than Node takes, and keeps the process alive.
+    await world.time.advance(day / 24);
+    expect(settled).toBe(false);
+    expect(rival.process.pendingTimers({ keepsAlive: true })).toBeGreaterThan(0);
+    await world.until(lease.release());
+    expect((await world.until(waiting)).isHeld).toBe(true);
+    expect(rival.process.pendingTimers({ keepsAlive: true })).toBe(0);
+  });
+
+  it("with the reason of its signal, at every step, and leaves nothing behind", async () => {
+    for (let atMs = 0; atMs <= 120; atMs += 3) {
+      const world = new World();
+      const holder = world.inhabitant(INSTANT);
+      const lease = await world.until(holder.locks.mutex("a").acquire());
+      const rival = world.inhabitant({ latency: { requestMs: 10, responseMs: 10 } });
+      const cancel = new AbortController();
+      const reason = new Error("no longer wanted");
+      const waiting = ignored(rival.locks.mutex("a").acquire({ signal: cancel.signal }));
+      await world.time.advance(atMs);
+      cancel.abort(reason);
+      const abortedMs = world.time.nowMs;
+      await expect(world.until(waiting)).rejects.toBe(reason);
+      expect(world.time.nowMs).toBe(abortedMs);
+      await world.time.advance(50);
+      expect(lease.isHeld).toBe(true);
+      expect(rival.process.pendingTimers({ keepsAlive: true })).toBe(0);
+    }
+  });
+
+  it("with its reason while the lock is free, and the lock is free again right after", async () => {
+    for (let atMs = 0; atMs <= 24; atMs += 1) {
+      const world = new World();
+      const who = world.inhabitant({ latency: { requestMs: 10, responseMs: 10 } });
+      const cancel = new AbortController();
+      const acquiring = ignored(who.locks.mutex("a").acquire({ signal: cancel.signal }));
+      await world.time.advance(atMs);
+      cancel.abort("no longer wanted");
+      const outcome = await world.until(acquiring.catch((reason: unknown) => reason));
+      if (atMs < 20) expect(outcome).toBe("no longer wanted");
+      else await world.until((outcome as Lease).release());
+      await world.time.advance(2_000);
+      expect(world.record("a")?.["holder"]).toBeUndefined();
+      const other = world.inhabitant(INSTANT);
+      expect(await world.until(other.locks.mutex("a").tryAcquire())).not.toBeNull();
+    }
+  });
+
+  it("before it begins when its signal has aborted already", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant();
+    const signal = AbortSignal.abort("never wanted");
+    await expect(locks.mutex("a").acquire({ signal })).rejects.toBe("never wanted");
+    expect(world.table.counts.writes).toBe(0);
+  });
+
+  it("when a lease that it depends on is lost, found out by reading its signal", async () => {
+    const world = new World();
+    const { holder, lease } = await held(world, { lease: "1s", renew: "manual" });
+    await world.time.advance(1_000);
+    const { signal } = lease;
+    const nested = holder.locks.mutex("b").acquire({ signal });
+    await expect(world.until(nested)).rejects.toMatchObject({ code: "lost", reason: "expired" });
+  });
+});
+
+describe("a hand-over to a waiter that is cancelled", () => {
+  it.each(["nobody", "a second waiter", "another process"] as const)(
+    "at any step leaves the lock to %s",
+    async (heir) => {
+      for (let atMs = 0; atMs <= 26; atMs += 1) {
+        const world = new World();
+        const beliefs = new Beliefs(world);
+        const latency = { requestMs: 10, responseMs: 10 };
+        const who = world.inhabitant({ latency });
+        const other = world.inhabitant({ latency });
+        const lease = await world.until(beliefs.acquire(who, "a"));
+        const cancel = new AbortController();
+        const first = ignored(who.locks.mutex("a").acquire({ signal: cancel.signal }));
+        const second = heir === "a second waiter" ? beliefs.acquire(who, "a") : undefined;
+        const rival = heir === "another process" ? beliefs.acquire(other, "a") : undefined;
+        await world.time.advance(100);
+        const releasing = lease.release();
+        await world.time.advance(atMs);
+        cancel.abort("no longer wanted");
+        const outcome = await world.until(first.catch((reason: unknown) => reason));
+        if (outcome !== "no longer wanted") {
+          beliefs.add(who, outcome as Lease);
+          await world.until((outcome as Lease).release());
+        }
+        await world.until(releasing);
+        const fromMs = world.time.nowMs;
+        if (second !== undefined) await world.until((await world.until(second)).release());
+        if (rival !== undefined) await world.until((await world.until(rival)).release());
+        expect(world.time.nowMs - fromMs).toBeLessThan(2_600);
+        expect(world.record("a")?.["holder"]).toBeUndefined();
+        expect(lease.signal.aborted).toBe(false);
+        await world.time.advance(30_000);
+        expect(who.process.pendingTimers()).toBe(0);
+      }
+    },
+  );
+});
+
+describe("after a release", () => {
+  it("a process that saw a rival lets it go first", async () => {
+    const world = new World();
+    const poll = { fastest: 100, slowest: 100 };
+    const [a, b] = [world.inhabitant({ poll }), world.inhabitant({ poll })];
+    const before = await world.until(b.locks.mutex("a").acquire());
+    const waiting = a.locks.mutex("a").acquire(FOR_EVER);
+    await world.time.advance(1_000);
+    await world.until(before.release());
+    const lease = await world.until(waiting);
+    const rival = b.locks.mutex("a").acquire(FOR_EVER);
+    await world.time.advance(1_000);
+    const order: string[] = [];
+    const again = lease.release().then(() => a.locks.mutex("a").acquire(FOR_EVER));
+    again.then(() => order.push("again")).catch(() => undefined);
+    rival
+      .then((next) => {
+        order.push("rival");
+        return next.release();
+      })
+      .catch(() => undefined);
+    await world.until(again);
+    expect(order).toEqual(["rival", "again"]);
+  });
+
+  it("a process that saw no rival claims again at once", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant(INSTANT);
+    await world.until(locks.mutex("a").run(() => undefined));
+    const fromMs = world.time.nowMs;
+    await world.until(locks.mutex("a").run(() => undefined));
+    expect(world.time.nowMs).toBe(fromMs);
+  });
+
+  // A process that hands over reads nothing, so it sees no rival: at the bound it stands back all the same.
+  it("a process with many waiters of its own leaves others their turn", async () => {
+    const world = new World();
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    let stopped = false;
+    const loops = [1, 2, 3, 4].map(async () => {
+      while (!stopped) await a.locks.mutex("a").run(FOR_EVER, () => world.time.sleep(20));
+    });
+    await world.time.advance(1_000);
+    const waiting = b.locks.mutex("a").acquire(FOR_EVER);
+    let waited = false;
+    waiting.then(
+      (lease) => {
+        waited = true;
+        return lease.release();
+      },
+      () => undefined,
+    );
+    await world.time.advance(120_000);
+    const waitedLongEnough = waited;
+    stopped = true;
+    await world.until(Promise.all([...loops, waiting]));
+    expect(waitedLongEnough).toBe(true);
+  });
+});
+
+describe("four different things are told apart", () => {
+  it("contention: somebody has it", async () => {
+    const world = new World();
+    const { lease } = await held(world);
+    const rival = world.inhabitant();
+    const error = await world.until(
+      rival.locks
+        .mutex("a")
+        .acquire({ wait: "1s" })
+        .catch((reason: unknown) => reason),
+    );
+    expectErrorToBe(error, { code: "not-acquired", lockName: "a", mentions: [lease.owner] });
+  });
+
+  it.each(["throttled", "conflict"] as const)(
+    "a table that is busy (%s): it is asked again until the wait is over",
+    async (fault) => {
+      const world = new World();
+      const rival = world.inhabitant();
+      rival.network.script((request) => (request.kind === "write" ? { fault } : undefined));
+      const acquiring = rival.locks.mutex("a").acquire({ wait: "2s" });
+      await expect(world.until(acquiring)).rejects.toMatchObject({
+        code: "throttled",
+        lockName: "a",
+        cause: expect.any(Error),
+      });
+      expect(rival.network.injected[fault]).toBeGreaterThan(2);
+      expect(rival.network.injected[fault]).toBeLessThan(30);
+      rival.network.script(undefined);
+      expect(await world.until(rival.locks.mutex("a").tryAcquire())).not.toBeNull();
+    },
+  );
+
+  it("a table that is busy for a moment: nobody notices", async () => {
+    const world = new World();
+    const rival = world.inhabitant();
+    rival.network.next("write", { fault: "throttled" }, 3);
+    expect((await world.until(rival.locks.mutex("a").acquire())).isHeld).toBe(true);
+  });
+
+  it("a table that does not answer", async () => {
+    for (const wait of [0, 50, 2_000, 20_000]) {
+      const world = new World();
+      const rival = world.inhabitant();
+      rival.network.script(() => ({ fault: "request-lost" }));
+      const fromMs = world.time.nowMs;
+      const acquiring = rival.locks.mutex("a").acquire({ wait });
+      await expect(world.until(acquiring)).rejects.toMatchObject({
+        code: "unreachable",
+        lockName: "a",
+        cause: expect.any(Error),
+      });
+      expect(world.time.nowMs - fromMs).toBeLessThanOrEqual(Math.max(wait, 10_000));
+    }
+  });
+
+  it("a wrong configuration: thrown at once, while claiming and while waiting", async () => {
+    const error = new HoldfastError("access-denied", "No.");
+    for (const kind of ["write", "read"] as const) {
+      const world = new World();
+      await held(world);
+      const rival = world.inhabitant();
+      rival.network.next(kind, { fault: "misconfigured", error });
+      await expect(world.until(rival.locks.mutex("a").acquire(FOR_EVER))).rejects.toBe(error);
+      expect(world.time.nowMs).toBeLessThan(200);
+      expect(rival.process.pendingTimers()).toBe(0);
+    }
+  });
+
+  it("a waiter that was told of the holder, and then of nothing more, says that the table is silent", async () => {
+    const world = new World();
+    await held(world);
+    const rival = world.inhabitant({ requestTimeout: 200 });
+    const acquiring = ignored(rival.locks.mutex("a").acquire({ wait: "10s" }));
+    await world.time.advance(1_000);
+    rival.network.script(() => ({ fault: "request-lost" }));
+    await expect(world.until(acquiring)).rejects.toMatchObject({ code: "unreachable" });
+  });
+
+  it("a table that was silent for a while, and then told of the holder, is contention again", async () => {
+    const world = new World();
+    await held(world);
+    const rival = world.inhabitant({ requestTimeout: 200 });
+    rival.network.script(() => ({ fault: "request-lost" }));
+    const acquiring = ignored(rival.locks.mutex("a").acquire({ wait: "10s" }));
+    await world.time.advance(3_000);
+    rival.network.script(undefined);
+    await expect(world.until(acquiring)).rejects.toMatchObject({ code: "not-acquired" });
+  });
+
+  // A waiter that is not at the head of its process's line hears nothing of what the head is told.
+  it("a waiter behind another of its process says it too", async () => {
+    const world = new World();
+    const rival = world.inhabitant();
+    rival.network.script(() => ({ fault: "request-lost" }));
+    ignored(rival.locks.mutex("a").acquire(FOR_EVER));
+    const second = rival.locks.mutex("a").acquire({ wait: "8s" });
+    await expect(world.until(second)).rejects.toMatchObject({ code: "unreachable" });
+  });
+});

@@ -1,0 +1,176 @@
+import { describe, expect, it } from "vitest";
+import type { AcquireOptions, Lease } from "../../../src/index.js";
+import type { AttributeValue } from "../../../src/platform/table.js";
+import { seededRandom } from "../../../src/testing/time/seeded-random.js";
+import { type Inhabitant, World } from "../../support/world.js";
+
+const DAY_MS = 24 * 3_600_000;
+const numberOf = (value: AttributeValue | undefined): number => Number((value as { N: string }).N);
+const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
+/** By so many days a wall clock may be wrong, in either direction, whoever wrote the record last. */
+const OFF_DAYS = 2;
+const LATENCY = { requestMs: 0, responseMs: 0 };
+const OPTIONS: AcquireOptions = { lease: 200, wait: "1h", poll: { fastest: 5, slowest: 20 } };
+
+/** A process whose next grant is the name's next. */
+class Claimant {
+  readonly who: Inhabitant;
+  constructor(world: World, wallOffsetMs = 0) {
+    this.who = world.inhabitant({ ...OPTIONS, latency: LATENCY, process: { wallOffsetMs } });
+  }
+  acquire(): Promise<Lease> {
+    return this.who.locks.mutex("a").acquire({ renew: "manual" });
+  }
+}
+
+describe("the fences of a name", () => {
+  // rule: R9, protocol 5, protocol 10
+  it("strictly increase over 10,000 grants, by release, hand-over, takeover and in one's own tracks", async () => {
+    const world = new World();
+    const random = seededRandom(7);
+    const claimants = [0, 0, 0].map(() => new Claimant(world));
+    const grants = 10_000;
+    let highest = 0n;
+    const ways = { released: 0, abandoned: 0, handedOver: 0 };
+    let lease: Lease | undefined;
+    let left: Lease | undefined;
+    let holder: Claimant | undefined;
+    for (let grant = 0; grant < grants; grant += 1) {
+      const next = claimants[random.integer(0, claimants.length - 1)] as Claimant;
+      if (lease?.isHeld === true && random.chance(0.1)) {
+        ways.abandoned += 1;
+        if (holder === next) await world.time.advance(200);
+        left = lease;
+      } else if (holder === next && lease?.isHeld === true && random.chance(0.5)) {
+        ways.handedOver += 1;
+        const waiting = next.acquire();
+        await world.until(lease.release());
+        lease = await world.until(waiting);
+        expect(lease.fence).toBeGreaterThan(highest);
+        highest = lease.fence;
+        continue;
+      } else if (lease !== undefined) {
+        ways.released += 1;
+        await world.until(lease.release());
+      }
+      // Renewed by hand, it has no timer: it is over when somebody asks.
+      if (holder === next) expect(left?.isHeld ?? false).toBe(false);
+      lease = await world.until(next.acquire());
+      expect(left?.isHeld ?? false).toBe(false);
+      holder = next;
+      expect(lease.fence).toBeGreaterThan(highest);
+      highest = lease.fence;
+    }
+    expect(Math.min(...Object.values(ways))).toBeGreaterThan(500);
+    expect(world.record("a")?.["fence"]).toEqual({ N: String(highest) });
+  }, 120_000);
+
+  it("grow by one at every grant, so that counting cannot overtake a clock", async () => {
+    const world = new World();
+    const claimant = new Claimant(world);
+    const fences: bigint[] = [];
+    for (let grant = 0; grant < 5; grant += 1) {
+      const lease = await world.until(claimant.acquire());
+      fences.push(lease.fence);
+      await world.until(lease.release());
+    }
+    expect(fences).toEqual([0n, 1n, 2n, 3n, 4n].map((step) => (fences[0] ?? 0n) + step));
+  });
+
+  it.each(["release", "death"] as const)(
+    "go on growing when the record is deleted days after its last %s, whatever clocks say within an hour",
+    async (end) => {
+      const world = new World();
+      const random = seededRandom(11);
+      const hour = 3_600_000;
+      const offsets = [-hour, hour, 0, hour / 2, -hour / 3];
+      let highest = 0n;
+      for (let round = 0; round < 60; round += 1) {
+        const offset = offsets[random.integer(0, offsets.length - 1)] ?? 0;
+        // A new process each time: nothing but the table and the clock tells it anything.
+        const claimant = new Claimant(world, offset);
+        const grants = random.integer(1, 20);
+        for (let grant = 0; grant < grants; grant += 1) {
+          const lease = await world.until(claimant.acquire());
+          expect(lease.fence).toBeGreaterThan(highest);
+          highest = lease.fence;
+          if (end === "release" || grant < grants - 1) await world.until(lease.release());
+        }
+        claimant.who.process.kill();
+        await world.time.advance(DAY_MS + random.integer(0, 7) * DAY_MS);
+        expect(world.table.deleteItem(KEY)).toBe(true);
+      }
+    },
+  );
+
+  // rule: R10
+  it("outlive the TTL: an unused record is gone after its retention, and restarts above", async () => {
+    const world = new World();
+    const first = await world.until(new Claimant(world, 3 * DAY_MS).acquire());
+    await world.until(first.release());
+    const expiresAtS = numberOf(world.record("a")?.["expiresAt"]);
+    // Seven days beyond the writer's own clock, which is three days ahead.
+    expect(expiresAtS * 1000 - world.time.wallMs).toBeGreaterThanOrEqual(10 * DAY_MS);
+    await world.time.advance(10 * DAY_MS + 2_000);
+    expect(world.table.deleteExpired(world.time.wallMs / 1000)).toHaveLength(1);
+    const next = await world.until(new Claimant(world, -3 * DAY_MS).acquire());
+    expect(next.fence).toBeGreaterThan(first.fence);
+  });
+
+  it("outlive the TTL of a record whose last writer's clock is behind that of its first", async () => {
+    const world = new World();
+    const first = await world.until(new Claimant(world, OFF_DAYS * DAY_MS).acquire());
+    await world.until(first.release());
+    const second = await world.until(new Claimant(world, -OFF_DAYS * DAY_MS).acquire());
+    await world.until(second.release());
+    await world.time.advance((7 - OFF_DAYS) * DAY_MS + 2_000);
+    expect(world.table.deleteExpired(world.time.wallMs / 1000)).toHaveLength(1);
+    const next = await world.until(new Claimant(world, -OFF_DAYS * DAY_MS).acquire());
+    expect(next.fence).toBeGreaterThan(second.fence);
+  });
+
+  // rule: R10, protocol 6
+  it("keep a live record from TTL even where the holder's clock is three days behind", async () => {
+    const world = new World();
+    const lease = await world.until(new Claimant(world, -3 * DAY_MS).acquire());
+    expect(world.table.deleteExpired(world.time.wallMs / 1000)).toEqual([]);
+    await world.until(lease.renew());
+    expect(world.table.deleteExpired(world.time.wallMs / 1000)).toEqual([]);
+    await world.until(lease.release());
+    expect(world.table.deleteExpired(world.time.wallMs / 1000)).toEqual([]);
+  });
+
+  // rule: R10
+  it("are seeded by a clock that the table's answers have corrected", async () => {
+    const world = new World();
+    world.table.clockCorrectionMs = 40 * DAY_MS;
+    const lease = await world.until(new Claimant(world, -40 * DAY_MS).acquire());
+    expect(lease.fence).toBe(BigInt(world.time.wallMs) + 1n);
+    expect(numberOf(world.record("a")?.["expiresAt"]) * 1000).toBeGreaterThan(world.time.wallMs);
+  });
+
+  it("never go back for a process that has seen a higher one, even when the record is deleted at once", async () => {
+    const world = new World();
+    const ahead = new Claimant(world, 3_600_000);
+    const behind = new Claimant(world, -3_600_000);
+    const lease = await world.until(ahead.acquire());
+    expect(await world.until(behind.who.locks.mutex("a").tryAcquire())).toBeNull();
+    await world.until(lease.release());
+    world.table.deleteItem(KEY);
+    const next = await world.until(behind.acquire());
+    expect(next.fence).toBeGreaterThan(lease.fence);
+  });
+
+  it("are not promised to grow when somebody deletes the record at once: it is a forced release", async () => {
+    const world = new World();
+    const ahead = new Claimant(world, 3_600_000);
+    const behind = new Claimant(world, -3_600_000);
+    const lease = await world.until(ahead.acquire());
+    world.table.deleteItem(KEY);
+    const next = await world.until(behind.acquire());
+    expect(next.fence).toBeLessThan(lease.fence);
+    // What still protects is the condition: holder and fence.
+    expect(world.record("a")?.["holder"]).not.toEqual({ S: lease.holder });
+    await expect(world.until(lease.renew())).rejects.toMatchObject({ reason: "stolen" });
+  });
+});

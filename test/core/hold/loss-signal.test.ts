@@ -1,0 +1,157 @@
+import { describe, expect, it } from "vitest";
+import { anySignal, LossSignal } from "../../../src/core/hold/loss-signal.js";
+import { World } from "../../support/world.js";
+
+/** A signal whose deadline passes when told to; nothing else ever tells it. */
+function setUp() {
+  const reason = new Error("lost");
+  const state = { isOver: false, checks: 0 };
+  const loss: LossSignal = new LossSignal(() => {
+    state.checks += 1;
+    if (state.isOver) loss.abort(reason);
+  });
+  let aborts = 0;
+  loss.signal.addEventListener("abort", () => {
+    aborts += 1;
+  });
+  return { loss, signal: loss.signal, reason, state, aborts: () => aborts };
+}
+
+describe("a signal that asks the clocks when it is asked", () => {
+  it("is aborted with the first reason, if it is first wanted after the loss", () => {
+    const loss = new LossSignal(() => undefined);
+    const reason = new Error("first");
+    loss.abort(reason);
+    loss.abort(new Error("second"));
+    expect(loss.signal.aborted).toBe(true);
+    expect(loss.signal.reason).toBe(reason);
+    expect(loss.signal).toBe(loss.signal);
+  });
+
+  it("says no until the deadline, and is an AbortSignal", () => {
+    const { signal, aborts } = setUp();
+    expect(signal).toBeInstanceOf(AbortSignal);
+    expect(signal.aborted).toBe(false);
+    expect(signal.reason).toBeUndefined();
+    expect(() => signal.throwIfAborted()).not.toThrow();
+    expect(AbortSignal.any([signal]).aborted).toBe(false);
+    expect(aborts()).toBe(0);
+  });
+
+  const QUESTIONS: Readonly<Record<string, (signal: AbortSignal, reason: Error) => void>> = {
+    aborted: (signal) => expect(signal.aborted).toBe(true),
+    reason: (signal, reason) => expect(signal.reason).toBe(reason),
+    throwIfAborted: (signal, reason) => expect(() => signal.throwIfAborted()).toThrow(reason),
+    "AbortSignal.any": (signal, reason) => {
+      const composed = AbortSignal.any([new AbortController().signal, signal]);
+      expect(composed.aborted).toBe(true);
+      expect(composed.reason).toBe(reason);
+    },
+    Reflect: (signal) => expect(Reflect.get(signal, "aborted")).toBe(true),
+    destructuring: ({ aborted }) => expect(aborted).toBe(true),
+  };
+
+  // rule: R2
+  it.each(Object.entries(QUESTIONS))("aborts by itself when asked after it: %s", (_title, ask) => {
+    const { signal, reason, state, aborts } = setUp();
+    const composedBefore = AbortSignal.any([signal]);
+    state.isOver = true;
+    ask(signal, reason);
+    expect(aborts()).toBe(1);
+    expect(composedBefore.aborted).toBe(true);
+    expect(composedBefore.reason).toBe(reason);
+  });
+
+  it("hands an aborted signal to whatever is started with it", async () => {
+    const { signal, reason, state } = setUp();
+    state.isOver = true;
+    const target = new EventTarget();
+    let called = false;
+    const listener = (): void => {
+      called = true;
+    };
+    // An aborted signal: the listener is never added.
+    if (!signal.aborted) target.addEventListener("event", listener, { signal });
+    target.dispatchEvent(new Event("event"));
+    expect(called).toBe(false);
+    expect(signal.reason).toBe(reason);
+  });
+
+  it("keeps its first reason, and tells once", () => {
+    const { loss, signal, reason, state, aborts } = setUp();
+    loss.abort(reason);
+    loss.abort(new Error("another"));
+    state.isOver = true;
+    expect(signal.reason).toBe(reason);
+    expect(signal.aborted).toBe(true);
+    expect(aborts()).toBe(1);
+  });
+
+  it("lets a listener ask it again", () => {
+    const { signal, state } = setUp();
+    const seen: boolean[] = [];
+    signal.addEventListener("abort", () => seen.push(signal.aborted));
+    state.isOver = true;
+    expect(signal.aborted).toBe(true);
+    expect(seen).toEqual([true]);
+  });
+});
+
+describe("a signal composed of those that ask the clocks", () => {
+  const QUESTIONS: Readonly<Record<string, (signal: AbortSignal, reason: unknown) => void>> = {
+    aborted: (signal) => expect(signal.aborted).toBe(true),
+    reason: (signal, reason) => expect(signal.reason).toBe(reason),
+    throwIfAborted: (signal, reason) =>
+      expect(() => signal.throwIfAborted()).toThrow(reason as Error),
+  };
+
+  it.each(Object.entries(QUESTIONS))("says so at the first question: %s", (_title, ask) => {
+    const { signal, reason, state } = setUp();
+    const composed = anySignal([new AbortController().signal, signal]);
+    // Of one that was composed before, too.
+    const twice = anySignal([composed, new AbortController().signal]);
+    let aborts = 0;
+    composed.addEventListener("abort", () => {
+      aborts += 1;
+    });
+    expect([composed.aborted, twice.aborted]).toEqual([false, false]);
+    state.isOver = true;
+    ask(twice, reason);
+    ask(composed, reason);
+    expect(aborts).toBe(1);
+  });
+
+  it("aborts with the others, without a question, and is aborted if one of them is", () => {
+    const { signal } = setUp();
+    const other = new AbortController();
+    const composed = anySignal([signal, other.signal]);
+    const cause = new Error("the caller hung up");
+    let heard: unknown;
+    composed.addEventListener("abort", () => {
+      heard = composed.reason;
+    });
+    other.abort(cause);
+    expect(heard).toBe(cause);
+    expect(anySignal([other.signal, signal]).reason).toBe(cause);
+    expect(composed).toBeInstanceOf(AbortSignal);
+    expect(anySignal([]).aborted).toBe(false);
+  });
+
+  it("says, after a pause and before any timer, that a lease, a session or a term is over", async () => {
+    const world = new World();
+    const { locks, process } = world.inhabitant();
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "10s" }));
+    const session = await world.until(locks.session({ lease: "10s" }));
+    const term = await world.until(locks.election("b", { lease: "10s" }).campaign());
+    const signals = [lease.signal, session.signal, term.signal];
+    const other = new AbortController().signal;
+    const composed = signals.map((signal) => anySignal([signal, other]));
+    const plain = signals.map((signal) => AbortSignal.any([signal, other]));
+    process.pause();
+    await world.time.advance(20_000);
+    process.resume({ first: "io" });
+    // What this is for: a signal of `AbortSignal.any` has not heard of it yet.
+    expect(plain.map(({ aborted }) => aborted)).toEqual([false, false, false]);
+    expect(composed.map(({ aborted }) => aborted)).toEqual([true, true, true]);
+  });
+});

@@ -1,0 +1,78 @@
+import { describe, expect, it } from "vitest";
+import type { LossReason } from "../../../src/index.js";
+import { lossError, lossIn } from "../../../src/core/hold/loss.js";
+import type { Found } from "../../../src/core/record/record.js";
+import { expectErrorToBe } from "../../support/errors.js";
+
+const known = {
+  fence: 7n,
+  version: 3n,
+  queue: { tail: undefined, served: undefined },
+  lastHolder: undefined,
+  owner: undefined,
+  acquiredAt: undefined,
+  data: undefined,
+};
+const held = (holder: string, fence: bigint): Found => ({
+  state: "held",
+  ...known,
+  fence,
+  holder,
+  leaseMs: 1_000,
+  session: undefined,
+  mark: undefined,
+  dataSeq: 0,
+});
+
+describe("a grant", () => {
+  const FOUND: readonly [title: string, found: Found, reason: LossReason | undefined][] = [
+    ["its own holder and fence", held("me", 7n), undefined],
+    ["another holder under its fence", held("other", 7n), "stolen"],
+    ["its holder under another fence", held("me", 8n), "stolen"],
+    ["nobody", { state: "free", ...known }, "released elsewhere"],
+    ["no record", { state: "absent" }, "deleted"],
+    ["something else", { state: "foreign", found: "is none" }, "deleted"],
+    ["a newer layout", { state: "unsupported", found: "has layout 2" }, "deleted"],
+  ];
+
+  it.each(FOUND)("that finds %s at its record is lost, or not", (_title, found, reason) => {
+    expect(lossIn(found, { holder: "me", fence: 7n })).toBe(reason);
+  });
+
+  it.each([
+    ["me", "released by force"],
+    ["other", undefined],
+  ] as const)("that finds %s told to end is lost by that, or not", (holder, reason) => {
+    const forced = { holder, by: "alice", reason: "it hangs", at: "", now: false };
+    expect(lossIn({ ...held("me", 7n), forced } as Found, { holder: "me", fence: 7n })).toBe(
+      reason,
+    );
+    const freed: Found = { state: "free", ...known, forced };
+    expect(lossIn(freed, { holder: "me", fence: 7n })).toBe(reason ?? "released elsewhere");
+  });
+
+  const REASONS: readonly LossReason[] = [
+    "stolen",
+    "expired",
+    "deleted",
+    "released elsewhere",
+    "released by force",
+    "lost with another",
+    "session ended",
+    "exported",
+    "closed",
+  ];
+  const ref = { kind: "lock", name: "a", key: {}, id: "lock#a" } as const;
+
+  it.each(REASONS)("that is lost says why: %s", (reason) => {
+    const cause = new Error("the last trouble");
+    const error = lossError(ref, reason, cause);
+    expectErrorToBe(error, { code: "lost", lockName: "a", reason });
+    expect(error.cause).toBe(cause);
+  });
+
+  it("that is lost says it in words of its own for each reason", () => {
+    const messages = REASONS.map((reason) => lossError(ref, reason, undefined).message);
+    expect(new Set(messages).size).toBe(REASONS.length);
+  });
+});

@@ -1,0 +1,237 @@
+import { describe, expect, it } from "vitest";
+import type { AcquireOptions, HoldfastError, Lease } from "../../../src/index.js";
+import type { WriteAnswer } from "../../../src/platform/table.js";
+import { type FixedOptions, fixedProcess } from "../../support/fixed.js";
+import { World } from "../../support/world.js";
+
+const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
+const THROTTLED = { fault: "throttled" } as const;
+const SILENT = { fault: "request-lost", unknownAfterMs: 10 } as const;
+const OPTIONS: AcquireOptions = { lease: "10s", renew: "manual" };
+
+async function setUp(options: FixedOptions = {}) {
+  const world = new World();
+  const who = fixedProcess(world, { ...OPTIONS, ...options });
+  const mutex = who.locks.mutex("a");
+  const lease = await world.until(mutex.acquire());
+  return { world, ...who, mutex, lease };
+}
+
+/** The record now names a thief, whose lease is this long. */
+function steal(world: World, leaseMs = 1_000): void {
+  const thief = { holder: { S: "thief" }, fence: { N: "9" }, leaseMs: { N: String(leaseMs) } };
+  world.table.putItem(KEY, { ...world.record("a"), ...thief });
+}
+
+/** How often the record was seen without a holder. */
+const timesFree = (world: World): number =>
+  world.table.log.filter(({ after }) => after !== undefined && after["holder"] === undefined)
+    .length;
+
+const ignored = <T>(promise: Promise<T>): Promise<T> => {
+  promise.catch(() => undefined);
+  return promise;
+};
+
+describe("at the bound on local hand-overs", () => {
+  it("a process with waiters left lets a poll pass before it claims again", async () => {
+    const { world, mutex, lease } = await setUp({ handOverLimit: 1 });
+    const [second, third] = [mutex.acquire(), mutex.acquire()];
+    await world.until(lease.release());
+    const handedOver = await world.until(second);
+    expect(timesFree(world)).toBe(0);
+    await world.until(handedOver.release());
+    expect(timesFree(world)).toBe(1);
+    await world.until(third);
+    expect(world.time.nowMs).toBe(100);
+  });
+
+  it("a process with nobody left claims again at once", async () => {
+    const { world, mutex, lease } = await setUp({ handOverLimit: 1 });
+    const second = mutex.acquire();
+    await world.until(lease.release());
+    await world.until((await world.until(second)).release());
+    await world.until(mutex.acquire());
+    expect(world.time.nowMs).toBe(0);
+  });
+});
+
+describe("a release that was done before", () => {
+  it("by its own first send, unknown to anybody, is no loss", async () => {
+    const { world, lease, network } = await setUp({
+      through: (faulty) => ({
+        clockCorrectionMs: 0,
+        read: (...given) => faulty.read(...given),
+        scan: (...given) => faulty.scan(...given),
+        query: (...given) => faulty.query(...given),
+        // A client that retries by itself, and hides it.
+        write: async (...given): Promise<WriteAnswer> => {
+          const answer = await faulty.write(...given);
+          return answer.kind === "refused" ? { kind: "refused", item: answer.item } : answer;
+        },
+      }),
+    });
+    network.next("write", { fault: "response-lost-and-retried" });
+    await world.until(lease.release());
+    expect(timesFree(world)).toBe(1);
+    expect(lease.signal.aborted).toBe(false);
+  });
+
+  it("by force is a loss where somebody else has the lock since", async () => {
+    const { world, lease } = await setUp();
+    const other = world.inhabitant();
+    await world.until(other.locks.release("a", lease.holder));
+    await world.until(other.locks.mutex("a").acquire());
+    await world.until(lease.release());
+    expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "stolen" });
+  });
+});
+
+describe("a hand-over", () => {
+  it("that finds another holder is given up at once: the waiter contends", async () => {
+    const { world, mutex, lease, network } = await setUp();
+    const waiting = mutex.acquire();
+    steal(world);
+    await world.until(lease.release());
+    // The claim, the hand-over, and the waiter's own claim.
+    expect(network.requests.write).toBe(3);
+    expect(lease.signal.reason).toMatchObject({ reason: "stolen" });
+    const next = await world.until(waiting);
+    expect(next.fence).toBe(10n);
+    expect(world.time.nowMs).toBeGreaterThanOrEqual(1_020);
+  });
+
+  it("that finds another holder lets go all who wait, in their order", async () => {
+    const { world, mutex, lease } = await setUp();
+    const order: string[] = [];
+    const waiting = ["one", "two"].map((name) => mutex.run(() => order.push(name)));
+    steal(world);
+    await world.until(lease.release());
+    await world.until(Promise.all(waiting));
+    expect(order).toEqual(["one", "two"]);
+  });
+
+  it("that finds another holder after it was only declined tells the loss", async () => {
+    const { world, mutex, lease, network } = await setUp();
+    ignored(mutex.acquire());
+    steal(world);
+    network.next("write", THROTTLED);
+    await world.until(lease.release());
+    expect(lease.signal.reason).toMatchObject({ reason: "stolen" });
+  });
+
+  // It may have been made, and lost since: nobody can say whether the former lease ended well.
+  it("that finds another holder after it was not answered tells no loss", async () => {
+    const { world, mutex, lease, network } = await setUp();
+    ignored(mutex.acquire());
+    network.next("write", SILENT);
+    const releasing = lease.release();
+    await world.time.advance(20);
+    steal(world);
+    await world.until(releasing);
+    expect(lease.signal.aborted).toBe(false);
+  });
+
+  it("that was made, and taken from a waiter who had gone, tells no loss of the former", async () => {
+    const { world, mutex, lease, network } = await setUp();
+    const cancel = new AbortController();
+    ignored(mutex.acquire({ signal: cancel.signal }));
+    network.next("write", { fault: "delayed", delayMs: 100 });
+    const releasing = lease.release();
+    await world.time.advance(50);
+    cancel.abort();
+    steal(world);
+    await world.until(releasing);
+    expect(world.record("a")?.["holder"]).toEqual({ S: "thief" });
+    expect(lease.signal.aborted).toBe(false);
+  });
+
+  it("that is declined for a moment is made all the same", async () => {
+    const { world, mutex, lease, network } = await setUp();
+    const waiting = mutex.acquire();
+    network.next("write", THROTTLED, 2);
+    await world.until(lease.release());
+    await world.until(waiting);
+    expect(timesFree(world)).toBe(0);
+    expect(world.time.nowMs).toBe(200);
+  });
+
+  it("to a waiter who leaves goes to the next one, without freeing the lock", async () => {
+    const { world, mutex, lease, network } = await setUp();
+    const cancel = new AbortController();
+    ignored(mutex.acquire({ signal: cancel.signal }));
+    const second = mutex.acquire();
+    network.next("write", { fault: "request-lost", unknownAfterMs: 100 });
+    const releasing = lease.release();
+    await world.time.advance(50);
+    cancel.abort();
+    await world.until(releasing);
+    await world.until(second);
+    expect(timesFree(world)).toBe(0);
+    expect(network.requests.write).toBe(3);
+  });
+
+  it("is repeated for half of its lease, and then left to a claim of the waiter's own", async () => {
+    const { world, mutex, lease, network } = await setUp();
+    const waiting = mutex.acquire({ wait: "60s" });
+    network.script(() => (world.time.nowMs < 6_000 ? SILENT : undefined));
+    await world.until(ignored(lease.release()).catch(() => undefined));
+    const next = await world.until(waiting);
+    expect(timesFree(world)).toBe(1);
+    expect(next.remainingMs()).toBe(9_790);
+  });
+
+  it("is answered too late at the very instant of its deadline", async () => {
+    const { world, mutex, lease, network, process } = await setUp();
+    const waiting = mutex.acquire({ wait: "60s" });
+    network.next("write", { fault: "delayed", delayMs: 10 });
+    const releasing = ignored(lease.release());
+    await world.time.advance(5);
+    process.pause();
+    await world.time.advance(9_785);
+    process.resume({ first: "io" });
+    const next = await world.until(waiting);
+    expect(next.remainingMs()).toBeGreaterThan(9_000);
+    await world.until(releasing.catch(() => undefined));
+  });
+
+  it("that nobody answers is undone for as long as the longer of the two leases", async () => {
+    const { world, mutex, lease, network } = await setUp({ lease: "1s", requestTimeout: "10s" });
+    const cancel = new AbortController();
+    ignored(mutex.acquire({ lease: "10s", signal: cancel.signal }));
+    network.script(() => SILENT);
+    const releasing = lease.release().catch((error: HoldfastError) => error.code);
+    await world.time.advance(50);
+    cancel.abort();
+    expect(await world.until(releasing)).toBe("outcome-unknown");
+    expect(world.time.nowMs).toBeGreaterThanOrEqual(10_000);
+    expect(world.time.nowMs).toBeLessThan(10_200);
+  });
+});
+
+describe("the one try to free a lease that ran out", () => {
+  async function ranOut(): Promise<Awaited<ReturnType<typeof setUp>> & { readonly over: Lease }> {
+    const scene = await setUp();
+    await scene.world.time.advance(10_000);
+    expect(scene.lease.isHeld).toBe(false);
+    return { ...scene, over: scene.lease };
+  }
+
+  it("changes nothing of what is known where nobody answers it", async () => {
+    const { world, mutex, network, over } = await ranOut();
+    network.next("write", SILENT);
+    await world.until(over.release());
+    const seen = await world.requests(() => mutex.acquire());
+    expect(seen).toMatchObject({ writes: 1, reads: 0 });
+  });
+
+  it("counts as a look where it is refused: whom it shows is watched from then on", async () => {
+    const { world, mutex, over } = await ranOut();
+    steal(world, 5_000);
+    await world.until(over.release());
+    await world.time.advance(5_100);
+    const seen = await world.requests(() => mutex.acquire());
+    expect(seen).toMatchObject({ writes: 1, reads: 0 });
+    expect(seen.result.fence).toBe(10n);
+  });
+});

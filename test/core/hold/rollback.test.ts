@@ -1,0 +1,126 @@
+import { describe, expect, it } from "vitest";
+import { HoldfastError } from "../../../src/index.js";
+import { fixedProcess } from "../../support/fixed.js";
+import { World } from "../../support/world.js";
+
+const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
+const LOST = { fault: "request-lost", unknownAfterMs: 10 } as const;
+const APPLIED = { fault: "response-lost", unknownAfterMs: 10 } as const;
+
+function setUp() {
+  const world = new World();
+  const who = fixedProcess(world, { lease: "10s" });
+  const sent: number[] = [];
+  who.network.script((request) => {
+    if (request.kind === "write") sent.push(world.time.nowMs);
+    return undefined;
+  });
+  return { world, sent, ...who, mutex: who.locks.mutex("a") };
+}
+
+/** One acquisition that nobody answers, given up after 15 ms: in the middle of its first pause. */
+async function giveUp(
+  { world, network, mutex }: ReturnType<typeof setUp>,
+  fault: typeof LOST | typeof APPLIED,
+  options = {},
+): Promise<void> {
+  network.next("write", fault);
+  const given = mutex.acquire({ wait: 15, ...options });
+  await expect(world.until(given)).rejects.toMatchObject({ code: "unreachable" });
+}
+
+describe("a claim that was given up", () => {
+  it("is looked for no more once it was found and undone", async () => {
+    const scene = setUp();
+    await giveUp(scene, APPLIED);
+    await scene.world.time.advance(60_000);
+    expect(scene.sent).toEqual([15]);
+    expect(scene.world.record("a")).toBeDefined();
+    expect(scene.world.record("a")?.["holder"]).toBeUndefined();
+  });
+
+  it("is looked for with pauses that double, for as long as its lease", async () => {
+    const scene = setUp();
+    await giveUp(scene, LOST);
+    await scene.world.time.advance(60_000);
+    expect(scene.sent).toEqual([15, 115, 315, 715, 1_515, 3_115, 6_315]);
+    expect(scene.process.pendingTimers()).toBe(0);
+  });
+
+  it("leaves the data that it was to keep", async () => {
+    const scene = setUp();
+    const former = await scene.world.until(scene.mutex.acquire({ data: "kept", keepData: true }));
+    await scene.world.until(former.release());
+    await giveUp(scene, APPLIED, { existingData: "keep" });
+    await scene.world.time.advance(1_000);
+    expect(scene.world.record("a")?.["holder"]).toBeUndefined();
+    expect(scene.world.record("a")?.["data"]).toEqual({ S: "kept" });
+  });
+
+  it("is left alone where the configuration is wrong", async () => {
+    const scene = setUp();
+    await giveUp(scene, LOST);
+    await scene.world.time.advance(10);
+    const before = scene.network.requests.write;
+    const error = new HoldfastError("access-denied", "No longer.");
+    scene.network.script(() => ({ fault: "misconfigured", error }));
+    await scene.world.time.advance(60_000);
+    expect(scene.network.requests.write).toBe(before + 1);
+  });
+});
+
+describe("a takeover that was given up", () => {
+  async function overDead(): Promise<ReturnType<typeof setUp>> {
+    const scene = setUp();
+    const dead = scene.world.inhabitant();
+    await scene.world.until(dead.locks.mutex("a").acquire({ lease: "1s" }));
+    dead.process.kill();
+    expect(await scene.world.until(scene.mutex.tryAcquire())).toBeNull();
+    await scene.world.time.advance(1_100);
+    scene.sent.length = 0;
+    return scene;
+  }
+
+  it.each([LOST, APPLIED])("is settled by one write that is applied (%j)", async (fault) => {
+    const scene = await overDead();
+    await giveUp(scene, fault);
+    await scene.world.time.advance(60_000);
+    expect(scene.sent).toHaveLength(1);
+    expect(scene.world.record("a")?.["holder"]).toBeUndefined();
+  });
+
+  it("is settled by one write that is applied, however often it was sent", async () => {
+    const scene = await overDead();
+    scene.network.next("write", APPLIED);
+    await giveUp(scene, LOST, { wait: 150 });
+    await scene.world.time.advance(60_000);
+    // The takeover a second time, then the one write that frees.
+    expect(scene.sent).toHaveLength(1);
+    expect(scene.world.record("a")?.["holder"]).toBeUndefined();
+  });
+
+  it("is settled by one write that is refused", async () => {
+    const scene = await overDead();
+    scene.network.next("write", LOST);
+    const given = scene.mutex.acquire({ wait: 15 });
+    given.catch(() => undefined);
+    const other = { holder: { S: "other" }, version: { N: "9" }, fence: { N: "9999999999999" } };
+    scene.world.table.putItem(KEY, { ...scene.world.record("a"), ...other });
+    await expect(scene.world.until(given)).rejects.toMatchObject({ code: "unreachable" });
+    await scene.world.time.advance(60_000);
+    expect(scene.sent).toHaveLength(1);
+    expect(scene.world.record("a")?.["holder"]).toEqual({ S: "other" });
+  });
+
+  it("is not settled by a write that nobody answers, or that is declined", async () => {
+    const scene = await overDead();
+    scene.network.next("write", LOST, 2);
+    scene.network.next("write", { fault: "throttled" });
+    const given = scene.mutex.acquire({ wait: 15 });
+    await expect(scene.world.until(given)).rejects.toMatchObject({ code: "unreachable" });
+    await scene.world.time.advance(60_000);
+    // The third try; the two before it were the faults.
+    expect(scene.sent).toHaveLength(1);
+    expect(scene.world.record("a")?.["holder"]).toBeUndefined();
+  });
+});

@@ -1,0 +1,242 @@
+import { describe, expect, it } from "vitest";
+import type { AcquireOptions, Lease } from "../../../src/index.js";
+import { type Inhabitant, World } from "../../support/world.js";
+
+const LEASE_MS = 2_000;
+const OPTIONS: AcquireOptions = {
+  lease: LEASE_MS,
+  wait: "60s",
+  poll: { fastest: 20, slowest: 100 },
+};
+
+interface Scene {
+  readonly world: World;
+  readonly a: Inhabitant;
+  readonly b: Inhabitant;
+  readonly stale: Lease;
+  readonly next: Lease;
+}
+
+type Way = (world: World, a: Inhabitant, b: Inhabitant) => Promise<[stale: Lease, next: Lease]>;
+
+/** How a handle can become stale, with the next lease of its name in the same process or another. */
+const WAYS: Readonly<Record<string, Way>> = {
+  "released, and acquired again here": async (world, a) => {
+    const stale = await world.until(a.locks.mutex("a").acquire({ data: "stale" }));
+    await world.until(stale.release());
+    return [stale, await world.until(a.locks.mutex("a").acquire({ data: "next" }))];
+  },
+  "released, and acquired elsewhere": async (world, a, b) => {
+    const stale = await world.until(a.locks.mutex("a").acquire({ data: "stale" }));
+    await world.until(stale.release());
+    return [stale, await world.until(b.locks.mutex("a").acquire({ data: "next" }))];
+  },
+  "handed over": async (world, a) => {
+    const stale = await world.until(a.locks.mutex("a").acquire({ data: "stale" }));
+    const waiting = a.locks.mutex("a").acquire({ data: "next" });
+    await world.until(stale.release());
+    return [stale, await world.until(waiting)];
+  },
+  "run out, and acquired again here": async (world, a) => {
+    const stale = await world.until(a.locks.mutex("a").acquire({ data: "stale", renew: "manual" }));
+    await world.time.advance(LEASE_MS);
+    expect(stale.isHeld).toBe(false);
+    return [stale, await world.until(a.locks.mutex("a").acquire({ data: "next" }))];
+  },
+  "run out, and taken over elsewhere": async (world, a, b) => {
+    const stale = await world.until(a.locks.mutex("a").acquire({ data: "stale", renew: "manual" }));
+    return [stale, await world.until(b.locks.mutex("a").acquire({ data: "next" }))];
+  },
+  "freed by force, and acquired elsewhere": async (world, a, b) => {
+    const stale = await world.until(
+      a.locks.mutex("a").acquire({ data: "stale", lease: "1h", renew: "manual" }),
+    );
+    await world.until(b.locks.release("a", stale.holder));
+    return [stale, await world.until(b.locks.mutex("a").acquire({ data: "next" }))];
+  },
+};
+
+const USES: Readonly<Record<string, (stale: Lease) => Promise<unknown>>> = {
+  release: (stale) => stale.release(),
+  "release with other options": (stale) => stale.release({ keepData: true }),
+  dispose: (stale) => stale[Symbol.asyncDispose](),
+  renew: (stale) => stale.renew(),
+  "renew with data": (stale) => stale.renew({ data: "late" }),
+  "renew with a length": (stale) => stale.renew({ lease: "1m" }),
+  update: (stale) => stale.update("late"),
+  export: (stale) => stale.export(),
+  "export with a length": (stale) => stale.export({ lease: "1m" }),
+};
+
+/** Uses that send nothing, so that a handle whose lease was taken elsewhere has not noticed it yet. */
+const LOCAL_USES: typeof USES = {
+  onEndingSoon: async (stale) => stale.onEndingSoon(200, () => undefined),
+  assertHeld: async (stale) => stale.assertHeld(),
+};
+
+const cases = Object.keys(WAYS).flatMap((way) => Object.keys(USES).map((use) => ({ way, use })));
+
+/** The code that a use of a handle rejects with, or `resolved`. */
+function outcomeOf(use: string, stale: Lease): Promise<string> {
+  return ({ ...USES, ...LOCAL_USES }[use] as (stale: Lease) => Promise<unknown>)(stale).then(
+    () => "resolved",
+    (error: { code: string }) => error.code,
+  );
+}
+
+const outcomeFor = (use: string): string =>
+  use.startsWith("release") || use === "dispose" ? "resolved" : "lost";
+
+async function scene(way: string): Promise<Scene> {
+  const world = new World();
+  const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
+  const [stale, next] = await (WAYS[way] as Way)(world, a, b);
+  return { world, a, b, stale, next };
+}
+
+describe("a handle whose lease is over", () => {
+  // rule: R7, protocol 30
+  it.each(cases)("($way) does nothing to the next lease: $use", async ({ way, use }) => {
+    const { world, a, b, stale, next } = await scene(way);
+    const before = world.record("a");
+    expect(await world.until(outcomeOf(use, stale))).toBe(outcomeFor(use));
+    expect(world.record("a")).toEqual(before);
+    await world.time.advance(3 * LEASE_MS);
+    expect(next.isHeld).toBe(true);
+    expect(stale.isHeld).toBe(false);
+    expect(world.record("a")).toMatchObject({
+      holder: { S: next.holder },
+      fence: { N: String(next.fence) },
+      data: { S: "next" },
+      leaseMs: { N: String(LEASE_MS) },
+    });
+    expect([...a.reported, ...b.reported]).toEqual([]);
+  });
+
+  it("shows a condition that the next lease's record does not meet", async () => {
+    for (const way of Object.keys(WAYS)) {
+      const { world, stale, next } = await scene(way);
+      const values = (lease: Lease) =>
+        Object.values(lease.condition().ConditionCheck.ExpressionAttributeValues);
+      const record = world.record("a");
+      expect(values(next)).toEqual([record?.["holder"], record?.["fence"]]);
+      expect(values(stale)).not.toEqual(values(next));
+    }
+  });
+
+  it("does not stop the renewals of the next lease, nor get renewed by them", async () => {
+    const { world, stale, next } = await scene("released, and acquired again here");
+    await world.until(stale.release());
+    await world.time.advance(5 * LEASE_MS);
+    expect(next.isHeld).toBe(true);
+    expect(stale.isHeld).toBe(false);
+    expect(stale.remainingMs()).toBe(0);
+  });
+
+  it("does not count when a request of it is applied after the next lease began", async () => {
+    const world = new World();
+    const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
+    const stale = await world.until(a.locks.mutex("a").acquire({ renew: "manual" }));
+    const late = { fault: "applied-late", delayMs: 4_000 } as const;
+    a.network.next("write", late, 2);
+    const renewing = stale.renew();
+    const updating = stale.update("late");
+    const failed = Promise.all([
+      expect(renewing).rejects.toMatchObject({ code: "lost" }),
+      expect(updating).rejects.toMatchObject({ code: "lost" }),
+    ]);
+    a.network.script((request) => (request.kind === "write" ? late : undefined));
+    const next = await world.until(b.locks.mutex("a").acquire({ data: "next" }));
+    const holder = world.record("a")?.["holder"];
+    await world.time.advance(6_000);
+    await failed;
+    expect(next.isHeld).toBe(true);
+    expect(world.record("a")?.["holder"]).toEqual(holder);
+    expect(world.record("a")?.["data"]).toEqual({ S: "next" });
+  });
+
+  it("frees what it left in the table when it ran out, so that nobody has to watch it", async () => {
+    const world = new World();
+    const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
+    const stale = await world.until(
+      a.locks.mutex("a").acquire({ renew: "manual", lease: "20s", data: 1 }),
+    );
+    await world.time.advance(20_000);
+    expect(stale.isHeld).toBe(false);
+    await world.until(stale.release());
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+    expect(world.record("a")?.["data"]).toBeUndefined();
+    expect(await world.until(b.locks.mutex("a").tryAcquire())).not.toBeNull();
+  });
+});
+
+describe("a release by the holder's id", () => {
+  it("frees the lock, and its holder learns at its next renewal", async () => {
+    const world = new World();
+    const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
+    const lease = await world.until(a.locks.mutex("a").acquire());
+    expect(await world.until(b.locks.release("a", lease.holder))).toBe(true);
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+    await world.time.advance(LEASE_MS / 2);
+    expect(lease.signal.reason).toMatchObject({ reason: "released elsewhere" });
+  });
+
+  it("frees nothing that another id holds, nor a lock that is not there", async () => {
+    const world = new World();
+    const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
+    const lease = await world.until(a.locks.mutex("a").acquire());
+    expect(await world.until(b.locks.release("a", "somebody"))).toBe(false);
+    expect(await world.until(b.locks.release("never", lease.holder))).toBe(false);
+    expect(world.record("never")).toBeUndefined();
+    expect(lease.isHeld).toBe(true);
+  });
+
+  it("says that it freed the lock when its first answer was lost", async () => {
+    const world = new World();
+    const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
+    const lease = await world.until(a.locks.mutex("a").acquire());
+    b.network.next("write", { fault: "response-lost", unknownAfterMs: 10 });
+    expect(await world.until(b.locks.release("a", lease.holder))).toBe(true);
+  });
+
+  it("refuses an id that is none", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant();
+    for (const holder of ["", undefined, 5]) {
+      await expect(locks.release("a", holder as string)).rejects.toMatchObject({
+        code: "invalid-argument",
+      });
+    }
+    expect(world.table.counts.writes).toBe(0);
+  });
+
+  it("tells an unreachable table from a throttled one", async () => {
+    const world = new World();
+    const { locks, network } = world.inhabitant({ requestTimeout: 100 });
+    network.script(() => ({ fault: "request-lost" }));
+    await expect(world.until(locks.release("a", "x"))).rejects.toMatchObject({
+      code: "unreachable",
+    });
+    network.script(() => ({ fault: "throttled" }));
+    await expect(world.until(locks.release("a", "x"))).rejects.toMatchObject({ code: "throttled" });
+  });
+});
+
+describe("a released handle of a hold that another handle shares", () => {
+  it.each(Object.keys({ ...USES, ...LOCAL_USES }))("does nothing to the hold: %s", async (use) => {
+    const world = new World();
+    const { locks } = world.inhabitant(OPTIONS);
+    const mutex = locks.mutex("a", { reentrant: true, data: "shared" });
+    const released = await world.until(mutex.acquire());
+    const other = await world.until(mutex.acquire());
+    await world.until(released.release());
+    const before = world.record("a");
+    expect(await world.until(outcomeOf(use, released))).toBe(outcomeFor(use));
+    expect(world.record("a")).toEqual(before);
+    await world.time.advance(3 * LEASE_MS);
+    expect({ isHeld: other.isHeld, data: other.data }).toEqual({ isHeld: true, data: "shared" });
+    expect(released.isHeld).toBe(false);
+    // The last handle still can.
+    expect(await world.until(other.export())).toMatchObject({ name: "a" });
+  });
+});

@@ -1,0 +1,439 @@
+import { describe, expect, it } from "vitest";
+import { awsLockClient } from "../../../src/formats/index.js";
+import { Holdfast, HoldfastError, LEASE_CHANNELS, type LeaseHandle } from "../../../src/index.js";
+import type { Fault, FaultRequest } from "../../../src/testing/faults/fault-plan.js";
+import { MemoryTable } from "../../../src/testing/table/memory-table.js";
+import { expectError } from "../../support/errors.js";
+import { type Inhabitant, World } from "../../support/world.js";
+import { heardWhile } from "../../telemetry/everything.js";
+
+const LENGTHS = { lease: 3_000, renew: 1_000 } as const;
+
+function scene() {
+  const world = new World();
+  const [one, two, three] = ["one", "two", "three"].map((owner) =>
+    world.inhabitant({ ...LENGTHS, owner }),
+  ) as [Inhabitant, Inhabitant, Inhabitant];
+  return { world, one, two, three };
+}
+
+/** As a job system carries it. */
+const carried = (handle: LeaseHandle): LeaseHandle => JSON.parse(JSON.stringify(handle));
+
+async function exported(world: World, { locks }: Inhabitant, options = {}) {
+  const lease = await world.until(locks.mutex("a").acquire({ data: { job: 7 }, ...options }));
+  const handle = carried(await world.until(lease.export()));
+  return { lease, handle };
+}
+
+describe("a lock that is handed to another process", () => {
+  it("is the importer's, with a higher fence, the data, and the rest of nobody's lease", async () => {
+    const { world, one, two } = scene();
+    const { lease, handle } = await exported(world, one);
+    await world.time.advance(2_500);
+    const imported = await world.until(two.locks.import(handle));
+    expect(imported.fence).toBe(lease.fence + 2n);
+    expect(imported.data).toEqual({ job: 7 });
+    expect(imported.owner).toBe("two");
+    // By its own sending, whatever was left of the exporter's.
+    expect(imported.remainingMs()).toBeGreaterThan(2_900);
+    await world.time.advance(60_000);
+    expect(imported.isHeld).toBe(true);
+    await world.until(imported.release());
+    await world.until((await world.until(one.locks.mutex("a").acquire())).release());
+  });
+
+  it("costs one write to export, and one to import", async () => {
+    const { world, one, two } = scene();
+    const lease = await world.until(one.locks.mutex("a").acquire());
+    const { result, writes } = await world.requests(() => lease.export());
+    expect(writes).toBe(1);
+    expect(await world.requests(() => two.locks.import(result))).toMatchObject({
+      writes: 1,
+      reads: 0,
+    });
+  });
+
+  // rule: R2, protocol 76
+  it("is over for its exporter before anything is sent, with a reason, and is never renewed again", async () => {
+    const { world, one } = scene();
+    const lease = await world.until(one.locks.mutex("a").acquire());
+    const exporting = lease.export();
+    expect(lease.isHeld).toBe(false);
+    expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "exported" });
+    expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ reason: "exported" }));
+    const handle = await world.until(exporting);
+    const before = world.record("a");
+    await world.time.advance(10_000);
+    await world.until(lease.release());
+    expect(world.record("a")).toEqual(before);
+    expect(before?.["holder"]).toEqual({ S: handle.holder });
+    await expect(lease.renew()).rejects.toMatchObject({ reason: "exported" });
+    await expect(lease.export()).rejects.toMatchObject({ reason: "exported" });
+  });
+
+  // rule: protocol 77
+  it("lets in nothing more that carries the exporter's condition, imported or not", async () => {
+    const { world, one } = scene();
+    const lease = await world.until(one.locks.mutex("a").acquire());
+    const { holder, fence } = lease;
+    const isHeld = (): boolean => {
+      const record = world.record("a");
+      const held = { holder: { S: holder }, fence: { N: String(fence) } };
+      return (
+        JSON.stringify([record?.["holder"], record?.["fence"]]) ===
+        JSON.stringify([held.holder, held.fence])
+      );
+    };
+    expect(isHeld()).toBe(true);
+    await world.until(lease.export());
+    expect(isHeld()).toBe(false);
+  });
+
+  // rule: R4, protocol 78
+  it("is imported once: the second finds who has it, also after that one's release", async () => {
+    const { world, one, two, three } = scene();
+    const { handle } = await exported(world, one);
+    const [first, second] = await world.until(
+      Promise.allSettled([two.locks.import(handle), three.locks.import(handle)]),
+    );
+    const both = [first, second];
+    const lease = both.find((outcome) => outcome.status === "fulfilled")?.value;
+    const refusals = both.filter((outcome) => outcome.status === "rejected");
+    expect(refusals.map(({ reason }) => reason.code)).toEqual(["not-acquired"]);
+    expect(refusals[0]?.reason.message).toMatch(/used before.*(two|three) holds it/);
+    await world.until(lease?.release() ?? Promise.resolve());
+    const again = world.until(one.locks.import(handle));
+    await expect(again).rejects.toMatchObject({ code: "not-acquired" });
+  });
+
+  // rule: R14, protocol 79
+  it("is nobody's, not even its exporter's waiters', until its reservation has run out; then anybody's", async () => {
+    const { world, one, two } = scene();
+    const lease = await world.until(one.locks.mutex("a").acquire());
+    const taking: { by: string; atMs: number }[] = [];
+    for (const [by, { locks }] of Object.entries({ one, two })) {
+      const noted = (): void => void taking.push({ by, atMs: world.time.nowMs });
+      void locks.mutex("a").acquire({ wait: "30s" }).then(noted, noted);
+    }
+    await world.time.advance(500);
+    // Its first try is lost: while nobody has answered, the record names its exporter.
+    one.network.next("write", { fault: "request-lost", unknownAfterMs: 300 });
+    const handle = await world.until(lease.export());
+    const fromMs = world.time.nowMs - 20;
+    await world.time.advance(2_900);
+    expect(taking).toEqual([]);
+    await world.time.advance(400);
+    expect(taking).toHaveLength(1);
+    expect((taking[0]?.atMs ?? 0) - fromMs).toBeGreaterThan(3_000);
+    const late = world.until(world.inhabitant(LENGTHS).locks.import(handle));
+    await expect(late).rejects.toMatchObject({ code: "not-acquired" });
+  });
+
+  it("is still imported after its reservation, as long as nobody took it", async () => {
+    const { world, one, two } = scene();
+    const { handle } = await exported(world, one);
+    await world.time.advance(3_600_000);
+    const lease = await world.until(two.locks.import(handle));
+    expect(lease.isHeld).toBe(true);
+  });
+
+  it.each(["response-lost", "request-lost", "response-lost-and-retried"] as const)(
+    "is exported and imported once where either meets %s",
+    async (kind) => {
+      const fault: Fault =
+        kind === "response-lost-and-retried"
+          ? { fault: kind }
+          : { fault: kind, unknownAfterMs: 300 };
+      const { world, one, two, three } = scene();
+      const lease = await world.until(one.locks.mutex("a").acquire());
+      one.network.next("write", fault);
+      const handle = await world.until(lease.export());
+      two.network.next("write", fault);
+      const imported = await world.until(two.locks.import(handle));
+      expect(imported.isHeld).toBe(true);
+      expect(world.record("a")?.["holder"]).toEqual({ S: imported.holder });
+      const again = world.until(three.locks.import(handle));
+      await expect(again).rejects.toMatchObject({ code: "not-acquired" });
+    },
+  );
+
+  it("counts the importer's deadline from its first sending, though the answer comes late", async () => {
+    const { world, one, two } = scene();
+    const { handle } = await exported(world, one);
+    two.network.next("write", { fault: "response-lost", unknownAfterMs: 600 });
+    const fromMs = world.time.nowMs;
+    const lease = await world.until(two.locks.import(handle));
+    const tookMs = world.time.nowMs - fromMs;
+    expect(tookMs).toBeGreaterThan(600);
+    expect(lease.remainingMs()).toBeLessThanOrEqual(3_000 - tookMs);
+  });
+
+  it.each(["applied-late", "request-lost", "response-lost"] as const)(
+    "is over, and soon free, where nobody answers its export: %s",
+    async (fault) => {
+      const { world, one, two } = scene();
+      const lease = await world.until(one.locks.mutex("a").acquire());
+      const late = { delayMs: 2_000, unknownAfterMs: 50 };
+      one.network.script(() => ({ fault, ...late }));
+      const exporting = world.until(lease.export());
+      await expect(exporting).rejects.toMatchObject({ code: "outcome-unknown" });
+      expect(lease.isHeld).toBe(false);
+      one.network.script(undefined);
+      await world.time.advance(7_000);
+      expect(world.record("a")?.["holder"]).toBeUndefined();
+      expect((await world.until(two.locks.mutex("a").tryAcquire()))?.isHeld).toBe(true);
+    },
+  );
+
+  // rule: protocol 80
+  it.each<[string, (request: FaultRequest) => boolean]>([
+    ["nobody answers its import", () => true],
+    [
+      "nobody answers its grant, and what it was freed by first is answered at once",
+      (request) => request.kind === "write" && request.write.change.set["holder"] !== undefined,
+    ],
+  ])("leaves nothing behind where %s, not even a copy that lands late", async (_, isLate) => {
+    const { world, one, two, three } = scene();
+    const { handle } = await exported(world, one);
+    const late = { fault: "applied-late", delayMs: 1_500, unknownAfterMs: 50 } as const;
+    two.network.script((request) => (isLate(request) ? late : undefined));
+    const importing = world.until(two.locks.import(handle, { wait: 300 }));
+    await expect(importing).rejects.toMatchObject({ code: "unreachable", lockName: "a" });
+    two.network.script(undefined);
+    await world.time.advance(5_000);
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+    const again = world.until(three.locks.import(handle));
+    await expect(again).rejects.toMatchObject({ code: "not-acquired" });
+  });
+
+  it("tells what it was lost by, where it had been lost before the export", async () => {
+    const { world, one, two } = scene();
+    const lease = await world.until(one.locks.mutex("a").acquire());
+    await world.until(two.locks.release("a", lease.holder));
+    const exporting = world.until(lease.export());
+    await expect(exporting).rejects.toMatchObject({ code: "lost", reason: "released elsewhere" });
+  });
+
+  it("has a handle that says what it is, and for how long it is kept", async () => {
+    const { world, one } = scene();
+    const lease = await world.until(one.locks.mutex("a").acquire());
+    const handle = await world.until(lease.export());
+    expect(handle).toEqual({
+      ...{ v: 1, name: "a", owner: "one", leaseMs: 3_000 },
+      ...{ holder: expect.any(String), fence: String(lease.fence + 1n) },
+    });
+    expect(handle.holder).not.toBe(lease.holder);
+    const options = { namespace: "n" };
+    const fair = await world.until(one.locks.fairLock("f", options).acquire());
+    expect(await world.until(fair.export({ lease: "100ms" }))).toMatchObject({
+      ...{ name: "f", namespace: "n", leaseMs: 100, fence: String(fair.fence + 1n) },
+    });
+  });
+
+  it.each([99, 365 * 24 * 3_600_000 + 1, "soon"])(
+    "is not kept for %j, and stays held",
+    async (length) => {
+      const { world, one } = scene();
+      const lease = await world.until(one.locks.mutex("a").acquire());
+      const exporting = lease.export({ lease: length });
+      await expect(exporting).rejects.toMatchObject({
+        code: "invalid-argument",
+        message: expect.stringContaining("`lease`"),
+      });
+      expect(lease.isHeld).toBe(true);
+      expect(
+        (await world.until(lease.export({ lease: 365 * 24 * 3_600_000 }))).leaseMs,
+      ).toBeGreaterThan(1e10);
+    },
+  );
+
+  it("takes the handle's length, unless it is asked for another, and data of its own", async () => {
+    const { world, one } = scene();
+    const other = world.inhabitant({ lease: "9s", owner: "other" });
+    const { handle } = await exported(world, one);
+    const imported = await world.until(other.locks.import(handle, { data: { job: 8 } }));
+    expect([imported.leaseMs, imported.data]).toEqual([3_000, { job: 8 }]);
+    expect((await world.until(one.locks.inspect("a"))).data).toEqual({ job: 8 });
+    const again = carried(await world.until(imported.export({ lease: "5s" })));
+    const last = await world.until(other.locks.import(again, { lease: "8s" }));
+    expect([last.leaseMs, last.data]).toEqual([8_000, { job: 8 }]);
+  });
+
+  it("is told as a grant or a refusal, with how long it took, and leaves no timer behind", async () => {
+    const { world, one, two, three } = scene();
+    const { handle } = await exported(world, one);
+    const { grant, refusal } = LEASE_CHANNELS;
+    const heard = await heardWhile([grant, refusal], async () => {
+      await world.until((await world.until(two.locks.import(handle))).release());
+      await world.until(three.locks.import(handle).catch(() => undefined));
+    });
+    const subject = { kind: "lock", name: "a", waitedMs: 10 };
+    expect(heard.map(({ message }) => message)).toMatchObject([
+      { ...subject, owner: "two", how: "import", leaseMs: 3_000 },
+      { ...subject, owner: "three", code: "not-acquired" },
+    ]);
+    expect([two.process.pendingTimers(), three.process.pendingTimers()]).toEqual([0, 0]);
+  });
+
+  it("is not asked for by whoever was cancelled before, nor kept by whoever closed meanwhile", async () => {
+    const { world, one, two, three } = scene();
+    const { handle } = await exported(world, one);
+    const signal = AbortSignal.abort("enough");
+    const { writes } = await world.requests(async () => {
+      await expect(two.locks.import(handle, { signal })).rejects.toBe("enough");
+    });
+    expect(writes).toBe(0);
+    const importing = two.locks.import(handle).catch(({ code }) => code);
+    await world.time.advance(8);
+    await world.until(two.locks.close());
+    expect(await world.until(importing)).toBe("closed");
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+    expect((await world.until(three.locks.mutex("a").tryAcquire()))?.isHeld).toBe(true);
+  });
+
+  it("is over where the table refuses its export as misconfigured, which is said, and tried once", async () => {
+    const { world, one } = scene();
+    const lease = await world.until(one.locks.mutex("a").acquire());
+    const error = new HoldfastError("misconfigured", "not allowed");
+    let tries = 0;
+    one.network.script(({ kind }) => {
+      if (kind !== "write" || lease.isHeld) return undefined;
+      tries += 1;
+      return tries === 1 ? { fault: "misconfigured", error } : undefined;
+    });
+    const exporting = world.until(lease.export());
+    await expect(exporting).rejects.toMatchObject({ code: "outcome-unknown", cause: error });
+    expect(lease.isHeld).toBe(false);
+    await world.time.advance(10_000);
+    // Nobody has either of the two grants: the second write frees the lock.
+    expect(tries).toBe(2);
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+  });
+
+  it("is exported by a second try where the first one hangs", async () => {
+    const { world, one } = scene();
+    const lease = await world.until(one.locks.mutex("a").acquire());
+    one.network.next("write", { fault: "request-lost" });
+    const handle = await world.until(lease.export());
+    expect(world.record("a")?.["holder"]).toEqual({ S: handle.holder });
+  });
+
+  it("tells that it had been stolen, where another has it", async () => {
+    const { world, one } = scene();
+    const lease = await world.until(one.locks.mutex("a").acquire());
+    const key = { pk: { S: "lock#a" }, sk: { S: "lease" } };
+    world.table.putItem(key, { ...world.record("a"), holder: { S: "thief" } });
+    const exporting = world.until(lease.export());
+    await expect(exporting).rejects.toMatchObject({ code: "lost", reason: "stolen" });
+  });
+
+  it("needs no sort key", async () => {
+    const client = new MemoryTable({ keyAttributes: ["pk"] });
+    const options = { client, table: "locks", keys: { sk: null } } as const;
+    const [one, two] = [new Holdfast(options), new Holdfast(options)];
+    const lease = await one.mutex("a").acquire({ renew: "manual" });
+    const imported = await two.import(await lease.export(), { renew: "manual" });
+    expect(imported.isHeld).toBe(true);
+    await imported.release();
+  });
+
+  it("is told as a grant of its own kind, and has its place in a history", async () => {
+    const { world, one } = scene();
+    const { handle } = await exported(world, one);
+    const keeping = world.inhabitant({ ...LENGTHS, owner: "keeping", history: true });
+    await world.until(keeping.locks.import(handle));
+    await world.time.advance(100);
+    const { grants } = await world.until(keeping.locks.history("a"));
+    expect(grants).toMatchObject([{ how: "import", owner: "keeping" }]);
+  });
+
+  it("may be a fair lock with a namespace, whose waiters keep their order", async () => {
+    const { world, one, two, three } = scene();
+    const lease = await world.until(one.locks.fairLock("a", { namespace: "n" }).acquire());
+    const next = three.locks.fairLock("a", { namespace: "n" }).acquire();
+    await world.time.advance(500);
+    const handle = carried(await world.until(lease.export()));
+    const imported = await world.until(two.locks.import(handle));
+    await world.time.advance(10_000);
+    expect(imported.isHeld).toBe(true);
+    await world.until(imported.release());
+    expect((await world.until(next)).isHeld).toBe(true);
+  });
+});
+
+describe("an export is refused", () => {
+  it("of what lives by a session, of what is shared, and of what is no lock", async () => {
+    const { world, one } = scene();
+    const session = await world.until(one.locks.session());
+    const mutex = one.locks.mutex("r", { reentrant: true });
+    const leases = [
+      await world.until(one.locks.mutex("s", { session }).acquire()),
+      await world.until(mutex.acquire()),
+    ];
+    await world.until(
+      one.locks.once("o", { occurrence: "1" }, async (_, lease) => {
+        await expect(lease.export()).rejects.toMatchObject({ code: "invalid-argument" });
+        expect(lease.isHeld).toBe(true);
+      }),
+    );
+    await expect(leases[0]?.export()).rejects.toMatchObject({ code: "invalid-argument" });
+    expect(leases.every((lease) => lease.isHeld)).toBe(true);
+  });
+
+  it("by every format but the native one, by name, and so is an import", async () => {
+    const world = new World();
+    const client = new MemoryTable({ time: world.time });
+    const locks = new Holdfast({ client, table: "locks", format: awsLockClient() });
+    const lease = await locks.mutex("a").acquire({ renew: "manual" });
+    const refused = {
+      code: "invalid-argument",
+      message: expect.stringMatching(/"aws-?lock-?client/i),
+    };
+    await expect(lease.export()).rejects.toMatchObject(refused);
+    expect(lease.isHeld).toBe(true);
+    const handle = {
+      v: 1,
+      name: "a",
+      holder: "h",
+      fence: "1",
+      leaseMs: 1_000,
+      owner: "o",
+    } as const;
+    await expect(async () => locks.import(handle)).rejects.toMatchObject(refused);
+    await lease.release();
+  });
+
+  it.each([
+    [undefined],
+    [{}],
+    [{ v: 2 }],
+    [{ holder: "" }],
+    [{ fence: "-1" }],
+    [{ fence: 1.5 }],
+    [{ fence: "1x" }],
+    [{ fence: "9".repeat(39) }],
+    [{ leaseMs: 1_000.5 }],
+    [{ leaseMs: 99 }],
+    [{ name: "" }],
+    [{ name: ["a"] }],
+    [{ holder: 5 }],
+  ])("and an import of what is no handle: %j", async (wrong) => {
+    const { one } = scene();
+    const whole = { v: 1, name: "a", holder: "h", fence: "1", leaseMs: 1_000, owner: "o" };
+    const handle = (wrong &&
+      (Object.keys(wrong).length === 0 ? {} : { ...whole, ...wrong })) as LeaseHandle;
+    const importing = (async () => one.locks.import(handle))();
+    await expectError(importing, { code: "invalid-argument", mentions: ["`lease.export()`"] });
+  });
+
+  it("but not of the longest fence, nor of the shortest lease", async () => {
+    const { world, one } = scene();
+    const handle: LeaseHandle = {
+      ...{ v: 1, name: "a", holder: "h", owner: "o" },
+      ...{ fence: "9".repeat(38), leaseMs: 100 },
+    };
+    const importing = world.until(one.locks.import(handle, { renew: 50 }));
+    await expect(importing).rejects.toMatchObject({ code: "not-acquired" });
+  });
+});

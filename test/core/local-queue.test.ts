@@ -1,0 +1,207 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { Line, Lines, Waiter } from "../../src/core/local-queue.js";
+import { resolveAcquire } from "../../src/core/options.js";
+import { systemTimers, type Timers } from "../../src/platform/timers.js";
+import { VirtualTime } from "../../src/testing/time/virtual-time.js";
+import { World } from "../support/world.js";
+
+const newWaiter = (): Waiter => new Waiter(resolveAcquire([], "me"));
+const turnOf = (waiter: Waiter): Promise<unknown> => waiter.turn.catch((error: unknown) => error);
+
+function setUp() {
+  let idle = 0;
+  const line = new Line(systemTimers, () => {
+    idle += 1;
+  });
+  return { line, idle: () => idle };
+}
+
+describe("a line", () => {
+  it("gives its turn to one at a time", () => {
+    const { line, idle } = setUp();
+    expect(line.isBusy).toBe(false);
+    expect(line.tryTurn()).toBe(true);
+    expect(line.isBusy).toBe(true);
+    expect(line.tryTurn()).toBe(false);
+    line.next();
+    expect(line.isBusy).toBe(false);
+    expect(idle()).toBe(1);
+    expect(line.tryTurn()).toBe(true);
+  });
+
+  it("gives the turn to those who wait, in their order, and stays busy meanwhile", async () => {
+    const { line, idle } = setUp();
+    line.tryTurn();
+    const waiters = [1, 2, 3].map(() => newWaiter());
+    for (const waiter of waiters) line.wait(waiter);
+    const order: number[] = [];
+    for (const [index, waiter] of waiters.entries()) {
+      turnOf(waiter).then(() => order.push(index));
+    }
+    for (let turn = 0; turn < 3; turn += 1) {
+      line.next();
+      expect(line.isBusy).toBe(true);
+      await Promise.resolve();
+    }
+    await Promise.all(waiters.map(turnOf));
+    expect(order).toEqual([0, 1, 2]);
+    expect(idle()).toBe(0);
+    line.next();
+    expect(idle()).toBe(1);
+  });
+
+  it("skips those who have left, and rejects them at once with their reason", async () => {
+    const { line } = setUp();
+    line.tryTurn();
+    const [gone, next] = [newWaiter(), newWaiter()];
+    line.wait(gone);
+    line.wait(next);
+    line.leave(gone, "no longer wanted");
+    expect(gone.isWaiting).toBe(false);
+    expect(await turnOf(gone)).toBe("no longer wanted");
+    line.next();
+    expect(await turnOf(next)).toBe("contend");
+  });
+
+  it("skips one that gave up while it was out of the line, and puts one back at its head", async () => {
+    const { line, idle } = setUp();
+    line.tryTurn();
+    const [first, second] = [newWaiter(), newWaiter()];
+    line.wait(first);
+    line.wait(second);
+    expect(line.shift()).toBe(first);
+    line.waitFirst(first);
+    expect(line.shift()).toBe(first);
+    line.leave(first, "gone");
+    expect(await turnOf(first)).toBe("gone");
+    line.leave(second, "gone too");
+    expect(await turnOf(second)).toBe("gone too");
+    expect(line.shift()).toBeUndefined();
+    line.next();
+    expect(idle()).toBe(1);
+  });
+});
+
+describe("behind a lease that is renewed by hand", () => {
+  function occupied(isManual = true) {
+    const time = new VirtualTime();
+    const process = time.process();
+    const set: { delayMs: number; keepsAlive: boolean }[] = [];
+    const timers: Timers = {
+      set: (delayMs, keepsAlive, callback) => {
+        set.push({ delayMs, keepsAlive });
+        return process.timers.set(delayMs, keepsAlive, callback);
+      },
+    };
+    const line = new Line(timers, () => undefined);
+    const occupant = {
+      isManual,
+      endsAtMs: 1_000,
+      checks: 0,
+      remainingMs: () => occupant.endsAtMs - time.nowMs,
+      check: () => {
+        occupant.checks += 1;
+        if (occupant.remainingMs() <= 0) line.next();
+      },
+    };
+    line.tryTurn();
+    line.occupy(occupant);
+    return { time, process, set, line, occupant };
+  }
+
+  it("those who wait have one timer between them, which keeps their process alive", async () => {
+    const { time, process, set, line, occupant } = occupied();
+    expect(process.pendingTimers()).toBe(0);
+    const waiters = [newWaiter(), newWaiter(), newWaiter()];
+    for (const waiter of waiters) line.wait(waiter);
+    expect(set).toEqual([{ delayMs: 1_000, keepsAlive: true }]);
+    await time.advance(999);
+    expect(occupant.checks).toBe(0);
+    await time.advance(1);
+    expect(waiters.map(({ isWaiting }) => isWaiting)).toEqual([false, true, true]);
+    expect(process.pendingTimers()).toBe(0);
+    expect(set).toHaveLength(1);
+  });
+
+  it("it is set again when the lease was renewed meanwhile, and never for no time at all", async () => {
+    const { time, set, line, occupant } = occupied();
+    line.wait(newWaiter());
+    occupant.endsAtMs = 3_000;
+    await time.advance(1_000);
+    expect(set.map(({ delayMs }) => delayMs)).toEqual([1_000, 2_000]);
+    occupant.endsAtMs = 1_000;
+    occupant.check = () => undefined;
+    await time.advance(2_000);
+    expect(set.map(({ delayMs }) => delayMs)).toEqual([1_000, 2_000, 1]);
+  });
+
+  it("there is none once the lease has ended or nobody waits, nor behind one with a timer", async () => {
+    const { time, process, set, line } = occupied();
+    const waiter = newWaiter();
+    line.wait(waiter);
+    line.next();
+    expect(process.pendingTimers()).toBe(0);
+    line.wait(newWaiter());
+    expect(set).toHaveLength(1);
+    await time.advance(10_000);
+    const kept = occupied(false);
+    kept.line.wait(newWaiter());
+    expect(kept.set).toEqual([]);
+    const left = occupied();
+    const gone = newWaiter();
+    left.line.wait(gone);
+    left.line.leave(gone, "gone");
+    expect(await turnOf(gone)).toBe("gone");
+    await left.time.advance(5_000);
+    expect(left.set).toHaveLength(1);
+  });
+});
+
+describe("a waiter", () => {
+  it("is told one thing, the first", async () => {
+    const waiter = newWaiter();
+    expect(waiter.isWaiting).toBe(true);
+    expect(waiter.offer("contend")).toBe(true);
+    expect(waiter.isWaiting).toBe(false);
+    waiter.giveUp(new Error("too late"));
+    expect(await waiter.turn).toBe("contend");
+    expect(waiter.offer("contend")).toBe(false);
+  });
+
+  it("that has given up takes nothing any more", async () => {
+    const waiter = newWaiter();
+    waiter.giveUp("gone");
+    expect(waiter.offer("contend")).toBe(false);
+    expect(await turnOf(waiter)).toBe("gone");
+  });
+});
+
+describe("the lines of a client", () => {
+  it("are one for each name, dropped when nobody is left", () => {
+    const lines = new Lines(systemTimers);
+    const line = lines.of("one");
+    expect(lines.of("one")).toBe(line);
+    expect(lines.of("two")).not.toBe(line);
+    line.tryTurn();
+    expect(lines.of("one")).toBe(line);
+    line.next();
+    expect(lines.of("one")).not.toBe(line);
+  });
+
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  // The line is made before it is known that nobody will stand in it, and only `next` drops one.
+  it("are not left behind by acquisitions that were over before they began", async () => {
+    const made = vi.spyOn(Lines.prototype, "of");
+    const world = new World();
+    const { locks } = world.inhabitant();
+    for (let index = 0; index < 2; index += 1) {
+      const acquiring = locks.mutex("a").acquire({ signal: AbortSignal.abort("over") });
+      await expect(acquiring).rejects.toBe("over");
+    }
+    const [first, second] = made.mock.results.map(({ value }) => value as Line);
+    expect(second === undefined || second !== first).toBe(true);
+  });
+});

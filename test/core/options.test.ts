@@ -1,0 +1,278 @@
+import { describe, expect, it } from "vitest";
+import {
+  type AcquireOptions,
+  type ClientOptions,
+  checkLease,
+  DEFAULTS,
+  resolveAcquire,
+  resolveClient,
+  resolveLease,
+} from "../../src/core/options.js";
+import { expectThrown } from "../support/errors.js";
+
+const refused = expect.objectContaining({ code: "invalid-argument" });
+
+describe("the client's options", () => {
+  it("have these defaults", () => {
+    expect(resolveClient({})).toEqual({
+      driftBound: 0.01,
+      requestTimeoutMs: 5_000,
+      closeTimeoutMs: 5_000,
+      handOverLimit: 16,
+    });
+  });
+
+  it("are taken as given at both ends of what they may be", () => {
+    for (const driftBound of [0, 0.1])
+      expect(resolveClient({ driftBound })).toMatchObject({ driftBound });
+    for (const renewal of ["each", "shared", undefined] as const)
+      expect(() => resolveClient({ renewal, renew: 1_000 })).not.toThrow();
+    expect(() => resolveClient({ renewal: "each", renew: "manual" })).not.toThrow();
+    expect(resolveClient({ handOverLimit: 0 })).toMatchObject({ handOverLimit: 0 });
+    expect(resolveClient({ requestTimeout: 10, closeTimeout: "1d" })).toMatchObject({
+      requestTimeoutMs: 10,
+      closeTimeoutMs: 24 * 3_600_000,
+    });
+  });
+
+  const WRONG: readonly ClientOptions[] = [
+    { driftBound: -0.001 },
+    { driftBound: 0.11 },
+    { driftBound: Number.NaN },
+    { handOverLimit: -1 },
+    { handOverLimit: 1.5 },
+    { handOverLimit: Number.NaN },
+    { handOverLimit: Number.POSITIVE_INFINITY },
+    { requestTimeout: 9 },
+    { requestTimeout: "5" },
+    { requestTimeout: Number.POSITIVE_INFINITY },
+    { closeTimeout: 0 },
+    { closeTimeout: Number.NaN },
+    { closeTimeout: "25h" },
+    { renewal: "all" as never },
+    { renewal: "shared", renew: "manual" },
+  ];
+
+  it.each(WRONG.map((options) => [options]))("refuse %j", (options) => {
+    expect(() => resolveClient(options)).toThrowError(refused);
+  });
+});
+
+describe("an acquisition's options", () => {
+  it("have these defaults", () => {
+    expect(resolveAcquire([], "host:1")).toEqual({
+      leaseMs: 30_000,
+      renewMs: 10_000,
+      waitMs: 60_000,
+      fastestPollMs: 100,
+      slowestPollMs: 2_000,
+      owner: "host:1",
+      signal: undefined,
+      data: undefined,
+      existingData: "replace",
+      attributes: undefined,
+      existingAttributes: "replace",
+      keepData: false,
+      onlyIfExists: false,
+    });
+  });
+
+  it("have a format's defaults where it has its own, and a wait that outlives its lease", () => {
+    const defaults = {
+      lease: "20s",
+      renewsPerLease: 4,
+      wait: { beyondLease: "1s" },
+      fastestPoll: "1s",
+      slowestPoll: "3s",
+      existingData: "keep",
+      keepData: true,
+    } as const;
+    const resolved = resolveAcquire([], "me", defaults);
+    expect(resolved).toMatchObject({
+      ...{ leaseMs: 20_000, renewMs: 5_000, waitMs: 21_400 },
+      ...{ fastestPollMs: 1_000, slowestPollMs: 3_000, existingData: "keep", keepData: true },
+    });
+    expect(resolveAcquire([{ lease: "40s" }], "me", defaults).waitMs).toBe(41_800);
+    const asked = { existingData: "replace", keepData: false } as const;
+    expect(resolveAcquire([{ ...asked, wait: 0 }], "me", defaults)).toMatchObject({
+      ...asked,
+      waitMs: 0,
+    });
+  });
+
+  it("have defaults that nobody can change", () => {
+    expect(Object.isFrozen(DEFAULTS)).toBe(true);
+    expect(DEFAULTS).toEqual({
+      lease: "30s",
+      renewsPerLease: 3,
+      wait: "60s",
+      fastestPoll: "100ms",
+      slowestPoll: "2s",
+      driftBound: 0.01,
+      requestTimeout: "5s",
+      closeTimeout: "5s",
+      handOverLimit: 16,
+    });
+  });
+
+  it("go before the mutex's, and those before the client's, one by one", () => {
+    const client: AcquireOptions = {
+      lease: "60s",
+      wait: "1m",
+      owner: "client",
+      poll: { fastest: 10 },
+    };
+    const mutex: AcquireOptions = { wait: "2m", keepData: true, poll: { slowest: "5s" } };
+    const own: AcquireOptions = { owner: "own", data: 0, poll: { fastest: 20 } };
+    expect(resolveAcquire([own, mutex, client], "host:1")).toMatchObject({
+      leaseMs: 60_000,
+      renewMs: 20_000,
+      waitMs: 120_000,
+      fastestPollMs: 20,
+      slowestPollMs: 5_000,
+      owner: "own",
+      data: 0,
+      keepData: true,
+    });
+  });
+
+  it("that are false, 0, empty or null stand against another layer's", () => {
+    const layers: AcquireOptions[] = [
+      { keepData: false, onlyIfExists: false, wait: 0, data: null },
+      { keepData: true, onlyIfExists: true, wait: "1m", data: 1 },
+    ];
+    expect(resolveAcquire(layers, "me")).toMatchObject({
+      keepData: false,
+      onlyIfExists: false,
+      waitMs: 0,
+      data: null,
+    });
+  });
+
+  it("that are undefined are as if they were left out", () => {
+    const layers = [{ lease: undefined, wait: undefined, poll: undefined }, { lease: "9s" }];
+    expect(resolveAcquire(layers, "me")).toMatchObject({ leaseMs: 9_000, renewMs: 3_000 });
+  });
+
+  it("are taken as given at both ends of what they may be", () => {
+    const year = 365 * 24 * 3_600_000;
+    expect(resolveAcquire([{ lease: 100, renew: 50 }], "me")).toMatchObject({ leaseMs: 100 });
+    expect(resolveAcquire([{ lease: year }], "me")).toMatchObject({ leaseMs: year });
+    expect(resolveAcquire([{ lease: "1m", renew: "manual" }], "me").renewMs).toBe("manual");
+    expect(resolveAcquire([{ lease: "20s", renew: "10s" }], "me").renewMs).toBe(10_000);
+    expect(resolveAcquire([{ wait: 0 }], "me").waitMs).toBe(0);
+    expect(resolveAcquire([{ wait: Number.POSITIVE_INFINITY }], "me").waitMs).toBe(
+      Number.POSITIVE_INFINITY,
+    );
+    expect(resolveAcquire([{ poll: { fastest: 1, slowest: 1 } }], "me")).toMatchObject({
+      fastestPollMs: 1,
+      slowestPollMs: 1,
+    });
+    expect(resolveAcquire([{ owner: "x".repeat(1_000) }], "me").owner).toHaveLength(1_000);
+  });
+
+  const WRONG: readonly AcquireOptions[] = [
+    { lease: 99 },
+    { lease: 366 * 24 * 3_600_000 },
+    { lease: 1_000.5 },
+    { lease: "30" },
+    { lease: Number.NaN },
+    { lease: "10s", renew: "5001ms" },
+    { lease: "19s", renew: "10s" },
+    { renew: 9 },
+    { renew: "auto" },
+    { renew: Number.NaN },
+    { renew: Number.POSITIVE_INFINITY },
+    { wait: -1 },
+    { wait: "-5s" },
+    { wait: Number.NaN },
+    { wait: Number.NEGATIVE_INFINITY },
+    { poll: { fastest: 0 } },
+    { poll: { fastest: 0.5 } },
+    { poll: { slowest: "2d" } },
+    { poll: { slowest: 99 } },
+    { poll: { fastest: 2_001 } },
+    { owner: "" },
+    { owner: "x".repeat(1_001) },
+    { owner: "\u00e9".repeat(501) },
+    { existingData: "Keep" as never },
+  ];
+
+  it.each(WRONG.map((options) => [options]))("refuse %j, in any layer", (options) => {
+    expect(() => resolveAcquire([options], "me")).toThrowError(refused);
+    expect(() => resolveAcquire([{}, { keepData: true }, options], "me")).toThrowError(refused);
+  });
+
+  it("are checked together, across layers", () => {
+    expect(() => resolveAcquire([{ lease: "10s" }, { renew: "6s" }], "me")).toThrowError(refused);
+    expect(() =>
+      resolveAcquire([{ poll: { slowest: 50 } }, { poll: { fastest: 60 } }], "me"),
+    ).toThrowError(refused);
+  });
+});
+
+describe("an option that is wrong", () => {
+  type Facts = readonly (string | RegExp)[];
+
+  const CLIENT: readonly [ClientOptions, facts: Facts][] = [
+    [{ driftBound: 0.2 }, ["`driftBound`", "0 and 0.1", "0.2"]],
+    [{ renewal: "all" as never }, ["`renewal`", '"each"', '"shared"', '"all"']],
+    [{ renewal: "shared", renew: "manual" }, ['`renewal: "shared"`', '`renew: "manual"`']],
+    [{ handOverLimit: -1 }, ["`handOverLimit`", "0", "-1"]],
+    [{ requestTimeout: 9 }, ["`requestTimeout`", "10 ms", "86400000 ms", "9"]],
+    [{ closeTimeout: 9 }, ["`closeTimeout`", "10 ms", "86400000 ms", "9"]],
+  ];
+
+  it.each(CLIENT)("of the client is named, with what it is: %j", (options, mentions) => {
+    expectThrown(() => resolveClient(options), { code: "invalid-argument", mentions });
+  });
+
+  const ACQUIRE: readonly [AcquireOptions, facts: Facts][] = [
+    [{ lease: 99 }, ["`lease`", "100 ms", "31536000000 ms", "99"]],
+    [{ lease: 1_000.5 }, ["`lease`", "1000.5"]],
+    [{ lease: "1s", renew: "600ms" }, ["`lease`", "1000 ms", "`renew`", "600 ms"]],
+    [{ renew: 9 }, ["`renew`", "10 ms", "31536000000 ms", "9"]],
+    [{ wait: -1 }, ["`wait`", "0 ms", "Infinity ms", "-1"]],
+    [{ poll: { fastest: 0 } }, ["`poll.fastest`", "1 ms", "86400000 ms", "0"]],
+    [{ poll: { slowest: "2d" } }, ["`poll.slowest`", "1 ms", "86400000 ms", '"2d"']],
+    [
+      { poll: { fastest: 60, slowest: 50 } },
+      ["`poll.fastest`", "60 ms", "`poll.slowest`", "50 ms"],
+    ],
+    [{ owner: 5 as never }, ["`owner`", /\bstring\b/]],
+    [{ owner: "" }, ["`owner`", "1 to 1000", "0"]],
+    [{ owner: "x".repeat(1_001) }, ["`owner`", "1 to 1000", "1001"]],
+    [{ signal: {} as never }, ["`signal`", "AbortSignal"]],
+    [{ signal: null as never }, ["`signal`", "AbortSignal"]],
+    [{ existingData: "merge" as never }, ["`existingData`", '"replace"', '"keep"', '"merge"']],
+    [
+      { existingAttributes: "merge" as never },
+      ["`existingAttributes`", '"replace"', '"keep"', '"merge"'],
+    ],
+  ];
+
+  it.each(ACQUIRE)("of an acquisition is named, with what it is: %j", (options, mentions) => {
+    const resolve = (): unknown => resolveAcquire([options], "me");
+    expectThrown(resolve, { code: "invalid-argument", mentions });
+  });
+
+  it("of a layer that asks for nothing of it hides no other layer's", () => {
+    const layers: AcquireOptions[] = [{ poll: undefined }, { poll: { fastest: 7 } }];
+    expect(resolveAcquire(layers, "me").fastestPollMs).toBe(7);
+  });
+});
+
+describe("another length for a lease", () => {
+  it("lasts for two renewals, in whole milliseconds", () => {
+    expect(() => checkLease(20, 10)).not.toThrow();
+    expect(() => checkLease(19, 10)).toThrowError(refused);
+    expect(() => checkLease(20.5, 10)).toThrowError(refused);
+    expect(() => checkLease(1, "manual")).not.toThrow();
+    expect(resolveLease("1m")).toBe(60_000);
+    expectThrown(() => resolveLease(99), {
+      code: "invalid-argument",
+      mentions: ["`lease`", "100 ms"],
+    });
+    expect(() => resolveLease(Number.POSITIVE_INFINITY)).toThrowError(refused);
+  });
+});

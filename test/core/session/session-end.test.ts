@@ -1,0 +1,174 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Holdfast, Session } from "../../../src/index.js";
+import { World } from "../../support/world.js";
+
+const LEASE_MS = 10_000;
+const LENGTHS = { lease: LEASE_MS } as const;
+
+const sessionKey = ({ id }: Session) => ({ pk: { S: `session#${id}` }, sk: { S: "lease" } });
+
+/** What is acquired on a session while another client holds the lock "x". */
+const KINDS = [
+  { kind: "mutex", of: (locks: Holdfast, session: Session) => locks.mutex("x", { session }) },
+  {
+    kind: "fair lock",
+    of: (locks: Holdfast, session: Session) => locks.fairLock("x", { session }),
+  },
+  {
+    kind: "multi-lock",
+    of: (locks: Holdfast, session: Session) => locks.multiLock(["w", "x"], { session }),
+  },
+];
+
+const ENDINGS = [
+  { how: "closed", end: (world: World, session: Session) => world.until(session.close()) },
+  {
+    how: "lost",
+    end: async (world: World, session: Session) => {
+      world.table.deleteItem(sessionKey(session));
+      await world.time.advance(LEASE_MS);
+    },
+  },
+];
+
+describe.each(KINDS)("the end of a session for a $kind", ({ of }) => {
+  it.each(ENDINGS)("rejects an acquisition that waits on it when it is $how", async ({ end }) => {
+    const world = new World();
+    const { locks, process } = world.inhabitant(LENGTHS);
+    const other = world.inhabitant(LENGTHS);
+    const session = await world.until(locks.session());
+    const held = await world.until(other.locks.mutex("x").acquire());
+    const pending = of(locks, session).acquire({ wait: "1h" });
+    const rejected = expect(pending).rejects.toMatchObject({
+      code: "closed",
+      message: `The session ${session.id} has ended, so no lease can begin on it. Open another one.`,
+    });
+    await world.time.advance(5_000);
+    await end(world, session);
+    await world.time.advance(0);
+    await rejected;
+    await world.until(held.release());
+    await world.until(locks.idle());
+    expect(world.record("x")?.["holder"]).toBeUndefined();
+    await world.time.advance(2 * LEASE_MS);
+    expect(process.pendingTimers()).toBe(0);
+  });
+
+  it("lets no lease begin that is granted after a pause in which it ran out", async () => {
+    const world = new World();
+    const { locks, process, network } = world.inhabitant(LENGTHS);
+    const session = await world.until(locks.session());
+    // Nothing renews the session any more, and the grant is on its way when its deadline passes.
+    network.script((request) => {
+      if (JSON.stringify(request).includes("session#")) return { fault: "request-lost" };
+      return request.kind === "read" ? undefined : { fault: "delayed", delayMs: 100 };
+    });
+    await world.time.advance(9_000);
+    const pending = of(locks, session).acquire({ wait: "1h" });
+    const rejected = expect(pending).rejects.toMatchObject({ code: "closed" });
+    await world.time.advance(20);
+    process.pause();
+    await world.time.advance(2_000);
+    network.clear();
+    // The answer is read before a timer can end the session.
+    process.resume({ first: "io" });
+    await world.time.advance(1_000);
+    await rejected;
+    await world.until(locks.idle());
+    expect(world.record("x")?.["holder"]).toBeUndefined();
+  });
+});
+
+describe("the end of a session", () => {
+  it("takes a waiter out of its process's line, so that no lease is handed over to it", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant(LENGTHS);
+    const session = await world.until(locks.session());
+    const held = await world.until(locks.mutex("x").acquire());
+    const pending = locks.mutex("x", { session }).acquire();
+    const rejected = expect(pending).rejects.toMatchObject({ code: "closed" });
+    await world.time.advance(100);
+    await world.until(session.close());
+    await rejected;
+    await world.until(held.release());
+    expect(world.record("x")?.["holder"]).toBeUndefined();
+  });
+
+  it("frees a lease that is handed over in the instant in which the session runs out", async () => {
+    const world = new World();
+    const { locks, process, network } = world.inhabitant(LENGTHS);
+    const session = await world.until(locks.session());
+    const held = await world.until(locks.mutex("x").acquire({ lease: "10m" }));
+    const pending = locks.mutex("x", { session }).acquire();
+    const rejected = expect(pending).rejects.toMatchObject({ code: "closed" });
+    await world.time.advance(100);
+    // Nothing renews the session any more; the hand-over is answered by a clock that no timer has looked at.
+    network.script((request) =>
+      JSON.stringify(request).includes("session#") ? { fault: "request-lost" } : undefined,
+    );
+    await world.time.advance(9_000);
+    const released = held.release();
+    await world.time.advance(2);
+    process.pause();
+    await world.time.advance(4_000);
+    process.resume({ first: "io" });
+    await world.until(released);
+    await world.until(locks.idle());
+    await rejected;
+    expect(world.record("x")?.["holder"]).toBeUndefined();
+  });
+});
+
+describe("a session that many wait for, or hold by,", () => {
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error): number => warnings.push(warning);
+  beforeEach(() => {
+    warnings.length = 0;
+    process.on("warning", onWarning);
+  });
+  afterEach(() => process.off("warning", onWarning));
+
+  async function told(): Promise<string[]> {
+    await new Promise((resolve) => setImmediate(resolve));
+    return warnings.map(({ name }) => name);
+  }
+
+  it("makes Node.js warn of nothing when twelve of its leases are released by force", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant(LENGTHS);
+    const other = world.inhabitant(LENGTHS);
+    const session = await world.until(locks.session());
+    const names = Array.from({ length: 12 }, (_, index) => `n${index}`);
+    const acquired = names.map((name) => locks.mutex(name, { session }).acquire());
+    await world.until(Promise.all(acquired));
+    await world.time.advance(LEASE_MS);
+    const forced = names.map((name) => other.locks.forceRelease(name, { reason: "test" }));
+    await world.time.advance(6_000);
+    expect(await told()).toEqual([]);
+    await world.until(Promise.all(forced));
+  });
+
+  it("makes Node.js warn of nothing when twelve acquisitions wait, or twelve renewals", async () => {
+    const world = new World();
+    const { locks, network } = world.inhabitant(LENGTHS);
+    const other = world.inhabitant(LENGTHS);
+    const session = await world.until(locks.session());
+    await world.until(other.locks.mutex("x").acquire());
+    const lease = await world.until(locks.mutex("y", { session }).acquire());
+    const twelve = Array.from({ length: 12 });
+    const waiting = twelve.map(() =>
+      locks
+        .mutex("x", { session })
+        .acquire()
+        .catch(() => undefined),
+    );
+    network.script(() => ({ fault: "request-lost", unknownAfterMs: 5 }));
+    const renewing = twelve.map(() => lease.renew().catch(() => undefined));
+    await world.time.advance(1_000);
+    expect(await told()).toEqual([]);
+    network.clear();
+    await world.until(Promise.all(renewing));
+    await world.until(session.close());
+    await world.until(Promise.all(waiting));
+  });
+});

@@ -1,0 +1,184 @@
+import { describe, expect, it } from "vitest";
+import { fixedProcess } from "../../support/fixed.js";
+import { requestsOf } from "../../support/requests.js";
+import { World } from "../../support/world.js";
+
+const LEASE_MS = 3_000;
+const LENGTHS = { lease: LEASE_MS, renew: 1_000 } as const;
+const WATCH_MS = LEASE_MS * 1.02;
+
+const keyOf = (of: string) => ({ pk: { S: of }, sk: { S: "lease" } });
+
+function setUp() {
+  const world = new World();
+  const holder = fixedProcess(world, { ...LENGTHS, owner: "us" });
+  const other = fixedProcess(world, LENGTHS);
+  const listed = () => world.until(other.locks.sessions());
+  return { world, holder, other, listed };
+}
+
+/** A session with these locks on it, each of which has moved to it. */
+async function withSession(names: readonly string[], data?: string) {
+  const scene = setUp();
+  const { world, holder } = scene;
+  const session = await world.until(holder.locks.session());
+  for (const name of names) {
+    await world.until(holder.locks.mutex(name, { session }).acquire({ data }));
+  }
+  await world.time.advance(1_000);
+  return { ...scene, session, row: `session#${session.id}` };
+}
+
+describe("a listing of sessions", () => {
+  it("has each with its owner, its length and its locks in order", async () => {
+    const { world, listed, session } = await withSession(["b", "c", "a"]);
+    expect(await listed()).toEqual([
+      {
+        id: session.id,
+        state: "alive",
+        owner: "us",
+        openedAt: new Date(world.time.wallMs - 1_000).toISOString(),
+        leaseMs: LEASE_MS,
+        looksDead: false,
+        locks: ["a", "b", "c"],
+      },
+    ]);
+  });
+
+  it("has one without locks, and none that has ended", async () => {
+    const { world, listed, session, holder } = await withSession([]);
+    await world.until((await world.until(holder.locks.session())).close());
+    expect(await listed()).toMatchObject([{ id: session.id, state: "alive", locks: [] }]);
+    await world.until(session.close());
+    expect(await listed()).toEqual([]);
+  });
+
+  it("has one that has ended and that locks still name", async () => {
+    const { world, listed, session } = await withSession(["b", "a"]);
+    await world.until(session.close({ leases: "end" }));
+    expect(await listed()).toMatchObject([
+      {
+        id: session.id,
+        state: "ended",
+        owner: "us",
+        leaseMs: undefined,
+        looksDead: true,
+        locks: ["a", "b"],
+      },
+    ]);
+  });
+
+  it("has one whose record is gone, if locks name it", async () => {
+    const { world, listed, session, row, holder } = await withSession(["b", "a"]);
+    holder.process.kill();
+    world.table.deleteItem(keyOf(row));
+    expect(await listed()).toEqual([
+      {
+        id: session.id,
+        state: "absent",
+        owner: undefined,
+        openedAt: undefined,
+        leaseMs: undefined,
+        looksDead: false,
+        locks: ["a", "b"],
+      },
+    ]);
+  });
+
+  it("says that one looks dead once this client has watched it be silent for its length", async () => {
+    const { world, listed, holder } = await withSession(["a"]);
+    holder.process.kill();
+    const looksDead = async () => (await listed()).map((one) => one.looksDead);
+    expect(await looksDead()).toEqual([false]);
+    await world.time.advance(WATCH_MS - 1);
+    expect(await looksDead()).toEqual([false]);
+    await world.time.advance(1);
+    expect(await looksDead()).toEqual([true]);
+  });
+
+  it("passes over locks without a session, and over what it cannot read", async () => {
+    const { world, listed, holder } = await withSession([]);
+    await world.until(holder.locks.mutex("free").run(() => undefined));
+    await world.until(holder.locks.mutex("alone").acquire());
+    world.table.putItem(keyOf("lock#foreign"), { colour: { S: "red" }, session: { S: "s" } });
+    world.table.putItem(keyOf("session#foreign"), { colour: { S: "red" } });
+    world.table.putItem({ pk: { S: "lock#a" }, sk: { S: "else" } }, { session: { S: "s" } });
+    expect(await listed()).toMatchObject([{ state: "alive", locks: [] }]);
+  });
+
+  it("goes on to the last page of both scans", async () => {
+    const names = ["a", "b", "c", "d", "e", "f"];
+    const { world, listed, session, other } = await withSession(names, "x".repeat(300_000));
+    const requests = requestsOf(world, other.network);
+    expect(await listed()).toMatchObject([{ id: session.id, locks: names }]);
+    expect(requests.made.length).toBeGreaterThan(2);
+  });
+});
+
+describe("an inspection of a lock on a session", () => {
+  async function inspected() {
+    const scene = await withSession(["a"]);
+    scene.holder.process.kill();
+    const inspect = () => scene.world.until(scene.other.locks.inspect("a"));
+    const change = (attributes: object) =>
+      scene.world.table.putItem(keyOf(scene.row), {
+        ...scene.world.table.item(keyOf(scene.row)),
+        ...attributes,
+      });
+    return { ...scene, inspect, change };
+  }
+
+  it("tells for how long the session can still be silent, whatever the record does", async () => {
+    const { world, inspect, session } = await inspected();
+    await world.until(fixedProcess(world).locks.inspect("a"));
+    expect(await inspect()).toMatchObject({
+      session: session.id,
+      looksDead: false,
+      takeableInMs: WATCH_MS,
+    });
+    await world.time.advance(1_000);
+    expect(await inspect()).toMatchObject({ looksDead: false, takeableInMs: WATCH_MS - 1_000 });
+    await world.time.advance(WATCH_MS);
+    expect(await inspect()).toMatchObject({ looksDead: true, takeableInMs: 0 });
+  });
+
+  it("goes by the length that the session's own record says", async () => {
+    const { inspect, change } = await inspected();
+    change({ leaseMs: { N: "9000" } });
+    expect(await inspect()).toMatchObject({ leaseMs: LEASE_MS, takeableInMs: 3 * WATCH_MS });
+  });
+
+  it("goes by the length that the lock carries where the session's record is gone", async () => {
+    const { world, inspect, row } = await inspected();
+    world.table.deleteItem(keyOf(row));
+    expect(await inspect()).toMatchObject({ looksDead: false, takeableInMs: WATCH_MS });
+    await world.time.advance(WATCH_MS);
+    expect(await inspect()).toMatchObject({ looksDead: true, takeableInMs: 0 });
+  });
+
+  it("shows it as dead where the session has ended", async () => {
+    const { world, listed, other, session } = await withSession(["a"]);
+    await world.until(session.close({ leases: "end" }));
+    const found = await world.until(other.locks.inspect("a"));
+    expect(found).toMatchObject({ looksDead: true, takeableInMs: 0, session: session.id });
+    expect(await listed()).toHaveLength(1);
+  });
+
+  it("rejects where nobody answers what the session does", async () => {
+    const { world, other, row } = await inspected();
+    const requests = requestsOf(world, other.network);
+    requests.fault = ({ of }) => (of === row ? { fault: "throttled" } : undefined);
+    await expect(world.until(other.locks.inspect("a"))).rejects.toMatchObject({
+      code: "throttled",
+      lockName: "a",
+    });
+  });
+
+  it("in a listing, of a session that was never seen, counts from now", async () => {
+    const { world, other } = await inspected();
+    const page = async () => (await other.locks.list()[Symbol.asyncIterator]().next()).value;
+    expect(await world.until(page())).toMatchObject({
+      locks: [{ looksDead: false, takeableInMs: WATCH_MS }],
+    });
+  });
+});

@@ -1,0 +1,293 @@
+import { describe, expect, it } from "vitest";
+import { HoldfastError } from "../../../src/index.js";
+import { type FixedOptions, fixedProcess } from "../../support/fixed.js";
+import { requestsOf } from "../../support/requests.js";
+import { World } from "../../support/world.js";
+
+const LEASE_MS = 3_000;
+const LENGTHS = { lease: LEASE_MS, renew: 1_000 } as const;
+// When the first renewal of a lease is due that was granted at 0.
+const DUE_MS = 950;
+const SILENT = { fault: "request-lost", unknownAfterMs: 10 } as const;
+
+function setUp(options: FixedOptions = {}) {
+  const world = new World();
+  const who = fixedProcess(world, {
+    ...LENGTHS,
+    renewal: "shared",
+    requestTimeout: 1_000,
+    ...options,
+  });
+  const requests = requestsOf(world, who.network);
+  const acquire = (name: string, asked = {}) => world.until(who.locks.mutex(name).acquire(asked));
+  const sessionOf = (name: string) => {
+    const named = world.record(name)?.["session"];
+    return named !== undefined && "S" in named ? named.S : undefined;
+  };
+  /** Everything written to records of sessions: which, and when. */
+  const written = () =>
+    requests.made
+      .filter(({ kind, of }) => kind === "write" && of?.startsWith("session#"))
+      .map(({ of, atMs }) => [of?.slice("session#".length), atMs]);
+  return { world, requests, ...who, acquire, sessionOf, written };
+}
+
+describe("the shared session", () => {
+  it("is opened when the first renewal is due, once for all whose renewals are", async () => {
+    const { world, acquire, sessionOf, written } = setUp();
+    for (const name of ["a", "b", "c"]) await acquire(name);
+    await world.time.advance(DUE_MS - 1);
+    expect(written()).toEqual([]);
+    await world.time.advance(1);
+    const [first] = written()[0] ?? [];
+    expect(written()).toEqual([
+      [first, DUE_MS],
+      [first, DUE_MS],
+    ]);
+    await world.time.advance(1_000);
+    expect(["a", "b", "c"].map(sessionOf)).toEqual([first, first, first]);
+  });
+
+  it("is not opened for a lease of another length, nor for one that is renewed by hand", async () => {
+    const { world, acquire, written } = setUp();
+    await acquire("a", { lease: 6_000 });
+    await acquire("b", { renew: "manual" });
+    await world.time.advance(10 * LEASE_MS);
+    expect(written()).toEqual([]);
+  });
+
+  it("leaves no timer when its client closes while leases live by it", async () => {
+    const { world, acquire, locks, process } = setUp();
+    for (const name of ["a", "b"]) await acquire(name);
+    await world.time.advance(2 * LEASE_MS);
+    await world.until(locks.close());
+    expect(process.pendingTimers()).toBe(0);
+  });
+
+  it("leaves a lease the length that it was given by hand, which renews itself", async () => {
+    const { world, acquire, sessionOf, locks, requests } = setUp();
+    const lease = await acquire("a");
+    await world.until(lease.renew({ lease: "10m" }));
+    await world.time.advance(10 * LEASE_MS);
+    expect(lease.leaseMs).toBe(600_000);
+    expect(sessionOf("a")).toBeUndefined();
+    requests.fault = () => SILENT;
+    await world.time.advance(120_000);
+    requests.fault = () => undefined;
+    expect(lease.isHeld).toBe(true);
+    await world.until(locks.close());
+  });
+
+  it("leaves it the length that is asked for while its move waits for its turn", async () => {
+    const { world, acquire, sessionOf, requests } = setUp();
+    await acquire("anchor");
+    await world.time.advance(2 * LEASE_MS);
+    const lease = await acquire("a");
+    // The change is on its way when the move is due.
+    await world.time.advance(DUE_MS - 100);
+    requests.fault = ({ of }) => (of === "lock#a" ? { fault: "delayed", delayMs: 300 } : undefined);
+    const renewed = lease.renew({ lease: "10m" });
+    await world.time.advance(1_000);
+    requests.fault = () => undefined;
+    await world.until(renewed);
+    await world.time.advance(10 * LEASE_MS);
+    expect([lease.leaseMs, lease.isHeld]).toEqual([600_000, true]);
+    expect(sessionOf("a")).toBeUndefined();
+  });
+
+  it("takes a lease that has its length again", async () => {
+    const { world, acquire, sessionOf } = setUp();
+    const lease = await acquire("a");
+    await world.until(lease.renew({ lease: 6_000 }));
+    await world.time.advance(2 * LEASE_MS);
+    expect(sessionOf("a")).toBeUndefined();
+    await world.until(lease.renew({ lease: LEASE_MS }));
+    await world.time.advance(2 * LEASE_MS);
+    expect(sessionOf("a")).toBeDefined();
+  });
+
+  it("forgets leases that are released while their moves wait for their turn", async () => {
+    const { world, acquire, requests, locks } = setUp();
+    const anchor = await acquire("anchor");
+    await world.time.advance(2 * LEASE_MS);
+    for (let index = 0; index < 5; index += 1) {
+      const lease = await acquire(`a${index}`);
+      await world.time.advance(DUE_MS - 100);
+      requests.fault = ({ of }) =>
+        of?.startsWith("lock#a") ? { fault: "delayed", delayMs: 500 } : undefined;
+      const updated = lease.update({ index }).catch(() => undefined);
+      await world.time.advance(150);
+      const released = lease.release();
+      requests.fault = () => undefined;
+      await world.until(Promise.all([updated, released]));
+    }
+    await world.until(anchor.release());
+    requests.made.length = 0;
+    // The session is closed, which would release all that it still had in its list.
+    await world.time.advance(2 * LEASE_MS);
+    expect(new Set(requests.made.map(({ of }) => of?.split("#")[0]))).toEqual(new Set(["session"]));
+    expect(await world.until(locks.sessions())).toEqual([]);
+  });
+
+  it("is closed one lease after the last that lived by it", async () => {
+    const { world, acquire, written, process, locks, reported } = setUp();
+    const [first, second] = [await acquire("a"), await acquire("b")];
+    await world.time.advance(10 * LEASE_MS);
+    await world.until(first.release());
+    await world.time.advance(10 * LEASE_MS);
+    const before = world.time.nowMs;
+    await world.until(second.release());
+    await world.time.advance(10 * LEASE_MS);
+    expect(written().at(-1)?.[1]).toBe(before + LEASE_MS);
+    expect(process.pendingTimers()).toBe(0);
+    expect(await world.until(locks.sessions())).toEqual([]);
+    expect(reported).toEqual([]);
+  });
+
+  it("is closed although another lease is held that is renewed by hand", async () => {
+    const { world, acquire, locks } = setUp();
+    const lease = await acquire("a");
+    await acquire("b", { lease: LEASE_MS, renew: "manual" });
+    await world.time.advance(2_000);
+    await world.until(lease.release());
+    await acquire("c", { lease: LEASE_MS, renew: "manual" });
+    await world.time.advance(LEASE_MS + 1);
+    expect(await world.until(locks.sessions())).toEqual([]);
+  });
+
+  it("goes on where the next lease begins before that", async () => {
+    const { world, acquire, sessionOf } = setUp();
+    const lease = await acquire("a");
+    await world.time.advance(2 * LEASE_MS);
+    const id = sessionOf("a");
+    await world.until(lease.release());
+    await world.time.advance(LEASE_MS - 1);
+    const next = await acquire("a");
+    await world.time.advance(10 * LEASE_MS);
+    expect(sessionOf("a")).toBe(id);
+    expect(id).toBeDefined();
+    expect(next.isHeld).toBe(true);
+  });
+
+  it("is opened anew for a lease that begins after it was closed", async () => {
+    const { world, acquire, sessionOf } = setUp();
+    const lease = await acquire("a");
+    await world.time.advance(2 * LEASE_MS);
+    const id = sessionOf("a");
+    await world.until(lease.release());
+    await world.time.advance(2 * LEASE_MS);
+    await acquire("a");
+    await world.time.advance(2 * LEASE_MS);
+    expect(sessionOf("a")).toBeDefined();
+    expect(sessionOf("a")).not.toBe(id);
+  });
+
+  it("is closed at once where nothing lives by it when it has been opened", async () => {
+    const { world, acquire, requests, written, locks } = setUp();
+    const lease = await acquire("a");
+    requests.fault = ({ of }) =>
+      of?.startsWith("session#") ? { fault: "delayed", delayMs: 50 } : undefined;
+    await world.time.advance(DUE_MS);
+    await world.until(lease.release());
+    await world.time.advance(LEASE_MS - 200);
+    expect(written().map(([, atMs]) => atMs)).toEqual([DUE_MS, DUE_MS + 50, DUE_MS + 100]);
+    await world.time.advance(LEASE_MS);
+    expect(await world.until(locks.sessions())).toEqual([]);
+  });
+
+  it("leaves nothing behind where its last lease ended before any was opened", async () => {
+    const { world, acquire, process, written } = setUp();
+    await world.until((await acquire("a")).release());
+    expect(process.pendingTimers()).toBe(0);
+    await world.time.advance(10 * LEASE_MS);
+    expect(written()).toEqual([]);
+  });
+
+  it("that cannot be opened for now is told to nobody: the leases renew themselves meanwhile", async () => {
+    const { world, acquire, requests, reported, sessionOf, written } = setUp({ wait: 500 });
+    const lease = await acquire("a");
+    requests.fault = ({ of }) => (of?.startsWith("session#") ? SILENT : undefined);
+    await world.time.advance(10 * LEASE_MS);
+    expect(lease.isHeld).toBe(true);
+    expect(sessionOf("a")).toBeUndefined();
+    expect(new Set(written().map(([id]) => id)).size).toBeGreaterThan(10);
+    requests.fault = ({ of }) => (of?.startsWith("session#") ? { fault: "throttled" } : undefined);
+    await world.time.advance(10 * LEASE_MS);
+    expect(reported).toEqual([]);
+    requests.fault = () => undefined;
+    await world.time.advance(LEASE_MS);
+    expect(sessionOf("a")).toBeDefined();
+    expect(lease.isHeld).toBe(true);
+  });
+
+  it("that is lost while it is opened is told to nobody, and another one is opened", async () => {
+    const { world, acquire, requests, reported, sessionOf, written } = setUp();
+    await acquire("a");
+    requests.fault = ({ of }) => {
+      const key = { pk: { S: of ?? "" }, sk: { S: "lease" } };
+      if (of?.startsWith("session#") && written().length === 2) world.table.deleteItem(key);
+      return undefined;
+    };
+    await world.time.advance(2 * LEASE_MS);
+    expect(reported).toEqual([]);
+    expect(sessionOf("a")).toBeDefined();
+    expect(sessionOf("a")).not.toBe(written()[0]?.[0]);
+  });
+
+  it("that is being opened when the client closes is told to nobody, and does not stay", async () => {
+    const { world, acquire, requests, reported, locks } = setUp();
+    await acquire("a");
+    requests.fault = ({ of }) =>
+      of?.startsWith("session#") ? { fault: "delayed", delayMs: 50 } : undefined;
+    await world.time.advance(DUE_MS + 20);
+    await world.until(locks.close());
+    await world.time.advance(10 * LEASE_MS);
+    expect(reported).toEqual([]);
+    const next = fixedProcess(world, LENGTHS);
+    expect(await world.until(next.locks.sessions())).toEqual([]);
+  });
+
+  it("that is refused for good is told", async () => {
+    const { world, acquire, requests, reported } = setUp();
+    const lease = await acquire("a");
+    const error = new HoldfastError("access-denied", "No.");
+    requests.fault = ({ of }) =>
+      of?.startsWith("session#") ? { fault: "misconfigured", error } : undefined;
+    await world.time.advance(1_000);
+    expect(reported).toMatchObject([{ code: "access-denied", cause: error }]);
+    expect(lease.isHeld).toBe(true);
+  });
+
+  it("that was lost is not written to once more when its last lease ends", async () => {
+    const { world, acquire, sessionOf, requests, process } = setUp();
+    await acquire("a");
+    await world.time.advance(2 * LEASE_MS);
+    world.table.deleteItem({ pk: { S: `session#${sessionOf("a")}` }, sk: { S: "lease" } });
+    await world.time.advance(LEASE_MS);
+    requests.made.length = 0;
+    await world.time.advance(10 * LEASE_MS);
+    expect(requests.made).toEqual([]);
+    expect(process.pendingTimers()).toBe(0);
+  });
+
+  it("that nobody answers when it is closed runs out, and is told to nobody", async () => {
+    const { world, acquire, requests, reported, process } = setUp();
+    const lease = await acquire("a");
+    await world.time.advance(2 * LEASE_MS);
+    await world.until(lease.release());
+    requests.fault = ({ of }) => (of?.startsWith("session#") ? SILENT : undefined);
+    await world.time.advance(LEASE_MS);
+    await world.time.advance(10 * LEASE_MS);
+    expect(reported).toEqual([]);
+    expect(process.pendingTimers()).toBe(0);
+  });
+
+  it("is not opened by a client that is closing", async () => {
+    const { world, acquire, written, locks } = setUp();
+    await acquire("a");
+    await world.time.advance(DUE_MS - 1);
+    await world.until(locks.close());
+    await world.time.advance(10 * LEASE_MS);
+    expect(written()).toEqual([]);
+  });
+});

@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { NAME } from "../../support/queue.js";
+import { type Inhabitant, World } from "../../support/world.js";
+
+const HALF_AN_HOUR_MS = 30 * 60_000;
+const RECORD_KEY = { pk: { S: `lock#${NAME}` }, sk: { S: "lease" } };
+
+/**
+ * A record that was deleted under a waiter by hand, and is free again. The waiter's ticket came from a clock that is half
+ * an hour ahead of those who come next.
+ */
+async function lostCounter() {
+  const world = new World();
+  const ahead = { process: { wallOffsetMs: HALF_AN_HOUR_MS } };
+  const [holder, waiter, next] = [
+    world.inhabitant(ahead),
+    world.inhabitant(ahead),
+    world.inhabitant(),
+  ] as [Inhabitant, Inhabitant, Inhabitant];
+  const held = await world.until(holder.locks.fairLock(NAME).acquire());
+  const waiting = waiter.locks.fairLock(NAME).acquire({ wait: "5m" });
+  await world.time.advance(3_000);
+  world.table.deleteItem(RECORD_KEY);
+  await world.until((await world.until(waiting)).release());
+  await world.until(held.release());
+  await world.time.advance(1_000);
+  return { world, next };
+}
+
+describe("a lock whose record was deleted while a waiter had a place", () => {
+  it.each(["fairLock", "mutex"] as const)(
+    "is acquired next by a %s in a few requests",
+    async (kind) => {
+      const { world, next } = await lostCounter();
+      const { writes, reads } = await world.requests(() => next.locks[kind](NAME).acquire());
+      // The claim, the ticket below the last one granted, the ticket above it, the place, the grant, and the deletion.
+      expect(writes).toBeLessThanOrEqual(6);
+      expect(reads).toBeLessThanOrEqual(2);
+    },
+  );
+
+  it("is acquired next with another one, by a number above the last ticket granted", async () => {
+    const { world, next } = await lostCounter();
+    const lock = next.locks.multiLock([NAME, "b"]);
+    await world.until(lock.acquire({ wait: "10s" }));
+    expect(world.table.counts.transactions).toBeLessThanOrEqual(4);
+  });
+
+  it("counts tickets on from there", async () => {
+    const { world, next } = await lostCounter();
+    await world.until((await world.until(next.locks.fairLock(NAME).acquire())).release());
+    const { tail, served } = world.record(NAME) ?? {};
+    expect(tail).toBeDefined();
+    expect(tail).toEqual(served);
+  });
+
+  it("costs no ticket more where the answer to the raised one is lost", async () => {
+    const { world, next } = await lostCounter();
+    let tickets = 0;
+    next.network.script((request) => {
+      if (request.kind !== "write" || request.write.change.set["tail"] === undefined) return;
+      tickets += 1;
+      return tickets === 2 ? { fault: "response-lost", unknownAfterMs: 20 } : undefined;
+    });
+    await world.until(next.locks.fairLock(NAME).acquire());
+    expect(tickets).toBeLessThanOrEqual(4);
+  });
+});

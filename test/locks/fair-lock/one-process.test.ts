@@ -1,0 +1,41 @@
+import { describe, expect, it } from "vitest";
+import type { FaultRequest } from "../../../src/testing/faults/fault-plan.js";
+import { FOR_EVER, NAME } from "../../support/queue.js";
+import { World } from "../../support/world.js";
+
+const isRelease = (request: FaultRequest): boolean =>
+  request.kind === "write" && request.write.change.remove.includes("holder");
+
+/** A holder whose release takes two seconds, and another acquisition of its process that arrives meanwhile. */
+async function slowRelease(other: "fair lock" | "several locks") {
+  const world = new World();
+  const { locks, network } = world.inhabitant();
+  const held = await world.until(locks.fairLock(NAME).acquire());
+  let lost: unknown;
+  held.signal.addEventListener("abort", () => {
+    lost = held.signal.reason;
+  });
+  network.script((request) =>
+    isRelease(request) ? { fault: "reordered", delayMs: 2_000 } : undefined,
+  );
+  const released = held.release();
+  const lock = other === "fair lock" ? locks.fairLock(NAME) : locks.multiLock([NAME, "b"]);
+  const waiting: Promise<{ readonly isHeld: boolean }> = lock.acquire({ wait: FOR_EVER });
+  await world.until(released);
+  const record = world.record(NAME);
+  const next = await world.until(waiting);
+  return { record, next, lost: () => lost };
+}
+
+describe("a release that is on its way", () => {
+  it.each(["fair lock", "several locks"] as const)(
+    "is not overtaken by another acquisition of its process (%s), and not told as a loss",
+    async (other) => {
+      const { record, next, lost } = await slowRelease(other);
+      expect(lost()).toBeUndefined();
+      // The release itself freed it.
+      expect(record?.["holder"]).toBeUndefined();
+      expect(next.isHeld).toBe(true);
+    },
+  );
+});

@@ -1,0 +1,247 @@
+import { describe, expect, it } from "vitest";
+import type { Lease } from "../../../src/index.js";
+import { entriesIn, FOR_EVER, NAME, Turns } from "../../support/queue.js";
+import { type Inhabitant, readsIn, World } from "../../support/world.js";
+
+const ascending = (fences: readonly bigint[]): bigint[] =>
+  fences.toSorted((left, right) => (left < right ? -1 : 1));
+
+/** A holder, and a waiter of each process behind it, in order. */
+async function queueOf(waiters: number, processes = waiters) {
+  const world = new World();
+  const holder = world.inhabitant();
+  const held = await world.until(holder.locks.fairLock(NAME).acquire());
+  const living = Array.from({ length: processes }, () => world.inhabitant());
+  const turns = new Turns(world);
+  const waiting: Promise<void>[] = [];
+  for (let index = 0; index < waiters; index += 1) {
+    waiting.push(turns.take(living[index % processes] as Inhabitant, String(index)));
+    await world.time.advance(100);
+  }
+  return { world, holder, held, living, turns, done: Promise.all(waiting) };
+}
+
+describe("a fair lock", () => {
+  it("costs one write to acquire and one to release where nobody else is there", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant();
+    const lock = locks.fairLock(NAME);
+    const acquired = await world.requests(() => lock.acquire());
+    expect(acquired).toMatchObject({ writes: 1, reads: 0, writeUnits: 1 });
+    expect(acquired.result.leaseMs).toBe(60_000);
+    const released = await world.requests(() => acquired.result.release());
+    expect(released).toMatchObject({ writes: 1, reads: 0 });
+    const again = await world.requests(() => lock.acquire());
+    expect(again).toMatchObject({ writes: 1, reads: 0 });
+    expect(again.result.fence).toBe(acquired.result.fence + 1n);
+    expect(world.table.counts).toMatchObject({ queries: 0, removals: 0 });
+  });
+
+  // rule: protocol 71
+  it.each([
+    [12, 12],
+    [8, 1],
+    [12, 3],
+  ])("is granted to %i waiters of %i processes in the order in which they came", async (...of) => {
+    const { world, holder, held, turns, done } = await queueOf(...of);
+    expect(entriesIn(world)).toHaveLength(of[0]);
+    await world.until(held.release());
+    await world.until(done);
+    expect(turns.order).toEqual(Array.from({ length: of[0] }, (_, index) => String(index)));
+    expect(turns.fences).toEqual(ascending(turns.fences));
+    expect(turns.wereTwo).toBe(false);
+    await world.time.advance(1_000);
+    expect(entriesIn(world)).toEqual([]);
+    const next = await world.requests(() => holder.locks.fairLock(NAME).acquire());
+    expect(next).toMatchObject({ writes: 1, reads: 0 });
+  });
+
+  it("passes from process to process within 1.5 times the next one's interval, in the median", async () => {
+    const { world, held, turns, done } = await queueOf(40);
+    await world.until(held.release());
+    await world.until(done);
+    const pausesMs = turns.grantedMs.slice(1).map((atMs, index) => {
+      // Granted is measured after, and released before, a round trip of 10 ms.
+      return atMs - (turns.releasedMs[index] ?? 0);
+    });
+    const median = pausesMs.toSorted((left, right) => left - right)[
+      Math.floor(pausesMs.length / 2)
+    ];
+    expect(median).toBeLessThan(1.5 * 500 + 20);
+    expect(Math.max(...pausesMs)).toBeLessThan(2_500);
+  });
+
+  it("costs as many requests a grant, however many wait, and they as many a minute", async () => {
+    const figures = [];
+    for (const waiters of [1, 10, 100]) {
+      const { world, held, done } = await queueOf(waiters);
+      world.table.resetCounts();
+      // Longer than a poll of those who are furthest back, and than a renewal.
+      await world.time.advance(60_000);
+      const { queries, writes } = world.table.counts;
+      const waitingReads = (queries + readsIn(world.table.counts)) / waiters;
+      const renewals = (writes - 3) / waiters;
+      world.table.resetCounts();
+      await world.until(held.release());
+      await world.until(done);
+      await world.time.advance(1_000);
+      const counts = world.table.counts;
+      figures.push({
+        waitingReads,
+        renewals,
+        writes: (counts.writes - counts.removals - 1) / waiters,
+        removals: counts.removals / waiters,
+      });
+    }
+    for (const { waitingReads, renewals, removals } of figures) {
+      // Two a second for the next in line, one in 5 s further back; and one renewal in 20 s.
+      expect(waitingReads).toBeGreaterThan(10);
+      expect(waitingReads).toBeLessThan(1.34 * 120);
+      expect(renewals).toBeGreaterThanOrEqual(2);
+      expect(renewals).toBeLessThan(4.5);
+      expect(removals).toBe(1);
+    }
+    const [one, ten, hundred] = figures;
+    expect(hundred?.waitingReads).toBeLessThan(ten?.waitingReads ?? 0);
+    expect(ten?.waitingReads).toBeLessThan(one?.waitingReads ?? 0);
+    // A grant and a release each, and the renewals of those who go on waiting meanwhile.
+    expect(one?.writes).toBe(2);
+    expect(ten?.writes).toBeLessThan(3);
+    expect(hundred?.writes).toBeLessThan(7);
+  });
+
+  it("reads no more at a glance than one item costs", async () => {
+    const { world, held } = await queueOf(30);
+    world.table.resetCounts();
+    await world.time.advance(15_000);
+    const { queries, eventualReads, consistentReads, readUnits } = world.table.counts;
+    expect(consistentReads).toBe(0);
+    expect(readUnits).toBe((queries + eventualReads) / 2);
+    await world.until(held.release());
+  });
+});
+
+describe("a wait for a fair lock", () => {
+  it.each([0, "1s", FOR_EVER] as const)("of %s", async (wait) => {
+    const world = new World();
+    const held = await world.until(world.inhabitant().locks.fairLock(NAME).acquire());
+    const { locks } = world.inhabitant();
+    const fromMs = world.time.nowMs;
+    const waiting = locks.fairLock(NAME).acquire({ wait });
+    const outcome = waiting.then(
+      (lease: Lease) => lease,
+      (error: unknown) => error,
+    );
+    if (wait === FOR_EVER) {
+      await world.time.advance(3_600_000);
+      await world.until(held.release());
+      expect(await world.until(outcome)).toMatchObject({ isHeld: true });
+    } else {
+      expect(await world.until(outcome)).toMatchObject({ code: "not-acquired" });
+      expect(world.time.nowMs - fromMs).toBeLessThanOrEqual(wait === 0 ? 10 : 1_000);
+    }
+    await world.time.advance(100);
+    expect(entriesIn(world)).toEqual([]);
+  });
+
+  it("tells its position whenever that changes", async () => {
+    const { world, held, done } = await queueOf(4);
+    const positions: number[] = [];
+    const { locks } = world.inhabitant();
+    const waiting = locks.fairLock(NAME).acquire({
+      wait: FOR_EVER,
+      onPosition: (position) => positions.push(position),
+    });
+    await world.time.advance(20_000);
+    expect(positions).toEqual([4]);
+    await world.until(held.release());
+    await world.until(done);
+    await world.until((await world.until(waiting)).release());
+    expect(positions.at(-1)).toBe(0);
+    expect(positions).toEqual([...new Set(positions)].toSorted((left, right) => right - left));
+  });
+
+  it("is ended by what its listener throws, and leaves nothing", async () => {
+    const { world, held } = await queueOf(1);
+    const { locks } = world.inhabitant();
+    const onPosition = (): never => {
+      throw new Error("enough");
+    };
+    const failed = locks.fairLock(NAME).acquire({ wait: FOR_EVER, onPosition });
+    const outcome = failed.catch((error: unknown) => error);
+    expect(await world.until(outcome)).toMatchObject({ message: "enough" });
+    await world.time.advance(100);
+    expect(entriesIn(world)).toHaveLength(1);
+    await world.until(held.release());
+  });
+});
+
+describe("a queue", () => {
+  it("is listed in order, with the holder", async () => {
+    const { world, holder, held, done } = await queueOf(3);
+    const { lock, waiters } = await world.until(holder.locks.queue(NAME));
+    expect(lock).toMatchObject({ state: "held", fence: held.fence });
+    expect(waiters.map(({ position }) => position)).toEqual([0, 1, 2]);
+    const tickets = waiters.map(({ ticket }) => ticket);
+    expect(tickets).toEqual(ascending(tickets));
+    expect(waiters[0]).toMatchObject({ leaseMs: 60_000, looksDead: false, session: undefined });
+    await world.until(held.release());
+    await world.until(done);
+    expect((await world.until(holder.locks.queue(NAME))).waiters).toEqual([]);
+  });
+
+  it("of one namespace is not another's, whatever they are called; none is the mutex's", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant();
+    const namespaces = [undefined, "x", "x/y", "x%2Fy", "xy", "ß", "/"];
+    for (const namespace of namespaces) {
+      const lease = await world.until(locks.fairLock(NAME, { namespace }).tryAcquire());
+      expect(lease).not.toBeNull();
+      expect(await world.until(locks.fairLock(NAME, { namespace }).tryAcquire())).toBeNull();
+      const waiting = locks.fairLock(NAME, { namespace }).acquire({ wait: "2s" });
+      waiting.catch(() => undefined);
+      await world.time.advance(500);
+      const options = namespace === undefined ? {} : { namespace };
+      const { lock, waiters } = await world.until(locks.queue(NAME, options));
+      expect(lock).toMatchObject({ name: NAME, namespace, fence: lease?.fence });
+      expect(waiters).toHaveLength(1);
+    }
+    const list = async () => {
+      const found = [];
+      for await (const page of locks.list()) found.push(...page.locks);
+      return found;
+    };
+    const listed = await world.until(list());
+    expect(listed.map(({ namespace }) => namespace).toSorted()).toEqual(namespaces.toSorted());
+    expect(await world.until(locks.mutex(NAME).tryAcquire())).toBeNull();
+  });
+
+  it("keeps a mutex of the same name in its place, and out of the lock", async () => {
+    const { world, held, done, turns } = await queueOf(2);
+    const { locks, process } = world.inhabitant();
+    expect(await world.until(locks.mutex(NAME).tryAcquire())).toBeNull();
+    const mutex = locks.mutex(NAME).run({ wait: FOR_EVER }, () => turns.order.push("mutex"));
+    await world.until(held.release());
+    expect(await world.until(locks.mutex(NAME).tryAcquire())).toBeNull();
+    await world.until(done);
+    await world.until(mutex);
+    expect(turns.order).toEqual(["0", "1", "mutex"]);
+    expect(process.state).toBe("running");
+  });
+
+  // rule: protocol 74
+  it("is passed by whoever asks to, and by nobody else", async () => {
+    const { world, holder, held, living, done, turns } = await queueOf(2);
+    for (const { process } of living) process.pause();
+    await world.until(held.release());
+    const lock = holder.locks.fairLock(NAME);
+    expect(await world.until(lock.tryAcquire())).toBeNull();
+    const barged = await world.until(lock.tryAcquire({ barge: true }));
+    expect(barged?.fence).toBe(held.fence + 1n);
+    for (const { process } of living) process.resume();
+    await world.until(barged?.release() ?? Promise.reject());
+    await world.until(done);
+    expect(turns.order).toEqual(["0", "1"]);
+    expect(turns.wereTwo).toBe(false);
+  });
+});

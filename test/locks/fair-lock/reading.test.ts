@@ -1,0 +1,311 @@
+import { describe, expect, it } from "vitest";
+import { HoldfastError } from "../../../src/index.js";
+import type { Query } from "../../../src/platform/table.js";
+import { expectError, expectErrorToBe, expectThrown } from "../../support/errors.js";
+import { entriesIn, entryKey, FOR_EVER, NAME, Turns, ticketOf } from "../../support/queue.js";
+import { type Inhabitant, World } from "../../support/world.js";
+
+const LEASE_MS = 60_000;
+
+/** A holder, and a waiter of each process behind it, in order. */
+async function queueOf(waiters: number, options: object = {}) {
+  const world = new World();
+  const holder = world.inhabitant({ owner: "holder" });
+  const held = await world.until(holder.locks.fairLock(NAME).acquire());
+  const turns = new Turns(world);
+  const living: Inhabitant[] = [];
+  const done: Promise<void>[] = [];
+  for (let index = 0; index < waiters; index += 1) {
+    const one = world.inhabitant({ owner: `w${index}`, ...options });
+    living.push(one);
+    done.push(turns.take(one, String(index)));
+    await world.time.advance(100);
+  }
+  return { world, holder, held, living, turns, done: Promise.all(done) };
+}
+
+/** Queries from now on are answered in pages of so many items. */
+function inPagesOf(world: World, mostItems: number): Query[] {
+  const asked: Query[] = [];
+  const query = world.table.query.bind(world.table);
+  world.table.query = (one, call) => {
+    asked.push(one);
+    const most = Math.min(one.mostItems ?? mostItems, mostItems);
+    return query({ ...one, mostItems: most }, call);
+  };
+  return asked;
+}
+
+describe("a queue that comes in several pages", () => {
+  it("is listed whole, counted whole, and granted in order", async () => {
+    const { world, holder, held, turns, done } = await queueOf(5);
+    const asked = inPagesOf(world, 2);
+    const { waiters } = await world.until(holder.locks.queue(NAME));
+    expect(asked.map(({ consistent }) => consistent)).toEqual([true, true, true]);
+    expect(waiters.map(({ owner, position }) => [owner, position])).toEqual(
+      [0, 1, 2, 3, 4].map((position) => [`w${position}`, position]),
+    );
+    const positions: number[] = [];
+    const last = world
+      .inhabitant()
+      .locks.fairLock(NAME)
+      .acquire({ wait: FOR_EVER, onPosition: (position) => positions.push(position) });
+    await world.time.advance(30_000);
+    expect(positions).toEqual([5]);
+    await world.until(held.release());
+    await world.until(done);
+    await world.until((await world.until(last)).release());
+    expect(turns.order).toEqual(["0", "1", "2", "3", "4"]);
+    expect(positions).toEqual([5, 4, 3, 2, 1, 0].filter((one) => positions.includes(one)));
+  });
+
+  it("is looked at no further than the nearest at a glance, and closely by strong readings of all", async () => {
+    const { world, held, living, done } = await queueOf(20);
+    const asked = inPagesOf(world, 1_000);
+    const { locks, network } = world.inhabitant();
+    const waiting = locks
+      .fairLock(NAME)
+      .acquire({ wait: FOR_EVER, renew: "manual", poll: { slowest: "2s" } });
+    await world.time.advance(200);
+    expect(network.requests.query).toBe(1);
+    expect(asked.filter(({ consistent }) => consistent)).toMatchObject([{ isDescending: true }]);
+    expect(asked.find(({ consistent }) => consistent)).not.toHaveProperty("mostItems");
+    asked.length = 0;
+    await world.time.advance(15_000);
+    // Sixteen of those before it; whoever has fewer before it asks for as many.
+    expect(asked.length).toBeGreaterThan(living.length);
+    expect(asked.every((query) => !query.consistent && query.mostItems === 16)).toBe(true);
+    asked.length = 0;
+    await world.time.advance(10_000);
+    // Once a period those behind sixteen others count all of them.
+    const counts = asked.filter((query) => query.mostItems === undefined);
+    expect(counts).toHaveLength(5);
+    expect(counts.every(({ consistent }) => !consistent)).toBe(true);
+    await world.until(held.release());
+    await world.until(done);
+    await world.until((await world.until(waiting)).release());
+  });
+});
+
+describe("a glance at a queue", () => {
+  it("goes on past what is no entry, so that nobody's turn is put off", async () => {
+    const { world, held, turns, done } = await queueOf(1);
+    const below = ticketOf(entriesIn(world)[0]) - 1n;
+    world.table.putItem(entryKey(`${entryKey(below).sk.S.split("/").at(-1)}x`), { v: { N: "1" } });
+    inPagesOf(world, 1);
+    const last = turns.take(world.inhabitant(), "last");
+    await world.time.advance(1_000);
+    await world.until(held.release());
+    await world.until(done);
+    const fromMs = world.time.nowMs;
+    await world.until(last);
+    expect(world.time.nowMs - fromMs).toBeLessThan(2_500);
+  });
+});
+
+describe("what is among the entries of a queue", () => {
+  it("and is none, is no waiter, and in nobody's way", async () => {
+    const { world, holder, held, turns, done } = await queueOf(1);
+    world.table.putItem(entryKey("1x"), { v: { N: "1" } });
+    expect((await world.until(holder.locks.queue(NAME))).waiters).toHaveLength(1);
+    await world.until(held.release());
+    await world.until(done);
+    expect(turns.order).toEqual(["0"]);
+    expect(await world.until(holder.locks.fairLock(NAME).tryAcquire())).not.toBeNull();
+  });
+
+  it("and was granted, or is free, waits for nothing; a waiter that was granted is removed", async () => {
+    const { world, holder, held, living } = await queueOf(2);
+    const [first] = entriesIn(world);
+    const served = ticketOf(first) - 1n;
+    world.table.putItem(entryKey(served), { ...first });
+    world.table.putItem(
+      { pk: { S: `lock#${NAME}` }, sk: { S: "lease" } },
+      { ...world.record(NAME), served: { N: String(served) } },
+    );
+    const { holder: _, leaseMs: __, ...free } = first ?? {};
+    world.table.putItem(entryKey(ticketOf(first) + 5n), free);
+    const { waiters } = await world.until(holder.locks.queue(NAME));
+    expect(waiters.map(({ ticket }) => ticket)).toEqual([
+      ticketOf(first),
+      ticketOf(entriesIn(world)[2]),
+    ]);
+    expect(waiters.map(({ position }) => position)).toEqual([0, 1]);
+    for (const { process } of living) process.kill();
+    await world.until(held.release());
+  });
+
+  it("says who waits, since when, for how long it may be silent, and whether it looks dead", async () => {
+    const { world, holder, living } = await queueOf(2);
+    const [dead, other] = living as [Inhabitant, Inhabitant];
+    const shared = world.inhabitant({ lease: "60s", renewal: "shared", owner: "shared" });
+    shared.locks
+      .fairLock(NAME)
+      .acquire({ wait: FOR_EVER })
+      .catch(() => undefined);
+    await world.time.advance(40_000);
+    const before = (await world.until(holder.locks.queue(NAME))).waiters;
+    expect(before).toEqual([
+      {
+        position: 0,
+        ticket: ticketOf(entriesIn(world)[0]),
+        owner: "w0",
+        since: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+        session: undefined,
+        leaseMs: LEASE_MS,
+        looksDead: false,
+      },
+      expect.objectContaining({ position: 1, owner: "w1", looksDead: false }),
+      expect.objectContaining({
+        position: 2,
+        owner: "shared",
+        session: expect.any(String),
+        looksDead: false,
+      }),
+    ]);
+    dead.process.kill();
+    other.process.kill();
+    shared.process.kill();
+    // Nobody is behind them: they stay.
+    await world.until(holder.locks.queue(NAME));
+    await world.time.advance(LEASE_MS * 1.02 - 60);
+    const looks = async () =>
+      (await world.until(holder.locks.queue(NAME))).waiters.map(({ looksDead }) => looksDead);
+    expect(await looks()).toEqual([false, false, false]);
+    await world.time.advance(60);
+    expect(await looks()).toEqual([true, true, false]);
+  });
+});
+
+describe("more than sixty-four entries of the dead", () => {
+  it("are removed sixty-four at a time by whoever only tries", async () => {
+    const { world, holder, held, living } = await queueOf(1);
+    const [entry] = entriesIn(world);
+    living[0]?.process.kill();
+    const first = ticketOf(entry);
+    for (let index = 1n; index < 70n; index += 1n) {
+      world.table.putItem(entryKey(first - index), { ...entry });
+    }
+    await world.until(held.release());
+    const lock = holder.locks.fairLock(NAME);
+    expect(await world.until(lock.tryAcquire())).toBeNull();
+    await world.time.advance(LEASE_MS * 1.02 + 10);
+    expect(await world.until(lock.tryAcquire())).toBeNull();
+    expect(entriesIn(world)).toHaveLength(6);
+    expect(await world.until(lock.tryAcquire())).not.toBeNull();
+    expect(entriesIn(world)).toHaveLength(0);
+  });
+});
+
+describe("trouble with the table", () => {
+  const MISCONFIGURED = new HoldfastError("misconfigured", "no such table");
+
+  it.each(["write", "query"] as const)("of a wrong configuration ends a wait: %s", async (kind) => {
+    const { world } = await queueOf(1);
+    const { locks, network } = world.inhabitant();
+    network.script((request, ordinal) =>
+      request.kind === kind && (kind === "query" || ordinal === 2)
+        ? { fault: "misconfigured", error: MISCONFIGURED }
+        : undefined,
+    );
+    const waiting = world.until(locks.fairLock(NAME).acquire({ wait: "10s" }));
+    await expect(waiting).rejects.toBe(MISCONFIGURED);
+    await world.time.advance(100);
+    expect(entriesIn(world)).toHaveLength(1);
+    if (kind === "query") await expect(world.until(locks.queue(NAME))).rejects.toBe(MISCONFIGURED);
+  });
+
+  it.each(["write", "query"] as const)("ends a try at once, with what it is: %s", async (kind) => {
+    const { world, held, living } = await queueOf(1);
+    living[0]?.process.kill();
+    await world.until(held.release());
+    const { locks, network } = world.inhabitant();
+    const lock = locks.fairLock(NAME);
+    expect(await world.until(lock.tryAcquire())).toBeNull();
+    await world.time.advance(LEASE_MS * 1.02 + 10);
+    let asked = 0;
+    network.script((request) => {
+      // The claim, the deletion of the dead one's entry, and the ticket.
+      if (request.kind === kind) asked += 1;
+      const at = kind === "write" ? 3 : 1;
+      return request.kind === kind && asked === at
+        ? { fault: "request-lost", unknownAfterMs: 20 }
+        : undefined;
+    });
+    const trying = world.until(lock.tryAcquire());
+    await expect(trying).rejects.toMatchObject({ code: "unreachable" });
+    expect(asked).toBe(kind === "write" ? 3 : 1);
+  });
+
+  it("is what a waiter with a place is told at the end of its wait, if there is any then", async () => {
+    const { world } = await queueOf(1);
+    const { locks, network } = world.inhabitant({ requestTimeout: "1s" });
+    const waiting = locks.fairLock(NAME).acquire({ wait: "10s" });
+    const outcome = waiting.catch((error: HoldfastError) => error.code);
+    await world.time.advance(2_000);
+    network.script(({ kind }) =>
+      kind === "query" ? { fault: "request-lost", unknownAfterMs: 20 } : undefined,
+    );
+    expect(await world.until(outcome)).toBe("unreachable");
+  });
+
+  it("delays a waiter's ticket and its looks, and is over with the first answer", async () => {
+    const { world, held, living, done } = await queueOf(1);
+    const { locks, network } = world.inhabitant();
+    network.next("write", { fault: "request-lost", unknownAfterMs: 20 }, 2);
+    network.next("query", { fault: "throttled" }, 3);
+    const waiting = locks.fairLock(NAME).acquire({ wait: "30s" });
+    const outcome = waiting.catch((error: HoldfastError) => error.code);
+    await world.time.advance(10_000);
+    expect(network.requests.query).toBeGreaterThan(4);
+    expect(entriesIn(world)).toHaveLength(2);
+    // It ends for the holder's sake, not for the table's.
+    expect(await world.until(outcome)).toBe("not-acquired");
+    expect(living).toHaveLength(1);
+    await world.until(held.release());
+    await world.until(done);
+  });
+});
+
+describe("a fair lock says", () => {
+  it.each([
+    [{ ifOverslept: "stay" }, ["`ifOverslept`", '"rejoin"', '"fail"', '"stay"']],
+    [{ onPosition: 1 }, ["`onPosition`", /\bfunction\b/]],
+  ])("what is wrong with %j", async (options, mentions) => {
+    const world = new World();
+    const { locks, network } = world.inhabitant();
+    const refused = { code: "invalid-argument", mentions } as const;
+    expectThrown(() => locks.fairLock(NAME, options as never), refused);
+    await expectError(locks.fairLock(NAME).acquire(options as never), refused);
+    expect(network.requests.write).toBe(0);
+  });
+
+  it.each(["", 5, "\ud800", "x".repeat(301), "ß".repeat(151)])(
+    "that a namespace cannot be %j",
+    (namespace) => {
+      const { locks } = new World().inhabitant();
+      const options = { namespace } as { namespace: string };
+      expectThrown(() => locks.fairLock(NAME, options), {
+        code: "invalid-argument",
+        mentions: ["`namespace`", "1 to 300"],
+      });
+      expect(locks.fairLock(NAME, { namespace: "ß".repeat(150) }).name).toBe(NAME);
+    },
+  );
+
+  it("that a place was lost", async () => {
+    const { world } = await queueOf(1);
+    const { locks, process } = world.inhabitant();
+    const waiting = locks.fairLock(NAME).acquire({ wait: FOR_EVER, ifOverslept: "fail" });
+    const outcome = waiting.catch((error: HoldfastError) => error);
+    await world.time.advance(1_000);
+    process.pause();
+    await world.time.advance(2 * LEASE_MS);
+    process.resume();
+    expectErrorToBe(await world.until(outcome), {
+      code: "not-acquired",
+      lockName: NAME,
+      mentions: ["`ifOverslept`", '"fail"'],
+    });
+  });
+});

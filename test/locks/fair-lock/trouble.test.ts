@@ -1,0 +1,355 @@
+import { describe, expect, it } from "vitest";
+import type { FairAcquireOptions, Holdfast } from "../../../src/index.js";
+import type { Fault, FaultRequest } from "../../../src/testing/faults/fault-plan.js";
+import { entriesIn, NAME, Turns } from "../../support/queue.js";
+import { type Inhabitant, World } from "../../support/world.js";
+
+const isDeletion = (request: FaultRequest): boolean =>
+  request.kind === "write" && request.write.as === "delete";
+
+const LEASE_MS = 60_000;
+const RENEW_MS = 20_000;
+/** What a watch takes more than a lease by the bound on drift, and a few looks. */
+const SLACK_MS = 1_200 + 3 * 500;
+
+/** A holder that is held, a waiter before the victim, the victim, and one behind it. */
+async function scene() {
+  const world = new World();
+  const [holder, before, victim, behind] = [1, 2, 3, 4].map(() =>
+    world.inhabitant({ requestTimeout: "1s" }),
+  ) as [Inhabitant, Inhabitant, Inhabitant, Inhabitant];
+  const held = await world.until(holder.locks.fairLock(NAME).acquire());
+  const turns = new Turns(world);
+  const first = turns.take(before, "before");
+  await world.time.advance(200);
+  const end = async (...tasks: Promise<unknown>[]): Promise<void> => {
+    await world.until(held.release());
+    await world.until(Promise.all([first, ...tasks]));
+    await world.time.advance(5_000);
+  };
+  return { world, holder, before, victim, behind, held, turns, end };
+}
+
+async function expectNothingLeft(world: World, locks: Holdfast): Promise<void> {
+  expect(entriesIn(world)).toEqual([]);
+  expect(world.record(NAME)?.["holder"]).toBeUndefined();
+  expect(await world.until(locks.fairLock(NAME).tryAcquire())).not.toBeNull();
+}
+
+describe("a waiter that is cancelled", () => {
+  // The claim, the ticket, the entry, the first look, glances, the last look, the grant.
+  it.each(Array.from({ length: 14 }, (_, index) => index + 1))(
+    "at its request %i leaves nothing behind, and nobody out",
+    async (at) => {
+      const { world, victim, behind, turns, end } = await scene();
+      const abort = new AbortController();
+      let requests = 0;
+      victim.network.script(() => {
+        requests += 1;
+        if (requests === at) abort.abort(new Error("cancelled"));
+        return undefined;
+      });
+      const cancelled = turns.take(victim, "victim", { signal: abort.signal });
+      const outcome = cancelled.catch((error: Error) => error.message);
+      await world.time.advance(400);
+      const last = turns.take(behind, "behind");
+      await world.time.advance(4_000);
+      await end(outcome, last);
+      expect(requests).toBeGreaterThanOrEqual(at);
+      expect(await world.until(outcome)).toBe("cancelled");
+      expect(turns.order).toEqual(["before", "behind"]);
+      await expectNothingLeft(world, behind.locks);
+      // What was on its way is looked for as long as it could have held anything.
+      await world.time.advance(2 * LEASE_MS);
+      expect(victim.process.pendingTimers()).toBe(0);
+    },
+  );
+
+  // rule: protocol 73
+  it.each(["deadline", "close"] as const)("by its %s leaves at once", async (by) => {
+    const { world, victim, behind, turns, end } = await scene();
+    const options: FairAcquireOptions = by === "deadline" ? { wait: "3s" } : {};
+    const outcome = turns.take(victim, "victim", options).catch(({ code }) => code);
+    await world.time.advance(2_900);
+    expect(entriesIn(world)).toHaveLength(2);
+    if (by === "close") await world.until(victim.locks.close());
+    await world.time.advance(120);
+    expect(entriesIn(world)).toHaveLength(1);
+    expect(await world.until(outcome)).toBe(by === "close" ? "closed" : "not-acquired");
+    await end();
+    expect(turns.order).toEqual(["before"]);
+    await expectNothingLeft(world, behind.locks);
+  });
+});
+
+const FAULTS: readonly Fault[] = [
+  { fault: "request-lost" },
+  { fault: "response-lost" },
+  { fault: "response-lost", unknownAfterMs: 1 },
+  { fault: "response-lost-and-retried" },
+  { fault: "applied-late", delayMs: 3_000 },
+  { fault: "duplicated", delayMs: 1_500 },
+  { fault: "throttled" },
+];
+
+describe("a waiter", () => {
+  // rule: protocol 70
+  it("whose entry comes late is not passed by the next in line", async () => {
+    const world = new World();
+    const [holder, late, behind, last] = [1, 2, 3, 4].map(() => world.inhabitant()) as [
+      Inhabitant,
+      Inhabitant,
+      Inhabitant,
+      Inhabitant,
+    ];
+    const held = await world.until(holder.locks.fairLock(NAME).acquire());
+    const turns = new Turns(world);
+    let writes = 0;
+    late.network.script(({ kind }) => {
+      if (kind !== "write") return undefined;
+      writes += 1;
+      // The claim, the ticket, and then the entry, which takes two seconds to arrive.
+      return writes === 3 ? { fault: "reordered", delayMs: 2_000 } : undefined;
+    });
+    const first = turns.take(late, "late", { poll: { fastest: "4s", slowest: "5s" } });
+    await world.time.advance(100);
+    const second = turns.take(behind, "behind");
+    await world.time.advance(1_000);
+    // The only one in the queue is the one behind, which takes itself for the next in line.
+    expect(entriesIn(world)).toHaveLength(1);
+    await world.time.advance(1_500);
+    expect(entriesIn(world)).toHaveLength(2);
+    const third = turns.take(last, "last");
+    await world.time.advance(100);
+    await world.until(held.release());
+    await world.until(Promise.all([first, second, third]));
+    expect(turns.order).toEqual(["late", "behind", "last"]);
+  });
+});
+
+describe("an answer that is lost", () => {
+  const cases = FAULTS.flatMap((fault) =>
+    Array.from({ length: 4 }, (_, index) => [fault, index + 1] as const),
+  );
+
+  // rule: protocol 67
+  it.each(cases)(
+    "(%j) to write %i of an acquisition costs no order and leaves nothing behind",
+    async (fault, at) => {
+      const { world, victim, behind, turns, end } = await scene();
+      let writes = 0;
+      victim.network.script(({ kind }) => {
+        if (kind !== "write") return undefined;
+        writes += 1;
+        return writes === at ? fault : undefined;
+      });
+      const middle = turns.take(victim, "victim");
+      await world.time.advance(5_000);
+      // It has its one place, however often it had to ask for it.
+      expect(entriesIn(world)).toHaveLength(2);
+      const last = turns.take(behind, "behind");
+      await world.time.advance(5_000);
+      expect(entriesIn(world)).toHaveLength(3);
+      await end(middle, last);
+      expect(writes).toBeGreaterThanOrEqual(4);
+      expect(turns.order).toEqual(["before", "victim", "behind"]);
+      expect(turns.wereTwo).toBe(false);
+      await expectNothingLeft(world, behind.locks);
+    },
+  );
+
+  it("to the deletion of its entry leaves it to the one behind", async () => {
+    const { world, victim, behind, turns, end } = await scene();
+    const middle = turns.take(victim, "victim");
+    await world.time.advance(1_000);
+    const last = turns.take(behind, "behind");
+    await world.time.advance(1_000);
+    victim.network.script((request) =>
+      isDeletion(request) ? { fault: "request-lost" } : undefined,
+    );
+    await end(middle, last);
+    expect(turns.order).toEqual(["before", "victim", "behind"]);
+    await expectNothingLeft(world, behind.locks);
+  });
+});
+
+describe("a waiter that sleeps for longer than its lease", () => {
+  it.each(["rejoin", "fail"] as const)("is passed over, and then: %s", async (ifOverslept) => {
+    const { world, victim, behind, turns, end } = await scene();
+    const middle = turns.take(victim, "victim", { ifOverslept }).catch(({ code }) => code);
+    await world.time.advance(1_000);
+    const last = turns.take(behind, "behind");
+    await world.time.advance(1_000);
+    victim.process.pause();
+    await world.time.advance(LEASE_MS + RENEW_MS + SLACK_MS);
+    // Removed by the one behind it.
+    expect(entriesIn(world)).toHaveLength(2);
+    victim.process.resume();
+    await world.time.advance(2_000);
+    await end(middle, last);
+    expect(turns.order).toEqual(
+      ifOverslept === "fail" ? ["before", "behind"] : ["before", "behind", "victim"],
+    );
+    expect(await world.until(middle)).toBe(ifOverslept === "fail" ? "not-acquired" : undefined);
+    await expectNothingLeft(world, behind.locks);
+  });
+
+  // rule: protocol 72
+  it("does not come back to its place even where its entry is still there", async () => {
+    const { world, victim, turns, end } = await scene();
+    const middle = turns.take(victim, "victim");
+    await world.time.advance(1_000);
+    const before = entriesIn(world);
+    victim.process.pause();
+    await world.time.advance(2 * LEASE_MS);
+    expect(entriesIn(world)).toHaveLength(2);
+    victim.process.resume();
+    await world.time.advance(1_000);
+    const after = entriesIn(world);
+    expect(after).toHaveLength(2);
+    expect(after[1]?.["sk"]).not.toEqual(before[1]?.["sk"]);
+    await end(middle);
+  });
+
+  it("at the front does not keep those behind it from the lock", async () => {
+    const { world, held, before, behind, turns, end } = await scene();
+    const last = turns.take(behind, "behind");
+    await world.time.advance(1_000);
+    before.process.pause();
+    await world.until(held.release());
+    await world.time.advance(LEASE_MS + RENEW_MS + SLACK_MS);
+    expect(turns.order).toEqual(["behind"]);
+    before.process.resume();
+    await end(last);
+    expect(turns.order).toEqual(["behind", "before"]);
+    await expectNothingLeft(world, behind.locks);
+  });
+});
+
+describe("waiters that die", () => {
+  it.each([1, 5, 40])(
+    "%i in a row, cost whoever is behind them one lease and a period",
+    async (dead) => {
+      const { world, held, before, behind, turns } = await scene();
+      const dying = Array.from({ length: dead }, () => world.inhabitant());
+      for (const one of dying) {
+        void turns.take(one, "dead");
+        await world.time.advance(50);
+      }
+      const last = turns.take(behind, "behind");
+      await world.time.advance(RENEW_MS);
+      for (const { process } of [...dying, before]) process.kill();
+      const fromMs = world.time.nowMs;
+      await world.until(held.release());
+      await world.until(last);
+      expect(turns.order).toEqual(["behind"]);
+      const tookMs = (turns.grantedMs[0] ?? 0) - fromMs;
+      expect(tookMs).toBeLessThan(LEASE_MS + RENEW_MS + SLACK_MS + 5_000 * 1.25);
+      await world.time.advance(1_000);
+      await expectNothingLeft(world, behind.locks);
+    },
+  );
+
+  it("with the holder, cost a lease each", async () => {
+    const { world, holder, before, behind, turns } = await scene();
+    const last = turns.take(behind, "behind");
+    await world.time.advance(1_000);
+    for (const { process } of [holder, before]) process.kill();
+    const fromMs = world.time.nowMs;
+    await world.until(last);
+    expect((turns.grantedMs[0] ?? 0) - fromMs).toBeLessThan(2 * (LEASE_MS + SLACK_MS) + RENEW_MS);
+    await world.time.advance(1_000);
+    await expectNothingLeft(world, behind.locks);
+  });
+
+  it("all of them, leave a lock that whoever comes next gets, and a queue that is closed", async () => {
+    const { world, held, before, behind } = await scene();
+    before.process.kill();
+    await world.until(held.release());
+    const lock = behind.locks.fairLock(NAME);
+    expect(await world.until(lock.tryAcquire())).toBeNull();
+    await world.time.advance(LEASE_MS + SLACK_MS);
+    const lease = await world.until(lock.tryAcquire());
+    expect(lease).not.toBeNull();
+    await world.until(lease?.release() ?? Promise.reject());
+    expect(entriesIn(world)).toEqual([]);
+    expect(await world.requests(() => lock.tryAcquire())).toMatchObject({ writes: 1, reads: 0 });
+  });
+
+  it("right after the grant leave their entry to whoever queues next", async () => {
+    const { world, holder, held, before, behind, turns } = await scene();
+    before.network.script((request) =>
+      isDeletion(request) ? { fault: "request-lost" } : undefined,
+    );
+    await world.until(held.release());
+    while (turns.order.length === 0) await world.time.advance(10);
+    before.process.kill();
+    expect(entriesIn(world)).toHaveLength(1);
+    await world.until(turns.take(behind, "behind"));
+    await world.time.advance(1_000);
+    await expectNothingLeft(world, holder.locks);
+  });
+});
+
+describe("places that live by a session", () => {
+  // rule: protocol 69
+  it("cost no renewals of their own, and end with it", async () => {
+    const world = new World();
+    const holder = world.inhabitant();
+    const held = await world.until(holder.locks.fairLock(NAME).acquire());
+    const crowd = world.inhabitant({ lease: "60s", renewal: "shared" });
+    const turns = new Turns(world);
+    const dead = Array.from({ length: 6 }, () => turns.take(crowd, "dead"));
+    for (const one of dead) one.catch(() => undefined);
+    await world.time.advance(1_000);
+    const behind = world.inhabitant();
+    const last = turns.take(behind, "behind");
+    await world.time.advance(2 * RENEW_MS);
+    expect(entriesIn(world).filter((item) => item["session"] !== undefined)).toHaveLength(6);
+    world.table.resetCounts();
+    await world.time.advance(3 * RENEW_MS);
+    // The session's, the holder's, and those of the one behind: not six more.
+    expect(world.table.counts.writes).toBeLessThanOrEqual(12);
+    crowd.process.kill();
+    const fromMs = world.time.nowMs;
+    await world.until(held.release());
+    await world.until(last);
+    expect((turns.grantedMs[0] ?? 0) - fromMs).toBeLessThan(LEASE_MS + RENEW_MS + SLACK_MS);
+    await world.time.advance(1_000);
+    await expectNothingLeft(world, behind.locks);
+  });
+});
+
+describe("five hundred grants", () => {
+  it("with answers lost at random have fences that strictly grow, one holder, and an end", async () => {
+    const world = new World();
+    const processes = Array.from({ length: 4 }, () =>
+      world.inhabitant({ requestTimeout: "200ms" }),
+    );
+    let lost = 0;
+    let draw = 12_345;
+    for (const { network } of processes) {
+      network.script(() => {
+        draw = (draw * 1_103_515_245 + 12_345) % 2 ** 31;
+        if (draw % 50 !== 0) return undefined;
+        lost += 1;
+        return { fault: "response-lost", unknownAfterMs: 1 };
+      });
+    }
+    const turns = new Turns(world);
+    const poll = { fastest: 20, slowest: 100 };
+    const work = async (one: Inhabitant): Promise<void> => {
+      for (let turn = 0; turn < 125; turn += 1)
+        await turns.take(one, "x", { poll, lease: "10s" }, 1);
+    };
+    await world.until(Promise.all(processes.map(work)), 36_000_000);
+    expect(turns.order).toHaveLength(500);
+    expect(lost).toBeGreaterThan(50);
+    expect(turns.wereTwo).toBe(false);
+    for (const [index, fence] of turns.fences.slice(1).entries()) {
+      expect(fence).toBeGreaterThan(turns.fences[index] ?? fence);
+    }
+    await world.time.advance(60_000);
+    expect(entriesIn(world)).toEqual([]);
+  }, 120_000);
+});

@@ -1,0 +1,341 @@
+import { describe, expect, it } from "vitest";
+import type { FaultRequest } from "../../../src/testing/faults/fault-plan.js";
+import { expectErrorToBe } from "../../support/errors.js";
+import { entriesIn, entryKey, FOR_EVER, NAME, Turns, ticketOf } from "../../support/queue.js";
+import { type Inhabitant, World } from "../../support/world.js";
+
+const RECORD = { pk: { S: `lock#${NAME}` }, sk: { S: "lease" } };
+const LEASE_MS = 60_000;
+
+const isDeletion = (request: FaultRequest): boolean =>
+  request.kind === "write" && request.write.as === "delete";
+
+function inhabitants(world: World, count: number): Inhabitant[] {
+  return Array.from({ length: count }, () => world.inhabitant());
+}
+
+/** A holder that was granted by its place in the queue, so that a last ticket is known. */
+async function afterATurn(forMs: number) {
+  const world = new World();
+  const [holder, first] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
+  const held = await world.until(holder.locks.fairLock(NAME).acquire());
+  const turns = new Turns(world);
+  const done = turns.take(first, "first", {}, forMs);
+  await world.time.advance(500);
+  return { world, holder, held, first, turns, done };
+}
+
+/** A waiter that died, and the lock free before it. */
+async function leftBehind(options: object = {}) {
+  const world = new World();
+  const [holder, rival] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
+  const held = await world.until(holder.locks.fairLock(NAME).acquire());
+  const dead = world.inhabitant(options);
+  dead.locks
+    .fairLock(NAME)
+    .acquire({ wait: FOR_EVER })
+    .catch(() => undefined);
+  await world.time.advance(45_000);
+  dead.process.kill();
+  await world.until(held.release());
+  const [entry] = entriesIn(world);
+  const session = entry?.["session"];
+  const tries = () => world.until(rival.locks.fairLock(NAME).tryAcquire());
+  return { world, holder, rival, dead, entry: entry ?? {}, session, tries };
+}
+
+const SESSION = { lease: "60s", renewal: "shared" } as const;
+
+const sessionKey = (session: unknown) => {
+  const id = (session as { S: string }).S;
+  return { pk: { S: `session#${id}` }, sk: { S: "lease" } };
+};
+
+/** As its owner ends it, for good. */
+function endSession(world: World, session: unknown): void {
+  const { holder: _, ...ended } = world.table.item(sessionKey(session)) ?? {};
+  world.table.putItem(sessionKey(session), { ...ended, version: { N: "1000" } });
+}
+
+describe("whose turn it is", () => {
+  it("is asked again where an entry came late, though earlier tickets are known", async () => {
+    const { world, held, turns, done } = await afterATurn(5_000);
+    const [late, behind] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
+    await world.until(held.release());
+    await world.time.advance(1_000);
+    expect(turns.order).toEqual(["first"]);
+    let writes = 0;
+    late.network.script(({ kind }) => {
+      if (kind === "write") writes += 1;
+      return kind === "write" && writes === 3 ? { fault: "reordered", delayMs: 2_000 } : undefined;
+    });
+    const second = turns.take(late, "late", { poll: { fastest: "4s", slowest: "5s" } });
+    await world.time.advance(100);
+    const third = turns.take(behind, "behind");
+    await world.until(Promise.all([done, second, third]));
+    expect(turns.order).toEqual(["first", "late", "behind"]);
+  });
+
+  it("needs no second strong look where the last ticket is the one before", async () => {
+    const { world, held, turns, done } = await afterATurn(5_000);
+    const next = world.inhabitant();
+    let strong = 0;
+    next.network.script((request) => {
+      if (request.kind === "query" && request.query.consistent) strong += 1;
+      return undefined;
+    });
+    const { write: before } = next.network.requests;
+    const second = turns.take(next, "second");
+    await world.time.advance(1_000);
+    await world.until(held.release());
+    await world.until(Promise.all([done, second]));
+    // As it joined, and as it saw that nobody was before it any more.
+    expect(strong).toBe(2);
+    // Its first claim, the ticket, the entry, its second claim; then the deletion, and the release.
+    expect(next.network.requests.write - before).toBe(6);
+  });
+
+  it("needs one where the first of all is granted: no ticket was before", async () => {
+    const world = new World();
+    const [holder, next] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
+    const held = await world.until(holder.locks.fairLock(NAME).acquire());
+    let strong = 0;
+    next.network.script((request) => {
+      if (request.kind === "query" && request.query.consistent) strong += 1;
+      return undefined;
+    });
+    const waiting = next.locks.fairLock(NAME).acquire();
+    await world.time.advance(3_000);
+    await world.until(held.release());
+    await world.until(waiting);
+    expect(strong).toBe(2);
+  });
+});
+
+describe("an entry whose waiter was granted", () => {
+  /** First has the lock, and its entry could not be deleted. */
+  async function rubbish() {
+    const scene = await afterATurn(20_000);
+    scene.first.network.script((request) =>
+      isDeletion(request) ? { fault: "throttled" } : undefined,
+    );
+    await scene.world.until(scene.held.release());
+    await scene.world.time.advance(2_000);
+    const left = entriesIn(scene.world);
+    expect(left).toHaveLength(1);
+    return { ...scene, left };
+  }
+
+  it("is removed by whoever comes next, at its first look", async () => {
+    const { world, left } = await rubbish();
+    const waiting = world.inhabitant().locks.fairLock(NAME).acquire();
+    await world.time.advance(300);
+    expect(entriesIn(world).map(ticketOf)).toEqual([ticketOf(left[0]) + 1n]);
+    await world.until(waiting);
+  });
+
+  it("is no one that those behind it wait for, even where none can remove it", async () => {
+    const { world } = await rubbish();
+    const positions: string[] = [];
+    const takes = inhabitants(world, 2).map(({ locks, network }, index) => {
+      network.script((request) => (isDeletion(request) ? { fault: "throttled" } : undefined));
+      const onPosition = (position: number): void => void positions.push(`${index}: ${position}`);
+      return locks.fairLock(NAME).acquire({ wait: FOR_EVER, onPosition });
+    });
+    await world.time.advance(500);
+    expect(entriesIn(world)).toHaveLength(3);
+    expect(positions.toSorted()).toEqual(["0: 0", "1: 1"]);
+    await world.until(Promise.race(takes));
+  });
+});
+
+describe("an entry that lives by a session", () => {
+  it("is removed at once where that has ended", async () => {
+    const { world, session, tries } = await leftBehind(SESSION);
+    endSession(world, session);
+    expect((await tries())?.isHeld).toBe(true);
+    expect(entriesIn(world)).toEqual([]);
+  });
+
+  it("stays where nobody tells about that", async () => {
+    const { world, rival, tries } = await leftBehind(SESSION);
+    rival.network.script(({ kind }) =>
+      kind === "read" ? { fault: "request-lost", unknownAfterMs: 20 } : undefined,
+    );
+    expect(await tries()).toBeNull();
+    expect(entriesIn(world)).toHaveLength(1);
+  });
+
+  it("is removed with the end of that once it was watched dead, in one try", async () => {
+    const { world, tries } = await leftBehind(SESSION);
+    expect(await tries()).toBeNull();
+    await world.time.advance(LEASE_MS * 1.02 + 10);
+    expect((await tries())?.isHeld).toBe(true);
+  });
+
+  it("stays where nobody answers that end, and goes where somebody else was faster", async () => {
+    const { world, rival, session, tries } = await leftBehind(SESSION);
+    expect(await tries()).toBeNull();
+    await world.time.advance(LEASE_MS * 1.02 + 10);
+    rival.network.script((request) =>
+      request.kind === "write" && JSON.stringify(request.write.key).includes("session#")
+        ? { fault: "request-lost", unknownAfterMs: 20 }
+        : undefined,
+    );
+    expect(await tries()).toBeNull();
+    expect(entriesIn(world)).toHaveLength(1);
+    rival.network.script((request) => {
+      if (request.kind === "write" && JSON.stringify(request.write.key).includes("session#"))
+        endSession(world, session);
+      return undefined;
+    });
+    expect((await tries())?.isHeld).toBe(true);
+    expect(entriesIn(world)).toEqual([]);
+  });
+});
+
+describe("the entry of a waiter that was watched dead", () => {
+  async function watched() {
+    const scene = await leftBehind();
+    expect(await scene.tries()).toBeNull();
+    await scene.world.time.advance(LEASE_MS * 1.02 + 10);
+    return scene;
+  }
+
+  it("is out of the way where somebody else removed it first", async () => {
+    const { rival, tries } = await watched();
+    rival.network.script((request) => (isDeletion(request) ? { fault: "item-gone" } : undefined));
+    expect((await tries())?.isHeld).toBe(true);
+  });
+
+  it("is in the way where its waiter renewed it in that instant", async () => {
+    const { world, rival, entry, tries } = await watched();
+    const before = world.record(NAME);
+    rival.network.script((request) => {
+      const key = entryKey(ticketOf(entry));
+      if (isDeletion(request)) world.table.putItem(key, { ...entry, version: { N: "77" } });
+      return undefined;
+    });
+    expect(await tries()).toBeNull();
+    expect(entriesIn(world)).toHaveLength(1);
+    // Nor was a ticket taken, which could not be granted.
+    expect(world.record(NAME)).toEqual(before);
+  });
+
+  it("is in the way where nobody answers its deletion", async () => {
+    const { rival, tries } = await watched();
+    rival.network.script((request) =>
+      isDeletion(request) ? { fault: "request-lost", unknownAfterMs: 20 } : undefined,
+    );
+    expect(await tries()).toBeNull();
+  });
+
+  it("makes way for who tries, though another joins behind in that instant", async () => {
+    const { world, rival, entry, tries } = await watched();
+    let looks = 0;
+    rival.network.script(({ kind }) => {
+      if (kind === "query") looks += 1;
+      if (kind === "query" && looks === 2) {
+        const tail = world.record(NAME)?.["tail"] as { N: string } | undefined;
+        world.table.putItem(entryKey(BigInt(tail?.N ?? 0) + 1n), {
+          ...entry,
+          holder: { S: "another" },
+        });
+      }
+      return undefined;
+    });
+    expect((await tries())?.isHeld).toBe(true);
+    expect(entriesIn(world)).toHaveLength(1);
+  });
+
+  it("is none where it names nobody: whoever is behind it has their turn", async () => {
+    const { world, entry, tries } = await watched();
+    const { holder: _, leaseMs: __, ...free } = entry;
+    world.table.putItem(entryKey(ticketOf(entry)), free);
+    expect((await tries())?.isHeld).toBe(true);
+  });
+});
+
+describe("a queue whose record", () => {
+  it("is gone as a ticket is taken, and held again, is joined after all", async () => {
+    const world = new World();
+    const [holder, waiter] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
+    const held = await world.until(holder.locks.fairLock(NAME).acquire());
+    const record = world.record(NAME) ?? {};
+    let writes = 0;
+    waiter.network.script(({ kind }) => {
+      if (kind !== "write") return undefined;
+      writes += 1;
+      if (writes === 3) world.table.putItem(RECORD, record);
+      return writes === 2 ? { fault: "item-gone" } : undefined;
+    });
+    const waiting = waiter.locks.fairLock(NAME).acquire();
+    await world.time.advance(2_000);
+    expect(entriesIn(world)).toHaveLength(1);
+    await world.until(held.release());
+    expect((await world.until(waiting)).isHeld).toBe(true);
+  });
+
+  it.each([
+    ["as a ticket is taken", 2],
+    ["while it waits", 4],
+  ] as const)("is gone %s ends a wait that asks for one", async (_title, at) => {
+    const world = new World();
+    const [holder, waiter] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
+    await world.until(holder.locks.fairLock(NAME).acquire());
+    holder.process.kill();
+    let writes = 0;
+    waiter.network.script(({ kind }) => {
+      if (kind === "write") writes += 1;
+      return writes === at && kind === "write" ? { fault: "item-gone" } : undefined;
+    });
+    const fromMs = world.time.nowMs;
+    const waiting = waiter.locks.fairLock(NAME).acquire({ wait: "10m", onlyIfExists: true });
+    const outcome = waiting.catch((error: unknown) => error);
+    await world.time.advance(1_000);
+    if (at === 4) world.table.deleteItem(RECORD);
+    expectErrorToBe(await world.until(outcome), {
+      code: "not-acquired",
+      lockName: "a",
+      mentions: ["`onlyIfExists`"],
+    });
+    expect(world.time.nowMs - fromMs).toBeLessThan(10_000);
+    await world.time.advance(100);
+    expect(entriesIn(world)).toEqual([]);
+  });
+
+  it("passes a waiter over, is joined by it anew, also where it would rather fail than oversleep", async () => {
+    const world = new World();
+    const [holder, waiter] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
+    const held = await world.until(holder.locks.fairLock(NAME).acquire());
+    const waiting = waiter.locks.fairLock(NAME).acquire({ wait: FOR_EVER, ifOverslept: "fail" });
+    waiting.catch(() => undefined);
+    await world.time.advance(1_000);
+    const ticket = ticketOf(entriesIn(world)[0]);
+    const passed = { N: String(ticket + 3n) };
+    world.table.putItem(RECORD, { ...world.record(NAME), tail: passed, served: passed });
+    await world.time.advance(5_000);
+    expect(entriesIn(world).map(ticketOf)).toEqual([ticket + 4n]);
+    await world.until(held.release());
+    expect((await world.until(waiting)).isHeld).toBe(true);
+  });
+});
+
+describe("a mutex that queues behind others", () => {
+  it("looks ever more seldom once it is the next in line, as it does without a queue", async () => {
+    const { world, holder, rival } = await leftBehind();
+    const waiting = rival.locks.mutex(NAME).acquire({ wait: FOR_EVER });
+    await world.time.advance(30_000);
+    const options = { barge: true, lease: "1h", renew: "manual" } as const;
+    const barged = await world.until(holder.locks.fairLock(NAME).tryAcquire(options));
+    await world.time.advance(120_000);
+    expect(entriesIn(world)).toHaveLength(1);
+    const { read, query } = rival.network.requests;
+    await world.time.advance(60_000);
+    const looks = rival.network.requests.read + rival.network.requests.query - read - query;
+    // The slowest poll is 2 s, and three quarters of it at least; the fastest would be 96 looks or more.
+    expect(looks).toBeLessThanOrEqual(60_000 / (0.75 * 2_000));
+    await world.until(barged?.release() ?? Promise.reject());
+    expect((await world.until(waiting)).isHeld).toBe(true);
+  });
+});

@@ -1,0 +1,772 @@
+import { describe, expect, it } from "vitest";
+import { Holdfast, type HoldfastOptions, type MultiLease } from "../../../src/index.js";
+import type { Fault } from "../../../src/testing/faults/fault-plan.js";
+import { seededRandom } from "../../../src/testing/time/seeded-random.js";
+import { expectThrown } from "../../support/errors.js";
+import { fixedProcess } from "../../support/fixed.js";
+import { FOR_EVER, fencesOutOfOrder, Holdings, threeOf } from "../../support/multi.js";
+import { entriesIn } from "../../support/queue.js";
+import { type Inhabitant, World } from "../../support/world.js";
+
+const ABC = ["a", "b", "c"];
+
+const heldIn = (world: World, names: readonly string[]): string[] =>
+  names.filter((name) => world.record(name)?.["holder"] !== undefined);
+
+async function expectNothingLeft(world: World, names: readonly string[]): Promise<void> {
+  expect(entriesIn(world)).toEqual([]);
+  expect(heldIn(world, names)).toEqual([]);
+  expect(await world.until(world.inhabitant().locks.multiLock(names).tryAcquire())).not.toBeNull();
+}
+
+describe("several locks", () => {
+  it("are granted by one transaction, with the fences that the records say, and freed by a write each", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant();
+    const lock = locks.multiLock(ABC);
+    const first = await world.requests(() => lock.acquire());
+    expect(first).toMatchObject({ writes: 0, reads: 3, writeUnits: 6, readUnits: 3 });
+    expect(world.table.counts.transactions).toBe(1);
+    const lease = first.result;
+    expect(lease).toMatchObject({ names: ABC, isHeld: true, leaseMs: 60_000 });
+    for (const name of ABC) {
+      expect(world.record(name)).toMatchObject({
+        fence: { N: String(lease.fences.get(name)) },
+        holder: { S: lease.holders.get(name) },
+      });
+    }
+    expect(new Set(lease.holders.values()).size).toBe(3);
+    const released = await world.requests(() => lease.release());
+    expect(released).toMatchObject({ writes: 3, writeUnits: 3, reads: 0 });
+    expect(lease.isHeld).toBe(false);
+    // What it freed itself it knows.
+    const again = await world.requests(() => lock.acquire());
+    expect(again).toMatchObject({ writes: 0, reads: 0, writeUnits: 6 });
+    for (const name of ABC) {
+      expect(again.result.fences.get(name)).toBe((lease.fences.get(name) ?? 0n) + 1n);
+    }
+  });
+
+  it("cost four units a name to queue for, and three to be granted from the queues", async () => {
+    const world = new World();
+    const [one, other] = [world.inhabitant(), world.inhabitant()];
+    // Names that were never locked are found absent, and made: that costs a transaction more.
+    await world.until((await world.until(one.locks.multiLock(ABC).acquire())).release());
+    const held = await world.until(one.locks.mutex("b").acquire());
+    world.table.resetCounts();
+    const waiting = other.locks.multiLock(ABC).acquire();
+    await world.time.advance(100);
+    const { counts } = world.table;
+    expect(counts).toMatchObject({ transactions: 1, writes: 0, writeUnits: 12 });
+    expect(counts.queries).toBeGreaterThanOrEqual(3);
+    await world.until(held.release());
+    world.table.resetCounts();
+    await world.until(waiting);
+    await world.time.advance(100);
+    expect(world.table.counts).toMatchObject({ transactions: 1, removals: 3, writeUnits: 9 });
+  });
+
+  // rule: R1, protocol 82
+  it("are those that a mutex and a fair lock of these names are: all or nothing", async () => {
+    const world = new World();
+    const [one, other] = [world.inhabitant(), world.inhabitant()];
+    const held = await world.until(one.locks.mutex("b").acquire());
+    expect(await world.until(other.locks.multiLock(ABC).tryAcquire())).toBeNull();
+    expect(heldIn(world, ABC)).toEqual(["b"]);
+    await world.until(held.release());
+    const lease = await world.until(other.locks.multiLock(ABC).tryAcquire());
+    expect(lease).not.toBeNull();
+    for (const name of ABC) {
+      expect(await world.until(one.locks.mutex(name).tryAcquire())).toBeNull();
+      expect(await world.until(one.locks.fairLock(name).tryAcquire())).toBeNull();
+    }
+    const error = one.locks.multiLock(["c", "d"]).acquire({ wait: 0 });
+    await expect(world.until(error)).rejects.toMatchObject({
+      code: "not-acquired",
+      lockName: "c",
+    });
+    await world.until(lease?.release() ?? Promise.reject());
+    await expectNothingLeft(world, ABC);
+  });
+
+  it("are renewed, each of them, and held for many leases", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant();
+    const lease = await world.until(locks.multiLock(ABC).acquire());
+    await world.time.advance(600_000);
+    expect(lease.isHeld).toBe(true);
+    expect(lease.remainingMs()).toBeGreaterThan(30_000);
+    await world.until(lease.renew());
+    await world.until(lease.release());
+  });
+
+  it("live by the session of their client, with one renewal for all", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant({ renewal: "shared", lease: "60s" });
+    const lease = await world.until(locks.multiLock(ABC).acquire());
+    await world.time.advance(60_000);
+    world.table.resetCounts();
+    await world.time.advance(200_000);
+    expect(world.table.counts.writes).toBeLessThanOrEqual(12);
+    expect(lease.isHeld).toBe(true);
+    await world.until(lease.release());
+    await expectNothingLeft(world, ABC);
+  });
+
+  it("are taken from a holder that was watched dead", async () => {
+    const world = new World();
+    const [dead, living] = [world.inhabitant(), world.inhabitant()];
+    const before = await world.until(dead.locks.multiLock(ABC).acquire());
+    dead.process.kill();
+    const fromMs = world.time.nowMs;
+    const lease = await world.until(living.locks.multiLock(["c", "a"]).acquire({ wait: "2m" }));
+    expect(world.time.nowMs - fromMs).toBeLessThan(60_000 * 1.02 + 2_000);
+    expect(lease.fences.get("a")).toBe((before.fences.get("a") ?? 0n) + 1n);
+    await world.until(lease.release());
+    expect(entriesIn(world)).toEqual([]);
+  });
+
+  it("of 50 names fit in one transaction, and in one place in their queues", async () => {
+    const world = new World();
+    const names = Array.from({ length: 50 }, (_, index) => `n${index}`);
+    const [one, other] = [world.inhabitant(), world.inhabitant()];
+    const lease = await world.until(one.locks.multiLock(names).acquire());
+    const waiting = other.locks.multiLock(names.toReversed()).acquire();
+    await world.time.advance(2_000);
+    expect(entriesIn(world)).toHaveLength(50);
+    const tickets = new Set(entriesIn(world).map((item) => JSON.stringify(item["sk"])));
+    expect(tickets.size).toBe(1);
+    await world.until(lease.release());
+    await world.until((await world.until(waiting)).release());
+    await world.time.advance(2_000);
+    expect(entriesIn(world)).toEqual([]);
+  });
+
+  it("are refused where they are none, too many, the same twice, or in a table that cannot", () => {
+    const world = new World();
+    const { locks } = world.inhabitant();
+    const refused = (names: unknown, client: Holdfast = locks): unknown => {
+      try {
+        client.multiLock(names as string[]);
+        return undefined;
+      } catch (error) {
+        return error;
+      }
+    };
+    const many = Array.from({ length: 51 }, (_, index) => `${index}`);
+    for (const names of [[], many, "ab", ["a", "b", "a"], ["a", ""], ["a", 1]]) {
+      expect(refused(names)).toMatchObject({ code: "invalid-argument" });
+    }
+    const { transact: _, ...rest } = { transact: undefined };
+    const client = { ...rest, clockCorrectionMs: 0 } as unknown as HoldfastOptions["client"];
+    const without = Object.assign(client, { write() {}, read() {}, scan() {}, query() {} });
+    const options = { client: without, table: "locks" } as HoldfastOptions;
+    expect(refused(["a"], new Holdfast(options))).toMatchObject({
+      code: "invalid-argument",
+      message: expect.stringContaining("transactions"),
+    });
+  });
+
+  it("are free, all of them, without a table", async () => {
+    const locks = Holdfast.local();
+    const one = await locks.multiLock(ABC).acquire();
+    const other = await locks.multiLock(ABC).acquire();
+    expect(other.fences.get("a")).toBeGreaterThan(one.fences.get("a") ?? 0n);
+    await one.renew();
+    expect(one.isHeld && other.isHeld).toBe(true);
+    await locks.close();
+    expect(one.signal.reason).toMatchObject({ code: "lost", reason: "closed" });
+  });
+});
+
+describe("the conditions of several locks", () => {
+  it("name each record, its holder and its fence", async () => {
+    const world = new World();
+    const lease = await world.until(world.inhabitant().locks.multiLock(["a", "b"]).acquire());
+    const conditions = lease.conditions();
+    expect(conditions).toHaveLength(2);
+    expect(lease.condition("b")).toEqual(conditions[1]);
+    expect(conditions[1]?.ConditionCheck.Key).toMatchObject({ pk: { S: "lock#b" } });
+    const values = Object.values(conditions[0]?.ConditionCheck.ExpressionAttributeValues ?? {});
+    expect(values).toContainEqual({ S: lease.holders.get("a") });
+    expect(values).toContainEqual({ N: String(lease.fences.get("a")) });
+    expect(lease.conditions({ document: true })[1]).toEqual(
+      lease.condition("b", { document: true }),
+    );
+    expectThrown(() => lease.condition("z"), { code: "invalid-argument", mentions: ['"z"'] });
+  });
+});
+
+describe("the loss of one of several locks", () => {
+  async function scene() {
+    const world = new World();
+    const [holder, rival] = [world.inhabitant(), world.inhabitant()];
+    const lease = await world.until(holder.locks.multiLock(ABC).acquire());
+    let aborts = 0;
+    lease.signal.addEventListener("abort", () => {
+      aborts += 1;
+    });
+    return { world, holder, rival, lease, aborts: () => aborts };
+  }
+
+  // rule: protocol 87
+  it("ends all of them, once, and leaves the others to nobody before they are released", async () => {
+    const { world, holder, rival, lease, aborts } = await scene();
+    const steal = { reason: "a test", now: true, by: "me" };
+    await world.until(rival.locks.forceRelease("b", steal));
+    await world.time.advance(25_000);
+    expect(aborts()).toBe(1);
+    expect(lease.isHeld).toBe(false);
+    expect(lease.remainingMs()).toBe(0);
+    expect(lease.signal.reason).toMatchObject({ code: "lost", lockName: "b" });
+    expect(() => lease.assertHeld()).toThrow(/"b"/);
+    expect(heldIn(world, ABC)).toEqual(["a", "c"]);
+    // Not even by its own process.
+    expect(await world.until(holder.locks.mutex("a").tryAcquire())).toBeNull();
+    await world.until(lease.release());
+    await world.time.advance(100);
+    expect(aborts()).toBe(1);
+    await expectNothingLeft(world, ABC);
+  });
+
+  // rule: R8
+  it("leaves those that are never released to whoever watches them for a lease", async () => {
+    const { world, rival, lease } = await scene();
+    await world.until(rival.locks.forceRelease("b", { reason: "a test", now: true }));
+    await world.time.advance(25_000);
+    expect(lease.isHeld).toBe(false);
+    const fromMs = world.time.nowMs;
+    await world.until(rival.locks.multiLock(ABC).acquire({ wait: "5m" }));
+    expect(world.time.nowMs - fromMs).toBeLessThan(63_000);
+  });
+
+  it("is noticed by the first question after a pause, at the earliest deadline", async () => {
+    const { world, holder, lease } = await scene();
+    holder.process.pause();
+    await world.time.advance(70_000);
+    holder.process.resume({ first: "io" });
+    expect(lease.isHeld).toBe(false);
+    expect(lease.signal.aborted).toBe(true);
+    expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "expired" });
+  });
+
+  it("is what run() rejects with", async () => {
+    const world = new World();
+    const [holder, rival] = [world.inhabitant(), world.inhabitant()];
+    const outcome = holder.locks.multiLock(ABC).run(async ({ signal }) => {
+      await rival.locks.forceRelease("c", { reason: "a test", now: true });
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    });
+    await expect(world.until(outcome)).rejects.toMatchObject({ code: "lost", lockName: "c" });
+    await expectNothingLeft(world, ABC);
+  });
+});
+
+describe("those who wait for several locks", () => {
+  it("are served in the order of arrival, also among those who wait for one", async () => {
+    const world = new World();
+    const crowd = Array.from({ length: 6 }, () => world.inhabitant()) as Inhabitant[];
+    const [holder, p1, p2, p3, p4] = crowd as [
+      Inhabitant,
+      Inhabitant,
+      Inhabitant,
+      Inhabitant,
+      Inhabitant,
+    ];
+    const held = await world.until(holder.locks.multiLock(ABC).acquire());
+    const holdings = new Holdings(world);
+    const single = async (one: Inhabitant, name: string): Promise<void> => {
+      await one.locks.fairLock(name).run({ wait: FOR_EVER }, async () => {
+        holdings.order.push(`${name} alone`);
+      });
+    };
+    const tasks = [holdings.take(p1, ["a", "b"], "ab")];
+    await world.time.advance(300);
+    tasks.push(single(p2, "b"));
+    await world.time.advance(300);
+    tasks.push(holdings.take(p3, ["c", "b"], "cb"));
+    await world.time.advance(300);
+    tasks.push(holdings.take(p4, ["b", "a", "c"], "bac"));
+    await world.time.advance(300);
+    await world.until(held.release());
+    await world.until(Promise.all(tasks));
+    expect(holdings.order).toEqual(["ab", "b alone", "cb", "bac"]);
+    expect(holdings.shared).toEqual([]);
+    await world.time.advance(2_000);
+    await expectNothingLeft(world, ABC);
+  });
+
+  it("do not pass one whose entry comes late", async () => {
+    const world = new World();
+    const [holder, late, behind] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
+    // Of names that are new, the first transaction is refused by what the place has made of them.
+    await world.until((await world.until(holder.locks.multiLock(["a", "b"]).acquire())).release());
+    const held = await world.until(holder.locks.fairLock("a").acquire());
+    const holdings = new Holdings(world);
+    let writes = 0;
+    late.network.script(({ kind }) => {
+      if (kind !== "write") return undefined;
+      writes += 1;
+      // The claim, the ticket, and then the entry, which takes two seconds to arrive.
+      return writes === 3 ? { fault: "reordered", delayMs: 2_000 } : undefined;
+    });
+    const poll = { fastest: "4s", slowest: "5s" };
+    const first = late.locks
+      .fairLock("a")
+      .run({ wait: FOR_EVER, poll }, async () => void holdings.order.push("late"));
+    await world.time.advance(100);
+    const second = holdings.take(behind, ["b", "a"], "behind");
+    await world.time.advance(1_000);
+    expect(entriesIn(world)).toHaveLength(2);
+    await world.time.advance(1_500);
+    expect(entriesIn(world)).toHaveLength(3);
+    await world.until(held.release());
+    await world.until(Promise.all([first, second]));
+    expect(holdings.order).toEqual(["late", "behind"]);
+  });
+
+  // rule: R11, protocol 83
+  it("get a place also where their clock is behind", async () => {
+    const world = new World();
+    const [holder, ahead] = [world.inhabitant(), world.inhabitant()];
+    const slow = world.inhabitant({ process: { wallOffsetMs: -600_000 } });
+    const held = await world.until(holder.locks.mutex("a").acquire());
+    const holdings = new Holdings(world);
+    const first = holdings.take(ahead, ["a", "b"], "ahead");
+    await world.time.advance(1_000);
+    const second = holdings.take(slow, ["b", "a"], "behind", { wait: "5m" });
+    await world.time.advance(1_000);
+    expect(entriesIn(world)).toHaveLength(4);
+    await world.until(held.release());
+    await world.until(Promise.all([first, second]));
+    expect(holdings.order).toEqual(["ahead", "behind"]);
+  });
+
+  it("keep a free lock for themselves while they wait for another, and give it up when they leave", async () => {
+    const world = new World();
+    const [holder, waiter, other] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
+    const held = await world.until(holder.locks.mutex("a").acquire());
+    const abort = new AbortController();
+    const waiting = waiter.locks.multiLock(["a", "b"]).acquire({ signal: abort.signal });
+    const outcome = waiting.catch((error: Error) => error.message);
+    await world.time.advance(1_000);
+    expect(entriesIn(world)).toHaveLength(2);
+    expect(heldIn(world, ["b"])).toEqual([]);
+    expect(await world.until(other.locks.mutex("b").tryAcquire())).toBeNull();
+    abort.abort(new Error("enough"));
+    expect(await world.until(outcome)).toBe("enough");
+    await world.time.advance(100);
+    expect(entriesIn(world)).toEqual([]);
+    const lease = await world.until(other.locks.multiLock(["b", "c"]).tryAcquire());
+    expect(lease).not.toBeNull();
+    await world.until(held.release());
+    await world.until(lease?.release() ?? Promise.reject());
+    await expectNothingLeft(world, ABC);
+  });
+
+  it("that die are watched in all the queues at once, and cost those behind them one lease", async () => {
+    const world = new World();
+    const holder = world.inhabitant();
+    const held = await world.until(holder.locks.multiLock(ABC).acquire());
+    const holdings = new Holdings(world);
+    const dying = [world.inhabitant(), world.inhabitant()] as const;
+    void holdings.take(dying[0], ["a", "b"], "dead").catch(() => undefined);
+    await world.time.advance(200);
+    void holdings.take(dying[1], ["b", "c"], "dead").catch(() => undefined);
+    await world.time.advance(200);
+    const last = holdings.take(world.inhabitant(), ABC, "living");
+    await world.time.advance(20_000);
+    for (const { process } of dying) process.kill();
+    const fromMs = world.time.nowMs;
+    await world.until(held.release());
+    await world.until(last);
+    expect(holdings.order).toEqual(["living"]);
+    expect((holdings.waitedMs[0] ?? 0) + 0).toBeGreaterThan(0);
+    expect(world.time.nowMs - fromMs).toBeLessThan(60_000 + 20_000 + 15_000);
+    await world.time.advance(1_000);
+    await expectNothingLeft(world, ABC);
+  });
+
+  // rule: protocol 86
+  it("and sleep for longer than a lease lose their place in every queue", async () => {
+    const world = new World();
+    const [holder, sleeper, behind] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
+    const held = await world.until(holder.locks.mutex("a").acquire());
+    const holdings = new Holdings(world);
+    const first = holdings.take(sleeper, ["a", "b"], "sleeper");
+    await world.time.advance(1_000);
+    const second = holdings.take(behind, ["b", "a"], "behind");
+    await world.time.advance(1_000);
+    sleeper.process.pause();
+    await world.time.advance(90_000);
+    expect(entriesIn(world)).toHaveLength(2);
+    sleeper.process.resume();
+    await world.time.advance(2_000);
+    await world.until(held.release());
+    await world.until(Promise.all([first, second]));
+    expect(holdings.order).toEqual(["behind", "sleeper"]);
+    await world.time.advance(1_000);
+    await expectNothingLeft(world, ABC);
+  });
+});
+
+const FAULTS: readonly Fault[] = [
+  { fault: "request-lost" },
+  { fault: "response-lost" },
+  { fault: "response-lost", unknownAfterMs: 1 },
+  { fault: "response-lost-and-retried" },
+  { fault: "applied-late", delayMs: 3_000 },
+  { fault: "duplicated", delayMs: 1_500 },
+  { fault: "throttled" },
+  { fault: "conflict" },
+];
+
+describe("a transaction of which something is lost", () => {
+  const cases = FAULTS.flatMap((fault) =>
+    [true, false].flatMap((remembersTokens) =>
+      [1, 2].map((at) => [fault, at, remembersTokens] as const),
+    ),
+  );
+
+  it.each(cases)(
+    "(%j), as the %i. of those who wait, with tokens: %s, costs nothing but time",
+    async (fault, at, remembersTokens) => {
+      const world = new World({ remembersTokens });
+      const [holder, victim, behind] = [1, 2, 3].map(() =>
+        world.inhabitant({ requestTimeout: "1s" }),
+      ) as [Inhabitant, Inhabitant, Inhabitant];
+      const held = await world.until(holder.locks.mutex("b").acquire());
+      const holdings = new Holdings(world);
+      let transactions = 0;
+      victim.network.script(({ kind }) => {
+        if (kind !== "transact") return undefined;
+        transactions += 1;
+        return transactions === at ? fault : undefined;
+      });
+      // The place, and then the grant.
+      const first = holdings.take(victim, ABC, "victim");
+      await world.time.advance(6_000);
+      expect(entriesIn(world)).toHaveLength(3);
+      const second = holdings.take(behind, ABC, "behind");
+      await world.time.advance(1_000);
+      await world.until(held.release());
+      await world.until(Promise.all([first, second]));
+      expect(transactions).toBeGreaterThanOrEqual(2);
+      expect(holdings.order).toEqual(["victim", "behind"]);
+      expect(holdings.shared).toEqual([]);
+      expect(holdings.partial).toEqual([]);
+      expect(fencesOutOfOrder(holdings)).toEqual([]);
+      await world.time.advance(5_000);
+      await expectNothingLeft(world, ABC);
+    },
+  );
+
+  it.each(Array.from({ length: 12 }, (_, index) => index + 1))(
+    "by a cancellation at its request %i leaves nothing behind",
+    async (at) => {
+      const world = new World();
+      const [holder, victim, behind] = [1, 2, 3].map(() =>
+        world.inhabitant({ requestTimeout: "1s" }),
+      ) as [Inhabitant, Inhabitant, Inhabitant];
+      const held = await world.until(holder.locks.mutex("b").acquire());
+      const holdings = new Holdings(world);
+      const abort = new AbortController();
+      let requests = 0;
+      victim.network.script(() => {
+        requests += 1;
+        if (requests === at) abort.abort(new Error("cancelled"));
+        return undefined;
+      });
+      const outcome = holdings
+        .take(victim, ABC, "victim", { signal: abort.signal }, 1)
+        .catch((error: Error) => error.message);
+      await world.time.advance(1_000);
+      const last = holdings.take(behind, ABC, "behind");
+      await world.time.advance(500);
+      await world.until(held.release());
+      await world.until(Promise.all([outcome, last]));
+      expect(requests).toBeGreaterThanOrEqual(at);
+      expect(holdings.order.at(-1)).toBe("behind");
+      expect(holdings.shared).toEqual([]);
+      await world.time.advance(130_000);
+      await expectNothingLeft(world, ABC);
+      expect(victim.process.pendingTimers()).toBe(0);
+    },
+  );
+
+  // rule: R14, protocol 85
+  it("and that was given up, lands late, and grants nobody anything for longer than a lease", async () => {
+    const world = new World();
+    const [victim, rival] = [world.inhabitant({ requestTimeout: "500ms" }), world.inhabitant()];
+    victim.network.script(({ kind }) =>
+      kind === "transact" ? { fault: "applied-late", delayMs: 3_000 } : undefined,
+    );
+    const outcome = victim.locks.multiLock(ABC).acquire({ wait: "1s" });
+    await expect(world.until(outcome)).rejects.toMatchObject({ code: "unreachable" });
+    const taken: MultiLease[] = [];
+    await world.time.advance(2_500);
+    expect(heldIn(world, ABC)).not.toEqual([]);
+    victim.network.clear();
+    const fromMs = world.time.nowMs;
+    taken.push(await world.until(rival.locks.multiLock(ABC).acquire({ wait: "2m" })));
+    expect(world.time.nowMs - fromMs).toBeLessThan(10_000);
+    expect(taken[0]?.isHeld).toBe(true);
+  });
+});
+
+describe("a transaction of grants", () => {
+  it("that is answered after its leases would be over makes none, and leaves none", async () => {
+    const world = new World();
+    const { locks, process, network } = world.inhabitant();
+    const waiting = locks.multiLock(ABC).acquire({ wait: "5m" });
+    while (network.requests.transact === 0) await world.time.advance(1);
+    process.pause();
+    await world.time.advance(90_000);
+    expect(heldIn(world, ABC)).toEqual(ABC);
+    const before = world.record("a")?.["holder"];
+    process.resume({ first: "io" });
+    const lease = await world.until(waiting);
+    expect(lease.isHeld).toBe(true);
+    expect({ S: lease.holders.get("a") }).not.toEqual(before);
+    expect(lease.remainingMs()).toBeGreaterThan(50_000);
+    await world.until(lease.release());
+    await world.time.advance(1_000);
+    await expectNothingLeft(world, ABC);
+  });
+
+  /** One whose caller gives up in the instant in which the first transaction is answered. */
+  async function cancelledAt(fault: Fault | undefined, meanwhile: (world: World) => void) {
+    const world = new World({ remembersTokens: false });
+    await world.until(
+      (await world.until(world.inhabitant().locks.multiLock(ABC).acquire())).release(),
+    );
+    const abort = new AbortController();
+    const { locks, network } = fixedProcess(world, {
+      through: (table) => ({
+        clockCorrectionMs: 0,
+        read: (...given) => table.read(...given),
+        write: (...given) => table.write(...given),
+        query: (...given) => table.query(...given),
+        scan: (...given) => table.scan(...given),
+        transact: async (...given) => {
+          const answer = await table.transact?.(...given);
+          abort.abort(new Error("enough"));
+          return answer ?? Promise.reject();
+        },
+      }),
+    });
+    if (fault !== undefined) network.next("transact", fault);
+    const acquiring = locks.multiLock(ABC).acquire({ signal: abort.signal });
+    acquiring.catch(() => undefined);
+    await world.time.advance(100);
+    meanwhile(world);
+    await expect(world.until(acquiring)).rejects.toThrow("enough");
+    await world.time.advance(5_000);
+    return { world, network };
+  }
+
+  const RETRIED: Fault = { fault: "response-lost-and-retried", retryAfterMs: 300 };
+
+  it.each([
+    ["applied", undefined],
+    ["refused as its own", RETRIED],
+  ] as const)(
+    "that is answered as %s, and not wanted any more, is undone by a write each",
+    async (_, fault) => {
+      const { world, network } = await cancelledAt(fault, () => undefined);
+      expect(network.requests.write).toBe(3);
+      await expectNothingLeft(world, ABC);
+    },
+  );
+
+  it("that is answered as its own, in part, and not wanted any more, is undone", async () => {
+    const { world } = await cancelledAt(RETRIED, ({ table }) => {
+      const [item] = table.items().filter(({ pk }) => JSON.stringify(pk).includes("lock#b"));
+      const { holder: _, ...free } = item ?? {};
+      table.putItem({ pk: { S: "lock#b" }, sk: { S: "lease" } }, free);
+    });
+    await expectNothingLeft(world, ABC);
+  });
+
+  it("that is refused by its own doing is not sent again, be it of a place or of the leases", async () => {
+    const world = new World({ remembersTokens: false });
+    const [holder, waiter] = [world.inhabitant(), world.inhabitant()];
+    holder.network.next("transact", RETRIED);
+    await world.until(holder.locks.multiLock(ABC).acquire());
+    expect(holder.network.requests).toMatchObject({ transact: 1, write: 0 });
+    waiter.network.next("transact", RETRIED);
+    void waiter.locks.multiLock(ABC).acquire();
+    await world.time.advance(2_000);
+    expect(waiter.network.requests.transact).toBe(1);
+    expect(entriesIn(world)).toHaveLength(3);
+  });
+
+  it("that is refused since somebody was faster leaves nothing to undo", async () => {
+    const world = new World();
+    const [rival, victim] = [world.inhabitant(), world.inhabitant()];
+    const { transact } = world.table;
+    world.table.transact = async (...given) => {
+      await rival.locks.mutex("b").tryAcquire();
+      return transact.apply(world.table, given);
+    };
+    expect(await world.until(victim.locks.multiLock(ABC).tryAcquire())).toBeNull();
+    await world.time.advance(5_000);
+    expect(victim.network.requests.write).toBe(0);
+    expect(heldIn(world, ABC)).toEqual(["b"]);
+  });
+
+  it("of a record that was known and is gone is sent anew, for what is there now", async () => {
+    const world = new World();
+    const { locks, network } = world.inhabitant();
+    await world.until((await world.until(locks.multiLock(ABC).acquire())).release());
+    world.table.deleteItem({ pk: { S: "lock#b" }, sk: { S: "lease" } });
+    expect((await world.until(locks.multiLock(ABC).tryAcquire()))?.isHeld).toBe(true);
+    expect(network.requests.transact).toBe(3);
+  });
+
+  it("that is refused without being shown by what is told as a wrong configuration", async () => {
+    const world = new World();
+    const [rival, victim] = [world.inhabitant(), world.inhabitant()];
+    const { transact } = world.table;
+    world.table.transact = async (...given) => {
+      // Found absent, and gone to somebody else since.
+      await rival.locks.mutex("b").tryAcquire();
+      const answer = await transact.apply(world.table, given);
+      if (answer.kind !== "refused") return answer;
+      const refusals = answer.refusals.map((refusal) => refusal && { item: undefined });
+      return { ...answer, refusals };
+    };
+    await expect(world.until(victim.locks.multiLock(ABC).tryAcquire())).rejects.toMatchObject({
+      code: "misconfigured",
+      lockName: "b",
+    });
+    await world.time.advance(1_000);
+    expect(heldIn(world, ABC)).toEqual(["b"]);
+  });
+});
+
+describe("a copy of a transaction", () => {
+  const DELAY_MS = 20_000;
+
+  async function scene(at: number) {
+    const world = new World({ remembersTokens: false });
+    const [holder, victim] = [world.inhabitant(), world.inhabitant()];
+    let transactions = 0;
+    victim.network.script(({ kind }) => {
+      if (kind !== "transact") return undefined;
+      transactions += 1;
+      return transactions === at ? { fault: "duplicated", delayMs: DELAY_MS } : undefined;
+    });
+    const end = async (): Promise<void> => {
+      await world.time.advance(DELAY_MS + 1_000);
+      expect(victim.network.injected.duplicated).toBe(1);
+      await expectNothingLeft(world, ABC);
+    };
+    return { world, holder, victim, end };
+  }
+
+  // rule: R14
+  it("of a place, come late and without its token, puts nothing back", async () => {
+    const { world, holder, victim, end } = await scene(1);
+    const held = await world.until(holder.locks.mutex("b").acquire());
+    const waiting = victim.locks.multiLock(ABC).acquire();
+    await world.time.advance(1_000);
+    expect(entriesIn(world)).toHaveLength(3);
+    await world.until(held.release());
+    await world.until((await world.until(waiting)).release());
+    await end();
+  });
+
+  // rule: R14
+  it("of a grant, come late and without its token, grants nothing", async () => {
+    const { world, victim, end } = await scene(1);
+    // Records that are there, since one that is absent is claimed on condition of that.
+    await world.until(
+      (await world.until(world.inhabitant().locks.multiLock(ABC).acquire())).release(),
+    );
+    await world.until((await world.until(victim.locks.multiLock(ABC).acquire())).release());
+    await end();
+  });
+});
+
+describe("processes that want several of twelve locks, at random", () => {
+  const NAMES = Array.from({ length: 12 }, (_, index) => `n${index}`);
+  const PROCESSES = 20;
+  const TURNS = 25;
+
+  it("get them 500 times: no deadlock, nothing held in part, nobody starves", async () => {
+    const world = new World();
+    const crowd = Array.from({ length: PROCESSES }, () => world.inhabitant());
+    const holdings = new Holdings(world);
+    const random = seededRandom(12);
+    const poll = { fastest: 50, slowest: 500 };
+    const work = async (one: Inhabitant, who: string): Promise<void> => {
+      for (let turn = 0; turn < TURNS; turn += 1) {
+        await holdings.take(one, threeOf(NAMES, random), who, { poll }, 20);
+      }
+    };
+    await world.until(Promise.all(crowd.map((one, index) => work(one, `p${index}`))), 3_600_000);
+    expect(holdings.order).toHaveLength(PROCESSES * TURNS);
+    expect(holdings.shared).toEqual([]);
+    expect(holdings.partial).toEqual([]);
+    expect(fencesOutOfOrder(holdings)).toEqual([]);
+    // In line behind each of the others once, with a poll and a few round trips for each.
+    expect(Math.max(...holdings.waitedMs)).toBeLessThan(PROCESSES * 1_000);
+    await world.time.advance(5_000);
+    await expectNothingLeft(world, NAMES);
+  }, 120_000);
+});
+
+describe("several locks that were not acquired in time", () => {
+  it("are named, with who holds the first of them that is held", async () => {
+    const world = new World();
+    const [holder, waiter] = [world.inhabitant({ owner: "holder" }), world.inhabitant()];
+    await world.until(holder.locks.mutex("b").acquire());
+    await expect(
+      world.until(waiter.locks.multiLock(["a", "b"]).acquire({ wait: 1_000 })),
+    ).rejects.toMatchObject({
+      code: "not-acquired",
+      message: expect.stringMatching(/"a", "b".* 1000 ms.*\bholder holds\b/),
+      lockName: "a, b",
+    });
+  });
+
+  it("are not said to have no record where one of them has, and others are queued before it", async () => {
+    const world = new World();
+    const [holder, first, second] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
+    await world.until(holder.locks.mutex("c").acquire());
+    void first.locks.multiLock(["b", "c"]).acquire({ wait: "1m" });
+    await world.time.advance(1_000);
+    const acquiring = world.until(second.locks.multiLock(["a", "b"]).acquire({ wait: 1_000 }));
+    await expect(acquiring).rejects.toMatchObject({
+      code: "not-acquired",
+      message: expect.stringMatching(/"a", "b".* 1000 ms(?!.*\b(?:record|holds)\b)/),
+      lockName: "a, b",
+    });
+  });
+});
+
+describe("tryAcquire of several locks", () => {
+  it("closes queues in which nobody is left, and passes none in which somebody is", async () => {
+    const world = new World();
+    const [holder, dying, other] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
+    const held = await world.until(holder.locks.multiLock(ABC).acquire());
+    void dying.locks
+      .multiLock(["a", "c"])
+      .acquire({ wait: FOR_EVER })
+      .catch(() => undefined);
+    await world.time.advance(1_000);
+    await world.until(held.release().then(() => dying.process.kill()));
+    const lock = other.locks.multiLock(ABC);
+    expect(await world.until(lock.tryAcquire())).toBeNull();
+    await world.time.advance(63_000);
+    const lease = await world.until(lock.tryAcquire());
+    expect(lease?.isHeld).toBe(true);
+    await world.until(lease?.release() ?? Promise.reject());
+    await world.time.advance(1_000);
+    expect(entriesIn(world)).toEqual([]);
+    const again = await world.requests(() => lock.tryAcquire());
+    expect(again.result).not.toBeNull();
+    expect(again).toMatchObject({ writes: 0, reads: 0, writeUnits: 6 });
+  });
+});

@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import { readsIn, World } from "../../support/world.js";
+
+describe("what each step costs, counted exactly", () => {
+  // rule: R1, protocol 1
+  it("acquires a free lock with one write of one unit", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant();
+    const seen = await world.requests(() => locks.mutex("a").acquire());
+    expect(seen).toMatchObject({ writes: 1, reads: 0, writeUnits: 1 });
+  });
+
+  it("acquires a lock that was released before with one write", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant();
+    await world.until(locks.mutex("a").run(() => undefined));
+    const seen = await world.requests(() => locks.mutex("a").acquire());
+    expect(seen).toMatchObject({ writes: 1, reads: 0, writeUnits: 1 });
+  });
+
+  it("tries a held lock with one write", async () => {
+    const world = new World();
+    const holder = world.inhabitant();
+    const rival = world.inhabitant();
+    await world.until(holder.locks.mutex("a").acquire());
+    const seen = await world.requests(() => rival.locks.mutex("a").tryAcquire());
+    expect(seen).toMatchObject({ result: null, writes: 1, reads: 0, writeUnits: 1 });
+  });
+
+  it("renews with one write, and releases with one", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant();
+    const lease = await world.until(locks.mutex("a").acquire({ renew: "manual" }));
+    expect(await world.requests(() => lease.renew())).toMatchObject({ writes: 1, reads: 0 });
+    expect(await world.requests(() => lease.update({ a: 1 }))).toMatchObject({
+      writes: 1,
+      reads: 0,
+    });
+    expect(await world.requests(() => lease.release())).toMatchObject({ writes: 1, reads: 0 });
+  });
+
+  it("hands a lock to a waiter of the same process with one write", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant();
+    const first = await world.until(locks.mutex("a").acquire());
+    const second = locks.mutex("a").acquire();
+    const seen = await world.requests(async () => {
+      await first.release();
+      return second;
+    });
+    expect(seen).toMatchObject({ writes: 1, reads: 0, writeUnits: 1 });
+    expect(seen.result.fence).toBe(first.fence + 1n);
+    expect(first.isHeld).toBe(false);
+    expect(seen.result.isHeld).toBe(true);
+  });
+
+  it("takes over from a holder that was watched dead with one write", async () => {
+    const world = new World();
+    const dead = world.inhabitant();
+    const rival = world.inhabitant();
+    await world.until(dead.locks.mutex("a").acquire({ lease: "30s", renew: "manual" }));
+    expect(await world.until(rival.locks.mutex("a").tryAcquire())).toBeNull();
+    await world.time.advance(31_000);
+    const seen = await world.requests(() => rival.locks.mutex("a").tryAcquire());
+    expect(seen).toMatchObject({ writes: 1, reads: 0, writeUnits: 1 });
+    expect(seen.result?.isHeld).toBe(true);
+  });
+
+  it("renews a held lease three times a lease, and reads nothing", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant();
+    const lease = await world.until(locks.mutex("a").acquire({ lease: "30s" }));
+    const before = world.table.counts;
+    await world.time.advance(300_000);
+    const writes = world.table.counts.writes - before.writes;
+    expect(writes).toBeGreaterThanOrEqual(30);
+    expect(writes).toBeLessThanOrEqual(34);
+    expect(readsIn(world.table.counts)).toBe(0);
+    expect(lease.isHeld).toBe(true);
+  });
+
+  it("polls a held lock with reads of half a unit, and writes nothing while it waits", async () => {
+    const world = new World();
+    const holder = world.inhabitant();
+    const rival = world.inhabitant();
+    await world.until(holder.locks.mutex("a").acquire());
+    const waiting = rival.locks.mutex("a").acquire({ wait: "20s" });
+    waiting.catch(() => undefined);
+    await world.time.advance(1_000);
+    const renewals = world.table.counts.writes;
+    const before = world.table.counts;
+    await world.time.advance(6_000);
+    const after = world.table.counts;
+    expect(after.writes).toBe(renewals);
+    const reads = readsIn(after) - readsIn(before);
+    expect(reads).toBeGreaterThan(2);
+    expect(after.readUnits - before.readUnits).toBe(reads / 2);
+    await expect(world.until(waiting)).rejects.toMatchObject({ code: "not-acquired" });
+  });
+});

@@ -1,0 +1,118 @@
+import { describe, expect, it } from "vitest";
+import type { ErrorCode } from "../../../src/index.js";
+import { S3Objects } from "../../../src/platform/s3/s3.js";
+import { objectAnswerOf } from "../../../src/platform/s3/errors.js";
+import { expectErrorToBe } from "../../support/errors.js";
+
+const CALL = { timeoutMs: 1_000 };
+const SOURCE = { etag: '"1"', size: 1, commitId: undefined, metadata: {}, system: {} } as const;
+
+/** A bucket of which everything is refused, as S3 refuses it; a HEAD has no body, and so no message. */
+const objects = new S3Objects(
+  {
+    config: {},
+    send: async () => {
+      const $metadata = { httpStatusCode: 403, attempts: 1 };
+      throw Object.assign(new Error("Access Denied"), { name: "AccessDenied", $metadata });
+    },
+  },
+  "reports",
+);
+
+const body = new Uint8Array([1]);
+
+describe("an object store that refuses access", () => {
+  it.each([
+    ["s3:GetObject", () => objects.head("a", CALL)],
+    ["s3:GetObject", () => objects.get("a", CALL)],
+    ["s3:PutObject", () => objects.put({ key: "a", body, commitId: "1" }, CALL)],
+    [
+      "s3:GetObject or s3:PutObject",
+      () => objects.copy({ from: "a", source: SOURCE, key: "b", commitId: "1" } as never, CALL),
+    ],
+    ["s3:DeleteObject", () => objects.remove({ key: "a" }, CALL)],
+  ])("is told with the permission that was missing: %s", async (action, ask) => {
+    expect(await ask()).toMatchObject({
+      kind: "misconfigured",
+      error: {
+        code: "access-denied",
+        message: expect.stringMatching(new RegExp(`${action}\\b.*"reports"`)),
+      },
+    });
+  });
+});
+
+/** An error as the SDK throws it: with its name and what the answer was, and of any class. */
+const thrown = (name: string, status?: number, attempts = 1, message = "said") =>
+  Object.assign(new Error(message), { name, $metadata: { httpStatusCode: status, attempts } });
+
+const kindOf = (error: unknown): string => {
+  const answer = objectAnswerOf(error, "reports", "s3:GetObject");
+  return answer.kind === "misconfigured" ? answer.error.code : answer.kind;
+};
+
+describe("what an object store's error says of a request", () => {
+  it.each<[string, number | undefined, string]>([
+    ["PreconditionFailed", 412, "refused"],
+    ["UnknownError", 412, "refused"],
+    // What a read would be told, from stores that answer a conditional write so.
+    ["NotModified", 304, "refused"],
+    ["ConditionalRequestConflict", 409, "conflict"],
+    ["OperationAborted", 409, "conflict"],
+    ["NoSuchKey", 404, "absent"],
+    ["NotFound", 404, "absent"],
+    ["SlowDown", 503, "throttled"],
+    ["TooManyRequests", 429, "throttled"],
+    ["AnyName", 429, "throttled"],
+    ["RequestTimeTooSkewed", 403, "throttled"],
+    ["InternalError", 500, "unknown"],
+    ["ServiceUnavailable", 503, "unknown"],
+    ["RequestTimeout", 400, "unknown"],
+    ["AnyName", 408, "unknown"],
+    ["AnyName", 502, "unknown"],
+    ["TimeoutError", undefined, "unknown"],
+    ["ECONNRESET", undefined, "unknown"],
+    ["AccessDenied", 403, "access-denied"],
+    ["AnyName", 401, "access-denied"],
+    ["CredentialsProviderError", undefined, "access-denied"],
+    ["NoSuchBucket", 404, "misconfigured"],
+    ["NotImplemented", 501, "misconfigured"],
+    ["InvalidArgument", 400, "misconfigured"],
+  ])("%s with status %s: %s", (name, status, kind) => {
+    expect(kindOf(thrown(name, status))).toBe(kind);
+  });
+
+  it.each([
+    ["SlowDown", 503],
+    ["AccessDenied", 403],
+    ["NoSuchKey", 404],
+    ["InternalError", 500],
+  ])("%s after a second send says nothing of the first", (name, status) => {
+    expect(kindOf(thrown(name, status, 2))).toBe("unknown");
+  });
+
+  it("a failed condition after a second send may be the work of the first, and says so", () => {
+    const answer = objectAnswerOf(thrown("PreconditionFailed", 412, 2), "reports", "s3:GetObject");
+    expect(answer).toEqual({ kind: "refused", isRepeated: true });
+    expect(objectAnswerOf(thrown("PreconditionFailed", 412), "reports", "s3:GetObject")).toEqual({
+      kind: "refused",
+    });
+  });
+
+  it.each([[undefined], ["text"], [{}]])("%o is no answer", (error) => {
+    expect(kindOf(error)).toBe("unknown");
+  });
+
+  it.each<[string, number, string, ErrorCode, RegExp]>([
+    ["NoSuchBucket", 404, "said", "misconfigured", /"reports"/],
+    ["NotImplemented", 501, "said", "misconfigured", /"dynamo"/],
+    ["AccessDenied", 403, "not you", "access-denied", /s3:GetObject\b.*\bnot you\b/],
+    // To a HEAD, whose answer has no body.
+    ["403", 403, "UnknownError", "access-denied", /\bstatus 403\b/],
+  ])("%s with status %s names what to do", (name, status, message, code, fact) => {
+    const answer = objectAnswerOf(thrown(name, status, 1, message), "reports", "s3:GetObject");
+    expect(answer.kind).toBe("misconfigured");
+    const error = answer.kind === "misconfigured" ? answer.error : undefined;
+    expectErrorToBe(error, { code, mentions: [fact] });
+  });
+});

@@ -1,0 +1,111 @@
+/**
+ * Real processes against a real table server, and everything goes wrong: `npm run chaos`. See
+ * `order.ts` for what is proved, and verification/README.md for what was.
+ */
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { lineOf } from "../sim/history.js";
+import { faketimeLibrary, HOW_TO_GET_FAKETIME } from "./fake-clock.js";
+import { inOrder } from "./order.js";
+import { Run, type Tools } from "./run.js";
+import { linesOf, missingIn, planOptionsOf, type RunOptions, type Summary } from "./summary.js";
+
+const HELP = `npm run chaos -- [options]
+  --minutes N    for how long things go wrong (default 1); longer, if not every kind has come by then
+  --seed N       what the plan of faults is drawn from (default: any; it is printed)
+  --processes N  how many workers at a time (default 4)
+  --endpoint U   use this table server, and do not kill it (default: a DynamoDB Local of its own)
+  --no-clocks    leave the clocks alone, where there is no libfaketime
+  --json         the summary as JSON on standard output
+  --break NAME   a kernel with this rule broken: the run must fail
+Exit status: 0, nothing wrong; 1, an invariant is broken, or a kind of fault did not happen.`;
+
+const DEFAULTS = { minutes: "1", processes: "4" };
+
+class UsageError extends Error {}
+
+function optionsOf(args: readonly string[]) {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      minutes: { type: "string", default: DEFAULTS.minutes },
+      seed: { type: "string" },
+      processes: { type: "string", default: DEFAULTS.processes },
+      endpoint: { type: "string" },
+      "no-clocks": { type: "boolean", default: false },
+      json: { type: "boolean", default: false },
+      break: { type: "string" },
+      help: { type: "boolean", default: false },
+    },
+  });
+  const number = (name: "minutes" | "seed" | "processes", text: string, least: number): number => {
+    const value = Number(text);
+    if (Number.isFinite(value) && value >= least) return value;
+    throw new UsageError(`--${name} takes a number from ${least}; it is "${text}".`);
+  };
+  const run: RunOptions = {
+    seed: Math.floor(number("seed", values.seed ?? `${Math.floor(Math.random() * 1e9)}`, 0)),
+    minutes: number("minutes", values.minutes, 0.1),
+    processes: Math.floor(number("processes", values.processes, 3)),
+    endpoint: values.endpoint,
+    hasClocks: !values["no-clocks"],
+  };
+  return { run, isJson: values.json, isHelp: values.help };
+}
+
+/** Runs it by its command line, and answers the exit status. */
+export async function main(
+  args: readonly string[],
+  tools: Omit<Tools, "faketime">,
+): Promise<number> {
+  try {
+    const { run: options, isJson, isHelp } = optionsOf(args);
+    if (isHelp) {
+      console.log(HELP);
+      return 0;
+    }
+    const faketime = faketimeLibrary();
+    if (options.hasClocks && faketime === undefined) throw new UsageError(HOW_TO_GET_FAKETIME);
+    console.error(`seed ${options.seed}`);
+    const run = new Run(options, { ...tools, faketime }, (line) => console.error(line));
+    return await conduct(run, options, isJson);
+  } catch (error) {
+    const isUsage = error instanceof UsageError || "ERR_PARSE_ARGS" in Object(error);
+    console.error(isUsage ? `${(error as Error).message}\n${HELP}` : error);
+    return isUsage ? 64 : 70;
+  }
+}
+
+async function conduct(run: Run, options: RunOptions, isJson: boolean): Promise<number> {
+  const interrupt = (): void => run.interrupt();
+  const atExit = (): void => run.killAtExit();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, interrupt);
+  process.on("exit", atExit);
+  const summary = withMissing(await run.run(), options, run.isInterrupted);
+  process.off("exit", atExit);
+  const isBad = summary.violations.length > 0;
+  const told: Summary = isBad ? { ...summary, historyFile: keep(run) } : summary;
+  console.log(isJson ? JSON.stringify(told) : linesOf(told).join("\n"));
+  if (isBad) return 1;
+  return run.isInterrupted ? 130 : 0;
+}
+
+/** What did not happen was not survived. */
+function withMissing(summary: Summary, options: RunOptions, isInterrupted: boolean): Summary {
+  if (summary.violations.length > 0 || isInterrupted) return summary;
+  const violations = missingIn(summary, planOptionsOf(options)).map((kind) => ({
+    invariant: "everything happened",
+    atMs: 0,
+    what: `there was no "${kind}"`,
+  }));
+  return { ...summary, violations };
+}
+
+function keep(run: Run): string {
+  const file = join(mkdtempSync(join(tmpdir(), "holdfast-chaos-")), "history.txt");
+  const lines = inOrder(run.referee.spans).map(lineOf);
+  writeFileSync(file, `${lines.join("\n")}\n`);
+  return file;
+}

@@ -1,0 +1,160 @@
+import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
+import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
+
+/** One thing that goes wrong, for one worker, or for the table. */
+export type Mishap =
+  | { readonly kind: "process killed"; readonly downMs: number }
+  | { readonly kind: "process stopped"; readonly forMs: number }
+  /** Stepped back, a clock makes a holder believe for longer: it shows when no renewal is answered. */
+  | { readonly kind: "wall clock stepped"; readonly byMs: number; readonly thenCutMs: number }
+  | { readonly kind: "network cut"; readonly forMs: number; readonly delivers: boolean }
+  | { readonly kind: "requests stalled" | "answers stalled"; readonly forMs: number }
+  | { readonly kind: "network slow"; readonly forMs: number; readonly delayMs: number }
+  | { readonly kind: "connections refused"; readonly forMs: number }
+  | { readonly kind: "server killed"; readonly downMs: number }
+  | { readonly kind: "session deleted" }
+  | { readonly kind: "request"; readonly fault: ProxyFault; readonly operation: string };
+
+/** A mishap, when it is due, and where to look first for a worker that it can befall. */
+export interface Due {
+  readonly atMs: number;
+  readonly place: number;
+  readonly mishap: Mishap;
+}
+
+/** What a plan is drawn for. */
+export interface PlanOptions {
+  readonly seed: number;
+  readonly lengthMs: number;
+  readonly processes: number;
+  /** Whether wall clocks can be stepped here. */
+  readonly hasClocks: boolean;
+  /** Whether the server can be killed here. */
+  readonly hasServer: boolean;
+}
+
+/** Everything that a seed decides; the timing of what then happens is the machine's. */
+export interface Plan {
+  readonly names: readonly string[];
+  readonly leaseMs: readonly [number, number];
+  readonly tasks: number;
+  readonly mishaps: readonly Due[];
+  /** What each place draws its own chances from. */
+  readonly randoms: readonly SeededRandom[];
+}
+
+const LEASE_MS: readonly [number, number] = [800, 2_400];
+
+/** By how much a run is longer at most than asked for, if not everything has happened by then. */
+export const MOST_TIMES = 4;
+
+/** The mean pause between two mishaps beyond those that every run has. */
+const MISHAP_EVERY_MS = 2_000;
+
+const UPDATE = "UpdateItem";
+
+/** What the proxy can do to a single request, each of which happens in every run. */
+const REQUEST_FAULTS: readonly (readonly [string, ProxyFault])[] = [
+  [UPDATE, { fault: "request-lost", how: "reset" }],
+  [UPDATE, { fault: "request-lost", how: "hang" }],
+  [UPDATE, { fault: "response-lost", how: "reset" }],
+  [UPDATE, { fault: "response-lost", how: "hang" }],
+  [UPDATE, { fault: "response-lost", how: "internal-error" }],
+  [UPDATE, { fault: "truncated", how: "cut" }],
+  [UPDATE, { fault: "truncated", how: "halved" }],
+  [UPDATE, { fault: "internal-error" }],
+  [UPDATE, { fault: "throttled" }],
+  [UPDATE, { fault: "conflict" }],
+  ["TransactWriteItems", { fault: "conflict" }],
+  ["TransactWriteItems", { fault: "response-lost", how: "reset" }],
+];
+
+/** The name under which a fault of one request is counted. */
+export function nameOf(operation: string, fault: ProxyFault): string {
+  const how = "how" in fault ? ` (${fault.how})` : "";
+  return `${fault.fault}${how}${operation === "TransactWriteItems" ? " of a transaction" : ""}`;
+}
+
+/** Draws a plan: each kind of mishap at least once in the first three quarters, and more until the end. */
+export function planOf(options: PlanOptions): Plan {
+  const random = seededRandom(options.seed);
+  const { lengthMs, processes } = options;
+  const place = (): number => random.integer(0, processes - 1);
+  const once = shuffled(random, mishapsOnce(random, options));
+  const firstMs = Math.min(1_500, lengthMs / 10);
+  const stepMs = (0.75 * lengthMs - firstMs) / once.length;
+  const mishaps: Due[] = once.map((mishap, index) => ({
+    atMs: firstMs + stepMs * (index + random.fraction()),
+    place: place(),
+    mishap,
+  }));
+  for (
+    let atMs = firstMs;
+    atMs < MOST_TIMES * lengthMs;
+    atMs += random.fraction() * 2 * MISHAP_EVERY_MS
+  ) {
+    const more = mishapsOnce(random, options);
+    const mishap = more[random.integer(0, more.length - 1)];
+    // A server that is down most of the time grants nothing.
+    if (mishap !== undefined && (mishap.kind !== "server killed" || random.chance(0.3)))
+      mishaps.push({ atMs, place: place(), mishap });
+  }
+  mishaps.sort((a, b) => a.atMs - b.atMs);
+  const randoms = Array.from({ length: processes }, () => random.fork());
+  return { names: ["a", "b", "c"], leaseMs: LEASE_MS, tasks: 2, mishaps, randoms };
+}
+
+/** One of each kind. */
+function mishapsOnce(random: SeededRandom, options: PlanOptions): Mishap[] {
+  const [, lease] = LEASE_MS;
+  const forMs = (): number => Math.round(200 + random.fraction() * 2 * lease);
+  const delayMs = random.integer(100, 3_000);
+  const one: Mishap[] = [
+    { kind: "process killed", downMs: random.integer(0, 1_500) },
+    // Both far longer than a lease and shorter: some wake as holders.
+    { kind: "process stopped", forMs: forMs() },
+    { kind: "process stopped", forMs: 2 * lease },
+    { kind: "network cut", forMs: forMs(), delivers: false },
+    { kind: "network cut", forMs: forMs(), delivers: true },
+    { kind: "requests stalled", forMs: forMs() },
+    { kind: "answers stalled", forMs: forMs() },
+    { kind: "network slow", forMs: forMs(), delayMs: random.integer(50, 700) },
+    { kind: "connections refused", forMs: forMs() },
+    { kind: "session deleted" },
+    { kind: "request", operation: UPDATE, fault: { fault: "delayed", delayMs } },
+    { kind: "request", operation: UPDATE, fault: { fault: "applied-late", delayMs, how: "reset" } },
+    { kind: "request", operation: UPDATE, fault: { fault: "applied-late", delayMs, how: "hang" } },
+    {
+      kind: "request",
+      operation: "TransactWriteItems",
+      fault: { fault: "applied-late", delayMs: 2 * lease, how: "reset" },
+    },
+    ...REQUEST_FAULTS.map(([operation, fault]): Mishap => ({ kind: "request", operation, fault })),
+  ];
+  if (options.hasServer) one.push({ kind: "server killed", downMs: random.integer(0, 1_500) });
+  if (options.hasClocks) {
+    one.push({ kind: "wall clock stepped", byMs: random.integer(500, 20_000), thenCutMs: 0 });
+    const byMs = -random.integer(2 * lease, 20_000);
+    one.push({ kind: "wall clock stepped", byMs, thenCutMs: 2 * lease });
+  }
+  return one;
+}
+
+/** What no run may be without; each is counted when it has happened, not when it is planned. */
+export function kindsExpected(options: PlanOptions): string[] {
+  const planned = mishapsOnce(seededRandom(0), options).map((mishap) =>
+    mishap.kind === "request" ? nameOf(mishap.operation, mishap.fault) : mishap.kind,
+  );
+  const clocks = ["clock drifting", "wall clock skewed"];
+  return [
+    ...new Set([...planned, ...(options.hasClocks ? clocks : []), "request in a cut"]),
+    ...(options.hasServer ? ["no answer (refused)"] : []),
+  ];
+}
+
+function shuffled<T>(random: SeededRandom, items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ item, at: random.fraction() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}

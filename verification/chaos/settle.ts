@@ -1,0 +1,60 @@
+import { type DynamoDBClient, paginateScan } from "@aws-sdk/client-dynamodb";
+import { Holdfast } from "../../src/index.js";
+import type { Ledger } from "./checks.js";
+import type { Member } from "./member.js";
+
+/** How long a worker may take to finish when nothing goes wrong any more, and a lock to be had. */
+const LIMIT_MS = 30_000;
+
+/** What is left when nothing goes wrong any more. */
+export interface Remains {
+  readonly members: readonly Member[];
+  /** Straight to the table. */
+  readonly client: DynamoDBClient;
+  readonly table: string;
+  readonly names: readonly string[];
+  readonly violate: (invariant: string, what: string) => void;
+}
+
+/** Everybody has to finish, and every name has to be had; then the ledgers are read. */
+export async function settle(remains: Remains): Promise<Ledger[]> {
+  await allFinish(remains);
+  await allAreFree(remains);
+  return ledgersIn(remains);
+}
+
+async function allFinish({ members, violate }: Remains): Promise<void> {
+  for (const member of members) member.calm();
+  const finished = await Promise.all(members.map((member) => member.finish(LIMIT_MS)));
+  for (const [place, isFinished] of finished.entries()) {
+    const what = `${members[place]?.name} did not finish within ${LIMIT_MS} ms`;
+    if (!isFinished) violate("progress", what);
+  }
+}
+
+async function allAreFree({ client, table, names, violate }: Remains): Promise<void> {
+  const newcomer = new Holdfast({ client, table });
+  for (const name of names) {
+    const taken = newcomer.mutex(name).run({ wait: LIMIT_MS }, () => undefined);
+    await taken.catch((error: unknown) =>
+      violate("no orphan", `"${name}" was not to be had: ${error}`),
+    );
+  }
+  await newcomer.close();
+}
+
+async function ledgersIn({ client, table }: Remains): Promise<Ledger[]> {
+  const found: Ledger[] = [];
+  for await (const { Items } of paginateScan({ client }, { TableName: table })) {
+    for (const { pk, entries } of Items ?? []) {
+      const [kind, name] = pk?.S?.split("#") ?? [];
+      if (kind !== "ledger" || name === undefined) continue;
+      const lines = (entries?.L ?? []).map(({ S = "" }) => {
+        const [fence = "", by = ""] = S.split(" ");
+        return { by, fence: BigInt(fence) };
+      });
+      found.push({ name, entries: lines });
+    }
+  }
+  return found;
+}

@@ -1,0 +1,159 @@
+import { Agent, createServer, request as openRequest, type Server } from "node:http";
+import { operationOf, type WireHeaders, wholeBody } from "../../src/testing/proxy/proxy-messages.js";
+import type { Referee, Told } from "./referee.js";
+
+interface Attributes {
+  readonly [name: string]: { readonly S?: string; readonly N?: string } | undefined;
+}
+
+interface Asked {
+  readonly ClientRequestToken?: string;
+  readonly Key?: Attributes;
+  readonly TransactItems?: readonly {
+    readonly Update?: { readonly ExpressionAttributeValues: { ":entry": { L: [{ S: string }] } } };
+    readonly ConditionCheck?: { readonly Key: Attributes };
+  }[];
+}
+
+interface Answered {
+  readonly Attributes?: Attributes;
+  readonly Item?: Attributes;
+  readonly CancellationReasons?: readonly { readonly Code?: string }[];
+}
+
+const isRefusal = ({ Code }: { readonly Code?: string }): boolean =>
+  Code === "ConditionalCheckFailed";
+
+const lockOf = (key: Attributes | undefined): string | undefined => {
+  const pk = key?.["pk"]?.S;
+  return pk?.startsWith("lock#") ? pk.slice("lock#".length) : undefined;
+};
+
+/** What the answer of the table to one write shows. */
+export function seenIn(
+  operation: string,
+  asked: Asked,
+  status: number,
+  answered: Answered,
+): Told | undefined {
+  if (operation === "TransactWriteItems") {
+    const [guard, write] = asked.TransactItems ?? [];
+    const name = lockOf(guard?.ConditionCheck?.Key);
+    const fence = write?.Update?.ExpressionAttributeValues[":entry"].L[0].S.split(" ")[0];
+    // Any other error says nothing of the condition.
+    const isAnswered = status === 200 || answered.CancellationReasons?.some(isRefusal);
+    if (name === undefined || fence === undefined || !isAnswered) return undefined;
+    return { kind: "guarded", name, fence: BigInt(fence), isApplied: status === 200 };
+  }
+  if (operation !== "UpdateItem") return undefined;
+  const name = lockOf(asked.Key);
+  // Refused, the item is in the error: it shows the record as well as a success does.
+  const record = status === 200 ? answered.Attributes : answered.Item;
+  const fence = record?.["fence"]?.N;
+  if (name === undefined || fence === undefined) return undefined;
+  return { kind: "record", name, fence: BigInt(fence), holder: record?.["holder"]?.S };
+}
+
+/** What a witness needs to know. */
+export interface WitnessOptions {
+  readonly port: number;
+  /** Where the table is, such as `http://127.0.0.1:8000`. */
+  readonly target: () => string;
+  readonly referee: Referee;
+  /** Whose requests these are. */
+  readonly by: () => string;
+  /** Called for each request that the table did not answer. */
+  readonly onSilence: (why: "refused" | "broken off") => void;
+}
+
+/**
+ * Stands between the fault proxy and the table, so that it sees what the table really carried out,
+ * also where the proxy then drops the answer; it changes nothing.
+ */
+export class Witness {
+  readonly #options: WitnessOptions;
+  readonly #server: Server;
+  readonly #agent = new Agent({ keepAlive: false });
+  readonly #firstSent = new Map<string, number>();
+  requests = 0;
+
+  constructor(options: WitnessOptions) {
+    this.#options = options;
+    this.#server = createServer(async (incoming, response) => {
+      const { headers, method = "POST", url = "/" } = incoming;
+      try {
+        const body = await wholeBody(incoming);
+        const answer = await this.#forward(method, url, headers, body);
+        response.writeHead(answer.status, answer.headers).end(answer.body);
+      } catch {
+        // The worker's side sees a connection that breaks, as if it were the table's own.
+        response.destroy();
+      }
+    });
+    Object.assign(this.#server, { keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 });
+  }
+
+  get endpoint(): string {
+    return `http://127.0.0.1:${this.#options.port}`;
+  }
+
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen(this.#options.port, "127.0.0.1", resolve);
+    });
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.#server.closeAllConnections();
+    this.#agent.destroy();
+    await closed;
+  }
+
+  async #forward(method: string, path: string, headers: WireHeaders, body: Buffer) {
+    const { referee, by } = this.#options;
+    this.requests += 1;
+    const sender = by();
+    const operation = operationOf(headers);
+    const isWrite = operation === "UpdateItem" || operation === "TransactWriteItems";
+    const asked = isWrite ? (JSON.parse(`${body}`) as Asked) : {};
+    const from = this.#stampOf(asked);
+    const answer = await this.#send(method, path, headers, body);
+    const seen = isWrite && seenIn(operation, asked, answer.status, JSON.parse(`${answer.body}`));
+    if (seen) referee.note(sender, seen, from);
+    return answer;
+  }
+
+  // A transaction that comes again is answered with success, though it was carried out the first time.
+  #stampOf({ ClientRequestToken: token }: Asked): number {
+    const stamp = this.#options.referee.stamp();
+    if (token === undefined) return stamp;
+    const first = this.#firstSent.get(token) ?? stamp;
+    this.#firstSent.set(token, first);
+    return first;
+  }
+
+  #send(method: string, path: string, headers: WireHeaders, body: Buffer) {
+    const { target, onSilence } = this.#options;
+    return new Promise<{ status: number; headers: WireHeaders; body: Buffer }>(
+      (resolve, reject) => {
+        const fail = (error: Error & { code?: string }): void => {
+          onSilence(error.code === "ECONNREFUSED" ? "refused" : "broken off");
+          reject(error);
+        };
+        const url = new URL(path, target());
+        const outgoing = openRequest(url, { method, headers, agent: this.#agent });
+        outgoing.once("error", fail);
+        outgoing.once("response", (incoming) => {
+          const { statusCode: status = 502 } = incoming;
+          wholeBody(incoming).then(
+            (whole) => resolve({ status, headers: incoming.headers, body: whole }),
+            fail,
+          );
+        });
+        outgoing.end(body);
+      },
+    );
+  }
+}

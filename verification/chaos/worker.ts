@@ -1,0 +1,203 @@
+/** A worker: a process that takes locks, acts under them, and tells the referee of each act. */
+import { readSync, writeSync } from "node:fs";
+import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
+import { Holdfast, isHoldfastError, type Lease, type Session } from "../../src/index.js";
+import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
+import { type FromWorker, ledgerKeyOf, REFEREE_FD, type WorkerSetup } from "./messages.js";
+
+const setup = JSON.parse(process.argv[2] ?? "{}") as WorkerSetup;
+const finishing = new AbortController();
+process.once("SIGTERM", () => finishing.abort());
+
+const client = new DynamoDBClient({
+  endpoint: setup.endpoint,
+  region: "local",
+  credentials: { accessKeyId: "local", secretAccessKey: "local" },
+});
+const locks = new Holdfast({
+  client,
+  table: setup.table,
+  owner: setup.name,
+  requestTimeout: 800,
+  poll: { fastest: 20, slowest: 200 },
+  ...(setup.livesBy === "shared" ? { renewal: "shared", lease: setup.leaseMs[1] } : {}),
+  onError: (error) => {
+    if (error.code !== "outcome-unknown") tell({ kind: "failed", what: `reported: ${error}` });
+  },
+});
+
+// Written at once and as a whole: nothing of it is lost when the process is killed.
+function tell(message: FromWorker): void {
+  writeSync(REFEREE_FD, `${JSON.stringify(message)}\n`);
+}
+
+/** Resolves nothing and blocks everything: between the referee's stamp and the question no other code runs. */
+function waitForStamp(): void {
+  tell({ kind: "asks" });
+  // No referee any more: nothing that is done from here on would be seen.
+  if (readSync(REFEREE_FD, Buffer.alloc(1)) === 0) process.exit(0);
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function work(random: SeededRandom): Promise<void> {
+  while (!finishing.signal.aborted) {
+    await pause(random.fraction() * 100);
+    const name = setup.names[random.integer(0, setup.names.length - 1)];
+    const lease = name === undefined ? undefined : await take(random, name);
+    if (lease !== undefined) await hold(random, lease);
+  }
+}
+
+let session: Session | undefined;
+let opening: Promise<Session> | undefined;
+
+/** Of all tasks of the process one session, and another when that is lost. */
+async function sessionFor(lease: number): Promise<Session> {
+  if (session?.isHeld === true) return session;
+  opening ??= locks.session({ lease, wait: 3_000 }).finally(() => {
+    opening = undefined;
+  });
+  session = await opening;
+  return session;
+}
+
+/** Most leases live by what the process lives by; some renew themselves all the same. */
+async function mutexOf(random: SeededRandom, name: string) {
+  const lease = random.integer(...setup.leaseMs);
+  if (setup.livesBy === "leases" || random.chance(0.2)) return locks.mutex(name, { lease });
+  if (setup.livesBy === "shared") return locks.mutex(name);
+  return locks.mutex(name, { session: await sessionFor(lease) });
+}
+
+async function take(random: SeededRandom, name: string): Promise<Lease | undefined> {
+  const cancelled = AbortSignal.timeout(random.chance(0.1) ? random.integer(1, 1_000) : 60_000);
+  const signal = AbortSignal.any([finishing.signal, cancelled]);
+  try {
+    const mutex = await mutexOf(random, name);
+    const wait = random.chance(0.3) ? random.integer(0, 3_000) : 60_000;
+    const lease = random.chance(0.15)
+      ? await mutex.tryAcquire()
+      : await mutex.acquire({ wait, signal });
+    if (lease === null) return undefined;
+    lease.signal.addEventListener("abort", () => lost(lease));
+    if (isHeld(random, lease, true)) return lease;
+    return undefined;
+  } catch (error) {
+    gaveUp(name, signal, error);
+    return undefined;
+  }
+}
+
+function lost({ name, fence, signal: { reason } }: Lease): void {
+  const why = isHoldfastError(reason, "lost") ? reason.reason : undefined;
+  if (why === undefined) tell({ kind: "failed", what: `lost without a reason: ${reason}` });
+  else tell({ kind: "lost", name, fence: `${fence}`, reason: why });
+}
+
+// A session can be lost while it is opened, and between its opening and its first use.
+const OF_SESSIONS = setup.livesBy === "sessions" ? ["lost", "closed"] : [];
+const EXPECTED = ["not-acquired", "unreachable", "throttled", "outcome-unknown", ...OF_SESSIONS];
+
+function gaveUp(name: string, signal: AbortSignal, error: unknown): void {
+  const code = isHoldfastError(error) ? error.code : undefined;
+  if (code !== undefined && EXPECTED.includes(code)) tell({ kind: "gave up", name, code });
+  else if (signal.aborted && error === signal.reason)
+    tell({ kind: "gave up", name, code: "cancelled" });
+  else
+    tell({
+      kind: "failed",
+      what: `acquire: ${error instanceof Error ? error.stack : String(error)}`,
+    });
+}
+
+/** Asks the lease, in one of the ways in which it can be asked, after the referee's stamp. */
+function isHeld(random: SeededRandom, lease: Lease, isFirst = false): boolean {
+  const way = random.integer(0, 3);
+  waitForStamp();
+  const held = ask(lease, way);
+  tell({ kind: "asked", name: lease.name, fence: `${lease.fence}`, isHeld: held, isFirst });
+  return held;
+}
+
+function ask(lease: Lease, way: number): boolean {
+  if (way === 0) return lease.isHeld;
+  if (way === 1) return lease.remainingMs() > 0;
+  if (way === 2) return !lease.signal.aborted;
+  try {
+    lease.assertHeld();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Most jobs are short; a few are many leases long, and so are there when something happens. */
+function holdMs(random: SeededRandom): number {
+  const [, lease] = setup.leaseMs;
+  const longMs = (2 + 3 * random.fraction()) * lease;
+  // Only what outlives the lease that it began with shows what it lives by.
+  if (setup.livesBy !== "leases" && random.chance(0.3)) return longMs;
+  if (random.chance(0.6)) return random.integer(0, 150);
+  return random.chance(0.7) ? random.fraction() * lease : longMs;
+}
+
+async function hold(random: SeededRandom, lease: Lease): Promise<void> {
+  const untilMs = performance.now() + holdMs(random);
+  let held = true;
+  while (held && performance.now() < untilMs && !finishing.signal.aborted) {
+    if (random.chance(0.3)) await guardedWrite(lease);
+    else await pause(random.integer(1, 40));
+    // Thrice in a row: after a pause the second question comes before any timer or answer.
+    for (let times = 0; held && times < 3; times += 1) held = isHeld(random, lease);
+    if (held && random.chance(0.02)) await lease.renew().catch(expectLost);
+  }
+  // A careless user, who writes though the lease is lost: only the condition can refuse it.
+  for (let times = 0; !held && times < 3; times += 1) {
+    await pause(random.integer(0, 700));
+    await guardedWrite(lease);
+  }
+  await release(lease);
+}
+
+async function release(lease: Lease): Promise<void> {
+  const { name, fence } = lease;
+  try {
+    await lease.release();
+    tell({ kind: "released", name, fence: `${fence}` });
+  } catch (error) {
+    expectLost(error);
+  }
+}
+
+function expectLost(error: unknown): void {
+  const codes = ["lost", "unreachable", "throttled", "outcome-unknown"];
+  if (isHoldfastError(error) && codes.includes(error.code)) return;
+  tell({ kind: "failed", what: error instanceof Error ? `${error.stack}` : String(error) });
+}
+
+/** Appends to the ledger on condition that the lease is held. What became of it, the witness sees. */
+async function guardedWrite(lease: Lease): Promise<void> {
+  const { name, fence } = lease;
+  const entry = { L: [{ S: `${fence} ${setup.name}` }] };
+  const append = {
+    TableName: setup.table,
+    Key: { pk: { S: ledgerKeyOf(name, fence) }, sk: { S: "ledger" } },
+    UpdateExpression: "SET entries = list_append(if_not_exists(entries, :none), :entry)",
+    ExpressionAttributeValues: { ":none": { L: [] }, ":entry": entry },
+  };
+  const TransactItems = [lease.condition(), { Update: append }];
+  const command = new TransactWriteItemsCommand({ TransactItems });
+  const abortSignal = AbortSignal.timeout(1_500);
+  await client.send(command, { abortSignal }).catch(() => undefined);
+}
+
+async function main(): Promise<void> {
+  tell({ kind: "ready" });
+  const random = seededRandom(setup.seed);
+  await Promise.all(Array.from({ length: setup.tasks }, () => work(random.fork())));
+  await locks.close();
+  client.destroy();
+}
+
+await main();

@@ -1,0 +1,949 @@
+/*
+ * The protocol of the native lease, for Spin: `npm run model`. What it leaves out is said in
+ * verification/README.md; the rules R1 to R14 are in ARCHITECTURE.md.
+ *
+ * One record and PROCESSES processes that want it. A request is sent, takes effect at the table, and is
+ * answered: three separate steps, with any other step between them, so every delay is searched, and a
+ * process that pauses is one that makes no step while its clock goes on. On top of that, as often as the
+ * bounds below say, a request or an answer is lost, a copy of a request stays in the network and takes
+ * effect at any later time, a process crashes and starts again without its memory, and a machine is
+ * suspended so that its monotonic clock stands still.
+ *
+ * Every process has a clock of its own, in ticks. No clock is ever more than DRIFT ticks ahead of another,
+ * so that over any stretch of time two of them differ by at most 2 * DRIFT: as much as the holder's margin
+ * and the watcher's together, and twice what the code's margins are for. No instant is kept, only ticks
+ * since an event, so time has no end.
+ *
+ * Invariants, each a variable that is true until the invariant falls:
+ *
+ *   Exclusion      no two processes believe at once that they hold
+ *   FenceGrows     every grant has a higher fence than all before it
+ *   GuardedWrites  once there is a later grant, no condition of a former holder's is true
+ *   Ownership      a held record is written by its holder, by who watched it dead as it is, or by the
+ *                  process that gave its holder up; by nobody else
+ *   LostIsFinal    a lease that has ended is never believed in again
+ *   NoOrphan       a process never waits for what it gave up itself; a takeover or hand-over whose
+ *                  neutraliser was answered is never granted; a claim of a free record as seen is never
+ *                  granted once others used it; and nobody is left waiting when all else has stopped
+ *
+ * A flag -DDROP_... plants one error. Each must break the invariant that scripts/model.mjs names.
+ */
+
+/* ---- bounds ------------------------------------------------------------------------------------- */
+
+#ifndef PROCESSES
+#define PROCESSES 2
+#endif
+#ifndef IDS
+#define IDS 2 /* grants of each process, those that it gives up counted too */
+#endif
+#ifndef RENEWALS
+#define RENEWALS 1 /* of each process */
+#endif
+#ifndef LOST
+#define LOST 1 /* requests or answers that never arrive */
+#endif
+#ifndef LATE
+#define LATE 1 /* copies of requests that take effect at any later time */
+#endif
+#ifndef SUSPENDED
+#define SUSPENDED 1 /* ticks in which a monotonic clock stands still */
+#endif
+#ifndef CRASHES
+#define CRASHES 1
+#endif
+#ifndef DRIFT
+#define DRIFT 1
+#endif
+
+/* In ticks. The first process may ask for a longer lease than the others. */
+#ifndef FIRST_LEASE
+#define FIRST_LEASE 3
+#endif
+#define LEASE(p) ((p) == 0 -> FIRST_LEASE : 2)
+
+/* Ids of holders: 0 is nobody; each other one is used in one attempt of one process. */
+#define ID(p, k) (1 + (p) + PROCESSES * (k))
+#define OWNER(id) (((id) - 1) % PROCESSES)
+#define BIT(id) (1 << (id))
+#define ANY 255 /* in a condition: whatever it is */
+
+/* ---- the two lengths of core/record/decide.ts (R2, R3) -------------------------------------------------- */
+
+#ifdef DROP_R2_MARGIN
+#define HOLD(p) LEASE(p)
+#else
+#define HOLD(p) (LEASE(p) - DRIFT)
+#endif
+
+#if defined(DROP_R3_ALLOWANCE)
+#define WATCH(p, holder) LEASE(OWNER(holder))
+#elif defined(DROP_R3_RECORDED_LENGTH)
+#define WATCH(p, holder) (LEASE(p) + DRIFT)
+#else
+#define WATCH(p, holder) (LEASE(OWNER(holder)) + DRIFT)
+#endif
+
+/* ---- state ---------------------------------------------------------------------------------------- */
+
+mtype = { claim, takeOver, handOver, renew, release, neutralise };
+mtype = { idle, waiting, trying, held, freeing };
+mtype = { quiet, sent, answered };
+
+typedef Record {
+  byte holder;  /* 0 while it is free */
+  byte fence    /* 0 while it is absent */
+}
+
+/* A version only grows, so all that matters of one that was seen is whether it still is the version. */
+#define CURRENT 1
+#define PAST 0
+
+typedef Request {
+  mtype kind;
+  byte id;      /* the holder that it makes, or writes for */
+  byte holder;  /* the holder that its condition names */
+  byte number   /* the fence, or the version, that its condition names */
+}
+
+typedef Local {
+  mtype phase;
+  byte issued;      /* ids used */
+  byte renewals;
+  byte id;          /* of the hold */
+  byte fence;       /* of the hold, as its grant's answer told */
+  byte age;         /* ticks since the first send of what the deadline counts from */
+  mtype wire;       /* where the one request about a record is (R7) */
+  Request request;
+  byte since;       /* ticks since it was sent, where that matters */
+  bool unanswered;  /* an earlier send of it was not answered */
+  Record answer;
+  bool applied;
+  bool hasSeen;     /* the observation: the record as it still is; of the past nothing is kept ... */
+  byte watched;     /* ... and for how long it has been that, on the monotonic clock */
+  Request job;      /* the neutraliser in the background */
+  byte ahead        /* ticks by which this clock leads the slowest one */
+}
+
+Record record;
+Local at[PROCESSES];
+Request late[LATE + 1];
+byte lateUsed, lostUsed, suspendedUsed, crashesUsed;
+
+/* Sets of ids. */
+short over;      /* holds that ended, and attempts that were given up */
+short memory;    /* those of them that their process remembers (R14) */
+short forgotten; /* those that were used before a crash of their process */
+short settled;   /* those that an answer showed can never be granted any more */
+
+/* For the invariants alone. */
+byte highestFence;
+byte told[1 + PROCESSES * IDS]; /* the fence that each holder was told */
+bool Exclusion = true, FenceGrows = true, GuardedWrites = true;
+bool Ownership = true, LostIsFinal = true, NoOrphan = true;
+
+#ifdef DELETION
+/* Civil time, for the fence of a record that is deleted (R9, R10). Two hosts are wrong by a tick each. */
+#ifndef HORIZON
+#define HORIZON 8
+#endif
+#define RETENTION 2
+#define WALL(p) (wall + 1 - 2 * ((p) > 0))
+#ifdef DROP_R9_SEED
+#define SEED(m) 0
+#else
+/* What its sender's clock said when it was composed. A claim's condition names no holder. */
+#define SEED(m) m.holder
+#endif
+byte wall = 1, expiresAt;
+bool granted; /* in this tick: a record takes at most so many writes a second */
+#endif
+
+/* For within one step; 0 between two. */
+byte i, q;
+bool isTrue, isWatching, wasRenewed;
+
+#define me at[p]
+#define BELIEVES(p) (at[p].phase == held && at[p].age < HOLD(p))
+#define REMEMBERS(p, holder) ((holder) != 0 && OWNER(holder) == (p) && (memory & BIT(holder)))
+#define SEES_HOLDER(p) (at[p].hasSeen && record.holder != 0)
+#define TAKEABLE(p) (SEES_HOLDER(p) && at[p].watched >= WATCH(p, record.holder))
+#define CAN_TRY(p) (at[p].issued < IDS)
+
+/* ---- invariants ------------------------------------------------------------------------------------ */
+
+#ifdef DELETION
+/* Whoever deletes a held record breaks all but the fence (R10). */
+#define require(invariant, condition) skip
+#else
+#define require(invariant, condition) \
+  if \
+  :: (condition) \
+  :: else -> invariant = false; assert(invariant) \
+  fi
+#endif
+
+inline checkExclusion(p) {
+  for (q : 0 .. PROCESSES - 1) {
+    require(Exclusion, q == p || !(BELIEVES(p) && BELIEVES(q)))
+  }
+}
+
+#ifdef DROP_R7_GUARD_FENCE
+#define GUARD(id) (record.holder == id)
+#else
+#define GUARD(id) (record.holder == id && record.fence == told[id])
+#endif
+
+/* A guarded write can arrive at any time: so its condition must be false at all times. */
+inline checkGuardedWrites() {
+  for (i : 1 .. PROCESSES * IDS) {
+    require(GuardedWrites, told[i] == 0 || told[i] == highestFence || !GUARD(i))
+  }
+  i = 0
+}
+
+/* ---- the table: formats/native.ts ------------------------------------------------------------------- */
+
+#define AS_HELD(m) (record.holder == m.holder && record.fence == m.number)
+#define AS_WATCHED(m) (record.holder == m.holder && m.number == CURRENT)
+#define NAMES(id) (id != 0 && record.holder == id)
+
+#if defined(DROP_R7_OWNER)
+/* By the process, not by the grant. */
+#define WRITABLE(m) (record.holder != 0 && OWNER(record.holder) == OWNER(m.holder))
+#elif defined(DROP_R7_FENCE)
+#define WRITABLE(m) (record.holder == m.holder)
+#else
+#define WRITABLE(m) AS_HELD(m)
+#endif
+
+#if defined(DROP_R4_VERSION)
+#define TAKEABLE_AS_WATCHED(m) (record.holder == m.holder)
+#elif defined(DROP_R4_CONDITION)
+#define TAKEABLE_AS_WATCHED(m) true
+#else
+#define TAKEABLE_AS_WATCHED(m) AS_WATCHED(m)
+#endif
+
+#ifdef DROP_R5_ONCE
+/* It also accepts the state that an earlier send of its own would have left. */
+#define OR_OWN(m) || NAMES(m.id)
+#else
+#define OR_OWN(m)
+#endif
+
+#ifdef DROP_R14_ANCHOR
+#define CLAIMABLE(m) (record.holder == 0)
+#else
+#define CLAIMABLE(m) (record.holder == 0 && (m.number == ANY || record.fence == m.number))
+#endif
+
+#ifdef DROP_R14_AS_WATCHED
+#define NEUTRALISES(m) NAMES(m.id)
+#else
+#define NEUTRALISES(m) (NAMES(m.id) || (NAMES(m.holder) && m.number == CURRENT))
+#endif
+
+inline evaluate(m) {
+  if
+  :: m.kind == claim -> isTrue = CLAIMABLE(m) OR_OWN(m)
+  :: m.kind == takeOver -> isTrue = TAKEABLE_AS_WATCHED(m) OR_OWN(m)
+  :: m.kind == handOver -> isTrue = AS_HELD(m) OR_OWN(m)
+  :: m.kind == renew -> isTrue = WRITABLE(m)
+  :: m.kind == release -> isTrue = WRITABLE(m) || NAMES(m.id)
+  :: m.kind == neutralise -> isTrue = NEUTRALISES(m)
+  :: else -> isTrue = false
+  fi
+}
+
+/* What a write may be applied to, said a second time, without regard to its condition. */
+inline checkOwnership(m) {
+  if
+  :: m.kind == claim ->
+    require(Ownership, record.holder == 0);
+    require(NoOrphan, m.number == ANY || record.fence == m.number)
+  :: m.kind == takeOver -> require(Ownership, AS_WATCHED(m))
+  :: m.kind == handOver -> require(Ownership, AS_HELD(m))
+  :: m.kind == renew -> require(Ownership, AS_HELD(m))
+  :: m.kind == release -> require(Ownership, AS_HELD(m) || (NAMES(m.id) && (over & BIT(m.id))))
+  :: m.kind == neutralise ->
+    require(Ownership, (NAMES(m.id) && (over & BIT(m.id))) || AS_WATCHED(m))
+  :: else
+  fi
+}
+
+/* The version has changed, or the holder has gone: what was seen of them will never be true again, and a
+   write that names it is refused for ever. So an observation that is out of date is forgotten here, not at
+   the next look: all that it could lead to is a refusal. */
+inline moveOn() {
+  for (q : 0 .. PROCESSES - 1) {
+#ifdef DROP_R3_ANY_CHANGE
+    if
+    :: wasRenewed
+    :: else -> at[q].hasSeen = false; at[q].watched = 0
+    fi;
+#else
+    at[q].hasSeen = false;
+    at[q].watched = 0;
+#endif
+    if
+    :: at[q].request.kind == takeOver -> at[q].request.number = PAST
+    :: else
+    fi;
+    if
+    :: at[q].job.number == CURRENT -> at[q].job.number = PAST
+    :: else
+    fi
+  }
+  for (q : 0 .. LATE) {
+    if
+    :: (late[q].kind == takeOver || late[q].kind == neutralise) && late[q].number == CURRENT ->
+      late[q].number = PAST
+    :: else
+    fi
+  }
+  q = 0
+}
+
+inline grant(m) {
+#ifdef DELETION
+  if
+  :: record.fence == 0 -> record.fence = SEED(m) + 1
+  :: else -> record.fence++
+  fi;
+  granted = true;
+#else
+  record.fence++;
+#endif
+  record.holder = m.id;
+  if
+  :: record.fence > highestFence
+  :: else -> FenceGrows = false; assert(FenceGrows)
+  fi;
+  highestFence = record.fence;
+  require(NoOrphan, !(settled & BIT(m.id)))
+}
+
+/* One conditional write, or a look. */
+inline apply(m) {
+  evaluate(m);
+  if
+  :: isTrue ->
+    printf("the table applies %e %d (names %d, %d)\n", m.kind, m.id, m.holder, m.number);
+    checkOwnership(m);
+    wasRenewed = (m.kind == renew);
+    if
+    :: m.kind == renew
+    :: m.kind == release || m.kind == neutralise ->
+      record.holder = 0;
+#ifdef DROP_R9_RELEASE
+      record.fence = 0;
+#endif
+    :: else -> grant(m)
+    fi;
+#ifdef DELETION
+    expiresAt = WALL(OWNER(m.id)) + LEASE(OWNER(m.id)) + RETENTION;
+#endif
+    moveOn();
+    checkGuardedWrites()
+  :: else -> printf("the table refuses %e %d (names %d, %d)\n", m.kind, m.id, m.holder, m.number)
+  fi
+}
+
+/* ---- what a process knows ---------------------------------------------------------------------------- */
+
+#ifdef DROP_R3_AFTER_ANSWER
+#define WATCHED_ALREADY me.since
+#else
+#define WATCHED_ALREADY 0
+#endif
+
+/* An answer shows the record. The watch of a new observation begins now (R3). */
+inline see(p) {
+  if
+  :: me.hasSeen
+  :: else -> me.watched = (record.holder == 0 || REMEMBERS(p, record.holder) -> 0 : WATCHED_ALREADY)
+  fi;
+  me.hasSeen = true
+}
+
+inline clear(m) { m.kind = 0; m.id = 0; m.holder = 0; m.number = 0 }
+
+
+inline send(p, k, forId, named, numbered) {
+  me.request.kind = k;
+  me.request.id = forId;
+  me.request.holder = named;
+  me.request.number = numbered;
+  me.since = 0;
+  me.wire = sent;
+  printf("p%d sends %e %d (names %d, %d)\n", p, k, forId, named, numbered)
+}
+
+/* What does not matter any more is made the same everywhere, or the search would tell it apart. */
+inline hangUp(p) {
+  me.wire = quiet;
+  me.applied = false;
+  me.since = 0;
+  me.answer.holder = 0;
+  me.answer.fence = 0
+}
+
+inline forgetSeen(p) {
+  me.hasSeen = false;
+  me.watched = 0
+}
+
+inline become(p, newPhase) {
+  me.phase = newPhase;
+  me.unanswered = false;
+  me.id = 0;
+  me.fence = 0;
+  me.age = 0;
+  clear(me.request)
+}
+
+/* The next acquisition begins without what this one saw; the code's may go on with a watch, which is as if
+   this one had gone on waiting. */
+inline finish(p) {
+  become(p, idle);
+  forgetSeen(p)
+}
+
+/* Ends a hold, or gives an attempt up: nobody believes in it any more, and the process knows that. */
+inline abandon(holder) {
+  printf("%d is over\n", holder);
+  over = over | BIT(holder);
+#ifndef DROP_R14_MEMORY
+  memory = memory | BIT(holder)
+#endif
+}
+
+inline isCopyLate(holder) {
+  isTrue = false;
+  for (i : 0 .. LATE) {
+    if
+    :: late[i].kind != 0 && late[i].id == holder -> isTrue = true
+    :: else
+    fi
+  }
+  i = 0
+}
+
+/* ---- acquiring: core/acquire/acquire.ts, core/acquire/grant.ts ----------------------------------------------------- */
+
+inline attempt(p, k, named, numbered) {
+  me.phase = trying;
+  me.age = 0;
+  me.unanswered = false;
+  send(p, k, ID(p, me.issued), named, numbered);
+  me.issued++
+}
+
+#ifdef DELETION
+#define CLAIM_SEED WALL(p)
+#else
+#define CLAIM_SEED 0
+#endif
+
+/* core/record/decide.ts, where the decision is not to wait. */
+inline decide(p) {
+  if
+  :: REMEMBERS(p, record.holder) || TAKEABLE(p) -> attempt(p, takeOver, record.holder, CURRENT)
+  :: else -> attempt(p, claim, CLAIM_SEED, record.fence)
+  fi
+}
+
+/* Leaves to the background what may still be granted (R14). A claim's neutraliser knows only its id. */
+inline giveUp(p) {
+  abandon(me.request.id);
+  me.job.kind = neutralise;
+  me.job.id = me.request.id;
+  me.job.holder = (me.request.kind == claim -> 0 : me.request.holder);
+  me.job.number = (me.request.kind == claim -> 0 : me.request.number)
+}
+
+/* Refused at its only send: where no copy of it can be granted later, its id was never used. */
+inline refusedAttempt(p) {
+  isCopyLate(me.request.id);
+  if
+  :: me.unanswered -> giveUp(p)
+  :: !me.unanswered && isTrue ->
+#ifdef DROP_R14_REFUSED
+    over = over | BIT(me.request.id)
+#else
+    abandon(me.request.id)
+#endif
+  :: else -> me.issued--
+  fi
+}
+
+inline nextTurn(p) {
+  become(p, waiting);
+  see(p);
+  hangUp(p);
+  require(NoOrphan, record.holder == 0 || OWNER(record.holder) != p ||
+    (memory & BIT(record.holder)) || (forgotten & BIT(record.holder)))
+}
+
+inline hold(p, holder, fenceTold) {
+  printf("p%d holds as %d with fence %d\n", p, holder, fenceTold);
+  me.phase = held;
+  me.id = holder;
+  me.fence = fenceTold;
+  me.unanswered = false;
+  told[holder] = fenceTold;
+#ifdef DROP_R2_BEFORE_SEND
+  me.age = 0;
+#endif
+  clear(me.request);
+  forgetSeen(p);
+  require(LostIsFinal, !(over & BIT(me.id)));
+  checkExclusion(p);
+  checkGuardedWrites()
+}
+
+#ifdef DROP_R5_OWN_ANSWER
+/* A refusal is taken for a failure, whatever the item says. */
+#define GRANTED(p) (me.applied)
+#else
+#define GRANTED(p) (me.answer.holder == me.request.id)
+#endif
+
+inline attemptAnswered(p) {
+  if
+  :: GRANTED(p) && me.age < HOLD(p) ->
+    q = me.answer.fence;
+    hangUp(p);
+    hold(p, me.request.id, q)
+  :: else ->
+    if
+    :: GRANTED(p) -> giveUp(p) /* it took its whole lease to arrive */
+    :: !GRANTED(p) && me.answer.holder == me.request.id -> over = over | BIT(me.request.id)
+    :: else -> refusedAttempt(p)
+    fi;
+    nextTurn(p)
+  fi
+}
+
+/* A read. */
+inline look(p) {
+#ifdef DROP_R1
+  if
+  :: record.holder == 0 -> /* whoever reads that it is free takes it for granted */
+    q = ID(p, me.issued);
+    me.issued++;
+    me.age = 0;
+    hold(p, q, record.fence + 1)
+  :: else -> nextTurn(p)
+  fi
+#else
+  nextTurn(p)
+#endif
+}
+
+/* ---- holding: core/hold/hold.ts, core/hold/release.ts ----------------------------------------------------------- */
+
+#ifdef DROP_R2_STICKY
+#define IS_TOO_LATE(p) (me.since >= HOLD(p))
+#else
+#define IS_TOO_LATE(p) (me.age >= HOLD(p))
+#endif
+#ifdef DROP_R7_OWNER
+#define IS_RENEWED(p) (me.applied)
+#else
+#define IS_RENEWED(p) (me.answer.holder == me.id && me.answer.fence == me.fence)
+#endif
+
+inline renewalAnswered(p) {
+  if
+  :: IS_TOO_LATE(p) -> /* an answer that comes after the deadline revives nothing */
+    abandon(me.id);
+    finish(p)
+  :: !IS_TOO_LATE(p) && IS_RENEWED(p) ->
+#ifdef DROP_R2_BEFORE_SEND
+    me.age = 0;
+#else
+    me.age = me.since;
+#endif
+    require(LostIsFinal, !(over & BIT(me.id)));
+    checkExclusion(p)
+  :: else -> /* stolen */
+    abandon(me.id);
+    finish(p)
+  fi;
+  hangUp(p);
+  clear(me.request)
+}
+
+inline freeingAnswered(p) {
+  if
+  :: me.request.kind == release ->
+    settled = settled | BIT(me.request.id);
+    hangUp(p);
+    finish(p)
+  :: me.request.kind == handOver && me.answer.holder == me.request.id && me.age < HOLD(p) ->
+    q = me.answer.fence;
+    hangUp(p);
+    hold(p, me.request.id, q)
+  :: me.request.kind == handOver && me.answer.holder == me.request.id && me.age >= HOLD(p) ->
+    abandon(me.request.id);
+    q = me.answer.fence;
+    hangUp(p);
+    me.age = 0;
+    send(p, release, 0, me.request.id, q)
+  :: else -> /* a third holder: the waiter goes back to waiting */
+    abandon(me.request.id);
+    nextTurn(p)
+  fi
+}
+
+inline arrive(p) {
+  if
+  :: me.phase == held -> renewalAnswered(p)
+  :: me.phase == freeing -> freeingAnswered(p)
+  :: else -> attemptAnswered(p)
+  fi
+}
+
+/* Whether a late copy can never be applied any more: fences and versions never come back. */
+#if defined(DROP_R4_VERSION) || defined(DROP_R4_CONDITION) || defined(DROP_R5_ONCE) || \
+  defined(DROP_R7_OWNER) || defined(DROP_R7_FENCE) || defined(DROP_R9_RELEASE) || \
+  defined(DROP_R14_ANCHOR) || defined(DROP_R14_EITHER) || defined(DELETION)
+#define IS_HOPELESS(m) false
+#else
+#define IS_HOPELESS(m) ( \
+  (m.kind == claim && m.number != ANY && m.number != record.fence) || \
+  (m.kind == takeOver && m.number == PAST) || \
+  ((m.kind == renew || m.kind == handOver) && !AS_HELD(m)) || \
+  (m.kind == release && m.id == 0 && !AS_HELD(m)))
+#endif
+
+/* An id that nothing names any more can never come back: what is known of it need not be kept, nor a
+   neutraliser of it. */
+inline tidy() {
+  for (i : 0 .. LATE) {
+    if
+    :: late[i].kind != 0 && IS_HOPELESS(late[i]) -> clear(late[i])
+    :: else
+    fi
+  }
+  for (i : 1 .. PROCESSES * IDS) {
+    isTrue = record.holder == i;
+    for (q : 0 .. PROCESSES - 1) {
+      isTrue = isTrue || at[q].id == i ||
+        (at[q].request.kind != 0 && (at[q].request.id == i || at[q].request.holder == i)) ||
+        (at[q].job.kind != 0 && (at[q].job.id == i || at[q].job.holder == i))
+    }
+    for (q : 0 .. LATE) {
+      isTrue = isTrue || (late[q].kind != 0 && (late[q].id == i || late[q].holder == i))
+    }
+    if
+    :: isTrue
+    :: else ->
+      over = over & ~BIT(i);
+      memory = memory & ~BIT(i);
+      forgotten = forgotten & ~BIT(i);
+      settled = settled & ~BIT(i);
+      told[i] = 0
+    fi
+  }
+  for (q : 0 .. PROCESSES - 1) {
+    isTrue = at[q].job.kind == 0 || NAMES(at[q].job.id) || NAMES(at[q].job.holder);
+    for (i : 0 .. LATE) {
+      isTrue = isTrue || (late[i].kind != 0 &&
+        (late[i].id == at[q].job.id || late[i].id == at[q].job.holder))
+    }
+    if
+    :: isTrue
+    :: else -> clear(at[q].job)
+    fi
+  }
+  i = 0; q = 0;
+  isTrue = false; wasRenewed = false
+}
+
+/* ---- time ------------------------------------------------------------------------------------------------ */
+
+#ifdef DROP_R2_BEFORE_SEND
+#define COUNTS_DOWN(p) (at[p].phase == held)
+#else
+#define COUNTS_DOWN(p) (at[p].phase == held || at[p].phase == trying || \
+  (at[p].phase == freeing && at[p].request.kind == handOver))
+#endif
+#define IS_AGEING(p) (COUNTS_DOWN(p) && at[p].age < HOLD(p))
+#ifdef DROP_R3_AFTER_ANSWER
+#define IS_TIMED(p) (at[p].wire != quiet && at[p].since < 4)
+#else
+#define IS_TIMED(p) (at[p].wire != quiet && at[p].request.kind == renew && at[p].since < HOLD(p))
+#endif
+#define IS_WATCHING(p) (SEES_HOLDER(p) && !REMEMBERS(p, record.holder) && !TAKEABLE(p))
+
+/* A clock matters while something is counted by any; else ticks would only go round in circles. */
+#define IS_COUNTING(p) (IS_AGEING(p) || IS_TIMED(p) || IS_WATCHING(p))
+#if defined(DELETION)
+#define TIME_MATTERS (wall < HORIZON)
+#elif PROCESSES == 2
+#define TIME_MATTERS (IS_COUNTING(0) || IS_COUNTING(1))
+#else
+#define TIME_MATTERS (IS_COUNTING(0) || IS_COUNTING(1) || IS_COUNTING(2))
+#endif
+
+inline levelClocks() {
+  isTrue = true;
+  for (q : 0 .. PROCESSES - 1) { isTrue = isTrue && at[q].ahead > 0 }
+  if
+  :: isTrue -> for (q : 0 .. PROCESSES - 1) { at[q].ahead-- }
+  :: else
+  fi;
+  q = 0
+}
+
+/* The holder counts by whichever clock says most (R2), the watcher on the monotonic one alone (R3). */
+#ifdef DROP_R2_EVERY_CLOCK
+#define COUNTS_FOR_HOLDER(isSuspended) (!isSuspended)
+#else
+#define COUNTS_FOR_HOLDER(isSuspended) true
+#endif
+
+/* The deadline has passed. Whether the process learns that now or later makes no difference to anybody, as
+   from here on it only ends what there is to end. */
+inline isTooLate(p) {
+  if
+  :: me.phase == held && me.wire == quiet -> abandon(me.id); finish(p)
+  :: me.phase == held && me.wire != quiet -> over = over | BIT(me.id)
+  :: me.phase == trying && me.wire == quiet -> giveUp(p); nextTurn(p)
+  :: me.phase != held && me.wire == answered -> arrive(p)
+  :: else
+  fi
+}
+
+inline tick(p, isSuspended) {
+  isWatching = IS_WATCHING(p) && !isSuspended;
+  me.ahead++;
+  printf("p%d counts a tick (suspended: %d)\n", p, isSuspended);
+  if
+  :: IS_TIMED(p) && COUNTS_FOR_HOLDER(isSuspended) -> me.since++
+  :: else
+  fi;
+  if
+  :: IS_AGEING(p) && COUNTS_FOR_HOLDER(isSuspended) ->
+    me.age++;
+    if
+    :: me.age == HOLD(p) -> isTooLate(p)
+    :: else
+    fi
+  :: else
+  fi;
+  if
+  :: isWatching -> me.watched++
+  :: else
+  fi;
+  levelClocks();
+#ifdef DELETION
+  if
+  :: p == 0 -> wall++; granted = false
+  :: else
+  fi;
+#endif
+  isWatching = false
+}
+
+#ifdef DELETION
+#define MAY_WRITE !granted
+#else
+#define MAY_WRITE true
+#endif
+
+/* ---- crash ------------------------------------------------------------------------------------------------ */
+
+inline crash(p) {
+  printf("p%d crashes\n", p);
+  crashesUsed++;
+  for (i : 0 .. IDS - 1) {
+    if
+    :: i < me.issued ->
+      over = over | BIT(ID(p, i));
+      forgotten = forgotten | BIT(ID(p, i));
+      memory = memory & ~BIT(ID(p, i))
+    :: else
+    fi
+  }
+  i = 0;
+  hangUp(p);
+  finish(p);
+  clear(me.job)
+}
+
+/* ---- the processes, and the network between them and the table --------------------------------------------- */
+
+
+
+/* An answer that ends no belief and begins none may as well arrive at once: what it shows would only grow
+   older, and what the process does next it can do later. */
+#define IS_ANSWERED_AT_ONCE(p) (me.phase == held -> me.age >= HOLD(p) : \
+  (me.request.kind == release || me.answer.holder != me.request.id || me.age >= HOLD(p)))
+
+inline goUnanswered(p) {
+  printf("p%d gets no answer\n", p);
+  lostUsed++;
+  hangUp(p);
+  me.unanswered = (me.phase == trying);
+  if
+  :: me.phase == held && BELIEVES(p) -> clear(me.request)
+  :: me.phase == held && !BELIEVES(p) -> abandon(me.id); finish(p)
+  :: me.phase == trying && me.age >= HOLD(p) -> giveUp(p); nextTurn(p)
+  :: else
+  fi
+}
+
+proctype Process(byte p) {
+end:
+  do
+  /* An acquisition begins with the only claim of it that may be blind (R14). */
+  :: d_step { me.phase == idle && CAN_TRY(p) -> attempt(p, claim, CLAIM_SEED, ANY) }
+
+  /* A read, answered at once: on its way back it would only grow older, and the watch begin later. One
+     that could show nothing new is left out. */
+  :: d_step { me.phase == waiting && CAN_TRY(p) && !me.hasSeen -> look(p); tidy() }
+  :: d_step { me.phase == waiting && CAN_TRY(p) && me.hasSeen &&
+      (record.holder == 0 || REMEMBERS(p, record.holder) || TAKEABLE(p)) -> decide(p) }
+  /* The wait ends: while a rival is watched, or for want of further ids. */
+  :: d_step { me.phase == waiting && (IS_WATCHING(p) || !CAN_TRY(p)) -> finish(p); tidy() }
+
+  /* An attempt that nobody answered is sent again, or given up: to look, or at the wait's end. */
+  :: d_step { me.phase == trying && me.wire == quiet && me.age < HOLD(p) ->
+#ifdef DROP_R2_FIRST_SEND
+      me.age = 0;
+#endif
+      me.wire = sent }
+  :: d_step { me.phase == trying && me.wire == quiet -> giveUp(p); nextTurn(p); tidy() }
+  :: d_step { me.phase == trying && me.wire == quiet -> giveUp(p); finish(p); tidy() }
+
+  /* Holding. */
+  :: d_step { BELIEVES(p) && me.wire == quiet && me.renewals < RENEWALS ->
+      me.renewals++; send(p, renew, me.id, me.id, me.fence) }
+  :: d_step { BELIEVES(p) && me.wire == quiet ->
+      abandon(me.id);
+      me.phase = freeing; me.age = 0;
+      send(p, release, 0, me.id, me.fence);
+      me.id = 0; me.fence = 0 }
+  :: d_step { BELIEVES(p) && me.wire == quiet && CAN_TRY(p) ->
+      abandon(me.id);
+      me.phase = freeing; me.age = 0;
+      send(p, handOver, ID(p, me.issued), me.id, me.fence);
+      me.issued++;
+      me.id = 0; me.fence = 0 }
+
+  /* A release or hand-over that nobody answered. */
+  :: d_step { me.phase == freeing && me.wire == quiet &&
+      (me.request.kind == release || me.age < HOLD(p)) -> me.wire = sent }
+  :: d_step { me.phase == freeing && me.wire == quiet && me.request.kind == handOver ->
+      /* the waiter has gone: free the record, whichever of the two it names */
+      abandon(me.request.id); me.request.kind = release; me.age = 0; me.wire = sent;
+#ifdef DROP_R14_EITHER
+      me.request.holder = 0; me.request.number = 0;
+#endif
+      printf("p%d withdraws the hand-over to %d\n", p, me.request.id) }
+  :: d_step { me.phase == freeing && me.wire == quiet && me.request.kind == release -> finish(p); tidy() }
+
+  /* An answer. */
+  :: d_step { me.wire == answered -> arrive(p); tidy() }
+
+  /* The background: one request makes what was given up fail for ever, or undoes it. A claim cannot be
+     made to fail; it is looked for as long as the process likes. */
+  :: d_step { me.job.kind != 0 && (me.job.holder != 0 || NAMES(me.job.id)) && MAY_WRITE ->
+      apply(me.job);
+      if
+      :: me.job.holder != 0 -> settled = settled | BIT(me.job.id)
+      :: else
+      fi;
+      clear(me.job);
+      if
+      :: me.phase == waiting -> see(p)
+      :: else
+      fi;
+      tidy() }
+  :: d_step { me.job.kind != 0 && NEUTRALISES(me.job) && lostUsed < LOST && MAY_WRITE ->
+      lostUsed++; apply(me.job); tidy() }
+  :: d_step { me.job.kind != 0 && lateUsed < LATE ->
+      late[lateUsed].kind = me.job.kind; late[lateUsed].id = me.job.id;
+      late[lateUsed].holder = me.job.holder; late[lateUsed].number = me.job.number;
+      printf("a copy of %e %d stays behind\n", late[lateUsed].kind, late[lateUsed].id);
+      lateUsed++ }
+  :: d_step { me.job.kind != 0 && me.job.holder == 0 -> clear(me.job); tidy() }
+
+  /* Its machine. */
+  :: d_step { me.ahead < DRIFT && TIME_MATTERS -> tick(p, false); tidy() }
+  :: d_step { me.ahead < DRIFT && IS_COUNTING(p) && suspendedUsed < SUSPENDED ->
+      suspendedUsed++; tick(p, true); tidy() }
+  :: d_step { crashesUsed < CRASHES && me.phase != idle -> crash(p); tidy() }
+
+  /* The network and the table. */
+  :: d_step { me.wire == sent && MAY_WRITE ->
+      apply(me.request);
+      me.applied = isTrue;
+      me.answer.holder = record.holder;
+      me.answer.fence = record.fence;
+      if
+      :: IS_ANSWERED_AT_ONCE(p) -> arrive(p)
+      :: else -> me.wire = answered
+      fi;
+      tidy() }
+  :: d_step { me.wire == sent && lateUsed < LATE ->
+      late[lateUsed].kind = me.request.kind; late[lateUsed].id = me.request.id;
+      late[lateUsed].holder = me.request.holder; late[lateUsed].number = me.request.number;
+      printf("a copy of %e %d stays behind\n", late[lateUsed].kind, late[lateUsed].id);
+      lateUsed++ }
+  :: d_step { me.wire != quiet && lostUsed < LOST -> goUnanswered(p); tidy() }
+  :: d_step { me.wire == sent && lostUsed < LOST && MAY_WRITE -> apply(me.request); goUnanswered(p); tidy() }
+  od
+}
+
+/* A copy that has stayed in the network takes effect; nobody waits for its answer. */
+proctype Network(byte copy) {
+end:
+  do
+  :: d_step { late[copy].kind != 0 && MAY_WRITE -> apply(late[copy]); clear(late[copy]); tidy() }
+  od
+}
+
+#ifdef DELETION
+#ifdef DROP_R10
+#define IS_EXPIRED true
+#else
+#define IS_EXPIRED (wall >= expiresAt)
+#endif
+
+/* Deletes the record by its TTL attribute, at whatever time after that (R10). No message of a grant is
+   late by as much as the retention. */
+proctype TimeToLive() {
+end:
+  do
+  :: d_step { record.fence != 0 && late[0].kind == 0 && late[LATE].kind == 0 &&
+      at[0].wire != sent && at[1].wire != sent && IS_EXPIRED ->
+      printf("the record is deleted\n"); record.holder = 0; record.fence = 0; expiresAt = 0 }
+  od
+}
+#else
+/* When nobody can make a step any more, everybody must have come to an end. */
+proctype End() {
+end:
+  timeout ->
+  for (q : 0 .. PROCESSES - 1) { require(NoOrphan, at[q].phase == idle && !CAN_TRY(q)) }
+}
+#endif
+
+init {
+  atomic {
+    for (q : 0 .. PROCESSES - 1) { at[q].phase = idle; at[q].wire = quiet; run Process(q) }
+    for (q : 0 .. LATE) { run Network(q) }
+    q = 0;
+#ifdef DELETION
+    run TimeToLive()
+#else
+    run End()
+#endif
+  }
+}

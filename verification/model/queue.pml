@@ -1,0 +1,312 @@
+/*
+ * The queue before a record, for Spin: `npm run model`. What it leaves out is said in verification/README.md.
+ *
+ * PROCESSES processes want one record, each TRIES times at most: without a ticket where nobody is queued,
+ * else with one. A lease's own protocol is in lease.pml, and is taken as right here: whoever believes in a
+ * hold, or in a place, does so until that is over, and only then can others see it dead. So there are no
+ * clocks: a belief ends at any time, where SLEEPS allows it. A ticket, an entry and a claim are steps of
+ * their own, and a copy of an entry or of a claim may stay in the network and take effect at any later
+ * time, whether or not its sender went on; the answer to a ticket is lost; a waiter is cancelled; a process
+ * crashes. Bounds say how often.
+ *
+ * Invariants, each a variable that is true until the invariant falls:
+ *
+ *   Exclusion    no two processes believe at once that they hold the record
+ *   ServedOrder  a ticket is granted only where none as high was granted before
+ *   FirstCome    nobody is granted past an entry before its own whose owner believes in it, and which was
+ *                in the table when it last looked, or was last refused
+ *   NoBarging    nobody is granted without a ticket while anybody is queued
+ *   PlaceKept    an entry of another is removed only when its owner believes in it no more, or when its
+ *                ticket was granted or passed over
+ *   NobodyStuck  nobody is left waiting when all else has stopped
+ *   NothingLeft  no entry of a process that lives is left then
+ *
+ * A flag -DDROP_... plants one error. Each must break the invariant that scripts/model.mjs names.
+ */
+
+/* ---- bounds ------------------------------------------------------------------------------------- */
+
+#ifndef PROCESSES
+#define PROCESSES 3
+#endif
+#ifndef TRIES
+#define TRIES 1
+#endif
+#ifndef LOST
+#define LOST 0 /* tickets whose answer never arrives */
+#endif
+#ifndef LATE
+#define LATE 0 /* copies of requests that take effect at any later time */
+#endif
+#ifndef CRASHES
+#define CRASHES 0
+#endif
+#ifndef SLEEPS
+#define SLEEPS 0 /* beliefs that end before their time */
+#endif
+#ifndef CANCELS
+#define CANCELS 0
+#endif
+
+#define MOST_TICKETS (PROCESSES * TRIES + LOST)
+#if MOST_TICKETS > 6
+#error no more than six tickets
+#endif
+
+/* ---- the table ---------------------------------------------------------------------------------- */
+
+byte holder;  /* a process + 1; 0 while the record is free */
+byte version; /* of the record: another with every grant and every release */
+byte tail, served;
+byte entry[7]; /* whose it is + 1, by its ticket; 0 where there is none */
+
+/* ---- the processes ------------------------------------------------------------------------------ */
+
+mtype = { idle, ticketed, waiting, first, holding, lost, leaving, crashed, claim, put };
+
+typedef Process {
+  mtype phase = idle;
+  bit believes; /* in its hold */
+  bit keeps;    /* in its place */
+  byte ticket;
+  byte tries;
+  byte saw;     /* the record's version when it last looked */
+  short before  /* who was before it when it last looked, or was last refused: for FirstCome alone */
+}
+Process at[PROCESSES];
+
+typedef Copy { mtype kind; byte who; byte ticket; byte version }
+Copy late[LATE + 1];
+
+byte lostUsed, lateUsed, crashesUsed, sleepsUsed, cancelsUsed;
+byte e, q;
+
+bool Exclusion = true, ServedOrder = true, FirstCome = true, NoBarging = true;
+bool PlaceKept = true, NobodyStuck = true, NothingLeft = true;
+
+#define require(invariant, holds) \
+  if \
+  :: (holds) \
+  :: else -> invariant = false; assert(invariant) \
+  fi
+
+#define BIT(t) (1 << (t))
+#define OWNER(t) (entry[t] - 1)
+#define IS_KEPT(t) (entry[t] != 0 && at[OWNER(t)].keeps && at[OWNER(t)].ticket == (t))
+#define IS_OPEN (tail == served)
+#ifdef DROP_RECORD
+#define IS_TO_BE_HAD true
+#else
+#define IS_TO_BE_HAD (holder == 0 || !at[holder - 1].believes)
+#endif
+
+/* Those between the last one served and this ticket who are in the table. */
+#define AHEAD(e, t) ((e > served && e < t && entry[e] != 0) -> BIT(e) : 0)
+#define BEFORE(t) (AHEAD(1, t) + AHEAD(2, t) + AHEAD(3, t) + AHEAD(4, t) + AHEAD(5, t) + AHEAD(6, t))
+
+inline checkExclusion() {
+  for (q : 0 .. PROCESSES - 1) {
+    for (e : 0 .. PROCESSES - 1) {
+      require(Exclusion, q == e || !at[q].believes || !at[e].believes)
+    }
+  }
+  q = 0; e = 0
+}
+
+inline checkFirstCome(by, with) {
+  for (e : 1 .. MOST_TICKETS) {
+    require(FirstCome, !(e > served && e < with && IS_KEPT(e) && (at[by].before & BIT(e)) != 0))
+  }
+  e = 0
+}
+
+/* A grant by a ticket, of whoever sent it. */
+inline grantTicket(by, with) {
+  require(ServedOrder, with > served);
+  if
+  :: with > served -> served = with
+  :: else
+  fi;
+  holder = by + 1; version++
+}
+
+#ifdef DROP_SERVED
+#define MAY_SERVE(t) true
+#else
+#define MAY_SERVE(t) ((t) > served)
+#endif
+#ifdef DROP_FAST
+#define MAY_PASS true
+#else
+#define MAY_PASS IS_OPEN
+#endif
+#ifdef DROP_LOOK
+#define IS_FIRST(p) true
+#else
+#define IS_FIRST(p) (BEFORE(at[p].ticket) == 0)
+#endif
+#ifdef DROP_WATCH
+#define IS_GONE(t) true
+#else
+#define IS_GONE(t) (!IS_KEPT(t) || (t) <= served)
+#endif
+#ifdef DROP_LOOK_AGAIN
+#define AFTER_REFUSAL first
+#else
+#define AFTER_REFUSAL waiting
+#endif
+
+inline leave(what, by) {
+  lateUsed++;
+  late[lateUsed - 1].kind = what; late[lateUsed - 1].who = by;
+  late[lateUsed - 1].ticket = at[by].ticket; late[lateUsed - 1].version = version
+}
+
+inline giveUpPlace(by) {
+#ifndef DROP_LEAVE
+  at[by].keeps = 0;
+  if
+  :: entry[at[by].ticket] == by + 1 -> entry[at[by].ticket] = 0
+  :: else
+  fi;
+#endif
+  at[by].ticket = 0; at[by].before = 0; at[by].saw = 0
+}
+
+inline removeGone(by, which) {
+  d_step { at[by].phase == waiting && at[by].keeps && which < at[by].ticket && entry[which] != 0 && IS_GONE(which) ->
+      printf("p%d removes %d\n", by, which);
+      require(PlaceKept, !IS_KEPT(which) || which <= served);
+      entry[which] = 0; at[by].before = BEFORE(at[by].ticket) }
+}
+
+proctype Waiter(byte p) {
+end:
+  do
+  /* Where nobody is queued, one write. */
+  :: d_step { at[p].phase == idle && at[p].tries < TRIES && IS_TO_BE_HAD && MAY_PASS ->
+      printf("p%d is granted at once\n", p);
+      require(NoBarging, IS_OPEN);
+      at[p].tries++; holder = p + 1; version++; at[p].phase = holding; at[p].believes = 1;
+      checkExclusion() }
+  /* Where it finds it held, or others queued, it takes a ticket: in one step, or none is known. */
+  :: d_step { at[p].phase == idle && at[p].tries < TRIES && (!IS_TO_BE_HAD || !MAY_PASS) &&
+      tail < MOST_TICKETS ->
+      at[p].tries++; tail++; at[p].ticket = tail; at[p].phase = ticketed;
+      printf("p%d takes ticket %d\n", p, tail) }
+  :: d_step { at[p].phase == idle && at[p].tries < TRIES && lostUsed < LOST &&
+      (!IS_TO_BE_HAD || !MAY_PASS) ->
+      printf("p%d never learns of ticket %d\n", p, tail + 1);
+      lostUsed++; tail++ }
+  :: d_step { at[p].phase == ticketed ->
+      printf("p%d enters with ticket %d\n", p, at[p].ticket);
+      entry[at[p].ticket] = p + 1; at[p].keeps = 1; at[p].phase = waiting; at[p].before = BEFORE(at[p].ticket) }
+  /* Its entry is still on its way when it gives up; what lands late is nobody's place. */
+  :: d_step { at[p].phase == ticketed && lateUsed < LATE && cancelsUsed < CANCELS ->
+      printf("p%d is cancelled, its entry on its way\n", p);
+      cancelsUsed++; leave(put, p); at[p].ticket = 0; at[p].before = 0; at[p].phase = idle }
+  /* Waiting: it looks at those before it, and removes who is gone. */
+  :: d_step { at[p].phase == waiting && at[p].keeps && at[p].before != BEFORE(at[p].ticket) ->
+      at[p].before = BEFORE(at[p].ticket) }
+#ifndef DROP_REJOIN
+  :: d_step { at[p].phase == waiting && at[p].keeps && at[p].ticket <= served ->
+      printf("p%d was passed over\n", p);
+      giveUpPlace(p); at[p].phase = idle }
+#endif
+  /* What it would claim in vain is left out: that changes nothing. */
+  :: d_step { at[p].phase == waiting && at[p].keeps && at[p].ticket > served && IS_TO_BE_HAD &&
+      IS_FIRST(p) ->
+      at[p].before = BEFORE(at[p].ticket); at[p].phase = first; at[p].saw = version }
+  :: removeGone(p, 1) :: removeGone(p, 2) :: removeGone(p, 3)
+  :: removeGone(p, 4) :: removeGone(p, 5) :: removeGone(p, 6)
+  /* First in line: it claims; refused, it looks again. */
+  :: d_step { at[p].phase == first && at[p].keeps ->
+      if
+      :: IS_TO_BE_HAD && MAY_SERVE(at[p].ticket) ->
+        printf("p%d is granted with ticket %d\n", p, at[p].ticket);
+        checkFirstCome(p, at[p].ticket); grantTicket(p, at[p].ticket);
+        at[p].phase = holding; at[p].believes = 1; checkExclusion()
+      :: else -> at[p].before = BEFORE(at[p].ticket); at[p].phase = AFTER_REFUSAL
+      fi }
+  :: d_step { at[p].phase == first && at[p].keeps && lateUsed < LATE && cancelsUsed < CANCELS ->
+      printf("p%d is cancelled, its claim on its way\n", p);
+      cancelsUsed++; leave(claim, p); giveUpPlace(p); at[p].phase = idle }
+  /* It gives up waiting. */
+  :: d_step { (at[p].phase == waiting || at[p].phase == first) && cancelsUsed < CANCELS ->
+      printf("p%d is cancelled\n", p);
+      cancelsUsed++; giveUpPlace(p); at[p].phase = idle }
+  /* Its place is over: it never comes back to it. */
+  :: d_step { (at[p].phase == waiting || at[p].phase == first) && at[p].keeps && sleepsUsed < SLEEPS ->
+      printf("p%d oversleeps\n", p);
+      sleepsUsed++; at[p].keeps = 0 }
+  :: d_step { (at[p].phase == waiting || at[p].phase == first) && !at[p].keeps ->
+      giveUpPlace(p); at[p].phase = idle }
+  /* Granted: its entry goes, and after its work the record is free. */
+  :: d_step { at[p].phase == holding && at[p].ticket != 0 -> giveUpPlace(p) }
+  :: d_step { at[p].phase == holding && at[p].believes && sleepsUsed < SLEEPS ->
+      printf("p%d loses it\n", p);
+      sleepsUsed++; at[p].believes = 0; at[p].phase = lost }
+  :: d_step { at[p].phase == holding && at[p].ticket == 0 ->
+      printf("p%d releases\n", p);
+      at[p].believes = 0; at[p].phase = idle;
+      if
+      :: holder == p + 1 -> holder = 0; version++
+      :: else
+      fi }
+  :: d_step { at[p].phase == lost -> giveUpPlace(p); at[p].phase = idle }
+  :: d_step { at[p].phase != crashed && crashesUsed < CRASHES ->
+      printf("p%d crashes\n", p);
+      crashesUsed++; at[p].phase = crashed; at[p].believes = 0; at[p].keeps = 0;
+      at[p].before = 0; at[p].saw = 0 }
+  od
+}
+
+/* A copy that has stayed in the network takes effect; nobody believes in what it makes. */
+proctype Network(byte copy) {
+end:
+  do
+  :: d_step { late[copy].kind == put ->
+      printf("the copy of entry %d arrives\n", late[copy].ticket);
+      late[copy].kind = 0;
+      if
+      :: entry[late[copy].ticket] == 0 -> entry[late[copy].ticket] = late[copy].who + 1
+      :: else
+      fi;
+      late[copy].who = 0; late[copy].ticket = 0; late[copy].version = 0 }
+  /* It names what was seen, so it fails once the record was used. */
+  :: d_step { late[copy].kind == claim ->
+      printf("the copy of a claim with ticket %d arrives\n", late[copy].ticket);
+      late[copy].kind = 0;
+      if
+#ifdef DROP_ANCHOR
+      :: IS_TO_BE_HAD ->
+#else
+      :: IS_TO_BE_HAD && late[copy].version == version && MAY_SERVE(late[copy].ticket) ->
+#endif
+        grantTicket(late[copy].who, late[copy].ticket)
+      :: else
+      fi;
+      late[copy].who = 0; late[copy].ticket = 0; late[copy].version = 0 }
+  od
+}
+
+/* When nobody can make a step any more. */
+proctype End() {
+end:
+  timeout ->
+  for (q : 0 .. PROCESSES - 1) {
+    require(NobodyStuck, at[q].phase == idle || at[q].phase == crashed)
+  }
+  for (e : 1 .. MOST_TICKETS) {
+    require(NothingLeft, entry[e] == 0 || at[OWNER(e)].phase == crashed || lateUsed > 0)
+  }
+}
+
+init {
+  atomic {
+    for (q : 0 .. PROCESSES - 1) { run Waiter(q) }
+    for (q : 0 .. LATE) { run Network(q) }
+    run End();
+    q = 0
+  }
+}

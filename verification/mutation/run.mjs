@@ -1,0 +1,101 @@
+// Mutation testing of the kernel: npm run mutation [-- FILE ...], files of src/lease and src/queue; all of them by default.
+// Stryker makes the mutants and tries the kernel's tests on them. What survives is given to the compiler, as
+// `npm run typecheck` would, and what is left must have been judged in verification/mutation/judged.json. With `--write`,
+// what became of each file is noted with its content's name in verification/mutation/results.json; `--report` runs nothing
+// and prints what is noted there.
+// Results are kept in .tmp/mutation and used again where nothing has changed; `--force` tries everything anew.
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { refusedByCompiler } from "./compiler.mjs";
+import {
+  blobOf,
+  judgementOf,
+  noteResults,
+  percent,
+  reportOf,
+  sumsOf,
+  survivorsOf,
+} from "./page.mjs";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const LEAST_PERCENT = 90;
+
+const judged = JSON.parse(readFileSync(join(ROOT, "verification/mutation/judged.json"), "utf8"));
+const given = process.argv.slice(2);
+if (given.includes("--report")) {
+  console.log(reportOf(ROOT, judged).join("\n"));
+  process.exit();
+}
+const force = given.filter((word) => word === "--force");
+const files = given.filter((word) => !["--force", "--write"].includes(word));
+const only = files.length === 0 ? [] : ["--mutate", files.join(",")];
+const date = new Date().toISOString().slice(0, 10);
+const stryker = join(ROOT, "node_modules", ".bin", "stryker");
+const { status } = spawnSync(
+  stryker,
+  ["run", "verification/mutation/stryker.config.json", ...force, ...only],
+  { cwd: ROOT, stdio: "inherit" },
+);
+if (status !== 0) process.exit(status ?? 1);
+
+const report = JSON.parse(readFileSync(join(ROOT, ".tmp/mutation/mutation.json"), "utf8"));
+
+/** A mutant as a person reads it: the line, and what became what on it. */
+function readable(file, source, { location: { start, end }, mutatorName, replacement }) {
+  const lines = source.split("\n");
+  const from = positionOf(lines, start);
+  const to = positionOf(lines, end);
+  const short = (text) => text.replaceAll(/\s+/g, " ").slice(0, 120);
+  return {
+    file,
+    line: short(lines[start.line - 1].trim()),
+    mutant: `${short(source.slice(from, to))} → ${short(replacement)}`,
+    mutated: source.slice(0, from) + replacement + source.slice(to),
+    mutatorName,
+  };
+}
+
+function positionOf(lines, { line, column }) {
+  return lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0) + column - 1;
+}
+
+const tried = {};
+for (const [file, { source, mutants }] of Object.entries(report.files)) {
+  if (files.length > 0 && !files.includes(file)) continue;
+  const count = (...of) => mutants.filter((mutant) => of.includes(mutant.status)).length;
+  const left = mutants
+    .filter((mutant) => ["Survived", "NoCoverage"].includes(mutant.status))
+    .map((mutant) => readable(file, source, mutant));
+  const refused = refusedByCompiler(ROOT, left);
+  tried[file] = {
+    ...{
+      date,
+      blob: blobOf(ROOT, source),
+      killed: count("Killed", "RuntimeError"),
+      endless: count("Timeout"),
+    },
+    refused: refused.size,
+    survivors: left
+      .filter((one) => !refused.has(one))
+      .map(({ line, mutant }) => ({ line, mutant })),
+  };
+}
+
+if (Object.keys(tried).length === 0)
+  throw new Error(`There is nothing to change in: ${files.join(" ")}`);
+
+const unjudged = survivorsOf(tried).filter((one) => judgementOf(judged, one) === undefined);
+
+const { killed, endless, refused, survived, all, caught } = sumsOf(tried);
+console.log(
+  `\n${all} mutants, ${killed} killed, ${endless} endless, ${refused} refused by the compiler, ` +
+    `${survived} survived: ${percent(caught, all)} caught`,
+);
+for (const { file, line, mutant } of unjudged) {
+  console.log(JSON.stringify({ file, line, mutants: [mutant], why: "" }));
+}
+if (given.includes("--write")) noteResults(ROOT, tried);
+if (unjudged.length > 0) console.log(`${unjudged.length} survivors without a judgement, above.`);
+process.exitCode = unjudged.length > 0 || (100 * caught) / all < LEAST_PERCENT ? 1 : 0;

@@ -1,0 +1,152 @@
+import { Holdfast, type Lease } from "../../src/index.js";
+import type { TablePort } from "../../src/platform/table.js";
+import type { FaultScript } from "../../src/testing/faults/fault-plan.js";
+import { FaultyTable } from "../../src/testing/faults/faults.js";
+import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
+import type { VirtualProcess } from "../../src/testing/time/virtual-process.js";
+import type { VirtualTime } from "../../src/testing/time/virtual-time.js";
+import { Budget } from "./budget.js";
+import type { Event, Happening } from "./history.js";
+import { paced } from "./pacing.js";
+import { type Plan, wallOffsetOf } from "./plan.js";
+import { type HoldsBy, SessionKeeper } from "./session-keeper.js";
+import { Witness } from "./witness.js";
+import { work } from "./worker.js";
+
+type NoteOf = Event extends infer E ? (E extends Event ? Omit<E, "by"> : never) : never;
+
+/** What a process needs of the run that it lives in. */
+export interface Run {
+  readonly plan: Plan;
+  readonly time: VirtualTime;
+  /** Errors that no caller waited for. */
+  readonly reported: Error[];
+  readonly isOver: boolean;
+  /** Whether everybody is to come to rest, until `awakening` resolves. */
+  readonly isQuiet: boolean;
+  readonly awakening: Promise<void>;
+  /** What goes wrong for everybody, before anything of a process's own. */
+  readonly commonScript: FaultScript;
+  portOf(writer: string): TablePort;
+  note(event: Event): void;
+  fail(invariant: string, what: string): void;
+  handedOut(self: Incarnation, lease: Lease): void;
+  isHeldBy(name: string, holder: string, fence: bigint): boolean;
+}
+
+/** One life of one process: from its start until it is killed or the run ends. */
+export class Incarnation {
+  readonly run: Run;
+  readonly name: string;
+  readonly process: VirtualProcess;
+  readonly network: FaultyTable;
+  readonly locks: Holdfast;
+  readonly workers: Promise<void>[] = [];
+  readonly holdsBy: HoldsBy;
+  /** Where it holds by sessions made by hand. */
+  readonly sessions: SessionKeeper | undefined;
+  /** How many of its workers rest. */
+  resting = 0;
+  /** What goes wrong with this process's requests alone. */
+  script: FaultScript | undefined;
+  readonly #budget: Budget;
+
+  constructor(run: Run, name: string, rate: number, random: SeededRandom, workers: number) {
+    const { plan, time } = run;
+    this.run = run;
+    this.name = name;
+    this.process = time.process({
+      rate,
+      wallOffsetMs: wallOffsetOf(plan, random),
+    });
+    const latency = (): number => plan.latencyMs * random.fraction();
+    this.network = new FaultyTable(run.portOf(name), this.process, {
+      latency: () => ({ requestMs: latency(), responseMs: latency() }),
+    });
+    this.network.random(random.fork(), plan.faults);
+    this.network.script((request, ordinal) => {
+      return run.commonScript(request, ordinal) ?? this.script?.(request, ordinal);
+    });
+    this.holdsBy = workers === 0 ? "each" : holdsByOf(plan, random);
+    this.#budget = new Budget(plan, (what) => run.fail("request budget", `${name} ${what}`));
+    this.locks = new Holdfast({
+      client: paced(
+        new Witness(this.network, this.#listener(), plan.kind === "calm"),
+        () => time.nowMs,
+        (what) => run.fail("paced", `${name} ${what}`),
+      ),
+      table: "locks",
+      owner: name,
+      requestTimeout: plan.requestTimeoutMs,
+      driftBound: plan.driftBound,
+      ...(this.holdsBy === "shared" ? { renewal: "shared", lease: plan.leaseMs[0] } : {}),
+      onError: (error) => run.reported.push(error),
+      surroundings: {
+        clock: this.process.clock,
+        timers: this.process.timers,
+        random: random.fork(),
+      },
+    });
+    if (this.holdsBy === "session") {
+      this.sessions = new SessionKeeper(this, random.fork());
+      this.#begin(this.sessions.work());
+    }
+    for (let worker = 0; worker < workers; worker += 1) this.#begin(work(this, random.fork()));
+  }
+
+  #begin(task: Promise<void>): void {
+    task.catch((error: unknown) => this.run.fail("unexpected error", String(error)));
+    this.workers.push(task);
+  }
+
+  /** Whether all who work in it rest. */
+  get isResting(): boolean {
+    return this.resting === this.workers.length;
+  }
+
+  note(event: NoteOf): void {
+    this.run.note({ ...event, by: this.name } as Event);
+  }
+
+  happened(what: Happening): void {
+    this.note({ kind: "process", what });
+  }
+
+  /** Somebody of this process asked the library for something that costs requests. */
+  asked(): void {
+    this.#budget.asked(this.run.time.nowMs);
+  }
+
+  sleep(forMs: number): Promise<void> {
+    return new Promise((resolve) => this.process.timers.set(forMs, true, resolve));
+  }
+
+  after(delayMs: number, callback: () => void): void {
+    this.process.timers.set(delayMs, true, callback);
+  }
+
+  async restWhileQuiet(): Promise<void> {
+    while (this.run.isQuiet) {
+      this.resting += 1;
+      await this.process.gate(this.run.awakening);
+      this.resting -= 1;
+    }
+  }
+
+  #listener() {
+    const { run } = this;
+    const budget = (): Budget => this.#budget;
+    return {
+      get trueNowMs(): number {
+        return run.time.nowMs;
+      },
+      note: (event: NoteOf) => this.note(event),
+      sent: () => budget().sent(run.time.nowMs),
+    };
+  }
+}
+
+function holdsByOf(plan: Plan, random: SeededRandom): HoldsBy {
+  if (!random.chance(plan.sessions)) return "each";
+  return random.chance(0.5) ? "shared" : "session";
+}

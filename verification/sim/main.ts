@@ -1,0 +1,103 @@
+/** The command line of the simulation: see HELP. In a worker thread, what the command line hands out. */
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
+import { isMainThread, parentPort } from "node:worker_threads";
+import { checkHashes, recordHashes } from "./hashes.js";
+import { lineOf } from "./history.js";
+import { Progress } from "./progress.js";
+import { runSeeds } from "./runner.js";
+import { simulate } from "./simulation.js";
+import type { Done, Job } from "./tally.js";
+
+const HELP = `npm run sim -- [options]
+  --seeds N      how many seeds to run (default 100)
+  --from N       the first of them (default 1)
+  --seed N       one seed only, with its timeline
+  --minutes N    simulated minutes of each (default 2); from 5 on, most go at a slow pace
+  --workers N    how many threads (default: as many as there are processors)
+  --long         10,000 seeds of 6.1 minutes: what verification/README.md has figures of
+  --json         the figures as JSON
+  --check-hashes FILE, --record-hashes FILE
+                 whether the histories of some seeds are what they were; writes what they are`;
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: "string" },
+    from: { type: "string", default: "1" },
+    seed: { type: "string" },
+    minutes: { type: "string" },
+    workers: { type: "string", default: String(availableParallelism()) },
+    long: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+    "check-hashes": { type: "string" },
+    "record-hashes": { type: "string" },
+    help: { type: "boolean", default: false },
+  },
+});
+
+function numberOf(option: string, text: string, least = 0): number {
+  const value = Number(text);
+  if (Number.isFinite(value) && value >= least) return value;
+  console.error(`--${option} takes a number from ${least}; it is "${text}".\n${HELP}`);
+  process.exit(64);
+}
+
+async function replay(seed: number, minutes: number): Promise<number> {
+  const { kind, history, violations, hash } = await simulate(seed, minutes * 60_000);
+  for (const event of history) console.log(lineOf(event));
+  for (const violation of violations) console.log("VIOLATION", violation);
+  console.log(`seed ${seed} (${kind}), ${history.length} events, history ${hash}`);
+  return violations.length;
+}
+
+async function runMany(seeds: number, minutes: number): Promise<number> {
+  const progress = new Progress(seeds, minutes);
+  await runSeeds(new URL(import.meta.url), {
+    from: numberOf("from", values.from),
+    seeds,
+    lengthMs: minutes * 60_000,
+    workers: numberOf("workers", values.workers, 1),
+    onDone: (done) => progress.done(done),
+  });
+  progress.print(values.json);
+  return progress.bad;
+}
+
+async function main(): Promise<void> {
+  if (values.help) return console.log(HELP);
+  const { "check-hashes": checked, "record-hashes": recorded } = values;
+  if (recorded !== undefined) return recordHashes(recorded);
+  if (checked !== undefined) {
+    process.exitCode = (await checkHashes(checked)) > 0 ? 1 : 0;
+    return;
+  }
+  const minutes = numberOf("minutes", values.minutes ?? (values.long ? "6.1" : "2"));
+  const seeds = numberOf("seeds", values.seeds ?? (values.long ? "10000" : "100"), 1);
+  const bad =
+    values.seed === undefined
+      ? await runMany(seeds, minutes)
+      : await replay(numberOf("seed", values.seed), minutes);
+  process.exitCode = bad > 0 ? 1 : 0;
+}
+
+// Of each event, the simulation waits for a turn of the loop: several seeds share every turn.
+const AT_ONCE = 10;
+
+function serve(port: NonNullable<typeof parentPort>): void {
+  // Injected errors are made by the hundred thousand, and nobody reads where.
+  Error.stackTraceLimit = 0;
+  port.on("message", ({ from, to, lengthMs }: Job) => {
+    let next = from;
+    const run = async (): Promise<void> => {
+      while (next < to) {
+        const seed = next++;
+        const { kind, violations, grants, faults, simulatedMs } = await simulate(seed, lengthMs);
+        port.postMessage({ seed, kind, violations, grants, faults, simulatedMs } satisfies Done);
+      }
+    };
+    for (let lane = 0; lane < AT_ONCE; lane += 1) void run();
+  });
+}
+
+if (isMainThread) await main();
+else if (parentPort !== null) serve(parentPort);

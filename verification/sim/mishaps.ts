@@ -1,0 +1,337 @@
+import type { Fault, FaultScript } from "../../src/testing/faults/fault-plan.js";
+import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
+import type { VirtualTime } from "../../src/testing/time/virtual-time.js";
+import type { Incarnation } from "./incarnation.js";
+import { type Plan, rateOf } from "./plan.js";
+import { ENDED, ENTOMBED, MOVE, sessionStepOf } from "./witness.js";
+
+/** What mishaps need of the run in which they happen. */
+export interface Scenery {
+  readonly plan: Plan;
+  readonly time: VirtualTime;
+  readonly live: ReadonlyMap<string, Incarnation>;
+  /** Counts a fault, and tells of it in the timeline. */
+  happened(fault: string, victim: Incarnation | undefined): void;
+  start(): void;
+  retire(victim: Incarnation): void;
+  deleteRecord(name: string): boolean;
+  /** Deletes the row of some session that is old enough; answers whose it was. */
+  deleteSession(random: SeededRandom): string | undefined;
+}
+
+type Mishap = (victim: Incarnation) => void;
+
+/** What goes wrong with processes, machines and the whole table; faults of requests come besides. */
+export class Mishaps {
+  readonly #scenery: Scenery;
+  readonly #random: SeededRandom;
+  #common: FaultScript | undefined;
+  #outages = 0;
+  #lastFaultMs = 0;
+
+  constructor(scenery: Scenery, random: SeededRandom) {
+    this.#scenery = scenery;
+    this.#random = random;
+  }
+
+  /** What goes wrong with everybody's requests. */
+  readonly commonScript: FaultScript = (request, ordinal) => this.#common?.(request, ordinal);
+
+  /** One mishap, drawn for this kind of plan. */
+  strike(): void {
+    const { live } = this.#scenery;
+    const all = [...live.values()];
+    const victim = all[this.#random.integer(0, all.length - 1)];
+    if (victim === undefined || victim.process.state !== "running") return;
+    this.#draw()(victim);
+  }
+
+  /** From now on nothing new goes wrong; what is under way ends as planned. */
+  end(): void {
+    this.#common = undefined;
+  }
+
+  #draw(): Mishap {
+    switch (this.#scenery.plan.kind) {
+      case "calm":
+        return () => undefined;
+      case "crash":
+        return this.#kill;
+      case "one fault":
+        return this.#oneFault;
+      case "deleted":
+        return this.#random.chance(0.5) ? this.#delete : this.#deleteSession;
+      case "sessions":
+        return this.#drawOf(this.#isTame ? TAME_SESSIONS : SESSIONS);
+      case "snapshot":
+        return this.#random.chance(0.5) ? this.#snapshot : this.#drawOf(CROWD);
+      case "duel":
+        return this.#drawOf(DUEL);
+      default:
+        return this.#drawOf(CROWD);
+    }
+  }
+
+  get #isTame(): boolean {
+    return Object.keys(this.#scenery.plan.faults.faults).length === 0;
+  }
+
+  #drawOf(weights: Weights): Mishap {
+    const entries = Object.entries(weights) as [keyof Weights, number][];
+    const total = entries.reduce((sum, [, weight]) => sum + weight, 0);
+    let left = this.#random.fraction() * total;
+    const drawn = entries.find(([, weight]) => {
+      left -= weight;
+      return left < 0;
+    });
+    return this.#mishaps[drawn?.[0] ?? "pause"];
+  }
+
+  readonly #kill: Mishap = (victim) => {
+    this.#scenery.happened("killed", victim);
+    this.#scenery.retire(victim);
+    this.#scenery.start();
+  };
+
+  readonly #pause: Mishap = (victim) => {
+    const frozen = this.#random.chance(0.4) ? "monotonic" : "none";
+    this.#suspend(victim, frozen, frozen === "none" ? "paused" : "suspended");
+  };
+
+  readonly #snapshot: Mishap = (victim) => this.#suspend(victim, "all", "frozen with all clocks");
+
+  #suspend(victim: Incarnation, frozen: "none" | "monotonic" | "all", fault: string): void {
+    const { happened } = this.#scenery;
+    happened(fault, victim);
+    victim.happened("hindered");
+    victim.process.pause({ frozen });
+    this.#later(this.#aWhile(), () => {
+      if (victim.process.state !== "paused") return;
+      const first = this.#random.chance(0.5) ? "io" : "timers";
+      happened(`resumed, ${first === "io" ? "I/O" : "timers"} first`, victim);
+      victim.process.resume({ first });
+      victim.happened("free again");
+    });
+  }
+
+  readonly #stopMonotonic: Mishap = (victim) => {
+    this.#scenery.happened("monotonic clock stood still", victim);
+    this.#hinder(victim);
+    victim.process.freezeMonotonic();
+    this.#later(this.#aWhile(), () => {
+      victim.process.thawMonotonic();
+      this.#free(victim);
+    });
+  };
+
+  readonly #stepWall: Mishap = (victim) => {
+    const byMs = (this.#random.fraction() - 0.5) * 10_000;
+    this.#scenery.happened(byMs < 0 ? "wall clock stepped back" : "wall clock stepped", victim);
+    victim.process.stepWall(byMs);
+  };
+
+  // While nothing arrives, or nothing comes back, only the deadline ends what the holder believes.
+  readonly #cut: Mishap = (victim) => {
+    const fault = this.#random.chance(0.5) ? "request-lost" : "response-lost";
+    const hears = this.#random.chance(0.5) ? { unknownAfterMs: 1 } : {};
+    this.#scenery.happened(`cut off: every ${fault.replace("-", " ")}`, victim);
+    this.#hinder(victim);
+    victim.script = () => ({ fault, ...hears });
+    this.#later(this.#aWhile(), () => this.#heal(victim));
+  };
+
+  // Slow, and then cut off: the last answer that came was late, so it matters from when it counts.
+  readonly #slowThenCut: Mishap = (victim) => {
+    const { plan, happened } = this.#scenery;
+    happened("slow, then cut off", victim);
+    this.#hinder(victim);
+    victim.script = () => ({
+      fault: "delayed",
+      delayMs: this.#random.fraction() * plan.leaseMs[1],
+    });
+    const slowMs = this.#random.fraction() * 2 * plan.leaseMs[1];
+    this.#later(slowMs, () => {
+      const fault = this.#random.chance(0.7) ? "request-lost" : "response-lost";
+      victim.script = () => ({ fault });
+    });
+    this.#later(slowMs + this.#aWhile(), () => this.#heal(victim));
+  };
+
+  readonly #changeRate: Mishap = (victim) => {
+    this.#scenery.happened("rate of the clocks changed", victim);
+    victim.process.setRate(rateOf(this.#random, this.#scenery.plan.drift));
+  };
+
+  // The whole table is away, or comes back from a restart: of a request nobody knows whether it was done.
+  readonly #outage: Mishap = () => {
+    const { live, happened } = this.#scenery;
+    happened("outage of the table", undefined);
+    const refuses = this.#random.chance(0.3);
+    const hears = this.#random.chance(0.5) ? { unknownAfterMs: 1 } : {};
+    this.#outages += 1;
+    this.#common = (): Fault => {
+      if (refuses) return { fault: "throttled" };
+      return { fault: this.#random.chance(0.7) ? "request-lost" : "response-lost", ...hears };
+    };
+    const victims = [...live.values()];
+    for (const victim of victims) this.#hinder(victim);
+    const outage = this.#outages;
+    this.#later(this.#aWhile(), () => {
+      if (outage === this.#outages) this.#common = undefined;
+      for (const victim of victims) this.#free(victim);
+    });
+  };
+
+  // Taken by whoever writes next. Only faults that are over when it is answered: a copy that comes late
+  // makes a holder whom others have to watch.
+  readonly #oneFault: Mishap = () => {
+    const { plan, time } = this.#scenery;
+    const isTooSoon = time.nowMs - this.#lastFaultMs < plan.mishapsApartMs;
+    if (this.#common !== undefined || isTooSoon) return;
+    const faults: Fault[] = [
+      { fault: "response-lost" },
+      { fault: "response-lost", unknownAfterMs: 5 },
+      { fault: "response-lost-and-retried", retryAfterMs: 100 },
+      { fault: "request-lost" },
+      { fault: "throttled" },
+      { fault: "conflict" },
+    ];
+    const fault = faults[this.#random.integer(0, faults.length - 1)];
+    this.#common = (request) => {
+      if (request.kind !== "write") return undefined;
+      this.#common = undefined;
+      this.#lastFaultMs = time.nowMs;
+      return fault;
+    };
+  };
+
+  readonly #delete: Mishap = () => {
+    const { plan, happened, deleteRecord } = this.#scenery;
+    const name = plan.names[this.#random.integer(0, plan.names.length - 1)];
+    if (name !== undefined && deleteRecord(name)) happened("deleted by hand", undefined);
+  };
+
+  // Its process may die of it, so that others have to see to what named it.
+  readonly #deleteSession: Mishap = (victim) => {
+    const { plan, live, happened, deleteSession } = this.#scenery;
+    const owner = deleteSession(this.#random);
+    if (owner === undefined) return;
+    happened("session deleted by hand", undefined);
+    if (plan.kind !== "sessions") return;
+    const owning = live.get(owner);
+    if (owning?.process.state === "running" && this.#random.chance(0.5)) this.#kill(owning);
+    // Who finds it gone writes that down, and then ends it: few others ever do.
+    if (victim !== owning) this.#dropAnswersTo(victim, [undefined, ENDED, ENTOMBED, ENTOMBED]);
+  };
+
+  // Of all that it writes of sessions for a while every other answer is lost, or of one kind each one: all of
+  // it was carried out.
+  readonly #dropAnswers: Mishap = (victim) =>
+    this.#dropAnswersTo(victim, [undefined, MOVE, ENDED, ENTOMBED]);
+
+  readonly #dropAnswersTo = (
+    victim: Parameters<Mishap>[0],
+    steps: readonly (string | undefined)[],
+  ): void => {
+    const { plan, happened } = this.#scenery;
+    const only = steps[this.#random.integer(0, steps.length - 1)];
+    happened("answers to what it writes of sessions lost", victim);
+    this.#hinder(victim);
+    victim.script = (request): Fault | undefined => {
+      const step = request.kind === "write" ? sessionStepOf(request.write) : undefined;
+      if (step === undefined) return undefined;
+      if (only === undefined ? this.#random.chance(0.5) : step !== only) return undefined;
+      happened(`answer lost: ${step}`, victim);
+      return { fault: "response-lost", ...(this.#random.chance(0.5) ? { unknownAfterMs: 1 } : {}) };
+    };
+    this.#later(plan.leaseMs[1] + this.#aWhile(), () => this.#heal(victim));
+  };
+
+  readonly #mishaps: Readonly<Record<keyof Weights, Mishap>> = {
+    kill: this.#kill,
+    pause: this.#pause,
+    stopMonotonic: this.#stopMonotonic,
+    stepWall: this.#stepWall,
+    cut: this.#cut,
+    slowThenCut: this.#slowThenCut,
+    changeRate: this.#changeRate,
+    outage: this.#outage,
+    deleteSession: this.#deleteSession,
+    dropAnswers: this.#dropAnswers,
+  };
+
+  #heal(victim: Incarnation): void {
+    victim.script = undefined;
+    this.#free(victim);
+  }
+
+  #hinder(victim: Incarnation): void {
+    victim.happened("hindered");
+  }
+
+  #free(victim: Incarnation): void {
+    victim.happened("free again");
+  }
+
+  #aWhile(): number {
+    return this.#random.fraction() * 3 * this.#scenery.plan.leaseMs[1];
+  }
+
+  #later(delayMs: number, then: () => void): void {
+    this.#scenery.time.timers.set(delayMs, true, then);
+  }
+}
+
+interface Weights {
+  readonly kill: number;
+  readonly pause: number;
+  readonly stopMonotonic: number;
+  readonly stepWall: number;
+  readonly cut: number;
+  readonly slowThenCut: number;
+  readonly changeRate: number;
+  readonly outage: number;
+  readonly deleteSession: number;
+  readonly dropAnswers: number;
+}
+
+const CROWD: Weights = {
+  kill: 2,
+  pause: 4,
+  stopMonotonic: 1,
+  stepWall: 2,
+  cut: 3,
+  slowThenCut: 3,
+  changeRate: 2,
+  outage: 1,
+  deleteSession: 0,
+  dropAnswers: 0,
+};
+
+const SESSIONS: Weights = { ...CROWD, deleteSession: 3, dropAnswers: 4 };
+
+const TAME_SESSIONS: Weights = {
+  kill: 1,
+  pause: 0,
+  stopMonotonic: 0,
+  stepWall: 0,
+  cut: 2,
+  slowThenCut: 0,
+  changeRate: 0,
+  outage: 0,
+  deleteSession: 2,
+  dropAnswers: 5,
+};
+
+const DUEL: Weights = {
+  kill: 0,
+  pause: 0,
+  stopMonotonic: 0.5,
+  stepWall: 0,
+  cut: 4,
+  slowThenCut: 3,
+  changeRate: 0,
+  outage: 0.3,
+  deleteSession: 0,
+  dropAnswers: 0,
+};

@@ -1,0 +1,275 @@
+import { createHash } from "node:crypto";
+import { isHoldfastError } from "../../../src/errors.js";
+import { type ObjectCommitter, objectCommitter } from "../../../src/object-commit/committer.js";
+import type { FixedStrategy } from "../../../src/object-commit/options.js";
+import { FaultyTable } from "../../../src/testing/faults/faults.js";
+import { FaultyObjects } from "../../../src/testing/objects/faulty-objects.js";
+import { MemoryObjects, type ObjectChange } from "../../../src/testing/objects/memory-objects.js";
+import { MemoryTable } from "../../../src/testing/table/memory-table.js";
+import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
+import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
+import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+import {
+  type CommitViolation,
+  counterOf,
+  doubleCreate,
+  lostUpdate,
+  wrongGeneration,
+} from "./checkers.js";
+
+/** What one run is made of. */
+export interface CommitPlan {
+  readonly seed: number;
+  readonly strategy: FixedStrategy;
+  readonly writers: number;
+  /** By each writer. */
+  readonly increments: number;
+  /** For how long a request may stay on the wire. `dynamo` stands `timeout` times one less than the rate. */
+  readonly longestDelayMs: number;
+  /** How likely a fault is for each request; 0 for none. */
+  readonly faults: number;
+}
+
+/** What one run showed. */
+export interface CommitOutcome {
+  readonly violations: readonly CommitViolation[];
+  /** What the counter says in the end. */
+  readonly count: number;
+  readonly acknowledged: number;
+  readonly unknown: number;
+  readonly faults: number;
+  readonly mishaps: number;
+  readonly takeovers: number;
+  readonly hash: string;
+}
+
+export const COMMIT_TIMEOUT_MS = 2_000;
+export const COMMIT_RATE = 3;
+const COUNTER = "counter";
+const LIMIT_MS = 24 * 3_600_000;
+
+/** One life of one writer. */
+interface Life {
+  readonly committer: ObjectCommitter;
+  readonly process: VirtualProcess;
+  readonly store: FaultyObjects;
+  readonly table: FaultyTable;
+}
+
+/**
+ * Writers that increment one counter and create objects, over a bucket and a table in memory, in virtual
+ * time: answers are lost, requests late, writers stopped for longer than their time, and killed.
+ */
+class CommitSimulation {
+  readonly #plan: CommitPlan;
+  readonly #time = new VirtualTime();
+  readonly #random: SeededRandom;
+  readonly #violations: CommitViolation[] = [];
+  readonly #hash = createHash("sha256");
+  readonly #lives = new Map<string, Life>();
+  readonly #restarts = new Map<string, () => void>();
+  readonly #objects: MemoryObjects;
+  readonly #table: MemoryTable;
+  #acknowledged = 0;
+  #unknown = 0;
+  #faults = 0;
+  #mishaps = 0;
+  #takeovers = 0;
+  #isOver = false;
+
+  constructor(plan: CommitPlan) {
+    this.#plan = plan;
+    this.#random = seededRandom(plan.seed);
+    this.#objects = new MemoryObjects({
+      // The store that `dynamo` is for takes conditions, and ignores them.
+      conditions: plan.strategy === "dynamo" ? "ignored" : "honoured",
+      onChange: (change) => this.#objectChanged(change),
+    });
+    this.#table = new MemoryTable({
+      keyAttributes: ["path", "etag"],
+      time: this.#time,
+      keepsLog: false,
+      onChange: (change) => {
+        const wrong = wrongGeneration(change);
+        if (wrong !== undefined) this.#violate("generations", wrong);
+        const generation = change.after?.["generation"];
+        const isNew = JSON.stringify(generation) !== JSON.stringify(change.before?.["generation"]);
+        if (isNew && change.before !== undefined) this.#takeovers += 1;
+      },
+    });
+  }
+
+  async run(): Promise<CommitOutcome> {
+    const names = Array.from({ length: this.#plan.writers }, (_, index) => `w${index}`);
+    const all = Promise.all(names.map((name) => this.#work(name)));
+    if (this.#plan.faults > 0) this.#planMishap();
+    await this.#time.runUntil(all, { limitMs: LIMIT_MS });
+    this.#isOver = true;
+    // Whatever is still on the wire lands.
+    await this.#time.advance(2 * this.#plan.longestDelayMs + 10_000);
+    const { count } = counterOf(this.#objects.object(COUNTER)?.body);
+    for (const life of this.#lives.values()) this.#countFaults(life);
+    return {
+      violations: this.#violations,
+      count,
+      acknowledged: this.#acknowledged,
+      unknown: this.#unknown,
+      faults: this.#faults,
+      mishaps: this.#mishaps,
+      takeovers: this.#takeovers,
+      hash: this.#hash.digest("hex"),
+    };
+  }
+
+  /** All that one writer does, through as many lives as it takes. */
+  async #work(name: string): Promise<void> {
+    let done = 0;
+    while (done < this.#plan.increments) {
+      const life = this.#begin(name);
+      const killed = new Promise<"killed">((resolve) => {
+        this.#restarts.set(name, () => resolve("killed"));
+      });
+      const living = (async () => {
+        while (done < this.#plan.increments) {
+          const turn = done + 1;
+          if (await this.#increment(life, name, turn)) done = turn;
+          if (turn % 5 === 0) await this.#create(life, turn);
+        }
+      })();
+      if ((await Promise.race([living, killed])) === "killed") {
+        living.catch(() => undefined);
+        this.#countFaults(life);
+      }
+    }
+    this.#restarts.delete(name);
+  }
+
+  #begin(name: string): Life {
+    const { strategy, faults, longestDelayMs } = this.#plan;
+    const random = this.#random.fork();
+    const process = this.#time.process({
+      rate: 0.99 + 0.02 * random.fraction(),
+      wallOffsetMs: random.integer(-60_000, 60_000),
+    });
+    const latency = () => ({
+      requestMs: 1 + 20 * random.fraction(),
+      responseMs: 1 + 20 * random.fraction(),
+    });
+    const store = new FaultyObjects(this.#objects, process, { latency });
+    const table = new FaultyTable(this.#table, process, { latency });
+    const each = faults / 6;
+    const common = { "request-lost": each, "response-lost": each, throttled: each, delayed: each };
+    const late = { "applied-late": each };
+    const doubled = { "response-lost-and-retried": each };
+    // A client that sends writes again by itself is refused for `dynamo`, which has no defence.
+    const ofStore = strategy === "dynamo" ? {} : doubled;
+    store.random(random.fork(), { faults: { ...common, ...late, ...ofStore }, longestDelayMs });
+    table.random(random.fork(), { faults: { ...common, ...late, ...doubled }, longestDelayMs });
+    const committer = objectCommitter({
+      s3: store,
+      bucket: "bucket",
+      strategy,
+      owner: name,
+      requestTimeout: 500,
+      transferTimeout: 1_000,
+      wait: "30s",
+      dynamodb: {
+        client: table,
+        table: "commits",
+        timeout: COMMIT_TIMEOUT_MS,
+        maxClockSkewRate: COMMIT_RATE,
+      },
+      surroundings: { clock: process.clock, timers: process.timers, random: random.fork() },
+    });
+    const life = { committer, process, store, table };
+    this.#lives.set(name, life);
+    return life;
+  }
+
+  /** Whether the writer's so many-th increment is in the counter, as far as the writer is told. */
+  async #increment(life: Life, name: string, turn: number): Promise<boolean> {
+    try {
+      await life.committer.update(
+        COUNTER,
+        (current) => {
+          const { count, by } = counterOf(current?.body);
+          const own = by[name] ?? 0;
+          // What was not known is found out by reading back.
+          if (own >= turn) return undefined;
+          return JSON.stringify({ count: count + 1, by: { ...by, [name]: own + 1 } });
+        },
+        { attempts: Number.POSITIVE_INFINITY },
+      );
+      this.#acknowledged += 1;
+      return true;
+    } catch (error) {
+      this.#note(error);
+      return false;
+    }
+  }
+
+  /** Everybody creates the same objects; each has one maker. */
+  async #create({ committer }: Life, turn: number): Promise<void> {
+    try {
+      await committer.putIfAbsent(`created/${turn}`, this.#random.id());
+    } catch (error) {
+      if (!isHoldfastError(error, "already-exists")) this.#note(error);
+    }
+  }
+
+  #note(error: unknown): void {
+    const code = isHoldfastError(error) ? error.code : String(error);
+    if (code === "outcome-unknown") this.#unknown += 1;
+    const isFair = ["outcome-unknown", "throttled", "unreachable", "not-acquired", "lost"];
+    if (!isFair.includes(code)) this.#violate("answers", String(error));
+  }
+
+  #planMishap(): void {
+    this.#time.timers.set(1_000 + 4_000 * this.#random.fraction(), false, () => {
+      if (this.#isOver) return;
+      this.#mishap();
+      this.#planMishap();
+    });
+  }
+
+  #mishap(): void {
+    const names = [...this.#restarts.keys()];
+    const name = names[this.#random.integer(0, names.length - 1)];
+    const life = name === undefined ? undefined : this.#lives.get(name);
+    if (name === undefined || life === undefined || life.process.state !== "running") return;
+    this.#mishaps += 1;
+    if (this.#random.chance(0.3)) {
+      life.process.kill();
+      this.#restarts.get(name)?.();
+      return;
+    }
+    life.process.pause({ frozen: this.#random.chance(0.3) ? "monotonic" : "none" });
+    const pauseMs = 4 * COMMIT_TIMEOUT_MS * this.#random.fraction();
+    this.#time.timers.set(pauseMs, true, () => {
+      if (life.process.state !== "paused") return;
+      life.process.resume({ first: this.#random.chance(0.5) ? "io" : "timers" });
+    });
+  }
+
+  #objectChanged(change: ObjectChange): void {
+    this.#hash.update(`${this.#time.nowMs} ${change.key} ${change.after?.head.etag}\n`);
+    const isCounter = change.key === COUNTER;
+    const wrong = isCounter ? lostUpdate(change) : doubleCreate(change);
+    if (wrong !== undefined)
+      this.#violate(isCounter ? "no lost update" : "no double create", wrong);
+  }
+
+  #violate(invariant: CommitViolation["invariant"], what: string): void {
+    this.#violations.push({ invariant, atMs: this.#time.nowMs, what });
+  }
+
+  #countFaults({ store, table }: Life): void {
+    const ofTable = Object.values(table.injected).reduce((sum, times) => sum + times, 0);
+    this.#faults += store.injected + ofTable;
+  }
+}
+
+/** Runs one plan to its end. */
+export function simulateCommits(plan: CommitPlan): Promise<CommitOutcome> {
+  return new CommitSimulation(plan).run();
+}

@@ -1,0 +1,76 @@
+import type { Item, TablePort } from "../../src/platform/table.js";
+
+/**
+ * How often one process may send about one item in a run of requests without a pause. A correct client needs
+ * fewer: an acquisition has few steps, and few acquisitions of one process meet in one instant.
+ */
+const MOST_WITHOUT_PAUSE = 24;
+
+/** Less than the shortest pause of a correct client, and more than a timer takes that was set for now. */
+const NO_PAUSE_MS = 2;
+
+/** Requests of one process about one partition, each sent when another had just been answered. */
+interface Run {
+  answeredMs: number;
+  readonly sent: Map<string, number>;
+}
+
+/**
+ * Stands before one process's table. Calls `tooOften` where the process sends about one item again and again,
+ * each time right after an answer: in virtual time, where nothing else takes time, that is a loop without a pause.
+ */
+export function paced(
+  table: TablePort,
+  nowMs: () => number,
+  tooOften: (what: string) => void,
+): TablePort {
+  const runs = new Map<string, Run>();
+  const sending = (partition: string, item: string): void => {
+    const known = runs.get(partition);
+    const goesOn = known !== undefined && nowMs() - known.answeredMs <= NO_PAUSE_MS;
+    const run = goesOn ? known : { answeredMs: Number.NEGATIVE_INFINITY, sent: new Map() };
+    const times = (run.sent.get(item) ?? 0) + 1;
+    run.sent.set(item, times);
+    runs.set(partition, run);
+    if (times === MOST_WITHOUT_PAUSE + 1) tooOften(`${times} requests about ${item}`);
+  };
+  const ask = async <A>(keys: readonly Item[], what: string, answer: () => Promise<A>) => {
+    const partitions = keys.map(partitionOf);
+    for (const [index, partition] of partitions.entries()) {
+      sending(partition, `${what} ${JSON.stringify(keys[index])}`);
+    }
+    try {
+      return await answer();
+    } finally {
+      for (const partition of partitions) {
+        const run = runs.get(partition);
+        if (run !== undefined) run.answeredMs = nowMs();
+      }
+    }
+  };
+  const { transact } = table;
+  return {
+    get clockCorrectionMs(): number {
+      return table.clockCorrectionMs;
+    },
+    write: (write, call) => ask([write.key], "item", () => table.write(write, call)),
+    read: (read, call) => ask([read.key], "item", () => table.read(read, call)),
+    scan: (scan, call) => table.scan(scan, call),
+    query: (query, call) => {
+      const { attribute, value } = query.partition;
+      return ask([{ [attribute]: { S: value } }], "query", () => table.query(query, call));
+    },
+    ...(transact === undefined
+      ? {}
+      : {
+          transact: (transaction, call) => {
+            const keys = transaction.writes.map(({ key }) => key);
+            return ask(keys, "item", () => transact.call(table, transaction, call));
+          },
+        }),
+  };
+}
+
+function partitionOf(key: Item): string {
+  return JSON.stringify(key["pk"]);
+}

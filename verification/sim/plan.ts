@@ -1,0 +1,355 @@
+import type { FaultProbabilities } from "../../src/testing/faults/fault-plan.js";
+import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
+import { SAFETY, type Terms, TIMER_SLACK_MS } from "./terms.js";
+
+/**
+ * - `crowd`: many workers, everything at once.
+ * - `duel`: two processes whose clocks drift apart as far as they may, one that holds to the end and one
+ *   that looks all the time: where margins break.
+ * - `ages`: a crowd between whose turns days pass, and TTL deletes what has expired.
+ * - `calm`: nothing goes wrong.
+ * - `one fault`: one request goes wrong, and the next one only when all of that is over.
+ * - `crash`: processes die, and nothing else goes wrong.
+ * - `sessions`: a crowd that holds by sessions, whose rows are deleted by hand besides, and of whose writes
+ *   the answers are lost; half of these runs without faults of single requests.
+ * - `deleted`: somebody deletes records by hand, also held ones.
+ * - `snapshot`: machines stand still with all their clocks.
+ */
+export type PlanKind =
+  | "crowd"
+  | "duel"
+  | "ages"
+  | "calm"
+  | "one fault"
+  | "crash"
+  | "sessions"
+  | "deleted"
+  | "snapshot";
+
+/** What workers do: chances from 0 to 1, lengths in milliseconds. */
+export interface Behaviour {
+  readonly cancels: number;
+  readonly tries: number;
+  readonly impatience: number;
+  readonly byHand: number;
+  readonly guards: number;
+  readonly forgets: number;
+  readonly holdsLong: number;
+  readonly longHoldMs: number;
+  readonly shortHoldMs: number;
+  readonly longestRestMs: number;
+  /** How likely a session is closed while leases live by it, and not only when none does. */
+  readonly closesInUse: number;
+}
+
+/** Everything that a seed decides before a run begins. */
+export interface Plan {
+  readonly seed: number;
+  readonly kind: PlanKind;
+  /** By how much everything is slower than in a dense run: leases, polls, work. */
+  readonly pace: number;
+  readonly random: SeededRandom;
+  readonly names: readonly string[];
+  readonly processes: number;
+  readonly workersPerProcess: number;
+  /** How likely a process holds by a session; of those, half by one of the client's own. */
+  readonly sessions: number;
+  readonly lengthMs: number;
+  readonly driftBound: number;
+  /** How far a clock may really go wrong; 0 where all go right. */
+  readonly drift: number;
+  readonly wallOffsetMs: number;
+  readonly leaseMs: readonly [number, number];
+  readonly latencyMs: number;
+  /** How often waiters look, in milliseconds. */
+  readonly poll: { readonly fastest: number; readonly slowest: number };
+  readonly requestTimeoutMs: number;
+  readonly faults: FaultProbabilities;
+  /** How long after one mishap the next may strike at the earliest. */
+  readonly mishapsApartMs: number;
+  /** The mean pause between two mishaps of processes (pauses, kills, clock steps), in milliseconds. */
+  readonly mishapEveryMs: number;
+  readonly behaviour: Behaviour;
+}
+
+const DRIFT_BOUND = 0.01;
+const MANY_NAMES = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+// Short runs are dense, so that much happens in them. In long ones most go at the pace of the library's
+// own defaults, which takes a tenth of the time to simulate.
+const LONG_RUN_MS = 300_000;
+const SLOW_PACE = 10;
+const DAY_MS = 24 * 3_600_000;
+
+/** Draws a plan. Calm runs and wild ones are both drawn: some faults show only when others are rare. */
+export function planOf(seed: number, lengthMs: number): Plan {
+  const random = seededRandom(seed);
+  const crowd = crowdOf(seed, random, lengthMs);
+  const drawn = random.fraction();
+  if (drawn < 0.32) return crowd;
+  if (drawn < 0.55) return duelOf(crowd);
+  if (drawn < 0.65) return calmOf(crowd);
+  if (drawn < 0.73) return oneFaultOf(crowd);
+  if (drawn < 0.8) return crashOf(crowd);
+  if (drawn < 0.92) return sessionsOf(crowd);
+  if (drawn < 0.95) return agesOf(crowd);
+  if (drawn < 0.97) return deletedOf(crowd);
+  return snapshotOf(crowd);
+}
+
+const WILD = {
+  cancels: 0.1,
+  tries: 0.15,
+  impatience: 0.3,
+  byHand: 0.25,
+  guards: 0.2,
+  forgets: 0.03,
+  holdsLong: 0.2,
+};
+
+function crowdOf(seed: number, random: SeededRandom, lengthMs: number): Plan {
+  const drawn = random.fraction();
+  const wildness = drawn * drawn;
+  const chance = (most: number): number => most * wildness * random.fraction();
+  const isSlow = lengthMs >= LONG_RUN_MS && random.chance(0.9);
+  const pace = isSlow ? SLOW_PACE : 1;
+  const shortest = pace * random.integer(600, 2_000);
+  return {
+    seed,
+    kind: "crowd",
+    pace,
+    random,
+    names: random.chance(0.5) ? ["a"] : ["a", "b", "c"],
+    processes: random.integer(2, 4),
+    workersPerProcess: random.integer(1, 3),
+    sessions: random.chance(0.25) ? 0.6 : 0,
+    lengthMs,
+    driftBound: DRIFT_BOUND,
+    drift: DRIFT_BOUND,
+    wallOffsetMs: 4_000,
+    leaseMs: [shortest, shortest + pace * random.integer(0, 2_000)],
+    latencyMs: random.chance(0.4) ? 0.2 : random.integer(1, 40),
+    poll: isSlow ? { fastest: 100, slowest: 2_000 } : { fastest: 20, slowest: 400 },
+    requestTimeoutMs: isSlow ? 5_000 : 1_000,
+    faults: {
+      faults: {
+        "request-lost": chance(0.1),
+        "response-lost": chance(0.1),
+        "response-lost-and-retried": chance(0.1),
+        "applied-late": chance(0.1),
+        duplicated: chance(0.08),
+        reordered: chance(0.08),
+        delayed: chance(0.12),
+        throttled: chance(0.08),
+        conflict: chance(0.05),
+        stale: chance(0.18),
+      },
+      longestDelayMs: random.chance(0.5) ? 1_000 : 8_000,
+    },
+    mishapsApartMs: 0,
+    mishapEveryMs: random.chance(0.2)
+      ? Number.POSITIVE_INFINITY
+      : Math.min(pace, 3) * random.integer(1_000, 20_000),
+    behaviour: {
+      ...WILD,
+      longHoldMs: pace * 5_000,
+      shortHoldMs: pace * 300,
+      longestRestMs: isSlow ? 1_000 : 300,
+      closesInUse: 0.5,
+    },
+  };
+}
+
+function duelOf(crowd: Plan): Plan {
+  const { pace, behaviour } = crowd;
+  const [leaseMs] = crowd.leaseMs;
+  return {
+    ...crowd,
+    kind: "duel",
+    names: ["a"],
+    processes: 2,
+    workersPerProcess: 1,
+    sessions: crowd.random.chance(0.25) ? 1 : 0,
+    leaseMs: [leaseMs, leaseMs],
+    // Margins that are too small hide behind a slow network and a lazy rival.
+    latencyMs: 0.2,
+    poll: { fastest: 2 * pace, slowest: 10 * pace },
+    faults: { faults: {} },
+    mishapEveryMs: 4 * leaseMs,
+    behaviour: { ...behaviour, holdsLong: 1, longHoldMs: pace * 60_000 },
+  };
+}
+
+/** Nothing goes wrong, and nobody gives up: so what everything costs, and takes, is known. */
+function quietOf(crowd: Plan): Plan {
+  const { random, pace, behaviour } = crowd;
+  const leaseMs = pace * random.integer(1_000, 6_000);
+  return {
+    ...crowd,
+    processes: random.integer(1, 4),
+    sessions: random.chance(0.4) ? 0.7 : 0,
+    leaseMs: [leaseMs, leaseMs],
+    poll: {
+      fastest: pace * random.integer(10, 100),
+      slowest: pace * random.integer(100, 400),
+    },
+    faults: { faults: {} },
+    mishapEveryMs: Number.POSITIVE_INFINITY,
+    behaviour: {
+      ...behaviour,
+      cancels: 0,
+      impatience: 0,
+      byHand: 0,
+      forgets: 0,
+      longHoldMs: 3 * leaseMs,
+    },
+  };
+}
+
+function calmOf(crowd: Plan): Plan {
+  const quiet = quietOf(crowd);
+  return { ...quiet, kind: "calm", behaviour: { ...quiet.behaviour, closesInUse: 0 } };
+}
+
+function oneFaultOf(crowd: Plan): Plan {
+  const quiet = quietOf(crowd);
+  const leaseMs = quiet.random.integer(30_000, 40_000);
+  return {
+    ...quiet,
+    kind: "one fault",
+    processes: quiet.random.integer(2, 4),
+    leaseMs: [leaseMs, leaseMs],
+    // Two in a row are not one: what the one before cost is to be over.
+    mishapsApartMs: 5_000 + 3 * quiet.requestTimeoutMs + 5 * quiet.poll.slowest,
+    mishapEveryMs: 3_000,
+    behaviour: { ...quiet.behaviour, byHand: 0.1, longHoldMs: 4_000, shortHoldMs: 300 },
+  };
+}
+
+function crashOf(crowd: Plan): Plan {
+  const quiet = quietOf(crowd);
+  // Whoever holds by a session holds many.
+  const many = { names: MANY_NAMES, workersPerProcess: 6 };
+  return {
+    ...quiet,
+    ...(quiet.sessions > 0 ? many : {}),
+    kind: "crash",
+    processes: quiet.random.integer(2, 4),
+    mishapEveryMs: Math.min(quiet.pace, 3) * quiet.random.integer(1_000, 8_000),
+  };
+}
+
+function sessionsOf(crowd: Plan): Plan {
+  const { random, leaseMs, behaviour } = crowd;
+  const [shortest] = leaseMs;
+  // Where little else goes wrong, it shows what is left behind.
+  const tame = random.chance(0.5) ? { faults: { faults: {} } } : {};
+  return {
+    ...crowd,
+    ...tame,
+    kind: "sessions",
+    names: MANY_NAMES.slice(0, random.integer(1, 4)),
+    workersPerProcess: random.integer(1, 3),
+    sessions: 0.75,
+    mishapEveryMs: 4 * shortest,
+    behaviour: { ...behaviour, holdsLong: 0.5 },
+  };
+}
+
+function agesOf(crowd: Plan): Plan {
+  return { ...crowd, kind: "ages", wallOffsetMs: 2 * DAY_MS };
+}
+
+function deletedOf(crowd: Plan): Plan {
+  const quiet = quietOf(crowd);
+  return {
+    ...quiet,
+    kind: "deleted",
+    processes: quiet.random.integer(2, 4),
+    // A fence begins anew at its maker's clock: which is behind the old one's only if clocks are wrong.
+    drift: 0,
+    wallOffsetMs: 0,
+    mishapEveryMs: 10_000,
+    behaviour: { ...quiet.behaviour, byHand: 0.25 },
+  };
+}
+
+function snapshotOf(crowd: Plan): Plan {
+  const [shortest] = crowd.leaseMs;
+  return { ...crowd, kind: "snapshot", mishapEveryMs: 4 * shortest };
+}
+
+// Between two tries of a process to free what nobody believes in any more, where the session lives on.
+const LONGEST_SWEEP_PAUSE_MS = 10_000;
+
+/** What may be asked of a run by this plan. */
+export function termsOf(plan: Plan): Terms {
+  const { kind, driftBound, latencyMs, poll, requestTimeoutMs } = plan;
+  const isExclusive = kind !== "deleted" && kind !== "snapshot";
+  const slow = 1 / (1 - driftBound);
+  // The pause before a look that is longest, the look, the write, and the answers to both.
+  // Who waits for what a session holds may look at that at every other turn, and has to end it.
+  const looks = plan.sessions > 0 ? 2 : 1;
+  const lookMs = looks * (1.25 * poll.slowest * slow + 6 * latencyMs + 2 * TIMER_SLACK_MS);
+  const safety: Terms = { ...SAFETY, driftBound, isExclusive };
+  switch (kind) {
+    case "calm":
+      return {
+        ...safety,
+        losesNothing: true,
+        longestStillMs: lookMs,
+        longestIdleMs: lookMs + 6 * latencyMs,
+        cost: {
+          renewMs: plan.leaseMs[0] / 3,
+          fastestPollMs: poll.fastest,
+          slowestPollMs: poll.slowest,
+          latencyMs,
+        },
+      };
+    case "one fault": {
+      // A request that nobody answers, the pause before it is sent again, and the answer to that.
+      const onceMoreMs = slow * (requestTimeoutMs + 1.25 * Math.max(100, poll.fastest));
+      const idleMs = 2 * lookMs + onceMoreMs + 12 * latencyMs;
+      return { ...safety, losesNothing: true, longestStillMs: idleMs, longestIdleMs: idleMs };
+    }
+    case "crash":
+      return { ...safety, losesNothing: true, longestStillMs: lookMs };
+    case "crowd":
+    case "ages":
+    case "sessions":
+    case "snapshot": {
+      const sweepMs = plan.sessions > 0 ? LONGEST_SWEEP_PAUSE_MS * 1.25 * slow : 0;
+      return { ...safety, longestStillMs: lookMs + triesOf(plan) * tryMs(plan) + sweepMs };
+    }
+    default:
+      return safety;
+  }
+}
+
+/** So many requests fail in a row less often than once in a thousand million times. */
+function triesOf({ faults }: Plan): number {
+  const failing = Object.values(faults.faults).reduce((sum, chance) => sum + chance, 0);
+  // And three for wall clocks that are stepped, each of which may end an attempt.
+  return 3 + Math.ceil(Math.log(1e-9) / Math.log(Math.max(failing, 1e-9)));
+}
+
+function tryMs({ requestTimeoutMs, poll, driftBound }: Plan): number {
+  return (requestTimeoutMs + 1.25 * poll.slowest) / (1 - driftBound);
+}
+
+/** The rate of the n-th process that starts: duellists take the two ends in turn. */
+export function firstRateOf(plan: Plan, n: number, random: SeededRandom): number {
+  if (plan.kind !== "duel") return rateOf(random, plan.drift);
+  return n % 2 === 1 ? 1 - plan.drift : 1 + plan.drift;
+}
+
+/** A rate within the bound; its ends more often than all between, since margins break there. */
+export function rateOf(random: SeededRandom, bound: number): number {
+  if (random.chance(0.7)) return random.chance(0.5) ? 1 + bound : 1 - bound;
+  return 1 + bound * (2 * random.fraction() - 1);
+}
+
+/** How far a wall clock is off, in milliseconds; the ends more often than all between, as of rates. */
+export function wallOffsetOf({ wallOffsetMs }: Plan, random: SeededRandom): number {
+  if (random.chance(0.5)) return random.chance(0.5) ? wallOffsetMs : -wallOffsetMs;
+  return random.integer(-wallOffsetMs, wallOffsetMs);
+}

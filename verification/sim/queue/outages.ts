@@ -1,0 +1,43 @@
+import type { FaultRequest, FaultScript } from "../../../src/testing/faults/fault-plan.js";
+import type { SeededRandom } from "../../../src/testing/time/seeded-random.js";
+import type { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+import { stringIn } from "./checkers.js";
+
+type Hits = (request: FaultRequest) => boolean;
+
+/** Times in which every request of one kind, or about one partition, fails, for longer than a lease. */
+export class Outages {
+  /** The end of the last one, in true time. */
+  untilMs = Number.NEGATIVE_INFINITY;
+  readonly #time: VirtualTime;
+  readonly #partition: string;
+  #hits: Hits = () => false;
+  #fault: "request-lost" | "throttled" = "throttled";
+
+  constructor(time: VirtualTime, partition: string) {
+    this.#time = time;
+    this.#partition = partition;
+  }
+
+  /** What goes wrong with every process's requests. */
+  readonly script: FaultScript = (request) =>
+    this.#time.nowMs < this.untilMs && this.#hits(request) ? { fault: this.#fault } : undefined;
+
+  begin(random: SeededRandom, leaseMs: number): void {
+    this.untilMs = this.#time.nowMs + leaseMs * (1.1 + random.fraction());
+    this.#fault = random.chance(0.5) ? "request-lost" : "throttled";
+    this.#hits = random.chance(0.5) ? isDeletion : (request) => this.#isOfPartition(request);
+  }
+
+  end(): void {
+    this.untilMs = Math.min(this.untilMs, this.#time.nowMs);
+  }
+
+  #isOfPartition(request: FaultRequest): boolean {
+    if (request.kind === "query") return request.query.partition.value === this.#partition;
+    if (request.kind === "write") return stringIn(request.write.key, "pk") === this.#partition;
+    return request.kind === "read" && stringIn(request.read.key, "pk") === this.#partition;
+  }
+}
+
+const isDeletion: Hits = (request) => request.kind === "write" && request.write.as === "delete";

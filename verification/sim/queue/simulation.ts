@@ -1,0 +1,473 @@
+import { createHash } from "node:crypto";
+import { Holdfast, isHoldfastError, type Lease } from "../../../src/index.js";
+import type { Item, TablePort, Write, WriteAnswer } from "../../../src/platform/table.js";
+import { FaultyTable } from "../../../src/testing/faults/faults.js";
+import { MemoryTable } from "../../../src/testing/table/memory-table.js";
+import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
+import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
+import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+import { paced } from "../pacing.js";
+import {
+  numberIn,
+  type Placed,
+  QueueChecker,
+  type QueueViolation,
+  type Sent,
+  stringIn,
+  ticketIn,
+} from "./checkers.js";
+import { Outages } from "./outages.js";
+import { Tampering } from "./tampering.js";
+import { isJudged, type QueueKind, type QueueTraits, traitsOf } from "./traits.js";
+
+/** What a seed decides before a run. */
+export interface QueuePlan {
+  readonly seed: number;
+  readonly lengthMs: number;
+  /** Left out: as the seed decides. */
+  readonly kind?: QueueKind;
+}
+
+/** What one run showed. */
+export interface QueueOutcome {
+  readonly kind: QueueKind;
+  readonly violations: readonly QueueViolation[];
+  readonly grants: number;
+  readonly grantsInOrder: number;
+  readonly faults: number;
+  readonly mishaps: number;
+  /** The same seed gives the same hash. */
+  readonly hash: string;
+}
+
+const NAME = "a";
+const RECORD_KEY = { pk: { S: `lock#${NAME}` }, sk: { S: "lease" } };
+const DRIFT = 0.01;
+const REQUEST_TIMEOUT_MS = 500;
+const POLL = { fastest: 100, slowest: 500 };
+const MISHAP_EVERY_MS = 4_000;
+// A deletion that is not answered is repeated for a lease, and then with pauses that grow to this length.
+const LONGEST_SWEEP_PAUSE_MS = 12_500;
+
+/** One life of one process, and what it holds, as far as it believes. */
+interface Life {
+  readonly name: string;
+  readonly process: VirtualProcess;
+  readonly network: FaultyTable;
+  readonly locks: Holdfast;
+  readonly held: Set<Lease>;
+  readonly waiting: Set<object>;
+  readonly workers: Promise<void>[];
+  /** Until when it was paused last, in true time. */
+  hinderedUntilMs: number;
+}
+
+/** One waiter, by the label that its entry carries. */
+interface Waiter {
+  readonly life: Life;
+  endedMs: number | undefined;
+}
+
+/**
+ * Processes that wait for one fair lock in virtual time, with mutex users among them: requests are lost,
+ * late and doubled, processes are stopped for longer than a lease, and killed.
+ */
+class QueueSimulation {
+  readonly #plan: QueuePlan;
+  readonly #time = new VirtualTime();
+  readonly #random: SeededRandom;
+  readonly #traits: QueueTraits;
+  readonly #leaseMs: number;
+  readonly #outages: Outages;
+  readonly #tampering: Tampering;
+  readonly #waiters = new Map<string, Waiter>();
+  readonly #checker: QueueChecker;
+  readonly #table: MemoryTable;
+  readonly #lives: Life[] = [];
+  readonly #sent = new Map<string, Sent>();
+  readonly #placed = new Map<string, Placed>();
+  /** Whose request made a holder, of the lock or of an entry. */
+  readonly #madeBy = new Map<string, string>();
+  readonly #hash = createHash("sha256");
+  #started = 0;
+  #acquisitions = 0;
+  #faults = 0;
+  #mishaps = 0;
+  #isOver = false;
+  #isDone = false;
+
+  constructor(plan: QueuePlan) {
+    this.#plan = plan;
+    this.#random = seededRandom(plan.seed);
+    this.#traits = traitsOf(this.#random, plan.kind);
+    this.#leaseMs = this.#traits.leaseMs;
+    this.#outages = new Outages(this.#time, RECORD_KEY.pk.S);
+    this.#checker = new QueueChecker(
+      (holder) => this.#sent.get(holder),
+      (one, other) => this.#madeBy.get(one) === this.#madeBy.get(other),
+    );
+    this.#table = new MemoryTable({
+      keyAttributes: ["pk", "sk"],
+      time: this.#time,
+      keepsLog: false,
+      lagMs: () => (this.#random.chance(0.2) ? 200 * this.#random.fraction() : 0),
+      onChange: (change) => {
+        this.#hash.update(`${change.atMs} ${JSON.stringify(change.after ?? change.key)}\n`);
+        if (!isOfQueue(change.key)) return;
+        this.#checker.changed(change);
+        if (isRecord(change.key)) this.#tampering.changed(change);
+        this.#checkExclusion();
+      },
+    });
+    this.#tampering = new Tampering(this.#table, RECORD_KEY);
+  }
+
+  async run(): Promise<QueueOutcome> {
+    for (let index = 0; index < this.#traits.processes; index += 1) this.#start();
+    let untilMs = 0;
+    while (untilMs < this.#plan.lengthMs) {
+      const pauseMs = 2 * MISHAP_EVERY_MS * this.#random.fraction();
+      untilMs += pauseMs;
+      await this.#time.advance(pauseMs);
+      this.#strike();
+    }
+    await this.#settle();
+    for (const life of this.#lives) this.#countFaults(life);
+    return {
+      kind: this.#traits.kind,
+      violations: this.#checker.violations.filter((one) => isJudged(this.#traits.kind, one)),
+      grants: this.#checker.grants,
+      grantsInOrder: this.#checker.grantsInOrder,
+      faults: this.#faults,
+      mishaps: this.#mishaps,
+      hash: this.#hash.digest("hex"),
+    };
+  }
+
+  #start(): Life {
+    this.#started += 1;
+    const name = `p${this.#started}`;
+    const random = this.#random.fork();
+    const process = this.#time.process({
+      rate: random.chance(0.5) ? 1 + DRIFT : 1 - DRIFT,
+      wallOffsetMs: random.integer(-60_000, 60_000),
+    });
+    const { kind, faultRate, workers: workersOf, longestLatencyMs } = this.#traits;
+    const latency = (): number => 1 + longestLatencyMs * random.fraction();
+    const network = new FaultyTable(this.#portOf(name), process, {
+      latency: () => ({ requestMs: latency(), responseMs: latency() }),
+    });
+    const each = faultRate / 6;
+    network.random(random.fork(), {
+      faults: {
+        "request-lost": each,
+        "response-lost": each,
+        "response-lost-and-retried": each,
+        "applied-late": each,
+        duplicated: each,
+        throttled: each,
+      },
+      longestDelayMs: 3_000,
+    });
+    if (kind === "outages") network.script(this.#outages.script);
+    const locks = new Holdfast({
+      client: this.#paced(name, this.#witness(network)),
+      table: "locks",
+      owner: name,
+      driftBound: DRIFT,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      lease: this.#leaseMs,
+      renewal: kind === "outages" || random.chance(0.3) ? "shared" : "each",
+      onError: () => undefined,
+      surroundings: { clock: process.clock, timers: process.timers, random: random.fork() },
+    });
+    const life: Life = {
+      ...{ name, process, network, locks },
+      held: new Set(),
+      waiting: new Set(),
+      workers: [],
+      hinderedUntilMs: 0,
+    };
+    this.#lives.push(life);
+    if (kind === "outages") void this.#keepSession(life);
+    const workers = random.integer(...workersOf);
+    for (let worker = 0; worker < workers; worker += 1) {
+      life.workers.push(this.#work(life, random.fork()));
+    }
+    return life;
+  }
+
+  #paced(name: string, table: TablePort): TablePort {
+    const nowMs = (): number => this.#time.nowMs;
+    return paced(table, nowMs, (what) =>
+      this.#checker.violate("paced", nowMs(), `${name} ${what}`),
+    );
+  }
+
+  // A lease on another record, so that the process's session lives as long as the process does.
+  async #keepSession({ name, locks, process }: Life): Promise<void> {
+    while (!this.#isDone) {
+      const lease = await locks.mutex(`kept by ${name}`).acquire({ wait: "1h" }).catch(expected);
+      while (lease?.isHeld === true && !this.#isDone) await sleepOf(process, this.#leaseMs / 2);
+      await lease?.release().catch(expected);
+    }
+  }
+
+  /** What the process itself does, before the network: when it last looked, and sent a grant first. */
+  #witness(network: FaultyTable): TablePort {
+    const lookedMs = new Map<bigint, number>();
+    return {
+      get clockCorrectionMs(): number {
+        return network.clockCorrectionMs;
+      },
+      write: (write, call) => {
+        const holder = stringIn(write.change.set as never, "holder");
+        const ticket = numberIn(write.change.set as never, "served");
+        if (holder !== undefined && ticket !== undefined && !this.#sent.has(holder)) {
+          const looked = lookedMs.get(ticket) ?? Number.NEGATIVE_INFINITY;
+          this.#sent.set(holder, { firstMs: this.#time.nowMs, lookedMs: looked });
+        }
+        this.#noticePlace(write);
+        return network.write(write, call);
+      },
+      read: (read, call) => network.read(read, call),
+      scan: (scan, call) => network.scan(scan, call),
+      query: (query, call) => {
+        const upTo = ticketIn({ sk: { S: query.sort.to } });
+        if (query.consistent && upTo !== undefined) lookedMs.set(upTo + 1n, this.#time.nowMs);
+        return network.query(query, call);
+      },
+    };
+  }
+
+  #noticePlace({ key, change }: Write): void {
+    const ticket = ticketIn(key);
+    const holder = stringIn(change.set as never, "holder");
+    const owner = stringIn(change.set as never, "owner");
+    if (ticket === undefined || holder === undefined || owner === undefined) return;
+    const last = this.#placed.get(owner);
+    if (last?.holder === holder) return;
+    const place = { holder, ticket, firstMs: this.#time.nowMs };
+    const served = numberIn(this.#table.items().find((item) => isRecord(item)) ?? {}, "served");
+    this.#checker.placed(owner, place, last, served, this.#leaseMs);
+    this.#placed.set(owner, place);
+  }
+
+  /** The table as one process reaches it: it is known who sends what, and when. */
+  #portOf(name: string): TablePort {
+    const table = this.#table;
+    return {
+      clockCorrectionMs: 0,
+      write: async (write) => {
+        const holder = stringIn(write.change.set as never, "holder");
+        if (holder !== undefined) this.#madeBy.set(holder, name);
+        return write.as === "delete" ? this.#removed(write, name) : table.apply(write);
+      },
+      read: (read, call) => table.read(read, call),
+      scan: (scan, call) => table.scan(scan, call),
+      query: (query, call) => table.query(query, call),
+    };
+  }
+
+  #removed(write: Write, name: string): WriteAnswer {
+    const table = this.#table;
+    const ticket = ticketIn(write.key);
+    const entry = table.item(write.key);
+    if (ticket === undefined || entry === undefined) return table.apply(write);
+    const before = this.#checker.violations.length;
+    const isOther = this.#madeBy.get(stringIn(entry, "holder") ?? "") !== name;
+    const served = numberIn(table.items().find((item) => isRecord(item)) ?? {}, "served");
+    if (isOther) this.#checker.removedByOther(ticket, entry, served, this.#time.nowMs);
+    const answer = table.apply(write);
+    // Refused, it removed nothing.
+    if (answer.kind !== "applied") this.#checker.violations.length = before;
+    return answer;
+  }
+
+  async #work(life: Life, random: SeededRandom): Promise<void> {
+    const sleep = (ms: number): Promise<void> => sleepOf(life.process, ms);
+    const isMutex = random.chance(0.15);
+    while (!this.#isOver) {
+      await sleep(1_500 * random.fraction());
+      const lease = await this.#take(life, random, isMutex);
+      if (lease === undefined) continue;
+      life.held.add(lease);
+      this.#expectTrueLoss(lease);
+      this.#checkExclusion();
+      const holdMs = random.chance(this.#traits.holdsLong) ? 2 * this.#leaseMs : 400;
+      await sleep(holdMs * random.fraction());
+      life.held.delete(lease);
+      await lease.release().catch(() => undefined);
+    }
+  }
+
+  async #take(life: Life, random: SeededRandom, isMutex: boolean): Promise<Lease | undefined> {
+    const lock = isMutex
+      ? life.locks.mutex(NAME, { poll: POLL })
+      : life.locks.fairLock(NAME, { poll: POLL });
+    if (random.chance(0.1)) return (await lock.tryAcquire().catch(expected)) ?? undefined;
+    const abort = new AbortController();
+    if (random.chance(0.15)) {
+      life.process.timers.set(3_000 * random.fraction(), false, () => abort.abort());
+    }
+    this.#acquisitions += 1;
+    // A label of its own, by which the places that it asks for are known.
+    const owner = `${life.name} ${this.#acquisitions}`;
+    const waiter: Waiter = { life, endedMs: undefined };
+    this.#waiters.set(owner, waiter);
+    life.waiting.add(waiter);
+    try {
+      const { signal } = abort;
+      return await lock.acquire({ wait: Number.POSITIVE_INFINITY, signal, owner });
+    } catch (error) {
+      if (!abort.signal.aborted) expected(error);
+      return undefined;
+    } finally {
+      life.waiting.delete(waiter);
+      waiter.endedMs = this.#time.nowMs;
+    }
+  }
+
+  /** Who is told that another client took its lock, or freed it, has to be told the truth. */
+  #expectTrueLoss(lease: Lease): void {
+    lease.signal.addEventListener("abort", () => {
+      const { reason } = lease.signal.reason as { reason?: string };
+      if (reason !== "stolen" && reason !== "released elsewhere") return;
+      this.#checker.lost(lease.holder, reason, this.#time.nowMs);
+    });
+  }
+
+  /** An entry on a session that lives has a waiter, or goes: its deletion is repeated until it is answered. */
+  #checkOrphans(): void {
+    const nowMs = this.#time.nowMs;
+    for (const item of this.#table.items()) {
+      const session = stringIn(item, "session");
+      const ticket = ticketIn(item);
+      if (session === undefined || ticket === undefined) continue;
+      const movedMs = this.#checker.sessionMovedMs(session);
+      const waiter = this.#waiters.get(stringIn(item, "owner") ?? "");
+      if (movedMs === undefined || nowMs - movedMs > this.#leaseMs) continue;
+      if (waiter?.endedMs === undefined || waiter.life.process.state !== "running") continue;
+      const { hinderedUntilMs } = waiter.life;
+      const sinceMs = Math.max(waiter.endedMs, this.#outages.untilMs, hinderedUntilMs);
+      if (nowMs - sinceMs <= this.#leaseMs + LONGEST_SWEEP_PAUSE_MS + 2 * REQUEST_TIMEOUT_MS)
+        continue;
+      this.#checker.violate("no orphan", nowMs, `${ticket} was left ${nowMs - sinceMs} ms ago`);
+    }
+  }
+
+  /** In true time no two believe: of those that could act now. */
+  #checkExclusion(): void {
+    const believing = this.#lives.filter(
+      ({ process, held }) => process.state === "running" && [...held].some((lease) => lease.isHeld),
+    );
+    if (believing.length < 2) return;
+    const names = believing.map(({ name }) => name).join(" and ");
+    this.#checker.violate("exclusion", this.#time.nowMs, `${names} believe`);
+  }
+
+  #strike(): void {
+    if (this.#traits.kind === "outages") this.#checkOrphans();
+    if (this.#traits.kind === "outages" && this.#random.chance(0.5)) {
+      this.#mishaps += 1;
+      if (this.#time.nowMs > this.#outages.untilMs)
+        this.#outages.begin(this.#random, this.#leaseMs);
+      return;
+    }
+    if (this.#traits.kind === "tampering" && this.#random.chance(0.5)) {
+      this.#mishaps += 1;
+      this.#tampering.strike(this.#random);
+      return;
+    }
+    const running = this.#lives.filter(({ process }) => process.state === "running");
+    const victim = running[this.#random.integer(0, running.length - 1)];
+    if (victim === undefined || this.#random.chance(0.2)) return;
+    this.#mishaps += 1;
+    if (this.#random.chance(0.4)) {
+      victim.process.kill();
+      this.#start();
+      return;
+    }
+    victim.process.pause({ frozen: this.#random.chance(0.3) ? "monotonic" : "none" });
+    this.#time.timers.set(3 * this.#leaseMs * this.#random.fraction(), true, () => {
+      if (victim.process.state !== "paused") return;
+      victim.hinderedUntilMs = this.#time.nowMs;
+      victim.process.resume({ first: this.#random.chance(0.5) ? "io" : "timers" });
+    });
+  }
+
+  /** Faults end; everybody who still waits is served, and nothing is left of the queue. */
+  async #settle(): Promise<void> {
+    this.#isOver = true;
+    this.#outages.end();
+    await this.#time.advance(3 * this.#leaseMs);
+    const living = this.#lives.filter(({ process }) => process.state === "running");
+    for (const life of living) {
+      this.#countFaults(life);
+      life.network.clear();
+    }
+    const waiters = living.reduce((sum, { waiting }) => sum + waiting.size, 0);
+    // For each a lease of somebody dead, and its own turn.
+    const limitMs = (waiters + 4) * 3 * this.#leaseMs;
+    const ended = Promise.all(living.flatMap(({ workers }) => workers));
+    try {
+      await this.#time.runUntil(ended, { limitMs });
+    } catch (error) {
+      const left = living.reduce((sum, { waiting }) => sum + waiting.size, 0);
+      this.#checker.violate("no lost waiter", this.#time.nowMs, `${left} wait: ${String(error)}`);
+    }
+    await this.#expectEmpty();
+    if (this.#traits.kind === "outages") this.#checkOrphans();
+    this.#isDone = true;
+  }
+
+  async #expectEmpty(): Promise<void> {
+    const [one, other] = [this.#start(), this.#start()];
+    for (const { network } of [one, other]) network.clear();
+    const take = ({ locks }: Life) => locks.fairLock(NAME, { poll: POLL }).acquire({ wait: "1h" });
+    const limit = { limitMs: 10 * this.#leaseMs };
+    try {
+      const first = await this.#time.runUntil(take(one), limit);
+      const second = take(other);
+      await this.#time.advance(1_000);
+      await this.#time.runUntil(first.release(), limit);
+      await this.#time.runUntil((await this.#time.runUntil(second, limit)).release(), limit);
+    } catch (error) {
+      this.#checker.violate("no lost waiter", this.#time.nowMs, `a newcomer: ${String(error)}`);
+    }
+    await this.#time.advance(3_000);
+    const left = this.#table.items().flatMap((item) => ticketIn(item) ?? []);
+    if (left.length > 0) this.#checker.violate("nothing left", this.#time.nowMs, left.join(", "));
+  }
+
+  #countFaults({ network }: Life): void {
+    this.#faults += Object.values(network.injected).reduce((sum, times) => sum + times, 0);
+  }
+}
+
+function isRecord(item: Item): boolean {
+  return stringIn(item, "sk") === RECORD_KEY.sk.S && stringIn(item, "pk") === RECORD_KEY.pk.S;
+}
+
+// The lock's record, its entries, and the sessions of those who wait; not what keeps a session alive.
+function isOfQueue(key: Item): boolean {
+  const pk = stringIn(key, "pk");
+  return pk === RECORD_KEY.pk.S || pk?.startsWith("session#") === true;
+}
+
+function sleepOf({ timers }: VirtualProcess, ms: number): Promise<void> {
+  return new Promise((resolve) => timers.set(ms, true, () => resolve()));
+}
+
+// What contention and a bad network are told by; anything else is an error of the library's.
+const EXPECTED = ["not-acquired", "unreachable", "throttled", "closed", "lost"];
+
+function expected(error: unknown): undefined {
+  if (isHoldfastError(error) && EXPECTED.includes(error.code)) return undefined;
+  throw error;
+}
+
+/** Runs one plan to its end. */
+export function simulateQueue(plan: QueuePlan): Promise<QueueOutcome> {
+  return new QueueSimulation(plan).run();
+}

@@ -1,0 +1,86 @@
+import { isHoldfastError, type Session } from "../../src/index.js";
+import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
+import type { Incarnation } from "./incarnation.js";
+
+/** For how many of its leases a session lives at the most, unless it is in use and not to be closed then. */
+const MOST_LEASES = 30;
+
+/** How a process holds: each lease by itself, by the client's own session, or by sessions made by hand. */
+export type HoldsBy = "each" | "shared" | "session";
+
+/**
+ * Opens sessions for the workers of one process, one after another, and closes each in one of the two ways,
+ * until the run is over. The last one stays open: what it has left behind is looked at first.
+ */
+export class SessionKeeper {
+  /** The one to hold by now; undefined while there is none. */
+  current: Session | undefined;
+  readonly #self: Incarnation;
+  readonly #random: SeededRandom;
+
+  constructor(self: Incarnation, random: SeededRandom) {
+    this.#self = self;
+    this.#random = random;
+  }
+
+  async work(): Promise<void> {
+    const { run } = this.#self;
+    while (!run.isOver) {
+      await this.#self.restWhileQuiet();
+      const session = await this.#open();
+      if (session === undefined) await this.#self.sleep(run.plan.behaviour.longestRestMs);
+      else if (await this.#hasHadItsTime(session)) {
+        await this.#close(session).catch((error: unknown) => {
+          // Nobody answered: it ends when its lease has run out.
+          if (!isHoldfastError(error)) throw error;
+        });
+      }
+    }
+  }
+
+  /** Closes the last one; rejects if nobody answers. */
+  async end(): Promise<void> {
+    if (this.current !== undefined) await this.#close(this.current);
+  }
+
+  async #open(): Promise<Session | undefined> {
+    const { run, locks } = this.#self;
+    this.#self.asked();
+    try {
+      const lease = this.#random.integer(...run.plan.leaseMs);
+      const session = await locks.session({ lease, wait: "1h" });
+      this.current = session;
+      session.signal.addEventListener("abort", () => this.#over(session, "lost"));
+      return session;
+    } catch (error) {
+      if (!isHoldfastError(error)) throw error;
+      return undefined;
+    }
+  }
+
+  /** Resolves when it is to be closed, or is lost; to false if the run ends before. */
+  async #hasHadItsTime(session: Session): Promise<boolean> {
+    const { run } = this.#self;
+    const untilMs = run.time.nowMs + MOST_LEASES * session.leaseMs * this.#random.fraction();
+    const isClosedInUse = this.#random.chance(run.plan.behaviour.closesInUse);
+    while (!run.isOver) {
+      await this.#self.sleep(session.leaseMs / 4);
+      if (!session.isHeld) return true;
+      const isTime = run.time.nowMs >= untilMs || run.isQuiet;
+      if (isTime && (isClosedInUse || session.size === 0)) return !run.isOver;
+    }
+    return false;
+  }
+
+  async #close(session: Session): Promise<void> {
+    for (let lease = 0; lease <= session.size; lease += 1) this.#self.asked();
+    this.current = undefined;
+    if (session.isHeld) this.#over(session, "closed");
+    const leases = this.#random.chance(0.5) ? "end" : "release";
+    await session.close({ leases });
+  }
+
+  #over(session: Session, why: "lost" | "closed"): void {
+    this.#self.note({ kind: "session over", session: session.id, why });
+  }
+}

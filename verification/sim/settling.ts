@@ -1,0 +1,79 @@
+import type { Holdfast } from "../../src/index.js";
+import type { VirtualTime } from "../../src/testing/time/virtual-time.js";
+import type { Event } from "./history.js";
+
+/** Somebody who comes when all others have ended. */
+export interface Newcomer {
+  readonly locks: Holdfast;
+  note(event: NewcomerEvent): void;
+}
+
+type NewcomerEvent = Event extends infer E ? (E extends Event ? Omit<E, "by"> : never) : never;
+
+/** A process, and what it may leave behind. */
+export interface Leaver {
+  readonly name: string;
+  readonly process: { pendingTimers(): number };
+}
+
+type Fail = (invariant: string, what: string) => void;
+
+const LONGEST_CLOSE_MS = 30_000;
+
+/** What is asked of a run once nothing goes wrong any more: progress, no orphan, no leak. */
+export class Settling {
+  readonly #time: VirtualTime;
+  readonly #fail: Fail;
+
+  constructor(time: VirtualTime, fail: Fail) {
+    this.#time = time;
+    this.#fail = fail;
+  }
+
+  /** Everybody comes to an end. */
+  async expectEnd(who: string, tasks: readonly Promise<unknown>[], limitMs: number): Promise<void> {
+    await this.#expect("progress", `${who} never ended`, Promise.all(tasks), limitMs);
+  }
+
+  async expectClosed(closings: readonly Promise<unknown>[]): Promise<void> {
+    await this.#expect("progress", "one never closed", Promise.all(closings), LONGEST_CLOSE_MS);
+  }
+
+  /** Nothing that was given up stands in the way of a newcomer for longer than a lease. */
+  async expectFree(newcomer: Newcomer, names: readonly string[], limitMs: number): Promise<void> {
+    for (const name of names) {
+      newcomer.note({ kind: "waits", name });
+      const run = newcomer.locks.mutex(name).run({ wait: "1h" }, ({ fence }) => {
+        newcomer.note({ kind: "granted", name, fence, waited: true });
+        newcomer.note({ kind: "released", name, fence });
+      });
+      await this.#expect("no orphan", `"${name}" was not to be had`, run, limitMs);
+    }
+    await this.expectClosed([newcomer.locks.close()]);
+  }
+
+  /** No timer is left of a client that was closed, and no error that nobody was told of. */
+  expectNothingLeft(leavers: Iterable<Leaver>, reported: readonly Error[]): void {
+    for (const { name, process } of leavers) {
+      if (process.pendingTimers() > 0) this.#fail("no leak", `${name} has timers left`);
+    }
+    for (const error of reported) {
+      if (!("code" in error) || error.code !== "outcome-unknown") {
+        this.#fail("no leak", `${error}`);
+      }
+    }
+  }
+
+  async #expect(
+    invariant: string,
+    what: string,
+    promise: Promise<unknown>,
+    limitMs: number,
+  ): Promise<void> {
+    try {
+      await this.#time.runUntil(promise, { limitMs });
+    } catch (error) {
+      this.#fail(invariant, `${what}: ${String(error)}`);
+    }
+  }
+}

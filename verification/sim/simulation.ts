@@ -1,0 +1,309 @@
+import { createHash } from "node:crypto";
+import type { Lease } from "../../src/index.js";
+import type { TablePort } from "../../src/platform/table.js";
+import type { FaultScript } from "../../src/testing/faults/fault-plan.js";
+import { MemoryTable } from "../../src/testing/table/memory-table.js";
+import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
+import { VirtualTime } from "../../src/testing/time/virtual-time.js";
+import { check } from "./checkers.js";
+import { type Event, type Timed, textOf, type Violation } from "./history.js";
+import { Incarnation, type Run } from "./incarnation.js";
+import { Mishaps } from "./mishaps.js";
+import { firstRateOf, type Plan, planOf, termsOf } from "./plan.js";
+import { Records } from "./records.js";
+import { Settling } from "./settling.js";
+
+/** What one run showed. */
+export interface Outcome {
+  readonly kind: Plan["kind"];
+  readonly violations: readonly Violation[];
+  readonly history: readonly Timed[];
+  readonly grants: number;
+  readonly faults: Readonly<Record<string, number>>;
+  /** How long it ran under load, in milliseconds of true time; days that were skipped do not count. */
+  readonly simulatedMs: number;
+  /** The same seed gives the same hash, wherever it runs. Computed when it is asked for. */
+  readonly hash: string;
+}
+
+const DAY_MS = 24 * 3_600_000;
+// More than what a request takes on its way besides what delays it.
+const LATE_MS = 1_000;
+
+/** One seeded run of the shipped kernel in virtual time. */
+class Simulation implements Run {
+  readonly plan: Plan;
+  readonly time = new VirtualTime();
+  readonly reported: Error[] = [];
+  readonly live = new Map<string, Incarnation>();
+  isOver = false;
+  isQuiet = false;
+  awakening = Promise.resolve();
+  readonly #table: MemoryTable;
+  readonly #records: Records;
+  readonly #random: SeededRandom;
+  readonly #mishaps: Mishaps;
+  readonly #history: Timed[] = [];
+  readonly #violations: Violation[] = [];
+  readonly #faults: Record<string, number> = {};
+  #grants = 0;
+  #started = 0;
+  #skippedMs = 0;
+  /** Whose request the table is carrying out. */
+  #writer = "";
+
+  constructor(plan: Plan) {
+    this.plan = plan;
+    this.#random = plan.random.fork();
+    this.#mishaps = new Mishaps(this, plan.random.fork());
+    this.#records = new Records(
+      termsOf(plan).isExclusive,
+      (event) => this.note(event),
+      (invariant, what) => this.fail(invariant, what),
+    );
+    this.#table = new MemoryTable({
+      keyAttributes: ["pk", "sk"],
+      time: this.time,
+      keepsLog: false,
+      onChange: (change) => this.#records.changed(change, this.#writer),
+    });
+  }
+
+  note(event: Event): void {
+    if (event.kind === "granted") this.#grants += 1;
+    this.#history.push({ ...event, atMs: this.time.nowMs });
+  }
+
+  /** The table as one process reaches it: the same, but it is known whose request it is. */
+  portOf(writer: string): TablePort & Pick<MemoryTable, "staleRead" | "deleteItem"> {
+    const table = this.#table;
+    return {
+      write: async (write) => {
+        this.#writer = writer;
+        return table.apply(write);
+      },
+      read: (read, call) => table.read(read, call),
+      scan: (scan, call) => table.scan(scan, call),
+      query: (query, call) => table.query(query, call),
+      staleRead: (read, changesAgo) => table.staleRead(read, changesAgo),
+      deleteItem: (key) => table.deleteItem(key),
+      clockCorrectionMs: 0,
+    };
+  }
+
+  get commonScript(): FaultScript {
+    return this.#mishaps.commonScript;
+  }
+
+  handedOut(self: Incarnation, lease: Lease): void {
+    this.#records.handedOut(self, lease);
+  }
+
+  fail(invariant: string, what: string): void {
+    this.#violations.push({ invariant, atMs: this.time.nowMs, what });
+  }
+
+  readonly happened = (fault: string, victim: Incarnation | undefined): void => {
+    this.#count(fault, 1);
+    this.note({ kind: "process", by: victim?.name ?? "table", what: `note: ${fault}` });
+  };
+
+  readonly deleteRecord = (name: string): boolean => this.#table.deleteItem(keyOf(name));
+
+  readonly deleteSession = (random: SeededRandom): string | undefined => {
+    // Younger ones could be made anew by copies of their first two writes: verification/README.md.
+    const oldMs = this.time.nowMs - (this.plan.faults.longestDelayMs ?? 0) - LATE_MS;
+    const old = this.#records.sessionsBefore(oldMs, !random.chance(0.2));
+    const session = old[random.integer(0, Math.max(old.length - 1, 0))];
+    if (session !== undefined) this.#table.deleteItem(sessionKeyOf(session.id));
+    return session?.by;
+  };
+
+  isHeldBy(name: string, holder: string, fence: bigint): boolean {
+    const item = this.#table.item(keyOf(name));
+    const [h, f] = [item?.["holder"], item?.["fence"]];
+    if (h === undefined || !("S" in h) || f === undefined || !("N" in f)) return false;
+    return h.S === holder && BigInt(f.N) === fence;
+  }
+
+  async run(): Promise<Outcome> {
+    const { plan } = this;
+    for (let index = 0; index < plan.processes; index += 1) this.start();
+    const turns = plan.kind === "ages" ? 3 : 1;
+    for (let turn = 1; turn <= turns; turn += 1) {
+      await this.#goOn((plan.lengthMs * turn) / turns + this.#skippedMs);
+      if (turn < turns) await this.#skipDays();
+    }
+    const simulatedMs = this.time.nowMs - this.#skippedMs;
+    await this.#settle();
+    const history = this.#history;
+    return {
+      kind: plan.kind,
+      violations: [...this.#violations, ...check(history, termsOf(plan))],
+      history,
+      grants: this.#grants,
+      faults: this.#faults,
+      simulatedMs,
+      get hash(): string {
+        const hash = createHash("sha256");
+        for (const event of history) hash.update(`${textOf(event)}\n`);
+        return hash.digest("hex");
+      },
+    };
+  }
+
+  start(): void {
+    this.#started += 1;
+    const name = `p${this.#started}`;
+    const random = this.#random.fork();
+    const rate = firstRateOf(this.plan, this.#started, this.#random);
+    if (rate === 1 - this.plan.driftBound || rate === 1 + this.plan.driftBound) {
+      this.#count("clocks at an end of the drift bound", 1);
+    }
+    this.note({ kind: "process", by: name, what: "started" });
+    this.live.set(name, new Incarnation(this, name, rate, random, this.plan.workersPerProcess));
+  }
+
+  retire(incarnation: Incarnation): void {
+    incarnation.process.kill();
+    incarnation.happened("killed");
+    this.live.delete(incarnation.name);
+    this.#addFaults(incarnation);
+  }
+
+  async #goOn(untilMs: number): Promise<void> {
+    while (this.time.nowMs < untilMs) {
+      const leftMs = untilMs - this.time.nowMs;
+      const pauseMs = this.plan.mishapEveryMs * 2 * this.#random.fraction();
+      await this.time.advance(Math.min(pauseMs, leftMs));
+      if (this.time.nowMs < untilMs) this.#mishaps.strike();
+    }
+  }
+
+  /**
+   * Days pass: some processes sleep through them in the middle of what they do, some are killed, the
+   * others are at rest; and TTL deletes what has expired, at once or late.
+   */
+  async #skipDays(): Promise<void> {
+    const random = this.#random;
+    const sleepers = [...this.live.values()].filter(
+      ({ process }) => process.state === "running" && random.chance(0.3),
+    );
+    for (const sleeper of sleepers) {
+      sleeper.happened("hindered");
+      sleeper.process.pause({ frozen: random.chance(0.5) ? "monotonic" : "none" });
+    }
+    const awaken = this.#calmDown();
+    if (await this.#comesToRest(sleepers)) await this.#passDays();
+    for (const sleeper of sleepers) {
+      sleeper.process.resume({ first: random.chance(0.5) ? "io" : "timers" });
+      sleeper.happened("free again");
+    }
+    // Whoever is new has not seen the fences of before: only its clock tells it where to begin.
+    for (const victim of [...this.live.values()]) {
+      if (!random.chance(0.5)) continue;
+      this.happened("killed", victim);
+      this.retire(victim);
+      this.start();
+    }
+    awaken();
+  }
+
+  async #passDays(): Promise<void> {
+    const random = this.#random;
+    const beforeMs = this.time.nowMs;
+    // Right after the retention by a clock that is behind, too: it is there that a fence could go back.
+    const days = random.chance(0.4) ? 4 + 5 * random.fraction() : 9 + 30 * random.fraction();
+    await this.time.advance(days * DAY_MS);
+    this.#skippedMs += this.time.nowMs - beforeMs;
+    this.happened("days passed", undefined);
+    const lateMs = random.chance(0.5) ? 0 : random.fraction() * 3 * DAY_MS;
+    const expired = this.#table.deleteExpired((this.time.wallMs - lateMs) / 1000);
+    this.#count("deleted by TTL", expired.length);
+  }
+
+  /** Lets every worker rest as soon as it has nothing in hand; answers what ends that. */
+  #calmDown(): () => void {
+    this.isQuiet = true;
+    let awaken = (): void => undefined;
+    this.awakening = new Promise((resolve) => {
+      awaken = resolve;
+    });
+    return () => {
+      this.isQuiet = false;
+      awaken();
+    };
+  }
+
+  /** Resolves to whether everybody who is awake has come to rest, with nothing in the background. */
+  async #comesToRest(sleepers: readonly Incarnation[]): Promise<boolean> {
+    const isResting = (one: Incarnation): boolean => sleepers.includes(one) || one.isResting;
+    for (let second = 0; second < 120; second += 1) {
+      await this.time.advance(1_000);
+      if (![...this.live.values()].every(isResting)) continue;
+      await this.time.advance(2 * this.plan.leaseMs[1] + 10_000);
+      return true;
+    }
+    return false;
+  }
+
+  /** Faults stop, everybody comes to an end, and what is left is looked at. */
+  async #settle(): Promise<void> {
+    this.isOver = true;
+    this.#mishaps.end();
+    for (const incarnation of this.live.values()) {
+      this.#addFaults(incarnation);
+      incarnation.network.clear();
+      if (incarnation.process.state === "paused") {
+        incarnation.process.resume();
+        incarnation.happened("free again");
+      }
+    }
+    await this.time.advance(0);
+    const [, longestLease] = this.plan.leaseMs;
+    const live = [...this.live.values()];
+    const settling = new Settling(this.time, (invariant, what) => this.fail(invariant, what));
+    const limitMs = 20 * (longestLease + 1_000) + 20_000;
+    await settling.expectEnd(
+      "a worker",
+      live.flatMap(({ workers }) => workers),
+      limitMs,
+    );
+    const newcomer = new Incarnation(this, "newcomer", 1, this.plan.random.fork(), 0);
+    newcomer.network.clear();
+    // A record may have been made longer by hand, by half a second each time.
+    await settling.expectFree(newcomer, this.plan.names, (longestLease + 5_000) * 1.1 + 2_000);
+    if (this.plan.sessions > 0) {
+      await settling.expectClosed(live.map(({ sessions }) => sessions?.end() ?? Promise.resolve()));
+      // A shared session is closed when nothing has lived by it for a lease.
+      await this.time.advance(2 * longestLease + 10_000);
+      for (const incarnation of live) incarnation.happened("at rest");
+    }
+    await settling.expectClosed(live.map(({ locks }) => locks.close()));
+    await this.time.advance(60_000);
+    settling.expectNothingLeft(live, this.reported);
+  }
+
+  #addFaults(incarnation: Incarnation): void {
+    for (const [fault, times] of Object.entries(incarnation.network.injected)) {
+      this.#count(fault, times);
+    }
+  }
+
+  #count(fault: string, times: number): void {
+    this.#faults[fault] = (this.#faults[fault] ?? 0) + times;
+  }
+}
+
+function keyOf(name: string) {
+  return { pk: { S: `lock#${name}` }, sk: { S: "lease" } };
+}
+
+function sessionKeyOf(session: string) {
+  return { pk: { S: `session#${session}` }, sk: { S: "lease" } };
+}
+
+/** Runs one seed for this long in simulated time. */
+export function simulate(seed: number, lengthMs: number): Promise<Outcome> {
+  return new Simulation(planOf(seed, lengthMs)).run();
+}

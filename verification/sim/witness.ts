@@ -1,0 +1,208 @@
+import type {
+  AttributeValue,
+  Call,
+  Condition,
+  Item,
+  Query,
+  Read,
+  ReadAnswer,
+  Scan,
+  ScanAnswer,
+  TablePort,
+  Write,
+  WriteAnswer,
+} from "../../src/platform/table.js";
+import type { Event, RequestKind } from "./history.js";
+
+type NoteOf = Event extends infer E ? (E extends Event ? Omit<E, "by"> : never) : never;
+
+/** Who listens to a witness. */
+export interface Listener {
+  readonly trueNowMs: number;
+  note(event: NoteOf): void;
+  /** Every request, whether or not it is noted. */
+  sent(): void;
+}
+
+/**
+ * Stands between one process and its network, and sees what the process itself sees: which of its
+ * requests were answered, and when it had sent them first, in true time.
+ */
+export class Witness implements TablePort {
+  readonly #network: TablePort;
+  readonly #listener: Listener;
+  readonly #notesRequests: boolean;
+  /** When each write was first sent that may have been applied, by the mark that tells it apart. */
+  readonly #firstSent = new Map<string, { readonly sentMs: number; isUnanswered: boolean }>();
+
+  constructor(network: TablePort, listener: Listener, notesRequests: boolean) {
+    this.#network = network;
+    this.#listener = listener;
+    this.#notesRequests = notesRequests;
+  }
+
+  get clockCorrectionMs(): number {
+    return this.#network.clockCorrectionMs;
+  }
+
+  async write(write: Write, call: Call): Promise<WriteAnswer> {
+    this.#listener.sent();
+    const mark = stringIn(write.change.set["mark"]);
+    if (mark !== undefined && !this.#firstSent.has(mark)) {
+      this.#firstSent.set(mark, { sentMs: this.#listener.trueNowMs, isUnanswered: false });
+      this.#noteChange(write);
+    }
+    const answer = await this.#network.write(write, call);
+    if (this.#notesRequests) {
+      this.#note(write.key, kindOf(write), answer.kind === "applied");
+    }
+    if (mark !== undefined) this.#see(write, mark, answer);
+    return answer;
+  }
+
+  async read(read: Read, call: Call): Promise<ReadAnswer> {
+    this.#listener.sent();
+    const answer = await this.#network.read(read, call);
+    if (this.#notesRequests) {
+      this.#note(read.key, read.consistent ? "look" : "poll", answer.kind === "found");
+    }
+    return answer;
+  }
+
+  scan(scan: Scan, call: Call): Promise<ScanAnswer> {
+    this.#listener.sent();
+    return this.#network.scan(scan, call);
+  }
+
+  query(query: Query, call: Call): Promise<ScanAnswer> {
+    this.#listener.sent();
+    return this.#network.query(query, call);
+  }
+
+  // A renewal whose answer shows that the session is nobody's, or gone.
+  #seeLoss({ key, condition, change }: Write, item: Item | undefined): void {
+    const { kind, name } = recordIn(key);
+    const isRenewal = kind === "session" && change.set["holder"] === undefined;
+    if (!isRenewal || stringIn(item?.["holder"]) === asksFor(condition, "holder")) return;
+    this.#listener.note({ kind: "session over", session: name, why: "lost" });
+  }
+
+  #note(key: Item, what: RequestKind, isApplied: boolean): void {
+    const { kind, name } = recordIn(key);
+    if (kind === "lock") this.#listener.note({ kind: "request", name, what, isApplied });
+    else this.#listener.note({ kind: "session request", session: name, what, isApplied });
+  }
+
+  // From the first send on, nobody but the table knows which of the two a rival goes by.
+  #noteChange({ key, condition, change }: Write): void {
+    const leaseMs = numberIn(change.set["leaseMs"]);
+    const fence = asksFor(condition, "fence");
+    if (change.set["holder"] !== undefined || leaseMs === undefined || fence === undefined) return;
+    this.#listener.note({
+      kind: "changing",
+      name: recordIn(key).name,
+      fence: BigInt(fence),
+      leaseMs: Number(leaseMs),
+      ...sessionIn(change.set["session"]),
+    });
+  }
+
+  #see(write: Write, mark: string, answer: WriteAnswer): void {
+    const first = this.#firstSent.get(mark);
+    if (first === undefined) return;
+    if (answer.kind === "unknown") first.isUnanswered = true;
+    // Certainly not applied: unless an earlier copy may have been, the lease counts from the next.
+    else if (!first.isUnanswered || answer.kind === "applied") this.#firstSent.delete(mark);
+    if (answer.kind !== "applied" && answer.kind !== "refused") return;
+    const { item } = answer;
+    this.#seeLoss(write, item);
+    if (item?.["holder"] === undefined || !shows(item, write, mark)) return;
+    const fence = numberIn(item["fence"]);
+    const leaseMs = numberIn(item["leaseMs"]);
+    if (fence === undefined || leaseMs === undefined) return;
+    const { kind, name } = recordIn(write.key);
+    const kept = { sentMs: first.sentMs, leaseMs: Number(leaseMs) };
+    this.#listener.note(
+      kind === "session"
+        ? { kind: "session kept", session: name, ...kept }
+        : { kind: "kept", name, fence: BigInt(fence), ...kept, ...sessionIn(item["session"]) },
+    );
+  }
+}
+
+function sessionIn(value: object | undefined): { readonly session?: string } {
+  const session = stringIn(value);
+  return session === undefined ? {} : { session };
+}
+
+/**
+ * Whether an item shows this very write applied: by its mark; or, if a renewal that was sent earlier
+ * landed later and changed that, by the number of its data, which no other write of the holder has.
+ */
+function shows(item: Item, write: Write, mark: string): boolean {
+  if (stringIn(item["mark"]) === mark) return true;
+  const seq = numberIn(write.change.set["dataSeq"]);
+  const holder = stringIn(item["holder"]);
+  if (seq === undefined || holder === undefined || write.change.set["holder"] !== undefined)
+    return false;
+  return numberIn(item["dataSeq"]) === seq && asksFor(write.condition, "holder") === holder;
+}
+
+/** The text, or the number, that a condition requires of an attribute. */
+function asksFor(condition: Condition, attribute: string): string | undefined {
+  if (condition.kind === "equals" && condition.attribute === attribute) {
+    return stringIn(condition.value) ?? numberIn(condition.value);
+  }
+  if (condition.kind !== "all") return undefined;
+  for (const part of condition.of) {
+    const text = asksFor(part, attribute);
+    if (text !== undefined) return text;
+  }
+  return undefined;
+}
+
+/** What a write is for, by its shape. */
+function kindOf({ change }: Write): RequestKind {
+  if (change.set["holder"] !== undefined) return "grant";
+  if (change.remove.includes("holder")) return "release";
+  return change.set["mark"] === undefined ? "data" : "renewal";
+}
+
+/** Steps of a session's life. */
+export const MOVE = "a move to a session";
+export const ENDED = "a session is ended by a rival";
+export const ENTOMBED = "an absent session is entombed";
+
+/** Which step of a session's life a write is; undefined for all that is no business of sessions. */
+export function sessionStepOf(write: Write): string | undefined {
+  const { set, remove } = write.change;
+  if (recordIn(write.key).kind === "lock") {
+    return set["session"] === undefined ? undefined : MOVE;
+  }
+  if (set["holder"] !== undefined) return "a session is made";
+  if (set["mark"] !== undefined) return "a session is renewed";
+  if (!remove.includes("holder")) return ENTOMBED;
+  // Only who watched it names its version.
+  const isWatched = speaksOf(write.condition, "version");
+  return isWatched ? ENDED : "a session is closed";
+}
+
+function speaksOf(condition: Condition, attribute: string): boolean {
+  if ("of" in condition) return condition.of.some((part) => speaksOf(part, attribute));
+  return condition.attribute === attribute;
+}
+
+/** What a record is about, by its key: a lock by its name, or a session by its id. */
+export function recordIn(key: Item): { readonly kind: "lock" | "session"; readonly name: string } {
+  const pk = stringIn(key["pk"]) ?? "?";
+  const kind = pk.startsWith("session#") ? "session" : "lock";
+  return { kind, name: pk.slice(kind.length + 1) };
+}
+
+function numberIn(value: object | undefined): string | undefined {
+  return value !== undefined && "N" in value && typeof value.N === "string" ? value.N : undefined;
+}
+
+function stringIn(value: AttributeValue | object | undefined): string | undefined {
+  return value !== undefined && "S" in value && typeof value.S === "string" ? value.S : undefined;
+}

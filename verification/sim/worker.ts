@@ -1,0 +1,139 @@
+import { isHoldfastError, type Lease, type MutexOptions } from "../../src/index.js";
+import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
+import type { Incarnation } from "./incarnation.js";
+
+/** What one worker of a process does until the end: takes locks, acts under them, gives them back. */
+export async function work(self: Incarnation, random: SeededRandom): Promise<void> {
+  const { run } = self;
+  while (!run.isOver) {
+    await self.sleep(random.fraction() * run.plan.behaviour.longestRestMs);
+    await self.restWhileQuiet();
+    const name = run.plan.names[random.integer(0, run.plan.names.length - 1)];
+    if (name === undefined) continue;
+    const lease = await take(self, random, name);
+    if (lease === undefined) continue;
+    await hold(self, random, lease);
+  }
+}
+
+async function take(
+  self: Incarnation,
+  random: SeededRandom,
+  name: string,
+): Promise<Lease | undefined> {
+  const { plan } = self.run;
+  const { behaviour } = plan;
+  const leaseMs = random.integer(...plan.leaseMs);
+  const options = livesBy(self, random, leaseMs);
+  const mutex = self.locks.mutex(name, options);
+  const abort = new AbortController();
+  const cancelMs = random.chance(behaviour.cancels) ? random.fraction() * leaseMs : undefined;
+  if (cancelMs !== undefined) self.after(cancelMs, () => abort.abort(new Error("cancelled")));
+  const waited = !random.chance(behaviour.tries);
+  if (waited) self.note({ kind: "waits", name });
+  self.asked();
+  try {
+    const lease = waited
+      ? await mutex.acquire({
+          wait: random.chance(behaviour.impatience)
+            ? random.integer(0, 3_000 * plan.pace)
+            : 3_600_000,
+          signal: abort.signal,
+          poll: plan.poll,
+        })
+      : await mutex.tryAcquire();
+    if (lease === null) {
+      self.note({ kind: "gave up", name, code: "contended", waited });
+      return undefined;
+    }
+    // One whose session ended while it waited would live on by itself, which nobody asked for.
+    if (options.session?.isHeld === false && lease.isHeld) {
+      self.run.fail(
+        "lost is final",
+        `${self.name} was granted "${name}" on a session that had ended`,
+      );
+    }
+    self.run.handedOut(self, lease);
+    self.note({ kind: "granted", name, fence: lease.fence, waited });
+    return lease;
+  } catch (error) {
+    const code = isHoldfastError(error) ? error.code : "cancelled";
+    self.note({ kind: "gave up", name, code, waited });
+    return undefined;
+  }
+}
+
+// Rivals of both kinds, and processes that are both.
+function livesBy(self: Incarnation, random: SeededRandom, leaseMs: number): MutexOptions {
+  const session = self.sessions?.current;
+  const isOwn = self.holdsBy === "each" || random.chance(0.15);
+  if (isOwn) return { lease: leaseMs };
+  if (self.holdsBy === "shared") return {};
+  return session?.isHeld === true ? { session } : { lease: leaseMs };
+}
+
+async function hold(self: Incarnation, random: SeededRandom, lease: Lease): Promise<void> {
+  const { name, fence } = lease;
+  const { run } = self;
+  const { behaviour } = run.plan;
+  lease.signal.addEventListener("abort", () => {
+    const reason = isHoldfastError(lease.signal.reason) ? lease.signal.reason.reason : undefined;
+    self.note({ kind: "lost", name, fence, reason: reason ?? "?" });
+  });
+  const isLong = random.chance(behaviour.holdsLong);
+  const longestMs = isLong ? behaviour.longHoldMs : behaviour.shortHoldMs;
+  const untilMs = run.time.nowMs + longestMs * random.fraction();
+  do {
+    if (!act(self, lease)) break;
+    if (random.chance(behaviour.guards)) guardedWrite(self, random, lease);
+    if (random.chance(behaviour.byHand)) await byHand(self, random, lease);
+    // Now and then the last moment before the deadline, where a margin that is too small shows.
+    const untilDeadlineMs = lease.remainingMs() - 1;
+    const pauseMs = random.chance(0.1) ? untilDeadlineMs : random.fraction() * 60 * run.plan.pace;
+    await self.sleep(Math.max(Math.min(pauseMs, longestMs), 0));
+    if (!act(self, lease)) break;
+  } while (run.time.nowMs < untilMs && !run.isOver && !run.isQuiet);
+  if (random.chance(behaviour.forgets)) return forget(self, lease);
+  const isHeld = lease.isHeld;
+  // What was lost need not be released, though that helps others.
+  if (!isHeld && random.chance(0.5)) return;
+  self.asked();
+  const released = lease.release();
+  if (isHeld) self.note({ kind: "released", name, fence });
+  await released.catch(() => undefined);
+}
+
+function act(self: Incarnation, lease: Lease): boolean {
+  if (!lease.isHeld) return false;
+  self.note({ kind: "acted", name: lease.name, fence: lease.fence });
+  return true;
+}
+
+/** A transaction of the user's own, with the lease's condition, that arrives whenever it likes. */
+function guardedWrite(self: Incarnation, random: SeededRandom, lease: Lease): void {
+  const { name, fence, holder } = lease;
+  const delayMs = random.fraction() * 8_000;
+  self.process.network.set(delayMs, false, () => {
+    const isApplied = self.run.isHeldBy(name, holder, fence);
+    self.note({ kind: "guarded", name, fence, isApplied });
+  });
+}
+
+async function byHand(self: Incarnation, random: SeededRandom, lease: Lease): Promise<void> {
+  self.asked();
+  const call = random.chance(0.5)
+    ? lease.update({ n: random.integer(0, 9) })
+    : random.chance(0.5)
+      ? lease.renew({ data: "renewed" })
+      : lease.renew({ lease: random.integer(Math.ceil(lease.leaseMs * 0.7), lease.leaseMs + 500) });
+  await call.catch((error: unknown) => {
+    if (!isHoldfastError(error)) throw error;
+  });
+}
+
+// A worker that forgets to release: the keeper keeps the lock until somebody closes the client.
+async function forget(self: Incarnation, lease: Lease): Promise<void> {
+  await self.sleep(2_000 * self.run.plan.pace);
+  self.asked();
+  await lease.release().catch(() => undefined);
+}

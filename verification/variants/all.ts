@@ -1,0 +1,29 @@
+import { COMPANIONS } from "./companions.js";
+import { COPIES } from "./copies.js";
+import { FORCED } from "./forced.js";
+import { GRANTS } from "./grants.js";
+import { HOLDS } from "./holds.js";
+import { MULTI_LOCKS } from "./multi-locks.js";
+import { OCCURRENCES } from "./occurrences.js";
+import { QUEUES } from "./queues.js";
+import { RELEASES } from "./releases.js";
+import { SESSIONS } from "./sessions.js";
+import { SURROUNDINGS } from "./environment.js";
+import type { Variant } from "./variant.js";
+import { WATCHES } from "./watches.js";
+
+/** Every known-bad variant. */
+export const VARIANTS: readonly Variant[] = [
+  ...GRANTS,
+  ...WATCHES,
+  ...HOLDS,
+  ...RELEASES,
+  ...FORCED,
+  ...SESSIONS,
+  ...QUEUES,
+  ...MULTI_LOCKS,
+  ...COMPANIONS,
+  ...OCCURRENCES,
+  ...COPIES,
+  ...SURROUNDINGS,
+];

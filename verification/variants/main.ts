@@ -1,0 +1,105 @@
+/**
+ * Hunts for every known-bad variant of the kernel: `npm run sim:variants`. Fails if one is not caught by
+ * what it names.
+ */
+import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { writeFigures } from "../../scripts/lib/figures.mjs";
+import { VARIANTS } from "./all.js";
+import { huntFor } from "./run.js";
+import { type Medians, variantsTable } from "./tables.js";
+import { notCaught, runTests, type Tested } from "./tested.js";
+import { firstSeedOf, type InSimulation, isSimulated, type Variant } from "./variant.js";
+
+const HELP = `npm run sim:variants -- [options]
+  --only NAME    this variant alone; may be given more than once
+  --ranges N     disjoint ranges of seeds for each (default 9)
+  --list         runs nothing; prints every variant, its error, and what catches it
+  --write        writes the medians to verification/variants/medians.json`;
+
+const MEDIANS = "verification/variants/medians.json";
+
+const { values } = parseArgs({
+  options: {
+    only: { type: "string", multiple: true, default: [] },
+    ranges: { type: "string", default: "9" },
+    list: { type: "boolean", default: false },
+    write: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  },
+});
+const root = process.cwd();
+const medians = new Map<string, number>();
+let missed = 0;
+
+function tell(variant: Variant, isCaught: boolean, how: string): void {
+  if (!isCaught) missed += 1;
+  console.log(`${isCaught ? "caught" : "MISSED"}  ${variant.name}: ${how}`);
+}
+
+async function huntOne(variant: Variant & { readonly caughtBy: InSimulation }): Promise<void> {
+  const from = Array.from({ length: Number(values.ranges) }, (_, index) => firstSeedOf(index + 1));
+  const found = await huntFor(root, variant, from);
+  const seeds = found.map((one) => one.seeds ?? Number.POSITIVE_INFINITY);
+  const median = seeds.toSorted((a, b) => a - b)[Math.floor(seeds.length / 2)] ?? Number.NaN;
+  medians.set(variant.name, median);
+  const { invariant, within } = variant.caughtBy;
+  const besides = found.map((one) => JSON.stringify(one.besides)).filter((one) => one !== "{}");
+  const isCaught = seeds.every((one) => one <= within);
+  const text = `${invariant} after ${seeds.join(", ")} seeds, ${median} in the median, of ${within}`;
+  tell(variant, isCaught, isCaught ? text : `${text}; besides ${besides.join(" ") || "nothing"}`);
+}
+
+async function huntAll(variants: readonly Variant[]): Promise<void> {
+  const left = variants.filter(isSimulated);
+  const hunter = async (): Promise<void> => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      const variant = next;
+      await huntOne(variant).catch((error: unknown) => tell(variant, false, String(error)));
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, hunter));
+}
+
+async function testAll(variants: readonly Variant[]): Promise<void> {
+  const tested = variants.filter((variant): variant is Tested => !isSimulated(variant));
+  if (tested.length === 0) return;
+  const results = await runTests(root, tested);
+  for (const variant of tested) {
+    const why = notCaught(variant, results);
+    const { test, title } = variant.caughtBy;
+    tell(variant, why === undefined, why ?? `${test} "${title}"`);
+  }
+}
+
+function mediansBefore(): Medians {
+  return JSON.parse(readFileSync(join(root, MEDIANS), "utf8")) as Medians;
+}
+
+/** Writes the medians that were measured now; the others stay as they were measured before. */
+function write(): void {
+  const all: Medians = { ...mediansBefore(), ...Object.fromEntries(medians) };
+  const known = VARIANTS.filter(({ name }) => all[name] !== undefined);
+  const kept = Object.fromEntries(known.map(({ name }) => [name, all[name]]));
+  writeFigures(join(root, MEDIANS), `${JSON.stringify(kept, undefined, 2)}\n`);
+}
+
+async function main(): Promise<void> {
+  const variants = VARIANTS.filter(
+    ({ name }) => values.only.length === 0 || values.only.includes(name),
+  );
+  if (variants.length === 0) throw new Error(`Nothing is called ${values.only.join(", ")}.`);
+  const startMs = performance.now();
+  await huntAll(variants);
+  await testAll(variants);
+  const seconds = Math.round((performance.now() - startMs) / 1000);
+  console.log(`${variants.length} variants in ${seconds} s, ${missed} of them not caught.`);
+  if (missed > 0) process.exitCode = 1;
+  else if (values.write) write();
+}
+
+if (values.help) console.log(HELP);
+else if (values.list) console.log(variantsTable(VARIANTS, mediansBefore()));
+else await main();
