@@ -19,7 +19,7 @@ const client = new DynamoDBClient({
 const locks = new Holdfast({
   client,
   table: task.table,
-  surroundings: {
+  environment: {
     clock: {
       monotonicMs: () => performance.now(),
       // Civil time may be minutes off on any machine.

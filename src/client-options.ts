@@ -1,28 +1,28 @@
+import type { ClientEnvironment } from "./core/context.js";
+import type { ClientOptions, LeaseOptions } from "./core/options.js";
+import type { LeaseFormat } from "./core/record/format.js";
+import type { FormatTypes, LockFormat, NativeTypes } from "./core/record/format-types.js";
 import { HoldfastError } from "./errors.js";
 import { nativeFormat } from "./formats/native.js";
-import type { LeaseFormat } from "./core/record/format.js";
-import type { Surroundings } from "./core/context.js";
-import type { ClientOptions, LeaseOptions } from "./core/options.js";
-import type { LeaseShape, LockFormat, NativeLeases } from "./core/record/format-types.js";
 import { type Clock, systemClock } from "./platform/clock.js";
+import type { DynamoDBLike } from "./platform/dynamodb/sdk.js";
+import { isTransport, type Transport } from "./platform/dynamodb/sender.js";
 import { DynamoDBTable } from "./platform/dynamodb/table.js";
 import { warn } from "./platform/process.js";
 import { type Random, systemRandom } from "./platform/random.js";
-import type { DynamoDBLike } from "./platform/dynamodb/sdk.js";
-import { isTransport, type Transport } from "./platform/dynamodb/sender.js";
 import type { TablePort } from "./platform/table.js";
 import { systemTimers, type Timers } from "./platform/timers.js";
 import { schemaOf, type TableKeys } from "./table/schema.js";
 
 /** What everything that is not deterministic can be replaced by, for tests. */
-export interface TestSurroundings {
+export interface TestEnvironment {
   readonly clock?: Clock | undefined;
   readonly timers?: Timers | undefined;
   readonly random?: Random | undefined;
 }
 
 /** Options of {@link Holdfast}. */
-export interface HoldfastOptions<S extends LeaseShape = NativeLeases> extends ClientOptions {
+export interface HoldfastOptions<S extends FormatTypes = NativeTypes> extends ClientOptions {
   /**
    * An SDK v3 `DynamoDBClient`, or a document client; the same within `lean()` of `holdfast/lean`; or, for
    * tests, a table from `holdfast/testing`. Its retries are not used for locks: the kernel makes its own
@@ -54,7 +54,7 @@ export interface HoldfastOptions<S extends LeaseShape = NativeLeases> extends Cl
    */
   readonly onError?: ((error: HoldfastError) => void) | undefined;
   /** Clocks, timers and chance, for tests. Default: this machine's. */
-  readonly surroundings?: TestSurroundings | undefined;
+  readonly environment?: TestEnvironment | undefined;
 }
 
 /** Options of a session: lengths of time as of a lease, those of the client by default. */
@@ -64,11 +64,13 @@ export interface SessionOptions extends Omit<LeaseOptions, "poll"> {
 }
 
 /** What the kernel works with: as given for tests, or this machine's. Throws `invalid-argument`. */
-export function surroundingsOf<S extends LeaseShape>(options: HoldfastOptions<S>): Surroundings {
+export function environmentFrom<S extends FormatTypes>(
+  options: HoldfastOptions<S>,
+): ClientEnvironment {
   checkOptions(options);
-  const { surroundings = {} } = options;
-  const clock = surroundings.clock ?? systemClock;
-  const timers = surroundings.timers ?? systemTimers;
+  const { environment = {} } = options;
+  const clock = environment.clock ?? systemClock;
+  const timers = environment.timers ?? systemTimers;
   return {
     table: isTablePort(options.client)
       ? options.client
@@ -78,7 +80,7 @@ export function surroundingsOf<S extends LeaseShape>(options: HoldfastOptions<S>
       (options.format as LeaseFormat | undefined) ?? nativeFormat(schemaOf(options.keys).keys),
     clock,
     timers,
-    random: surroundings.random ?? systemRandom,
+    random: environment.random ?? systemRandom,
     keepsHistory: options.history === true,
     report: reporterOf(options.onError),
   };
@@ -100,7 +102,7 @@ function isTablePort(client: HoldfastOptions["client"]): client is TablePort {
   return "write" in client && "read" in client && "scan" in client;
 }
 
-function checkOptions<S extends LeaseShape>(options: HoldfastOptions<S>): void {
+function checkOptions<S extends FormatTypes>(options: HoldfastOptions<S>): void {
   const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
   if (typeof options.client !== "object" || options.client === null) {
     throw refuse("The option `client` must be a DynamoDBClient of the AWS SDK v3.");

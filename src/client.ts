@@ -1,37 +1,39 @@
-import { Coordinator, type CoordinatorOptions } from "./election/tasks/leader-tasks.js";
-import { Election } from "./election/election.js";
-import type { Leading } from "./election/lead.js";
-import type { ElectionOptions } from "./election/options.js";
-import { HoldfastError } from "./errors.js";
-import { FairLock, type FairLockOptions } from "./locks/fair-lock.js";
-import { closeInOrder } from "./core/hold/close.js";
-import { actingMs } from "./core/hold/deadline.js";
-import type { LeaseHandle } from "./core/hold/export.js";
 import {
   type ForceReleaseOptions,
   type ForceReleaseResult,
   forceRelease,
 } from "./admin/force-release.js";
 import { type History, historyOf, noHistory } from "./admin/history.js";
-import { importLease } from "./locks/import.js";
-import { type Inspection, inspect } from "./locks/inspect.js";
-import { Kernel } from "./core/context.js";
-import type { Lease } from "./core/hold/lease.js";
 import { type InspectOptions, type ListOptions, type ListPage, list } from "./admin/list.js";
-import { checkName } from "./core/record/name.js";
+import { listQueue, type QueueListing } from "./admin/queue.js";
+import { type ReleaseByHolderOptions, releaseByHolder } from "./admin/release-holder.js";
+import { listSessions, type SessionListing } from "./admin/sessions.js";
+import { environmentFrom, type HoldfastOptions, type SessionOptions } from "./client-options.js";
+import { ClientContext } from "./core/context.js";
+import { closeInOrder } from "./core/hold/close.js";
+import { actingMs } from "./core/hold/deadline.js";
+import type { LeaseTransfer } from "./core/hold/export.js";
+import type { Lease } from "./core/hold/lease.js";
 import {
   type AcquireOptions,
   type ClientOptions,
   resolveAcquire,
   resolveClient,
 } from "./core/options.js";
+import type { FormatTypes, NativeTypes } from "./core/record/format-types.js";
 import { assertSessions, namedRef, queueRefOf, refOf } from "./core/record/key.js";
-import { type ReleaseByHolderOptions, releaseByHolder } from "./admin/release-holder.js";
+import { checkName } from "./core/record/name.js";
+import { SessionKeepAlive } from "./core/session/keep-alive.js";
 import { Session } from "./core/session/session.js";
-import { SessionLife } from "./core/session/keep-alive.js";
-import { listSessions, type SessionListing } from "./admin/sessions.js";
-import type { LeaseShape, NativeLeases } from "./core/record/format-types.js";
 import { SharedSession } from "./core/session/shared.js";
+import { Election } from "./election/election.js";
+import type { Leading } from "./election/lead.js";
+import type { ElectionOptions } from "./election/options.js";
+import { LeaderTasks, type LeaderTasksOptions } from "./election/tasks/leader-tasks.js";
+import { HoldfastError } from "./errors.js";
+import { FairLock, type FairLockOptions } from "./locks/fair-lock.js";
+import { importLease } from "./locks/import.js";
+import { type Inspection, inspect } from "./locks/inspect.js";
 import { MultiLock, type MultiLockOptions } from "./locks/multi-lock.js";
 import { Mutex, type MutexOptions } from "./locks/mutex.js";
 import {
@@ -41,10 +43,8 @@ import {
 } from "./once/node-cron.js";
 import { Occurrences, type OnceResult } from "./once/once.js";
 import { type OnceOptions, resolveOnce } from "./once/options.js";
-import { type HoldfastOptions, type SessionOptions, surroundingsOf } from "./client-options.js";
 import { LocalTable } from "./platform/dynamodb/local-table.js";
 import { defaultOwner } from "./platform/process.js";
-import { listQueue, type QueueListing } from "./admin/queue.js";
 
 /**
  * Locks in one DynamoDB table.
@@ -56,8 +56,8 @@ import { listQueue, type QueueListing } from "./admin/queue.js";
  * One client for a process: waiters for one name then share one line, and observations are shared.
  * Making one costs no request. Throws `invalid-argument`.
  */
-export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDisposable {
-  readonly #kernel: Kernel;
+export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDisposable {
+  readonly #context: ClientContext;
   /** What its locks ask for unless they say otherwise. */
   readonly #lengths: ClientOptions;
   readonly #owner: string;
@@ -83,21 +83,21 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
   }
 
   constructor(options: HoldfastOptions<S>) {
-    this.#kernel = new Kernel(surroundingsOf(options), resolveClient(options));
-    this.#occurrences = new Occurrences(this.#kernel);
-    this.requestTimeoutMs = this.#kernel.settings.requestTimeoutMs;
+    this.#context = new ClientContext(environmentFrom(options), resolveClient(options));
+    this.#occurrences = new Occurrences(this.#context);
+    this.requestTimeoutMs = this.#context.settings.requestTimeoutMs;
     const { lease, renew, wait, poll } = options;
     this.#lengths = { lease, renew, wait, poll };
     this.#owner = options.owner ?? defaultOwner();
     // Said when the client is made, not when it is first needed.
-    const settings = resolveAcquire([options], this.#owner, this.#kernel.format.defaults);
-    actingMs(this.#kernel, settings.leaseMs);
-    if (options.history === true && this.#kernel.format.history === undefined) {
-      throw noHistory(this.#kernel.format.name);
+    const settings = resolveAcquire([options], this.#owner, this.#context.format.defaults);
+    actingMs(this.#context, settings.leaseMs);
+    if (options.history === true && this.#context.format.history === undefined) {
+      throw noHistory(this.#context.format.name);
     }
     if (options.renewal !== "shared") return;
-    assertSessions(this.#kernel.format);
-    this.#shared = new SharedSession(this.#kernel, settings);
+    assertSessions(this.#context.format);
+    this.#shared = new SharedSession(this.#context, settings);
   }
 
   /**
@@ -105,8 +105,8 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * name; in a format with a sort key, two of them are. Costs no request. Throws `invalid-argument`.
    */
   mutex(name: S["name"], options?: MutexOptions<S>): Mutex<S> {
-    const ref = refOf(this.#kernel.format, name);
-    return new Mutex<S>(this.#kernel, ref, options, this.#lengths, this.#owner, this.#shared);
+    const ref = refOf(this.#context.format, name);
+    return new Mutex<S>(this.#context, ref, options, this.#lengths, this.#owner, this.#shared);
   }
 
   /**
@@ -115,8 +115,8 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * `invalid-argument`.
    */
   fairLock(name: string, options: FairLockOptions = {}): FairLock {
-    const ref = queueRefOf(this.#kernel.format, name, options.namespace);
-    return new FairLock(this.#kernel, ref, options, this.#lengths, this.#owner, this.#shared);
+    const ref = queueRefOf(this.#context.format, name, options.namespace);
+    return new FairLock(this.#context, ref, options, this.#lengths, this.#owner, this.#shared);
   }
 
   /**
@@ -125,7 +125,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * consistency. Costs no request. Throws `invalid-argument`.
    */
   multiLock(names: readonly string[], options: MultiLockOptions = {}): MultiLock {
-    return new MultiLock(this.#kernel, names, options, this.#lengths, this.#owner, this.#shared);
+    return new MultiLock(this.#context, names, options, this.#lengths, this.#owner, this.#shared);
   }
 
   /**
@@ -133,7 +133,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * strong read, and a strong query of half a unit for each four or so waiters. Rejects with coded errors.
    */
   queue(name: string, options: { readonly namespace?: string } = {}): Promise<QueueListing> {
-    return listQueue(this.#kernel, queueRefOf(this.#kernel.format, name, options.namespace));
+    return listQueue(this.#context, queueRefOf(this.#context.format, name, options.namespace));
   }
 
   /**
@@ -142,7 +142,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * the table cannot be written to for as long as `wait`. Throws `invalid-argument`.
    */
   async session(options: SessionOptions = {}): Promise<Session> {
-    assertSessions(this.#kernel.format);
+    assertSessions(this.#context.format);
     const settings = resolveAcquire([options, this.#lengths], this.#owner);
     if (settings.renewMs === "manual") {
       throw new HoldfastError(
@@ -150,7 +150,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
         "A session renews itself: give it a `renew` in time.",
       );
     }
-    return new Session(this.#kernel, await SessionLife.open(this.#kernel, settings));
+    return new Session(this.#context, await SessionKeepAlive.open(this.#context, settings));
   }
 
   /**
@@ -158,16 +158,16 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * other clients. Its lengths of time are its own, not the client's. Costs no request. Throws `invalid-argument`.
    */
   election(name: S["name"], options: ElectionOptions = {}): Election<S> {
-    const ref = refOf(this.#kernel.format, name, "leader");
-    return new Election<S>(this.#kernel, ref, options, this.#owner, this.#leading);
+    const ref = refOf(this.#context.format, name, "leader");
+    return new Election<S>(this.#context, ref, options, this.#owner, this.#leading);
   }
 
   /**
    * Workers at intervals that run on the leader of a name only; `start()` sets them going. Costs no
    * request. Throws `invalid-argument`.
    */
-  coordinator(options: CoordinatorOptions<S>): Coordinator<S> {
-    return new Coordinator<S>(this.election(options.name, options), options);
+  coordinator(options: LeaderTasksOptions<S>): LeaderTasks<S> {
+    return new LeaderTasks<S>(this.election(options.name, options), options);
   }
 
   /**
@@ -185,8 +185,8 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
     options: OnceOptions,
     fn: (signal: AbortSignal, lease: Lease) => T | PromiseLike<T>,
   ): Promise<OnceResult<T>> {
-    const settings = resolveOnce(options, this.#owner, this.#kernel.clock.wallMs());
-    const ref = this.#kernel.format.refOf("once", checkName(name));
+    const settings = resolveOnce(options, this.#owner, this.#context.clock.wallMs());
+    const ref = this.#context.format.refOf("once", checkName(name));
     return this.#occurrences.run(ref, settings, fn);
   }
 
@@ -197,7 +197,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * `invalid-argument` in a format without records for it.
    */
   nodeCron(options: NodeCronOptions = {}): NodeCronCoordinator {
-    return nodeCronCoordinator(this.#kernel, this.#occurrences, this.#owner, options);
+    return nodeCronCoordinator(this.#context, this.#occurrences, this.#owner, options);
   }
 
   /**
@@ -205,8 +205,8 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * read, and one of the session that it lives by. Throws `invalid-argument`.
    */
   inspect(name: S["name"], options: InspectOptions = {}): Promise<Inspection<S>> {
-    const ref = namedRef(this.#kernel.format, name, options);
-    return inspect(this.#kernel, ref) as Promise<Inspection<S>>;
+    const ref = namedRef(this.#context.format, name, options);
+    return inspect(this.#context, ref) as Promise<Inspection<S>>;
   }
 
   /**
@@ -214,15 +214,15 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * table, at half a read unit for 4 KB. A second listing knows which holders were silent. Rejects with coded errors.
    */
   list(options: ListOptions = {}): AsyncIterable<ListPage<S>> {
-    return list(this.#kernel, options) as AsyncIterable<ListPage<S>>;
+    return list(this.#context, options) as AsyncIterable<ListPage<S>>;
   }
 
   /**
    * The sessions of the table, each with its locks. Two scans, held in memory. Rejects with coded errors.
    */
   async sessions(): Promise<SessionListing[]> {
-    assertSessions(this.#kernel.format);
-    return listSessions(this.#kernel);
+    assertSessions(this.#context.format);
+    return listSessions(this.#context);
   }
 
   /**
@@ -230,7 +230,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * `history` noted them. Seventeen reads of half a unit. Throws coded errors.
    */
   history(name: string, options: InspectOptions = {}): Promise<History> {
-    return historyOf(this.#kernel, namedRef(this.#kernel.format, name, options));
+    return historyOf(this.#context, namedRef(this.#context.format, name, options));
   }
 
   /**
@@ -238,8 +238,8 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * deadline counted from before its sending. Data stay, unless there are others. One write. Rejects with
    * `not-acquired` where it was used, or ran out and the lock was taken; else as {@link Mutex.acquire}.
    */
-  import(handle: LeaseHandle, options: AcquireOptions = {}): Promise<Lease> {
-    return importLease(this.#kernel, handle, [options, this.#lengths], this.#owner);
+  import(handle: LeaseTransfer, options: AcquireOptions = {}): Promise<Lease> {
+    return importLease(this.#context, handle, [options, this.#lengths], this.#owner);
   }
 
   /**
@@ -248,8 +248,8 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * holder. Rejects with coded errors. Throws `invalid-argument`.
    */
   release(name: S["name"], holder: string, options: ReleaseByHolderOptions = {}): Promise<boolean> {
-    const ref = namedRef(this.#kernel.format, name, { namespace: options.namespace });
-    return releaseByHolder(this.#kernel, ref, holder);
+    const ref = namedRef(this.#context.format, name, { namespace: options.namespace });
+    return releaseByHolder(this.#context, ref, holder);
   }
 
   /**
@@ -267,8 +267,8 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * waits. Who, when and why stay in {@link Inspection.forced} until the next. Rejects with coded errors. Throws `invalid-argument`.
    */
   forceRelease(name: S["name"], options: ForceReleaseOptions): Promise<ForceReleaseResult> {
-    const ref = namedRef(this.#kernel.format, name, options ?? {});
-    return forceRelease(this.#kernel, ref, options ?? {}, this.#owner);
+    const ref = namedRef(this.#context.format, name, options ?? {});
+    return forceRelease(this.#context, ref, options ?? {}, this.#owner);
   }
 
   /**
@@ -277,7 +277,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * held, and is renewed. Costs no request.
    */
   idle(): Promise<void> {
-    return this.#kernel.idle();
+    return this.#context.idle();
   }
 
   /**
@@ -288,7 +288,7 @@ export class Holdfast<S extends LeaseShape = NativeLeases> implements AsyncDispo
    * released. Idempotent.
    */
   close(): Promise<void> {
-    this.#closed ??= closeInOrder(this.#kernel, this.#leading);
+    this.#closed ??= closeInOrder(this.#context, this.#leading);
     return this.#closed;
   }
 

@@ -2,77 +2,9 @@
  * Distributed locks and leases on DynamoDB. Names only: each is documented where it is defined.
  * @module
  */
-export type {
-  Coordinator,
-  CoordinatorHealth,
-  CoordinatorOptions,
-} from "./election/tasks/leader-tasks.js";
-export {
-  type ElectionCost,
-  type ElectionCostOptions,
-  electionCost,
-  ON_DEMAND_PRICES,
-  type Prices,
-} from "./cli/election-cost.js";
-export type { CampaignOptions, Election, LeadOptions } from "./election/election.js";
-export {
-  ELECTION_CHANNELS,
-  type GapEvent,
-  type RenewalEvent,
-  type TickEvent,
-  type Transition,
-} from "./election/events.js";
-export type { LeaderBody } from "./election/lead.js";
-export type { Leadership } from "./election/observe.js";
-export type { ElectionOptions } from "./election/options.js";
-export type { RequestResignOptions } from "./election/requests.js";
-export type { WorkerHealth } from "./election/tasks/schedule.js";
-export type { FencedTerm, Term, TermOf, UnfencedTerm } from "./election/term.js";
-export type { Worker } from "./election/tasks/task.js";
-export {
-  type ErrorCode,
-  type ErrorDetails,
-  HoldfastError,
-  isHoldfastError,
-  type LossReason,
-} from "./errors.js";
-export type {
-  FairAcquireOptions,
-  FairLock,
-  FairLockOptions,
-  FairTryOptions,
-} from "./locks/fair-lock.js";
-export { Holdfast } from "./client.js";
-export type { Duration } from "./internal/duration.js";
-export type { Json } from "./internal/json-value.js";
-export {
-  type GrantEvent,
-  LEASE_CHANNELS,
-  type LeaseEvent,
-  type LeaseRenewalEvent,
-  type LeaseSubject,
-  type LossEvent,
-  type OversleptEvent,
-  type PositionEvent,
-  type RefusalEvent,
-  type ReleaseEvent,
-  type RequestEvent,
-  type WaitEvent,
-} from "./core/events.js";
-export type { ExportOptions, LeaseHandle } from "./core/hold/export.js";
+
 export type { ForceReleaseOptions, ForceReleaseResult } from "./admin/force-release.js";
-export type { ExistingData } from "./core/record/format.js";
-export type { DocumentGuardCondition, GuardCondition } from "./core/hold/condition.js";
 export type { History } from "./admin/history.js";
-export type { RenewOptions } from "./core/hold/writes.js";
-export type { Inspection } from "./locks/inspect.js";
-export type {
-  FencedLease,
-  Lease,
-  LeaseOf,
-  UnfencedLease,
-} from "./core/hold/lease.js";
-export type { ReleaseOptions } from "./core/hold/lease-release.js";
 export type {
   InspectOptions,
   ListedEntry,
@@ -80,19 +12,91 @@ export type {
   ListPage,
   RecordKind,
 } from "./admin/list.js";
-export { anySignal } from "./core/hold/loss-signal.js";
-export type { AcquireOptions, ClientOptions, LeaseOptions, PollOptions } from "./core/options.js";
-export type { ForcedRelease, GrantNote, Version } from "./core/record/record.js";
+export type { QueuedWaiter, QueueListing } from "./admin/queue.js";
 export type { ReleaseByHolderOptions } from "./admin/release-holder.js";
-export type { CloseSessionOptions, Session } from "./core/session/session.js";
 export type { SessionListing } from "./admin/sessions.js";
+export {
+  type ElectionCost,
+  type ElectionCostOptions,
+  electionCost,
+  ON_DEMAND_PRICES,
+  type Prices,
+} from "./cli/election-cost.js";
+export { Holdfast } from "./client.js";
+export type { HoldfastOptions, SessionOptions, TestEnvironment } from "./client-options.js";
+export {
+  type AcquireFailedEvent,
+  type GrantEvent,
+  LEASE_CHANNELS,
+  type LeaseEvent,
+  type LeaseRenewalEvent,
+  type LeaseSubject,
+  type LossEvent,
+  type PlaceExpiredEvent,
+  type PositionEvent,
+  type ReleaseEvent,
+  type RequestEvent,
+  type WaitEvent,
+} from "./core/events.js";
+export type { DocumentGuardCondition, GuardCondition } from "./core/hold/condition.js";
+export type { ExportOptions, LeaseTransfer } from "./core/hold/export.js";
 export type {
-  LeaseShape,
+  FencedLease,
+  Lease,
+  LeaseOf,
+  UnfencedLease,
+} from "./core/hold/lease.js";
+export type { ReleaseOptions } from "./core/hold/lease-release.js";
+export { anySignal } from "./core/hold/loss-signal.js";
+export type { RenewOptions } from "./core/hold/writes.js";
+export type { AcquireOptions, ClientOptions, LeaseOptions, PollOptions } from "./core/options.js";
+export type { QueueOptions } from "./core/queue/fifo.js";
+export type { ExistingData } from "./core/record/format.js";
+export type {
+  CompositeName,
+  FormatTypes,
   LockFormat,
   LockName,
-  NativeLeases,
-  SortedName,
+  NativeTypes,
 } from "./core/record/format-types.js";
+export type { ForcedRelease, GrantNote, Version } from "./core/record/record.js";
+export type { CloseSessionOptions, Session } from "./core/session/session.js";
+export type { CampaignOptions, Election, LeadOptions } from "./election/election.js";
+export {
+  ELECTION_CHANNELS,
+  type NoLeaderEvent,
+  type RenewalEvent,
+  type TaskRunEvent,
+  type Transition,
+} from "./election/events.js";
+export type { LeaderBody } from "./election/lead.js";
+export type { LeaderInfo } from "./election/observe.js";
+export type { ElectionOptions } from "./election/options.js";
+export type { RequestResignOptions } from "./election/requests.js";
+export type {
+  LeaderTasks,
+  LeaderTasksHealth,
+  LeaderTasksOptions,
+} from "./election/tasks/leader-tasks.js";
+export type { TaskHealth } from "./election/tasks/schedule.js";
+export type { Worker } from "./election/tasks/task.js";
+export type { FencedTerm, Term, TermOf, UnfencedTerm } from "./election/term.js";
+export {
+  type ErrorCode,
+  type ErrorDetails,
+  HoldfastError,
+  isHoldfastError,
+  type LossReason,
+} from "./errors.js";
+export type { Duration } from "./internal/duration.js";
+export type { Json } from "./internal/json-value.js";
+export type {
+  FairAcquireOptions,
+  FairLock,
+  FairLockOptions,
+  FairTryOptions,
+} from "./locks/fair-lock.js";
+export type { Inspection } from "./locks/inspect.js";
 export type { MultiLease } from "./locks/multi-lease.js";
 export type {
   MultiAcquireOptions,
@@ -104,11 +108,8 @@ export type { Mutex, MutexOptions, TryOptions } from "./locks/mutex.js";
 export type { NodeCronCoordinator, NodeCronOptions } from "./once/node-cron.js";
 export type { OnceResult } from "./once/once.js";
 export type { Occurrence, OnceOptions } from "./once/options.js";
-export type { HoldfastOptions, SessionOptions, TestSurroundings } from "./client-options.js";
 export type { DynamoDBLike } from "./platform/dynamodb/sdk.js";
 export type { AttributeValue, Item } from "./platform/table.js";
-export type { QueueOptions } from "./core/queue/fifo.js";
-export type { QueuedWaiter, QueueListing } from "./admin/queue.js";
 export { type ExamineOptions, examineTable, type Finding } from "./table/diagnose.js";
 export {
   POLICY_FEATURES,

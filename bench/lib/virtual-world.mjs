@@ -17,7 +17,7 @@ export class VirtualWorld {
       client: network,
       table: "locks",
       ...options,
-      surroundings: { clock: process.clock, timers: process.timers, random: this.#random.fork() },
+      environment: { clock: process.clock, timers: process.timers, random: this.#random.fork() },
     });
     const pause = (ms) =>
       new Promise((resolve) => process.timers.set(ms, true, () => resolve(undefined)));

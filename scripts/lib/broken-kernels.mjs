@@ -11,9 +11,13 @@ const BROKEN = {
     "({ lengthMs }) => lengthMs",
   ],
   // A rival counts as dead after a fifth of its lease.
-  watch: ["core/record/decide.ts", "leaseMs * (1 + 2 * driftBound)", "0.2 * leaseMs"],
+  watch: ["core/record/decide.ts", "leaseMs * (1 + 2 * maxClockDrift)", "0.2 * leaseMs"],
   // Of a holder that lives by a session the lock's record is watched, which nobody renews.
-  session: ["core/record/decide.ts", "if (session !== undefined) return", 'if (session === "") return'],
+  session: [
+    "core/record/decide.ts",
+    "if (session !== undefined) return",
+    'if (session === "") return',
+  ],
   // A guarded write requires only that somebody was granted the lock once.
   guard: [
     "core/hold/condition.ts",

@@ -143,8 +143,8 @@ async function play(scene, { client, table, keys, Holdfast, seededRandom }) {
   const undated = { config: client.config, send: (...sent) => client.send(...sent) };
   const made = [];
   const locks = (seed) => {
-    const surroundings = { clock, random: seededRandom(seed) };
-    const one = new Holdfast({ client: undated, table, keys, owner: OWNER, surroundings });
+    const environment = { clock, random: seededRandom(seed) };
+    const one = new Holdfast({ client: undated, table, keys, owner: OWNER, environment });
     made.push(one);
     return one;
   };

@@ -1,13 +1,13 @@
+import type { ClientContext } from "../core/context.js";
+import { watchMs } from "../core/record/decide.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { ForcedRelease, HeldRecord, LeaseRecord } from "../core/record/record.js";
+import { type Unavailable, unavailableError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { isoTimeOf } from "../platform/clock.js";
 import type { Write } from "../platform/table.js";
-import { watchMs } from "../core/record/decide.js";
-import type { RecordRef } from "../core/record/format.js";
-import type { Kernel } from "../core/context.js";
 import type { InspectOptions } from "./list.js";
-import type { ForcedRelease, HeldRecord, LeaseRecord } from "../core/record/record.js";
-import { type Trouble, troubleError } from "../core/unavailable.js";
 
 /** Options of `Holdfast.forceRelease`. */
 export interface ForceReleaseOptions extends InspectOptions {
@@ -52,7 +52,7 @@ const PAUSE_MS = 250;
  *    before this step leaves a lock that is held as before, and a second call begins anew.
  */
 export async function forceRelease(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
   options: Partial<ForceReleaseOptions>,
   defaultBy: string,
@@ -60,32 +60,33 @@ export async function forceRelease(
   const { reason, by = defaultBy, now = false, wait, signal } = options;
   if (!isText(reason)) throw noText("reason");
   if (!isText(by)) throw noText("by");
-  const { force } = kernel.format;
+  const { force } = context.format;
   if (force === undefined) {
-    throw refuse(`Records of format "${kernel.format.name}" have no room for a forced release.`);
+    throw refuse(`Records of format "${context.format.name}" have no room for a forced release.`);
   }
   const limitMs = wait === undefined ? undefined : durationMs("wait", wait, WAIT_RANGE);
-  const patience = new Patience(kernel, ref, limitMs, signal);
-  const first = await patience.insist(() => lookOnce(kernel, ref));
-  if (first.state !== "held") return resultOf(kernel, ref, undefined, first);
+  const patience = new Patience(context, ref, limitMs, signal);
+  const first = await patience.insist(() => lookOnce(context, ref));
+  if (first.state !== "held") return resultOf(context, ref, undefined, first);
   patience.knows(first);
-  const at = isoTimeOf(kernel.wallMs());
+  const at = isoTimeOf(context.wallMs());
   const forced = { holder: first.holder, by, reason, at, now: false };
-  const asked = await patience.insist(() => writeOnce(kernel, ref, force(ref, forced)));
-  if (!names(asked, first)) return resultOf(kernel, ref, first, asked);
+  const asked = await patience.insist(() => writeOnce(context, ref, force(ref, forced)));
+  if (!names(asked, first)) return resultOf(context, ref, first, asked);
   patience.wasAsked();
   const { session } = asked;
-  if (session !== undefined) await patience.insist(() => notifyOnce(kernel, session, first.holder));
+  if (session !== undefined)
+    await patience.insist(() => notifyOnce(context, session, first.holder));
   const last = now
-    ? await patience.insist(() => writeOnce(kernel, ref, freeingOf(kernel, ref, forced)))
-    : await untilOver(kernel, ref, first, patience);
-  return resultOf(kernel, ref, first, last);
+    ? await patience.insist(() => writeOnce(context, ref, freeingOf(context, ref, forced)))
+    : await untilOver(context, ref, first, patience);
+  return resultOf(context, ref, first, last);
 }
 
-function freeingOf(kernel: Kernel, ref: RecordRef, forced: ForcedRelease): Write {
+function freeingOf(context: ClientContext, ref: RecordRef, forced: ForcedRelease): Write {
   const { holder } = forced;
   const note = { ...forced, now: true };
-  return kernel.freeing(
+  return context.freeing(
     ref,
     { maybe: [holder] },
     { keepData: true, lastHolder: holder, forced: note },
@@ -94,15 +95,15 @@ function freeingOf(kernel: Kernel, ref: RecordRef, forced: ForcedRelease): Write
 
 /** Resolves to the record once that holder is gone, or was watched dead, or the wait is over. */
 async function untilOver(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
   first: HeldRecord,
   patience: Patience,
 ): Promise<LeaseRecord> {
   for (;;) {
     await patience.pause();
-    const record = await patience.insist(() => lookOnce(kernel, ref));
-    if (!names(record, first) || isDead(kernel, ref) || patience.isOver) return record;
+    const record = await patience.insist(() => lookOnce(context, ref));
+    if (!names(record, first) || isDead(context, ref) || patience.isOver) return record;
   }
 }
 
@@ -111,20 +112,20 @@ function names(record: LeaseRecord, { holder }: HeldRecord): record is HeldRecor
 }
 
 // A queue before the lock says nothing about its holder.
-function isDead(kernel: Kernel, ref: RecordRef): boolean {
-  const { kind } = kernel.decide(ref, false, { kind: "barge" });
+function isDead(context: ClientContext, ref: RecordRef): boolean {
+  const { kind } = context.decide(ref, false, { kind: "barge" });
   return kind === "take over" || kind === "end session";
 }
 
 function resultOf(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
   victim: HeldRecord | undefined,
   found: LeaseRecord,
 ): ForceReleaseResult {
   const next = found.state === "held" && found.holder !== victim?.holder ? found : undefined;
   return {
-    isFree: found.state !== "held" || (next === undefined && isDead(kernel, ref)),
+    isFree: found.state !== "held" || (next === undefined && isDead(context, ref)),
     holder: victim?.holder,
     owner: victim?.owner,
     successor: next === undefined ? undefined : { holder: next.holder, owner: next.owner },
@@ -133,7 +134,7 @@ function resultOf(
 
 /** Sends what must be answered, with pauses, for as long as the caller waits; at least once. */
 class Patience {
-  readonly #kernel: Kernel;
+  readonly #context: ClientContext;
   readonly #ref: RecordRef;
   readonly #signal: AbortSignal | undefined;
   readonly #fromMs: number;
@@ -142,26 +143,26 @@ class Patience {
   #whatFailed = "could not be released by force";
 
   constructor(
-    kernel: Kernel,
+    context: ClientContext,
     ref: RecordRef,
     limitMs: number | undefined,
     signal: AbortSignal | undefined,
   ) {
-    this.#kernel = kernel;
+    this.#context = context;
     this.#ref = ref;
     this.#signal = signal;
-    this.#fromMs = kernel.nowMs();
+    this.#fromMs = context.nowMs();
     this.#isGiven = limitMs !== undefined;
-    this.#limitMs = limitMs ?? 4 * kernel.settings.requestTimeoutMs;
+    this.#limitMs = limitMs ?? 4 * context.settings.requestTimeoutMs;
   }
 
   get isOver(): boolean {
-    return this.#kernel.nowMs() - this.#fromMs >= this.#limitMs;
+    return this.#context.nowMs() - this.#fromMs >= this.#limitMs;
   }
 
   /** Once asked, a live holder renews within its lease, and then is silent for one. */
   knows({ leaseMs }: HeldRecord): void {
-    if (!this.#isGiven) this.#limitMs += 2 * watchMs(leaseMs, this.#kernel.settings.driftBound);
+    if (!this.#isGiven) this.#limitMs += 2 * watchMs(leaseMs, this.#context.settings.maxClockDrift);
   }
 
   /** From now on a failure leaves a request that its holder may honour. */
@@ -171,53 +172,61 @@ class Patience {
   }
 
   async pause(): Promise<void> {
-    await this.#kernel.sleep(this.#kernel.jittered(PAUSE_MS), this.#signal);
+    await this.#context.sleep(this.#context.jittered(PAUSE_MS), this.#signal);
     this.#throwIfAborted();
   }
 
-  async insist<T>(ask: () => Promise<{ readonly told: T } | Trouble>): Promise<T> {
+  async insist<T>(ask: () => Promise<{ readonly told: T } | Unavailable>): Promise<T> {
     for (;;) {
       this.#throwIfAborted();
       const answer = await ask();
       if ("told" in answer) return answer.told;
-      if (this.isOver) throw troubleError(this.#ref.name, this.#whatFailed, answer);
+      if (this.isOver) throw unavailableError(this.#ref.name, this.#whatFailed, answer);
       await this.pause();
     }
   }
 
   #throwIfAborted(): void {
     if (this.#signal?.aborted === true) throw this.#signal.reason;
-    if (this.#kernel.closing.aborted) throw closedError(this.#ref.name);
+    if (this.#context.closing.aborted) throw closedError(this.#ref.name);
   }
 }
 
-type Told<T> = { readonly told: T } | Trouble;
+type Told<T> = { readonly told: T } | Unavailable;
 
-async function lookOnce(kernel: Kernel, ref: RecordRef): Promise<Told<LeaseRecord>> {
-  const { requestTimeoutMs } = kernel.settings;
-  const answer = await kernel.read({ key: ref.key, consistent: true }, requestTimeoutMs);
+async function lookOnce(context: ClientContext, ref: RecordRef): Promise<Told<LeaseRecord>> {
+  const { requestTimeoutMs } = context.settings;
+  const answer = await context.read({ key: ref.key, consistent: true }, requestTimeoutMs);
   if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "found") return answer;
-  const record = kernel.seeRecord(ref, answer.item, "strong");
+  const record = context.seeRecord(ref, answer.item, "strong");
   // Without a look at its session nobody could tell whether it is dead.
   if (record.state === "held" && record.session !== undefined) {
-    await kernel.sessions.look(record.session, requestTimeoutMs);
+    await context.sessions.look(record.session, requestTimeoutMs);
   }
   return { told: record };
 }
 
 /** Answers what the record says after the write, or as it refused it. */
-async function writeOnce(kernel: Kernel, ref: RecordRef, write: Write): Promise<Told<LeaseRecord>> {
-  const answer = await kernel.write(write, kernel.settings.requestTimeoutMs);
+async function writeOnce(
+  context: ClientContext,
+  ref: RecordRef,
+  write: Write,
+): Promise<Told<LeaseRecord>> {
+  const answer = await context.write(write, context.settings.requestTimeoutMs);
   if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
-  return { told: kernel.seeRecord(ref, answer.item, "strong") };
+  return { told: context.seeRecord(ref, answer.item, "strong") };
 }
 
-async function notifyOnce(kernel: Kernel, session: string, holder: string): Promise<Told<true>> {
-  const write = kernel.format.notify?.(kernel.format.refOf("session", session), holder);
+async function notifyOnce(
+  context: ClientContext,
+  session: string,
+  holder: string,
+): Promise<Told<true>> {
+  const write = context.format.notify?.(context.format.refOf("session", session), holder);
   if (write === undefined) return { told: true };
-  const answer = await kernel.write(write, kernel.settings.requestTimeoutMs);
+  const answer = await context.write(write, context.settings.requestTimeoutMs);
   if (answer.kind === "misconfigured") throw answer.error;
   // Refused: the session has ended, and its leases with it.
   return answer.kind === "applied" || answer.kind === "refused" ? { told: true } : answer;

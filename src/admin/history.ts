@@ -1,10 +1,10 @@
+import type { Granted } from "../core/acquire/loop.js";
+import type { ClientContext } from "../core/context.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { ForcedRelease, GrantNote } from "../core/record/record.js";
+import { unavailableError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import type { WriteAnswer } from "../platform/table.js";
-import type { Granted } from "../core/acquire/loop.js";
-import type { RecordRef } from "../core/record/format.js";
-import type { Kernel } from "../core/context.js";
-import type { ForcedRelease, GrantNote } from "../core/record/record.js";
-import { troubleError } from "../core/unavailable.js";
 
 /** The last grants of a name, as far as their holders noted them, and the last forced releases. */
 export interface History {
@@ -19,19 +19,19 @@ export interface History {
  * Notes a grant beside its record, in the background: it delays no lease, and a note that is lost is
  * lost. Only that it may not write at all is told, once.
  */
-export function noteGrant(kernel: Kernel, { hold, record, how }: Granted): void {
-  const { history } = kernel.format;
+export function noteGrant(context: ClientContext, { hold, record, how }: Granted): void {
+  const { history } = context.format;
   const { ref, held } = hold;
-  if (!kernel.keepsHistory || history === undefined || !isKept(ref)) return;
+  if (!context.keepsHistory || history === undefined || !isKept(ref)) return;
   const { owner = "", acquiredAt: at = "", forced, lastHolder } = record;
   // It stays in the record: of a claim it is known whether its victim was the last to hold it.
   const isOld = how === "claim" && forced?.holder !== lastHolder;
   const note = { ...held, owner, at, how, forced: isOld ? undefined : forced };
-  kernel.inBackground(async () => {
-    const write = history.note(ref, note, kernel.wallMs());
-    const answer = await kernel.write(write, kernel.settings.requestTimeoutMs);
-    if (isSilent(answer)) await kernel.write(write, kernel.settings.requestTimeoutMs);
-    if (answer.kind === "misconfigured") kernel.reportOnce("history", answer.error);
+  context.inBackground(async () => {
+    const write = history.note(ref, note, context.wallMs());
+    const answer = await context.write(write, context.settings.requestTimeoutMs);
+    if (isSilent(answer)) await context.write(write, context.settings.requestTimeoutMs);
+    if (answer.kind === "misconfigured") context.reportOnce("history", answer.error);
   });
 }
 
@@ -41,20 +41,21 @@ const isSilent = ({ kind }: WriteAnswer): boolean =>
   ["unknown", "throttled", "conflict", "skewed"].includes(kind);
 
 /** Reads the history of a name: seventeen reads of half a unit, at once. Throws coded errors. */
-export async function historyOf(kernel: Kernel, ref: RecordRef): Promise<History> {
-  const { history } = kernel.format;
-  if (history === undefined) throw noHistory(kernel.format.name);
+export async function historyOf(context: ClientContext, ref: RecordRef): Promise<History> {
+  const { history } = context.format;
+  if (history === undefined) throw noHistory(context.format.name);
   const keys = [...history.keysOf(ref), ref.key];
   const items = await Promise.all(
     keys.map(async (key) => {
       const read = { key, consistent: false };
-      const answer = await kernel.read(read, kernel.settings.requestTimeoutMs);
+      const answer = await context.read(read, context.settings.requestTimeoutMs);
       if (answer.kind === "misconfigured") throw answer.error;
-      if (answer.kind !== "found") throw troubleError(ref.name, "did not show its history", answer);
+      if (answer.kind !== "found")
+        throw unavailableError(ref.name, "did not show its history", answer);
       return answer.item;
     }),
   );
-  const found = kernel.format.read(items.pop());
+  const found = context.format.read(items.pop());
   const grants = items
     .map((item) => history.noteIn(item))
     .filter((note) => note !== undefined)

@@ -1,11 +1,11 @@
+import type { ClientContext } from "../core/context.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
+import { isReadable } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { causeText } from "../internal/cause-text.js";
-import type { Item, Scan, ScanAnswer } from "../platform/table.js";
-import type { RecordRef } from "../core/record/format.js";
 import { type Inspection, inspectionOf } from "../locks/inspect.js";
-import type { Kernel } from "../core/context.js";
-import { isReadable } from "../core/record/record.js";
-import type { LeaseShape, NativeLeases } from "../core/record/format-types.js";
+import type { Item, Scan, ScanAnswer } from "../platform/table.js";
 
 /** What can be looked at by name: locks, or the leaderships of elections. */
 export type RecordKind = "lock" | "leader";
@@ -43,13 +43,13 @@ export interface ListedEntry {
   /** Whether its ticket, or a later one, was granted: a waiter that is alive removes it at once. */
   readonly isServed: boolean;
   /** Whether this client has watched its waiter be silent for longer than its lease. */
-  readonly looksDead: boolean;
+  readonly appearsExpired: boolean;
   /** In how many milliseconds it looks dead at the earliest, if its waiter stays silent. */
-  readonly removableInMs: number;
+  readonly acquirableInMs: number;
 }
 
 /** One page of a listing. */
-export interface ListPage<S extends LeaseShape = NativeLeases> {
+export interface ListPage<S extends FormatTypes = NativeTypes> {
   readonly locks: readonly Inspection<S>[];
   /** Names of records that this version cannot read, with what was found; never stolen from. */
   readonly unreadable: readonly { readonly name: string; readonly found: string }[];
@@ -65,28 +65,31 @@ const ATTEMPTS = 4;
 const PAUSE_MS = 200;
 
 /** Lists the locks of the table by scanning it. */
-export async function* list(kernel: Kernel, options: ListOptions): AsyncGenerator<ListPage> {
+export async function* list(
+  context: ClientContext,
+  options: ListOptions,
+): AsyncGenerator<ListPage> {
   const kind = kindOf(options);
   checkPrefix(options);
-  const prefix = kernel.format.prefixOf(kind, options.prefix ?? "");
+  const prefix = context.format.prefixOf(kind, options.prefix ?? "");
   let after: Item | undefined;
   do {
-    const page = await scanPage(kernel, prefix, after);
-    yield pageOf(kernel, kind, page, options.free ?? false);
+    const page = await scanPage(context, prefix, after);
+    yield pageOf(context, kind, page, options.free ?? false);
     after = page.next;
   } while (after !== undefined);
 }
 
 /** One page of a scan, sent again where it was not answered. Throws coded errors. */
 export async function scanPage(
-  kernel: Kernel,
+  context: ClientContext,
   prefix: Scan["prefix"],
   after: Item | undefined,
 ): Promise<Page> {
   for (let attempt = 1; ; attempt += 1) {
-    const answer = await kernel.table.scan(
+    const answer = await context.table.scan(
       { prefix, after },
-      { timeoutMs: kernel.settings.requestTimeoutMs },
+      { timeoutMs: context.settings.requestTimeoutMs },
     );
     if (answer.kind === "page") return answer;
     if (answer.kind === "misconfigured") throw answer.error;
@@ -99,7 +102,7 @@ export async function scanPage(
         { cause: answer.cause },
       );
     }
-    await kernel.sleep(kernel.jittered(PAUSE_MS * attempt));
+    await context.sleep(context.jittered(PAUSE_MS * attempt));
   }
 }
 
@@ -121,7 +124,7 @@ function checkPrefix({ prefix }: ListOptions): void {
 }
 
 function pageOf(
-  kernel: Kernel,
+  context: ClientContext,
   kind: RecordKind,
   { items, readUnits }: Page,
   withFree: boolean,
@@ -130,42 +133,46 @@ function pageOf(
   const unreadable: { name: string; found: string }[] = [];
   const queued: ListedEntry[] = [];
   for (const item of items) {
-    const name = kernel.format.nameOf(kind, item);
+    const name = context.format.nameOf(kind, item);
     if (name === undefined) {
-      queued.push(...entryIn(kernel, kind, item));
+      queued.push(...entryIn(context, kind, item));
       continue;
     }
-    const ref = kernel.format.refOf(kind, name, kernel.format.queue?.namespaceIn(item));
-    const found = kernel.see(ref, item, "eventual");
+    const ref = context.format.refOf(kind, name, context.format.queue?.namespaceIn(item));
+    const found = context.see(ref, item, "eventual");
     if (!isReadable(found)) unreadable.push({ name: ref.name, found: found.found });
-    else if (found.state === "held" || withFree) locks.push(inspectionOf(kernel, ref, found));
+    else if (found.state === "held" || withFree) locks.push(inspectionOf(context, ref, found));
   }
   return { locks, unreadable, queued, readUnits };
 }
 
 /** The entry that an item is; nothing, if it is none. */
-function entryIn(kernel: Kernel, kind: RecordKind, item: Item): ListedEntry[] {
-  const { queue } = kernel.format;
+function entryIn(context: ClientContext, kind: RecordKind, item: Item): ListedEntry[] {
+  const { queue } = context.format;
   const [name, ticket] = [queue?.nameIn(kind, item), queue?.ticketIn(item)];
   if (queue === undefined || name === undefined || ticket === undefined) return [];
-  const lock = kernel.format.refOf(kind, name, queue.namespaceIn(item));
+  const lock = context.format.refOf(kind, name, queue.namespaceIn(item));
   const entry = queue.entryOf(lock, ticket);
-  const found = kernel.see(entry, item, "eventual");
+  const found = context.see(entry, item, "eventual");
   if (found.state !== "held") return [];
-  const { owner, session, leaseMs, looksDead, takeableInMs } = inspectionOf(kernel, entry, found);
+  const { owner, session, leaseMs, appearsExpired, acquirableInMs } = inspectionOf(
+    context,
+    entry,
+    found,
+  );
   const { namespace } = lock;
   return [
     {
       ...{ name, namespace, ticket, owner, session, leaseMs: leaseMs ?? 0 },
-      isServed: ticket <= (servedOf(kernel, lock) ?? -1n),
-      looksDead,
-      removableInMs: takeableInMs,
+      isServed: ticket <= (servedOf(context, lock) ?? -1n),
+      appearsExpired,
+      acquirableInMs: acquirableInMs,
     },
   ];
 }
 
 // A lock's record comes before its entries, in the order of their sort keys.
-function servedOf(kernel: Kernel, lock: RecordRef): bigint | undefined {
-  const record = kernel.observations.of(lock.id)?.record;
+function servedOf(context: ClientContext, lock: RecordRef): bigint | undefined {
+  const record = context.observations.of(lock.id)?.record;
   return record === undefined || record.state === "absent" ? undefined : record.queue.served;
 }

@@ -1,10 +1,10 @@
+import type { ClientContext } from "../core/context.js";
+import { LAST_TICKET } from "../core/queue/ticket.js";
 import { watchMs } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
+import { unavailableError } from "../core/unavailable.js";
 import { type Inspection, inspect } from "../locks/inspect.js";
-import type { Kernel } from "../core/context.js";
-import { troubleError } from "../core/unavailable.js";
 import type { Item } from "../platform/table.js";
-import { LAST_TICKET } from "../core/queue/ticket.js";
 
 /** Who waits for a lock. */
 export interface QueuedWaiter {
@@ -20,7 +20,7 @@ export interface QueuedWaiter {
   /** For how long it may be silent, in milliseconds. */
   readonly leaseMs: number;
   /** Whether this client has watched it be silent for longer than that. */
-  readonly looksDead: boolean;
+  readonly appearsExpired: boolean;
 }
 
 /** A lock and its queue, as one reading of each showed them. */
@@ -31,33 +31,33 @@ export interface QueueListing {
 }
 
 /** Lists who holds a lock and who waits for it, by strongly consistent readings. Throws coded errors. */
-export async function listQueue(kernel: Kernel, ref: RecordRef): Promise<QueueListing> {
-  const lock = await inspect(kernel, ref);
-  const record = kernel.observations.of(ref.id)?.record;
+export async function listQueue(context: ClientContext, ref: RecordRef): Promise<QueueListing> {
+  const lock = await inspect(context, ref);
+  const record = context.observations.of(ref.id)?.record;
   const served =
     record === undefined || record.state === "absent" ? undefined : record.queue.served;
   const waiters: QueuedWaiter[] = [];
-  for (const item of await entriesOf(kernel, ref)) {
-    const ticket = kernel.format.queue?.ticketIn(item);
+  for (const item of await entriesOf(context, ref)) {
+    const ticket = context.format.queue?.ticketIn(item);
     // What was granted, and not yet deleted, waits for nothing.
     if (ticket === undefined || (served !== undefined && ticket <= served)) continue;
-    const waiter = waiterIn(kernel, ref, ticket, item, waiters.length);
+    const waiter = waiterIn(context, ref, ticket, item, waiters.length);
     if (waiter !== undefined) waiters.push(waiter);
   }
   return { lock, waiters };
 }
 
-async function entriesOf(kernel: Kernel, ref: RecordRef): Promise<Item[]> {
-  const { queue } = kernel.format;
+async function entriesOf(context: ClientContext, ref: RecordRef): Promise<Item[]> {
+  const { queue } = context.format;
   if (queue === undefined) return [];
   const items: Item[] = [];
   let after: Item | undefined;
   do {
     const query = { ...queue.upTo(ref, LAST_TICKET), consistent: true, after };
-    const answer = await kernel.query(query, kernel.settings.requestTimeoutMs);
+    const answer = await context.query(query, context.settings.requestTimeoutMs);
     if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind !== "page")
-      throw troubleError(ref.name, "was not listed with its queue", answer);
+      throw unavailableError(ref.name, "was not listed with its queue", answer);
     items.push(...answer.items);
     after = answer.next;
   } while (after !== undefined);
@@ -65,21 +65,22 @@ async function entriesOf(kernel: Kernel, ref: RecordRef): Promise<Item[]> {
 }
 
 function waiterIn(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
   ticket: bigint,
   item: Item,
   position: number,
 ): QueuedWaiter | undefined {
-  const entry = kernel.format.queue?.entryOf(ref, ticket) ?? ref;
-  const record = kernel.seeRecord(entry, item, "strong");
+  const entry = context.format.queue?.entryOf(ref, ticket) ?? ref;
+  const record = context.seeRecord(entry, item, "strong");
   if (record.state !== "held") return undefined;
   const { owner, acquiredAt, session, leaseMs } = record;
-  const { sinceMs } = kernel.observations.of(entry.id) ?? { sinceMs: kernel.nowMs() };
-  const silentMs = kernel.nowMs() - sinceMs;
+  const { sinceMs } = context.observations.of(entry.id) ?? { sinceMs: context.nowMs() };
+  const silentMs = context.nowMs() - sinceMs;
   return {
     ...{ position, ticket, owner, since: acquiredAt, session, leaseMs },
     // One that lives by a session says nothing itself.
-    looksDead: session === undefined && silentMs >= watchMs(leaseMs, kernel.settings.driftBound),
+    appearsExpired:
+      session === undefined && silentMs >= watchMs(leaseMs, context.settings.maxClockDrift),
   };
 }

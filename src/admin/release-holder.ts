@@ -1,10 +1,10 @@
-import { HoldfastError } from "../errors.js";
-import type { LeaseFormat, RecordRef } from "../core/record/format.js";
-import type { Kernel } from "../core/context.js";
-import type { InspectOptions } from "./list.js";
+import type { ClientContext } from "../core/context.js";
 import { freeOnce } from "../core/hold/release.js";
+import type { LeaseFormat, RecordRef } from "../core/record/format.js";
 import { isReadable, type LeaseRecord } from "../core/record/record.js";
-import { type Trouble, troubleError } from "../core/unavailable.js";
+import { type Unavailable, unavailableError } from "../core/unavailable.js";
+import { HoldfastError } from "../errors.js";
+import type { InspectOptions } from "./list.js";
 
 /** Options of `Holdfast.release`. */
 export type ReleaseByHolderOptions = Pick<InspectOptions, "namespace">;
@@ -17,7 +17,7 @@ const PAUSE_MS = 200;
  * one grant only. Answers whether the record named it.
  */
 export async function releaseByHolder(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
   holder: string,
 ): Promise<boolean> {
@@ -28,21 +28,21 @@ export async function releaseByHolder(
     );
   }
   // As a release of its own would: in some formats another deletes what its clients keep in the record.
-  const keepData = kernel.format.defaults?.keepData ?? false;
-  let trouble: Trouble | undefined;
+  const keepData = context.format.defaults?.keepData ?? false;
+  let trouble: Unavailable | undefined;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    const answer = await freeOnce(kernel, ref, { maybe: [holder] }, keepData);
+    const answer = await freeOnce(context, ref, { maybe: [holder] }, keepData);
     if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind === "applied") return true;
     if (answer.kind === "refused") {
-      const found = kernel.format.read(answer.item);
+      const found = context.format.read(answer.item);
       // After an attempt that nobody answered: it may be that one which freed the record.
-      return attempt > 1 && isReadable(found) && isFreeOf(found, holder, kernel.format);
+      return attempt > 1 && isReadable(found) && isFreeOf(found, holder, context.format);
     }
     trouble = answer;
-    await kernel.sleep(kernel.jittered(PAUSE_MS * attempt));
+    await context.sleep(context.jittered(PAUSE_MS * attempt));
   }
-  throw troubleError(ref.name, "may not have been released", trouble as Trouble);
+  throw unavailableError(ref.name, "may not have been released", trouble as Unavailable);
 }
 
 // A format whose release deletes the record leaves nothing that could tell who freed it.

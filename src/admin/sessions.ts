@@ -1,14 +1,14 @@
-import type { Item } from "../platform/table.js";
+import type { ClientContext } from "../core/context.js";
 import { watchMs } from "../core/record/decide.js";
-import type { Kernel } from "../core/context.js";
-import { scanPage } from "./list.js";
 import { type Found, type HeldRecord, isReadable } from "../core/record/record.js";
+import type { Item } from "../platform/table.js";
+import { scanPage } from "./list.js";
 
 /** A session that is alive, or that a lock still names, as a listing of the table shows it. */
 export interface SessionListing {
   readonly id: string;
   /**
-   * `alive`: it has not been ended, though its process may have died; see `looksDead`. `ended`: for
+   * `alive`: it has not been ended, though its process may have died; see `appearsExpired`. `ended`: for
    * good. `absent`: a lock names it, and it has no record. `unreadable`: it has one that this version
    * cannot read, so that its locks are never taken over by this version.
    */
@@ -20,7 +20,7 @@ export interface SessionListing {
   /** For how long its owner may be silent, in milliseconds; undefined unless alive. */
   readonly leaseMs: number | undefined;
   /** Whether this client has watched it be silent for longer than its lease. */
-  readonly looksDead: boolean;
+  readonly appearsExpired: boolean;
   /** The names of the locks that live by it. */
   readonly locks: readonly string[];
 }
@@ -29,30 +29,30 @@ export interface SessionListing {
  * The sessions of the table with the locks that name them. Ended ones are left out unless a lock still
  * names them. It scans twice, as {@link Holdfast.list} does, and holds the answer in memory.
  */
-export async function listSessions(kernel: Kernel): Promise<SessionListing[]> {
+export async function listSessions(context: ClientContext): Promise<SessionListing[]> {
   const locks = new Map<string, string[]>();
-  for await (const { name, item } of recordsOf(kernel, "lock")) {
-    const namespace = kernel.format.queue?.namespaceIn(item);
-    const found = kernel.see(kernel.format.refOf("lock", name, namespace), item, "eventual");
+  for await (const { name, item } of recordsOf(context, "lock")) {
+    const namespace = context.format.queue?.namespaceIn(item);
+    const found = context.see(context.format.refOf("lock", name, namespace), item, "eventual");
     if (found.state !== "held" || found.session === undefined) continue;
     const names = locks.get(found.session);
     if (names === undefined) locks.set(found.session, [name]);
     else names.push(name);
   }
   const listings: SessionListing[] = [];
-  for await (const { name: id, item } of recordsOf(kernel, "session")) {
-    const found = kernel.sessions.glance(id, item);
+  for await (const { name: id, item } of recordsOf(context, "session")) {
+    const found = context.sessions.glance(id, item);
     if (found.state === "held" || locks.has(id)) {
-      listings.push(listingOf(kernel, id, found, locks.get(id) ?? []));
+      listings.push(listingOf(context, id, found, locks.get(id) ?? []));
     }
     locks.delete(id);
   }
-  const gone = [...locks].map(([id, names]) => listingOf(kernel, id, { state: "absent" }, names));
+  const gone = [...locks].map(([id, names]) => listingOf(context, id, { state: "absent" }, names));
   return [...listings, ...gone];
 }
 
 function listingOf(
-  kernel: Kernel,
+  context: ClientContext,
   id: string,
   found: Found,
   locks: readonly string[],
@@ -65,27 +65,27 @@ function listingOf(
     owner: known?.owner,
     openedAt: known?.acquiredAt,
     leaseMs: held?.leaseMs,
-    looksDead: found.state === "free" || (held !== undefined && isSilent(kernel, id, held)),
+    appearsExpired: found.state === "free" || (held !== undefined && isSilent(context, id, held)),
     locks: locks.toSorted(),
   };
 }
 
 const STATES = Object.freeze({ held: "alive", free: "ended", absent: "absent" });
 
-function isSilent(kernel: Kernel, id: string, { leaseMs }: HeldRecord): boolean {
-  const sinceMs = kernel.sessions.of(id)?.sinceMs ?? kernel.nowMs();
-  return kernel.nowMs() >= sinceMs + watchMs(leaseMs, kernel.settings.driftBound);
+function isSilent(context: ClientContext, id: string, { leaseMs }: HeldRecord): boolean {
+  const sinceMs = context.sessions.of(id)?.sinceMs ?? context.nowMs();
+  return context.nowMs() >= sinceMs + watchMs(leaseMs, context.settings.maxClockDrift);
 }
 
 async function* recordsOf(
-  kernel: Kernel,
+  context: ClientContext,
   kind: "lock" | "session",
 ): AsyncGenerator<{ readonly name: string; readonly item: Item }> {
   let after: Item | undefined;
   do {
-    const page = await scanPage(kernel, kernel.format.prefixOf(kind, ""), after);
+    const page = await scanPage(context, context.format.prefixOf(kind, ""), after);
     for (const item of page.items) {
-      const name = kernel.format.nameOf(kind, item);
+      const name = context.format.nameOf(kind, item);
       if (typeof name === "string") yield { name, item };
     }
     after = page.next;

@@ -1,8 +1,8 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { Holdfast, type LockFormat, type TableKeys, type TableOptions } from "../index.js";
+import type { CommonOptions } from "./options.js";
 import { usageError } from "./output/exit-codes.js";
 import { type AnyLocks, formatOf } from "./output/format.js";
-import type { CommonOptions } from "./options.js";
 import { type Output, tellFailure } from "./output/output.js";
 
 // The SDK waits for ever by default, and only warns unless it is told to throw.

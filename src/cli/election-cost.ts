@@ -1,7 +1,7 @@
-import { HoldfastError } from "../errors.js";
 import { DEFAULTS } from "../core/options.js";
 import { type ElectionOptions, resolveElection } from "../election/options.js";
 import { MEAN_PAUSE } from "../election/standby.js";
+import { HoldfastError } from "../errors.js";
 
 /** What a million request units cost. */
 export interface Prices {
@@ -60,7 +60,7 @@ export function electionCost(options: ElectionCostOptions): ElectionCost {
     );
   }
   const lengths = { failover, lease, renew, poll };
-  const { renewMs, pollMs } = resolveElection(lengths, "nobody", DEFAULTS.driftBound);
+  const { renewMs, pollMs } = resolveElection(lengths, "nobody", DEFAULTS.maxClockDrift);
   const writesPerDay = DAY_MS / renewMs;
   const readsPerDay = ((instances - 1) * DAY_MS) / (pollMs * MEAN_PAUSE);
   const writeUnitsPerDay = writesPerDay;

@@ -2,13 +2,13 @@ import { readFileSync } from "node:fs";
 import { Command, Option } from "commander";
 import { addDoctor } from "./commands/doctor-program.js";
 import { addCost, addElections } from "./commands/election-commands.js";
-import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP } from "./output/exit-codes.js";
 import { addObject } from "./commands/object-program.js";
-import { operandsOf, refuseDashesAsValue } from "./operands.js";
-import { kindOption, namespaceOption, sortOption, withCommonOptions } from "./options.js";
-import { type Run, standardOutput } from "./output/output.js";
 import { addTable } from "./commands/table-program.js";
 import { addWatch } from "./commands/watch-program.js";
+import { operandsOf, refuseDashesAsValue } from "./operands.js";
+import { kindOption, namespaceOption, sortOption, withCommonOptions } from "./options.js";
+import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP } from "./output/exit-codes.js";
+import { type Run, standardOutput } from "./output/output.js";
 
 /**
  * The command line's grammar. `onRun` is called with what the words ask for; nothing is run by

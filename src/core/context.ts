@@ -3,7 +3,7 @@ import { IdMemory } from "../internal/id-memory.js";
 import { sleep } from "../internal/sleep.js";
 import { Abort, type SignalLike } from "../platform/abort.js";
 import { type Clock, isoTimeOf } from "../platform/clock.js";
-import { isHeard } from "../platform/diagnostics.js";
+import { hasSubscribers } from "../platform/diagnostics.js";
 import type { Random } from "../platform/random.js";
 import type {
   Item,
@@ -17,8 +17,11 @@ import type {
   WriteAnswer,
 } from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";
+import { emitRequest, LEASE_CHANNELS, type RequestEvent } from "./events.js";
+import type { Hold } from "./hold/hold.js";
+import { LocalQueues } from "./local-queue.js";
+import type { ClientSettings } from "./options.js";
 import { type Decision, decide } from "./record/decide.js";
-import { LEASE_CHANNELS, type RequestEvent, tellRequest } from "./events.js";
 import type {
   ExistingData,
   FreeOptions,
@@ -27,17 +30,14 @@ import type {
   LeaseFormat,
   RecordRef,
 } from "./record/format.js";
-import type { Hold } from "./hold/hold.js";
-import { Keeper } from "./scheduler.js";
-import { Lines } from "./local-queue.js";
-import { Observations, type Strength } from "./record/observation.js";
-import type { ClientSettings } from "./options.js";
+import { type Consistency, Observations } from "./record/observation.js";
 import { type Found, isReadable, type LeaseRecord, type Passage } from "./record/record.js";
-import { SessionWatch } from "./remote-sessions.js";
+import { RemoteSessions } from "./remote-sessions.js";
+import { RenewalScheduler } from "./scheduler.js";
 import { unreadable } from "./unavailable.js";
 
 /** Everything that is not deterministic, and the table. */
-export interface Surroundings {
+export interface ClientEnvironment {
   readonly table: TablePort;
   readonly tableName: string;
   readonly format: LeaseFormat;
@@ -64,8 +64,8 @@ export interface GrantOptions {
 // Enough for every id that can still matter for a lease, at a thousand grants a second.
 const MOST_ABANDONED = 100_000;
 
-/** What the parts of one client share: its surroundings, and what it has seen and given up. */
-export class Kernel {
+/** What the parts of one client share: its environment, and what it has seen and given up. */
+export class ClientContext {
   readonly table: TablePort;
   readonly tableName: string;
   readonly format: LeaseFormat;
@@ -76,10 +76,10 @@ export class Kernel {
   readonly settings: ClientSettings;
   readonly keepsHistory: boolean;
   readonly observations = new Observations();
-  readonly keeper: Keeper;
-  readonly lines: Lines;
+  readonly scheduler: RenewalScheduler;
+  readonly localQueues: LocalQueues;
   /** The sessions by which others hold. */
-  readonly sessions = new SessionWatch(this);
+  readonly sessions = new RemoteSessions(this);
   /** What is held, to be released when the client closes. */
   readonly holds = new Set<Hold>();
   readonly #abandoned = new IdMemory(MOST_ABANDONED);
@@ -87,20 +87,20 @@ export class Kernel {
   readonly #closing = new Abort();
   readonly #reported = new Set<string>();
 
-  constructor(surroundings: Surroundings, settings: ClientSettings) {
-    this.table = surroundings.table;
-    this.tableName = surroundings.tableName;
-    this.format = surroundings.format;
-    this.clock = surroundings.clock;
-    this.timers = surroundings.timers;
-    this.random = surroundings.random;
-    this.report = surroundings.report;
-    this.keepsHistory = surroundings.keepsHistory === true;
+  constructor(environment: ClientEnvironment, settings: ClientSettings) {
+    this.table = environment.table;
+    this.tableName = environment.tableName;
+    this.format = environment.format;
+    this.clock = environment.clock;
+    this.timers = environment.timers;
+    this.random = environment.random;
+    this.report = environment.report;
+    this.keepsHistory = environment.keepsHistory === true;
     // A hand-over is one write, and has no time to be numbered in.
     this.settings =
-      this.format.counter === undefined ? settings : { ...settings, handOverLimit: 0 };
-    this.keeper = new Keeper(this.clock, this.timers);
-    this.lines = new Lines(this.timers, !this.isLocal);
+      this.format.counter === undefined ? settings : { ...settings, maxLocalHandoffs: 0 };
+    this.scheduler = new RenewalScheduler(this.clock, this.timers);
+    this.localQueues = new LocalQueues(this.timers, !this.isLocal);
   }
 
   /** Aborts when the client begins to close. */
@@ -164,10 +164,10 @@ export class Kernel {
     operation: RequestEvent["operation"],
     send: (call: { readonly tellsUnits?: boolean }) => Promise<A>,
   ): Promise<A> {
-    if (!isHeard(LEASE_CHANNELS.request)) return send({});
+    if (!hasSubscribers(LEASE_CHANNELS.request)) return send({});
     const fromMs = this.nowMs();
     const answer = await send({ tellsUnits: true });
-    tellRequest(operation, answer, this.nowMs() - fromMs);
+    emitRequest(operation, answer, this.nowMs() - fromMs);
     return answer;
   }
 
@@ -200,7 +200,7 @@ export class Kernel {
   }
 
   /** Takes note of an item that an answer showed just now. */
-  see(ref: RecordRef, item: Item | undefined, strength: Strength): Found {
+  see(ref: RecordRef, item: Item | undefined, strength: Consistency): Found {
     const found = this.format.read(item);
     if (isReadable(found)) this.observations.see(ref.id, found, strength, this.nowMs());
     return found;
@@ -210,7 +210,7 @@ export class Kernel {
   seeRecord(
     ref: RecordRef,
     item: Item | undefined,
-    strength: Strength,
+    strength: Consistency,
     wasClaimed = false,
   ): LeaseRecord {
     const found = this.see(ref, item, strength);
@@ -223,7 +223,7 @@ export class Kernel {
     return decide(this.observations.of(ref.id), {
       nowMs: this.nowMs(),
       wallMs: this.wallMs(),
-      driftBound: this.settings.driftBound,
+      maxClockDrift: this.settings.maxClockDrift,
       isAbandoned: (holder) => this.#abandoned.has(holder),
       onlyIfExists,
       passage,

@@ -1,8 +1,8 @@
 import { type ErrorCode, isHoldfastError, type LossReason } from "../errors.js";
 import type { Instant } from "../platform/clock.js";
 import { publish } from "../platform/diagnostics.js";
-import type { Kind, RecordRef } from "./record/format.js";
 import type { Hold } from "./hold/hold.js";
+import type { Kind, RecordRef } from "./record/format.js";
 
 /**
  * The names of the channels of `node:diagnostics_channel` that leases publish to: those of locks, of
@@ -15,9 +15,9 @@ export const LEASE_CHANNELS = Object.freeze({
   wait: "holdfast:lease:wait",
   /** {@link PositionEvent}: a waiter in a queue learnt how many are before it. */
   position: "holdfast:queue:position",
-  /** {@link OversleptEvent}: a waiter in a queue could not keep its place. */
+  /** {@link PlaceExpiredEvent}: a waiter in a queue could not keep its place. */
   overslept: "holdfast:queue:overslept",
-  /** {@link RefusalEvent}: an acquisition ended without a lease. */
+  /** {@link AcquireFailedEvent}: an acquisition ended without a lease. */
   refusal: "holdfast:lease:refusal",
   /** {@link GrantEvent}: a lease was granted. */
   grant: "holdfast:lease:grant",
@@ -72,12 +72,12 @@ export interface PositionEvent extends LeaseSubject {
 }
 
 /** Told when a waiter has lost its place: it slept, or was cut off, for longer than its lease. */
-export interface OversleptEvent extends LeaseSubject {
+export interface PlaceExpiredEvent extends LeaseSubject {
   readonly ticket: bigint;
 }
 
 /** Told once for an acquisition that ends without a lease. */
-export interface RefusalEvent extends LeaseSubject {
+export interface AcquireFailedEvent extends LeaseSubject {
   /** The error's code; `not-acquired` also where nothing was thrown. */
   readonly code: ErrorCode | "aborted";
   readonly waitedMs: number;
@@ -128,7 +128,7 @@ export interface ReleaseEvent extends LeaseEvent {
 type Subject = Pick<RecordRef, "kind" | "name">;
 
 /** Tells of a request that was answered, or given up. */
-export function tellRequest(
+export function emitRequest(
   operation: RequestEvent["operation"],
   answer: { readonly kind: string; readonly units?: number | undefined },
   durationMs: number,
@@ -139,12 +139,12 @@ export function tellRequest(
 }
 
 /** Tells of an acquisition that found the lease held. */
-export function tellWait({ kind, name }: Subject, owner: string, heldBy: string | undefined): void {
+export function emitWait({ kind, name }: Subject, owner: string, heldBy: string | undefined): void {
   publish(LEASE_CHANNELS.wait, (): WaitEvent => ({ kind, name, owner, heldBy }));
 }
 
 /** Tells how many are before a waiter in a queue. */
-export function tellPosition(
+export function emitPosition(
   { kind, name }: Subject,
   owner: string,
   place: Pick<PositionEvent, "position" | "before" | "ticket">,
@@ -153,18 +153,18 @@ export function tellPosition(
 }
 
 /** Tells that a waiter in a queue could not keep its place. */
-export function tellOverslept({ kind, name }: Subject, owner: string, ticket: bigint): void {
-  publish(LEASE_CHANNELS.overslept, (): OversleptEvent => ({ kind, name, owner, ticket }));
+export function emitPlaceExpired({ kind, name }: Subject, owner: string, ticket: bigint): void {
+  publish(LEASE_CHANNELS.overslept, (): PlaceExpiredEvent => ({ kind, name, owner, ticket }));
 }
 
 /** Tells of an acquisition that ended without a lease; `error` is what it rejects with, if it does. */
-export function tellRefusal(
+export function emitAcquireFailed(
   { kind, name }: Subject,
   owner: string,
   error: unknown,
   waitedMs: number,
 ): void {
-  publish(LEASE_CHANNELS.refusal, (): RefusalEvent => {
+  publish(LEASE_CHANNELS.refusal, (): AcquireFailedEvent => {
     const code = error === undefined ? "not-acquired" : codeOf(error);
     return { kind, name, owner, code, waitedMs };
   });
@@ -176,7 +176,7 @@ function codeOf(error: unknown): ErrorCode | "aborted" {
 }
 
 /** Tells of a grant. */
-export function tellGrant(hold: Hold, how: GrantEvent["how"], waitedMs: number): void {
+export function emitGrant(hold: Hold, how: GrantEvent["how"], waitedMs: number): void {
   publish(LEASE_CHANNELS.grant, (): GrantEvent => {
     return { ...leaseOf(hold), how, waitedMs, leaseMs: hold.leaseMs };
   });
@@ -186,17 +186,17 @@ export function tellGrant(hold: Hold, how: GrantEvent["how"], waitedMs: number):
 const isTold = ({ ref }: Hold): boolean => ref.isEntry !== true;
 
 /** Tells what became of a renewal that was sent at `start`, so long after it was due. */
-export function tellRenewal(hold: Hold, isAnswered: boolean, lateMs: number, start: Instant): void {
+export function emitRenewal(hold: Hold, isAnswered: boolean, lateMs: number, start: Instant): void {
   if (!isTold(hold)) return;
   publish(LEASE_CHANNELS.renewal, (): LeaseRenewalEvent => {
-    const durationMs = hold.kernel.nowMs() - start.monotonicMs;
+    const durationMs = hold.context.nowMs() - start.monotonicMs;
     const remainingMs = hold.remainingMs();
     return { ...leaseOf(hold), isAnswered, lateMs, durationMs, remainingMs };
   });
 }
 
 /** Tells that a lease ended against its holder's will. */
-export function tellLoss(hold: Hold, reason: LossReason, heldMs: number): void {
+export function emitLoss(hold: Hold, reason: LossReason, heldMs: number): void {
   if (!isTold(hold)) return;
   publish(LEASE_CHANNELS.loss, (): LossEvent => {
     return { ...leaseOf(hold), reason, heldMs, lateMs: Math.max(0, -hold.remainingMs()) };
@@ -204,7 +204,7 @@ export function tellLoss(hold: Hold, reason: LossReason, heldMs: number): void {
 }
 
 /** Tells that a lease ended by its holder's will. */
-export function tellRelease(hold: Hold, heldMs: number): void {
+export function emitRelease(hold: Hold, heldMs: number): void {
   if (isTold(hold))
     publish(LEASE_CHANNELS.release, (): ReleaseEvent => ({ ...leaseOf(hold), heldMs }));
 }

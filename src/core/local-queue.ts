@@ -1,13 +1,13 @@
 import type { Timer, Timers } from "../platform/timers.js";
-import type { Beginning } from "./hold/hold.js";
+import type { GrantResult } from "./hold/hold.js";
 import type { AcquireSettings } from "./options.js";
-import type { Trouble } from "./unavailable.js";
+import type { Unavailable } from "./unavailable.js";
 
 /** What a waiter of this process gets when it is its turn: the table to itself, or a grant. */
-export type Turn = "contend" | Beginning;
+export type Turn = "contend" | GrantResult;
 
 /** One acquisition that waits in this process's line for a name. */
-export class Waiter {
+export class LocalWaiter {
   readonly settings: AcquireSettings;
   /** Its turn, or the error with which it gave up, whichever came first. */
   readonly turn: Promise<Turn>;
@@ -55,12 +55,12 @@ export interface Occupant {
  * The waiters of this process for one name, in the order in which they came. Only one at a time talks
  * to the table, and none while the process holds the name: N waiters cost as much as one.
  */
-export class Line {
-  readonly #waiting: Waiter[] = [];
+export class LocalQueue {
+  readonly #waiting: LocalWaiter[] = [];
   /** How often in a row the lock was handed over without leaving the process. */
-  handOvers = 0;
+  localHandoffs = 0;
   /** Why the one of them that talks to the table is told nothing; undefined while it is. */
-  trouble: Trouble | undefined;
+  trouble: Unavailable | undefined;
   #isBusy = false;
   #occupant: Occupant | undefined;
   #watch: Timer | undefined;
@@ -88,31 +88,31 @@ export class Line {
   }
 
   /** Takes the turn if nobody has it. Whoever has it must call {@link next} when done. */
-  tryTurn(): boolean {
+  tryEnter(): boolean {
     this.#occupant?.check();
     if (this.#isBusy) return false;
     this.#isBusy = true;
     return true;
   }
 
-  wait(waiter: Waiter): void {
+  wait(waiter: LocalWaiter): void {
     this.#waiting.push(waiter);
     this.#watchOccupant();
   }
 
-  waitFirst(waiter: Waiter): void {
+  waitFirst(waiter: LocalWaiter): void {
     this.#waiting.unshift(waiter);
   }
 
   /** The waiter gives up, in the same instant for itself and for whoever would hand over to it. */
-  leave(waiter: Waiter, error: unknown): void {
+  leave(waiter: LocalWaiter, error: unknown): void {
     waiter.giveUp(error);
     const at = this.#waiting.indexOf(waiter);
     if (at >= 0) this.#waiting.splice(at, 1);
   }
 
   /** Takes the first waiter out of the line, to hand the lock to it. */
-  shift(): Waiter | undefined {
+  shift(): LocalWaiter | undefined {
     return this.#waiting.shift();
   }
 
@@ -141,8 +141,8 @@ export class Line {
 }
 
 /** The lines of one client, made when somebody comes and dropped when nobody is left. */
-export class Lines {
-  readonly #lines = new Map<string, Line>();
+export class LocalQueues {
+  readonly #localQueues = new Map<string, LocalQueue>();
   readonly #timers: Timers;
   readonly #isShared: boolean;
 
@@ -153,16 +153,16 @@ export class Lines {
   }
 
   /** A line that nobody else stands in. */
-  alone(): Line {
-    return new Line(this.#timers, () => undefined);
+  alone(): LocalQueue {
+    return new LocalQueue(this.#timers, () => undefined);
   }
 
-  of(id: string): Line {
+  of(id: string): LocalQueue {
     if (!this.#isShared) return this.alone();
-    const known = this.#lines.get(id);
+    const known = this.#localQueues.get(id);
     if (known !== undefined) return known;
-    const line = new Line(this.#timers, () => this.#lines.delete(id));
-    this.#lines.set(id, line);
-    return line;
+    const localQueue = new LocalQueue(this.#timers, () => this.#localQueues.delete(id));
+    this.#localQueues.set(id, localQueue);
+    return localQueue;
   }
 }

@@ -1,12 +1,12 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
 import type { Item } from "../platform/table.js";
+import type { Queueing } from "./acquire/queueing.js";
+import type { KeepAliveSource } from "./hold/keep-alive.js";
 import { watchMs } from "./record/decide.js";
 import type { ExistingData, LeaseDefaults } from "./record/format.js";
-import type { LifeSource } from "./hold/keep-alive.js";
-import type { Queueing } from "./acquire/queueing.js";
+import type { FormatTypes, NativeTypes } from "./record/format-types.js";
 import type { HeldRecord, Passage } from "./record/record.js";
-import type { LeaseShape, NativeLeases } from "./record/format-types.js";
 
 /** How often a waiter reads the record. */
 export interface PollOptions {
@@ -39,7 +39,7 @@ export interface LeaseOptions {
 /** What all leases of a client share. */
 export interface ClientOptions extends LeaseOptions {
   /** The bound on how much faster or slower than true time any clock may run. Default 0.01, 1 %. */
-  readonly driftBound?: number | undefined;
+  readonly maxClockDrift?: number | undefined;
   /** For how long one request may go unanswered. Default 5 s, and never longer than the lease lasts. */
   readonly requestTimeout?: Duration | undefined;
   /** For how long `close()` tries to release what is held. Default 5 s. */
@@ -54,15 +54,15 @@ export interface ClientOptions extends LeaseOptions {
    * How many times in a row a lock may pass between waiters of this process before other processes
    * get their turn. Default 16; 0 never passes it on.
    */
-  readonly handOverLimit?: number | undefined;
+  readonly maxLocalHandoffs?: number | undefined;
 }
 
 /** What one acquisition may ask for, beside the lengths of time. */
-export interface AcquireOptions<S extends LeaseShape = NativeLeases> extends LeaseOptions {
+export interface AcquireOptions<S extends FormatTypes = NativeTypes> extends LeaseOptions {
   /** Ends the wait. `acquire` then rejects with the signal's reason, and nothing is left behind. */
   readonly signal?: AbortSignal | undefined;
   /** User data to store with the lock: any JSON value, or what the format has. */
-  readonly data?: S extends NativeLeases ? unknown : S["data"] | undefined;
+  readonly data?: S extends NativeTypes ? unknown : S["data"] | undefined;
   /**
    * What becomes of data that the record already has. `"replace"`, the default unless the format has
    * another: `data`, or nothing, takes its place. `"keep"`: it stays, and `data` is stored only where
@@ -87,10 +87,10 @@ export interface AcquireOptions<S extends LeaseShape = NativeLeases> extends Lea
 
 /** The client's options, resolved. */
 export interface ClientSettings {
-  readonly driftBound: number;
+  readonly maxClockDrift: number;
   readonly requestTimeoutMs: number;
   readonly closeTimeoutMs: number;
-  readonly handOverLimit: number;
+  readonly maxLocalHandoffs: number;
 }
 
 /** What one acquisition may ask for, whatever the format. */
@@ -108,8 +108,8 @@ export interface AcquireSettings {
   readonly leaseMs: number;
   readonly renewMs: number | "manual";
   readonly waitMs: number;
-  readonly fastestPollMs: number;
-  readonly slowestPollMs: number;
+  readonly minPollMs: number;
+  readonly maxPollMs: number;
   readonly owner: string;
   readonly signal: AbortSignal | undefined;
   readonly data: unknown;
@@ -119,7 +119,7 @@ export interface AcquireSettings {
   readonly keepData: boolean;
   readonly onlyIfExists: boolean;
   /** What its lease is to live by, instead of renewing itself. */
-  readonly livesBy: LifeSource | undefined;
+  readonly keptAliveBy: KeepAliveSource | undefined;
   /** What its grant passes a queue by; undefined: it may not pass one. */
   readonly passage?: Passage | undefined;
   /** How it queues; undefined: it waits for a queue to end. */
@@ -137,16 +137,16 @@ export const DEFAULTS = Object.freeze({
   /** Two leases: whoever waits sees a dead holder replaced. */
   wait: "60s",
   /** Ten half-unit reads a second at most, for the first moments only. */
-  fastestPoll: "100ms",
+  minPoll: "100ms",
   /** A waiter for a long job costs a quarter unit a second. */
-  slowestPoll: "2s",
+  maxPoll: "2s",
   /** A hundred times what quartz does; virtual machines are worse than quartz. */
-  driftBound: 0.01,
+  maxClockDrift: 0.01,
   /** A request that takes longer is more likely lost than late. */
   requestTimeout: "5s",
   closeTimeout: "5s",
   /** Other processes get a chance at least once in so many grants. */
-  handOverLimit: 16,
+  maxLocalHandoffs: 16,
 });
 
 const DAY_MS = 24 * 3_600_000;
@@ -161,14 +161,16 @@ const refuse = (message: string): HoldfastError => new HoldfastError("invalid-ar
 
 /** Resolves what all leases of a client share. Throws `invalid-argument`. */
 export function resolveClient(options: ClientOptions): ClientSettings {
-  const driftBound = options.driftBound ?? DEFAULTS.driftBound;
-  if (!(driftBound >= 0 && driftBound <= 0.1)) {
-    throw refuse(`The option \`driftBound\` must lie between 0 and 0.1; it is ${driftBound}.`);
-  }
-  const handOverLimit = options.handOverLimit ?? DEFAULTS.handOverLimit;
-  if (!(Number.isInteger(handOverLimit) && handOverLimit >= 0)) {
+  const maxClockDrift = options.maxClockDrift ?? DEFAULTS.maxClockDrift;
+  if (!(maxClockDrift >= 0 && maxClockDrift <= 0.1)) {
     throw refuse(
-      `The option \`handOverLimit\` must be a whole number from 0; it is ${handOverLimit}.`,
+      `The option \`maxClockDrift\` must lie between 0 and 0.1; it is ${maxClockDrift}.`,
+    );
+  }
+  const maxLocalHandoffs = options.maxLocalHandoffs ?? DEFAULTS.maxLocalHandoffs;
+  if (!(Number.isInteger(maxLocalHandoffs) && maxLocalHandoffs >= 0)) {
+    throw refuse(
+      `The option \`maxLocalHandoffs\` must be a whole number from 0; it is ${maxLocalHandoffs}.`,
     );
   }
   if (options.renewal !== undefined && !["each", "shared"].includes(options.renewal)) {
@@ -180,8 +182,8 @@ export function resolveClient(options: ClientOptions): ClientSettings {
     );
   }
   return {
-    driftBound,
-    handOverLimit,
+    maxClockDrift,
+    maxLocalHandoffs,
     requestTimeoutMs: durationMs(
       "requestTimeout",
       options.requestTimeout ?? DEFAULTS.requestTimeout,
@@ -209,11 +211,11 @@ export function resolveAcquire(
   const leaseMs = durationMs("lease", given(asked("lease"), defaults.lease), LEASE_RANGE);
   const renew = given(asked("renew"), leaseMs / defaults.renewsPerLease);
   const renewMs = renew === "manual" ? renew : durationMs("renew", renew, RENEW_RANGE);
-  const fastestPollMs = resolvePoll(layers, "fastest", defaults.fastestPoll);
-  const slowestPollMs = resolvePoll(layers, "slowest", defaults.slowestPoll);
-  if (fastestPollMs > slowestPollMs) {
+  const minPollMs = resolvePoll(layers, "fastest", defaults.minPoll);
+  const maxPollMs = resolvePoll(layers, "slowest", defaults.maxPoll);
+  if (minPollMs > maxPollMs) {
     throw refuse(
-      `The option \`poll.fastest\` (${fastestPollMs} ms) must not exceed \`poll.slowest\` (${slowestPollMs} ms).`,
+      `The option \`poll.fastest\` (${minPollMs} ms) must not exceed \`poll.slowest\` (${maxPollMs} ms).`,
     );
   }
   checkLease(leaseMs, renewMs);
@@ -221,8 +223,8 @@ export function resolveAcquire(
     leaseMs,
     renewMs,
     waitMs: durationMs("wait", given(asked("wait"), waitOf(defaults, leaseMs)), WAIT_RANGE),
-    fastestPollMs,
-    slowestPollMs,
+    minPollMs,
+    maxPollMs,
     owner: checkOwner(given(asked("owner"), defaultOwner)),
     signal: checkSignal(asked("signal")),
     data: asked("data"),
@@ -237,7 +239,7 @@ export function resolveAcquire(
     ),
     keepData: asked("keepData") ?? defaults.keepData ?? false,
     onlyIfExists: asked("onlyIfExists") ?? false,
-    livesBy: undefined,
+    keptAliveBy: undefined,
   };
 }
 
@@ -291,7 +293,9 @@ function checkSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
 
 function waitOf({ wait }: LeaseDefaults, leaseMs: number): Duration {
   if (typeof wait !== "object") return wait;
-  return watchMs(leaseMs, DEFAULTS.driftBound) + durationMs("wait", wait.beyondLease, WAIT_RANGE);
+  return (
+    watchMs(leaseMs, DEFAULTS.maxClockDrift) + durationMs("wait", wait.beyondLease, WAIT_RANGE)
+  );
 }
 
 function checkExisting(option: string, value: ExistingData): ExistingData {

@@ -1,5 +1,5 @@
 import type { SignalLike } from "../platform/abort.js";
-import type { Kernel } from "./context.js";
+import type { ClientContext } from "./context.js";
 
 // An acquisition takes this many steps at the most, each of which needs the answer of the step before it.
 const ROUNDS_AT_ONCE = 4;
@@ -10,20 +10,20 @@ const ROUNDS_AT_ONCE = 4;
  * fastest poll, with jitter.
  */
 export class Pacer {
-  readonly #kernel: Kernel;
+  readonly #context: ClientContext;
   readonly #pauseMs: number;
   #rounds = 0;
 
-  constructor(kernel: Kernel, { fastestPollMs }: { readonly fastestPollMs: number }) {
-    this.#kernel = kernel;
-    this.#pauseMs = fastestPollMs;
+  constructor(context: ClientContext, { minPollMs }: { readonly minPollMs: number }) {
+    this.#context = context;
+    this.#pauseMs = minPollMs;
   }
 
   /** Waits before another round of the loop, or less where `signal` aborts first. Never rejects. */
   async beforeNextRound(signal: SignalLike): Promise<void> {
     this.#rounds += 1;
     if (this.#rounds <= ROUNDS_AT_ONCE) return;
-    await this.#kernel.sleep(this.#kernel.jittered(this.#pauseMs), signal);
+    await this.#context.sleep(this.#context.jittered(this.#pauseMs), signal);
   }
 
   /** The loop has waited by itself: its next rounds may follow at once again. */

@@ -1,9 +1,9 @@
 import { SingleFlight } from "../internal/single-flight.js";
 import type { SignalLike } from "../platform/abort.js";
 import type { Item, ReadAnswer, Unknown, WriteAnswer } from "../platform/table.js";
+import type { ClientContext } from "./context.js";
 import type { Decision } from "./record/decide.js";
 import type { RecordRef } from "./record/format.js";
-import type { Kernel } from "./context.js";
 import type { Observation } from "./record/observation.js";
 import type { Found, Version } from "./record/record.js";
 
@@ -17,17 +17,17 @@ const FIRST_VERSION = 1n;
  * What a client knows of the sessions by which others hold, and how it looks at them: once for all of
  * its waiters, however many records name the same session.
  */
-export class SessionWatch {
-  readonly #kernel: Kernel;
+export class RemoteSessions {
+  readonly #context: ClientContext;
   readonly #looks = new SingleFlight<ReadAnswer>();
   readonly #ends = new SingleFlight<WriteAnswer>();
 
-  constructor(kernel: Kernel) {
-    this.#kernel = kernel;
+  constructor(context: ClientContext) {
+    this.#context = context;
   }
 
   of(session: string): Observation | undefined {
-    return this.#kernel.observations.of(this.#refOf(session).id);
+    return this.#context.observations.of(this.#refOf(session).id);
   }
 
   /** Looks at the session, unless an answer has shown it within the last `freshMs` milliseconds. */
@@ -37,29 +37,29 @@ export class SessionWatch {
     timeoutMs: number,
     signal: SignalLike,
   ): Promise<ReadAnswer | undefined> {
-    const { observations } = this.#kernel;
+    const { observations } = this.#context;
     const ref = this.#refOf(session);
-    if (this.#kernel.nowMs() - observations.lookedAtMs(ref.id) < freshMs) return undefined;
+    if (this.#context.nowMs() - observations.lookedAtMs(ref.id) < freshMs) return undefined;
     const answer = await this.#read(ref, "eventual", timeoutMs, signal);
     if (answer.kind !== "found") return answer;
-    if (isDoubtful(this.#kernel.format.read(answer.item))) {
+    if (isDoubtful(this.#context.format.read(answer.item))) {
       return this.look(session, timeoutMs, signal);
     }
-    this.#kernel.seeRecord(ref, answer.item, "eventual");
+    this.#context.seeRecord(ref, answer.item, "eventual");
     return answer;
   }
 
   /** What an eventual reading showed by the way; noted, where a watch may begin with it. */
   glance(session: string, item: Item): Found {
-    const found = this.#kernel.format.read(item);
-    return isDoubtful(found) ? found : this.#kernel.see(this.#refOf(session), item, "eventual");
+    const found = this.#context.format.read(item);
+    return isDoubtful(found) ? found : this.#context.see(this.#refOf(session), item, "eventual");
   }
 
   /** Looks at the session by a strongly consistent read. */
   async look(session: string, timeoutMs: number, signal?: SignalLike): Promise<ReadAnswer> {
     const ref = this.#refOf(session);
     const answer = await this.#read(ref, "strong", timeoutMs, signal);
-    if (answer.kind === "found") this.#kernel.seeRecord(ref, answer.item, "strong");
+    if (answer.kind === "found") this.#context.seeRecord(ref, answer.item, "strong");
     return answer;
   }
 
@@ -69,16 +69,16 @@ export class SessionWatch {
    */
   end({ session, watched }: Ending, owner: string, signal: SignalLike): Promise<WriteAnswer> {
     const ref = this.#refOf(session);
-    const { format, settings } = this.#kernel;
+    const { format, settings } = this.#context;
     const ended = this.#ends.run(session, async () => {
-      const wallMs = this.#kernel.wallMs();
+      const wallMs = this.#context.wallMs();
       const write =
         watched === undefined
           ? format.tombstone(ref, { fence: BigInt(Math.floor(wallMs)), owner, wallMs })
-          : this.#kernel.freeing(ref, { watched }, { keepData: false, lastHolder: "" });
-      const answer = await this.#kernel.write(write, settings.requestTimeoutMs);
+          : this.#context.freeing(ref, { watched }, { keepData: false, lastHolder: "" });
+      const answer = await this.#context.write(write, settings.requestTimeoutMs);
       if (answer.kind === "applied" || answer.kind === "refused") {
-        this.#kernel.seeRecord(ref, answer.item, "strong");
+        this.#context.seeRecord(ref, answer.item, "strong");
       }
       return answer;
     });
@@ -86,7 +86,7 @@ export class SessionWatch {
   }
 
   #refOf(session: string): RecordRef {
-    return this.#kernel.format.refOf("session", session);
+    return this.#context.format.refOf("session", session);
   }
 
   #read(
@@ -95,10 +95,10 @@ export class SessionWatch {
     timeoutMs: number,
     signal: SignalLike | undefined,
   ): Promise<ReadAnswer> {
-    const attributes = this.#kernel.format.pollAttributes;
+    const attributes = this.#context.format.pollAttributes;
     const read = { key: ref.key, consistent: strength === "strong", attributes };
     const looked = this.#looks.run(`${strength} ${ref.id}`, () =>
-      this.#kernel.read(read, timeoutMs),
+      this.#context.read(read, timeoutMs),
     );
     return orAborted(looked, signal);
   }

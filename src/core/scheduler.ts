@@ -20,7 +20,7 @@ interface Visit {
  * The only background loop of a client: it visits every kept lease when its renewal, or its deadline,
  * is due, from one timer, which never keeps the process alive.
  */
-export class Keeper {
+export class RenewalScheduler {
   readonly #clock: Clock;
   readonly #timers: Timers;
   // The visits that count, and stale ones: a heap cannot take one out of its middle. So these are skipped.

@@ -4,13 +4,13 @@ import type { NotNow, Unknown } from "../platform/table.js";
 import type { UnreadableRecord } from "./record/record.js";
 
 /** Why the last request told nothing. */
-export type Trouble = Unknown | NotNow;
+export type Unavailable = Unknown | NotNow;
 
 /** The error for whoever asked: the table does not answer, or answers that it will not for now. */
-export function troubleError(
+export function unavailableError(
   name: string,
   whatFailed: string,
-  trouble: Trouble,
+  trouble: Unavailable,
   title = `Lock "${name}"`,
 ): HoldfastError {
   const details = { lockName: name, cause: trouble.cause };

@@ -1,12 +1,12 @@
-import { HoldfastError } from "../errors.js";
+import type { ClientContext } from "../core/context.js";
 import type { RecordRef } from "../core/record/format.js";
-import type { Kernel } from "../core/context.js";
+import { HoldfastError } from "../errors.js";
 import { Monitor } from "./events.js";
 import type { ElectionSettings } from "./options.js";
 
 /** What the parts of one candidate share. */
 export interface Candidate {
-  readonly kernel: Kernel;
+  readonly context: ClientContext;
   readonly ref: RecordRef;
   readonly settings: ElectionSettings;
   readonly monitor: Monitor;
@@ -15,10 +15,14 @@ export interface Candidate {
 }
 
 /** Puts together what one candidate needs. */
-export function candidateOf(kernel: Kernel, ref: RecordRef, settings: ElectionSettings): Candidate {
-  const report = (cause: unknown): void => kernel.report(asHoldfastError(ref.name, cause));
+export function candidateOf(
+  context: ClientContext,
+  ref: RecordRef,
+  settings: ElectionSettings,
+): Candidate {
+  const report = (cause: unknown): void => context.report(asHoldfastError(ref.name, cause));
   const monitor = new Monitor(ref.name, settings.grant.owner, report);
-  return { kernel, ref, settings, monitor, report };
+  return { context, ref, settings, monitor, report };
 }
 
 function asHoldfastError(name: string, cause: unknown): HoldfastError {

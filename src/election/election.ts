@@ -1,20 +1,20 @@
-import { HoldfastError } from "../errors.js";
+import type { ClientContext } from "../core/context.js";
 import type { RecordRef } from "../core/record/format.js";
-import type { Kernel } from "../core/context.js";
+import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import type { HeldRecord } from "../core/record/record.js";
-import type { LeaseShape, NativeLeases } from "../core/record/format-types.js";
+import { HoldfastError } from "../errors.js";
 import { type Candidate, candidateOf, closedError } from "./candidate.js";
 import { Ending } from "./ending.js";
 import type { Transition } from "./events.js";
 import { govern, type LeaderBody, type Leading } from "./lead.js";
-import { type Leadership, leaderNow, observe } from "./observe.js";
+import { type LeaderInfo, leaderNow, observe } from "./observe.js";
 import { type ElectionOptions, resolveElection } from "./options.js";
 import { askToResign, assertAsks, type RequestResignOptions, resolveWait } from "./requests.js";
 import { STAND_BACK_POLLS, Standby } from "./standby.js";
 import { numberOf, Term, type TermOf } from "./term.js";
 
 /** Options of {@link Election.campaign}. */
-export interface CampaignOptions<S extends LeaseShape = NativeLeases> {
+export interface CampaignOptions<S extends FormatTypes = NativeTypes> {
   /** Ends the campaign, which then rejects with the signal's reason; nothing is left behind. */
   readonly signal?: AbortSignal | undefined;
   /** What to proclaim with the election itself, in the same request: any JSON value, or what the format keeps. */
@@ -22,7 +22,7 @@ export interface CampaignOptions<S extends LeaseShape = NativeLeases> {
 }
 
 /** Options of {@link Election.lead}. */
-export interface LeadOptions<S extends LeaseShape = NativeLeases> extends CampaignOptions<S> {
+export interface LeadOptions<S extends FormatTypes = NativeTypes> extends CampaignOptions<S> {
   /** Whether to campaign again after a term. Default true. */
   readonly again?: boolean | undefined;
 }
@@ -35,7 +35,7 @@ export interface LeadOptions<S extends LeaseShape = NativeLeases> extends Campai
  *
  * Two elections made for one name are two candidates. One candidate has one term at a time.
  */
-export class Election<S extends LeaseShape = NativeLeases> {
+export class Election<S extends FormatTypes = NativeTypes> {
   /** The name of what is led. */
   readonly name: string;
   readonly #candidate: Candidate;
@@ -46,21 +46,21 @@ export class Election<S extends LeaseShape = NativeLeases> {
 
   /** @internal Made by `Holdfast.election`. */
   constructor(
-    kernel: Kernel,
+    context: ClientContext,
     ref: RecordRef,
     options: ElectionOptions,
     defaultOwner: string,
     leading: Set<Leading>,
   ) {
     this.name = ref.name;
-    if (options.preferred === true) assertAsks(kernel.format);
+    if (options.preferred === true) assertAsks(context.format);
     const settings = resolveElection(
       options,
       defaultOwner,
-      kernel.settings.driftBound,
-      kernel.format.defaults?.keepData,
+      context.settings.maxClockDrift,
+      context.format.defaults?.keepData,
     );
-    this.#candidate = candidateOf(kernel, ref, settings);
+    this.#candidate = candidateOf(context, ref, settings);
     this.#leading = leading;
   }
 
@@ -75,7 +75,7 @@ export class Election<S extends LeaseShape = NativeLeases> {
    */
   async campaign(options: CampaignOptions<S> = {}): Promise<TermOf<S>> {
     this.#occupy(options);
-    const ending = new Ending(this.#candidate.kernel.closing, this.name, options.signal);
+    const ending = new Ending(this.#candidate.context.closing, this.name, options.signal);
     try {
       const term = await this.#elected(ending.signal, options.value, () => {
         this.#isBusy = false;
@@ -109,7 +109,7 @@ export class Election<S extends LeaseShape = NativeLeases> {
       throw new HoldfastError("invalid-argument", "lead() takes the body last, as a function.");
     }
     this.#occupy(options);
-    const ending = new Ending(this.#candidate.kernel.closing, this.name, options.signal);
+    const ending = new Ending(this.#candidate.context.closing, this.name, options.signal);
     const ended = this.#leadUntil(ending.signal, options, body);
     const leading = {
       ended: ended.catch(() => undefined),
@@ -142,8 +142,8 @@ export class Election<S extends LeaseShape = NativeLeases> {
    */
   async requestResign(options: RequestResignOptions = {}): Promise<boolean> {
     const waitMs = resolveWait(options);
-    assertAsks(this.#candidate.kernel.format);
-    if (this.#candidate.kernel.isLocal) {
+    assertAsks(this.#candidate.context.format);
+    if (this.#candidate.context.isLocal) {
       this.#term?.end("it was asked to resign");
       return this.#term?.isOver !== false;
     }
@@ -151,8 +151,8 @@ export class Election<S extends LeaseShape = NativeLeases> {
   }
 
   /** Who leads, as the record says, which is no proof. One read of one unit. Rejects with coded errors. */
-  leader(): Promise<Leadership<S>> {
-    return leaderNow(this.#candidate, this.#term) as Promise<Leadership<S>>;
+  leader(): Promise<LeaderInfo<S>> {
+    return leaderNow(this.#candidate, this.#term) as Promise<LeaderInfo<S>>;
   }
 
   /**
@@ -163,11 +163,11 @@ export class Election<S extends LeaseShape = NativeLeases> {
    */
   async *observe(
     options: { readonly signal?: AbortSignal | undefined } = {},
-  ): AsyncGenerator<Leadership<S>> {
-    const ending = new Ending(this.#candidate.kernel.closing, this.name, options.signal);
+  ): AsyncGenerator<LeaderInfo<S>> {
+    const ending = new Ending(this.#candidate.context.closing, this.name, options.signal);
     try {
       const seen = observe(this.#candidate, () => this.#term, ending.signal);
-      yield* seen as AsyncGenerator<Leadership<S>>;
+      yield* seen as AsyncGenerator<LeaderInfo<S>>;
     } finally {
       ending.dispose();
     }
@@ -186,7 +186,7 @@ export class Election<S extends LeaseShape = NativeLeases> {
         { lockName: this.name },
       );
     }
-    await term.proclaim(value as NativeLeases["data"] | undefined);
+    await term.proclaim(value as NativeTypes["data"] | undefined);
   }
 
   /** Whether this candidate leads now; asks the clocks. Costs no request. */
@@ -204,7 +204,9 @@ export class Election<S extends LeaseShape = NativeLeases> {
    * throws goes to the client's `onError`. Answers a function that ends it. Costs no request.
    */
   onTransition(listener: (transition: Transition<S>) => void): () => void {
-    return this.#candidate.monitor.onTransition(listener as (told: Transition<LeaseShape>) => void);
+    return this.#candidate.monitor.onTransition(
+      listener as (told: Transition<FormatTypes>) => void,
+    );
   }
 
   /** @internal For what is built on elections. */
@@ -213,9 +215,9 @@ export class Election<S extends LeaseShape = NativeLeases> {
   }
 
   #occupy(options: CampaignOptions<S>): void {
-    const { kernel } = this.#candidate;
-    if (options.value !== undefined) kernel.format.checkData(options.value);
-    if (kernel.closing.aborted) throw closedError(this.name);
+    const { context } = this.#candidate;
+    if (options.value !== undefined) context.format.checkData(options.value);
+    if (context.closing.aborted) throw closedError(this.name);
     if (this.#isBusy) {
       throw new HoldfastError(
         "invalid-argument",
@@ -270,9 +272,9 @@ export class Election<S extends LeaseShape = NativeLeases> {
     const { lease, gapMs } = await standby.run();
     candidate.monitor.transition("elected", numberOf(lease), { gapMs });
     term = Term.on(lease, candidate.monitor, () => {
-      const { kernel, settings } = candidate;
+      const { context, settings } = candidate;
       if (!lease.signal.aborted) {
-        this.#notBeforeMs = kernel.nowMs() + STAND_BACK_POLLS * settings.pollMs;
+        this.#notBeforeMs = context.nowMs() + STAND_BACK_POLLS * settings.pollMs;
       }
       onOver();
     });

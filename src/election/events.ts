@@ -1,5 +1,5 @@
+import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import type { LossReason } from "../errors.js";
-import type { LeaseShape, NativeLeases } from "../core/record/format-types.js";
 import { publish } from "../platform/diagnostics.js";
 
 /** The names of the channels of `node:diagnostics_channel` that elections publish to. */
@@ -8,9 +8,9 @@ export const ELECTION_CHANNELS = Object.freeze({
   transition: "holdfast:election:transition",
   /** {@link RenewalEvent}: what became of one renewal. */
   renewal: "holdfast:election:renewal",
-  /** {@link GapEvent}: a candidate that stands by knows of no live leader. */
+  /** {@link NoLeaderEvent}: a candidate that stands by knows of no live leader. */
   gap: "holdfast:election:gap",
-  /** {@link TickEvent}: a worker's run begins, ends, fails, or does not begin. */
+  /** {@link TaskRunEvent}: a worker's run begins, ends, fails, or does not begin. */
   tick: "holdfast:election:tick",
 });
 
@@ -21,7 +21,7 @@ export const ELECTION_CHANNELS = Object.freeze({
  * - `lost`: told at the first question after the deadline, by timer at the deadline, or when an answer
  *   shows it, whichever is first. A term is told resigned or lost, never both.
  */
-export interface Transition<S extends LeaseShape = NativeLeases> {
+export interface Transition<S extends FormatTypes = NativeTypes> {
   readonly kind: "elected" | "resigned" | "lost";
   /** The election. */
   readonly name: string;
@@ -36,7 +36,7 @@ export interface Transition<S extends LeaseShape = NativeLeases> {
 }
 
 /** What became of one renewal of a leader. */
-export interface RenewalEvent<S extends LeaseShape = NativeLeases> {
+export interface RenewalEvent<S extends FormatTypes = NativeTypes> {
   readonly name: string;
   readonly owner: string;
   readonly term: S["fence"];
@@ -50,7 +50,7 @@ export interface RenewalEvent<S extends LeaseShape = NativeLeases> {
  * That a candidate which stands by knows of no live leader, told at every look as long as that lasts,
  * and once more when it has become leader itself, with `isOver`.
  */
-export interface GapEvent {
+export interface NoLeaderEvent {
   readonly name: string;
   readonly owner: string;
   /**
@@ -64,7 +64,7 @@ export interface GapEvent {
 }
 
 /** One step of a worker's run. */
-export interface TickEvent<S extends LeaseShape = NativeLeases> {
+export interface TaskRunEvent<S extends FormatTypes = NativeTypes> {
   /** The coordinator's election. */
   readonly name: string;
   readonly worker: string;
@@ -89,7 +89,7 @@ export class Monitor {
   readonly owner: string;
   /** Where an error goes that has no caller to go to. */
   readonly report: (cause: unknown) => void;
-  readonly #listeners = new Set<(transition: Transition<LeaseShape>) => void>();
+  readonly #listeners = new Set<(transition: Transition<FormatTypes>) => void>();
 
   constructor(name: string, owner: string, report: (cause: unknown) => void) {
     this.name = name;
@@ -97,7 +97,7 @@ export class Monitor {
     this.report = report;
   }
 
-  onTransition(listener: (transition: Transition<LeaseShape>) => void): () => void {
+  onTransition(listener: (transition: Transition<FormatTypes>) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -109,7 +109,7 @@ export class Monitor {
   ): void {
     const { name, owner } = this;
     const { gapMs, reason } = more;
-    const made = (): Transition<LeaseShape> => ({ kind, name, owner, term, gapMs, reason });
+    const made = (): Transition<FormatTypes> => ({ kind, name, owner, term, gapMs, reason });
     publish(ELECTION_CHANNELS.transition, made);
     if (this.#listeners.size === 0) return;
     const told = made();
@@ -124,18 +124,21 @@ export class Monitor {
   }
 
   renewal(term: bigint | undefined, isAnswered: boolean, remainingMs: number): void {
-    publish(ELECTION_CHANNELS.renewal, (): RenewalEvent<LeaseShape> => {
+    publish(ELECTION_CHANNELS.renewal, (): RenewalEvent<FormatTypes> => {
       return { name: this.name, owner: this.owner, term, isAnswered, remainingMs };
     });
   }
 
-  gap(cause: GapEvent["cause"], gapMs: number, isOver: boolean): void {
-    publish(ELECTION_CHANNELS.gap, (): GapEvent => {
+  gap(cause: NoLeaderEvent["cause"], gapMs: number, isOver: boolean): void {
+    publish(ELECTION_CHANNELS.gap, (): NoLeaderEvent => {
       return { name: this.name, owner: this.owner, cause, gapMs, isOver };
     });
   }
 
-  tick(event: () => Omit<TickEvent<LeaseShape>, "name">): void {
-    publish(ELECTION_CHANNELS.tick, (): TickEvent<LeaseShape> => ({ name: this.name, ...event() }));
+  tick(event: () => Omit<TaskRunEvent<FormatTypes>, "name">): void {
+    publish(
+      ELECTION_CHANNELS.tick,
+      (): TaskRunEvent<FormatTypes> => ({ name: this.name, ...event() }),
+    );
   }
 }

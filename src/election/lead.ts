@@ -1,8 +1,8 @@
-import type { LeaseShape, NativeLeases } from "../core/record/format-types.js";
+import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import type { Term, TermOf } from "./term.js";
 
 /** What runs while a candidate leads. The signal is the term's own. */
-export type LeaderBody<S extends LeaseShape = NativeLeases> = (
+export type LeaderBody<S extends FormatTypes = NativeTypes> = (
   signal: AbortSignal,
   term: TermOf<S>,
 ) => unknown;

@@ -1,12 +1,12 @@
+import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import type { LeaseRecord } from "../core/record/record.js";
-import type { LeaseShape, NativeLeases } from "../core/record/format-types.js";
-import { troubleError } from "../core/unavailable.js";
+import { unavailableError } from "../core/unavailable.js";
 import type { ReadAnswer } from "../platform/table.js";
 import type { Candidate } from "./candidate.js";
 import type { Term } from "./term.js";
 
 /** Who leads, as the record says: the last one written, and no proof that it is so now. */
-export interface Leadership<S extends LeaseShape = NativeLeases> {
+export interface LeaderInfo<S extends FormatTypes = NativeTypes> {
   readonly name: string;
   /** The leader's label for people; undefined where nobody leads. */
   readonly leader: string | undefined;
@@ -24,27 +24,27 @@ export interface Leadership<S extends LeaseShape = NativeLeases> {
 }
 
 /** What a record says of who leads. */
-function leadershipOf({ kernel, ref }: Candidate, record: LeaseRecord): Leadership {
+function leadershipOf({ context, ref }: Candidate, record: LeaseRecord): LeaderInfo {
   const known = record.state === "absent" ? undefined : record;
   const held = record.state === "held" ? record : undefined;
   return {
     name: ref.name,
     leader: held?.owner,
     holder: held?.holder,
-    term: kernel.format.isFenced === false ? undefined : known?.fence,
+    term: context.format.isFenced === false ? undefined : known?.fence,
     since: held?.acquiredAt,
-    value: held?.data as Leadership["value"],
+    value: held?.data as LeaderInfo["value"],
   };
 }
 
 /** Who leads, by one strongly consistent read; without a table, this very candidate or nobody. */
-export async function leaderNow(candidate: Candidate, term: Term | undefined): Promise<Leadership> {
-  const { kernel, ref } = candidate;
-  if (kernel.isLocal) return localLeadership(candidate, term);
+export async function leaderNow(candidate: Candidate, term: Term | undefined): Promise<LeaderInfo> {
+  const { context, ref } = candidate;
+  if (context.isLocal) return localLeadership(candidate, term);
   const answer = await read(candidate, true);
   if (answer.kind === "misconfigured") throw answer.error;
-  if (answer.kind !== "found") throw troubleError(ref.name, "was not read", answer);
-  return leadershipOf(candidate, kernel.seeRecord(ref, answer.item, "strong"));
+  if (answer.kind !== "found") throw unavailableError(ref.name, "was not read", answer);
+  return leadershipOf(candidate, context.seeRecord(ref, answer.item, "strong"));
 }
 
 /**
@@ -57,11 +57,11 @@ export async function* observe(
   candidate: Candidate,
   termNow: () => Term | undefined,
   signal: AbortSignal,
-): AsyncGenerator<Leadership> {
-  const { kernel, settings } = candidate;
+): AsyncGenerator<LeaderInfo> {
+  const { context, settings } = candidate;
   let last: { readonly rank: Rank; readonly shown: string } | undefined;
   while (!signal.aborted) {
-    const seen = kernel.isLocal
+    const seen = context.isLocal
       ? { rank: NO_RANK, leadership: localLeadership(candidate, termNow()) }
       : await look(candidate, signal);
     if (seen !== undefined && !(last !== undefined && isBefore(seen.rank, last.rank))) {
@@ -71,8 +71,8 @@ export async function* observe(
       last = { rank: seen.rank, shown };
       if (isNew) yield seen.leadership;
     }
-    const part = 0.75 + 0.25 * kernel.random.fraction();
-    await kernel.sleep(settings.pollMs * part, signal);
+    const part = 0.75 + 0.25 * context.random.fraction();
+    await context.sleep(settings.pollMs * part, signal);
   }
 }
 
@@ -81,8 +81,8 @@ type Rank = readonly [bigint, number, number];
 
 const NO_RANK: Rank = Object.freeze([0n, 0, 0]);
 
-function rankOf({ kernel }: Candidate, record: LeaseRecord): Rank {
-  if (record.state === "absent" || kernel.format.isFenced === false) return NO_RANK;
+function rankOf({ context }: Candidate, record: LeaseRecord): Rank {
+  if (record.state === "absent" || context.format.isFenced === false) return NO_RANK;
   return record.state === "free" ? [record.fence, 1, 0] : [record.fence, 0, record.dataSeq];
 }
 
@@ -94,9 +94,9 @@ function isBefore(a: Rank, b: Rank): boolean {
 async function look(
   candidate: Candidate,
   signal: AbortSignal,
-): Promise<{ readonly rank: Rank; readonly leadership: Leadership } | undefined> {
-  const { kernel, ref } = candidate;
-  let strength: "eventual" | "strong" = kernel.format.isFenced === false ? "strong" : "eventual";
+): Promise<{ readonly rank: Rank; readonly leadership: LeaderInfo } | undefined> {
+  const { context, ref } = candidate;
+  let strength: "eventual" | "strong" = context.format.isFenced === false ? "strong" : "eventual";
   let answer = await read(candidate, strength === "strong", signal);
   if (strength === "eventual" && answer.kind === "found" && answer.item === undefined) {
     // Absence is only concluded from a strongly consistent read.
@@ -105,19 +105,19 @@ async function look(
   }
   if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "found") return undefined;
-  const record = kernel.seeRecord(ref, answer.item, strength);
+  const record = context.seeRecord(ref, answer.item, strength);
   return { rank: rankOf(candidate, record), leadership: leadershipOf(candidate, record) };
 }
 
 function read(
-  { kernel, ref }: Candidate,
+  { context, ref }: Candidate,
   consistent: boolean,
   signal?: AbortSignal,
 ): Promise<ReadAnswer> {
-  return kernel.read({ key: ref.key, consistent }, kernel.settings.requestTimeoutMs, signal);
+  return context.read({ key: ref.key, consistent }, context.settings.requestTimeoutMs, signal);
 }
 
-function localLeadership({ ref }: Candidate, term: Term | undefined): Leadership {
+function localLeadership({ ref }: Candidate, term: Term | undefined): LeaderInfo {
   const led = term?.isLeading === true ? term : undefined;
   return {
     name: ref.name,

@@ -1,6 +1,6 @@
+import { type AcquireSettings, resolveAcquire } from "../core/options.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
-import { type AcquireSettings, resolveAcquire } from "../core/options.js";
 
 /** Options of an election. Lengths of time are not taken from the client: they fit mutexes, not terms. */
 export interface ElectionOptions {
@@ -67,13 +67,13 @@ const refuse = (message: string): HoldfastError => new HoldfastError("invalid-ar
 export function resolveElection(
   options: ElectionOptions,
   defaultOwner: string,
-  driftBound: number,
+  maxClockDrift: number,
   keepData?: boolean | undefined,
 ): ElectionSettings {
   const { lease, renew, poll, preferred = false, owner } = options;
   const lengths = [lease, renew, poll].some((length) => length !== undefined)
-    ? lengthsFrom(options, driftBound)
-    : lengthsOfFailover(options.failover ?? ELECTION_DEFAULTS.failoverMs, driftBound);
+    ? lengthsFrom(options, maxClockDrift)
+    : lengthsOfFailover(options.failover ?? ELECTION_DEFAULTS.failoverMs, maxClockDrift);
   if (typeof preferred !== "boolean") {
     throw refuse(`The option \`preferred\` must be true or false; it is ${String(preferred)}.`);
   }
@@ -90,25 +90,25 @@ function pollsOf(pollMs: number): { readonly fastest: number; readonly slowest: 
   return { fastest: Math.min(100, pollMs), slowest: Math.min(2_000, pollMs) };
 }
 
-function lengthsOfFailover(failover: Duration, driftBound: number): ElectionLengths {
+function lengthsOfFailover(failover: Duration, maxClockDrift: number): ElectionLengths {
   const { watchPart, renewPart, pollPart } = ELECTION_DEFAULTS;
   const failoverMs = durationMs("failover", failover, FAILOVER_RANGE);
   return {
     // Rounded to whole milliseconds, as records have them; never above what the watch leaves room for.
-    leaseMs: Math.floor((failoverMs * watchPart) / (1 + 2 * driftBound) + 1e-6),
+    leaseMs: Math.floor((failoverMs * watchPart) / (1 + 2 * maxClockDrift) + 1e-6),
     renewMs: failoverMs * renewPart,
     pollMs: failoverMs * pollPart,
   };
 }
 
-function lengthsFrom(options: ElectionOptions, driftBound: number): ElectionLengths {
+function lengthsFrom(options: ElectionOptions, maxClockDrift: number): ElectionLengths {
   const { failover, lease, renew, poll } = options;
   if (failover !== undefined) {
     throw refuse(
       "The option `failover` derives `lease`, `renew` and `poll`: give it alone, or give them.",
     );
   }
-  const fallback = lengthsOfFailover(ELECTION_DEFAULTS.failoverMs, driftBound);
+  const fallback = lengthsOfFailover(ELECTION_DEFAULTS.failoverMs, maxClockDrift);
   const leaseMs =
     lease === undefined ? fallback.leaseMs : durationMs("lease", lease, FAILOVER_RANGE);
   const { renewsPerLease, pollsPerLease } = ELECTION_DEFAULTS;

@@ -1,7 +1,7 @@
+import type { Ask, LeaseFormat } from "../core/record/format.js";
+import { type Unavailable, unavailableError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
-import type { Ask, LeaseFormat } from "../core/record/format.js";
-import { type Trouble, troubleError } from "../core/unavailable.js";
 import type { Candidate } from "./candidate.js";
 
 /** Options of {@link Election.requestResign}. */
@@ -36,16 +36,16 @@ function noRoom({ name }: LeaseFormat): HoldfastError {
  * whether it is in the record; `unanswered` tells nothing, and it can be sent again.
  */
 export async function askOnce(
-  { kernel, ref }: Candidate,
+  { context, ref }: Candidate,
   holder: string,
   ask: Ask,
-): Promise<"asked" | "gone" | Trouble> {
-  const write = kernel.format.ask?.(ref, holder, ask);
-  if (write === undefined) throw noRoom(kernel.format);
-  const answer = await kernel.write(write, kernel.settings.requestTimeoutMs, kernel.closing);
+): Promise<"asked" | "gone" | Unavailable> {
+  const write = context.format.ask?.(ref, holder, ask);
+  if (write === undefined) throw noRoom(context.format);
+  const answer = await context.write(write, context.settings.requestTimeoutMs, context.closing);
   if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
-  kernel.seeRecord(ref, answer.item, "strong");
+  context.seeRecord(ref, answer.item, "strong");
   return answer.kind === "applied" ? "asked" : "gone";
 }
 
@@ -58,32 +58,35 @@ export async function askToResign(
   waitMs: number | undefined,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  const { kernel, settings, ref } = candidate;
+  const { context, settings, ref } = candidate;
   const first = await read(candidate);
-  if (first.kind !== "holding") throw troubleError(ref.name, "was not read", first);
+  if (first.kind !== "holding") throw unavailableError(ref.name, "was not read", first);
   if (first.holder === undefined) return true;
-  const untilMs = kernel.nowMs() + (waitMs ?? first.leaseMs);
-  let trouble: Trouble | undefined;
+  const untilMs = context.nowMs() + (waitMs ?? first.leaseMs);
+  let trouble: Unavailable | undefined;
   for (let isAsked = false; ; ) {
     if (signal?.aborted === true) throw signal.reason;
-    const now: Holding | Trouble | "asked" | "gone" = isAsked
+    const now: Holding | Unavailable | "asked" | "gone" = isAsked
       ? await read(candidate)
       : await askOnce(candidate, first.holder, "resign");
     if (now === "gone" || (isHolding(now) && now.holder !== first.holder)) return true;
     isAsked ||= now === "asked";
     trouble = now === "asked" || isHolding(now) ? undefined : now;
-    const leftMs = untilMs - kernel.nowMs();
+    const leftMs = untilMs - context.nowMs();
     if (leftMs <= 0) break;
-    await kernel.sleep(Math.min(kernel.jittered(settings.pollMs / LOOKS_PER_POLL), leftMs), signal);
+    await context.sleep(
+      Math.min(context.jittered(settings.pollMs / LOOKS_PER_POLL), leftMs),
+      signal,
+    );
   }
   if (trouble === undefined) return false;
-  throw troubleError(ref.name, "could not be asked to resign", trouble);
+  throw unavailableError(ref.name, "could not be asked to resign", trouble);
 }
 
 // Whoever asks is a person, or a script, who waits for it.
 const LOOKS_PER_POLL = 5;
 
-function isHolding(answer: Holding | Trouble | "asked" | "gone"): answer is Holding {
+function isHolding(answer: Holding | Unavailable | "asked" | "gone"): answer is Holding {
   return typeof answer === "object" && answer.kind === "holding";
 }
 
@@ -93,12 +96,12 @@ interface Holding {
   readonly leaseMs: number;
 }
 
-async function read({ kernel, ref }: Candidate): Promise<Holding | Trouble> {
-  const query = { key: ref.key, consistent: true, attributes: kernel.format.pollAttributes };
-  const answer = await kernel.read(query, kernel.settings.requestTimeoutMs);
+async function read({ context, ref }: Candidate): Promise<Holding | Unavailable> {
+  const query = { key: ref.key, consistent: true, attributes: context.format.pollAttributes };
+  const answer = await context.read(query, context.settings.requestTimeoutMs);
   if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "found") return answer;
-  const record = kernel.seeRecord(ref, answer.item, "strong");
+  const record = context.seeRecord(ref, answer.item, "strong");
   return record.state === "held"
     ? { kind: "holding", holder: record.holder, leaseMs: record.leaseMs }
     : { kind: "holding", holder: undefined, leaseMs: 0 };

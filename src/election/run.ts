@@ -1,10 +1,10 @@
-import { HoldfastError } from "../errors.js";
-import type { Kernel } from "../core/context.js";
+import type { ClientContext } from "../core/context.js";
 import { LossSignal } from "../core/hold/loss-signal.js";
+import { HoldfastError } from "../errors.js";
 import type { Timer } from "../platform/timers.js";
 import { isConsequence } from "./lead.js";
-import type { Term } from "./term.js";
 import type { WorkerSettings } from "./tasks/task.js";
+import type { Term } from "./term.js";
 
 /** How a run ended. */
 export interface Ended {
@@ -19,7 +19,7 @@ export interface Ended {
  */
 export class Run {
   readonly startedMs: number;
-  readonly #kernel: Kernel;
+  readonly #context: ClientContext;
   readonly #worker: WorkerSettings;
   readonly #term: Term;
   readonly #stopBeforeMs: number;
@@ -30,30 +30,30 @@ export class Run {
   #isOver = false;
 
   constructor(
-    kernel: Kernel,
+    context: ClientContext,
     worker: WorkerSettings,
     term: Term,
     stopBeforeMs: number,
     onWedged: () => void,
   ) {
-    this.#kernel = kernel;
+    this.#context = context;
     this.#worker = worker;
     this.#term = term;
     this.#stopBeforeMs = stopBeforeMs;
     this.#onWedged = onWedged;
-    this.startedMs = kernel.nowMs();
+    this.startedMs = context.nowMs();
   }
 
   /** Milliseconds since it began. */
   get ranMs(): number {
-    return this.#kernel.nowMs() - this.startedMs;
+    return this.#context.nowMs() - this.startedMs;
   }
 
   /** Whether it goes on although it was told to end, longer than it may take for that. */
   get isWedged(): boolean {
     this.#check();
     if (this.#isOver || this.#toldMs === undefined) return false;
-    return this.#kernel.nowMs() - this.#toldMs >= this.#stopBeforeMs;
+    return this.#context.nowMs() - this.#toldMs >= this.#stopBeforeMs;
   }
 
   /** Runs it to its end; never rejects. */
@@ -80,10 +80,10 @@ export class Run {
     if (this.#isOver || this.#toldMs !== undefined) return;
     const reason = this.#reason();
     if (reason === undefined) return;
-    this.#toldMs = this.#kernel.nowMs();
+    this.#toldMs = this.#context.nowMs();
     this.#signal.abort(reason);
     this.#timer?.cancel();
-    this.#timer = this.#kernel.timers.set(this.#stopBeforeMs, false, () => {
+    this.#timer = this.#context.timers.set(this.#stopBeforeMs, false, () => {
       if (!this.#isOver) this.#onWedged();
     });
   }
@@ -109,7 +109,7 @@ export class Run {
     if (this.#isOver || this.#toldMs !== undefined) return;
     const leaseMs = this.#term.remainingMs() - this.#stopBeforeMs;
     const nextMs = Math.max(1, Math.min(leaseMs, this.#worker.timeoutMs - this.ranMs));
-    this.#timer = this.#kernel.timers.set(nextMs, false, () => {
+    this.#timer = this.#context.timers.set(nextMs, false, () => {
       this.#check();
       this.#watch();
     });

@@ -1,9 +1,9 @@
-import { isHoldfastError } from "../errors.js";
 import { acquire } from "../core/acquire/acquire.js";
-import type { Decision } from "../core/record/decide.js";
 import type { Lease } from "../core/hold/lease.js";
-import type { ObservedRecord } from "../core/record/observation.js";
 import type { AcquireSettings } from "../core/options.js";
+import type { Decision } from "../core/record/decide.js";
+import type { ObservedRecord } from "../core/record/observation.js";
+import { isHoldfastError } from "../errors.js";
 import type { Candidate } from "./candidate.js";
 import { askOnce } from "./requests.js";
 
@@ -63,7 +63,7 @@ export class Standby {
   constructor(candidate: Candidate, standing: Standing) {
     this.#candidate = candidate;
     this.#standing = standing;
-    this.#answeredAtMs = candidate.kernel.nowMs();
+    this.#answeredAtMs = candidate.context.nowMs();
   }
 
   /**
@@ -72,7 +72,7 @@ export class Standby {
    */
   async run(): Promise<Elected> {
     // Candidates that start together do not read in step from the first pause on.
-    let part = this.#candidate.kernel.random.fraction();
+    let part = this.#candidate.context.random.fraction();
     for (;;) {
       const isAnswered = await this.#look();
       if (isAnswered) await this.#untilTakeable();
@@ -86,19 +86,19 @@ export class Standby {
       }
       if (isAnswered) await this.#ask();
       await this.#pause(isAnswered, part);
-      part = SHORTEST_PAUSE + PAUSE_SPREAD * this.#candidate.kernel.random.fraction();
+      part = SHORTEST_PAUSE + PAUSE_SPREAD * this.#candidate.context.random.fraction();
       this.#throwIfStopped();
     }
   }
 
   #decide(): Decision {
-    const { kernel, ref } = this.#candidate;
-    return kernel.decide(ref, false);
+    const { context, ref } = this.#candidate;
+    return context.decide(ref, false);
   }
 
   get #record(): ObservedRecord | undefined {
-    const { kernel, ref } = this.#candidate;
-    return kernel.observations.of(ref.id)?.record;
+    const { context, ref } = this.#candidate;
+    return context.observations.of(ref.id)?.record;
   }
 
   #throwIfStopped(): void {
@@ -107,34 +107,34 @@ export class Standby {
 
   /** Reads the record; answers whether anybody answered. */
   async #look(): Promise<boolean> {
-    const { kernel, ref } = this.#candidate;
-    this.#lookedAtMs = kernel.nowMs();
+    const { context, ref } = this.#candidate;
+    this.#lookedAtMs = context.nowMs();
     const found = await this.#read(false);
     if (found === undefined) return false;
     // Absence is only concluded from a strongly consistent read.
     const isGone = found.item === undefined;
     const certain = isGone ? await this.#read(true) : found;
     if (certain === undefined) return false;
-    const record = kernel.seeRecord(ref, certain.item, isGone ? "strong" : "eventual");
-    this.#answeredAtMs = kernel.nowMs();
+    const record = context.seeRecord(ref, certain.item, isGone ? "strong" : "eventual");
+    this.#answeredAtMs = context.nowMs();
     if (record.state === "held") this.#vacantSinceMs = undefined;
     else this.#vacantSinceMs ??= this.#answeredAtMs;
     return true;
   }
 
   async #read(consistent: boolean) {
-    const { kernel, ref } = this.#candidate;
-    const read = { key: ref.key, consistent, attributes: kernel.format.pollAttributes };
-    const answer = await kernel.read(read, this.#lookMs(), this.#standing.signal);
+    const { context, ref } = this.#candidate;
+    const read = { key: ref.key, consistent, attributes: context.format.pollAttributes };
+    const answer = await context.read(read, this.#lookMs(), this.#standing.signal);
     if (answer.kind === "misconfigured") throw answer.error;
     return answer.kind === "found" ? answer : undefined;
   }
 
   /** How long a read may take: one that hangs must not put a takeover off. */
   #lookMs(): number {
-    const { kernel, settings } = this.#candidate;
-    const { requestTimeoutMs } = kernel.settings;
-    const inMs = this.#takeableInMs();
+    const { context, settings } = this.#candidate;
+    const { requestTimeoutMs } = context.settings;
+    const inMs = this.#acquirableInMs();
     const leftMs = Number.isFinite(inMs) ? inMs : requestTimeoutMs;
     const shortestMs = Math.max(settings.pollMs * LONGEST_LOOK_PART, 50);
     return Math.min(requestTimeoutMs, Math.max(leftMs, shortestMs));
@@ -142,10 +142,10 @@ export class Standby {
 
   // Sent once; what was not answered is neutralised by the kernel, and looked at again after a pause.
   async #try(): Promise<Lease | undefined> {
-    const { kernel, ref, settings } = this.#candidate;
+    const { context, ref, settings } = this.#candidate;
     try {
       const { data, onRenewal, signal } = this.#standing;
-      return await acquire(kernel, ref, { ...settings.grant, data, onRenewal, signal });
+      return await acquire(context, ref, { ...settings.grant, data, onRenewal, signal });
     } catch (error) {
       if (isHoldfastError(error, "unreachable") || isHoldfastError(error, "throttled")) {
         return undefined;
@@ -163,57 +163,57 @@ export class Standby {
   }
 
   #isSilent(leaseMs: number): boolean {
-    const { kernel, ref } = this.#candidate;
-    const sinceMs = kernel.observations.of(ref.id)?.sinceMs ?? kernel.nowMs();
-    return kernel.nowMs() - sinceMs > leaseMs;
+    const { context, ref } = this.#candidate;
+    const sinceMs = context.observations.of(ref.id)?.sinceMs ?? context.nowMs();
+    return context.nowMs() - sinceMs > leaseMs;
   }
 
   // Others go first after a resignation. Where a preferred candidate asked the last leader, one is standing by, and goes first.
   #mustStandAside(): boolean {
-    const { kernel, settings } = this.#candidate;
-    if (kernel.nowMs() < this.#standing.notBeforeMs) return true;
+    const { context, settings } = this.#candidate;
+    if (context.nowMs() < this.#standing.notBeforeMs) return true;
     const record = this.#record;
     if (settings.preferred || record === undefined || record.state === "absent") return false;
     const last = record.state === "held" ? record.holder : record.lastHolder;
     if (last === undefined || record.preferAsked !== last) return false;
     if (this.#aside?.last !== last) {
-      this.#aside = { last, untilMs: kernel.nowMs() + STAND_BACK_POLLS * settings.pollMs };
+      this.#aside = { last, untilMs: context.nowMs() + STAND_BACK_POLLS * settings.pollMs };
     }
-    return kernel.nowMs() < this.#aside.untilMs;
+    return context.nowMs() < this.#aside.untilMs;
   }
 
   /** Waits for the next look, or for the last one before the leader counts as dead. */
   async #pause(isAnswered: boolean, part: number): Promise<void> {
-    const { kernel, settings } = this.#candidate;
+    const { context, settings } = this.#candidate;
     const { pollMs } = settings;
     // Counted from the last look's beginning: the time that it took comes out of the pause.
-    const pollLeftMs = this.#lookedAtMs + pollMs * part - kernel.nowMs();
-    const lastLookMs = this.#takeableInMs() - pollMs * LAST_LOOK_PART;
-    const retryMs = kernel.jittered(Math.min(LONGEST_RETRY_MS, pollMs / 4));
+    const pollLeftMs = this.#lookedAtMs + pollMs * part - context.nowMs();
+    const lastLookMs = this.#acquirableInMs() - pollMs * LAST_LOOK_PART;
+    const retryMs = context.jittered(Math.min(LONGEST_RETRY_MS, pollMs / 4));
     const pauseMs = Math.min(isAnswered ? pollLeftMs : retryMs, lastLookMs);
-    await kernel.sleep(Math.max(1, pauseMs), this.#standing.signal);
+    await context.sleep(Math.max(1, pauseMs), this.#standing.signal);
   }
 
   /** After the last look: nothing but the rest of the watch is left. */
   async #untilTakeable(): Promise<void> {
-    const { kernel, settings } = this.#candidate;
-    const leftMs = this.#takeableInMs();
+    const { context, settings } = this.#candidate;
+    const leftMs = this.#acquirableInMs();
     if (leftMs > 0 && leftMs <= settings.pollMs * LAST_LOOK_PART) {
-      await kernel.sleep(leftMs, this.#standing.signal);
+      await context.sleep(leftMs, this.#standing.signal);
     }
   }
 
   /** In how long the leader that is being watched can be taken for dead; for ever where none is. */
-  #takeableInMs(): number {
+  #acquirableInMs(): number {
     const decision = this.#decide();
     if (decision.kind !== "wait") return Number.POSITIVE_INFINITY;
-    return decision.takeableAtMs - this.#candidate.kernel.nowMs();
+    return decision.acquirableAtMs - this.#candidate.context.nowMs();
   }
 
   #tellGap(isAnswered: boolean): number | undefined {
     const gap = this.#gap(isAnswered);
     if (gap === undefined) return undefined;
-    const gapMs = this.#candidate.kernel.nowMs() - gap.sinceMs;
+    const gapMs = this.#candidate.context.nowMs() - gap.sinceMs;
     this.#lastCause = gap.cause;
     this.#candidate.monitor.gap(gap.cause, gapMs, false);
     return gapMs;
@@ -225,10 +225,10 @@ export class Standby {
   }
 
   #gap(isAnswered: boolean): Gap | undefined {
-    const { kernel, ref } = this.#candidate;
+    const { context, ref } = this.#candidate;
     if (!isAnswered) return { cause: "unreachable", sinceMs: this.#answeredAtMs };
     if (this.#vacantSinceMs !== undefined) return { cause: "vacant", sinceMs: this.#vacantSinceMs };
-    const seen = kernel.observations.of(ref.id);
+    const seen = context.observations.of(ref.id);
     if (seen?.record.state !== "held" || !this.#isSilent(seen.record.leaseMs)) return undefined;
     return { cause: "silent", sinceMs: seen.sinceMs };
   }

@@ -1,9 +1,9 @@
-import { HoldfastError } from "../errors.js";
-import type { Duration } from "../internal/duration.js";
 import type { DocumentGuardCondition, GuardCondition } from "../core/hold/condition.js";
 import { type FencedLease, Lease } from "../core/hold/lease.js";
 import { LossSignal } from "../core/hold/loss-signal.js";
-import type { LeaseShape, NativeLeases } from "../core/record/format-types.js";
+import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
+import { HoldfastError } from "../errors.js";
+import type { Duration } from "../internal/duration.js";
 import type { Monitor } from "./events.js";
 
 /**
@@ -12,7 +12,7 @@ import type { Monitor } from "./events.js";
  * be elected. There is no number by which any store could tell a former leader's write, and no condition for a
  * transaction.
  */
-export class UnfencedTerm<S extends LeaseShape = NativeLeases> implements AsyncDisposable {
+export class UnfencedTerm<S extends FormatTypes = NativeTypes> implements AsyncDisposable {
   readonly #lease: Lease;
   readonly #monitor: Monitor;
   readonly #onOver: () => void;
@@ -93,10 +93,10 @@ export class UnfencedTerm<S extends LeaseShape = NativeLeases> implements AsyncD
 
   /**
    * Calls `listener` once, when no more than `within` is left until the deadline: see
-   * `lease.onEndingSoon()`. Costs no request. Throws `invalid-argument`, and `lost`.
+   * `lease.onExpiring()`. Costs no request. Throws `invalid-argument`, and `lost`.
    */
-  onEndingSoon(within: Duration, listener: () => void): () => void {
-    return this.#lease.onEndingSoon(within, listener);
+  onExpiring(within: Duration, listener: () => void): () => void {
+    return this.#lease.onExpiring(within, listener);
   }
 
   /**
@@ -105,7 +105,7 @@ export class UnfencedTerm<S extends LeaseShape = NativeLeases> implements AsyncD
    * Rejects with `lost`, and throws `invalid-argument` for anything that the format cannot keep.
    */
   proclaim(value: S["data"] | undefined): Promise<void> {
-    return this.#lease.update(value as NativeLeases["data"]);
+    return this.#lease.update(value as NativeTypes["data"]);
   }
 
   /**
@@ -190,7 +190,7 @@ export class UnfencedTerm<S extends LeaseShape = NativeLeases> implements AsyncD
  * One candidate's time as leader, as an {@link UnfencedTerm} is, with a number that tells any store which
  * remembers the highest one whether a write comes from a former leader. Of a format with `fences: "companion"`.
  */
-export class FencedTerm<S extends LeaseShape = NativeLeases> extends UnfencedTerm<S> {
+export class FencedTerm<S extends FormatTypes = NativeTypes> extends UnfencedTerm<S> {
   readonly #lease: FencedLease;
 
   /** @internal Made by an election. */
@@ -214,7 +214,7 @@ export class FencedTerm<S extends LeaseShape = NativeLeases> extends UnfencedTer
 }
 
 /** One candidate's time as leader, as a {@link FencedTerm} is, of a format whose records carry the number themselves. */
-export class Term<S extends LeaseShape = NativeLeases> extends FencedTerm<S> {
+export class Term<S extends FormatTypes = NativeTypes> extends FencedTerm<S> {
   readonly #lease: Lease;
 
   /** @internal Made by an election. */
@@ -243,7 +243,7 @@ export class Term<S extends LeaseShape = NativeLeases> extends FencedTerm<S> {
 }
 
 /** What an election in a format gives: with a fence, and conditions, where the format has one. */
-export type TermOf<S extends LeaseShape> = S["fence"] extends bigint
+export type TermOf<S extends FormatTypes> = S["fence"] extends bigint
   ? S["hasCompanion"] extends true
     ? FencedTerm<S>
     : Term<S>

@@ -21,8 +21,8 @@ const DIALECT: Dialect = Object.freeze({
     lease: "20s",
     renewsPerLease: 4,
     wait: Object.freeze({ beyondLease: "1s" }),
-    fastestPoll: "1s",
-    slowestPoll: "1s",
+    minPoll: "1s",
+    maxPoll: "1s",
   }),
   leaseText: (leaseMs: number) => String(leaseMs),
   leaseMsIn(text: string) {

@@ -12,7 +12,7 @@
  * saw a higher one, and only a later grant of ours brings that; what a peer writes meanwhile carries none.
  * The record itself says no number, so nobody else can tell whose it is.
  */
-import type { Counter, RecordRef } from "../core/record/format.js";
+import type { FenceCounter, RecordRef } from "../core/record/format.js";
 import type { LockName } from "../core/record/format-types.js";
 import type { Condition, Item } from "../platform/table.js";
 import { any, equals, invalid, isAbsent } from "./foreign.js";
@@ -38,7 +38,7 @@ export type FenceOf<O> = O extends { readonly fences: "companion" } ? bigint : u
  * The counter of a format whose partition key is `pk` and whose sort key, if any, is `sk`. `looks`: what
  * the companion has besides, so that a peer which lists the table can read it.
  */
-export function companion(pk: string, sk: string | undefined, looks: Item): Counter {
+export function companion(pk: string, sk: string | undefined, looks: Item): FenceCounter {
   return {
     count: (ref: RecordRef, seed: bigint) => ({
       key: keyOf(ref, sk ?? pk),

@@ -22,7 +22,7 @@
  * | renew; another length | update | holder, version the last known or this write's own | version, expiry |
  * | release | delete | holder as granted | |
  */
-import { type Duration, durationMs } from "../internal/duration.js";
+
 import type {
   Grant,
   Held,
@@ -32,8 +32,9 @@ import type {
   RecordRef,
   Renewal,
 } from "../core/record/format.js";
+import type { FormatTypes, LockFormat } from "../core/record/format-types.js";
 import type { Found, Version } from "../core/record/record.js";
-import type { LeaseShape, LockFormat } from "../core/record/format-types.js";
+import { type Duration, durationMs } from "../internal/duration.js";
 import type { AttributeValue, Condition, Item, Write } from "../platform/table.js";
 import {
   checkFences,
@@ -60,7 +61,7 @@ import {
 import { looksLike } from "./recognise.js";
 
 /** The leases of {@link dynamodbLease}: no fence by default, and no user data. */
-export interface BareLeases<Fence extends bigint | undefined = undefined> extends LeaseShape {
+export interface BareLeases<Fence extends bigint | undefined = undefined> extends FormatTypes {
   readonly name: string;
   readonly data: undefined;
   readonly attributes: undefined;
@@ -93,8 +94,8 @@ const DEFAULTS: LeaseDefaults = Object.freeze({
   lease: "60s",
   renewsPerLease: 2,
   wait: Number.POSITIVE_INFINITY,
-  fastestPoll: "1s",
-  slowestPoll: "1s",
+  minPoll: "1s",
+  maxPoll: "1s",
 });
 
 /**

@@ -8,8 +8,9 @@
  * and then holds for one lease. A peer that is told not to wait never takes a dead lock (R3), and one that
  * finds no lease length takes the lock at its second look (R12); here such a record is refused.
  */
-import { goDurationMs, goDurationText } from "../internal/go-duration.js";
+
 import type { LockFormat } from "../core/record/format-types.js";
+import { goDurationMs, goDurationText } from "../internal/go-duration.js";
 import { type LeasesWith, type OwnedOptions, ownedFormat } from "./owned.js";
 import type { Dialect } from "./owned-record.js";
 
@@ -21,8 +22,8 @@ const DIALECT: Dialect = Object.freeze({
     lease: "20s",
     renewsPerLease: 4,
     wait: Object.freeze({ beyondLease: "1s" }),
-    fastestPoll: "1s",
-    slowestPoll: "1s",
+    minPoll: "1s",
+    maxPoll: "1s",
     existingData: "keep",
     keepData: true,
   }),

@@ -1,6 +1,6 @@
-import { HoldfastError } from "../errors.js";
 import type { Kind, LeaseFormat, RecordRef } from "../core/record/format.js";
 import type { LockName } from "../core/record/format-types.js";
+import { HoldfastError } from "../errors.js";
 import type { AttributeValue, Condition, Item } from "../platform/table.js";
 
 /** What the formats of other clients have in common. */

@@ -3,7 +3,13 @@
  * defined.
  * @module
  */
-export type { LeaseShape, LockFormat, LockName, NativeLeases, SortedName } from "../core/record/format-types.js";
+export type {
+  CompositeName,
+  FormatTypes,
+  LockFormat,
+  LockName,
+  NativeTypes,
+} from "../core/record/format-types.js";
 export type { AttributeValue, Item } from "../platform/table.js";
 export { awsLockClient } from "./aws-lock-client.js";
 export type { FenceOf, Fences } from "./companion.js";

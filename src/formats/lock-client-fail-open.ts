@@ -31,8 +31,13 @@ import type {
   RecordRef,
   Renewal,
 } from "../core/record/format.js";
+import type {
+  CompositeName,
+  FormatTypes,
+  LockFormat,
+  LockName,
+} from "../core/record/format-types.js";
 import type { Found } from "../core/record/record.js";
-import type { LeaseShape, LockFormat, LockName, SortedName } from "../core/record/format-types.js";
 import type { AttributeValue, Change, Condition, Item, Write } from "../platform/table.js";
 import {
   all,
@@ -53,7 +58,7 @@ import {
 import { looksLike } from "./recognise.js";
 
 /** The leases of {@link lockClientFailOpen}: a fence, and no user data. */
-export interface TokenLeases<Name extends LockName = string> extends LeaseShape {
+export interface TokenLeases<Name extends LockName = string> extends FormatTypes {
   readonly name: Name;
   readonly data: undefined;
   readonly attributes: undefined;
@@ -84,7 +89,7 @@ export function lockClientFailOpen(
 ): LockFormat<TokenLeases>;
 export function lockClientFailOpen(
   keys: KeyNames & { readonly sortKeyName: string },
-): LockFormat<TokenLeases<SortedName>>;
+): LockFormat<TokenLeases<CompositeName>>;
 export function lockClientFailOpen(keys: KeyNames = {}): LockFormat {
   const { partitionKeyName: pk = "id", sortKeyName: sk } = keys;
   checkKeys(pk, sk, [OWNER, GUID, TOKEN, LEASE, TIME]);

@@ -32,8 +32,7 @@
  * Steps, each one conditional UpdateItem: see `claim`, `takeOver`, `handOver`, `renew`, `changeLength`,
  * `moveToSession`, `updateData`, `free`, `ask` and what follows it below, in the order of spec/protocol.md.
  */
-import { HoldfastError } from "../errors.js";
-import { decodeJson, encodeJson } from "../internal/json-value.js";
+
 import type {
   ExistingData,
   Grant,
@@ -48,8 +47,10 @@ import type {
   Renewal,
   Watched,
 } from "../core/record/format.js";
-import type { Found, Version } from "../core/record/record.js";
 import type { LockName } from "../core/record/format-types.js";
+import type { Found, Version } from "../core/record/record.js";
+import { HoldfastError } from "../errors.js";
+import { decodeJson, encodeJson } from "../internal/json-value.js";
 import type {
   AttributeValue,
   Change,

@@ -1,7 +1,8 @@
 /** What is in a record that says who owns it: how it is read, and what may be put into it. */
-import { hasPrototypeKey } from "../internal/json-value.js";
+
 import type { LeaseDefaults } from "../core/record/format.js";
 import type { Found } from "../core/record/record.js";
+import { hasPrototypeKey } from "../internal/json-value.js";
 import type { AttributeValue, Item } from "../platform/table.js";
 import { invalid, stringIn } from "./foreign.js";
 import { looksLike } from "./recognise.js";

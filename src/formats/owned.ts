@@ -16,7 +16,7 @@
  * | renew; data; another length | update | not released, owner, version the last known or this write's own | length, version, data |
  * | release | delete, or update that keeps | not released, and the owner as granted | `isReleased`, a new version |
  */
-import { durationMs } from "../internal/duration.js";
+
 import type {
   Grant,
   Held,
@@ -26,8 +26,9 @@ import type {
   RecordRef,
   Renewal,
 } from "../core/record/format.js";
+import type { CompositeName, FormatTypes, LockName } from "../core/record/format-types.js";
 import type { Version } from "../core/record/record.js";
-import type { LeaseShape, LockName, SortedName } from "../core/record/format-types.js";
+import { durationMs } from "../internal/duration.js";
 import type { Change, Condition, Item, Write } from "../platform/table.js";
 import {
   checkFences,
@@ -68,7 +69,7 @@ import {
 export interface ByteLeases<
   Name extends LockName = string,
   Fence extends bigint | undefined = undefined,
-> extends LeaseShape {
+> extends FormatTypes {
   readonly name: Name;
   readonly data: Uint8Array;
   readonly attributes: Item;
@@ -88,7 +89,7 @@ export interface OwnedOptions extends KeyNames {
 
 /** What the leases of a format with these options are like. */
 export type LeasesWith<O extends OwnedOptions> = ByteLeases<
-  O extends { readonly sortKeyName: string } ? SortedName : string,
+  O extends { readonly sortKeyName: string } ? CompositeName : string,
   FenceOf<O>
 >;
 

@@ -1,24 +1,24 @@
 import { acquire } from "../core/acquire/acquire.js";
-import type { RecordRef } from "../core/record/format.js";
-import { type Inspection, inspect } from "./inspect.js";
-import type { Kernel } from "../core/context.js";
+import type { ClientContext } from "../core/context.js";
+import type { KeepAliveSource } from "../core/hold/keep-alive.js";
 import type { Lease } from "../core/hold/lease.js";
-import type { LifeSource } from "../core/hold/keep-alive.js";
-import {
-  lifeChoice,
-  notAcquired,
-  type RunArguments,
-  runHolding,
-  settingsOf,
-} from "./locking.js";
 import type { AcquireOptions, AcquireSettings, AnyAcquireOptions } from "../core/options.js";
-import type { Session } from "../core/session/session.js";
 import {
   checkQueueOptions,
   FAIR_DEFAULTS,
   type QueueOptions,
   queueing,
 } from "../core/queue/fifo.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { Session } from "../core/session/session.js";
+import { type Inspection, inspect } from "./inspect.js";
+import {
+  keepAliveChoice,
+  notAcquired,
+  type RunArguments,
+  runHolding,
+  settingsOf,
+} from "./locking.js";
 
 /** What one acquisition of a fair lock may ask for. */
 export interface FairAcquireOptions extends AcquireOptions, QueueOptions {}
@@ -53,30 +53,30 @@ export interface FairTryOptions extends Omit<AcquireOptions, "wait" | "poll" | "
 export class FairLock {
   readonly name: string;
   readonly namespace: string | undefined;
-  readonly #kernel: Kernel;
+  readonly #context: ClientContext;
   readonly #ref: RecordRef;
   readonly #layers: readonly (AnyAcquireOptions & QueueOptions)[];
   readonly #defaultOwner: string;
-  readonly #livesBy: LifeSource | undefined;
+  readonly #keptAliveBy: KeepAliveSource | undefined;
 
   /** @internal Made by `Holdfast.fairLock`. */
   constructor(
-    kernel: Kernel,
+    context: ClientContext,
     ref: RecordRef,
     options: FairLockOptions,
     clientOptions: AcquireOptions,
     defaultOwner: string,
-    shared: LifeSource | undefined,
+    shared: KeepAliveSource | undefined,
   ) {
     this.name = ref.name;
     this.namespace = ref.namespace;
-    this.#kernel = kernel;
+    this.#context = context;
     this.#ref = ref;
-    const life = lifeChoice(options.session, shared);
+    const life = keepAliveChoice(options.session, shared);
     // A client's polls are a mutex's: what is near there is far here.
     const { poll: _, ...client } = clientOptions;
     this.#layers = [options, life.options, client, FAIR_DEFAULTS];
-    this.#livesBy = life.livesBy;
+    this.#keptAliveBy = life.keptAliveBy;
     this.#defaultOwner = defaultOwner;
     this.#settings({});
   }
@@ -90,15 +90,15 @@ export class FairLock {
    * a second for the next in line down to one in 5 s, and a renewal a period; at its turn reads of half a
    * unit, one write, and one deletion. All of that is the same however many wait.
    *
-   * Rejects with `not-acquired` when the wait is over, or with `ifOverslept: "fail"` when the place was
+   * Rejects with `not-acquired` when the wait is over, or with `onPlaceExpired: "fail"` when the place was
    * lost; with the reason of `signal` when that aborts; with `closed`, `throttled`, `unreachable`,
    * `misconfigured`, `access-denied`, `foreign-record` or `unsupported-layout`. Throws
    * `invalid-argument`. Its place is given up at once, by one deletion in the background.
    */
   async acquire(options: FairAcquireOptions = {}): Promise<Lease> {
     const settings = this.#settings(options);
-    const lease = await acquire(this.#kernel, this.#ref, settings);
-    if (lease === undefined) throw notAcquired(this.#kernel, this.#ref, settings);
+    const lease = await acquire(this.#context, this.#ref, settings);
+    if (lease === undefined) throw notAcquired(this.#context, this.#ref, settings);
     return lease;
   }
 
@@ -111,7 +111,7 @@ export class FairLock {
     const { barge, ...asked } = options;
     const passage = barge === true ? ({ kind: "barge" } as const) : undefined;
     const settings = { ...this.#settings({ ...asked, wait: 0 }), passage };
-    return (await acquire(this.#kernel, this.#ref, settings)) ?? null;
+    return (await acquire(this.#context, this.#ref, settings)) ?? null;
   }
 
   /**
@@ -131,16 +131,16 @@ export class FairLock {
    * as watching. Who waits for it: `Holdfast.queue`. Errors as of a mutex's.
    */
   inspect(): Promise<Inspection> {
-    return inspect(this.#kernel, this.#ref);
+    return inspect(this.#context, this.#ref);
   }
 
   #settings(options: FairAcquireOptions): AcquireSettings {
     const layers = [options, ...this.#layers];
-    const settings = settingsOf(this.#kernel, layers, this.#defaultOwner, this.#livesBy);
+    const settings = settingsOf(this.#context, layers, this.#defaultOwner, this.#keptAliveBy);
     const asked = <K extends keyof QueueOptions>(key: K): QueueOptions[K] =>
       layers.find((layer) => layer[key] !== undefined)?.[key];
     const inQueue = checkQueueOptions({
-      ifOverslept: asked("ifOverslept"),
+      onPlaceExpired: asked("onPlaceExpired"),
       onPosition: asked("onPosition"),
     });
     return { ...settings, queueing: queueing("at once", inQueue) };

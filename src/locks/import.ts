@@ -1,73 +1,73 @@
+import { noteGrant } from "../admin/history.js";
+import { Cancellation } from "../core/acquire/cancellation.js";
+import { GrantWrite } from "../core/acquire/grant.js";
+import type { ClientContext } from "../core/context.js";
+import { emitAcquireFailed, emitGrant } from "../core/events.js";
+import { assertHandsOn, type LeaseTransfer, SHORTEST_LEASE_MS } from "../core/hold/export.js";
+import { Hold } from "../core/hold/hold.js";
+import { Lease } from "../core/hold/lease.js";
+import type { AcquireSettings, AnyAcquireOptions } from "../core/options.js";
+import type { LeaseFormat, RecordRef } from "../core/record/format.js";
+import { queueRefOf, refOf } from "../core/record/key.js";
 import { HoldfastError } from "../errors.js";
 import { shown } from "../internal/shown.js";
-import { Attempt } from "../core/acquire/grant.js";
-import { tellGrant, tellRefusal } from "../core/events.js";
-import { assertHandsOn, type LeaseHandle, SHORTEST_LEASE_MS } from "../core/hold/export.js";
-import type { LeaseFormat, RecordRef } from "../core/record/format.js";
-import { noteGrant } from "../admin/history.js";
-import { Hold } from "../core/hold/hold.js";
-import type { Kernel } from "../core/context.js";
-import { Lease } from "../core/hold/lease.js";
 import { settingsOf } from "./locking.js";
-import type { AcquireSettings, AnyAcquireOptions } from "../core/options.js";
-import { queueRefOf, refOf } from "../core/record/key.js";
-import { Stop } from "../core/acquire/cancellation.js";
 
 /**
  * Takes over what was exported; see `Holdfast.import`. `layers`: what is asked for, the nearest first.
  * Throws `invalid-argument`.
  */
 export function importLease(
-  kernel: Kernel,
-  handle: LeaseHandle,
+  context: ClientContext,
+  handle: LeaseTransfer,
   [asked, ...defaults]: readonly AnyAcquireOptions[],
   owner: string,
 ): Promise<Lease> {
-  checkHandle(kernel.format, handle);
+  checkHandle(context.format, handle);
   // Data stay, unless there are others.
   const existingData = asked?.data === undefined ? ("keep" as const) : undefined;
   const layers = [asked ?? {}, { existingData, lease: handle.leaseMs }, ...defaults];
-  const settings = settingsOf(kernel, layers, owner, undefined);
+  const settings = settingsOf(context, layers, owner, undefined);
   const { name, namespace } = handle;
   const ref =
     namespace === undefined
-      ? refOf(kernel.format, name)
-      : queueRefOf(kernel.format, name, namespace);
-  return kernel.tracked(importOnce(kernel, ref, handle, settings));
+      ? refOf(context.format, name)
+      : queueRefOf(context.format, name, namespace);
+  return context.tracked(importOnce(context, ref, handle, settings));
 }
 
 async function importOnce(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
-  handle: LeaseHandle,
+  handle: LeaseTransfer,
   settings: AcquireSettings,
 ): Promise<Lease> {
-  const fromMs = kernel.nowMs();
-  const stop = new Stop(kernel, [ref], settings);
+  const fromMs = context.nowMs();
+  const cancellation = new Cancellation(context, [ref], settings);
   try {
-    if (stop.isStopped) throw stop.error();
+    if (cancellation.isStopped) throw cancellation.error();
     const from = { holder: handle.holder, fence: BigInt(handle.fence) };
-    const attempt = new Attempt(kernel, ref, settings, stop, { kind: "import", from });
+    const attempt = new GrantWrite(context, ref, settings, cancellation, { kind: "import", from });
     const answer = await attempt.run();
-    if (answer === "silent") throw stop.error();
-    if (answer === "refused") throw used(kernel, ref);
-    const hold = new Hold(kernel, ref, kernel.lines.alone(), answer);
-    tellGrant(hold, "import", kernel.nowMs() - fromMs);
-    noteGrant(kernel, { hold, record: answer.record, how: "import" });
+    if (answer === "silent") throw cancellation.error();
+    if (answer === "refused") throw used(context, ref);
+    const hold = new Hold(context, ref, context.localQueues.alone(), answer);
+    emitGrant(hold, "import", context.nowMs() - fromMs);
+    noteGrant(context, { hold, record: answer.record, how: "import" });
     const lease = Lease.on(hold);
-    if (!stop.isRefused) return lease;
+    if (!cancellation.isRefused) return lease;
     await lease.release();
-    throw stop.error();
+    throw cancellation.error();
   } catch (error) {
-    tellRefusal(ref, settings.owner, error, kernel.nowMs() - fromMs);
+    emitAcquireFailed(ref, settings.owner, error, context.nowMs() - fromMs);
     throw error;
   } finally {
-    stop.dispose();
+    cancellation.dispose();
   }
 }
 
-function used(kernel: Kernel, ref: RecordRef): HoldfastError {
-  const record = kernel.observations.of(ref.id)?.record;
+function used(context: ClientContext, ref: RecordRef): HoldfastError {
+  const record = context.observations.of(ref.id)?.record;
   const found =
     record?.state === "held"
       ? `${shown(record.owner ?? "somebody")} holds it`
@@ -80,7 +80,7 @@ function used(kernel: Kernel, ref: RecordRef): HoldfastError {
 }
 
 /** Checks what came from elsewhere. Throws `invalid-argument`. */
-function checkHandle(format: LeaseFormat, handle: LeaseHandle): void {
+function checkHandle(format: LeaseFormat, handle: LeaseTransfer): void {
   assertHandsOn(format);
   const { v, name, holder, fence, leaseMs } = handle ?? {};
   const isWell =

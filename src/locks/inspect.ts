@@ -1,14 +1,14 @@
-import type { Json } from "../internal/json-value.js";
-import type { Item, ReadAnswer } from "../platform/table.js";
+import type { ClientContext } from "../core/context.js";
 import { leftByWallMs, watchMs } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
-import type { Kernel } from "../core/context.js";
+import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import type { ForcedRelease, HeldRecord, LeaseRecord, Version } from "../core/record/record.js";
-import type { LeaseShape, NativeLeases } from "../core/record/format-types.js";
-import { troubleError } from "../core/unavailable.js";
+import { unavailableError } from "../core/unavailable.js";
+import type { Json } from "../internal/json-value.js";
+import type { Item, ReadAnswer } from "../platform/table.js";
 
 /** What is known of a lock without acquiring it. */
-export interface Inspection<S extends LeaseShape = NativeLeases> {
+export interface Inspection<S extends FormatTypes = NativeTypes> {
   readonly name: S["name"];
   /** Which of several fair locks of the name; undefined for the one that is its mutex too. */
   readonly namespace: string | undefined;
@@ -37,27 +37,31 @@ export interface Inspection<S extends LeaseShape = NativeLeases> {
   /** The last forced release of this name, whoever holds it now: whose grant, who, when and why. */
   readonly forced: ForcedRelease | undefined;
   /** Whether this client has watched the holder be silent for longer than its lease. */
-  readonly looksDead: boolean;
+  readonly appearsExpired: boolean;
   /**
    * In how many milliseconds this client could take it at the earliest, if the holder stays silent:
    * 0 for a free lock and a dead holder.
    */
-  readonly takeableInMs: number;
+  readonly acquirableInMs: number;
 }
 
 /** What an inspection of a record says, as far as this client has watched it. */
-export function inspectionOf(kernel: Kernel, ref: RecordRef, record: LeaseRecord): Inspection {
+export function inspectionOf(
+  context: ClientContext,
+  ref: RecordRef,
+  record: LeaseRecord,
+): Inspection {
   const known = record.state === "absent" ? undefined : record;
   const held = record.state === "held" ? record : undefined;
-  const leftMs = held === undefined ? 0 : leftToWatchMs(kernel, ref, held);
+  const leftMs = held === undefined ? 0 : leftToWatchMs(context, ref, held);
   return {
     // The format says which of the two it is, as it does to the types.
     name: (ref.parts ?? ref.name) as string,
     namespace: ref.namespace,
-    state: kernel.isLocal ? "local" : record.state,
+    state: context.isLocal ? "local" : record.state,
     holder: held?.holder,
     owner: known?.owner,
-    fence: kernel.format.isFenced === false ? undefined : known?.fence,
+    fence: context.format.isFenced === false ? undefined : known?.fence,
     session: held?.session,
     version: known?.version,
     acquiredAt: known?.acquiredAt,
@@ -65,38 +69,38 @@ export function inspectionOf(kernel: Kernel, ref: RecordRef, record: LeaseRecord
     data: known?.data as Json | undefined,
     forced: known?.forced,
     attributes: known?.attributes as undefined,
-    looksDead: held !== undefined && leftMs === 0,
-    takeableInMs: leftMs,
+    appearsExpired: held !== undefined && leftMs === 0,
+    acquirableInMs: leftMs,
   };
 }
 
 // Who lives by a session is as dead, or as alive, as that is.
-function leftToWatchMs(kernel: Kernel, ref: RecordRef, held: HeldRecord): number {
-  const { observations, sessions, settings } = kernel;
+function leftToWatchMs(context: ClientContext, ref: RecordRef, held: HeldRecord): number {
+  const { observations, sessions, settings } = context;
   const seen = held.session === undefined ? observations.of(ref.id) : sessions.of(held.session);
   if (held.session !== undefined && seen?.record.state === "free") return 0;
   const leaseMs = seen?.record.state === "held" ? seen.record.leaseMs : held.leaseMs;
-  const sinceMs = seen?.sinceMs ?? kernel.nowMs();
-  const leftMs = sinceMs + watchMs(leaseMs, settings.driftBound) - kernel.nowMs();
-  return Math.max(0, leftMs, leftByWallMs(held, kernel.wallMs()));
+  const sinceMs = seen?.sinceMs ?? context.nowMs();
+  const leftMs = sinceMs + watchMs(leaseMs, settings.maxClockDrift) - context.nowMs();
+  return Math.max(0, leftMs, leftByWallMs(held, context.wallMs()));
 }
 
 /**
  * Reads one record, strongly, and inspects it; one that lives by a session, with its session. One read
  * unit, or two. Throws coded errors.
  */
-export async function inspect(kernel: Kernel, ref: RecordRef): Promise<Inspection> {
-  const { requestTimeoutMs } = kernel.settings;
-  const answer = await kernel.read({ key: ref.key, consistent: true }, requestTimeoutMs);
-  const record = kernel.seeRecord(ref, itemIn(ref, answer), "strong");
+export async function inspect(context: ClientContext, ref: RecordRef): Promise<Inspection> {
+  const { requestTimeoutMs } = context.settings;
+  const answer = await context.read({ key: ref.key, consistent: true }, requestTimeoutMs);
+  const record = context.seeRecord(ref, itemIn(ref, answer), "strong");
   if (record.state === "held" && record.session !== undefined) {
-    itemIn(ref, await kernel.sessions.look(record.session, requestTimeoutMs));
+    itemIn(ref, await context.sessions.look(record.session, requestTimeoutMs));
   }
-  return inspectionOf(kernel, ref, record);
+  return inspectionOf(context, ref, record);
 }
 
 function itemIn(ref: RecordRef, answer: ReadAnswer): Item | undefined {
   if (answer.kind === "misconfigured") throw answer.error;
-  if (answer.kind !== "found") throw troubleError(ref.name, "was not read", answer);
+  if (answer.kind !== "found") throw unavailableError(ref.name, "was not read", answer);
   return answer.item;
 }

@@ -1,27 +1,27 @@
+import type { ClientContext } from "../core/context.js";
+import type { KeepAliveSource } from "../core/hold/keep-alive.js";
+import { type AcquireSettings, type AnyAcquireOptions, resolveAcquire } from "../core/options.js";
+import type { LeaseFormat, RecordRef } from "../core/record/format.js";
+import { standing } from "../core/record/record.js";
+import { Session } from "../core/session/session.js";
 import { HoldfastError } from "../errors.js";
 import { shown } from "../internal/shown.js";
 import type { Item } from "../platform/table.js";
-import type { LeaseFormat, RecordRef } from "../core/record/format.js";
-import type { Kernel } from "../core/context.js";
-import type { LifeSource } from "../core/hold/keep-alive.js";
-import { type AcquireSettings, type AnyAcquireOptions, resolveAcquire } from "../core/options.js";
-import { standing } from "../core/record/record.js";
-import { Session } from "../core/session/session.js";
 
 /** What the primitives that are locks share: how options are layered, and how a body runs. */
 
 /** What the leases of a lock live by, and the options that follow from it. */
-export interface LifeChoice {
-  readonly livesBy: LifeSource | undefined;
+export interface KeepAliveChoice {
+  readonly keptAliveBy: KeepAliveSource | undefined;
   readonly options: AnyAcquireOptions;
 }
 
 /** A session that was asked for, or what the client's leases share. Throws `invalid-argument`. */
-export function lifeChoice(
+export function keepAliveChoice(
   session: Session | undefined,
-  shared: LifeSource | undefined,
-): LifeChoice {
-  if (session === undefined) return { livesBy: shared, options: {} };
+  shared: KeepAliveSource | undefined,
+): KeepAliveChoice {
+  if (session === undefined) return { keptAliveBy: shared, options: {} };
   if (!(session instanceof Session)) {
     throw new HoldfastError(
       "invalid-argument",
@@ -29,22 +29,25 @@ export function lifeChoice(
     );
   }
   const life = Session.lifeOf(session);
-  return { livesBy: life, options: { lease: life.leaseMs, renew: life.renewMs } };
+  return { keptAliveBy: life, options: { lease: life.leaseMs, renew: life.renewMs } };
 }
 
 /** Resolves one acquisition of a lock. Throws `invalid-argument`. */
 export function settingsOf(
-  kernel: Kernel,
+  context: ClientContext,
   layers: readonly AnyAcquireOptions[],
   defaultOwner: string,
-  livesBy: LifeSource | undefined,
+  keptAliveBy: KeepAliveSource | undefined,
 ): AcquireSettings {
-  const { format } = kernel;
+  const { format } = context;
   const settings = resolveAcquire(layers, defaultOwner, format.defaults);
   if (settings.data !== undefined) format.checkData(settings.data);
   if (settings.attributes !== undefined) checkAttributes(format, settings.attributes);
   const { leaseMs, renewMs } = settings;
-  return { ...settings, livesBy: livesBy?.accepts(kernel, leaseMs, renewMs) ? livesBy : undefined };
+  return {
+    ...settings,
+    keptAliveBy: keptAliveBy?.accepts(context, leaseMs, renewMs) ? keptAliveBy : undefined,
+  };
 }
 
 function checkAttributes(format: LeaseFormat, attributes: Item): void {
@@ -87,11 +90,11 @@ export async function runHolding<Options extends object, L extends AnyLease, T>(
 
 /** Why an acquisition that did not wait came back with nothing. */
 export function notAcquired(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
   { onlyIfExists }: AcquireSettings,
 ): HoldfastError {
-  const record = kernel.observations.of(ref.id)?.record;
+  const record = context.observations.of(ref.id)?.record;
   const why =
     onlyIfExists && (record === undefined || record.state === "absent")
       ? "it has no record, and `onlyIfExists` asks for one"

@@ -1,27 +1,27 @@
-import { Contention, type Granted } from "../core/acquire/loop.js";
-import type { Decision } from "../core/record/decide.js";
-import type { RecordRef } from "../core/record/format.js";
+import type { Cancelling } from "../core/acquire/cancellation.js";
+import { GrantManyWrite, type GrantPart } from "../core/acquire/grant-many.js";
+import { AcquireLoop, type Granted } from "../core/acquire/loop.js";
+import type { Place } from "../core/acquire/queueing.js";
+import type { ClientContext } from "../core/context.js";
 import { Hold } from "../core/hold/hold.js";
-import { JointAttempt, type JointPart } from "../core/acquire/grant-many.js";
-import type { Kernel } from "../core/context.js";
 import type { AcquireSettings } from "../core/options.js";
 import { Pacer } from "../core/pacer.js";
-import type { Place } from "../core/acquire/queueing.js";
-import type { Stopping } from "../core/acquire/cancellation.js";
-import { tooSlow } from "../core/unavailable.js";
 import { Entry } from "../core/queue/entry.js";
 import { isClear, overslept, withTicket } from "../core/queue/fifo.js";
 import { LAST_TICKET } from "../core/queue/ticket.js";
 import { Waiting } from "../core/queue/wait-turn.js";
-import { JointPlace } from "./multi-place.js";
+import type { Decision } from "../core/record/decide.js";
+import type { RecordRef } from "../core/record/format.js";
+import { tooSlow } from "../core/unavailable.js";
+import { MultiPlace } from "./multi-place.js";
 
 /** One acquisition of several locks. */
-export interface Together {
-  readonly kernel: Kernel;
+export interface MultiAcquire {
+  readonly context: ClientContext;
   readonly refs: readonly RecordRef[];
   readonly settings: AcquireSettings;
-  readonly stop: Stopping;
-  readonly ifOverslept: "rejoin" | "fail";
+  readonly cancellation: Cancelling;
+  readonly onPlaceExpired: "rejoin" | "fail";
 }
 
 // Looks, and claims nothing: one lock that could be had is of no use before all can be.
@@ -31,62 +31,62 @@ const ONLY_LOOKING: Place = { isFirst: async () => false };
  * Acquires all of several locks, or none; undefined where they are not to be had without waiting, and
  * there is no wait. Nothing is ever held while another is waited for, so nobody can wait in a circle.
  */
-export async function acquireTogether(together: Together): Promise<readonly Granted[] | undefined> {
-  const { refs, kernel, settings, stop, ifOverslept } = together;
+export async function acquireMany(together: MultiAcquire): Promise<readonly Granted[] | undefined> {
+  const { refs, context, settings, cancellation, onPlaceExpired } = together;
   await look(
     together,
-    refs.filter((ref) => !isGranting(kernel.decide(ref, false))),
+    refs.filter((ref) => !isGranting(context.decide(ref, false))),
   );
   const granted = await withoutPlace(together);
   if (granted !== undefined) return granted;
   if (settings.waitMs === 0) return closeQueues(together);
-  stop.waits(holderOf(together));
-  const pacer = new Pacer(kernel, settings);
-  for (; ; await pacer.beforeNextRound(stop.signal)) {
-    const place = await JointPlace.take(together);
+  cancellation.onWait(holderOf(together));
+  const pacer = new Pacer(context, settings);
+  for (; ; await pacer.beforeNextRound(cancellation.signal)) {
+    const place = await MultiPlace.take(together);
     if (place === undefined) continue;
     try {
       const inTurn = await inOrder(together, place);
       if (inTurn !== "again") return inTurn;
     } catch (error) {
       if (!Entry.isOver(error)) throw error;
-      if (ifOverslept === "fail") throw overslept(refs.map(({ name }) => name).join(", "));
+      if (onPlaceExpired === "fail") throw overslept(refs.map(({ name }) => name).join(", "));
     } finally {
-      place.leave(kernel);
+      place.leave(context);
     }
   }
 }
 
-function holderOf({ kernel, refs }: Together): string | undefined {
-  const records = refs.map(({ id }) => kernel.observations.of(id)?.record);
+function holderOf({ context, refs }: MultiAcquire): string | undefined {
+  const records = refs.map(({ id }) => context.observations.of(id)?.record);
   return records.flatMap((record) => (record?.state === "held" ? (record.owner ?? []) : []))[0];
 }
 
 /** Where all are free, or watched dead, and nobody is queued. */
-async function withoutPlace(together: Together): Promise<readonly Granted[] | undefined> {
-  const { refs, kernel, stop, settings } = together;
-  const pacer = new Pacer(kernel, settings);
-  for (; ; await pacer.beforeNextRound(stop.signal)) {
-    if (stop.isStopped) throw stop.error();
+async function withoutPlace(together: MultiAcquire): Promise<readonly Granted[] | undefined> {
+  const { refs, context, cancellation, settings } = together;
+  const pacer = new Pacer(context, settings);
+  for (; ; await pacer.beforeNextRound(cancellation.signal)) {
+    if (cancellation.isStopped) throw cancellation.error();
     // Whoever waits looks at the holders' sessions with a place; nobody else would.
     if (settings.waitMs === 0) {
-      await Promise.all(refs.map((ref) => lookAt(kernel, ref, settings, stop)));
+      await Promise.all(refs.map((ref) => lookAt(context, ref, settings, cancellation)));
     }
-    if (!refs.every((ref) => isGranting(kernel.decide(ref, false)))) return undefined;
-    const granted = await grant(together, settings, stop);
+    if (!refs.every((ref) => isGranting(context.decide(ref, false)))) return undefined;
+    const granted = await grant(together, settings, cancellation);
     if (granted !== undefined) return granted;
   }
 }
 
 /** Waits for its turn in every queue, and for every lock, and takes them all. */
 async function inOrder(
-  together: Together,
-  place: JointPlace,
+  together: MultiAcquire,
+  place: MultiPlace,
 ): Promise<readonly Granted[] | "again"> {
-  const { refs, kernel, settings } = together;
+  const { refs, context, settings } = together;
   const own = withTicket(settings, place.ticket);
-  const queues = refs.map((ref) => new Waiting({ kernel, ref, settings, options: {} }, place));
-  const pacer = new Pacer(kernel, settings);
+  const queues = refs.map((ref) => new Waiting({ context, ref, settings, options: {} }, place));
+  const pacer = new Pacer(context, settings);
   for (; ; await pacer.beforeNextRound(place.signal)) {
     await all(
       place,
@@ -94,7 +94,7 @@ async function inOrder(
     );
     const standings = await all(
       place,
-      refs.map((ref) => lookAt(kernel, ref, own, place)),
+      refs.map((ref) => lookAt(context, ref, own, place)),
     );
     if (standings.includes("passed over")) return "again";
     const isFirst = await all(
@@ -108,20 +108,20 @@ async function inOrder(
 }
 
 /** Without waiting, where nothing but queues stands before them in which nobody lives. */
-async function closeQueues(together: Together): Promise<readonly Granted[] | undefined> {
-  const { refs, kernel, settings, stop } = together;
-  const standings = refs.map((ref) => kernel.decide(ref, false));
+async function closeQueues(together: MultiAcquire): Promise<readonly Granted[] | undefined> {
+  const { refs, context, settings, cancellation } = together;
+  const standings = refs.map((ref) => context.decide(ref, false));
   const isQueued = standings.every(
     (decision) => isGranting(decision) || decision.kind === "queued",
   );
   if (!isQueued || standings.every(isGranting)) return undefined;
   const isFirst = async (upTo: bigint): Promise<boolean> => {
-    const clear = refs.map((ref) => isClear(kernel, ref, upTo, settings.owner, stop));
+    const clear = refs.map((ref) => isClear(context, ref, upTo, settings.owner, cancellation));
     return (await Promise.all(clear)).every(Boolean);
   };
   // No ticket is taken where it would be of no use: each leaves a number behind.
   if (!(await isFirst(LAST_TICKET))) return undefined;
-  const place = await JointPlace.take(together);
+  const place = await MultiPlace.take(together);
   if (place === undefined) return undefined;
   try {
     const own = { ...withTicket(settings, place.ticket), waitMs: 0 };
@@ -129,32 +129,34 @@ async function closeQueues(together: Together): Promise<readonly Granted[] | und
     if (!(await isFirst(place.ticket - 1n))) return undefined;
     return await grant(together, own, place);
   } finally {
-    place.leave(kernel);
+    place.leave(context);
   }
 }
 
 /** One transaction; undefined where it was refused, or not all can be had as they were last seen. */
 async function grant(
-  together: Together,
+  together: MultiAcquire,
   settings: AcquireSettings,
-  stop: Stopping,
+  cancellation: Cancelling,
 ): Promise<readonly Granted[] | undefined> {
-  const { refs, kernel } = together;
+  const { refs, context } = together;
   const parts = refs.flatMap((ref) => {
-    const decision = kernel.decide(ref, false, settings.passage);
-    const before = kernel.observations.of(ref.id)?.record;
+    const decision = context.decide(ref, false, settings.passage);
+    const before = context.observations.of(ref.id)?.record;
     return before !== undefined && isGranting(decision) ? [{ ref, decision, before }] : [];
   });
   if (parts.length < refs.length) {
     await look(together, refs);
     return undefined;
   }
-  const begun = await new JointAttempt(kernel, parts, settings, stop).run();
+  const begun = await new GrantManyWrite(context, parts, settings, cancellation).run();
   if (begun === "silent") {
-    const silence = stop.error();
+    const silence = cancellation.error();
     await look(together, refs);
     const names = refs.map(({ name }) => name);
-    const couldBeHad = refs.every((ref) => isGranting(kernel.decide(ref, false, settings.passage)));
+    const couldBeHad = refs.every((ref) =>
+      isGranting(context.decide(ref, false, settings.passage)),
+    );
     // Sent again, it would take as long, and end the same way: without a wait there is one attempt.
     if (settings.waitMs === 0 && couldBeHad) throw tooSlow(names, settings.leaseMs, silence);
   }
@@ -162,14 +164,14 @@ async function grant(
   return begun.map((beginning, index) => {
     const { ref, decision } = parts[index] as (typeof parts)[number];
     // Whoever waits in order stands in no line of this process.
-    const line = kernel.lines.alone();
-    line.tryTurn();
+    const localQueue = context.localQueues.alone();
+    localQueue.tryEnter();
     const how = decision.kind === "take over" ? "takeover" : "claim";
-    return { hold: new Hold(kernel, ref, line, beginning), record: beginning.record, how };
+    return { hold: new Hold(context, ref, localQueue, beginning), record: beginning.record, how };
   });
 }
 
-function isGranting(decision: Decision): decision is JointPart["decision"] {
+function isGranting(decision: Decision): decision is GrantPart["decision"] {
   return (
     decision.kind === "take over" || (decision.kind === "claim" && decision.onto.kind !== "blind")
   );
@@ -177,42 +179,46 @@ function isGranting(decision: Decision): decision is JointPart["decision"] {
 
 /** `not first`: it could be had now. With a wait, resolves once it can, or never can. */
 function lookAt(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
   settings: AcquireSettings,
-  stop: Stopping,
+  cancellation: Cancelling,
 ): Promise<unknown> {
-  const line = kernel.lines.alone();
-  return new Contention(kernel, ref, line, settings, stop, ONLY_LOOKING).run();
+  const localQueue = context.localQueues.alone();
+  return new AcquireLoop(context, ref, localQueue, settings, cancellation, ONLY_LOOKING).run();
 }
 
 /** Reads the records strongly, all at once, until each has been told. */
 async function look(
-  { kernel, settings, stop }: Together,
+  { context, settings, cancellation }: MultiAcquire,
   refs: readonly RecordRef[],
 ): Promise<void> {
   await Promise.all(
     refs.map(async (ref) => {
       for (;;) {
-        if (stop.isStopped) throw stop.error();
+        if (cancellation.isStopped) throw cancellation.error();
         const read = { key: ref.key, consistent: true };
-        const answer = await kernel.read(read, kernel.settings.requestTimeoutMs, stop.signal);
+        const answer = await context.read(
+          read,
+          context.settings.requestTimeoutMs,
+          cancellation.signal,
+        );
         if (answer.kind === "misconfigured") throw answer.error;
         if (answer.kind === "found") {
-          stop.told();
-          kernel.seeRecord(ref, answer.item, "strong");
+          cancellation.onResponse();
+          context.seeRecord(ref, answer.item, "strong");
           return;
         }
-        stop.troubled(answer);
-        if (settings.waitMs === 0) throw stop.error();
-        await kernel.sleep(kernel.jittered(settings.fastestPollMs), stop.signal);
+        cancellation.onNoResponse(answer);
+        if (settings.waitMs === 0) throw cancellation.error();
+        await context.sleep(context.jittered(settings.minPollMs), cancellation.signal);
       }
     }),
   );
 }
 
 // Where one of them fails the others have to end, too: nobody would wait for them.
-async function all<T>(place: JointPlace, tasks: readonly Promise<T>[]): Promise<T[]> {
+async function all<T>(place: MultiPlace, tasks: readonly Promise<T>[]): Promise<T[]> {
   try {
     return await Promise.all(tasks);
   } catch (error) {

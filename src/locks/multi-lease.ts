@@ -1,8 +1,8 @@
-import { HoldfastError } from "../errors.js";
 import type { DocumentGuardCondition, GuardCondition } from "../core/hold/condition.js";
 import type { Hold } from "../core/hold/hold.js";
 import { Lease } from "../core/hold/lease.js";
 import { LossSignal } from "../core/hold/loss-signal.js";
+import { HoldfastError } from "../errors.js";
 
 interface Part {
   readonly hold: Hold;
@@ -128,8 +128,8 @@ export class MultiLease implements AsyncDisposable {
 
   /** Releases without throwing: what could not be answered goes to the client's `onError`. */
   async [Symbol.asyncDispose](): Promise<void> {
-    const { kernel } = this.#first.hold;
-    await this.release().catch((error: HoldfastError) => kernel.report(error));
+    const { context } = this.#first.hold;
+    await this.release().catch((error: HoldfastError) => context.report(error));
   }
 
   async #releaseAll(): Promise<void> {

@@ -1,26 +1,26 @@
-import { HoldfastError } from "../errors.js";
-import { tellGrant, tellRefusal } from "../core/events.js";
-import type { RecordRef } from "../core/record/format.js";
 import { noteGrant } from "../admin/history.js";
-import type { Kernel } from "../core/context.js";
-import type { LifeSource } from "../core/hold/keep-alive.js";
+import { Cancellation } from "../core/acquire/cancellation.js";
+import type { ClientContext } from "../core/context.js";
+import { emitAcquireFailed, emitGrant } from "../core/events.js";
+import type { KeepAliveSource } from "../core/hold/keep-alive.js";
+import type { AcquireSettings, AnyAcquireOptions, LeaseOptions } from "../core/options.js";
+import { checkQueueOptions, FAIR_DEFAULTS, type QueueOptions } from "../core/queue/fifo.js";
+import type { RecordRef } from "../core/record/format.js";
+import { queueRefOf } from "../core/record/key.js";
+import type { Session } from "../core/session/session.js";
+import { HoldfastError } from "../errors.js";
 import {
-  lifeChoice,
+  keepAliveChoice,
   notAcquired,
   type RunArguments,
   runHolding,
   settingsOf,
 } from "./locking.js";
-import type { AcquireSettings, AnyAcquireOptions, LeaseOptions } from "../core/options.js";
-import { queueRefOf } from "../core/record/key.js";
-import type { Session } from "../core/session/session.js";
-import { Stop } from "../core/acquire/cancellation.js";
-import { checkQueueOptions, FAIR_DEFAULTS, type QueueOptions } from "../core/queue/fifo.js";
-import { acquireTogether } from "./multi-acquire.js";
+import { acquireMany } from "./multi-acquire.js";
 import { MultiLease } from "./multi-lease.js";
 
 /** What one acquisition of several locks may ask for. */
-export interface MultiAcquireOptions extends LeaseOptions, Pick<QueueOptions, "ifOverslept"> {
+export interface MultiAcquireOptions extends LeaseOptions, Pick<QueueOptions, "onPlaceExpired"> {
   /** Ends the wait. `acquire` then rejects with the signal's reason, and nothing is left behind. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -32,7 +32,10 @@ export interface MultiLockOptions extends Omit<MultiAcquireOptions, "signal"> {
 }
 
 /** Options of {@link MultiLock.tryAcquire}: it never waits. */
-export type MultiTryOptions = Omit<MultiAcquireOptions, "wait" | "poll" | "signal" | "ifOverslept">;
+export type MultiTryOptions = Omit<
+  MultiAcquireOptions,
+  "wait" | "poll" | "signal" | "onPlaceExpired"
+>;
 
 // A transaction has 100 actions at most, and to take a place takes two for each name.
 const MOST_NAMES = 50;
@@ -49,29 +52,29 @@ const MOST_NAMES = 50;
  */
 export class MultiLock {
   readonly names: readonly string[];
-  readonly #kernel: Kernel;
+  readonly #context: ClientContext;
   readonly #refs: readonly RecordRef[];
   readonly #layers: readonly (AnyAcquireOptions & QueueOptions)[];
   readonly #defaultOwner: string;
-  readonly #livesBy: LifeSource | undefined;
+  readonly #keptAliveBy: KeepAliveSource | undefined;
 
   /** @internal Made by `Holdfast.multiLock`. */
   constructor(
-    kernel: Kernel,
+    context: ClientContext,
     names: readonly string[],
     options: MultiLockOptions,
     clientOptions: LeaseOptions,
     defaultOwner: string,
-    shared: LifeSource | undefined,
+    shared: KeepAliveSource | undefined,
   ) {
-    this.#kernel = kernel;
-    this.#refs = refsOf(kernel, names);
+    this.#context = context;
+    this.#refs = refsOf(context, names);
     this.names = this.#refs.map(({ name }) => name);
-    const life = lifeChoice(options.session, shared);
+    const life = keepAliveChoice(options.session, shared);
     // A client's polls are a mutex's: what is near there is far here.
     const { poll: _, ...client } = clientOptions;
     this.#layers = [options, life.options, client, FAIR_DEFAULTS];
-    this.#livesBy = life.livesBy;
+    this.#keptAliveBy = life.keptAliveBy;
     this.#defaultOwner = defaultOwner;
     this.#settings({});
   }
@@ -91,7 +94,7 @@ export class MultiLock {
   async acquire(options: MultiAcquireOptions = {}): Promise<MultiLease> {
     const settings = this.#settings(options);
     const lease = await this.#acquire(settings, options);
-    if (lease === undefined) throw notAcquired(this.#kernel, this.#blocking, settings);
+    if (lease === undefined) throw notAcquired(this.#context, this.#blocking, settings);
     return lease;
   }
 
@@ -124,74 +127,76 @@ export class MultiLock {
     const { lease, renew, wait, poll, owner, signal } = options;
     const asked = { lease, renew, wait, poll, owner, signal };
     const layers = [asked, ...this.#layers];
-    checkQueueOptions({ ifOverslept: this.#ifOverslept(options) });
-    return settingsOf(this.#kernel, layers, this.#defaultOwner, this.#livesBy);
+    checkQueueOptions({ onPlaceExpired: this.#onPlaceExpired(options) });
+    return settingsOf(this.#context, layers, this.#defaultOwner, this.#keptAliveBy);
   }
 
-  #ifOverslept({ ifOverslept }: MultiAcquireOptions): "rejoin" | "fail" {
-    return ifOverslept ?? this.#layers[0]?.ifOverslept ?? "rejoin";
+  #onPlaceExpired({ onPlaceExpired }: MultiAcquireOptions): "rejoin" | "fail" {
+    return onPlaceExpired ?? this.#layers[0]?.onPlaceExpired ?? "rejoin";
   }
 
   #acquire(
     settings: AcquireSettings,
     options: MultiAcquireOptions,
   ): Promise<MultiLease | undefined> {
-    return this.#kernel.tracked(this.#acquireOnce(settings, this.#ifOverslept(options)));
+    return this.#context.tracked(this.#acquireOnce(settings, this.#onPlaceExpired(options)));
   }
 
   async #acquireOnce(
     settings: AcquireSettings,
-    ifOverslept: "rejoin" | "fail",
+    onPlaceExpired: "rejoin" | "fail",
   ): Promise<MultiLease | undefined> {
-    const kernel = this.#kernel;
+    const context = this.#context;
     const refs = this.#refs;
-    const fromMs = kernel.nowMs();
-    const stop = new Stop(kernel, refs, settings);
+    const fromMs = context.nowMs();
+    const cancellation = new Cancellation(context, refs, settings);
     const tellRefusals = (error: unknown): void => {
-      for (const ref of refs) tellRefusal(ref, settings.owner, error, kernel.nowMs() - fromMs);
+      for (const ref of refs)
+        emitAcquireFailed(ref, settings.owner, error, context.nowMs() - fromMs);
     };
     try {
-      if (stop.isStopped) throw stop.error();
-      const granted = await acquireTogether({ kernel, refs, settings, stop, ifOverslept });
+      if (cancellation.isStopped) throw cancellation.error();
+      const granted = await acquireMany({ context, refs, settings, cancellation, onPlaceExpired });
       if (granted === undefined) {
         tellRefusals(undefined);
         return undefined;
       }
       for (const one of granted) {
-        tellGrant(one.hold, one.how, kernel.nowMs() - fromMs);
-        noteGrant(kernel, one);
+        emitGrant(one.hold, one.how, context.nowMs() - fromMs);
+        noteGrant(context, one);
       }
       const lease = new MultiLease(granted.map(({ hold }) => hold));
-      if (!stop.isRefused) return lease;
+      if (!cancellation.isRefused) return lease;
       // The client was closed, or the session ended, in the instant between the answer and the beginning of the lease.
       await lease.release();
-      throw stop.error();
+      throw cancellation.error();
     } catch (error) {
       tellRefusals(error);
       throw error;
     } finally {
-      stop.dispose();
+      cancellation.dispose();
     }
   }
 
   /** The first of the locks that somebody has, or is queued for. */
   get #blocking(): RecordRef {
-    const { observations } = this.#kernel;
+    const { observations } = this.#context;
     const isHeld = ({ id }: RecordRef): boolean => observations.of(id)?.record.state === "held";
-    const isQueued = (ref: RecordRef): boolean => this.#kernel.decide(ref, false).kind === "queued";
+    const isQueued = (ref: RecordRef): boolean =>
+      this.#context.decide(ref, false).kind === "queued";
     return (this.#refs.find(isHeld) ?? this.#refs.find(isQueued) ?? this.#refs[0]) as RecordRef;
   }
 }
 
-function refsOf(kernel: Kernel, names: readonly string[]): readonly RecordRef[] {
+function refsOf(context: ClientContext, names: readonly string[]): readonly RecordRef[] {
   if (!Array.isArray(names) || names.length === 0 || names.length > MOST_NAMES) {
     throw refuse(`A multi-lock has an array of 1 to ${MOST_NAMES} names.`);
   }
-  const refs = names.map((name) => queueRefOf(kernel.format, name, undefined));
+  const refs = names.map((name) => queueRefOf(context.format, name, undefined));
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined)
     throw refuse(`A multi-lock has each name once; it has "${twice}" twice.`);
-  if (kernel.table.transact === undefined) {
+  if (context.table.transact === undefined) {
     throw refuse("A multi-lock needs a table with transactions, and this one has none.");
   }
   return refs;

@@ -1,27 +1,27 @@
-import type { RecordRef } from "../core/record/format.js";
-import { JointAttempt } from "../core/acquire/grant-many.js";
-import type { Kernel } from "../core/context.js";
+import type { Cancelling } from "../core/acquire/cancellation.js";
+import { GrantManyWrite } from "../core/acquire/grant-many.js";
+import type { ClientContext } from "../core/context.js";
 import { Pacer } from "../core/pacer.js";
-import type { Stopping } from "../core/acquire/cancellation.js";
-import type { Trouble } from "../core/unavailable.js";
-import { Abort, type SignalLike } from "../platform/abort.js";
 import { Entry, entrySettings } from "../core/queue/entry.js";
-import type { Together } from "./multi-acquire.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { Unavailable } from "../core/unavailable.js";
+import { Abort, type SignalLike } from "../platform/abort.js";
+import type { MultiAcquire } from "./multi-acquire.js";
 
 /**
  * One ticket in the queues of several names, with an entry in each: the same number everywhere, so that
  * of two waiters the same one is before the other wherever they meet. Once one of the entries is over,
  * the whole place is.
  */
-export class JointPlace implements Stopping {
+export class MultiPlace implements Cancelling {
   readonly ticket: bigint;
-  readonly #stop: Stopping;
+  readonly #cancellation: Cancelling;
   readonly #entries: readonly Entry[];
   readonly #abort = new Abort();
 
-  private constructor(ticket: bigint, entries: readonly Entry[], stop: Stopping) {
+  private constructor(ticket: bigint, entries: readonly Entry[], cancellation: Cancelling) {
     this.ticket = ticket;
-    this.#stop = stop;
+    this.#cancellation = cancellation;
     this.#entries = entries;
     for (const { signal } of entries) {
       signal.addEventListener("abort", this.end);
@@ -34,28 +34,35 @@ export class JointPlace implements Stopping {
    * Refused, some number was given out meanwhile, and was shown: it takes another one. Undefined where
    * it may not try again.
    */
-  static async take({ kernel, refs, settings, stop }: Together): Promise<JointPlace | undefined> {
-    const { queue } = kernel.format;
+  static async take({
+    context,
+    refs,
+    settings,
+    cancellation,
+  }: MultiAcquire): Promise<MultiPlace | undefined> {
+    const { queue } = context.format;
     if (queue === undefined) return undefined;
     const own = entrySettings(settings);
-    const pacer = new Pacer(kernel, settings);
-    for (; ; await pacer.beforeNextRound(stop.signal)) {
-      if (stop.isStopped) throw stop.error();
-      const ticket = nextTicket(kernel, refs);
-      const wallMs = kernel.wallMs();
+    const pacer = new Pacer(context, settings);
+    for (; ; await pacer.beforeNextRound(cancellation.signal)) {
+      if (cancellation.isStopped) throw cancellation.error();
+      const ticket = nextTicket(context, refs);
+      const wallMs = context.wallMs();
       const asides = refs.map((ref) => {
-        const fenceSeed = kernel.fenceSeed(ref);
+        const fenceSeed = context.fenceSeed(ref);
         return { ref, write: queue.raise(ref, ticket, { fenceSeed, wallMs }) };
       });
       const places = refs.map((ref) => queue.entryOf(ref, ticket));
       const parts = places.map((ref) => ({ ref, ...NOTHING_THERE }));
-      const begun = await new JointAttempt(kernel, parts, own, stop, asides).run();
+      const begun = await new GrantManyWrite(context, parts, own, cancellation, asides).run();
       if (typeof begun === "object") {
         const entries = places.flatMap((ref, index) => {
           const beginning = begun[index];
-          return beginning === undefined ? [] : [Entry.on(kernel, ref, ticket, beginning, stop)];
+          return beginning === undefined
+            ? []
+            : [Entry.on(context, ref, ticket, beginning, cancellation)];
         });
-        return new JointPlace(ticket, entries, stop);
+        return new MultiPlace(ticket, entries, cancellation);
       }
       if (settings.waitMs === 0) return undefined;
     }
@@ -69,26 +76,26 @@ export class JointPlace implements Stopping {
     return this.signal.aborted || this.#entries.some((entry) => entry.isStopped);
   }
 
-  waits(heldBy: string | undefined): void {
-    this.#stop.waits(heldBy);
+  onWait(heldBy: string | undefined): void {
+    this.#cancellation.onWait(heldBy);
   }
 
-  told(): void {
-    this.#stop.told();
+  onResponse(): void {
+    this.#cancellation.onResponse();
   }
 
-  troubled(trouble: Trouble): void {
-    this.#stop.troubled(trouble);
+  onNoResponse(trouble: Unavailable): void {
+    this.#cancellation.onNoResponse(trouble);
   }
 
   error(): unknown {
-    return (this.#entries.find((entry) => entry.isStopped) ?? this.#stop).error();
+    return (this.#entries.find((entry) => entry.isStopped) ?? this.#cancellation).error();
   }
 
   /** Leaves all the queues, by one deletion each, in the background. */
-  leave(kernel: Kernel): void {
+  leave(context: ClientContext): void {
     this.end();
-    for (const entry of this.#entries) entry.leave(kernel);
+    for (const entry of this.#entries) entry.leave(context);
   }
 
   /** Ends all that waits in the queues. */
@@ -104,10 +111,10 @@ const NOTHING_THERE = {
  * Above every number that was seen to be given out or granted in any of the queues; time where none was. A counter
  * that was deleted with its record starts again, and may lie below the last ticket granted.
  */
-function nextTicket(kernel: Kernel, refs: readonly RecordRef[]): bigint {
-  let highest = BigInt(Math.floor(kernel.wallMs()));
+function nextTicket(context: ClientContext, refs: readonly RecordRef[]): bigint {
+  let highest = BigInt(Math.floor(context.wallMs()));
   for (const { id } of refs) {
-    const record = kernel.observations.of(id)?.record;
+    const record = context.observations.of(id)?.record;
     if (record === undefined || record.state === "absent") continue;
     const { tail, served } = record.queue;
     for (const seen of [tail, served]) {

@@ -1,29 +1,29 @@
 import { acquire } from "../core/acquire/acquire.js";
-import type { RecordRef } from "../core/record/format.js";
-import { type Inspection, inspect } from "./inspect.js";
-import type { Kernel } from "../core/context.js";
+import type { ClientContext } from "../core/context.js";
+import type { KeepAliveSource } from "../core/hold/keep-alive.js";
 import type { Lease, LeaseOf } from "../core/hold/lease.js";
-import type { LifeSource } from "../core/hold/keep-alive.js";
-import {
-  lifeChoice,
-  notAcquired,
-  type RunArguments,
-  runHolding,
-  settingsOf,
-} from "./locking.js";
 import type {
   AcquireOptions,
   AcquireSettings,
   AnyAcquireOptions,
   ClientOptions,
 } from "../core/options.js";
-import type { Session } from "../core/session/session.js";
-import type { LeaseShape, NativeLeases } from "../core/record/format-types.js";
 import { queueing } from "../core/queue/fifo.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
+import type { Session } from "../core/session/session.js";
+import { type Inspection, inspect } from "./inspect.js";
+import {
+  keepAliveChoice,
+  notAcquired,
+  type RunArguments,
+  runHolding,
+  settingsOf,
+} from "./locking.js";
 import { Reentry } from "./reentrancy.js";
 
 /** Options of a mutex: what its acquisitions ask for unless they say otherwise. */
-export interface MutexOptions<S extends LeaseShape = NativeLeases>
+export interface MutexOptions<S extends FormatTypes = NativeTypes>
   extends Omit<AcquireOptions<S>, "signal"> {
   /**
    * Whether a second acquire through this very object, while it holds, shares the hold and counts it;
@@ -34,11 +34,11 @@ export interface MutexOptions<S extends LeaseShape = NativeLeases>
    * A session, from `Holdfast.session()`, that the leases of this mutex are to live by. Their length and
    * renewals are the session's. Default: the client's, where that has `renewal: "shared"`; else none.
    */
-  readonly session?: S extends NativeLeases ? Session | undefined : undefined;
+  readonly session?: S extends NativeTypes ? Session | undefined : undefined;
 }
 
 /** Options of {@link Mutex.tryAcquire}: it never waits. */
-export type TryOptions<S extends LeaseShape = NativeLeases> = Omit<
+export type TryOptions<S extends FormatTypes = NativeTypes> = Omit<
   AcquireOptions<S>,
   "wait" | "poll" | "signal"
 > & {
@@ -63,32 +63,32 @@ const plain = new WeakMap<ClientOptions, AcquireSettings>();
  * Protocol: spec/protocol.md. The idea of judging a rival by watching its version is the AWS lock
  * client's; the fence, the deadline and the hand-over are this library's own.
  */
-export class Mutex<S extends LeaseShape = NativeLeases> {
+export class Mutex<S extends FormatTypes = NativeTypes> {
   readonly name: string;
-  readonly #kernel: Kernel;
+  readonly #context: ClientContext;
   readonly #ref: RecordRef;
   readonly #layers: readonly AnyAcquireOptions[];
   readonly #defaultOwner: string;
   /** Of an acquisition without options of its own, which most are. */
   readonly #defaults: AcquireSettings;
   readonly #reentry: Reentry | undefined;
-  readonly #livesBy: LifeSource | undefined;
+  readonly #keptAliveBy: KeepAliveSource | undefined;
 
   /** @internal Made by `Holdfast.mutex`. */
   constructor(
-    kernel: Kernel,
+    context: ClientContext,
     ref: RecordRef,
     options: MutexOptions<S> | undefined,
     clientOptions: ClientOptions,
     defaultOwner: string,
-    shared: LifeSource | undefined,
+    shared: KeepAliveSource | undefined,
   ) {
     this.name = ref.name;
-    this.#kernel = kernel;
+    this.#context = context;
     this.#ref = ref;
-    const life = lifeChoice((options as MutexOptions | undefined)?.session, shared);
+    const life = keepAliveChoice((options as MutexOptions | undefined)?.session, shared);
     this.#layers = [options ?? NO_OPTIONS, life.options, clientOptions];
-    this.#livesBy = life.livesBy;
+    this.#keptAliveBy = life.keptAliveBy;
     this.#defaultOwner = defaultOwner;
     this.#reentry = options?.reentrant === true ? new Reentry() : undefined;
     const known = options === undefined ? plain.get(clientOptions) : undefined;
@@ -111,7 +111,7 @@ export class Mutex<S extends LeaseShape = NativeLeases> {
   async acquire(options: AcquireOptions<S> = NO_OPTIONS): Promise<LeaseOf<S>> {
     const settings = options === NO_OPTIONS ? this.#defaults : this.#settings(options);
     const lease = await this.#acquire(settings, options);
-    if (lease === undefined) throw notAcquired(this.#kernel, this.#ref, settings);
+    if (lease === undefined) throw notAcquired(this.#context, this.#ref, settings);
     return lease;
   }
 
@@ -149,17 +149,17 @@ export class Mutex<S extends LeaseShape = NativeLeases> {
    * `foreign-record` or `unsupported-layout`.
    */
   inspect(): Promise<Inspection<S>> {
-    return inspect(this.#kernel, this.#ref) as Promise<Inspection<S>>;
+    return inspect(this.#context, this.#ref) as Promise<Inspection<S>>;
   }
 
   #settings(options: AnyAcquireOptions): AcquireSettings {
     const layers = [options, ...this.#layers];
-    const settings = settingsOf(this.#kernel, layers, this.#defaultOwner, this.#livesBy);
+    const settings = settingsOf(this.#context, layers, this.#defaultOwner, this.#keptAliveBy);
     return { ...settings, queueing: BEHIND_OTHERS };
   }
 
   #acquire(settings: AcquireSettings, asked: AnyAcquireOptions): Promise<LeaseOf<S> | undefined> {
-    const take = (): Promise<Lease | undefined> => acquire(this.#kernel, this.#ref, settings);
+    const take = (): Promise<Lease | undefined> => acquire(this.#context, this.#ref, settings);
     const taken = this.#reentry === undefined ? take() : this.#reentry.acquire(asked, take);
     return taken as Promise<LeaseOf<S> | undefined>;
   }

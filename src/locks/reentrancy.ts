@@ -1,6 +1,6 @@
-import { HoldfastError } from "../errors.js";
 import type { Lease } from "../core/hold/lease.js";
 import type { AnyAcquireOptions } from "../core/options.js";
+import { HoldfastError } from "../errors.js";
 
 // A second acquire shares the record as it is; an option that would change it would be ignored.
 const WOULD_CHANGE = [

@@ -1,7 +1,7 @@
 import { sleep } from "../internal/sleep.js";
 import type { Clock } from "../platform/clock.js";
-import type { ObjectPort } from "../platform/s3/objects.js";
 import type { Random } from "../platform/random.js";
+import type { ObjectPort } from "../platform/s3/objects.js";
 import type { Call, TablePort } from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";
 import type { CommitterSettings } from "./options.js";
@@ -78,7 +78,7 @@ export class Pauses {
   async wait(mostMs = Number.POSITIVE_INFINITY): Promise<void> {
     const { random, timers, settings } = this.#around;
     const drawnMs = this.#nextMs * (0.5 + random.fraction() / 2);
-    this.#nextMs = Math.min(this.#nextMs * 1.5, settings.slowestPollMs);
+    this.#nextMs = Math.min(this.#nextMs * 1.5, settings.maxPollMs);
     const pauseMs = Math.max(0, Math.min(drawnMs, mostMs, this.#limit.remainingMs()));
     await sleep(timers, pauseMs, true, this.#limit.signal);
   }

@@ -2,7 +2,7 @@ import type { HoldfastError } from "../errors.js";
 import type { TablePort } from "../platform/table.js";
 import type { Around, Limit, Patience } from "./around.js";
 import { isMet } from "./decide.js";
-import { leaseRanOut, outcomeUnknown, troubled, unmet } from "./errors.js";
+import { leaseRanOut, onNoResponse, outcomeUnknown, unmet } from "./errors.js";
 import { CommitLock, type Held } from "./lock.js";
 import { expectMet, look } from "./look.js";
 import { type ObjectWrite, type Settled, Settling } from "./settle.js";
@@ -97,7 +97,7 @@ function etagOf(
 
 function notSent({ target }: ObjectWrite, limit: Limit, cause: unknown): HoldfastError {
   limit.signal?.throwIfAborted();
-  return troubled(target, "object store", { kind: "throttled", cause });
+  return onNoResponse(target, "object store", { kind: "throttled", cause });
 }
 
 function notWritten(

@@ -6,7 +6,7 @@ import { Choice } from "./choice.js";
 import { commitConditionally, commitUnderRecord } from "./commit.js";
 import { contentOf, type ObjectBody, type OperationOptions, type PutOptions } from "./content.js";
 import { isMet } from "./decide.js";
-import { sourceMissing, troubled, unmet } from "./errors.js";
+import { onNoResponse, sourceMissing, unmet } from "./errors.js";
 import { checkApart, checkEtag, checkKey } from "./keys.js";
 import { look } from "./look.js";
 import { aroundOf } from "./made.js";
@@ -264,7 +264,7 @@ export class ObjectCommitter {
     const looked = await look(this.#around, key, patience);
     if (looked.kind === "seen") return looked.head;
     patience.signal?.throwIfAborted();
-    throw troubled({ key, etag: undefined }, "object store", looked.trouble);
+    throw onNoResponse({ key, etag: undefined }, "object store", looked.trouble);
   }
 }
 

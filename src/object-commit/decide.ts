@@ -71,7 +71,7 @@ export function afterLook(isMine: boolean, isAsBefore: boolean, state: SentState
  * Counted from when this process first saw it, by its monotonic clock, and strictly longer than
  * the record's `timeout` times the rate. A record that says 0 is nobody's.
  */
-export function takeableInMs(timeoutMs: number, rate: number, watchedMs: number): number {
+export function acquirableInMs(timeoutMs: number, rate: number, watchedMs: number): number {
   if (timeoutMs === 0) return 0;
   const leftMs = timeoutMs * rate - watchedMs;
   // At exactly that length it is not yet longer.

@@ -92,7 +92,7 @@ export function recordTaken(
 }
 
 /** The store, or the table, does not answer, or will not for now; nothing was written. */
-export function troubled(
+export function onNoResponse(
   target: CommitTarget,
   where: "object store" | "table",
   trouble: Unknown | NotNow,

@@ -12,8 +12,8 @@ import {
 import { type Clock, elapsedMsSince, type Instant, instantOf } from "../platform/clock.js";
 import { type Item, mayBeApplied, type TablePort } from "../platform/table.js";
 import { type Around, callBeyond, callWithin, type Limit, Pauses } from "./around.js";
-import { takeableInMs } from "./decide.js";
-import { recordTaken, troubled } from "./errors.js";
+import { acquirableInMs } from "./decide.js";
+import { onNoResponse, recordTaken } from "./errors.js";
 import { expectMet } from "./look.js";
 
 /** The right to write one target, until its own deadline, by the clock that says longest (R2). */
@@ -114,7 +114,7 @@ export class CommitLock {
       // It may have been carried out, or still be; this is all that can be done about it.
       if (answer.kind === "unknown") await this.end(wanted);
       limit.signal?.throwIfAborted();
-      throw troubled(this.#target, "table", answer);
+      throw onNoResponse(this.#target, "table", answer);
     }
   }
 
@@ -157,7 +157,7 @@ export class CommitLock {
     for (const pauses = new Pauses(this.#around, limit); ; ) {
       await expectMet(this.#around, this.#target, limit);
       const { timeoutMs } = record;
-      const leftMs = takeableInMs(
+      const leftMs = acquirableInMs(
         timeoutMs,
         settings.maxClockSkewRate,
         clock.monotonicMs() - seenMs,

@@ -3,7 +3,7 @@ import type { ObjectHead } from "../platform/s3/objects.js";
 import type { NotNow, Unknown } from "../platform/table.js";
 import { type Around, callWithin, type Limit, Pauses } from "./around.js";
 import { isMet } from "./decide.js";
-import { troubled, unmet } from "./errors.js";
+import { onNoResponse, unmet } from "./errors.js";
 
 /** What a look at an object showed; `trouble` when it showed nothing until the limit was over. */
 export type Looked =
@@ -32,7 +32,7 @@ export async function expectMet(around: Around, target: CommitTarget, limit: Lim
   const looked = await look(around, target.key, limit);
   if (looked.kind === "trouble") {
     limit.signal?.throwIfAborted();
-    throw troubled(target, "object store", looked.trouble);
+    throw onNoResponse(target, "object store", looked.trouble);
   }
   if (!isMet(target, looked.head)) throw unmet(target, looked.head);
 }

@@ -1,12 +1,12 @@
 import { HoldfastError } from "../errors.js";
 import { systemClock } from "../platform/clock.js";
-import { DynamoDBTable } from "../platform/dynamodb/table.js";
 import { FOR_COMMITS } from "../platform/dynamodb/errors.js";
-import type { ObjectPort } from "../platform/s3/objects.js";
-import { systemRandom } from "../platform/random.js";
-import { type S3Like, S3Objects } from "../platform/s3/s3.js";
 import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";
 import { isTransport, type Transport } from "../platform/dynamodb/sender.js";
+import { DynamoDBTable } from "../platform/dynamodb/table.js";
+import { systemRandom } from "../platform/random.js";
+import type { ObjectPort } from "../platform/s3/objects.js";
+import { type S3Like, S3Objects } from "../platform/s3/s3.js";
 import type { TablePort } from "../platform/table.js";
 import { systemTimers } from "../platform/timers.js";
 import type { Around } from "./around.js";
@@ -14,9 +14,9 @@ import type { CommitterSettings, ObjectCommitterOptions } from "./options.js";
 
 /** Puts the ports together: the SDK's clients behind their adapters, or what tests give instead. */
 export function aroundOf(options: ObjectCommitterOptions, settings: CommitterSettings): Around {
-  const { s3, dynamodb, surroundings = {} } = options;
-  const clock = surroundings.clock ?? systemClock;
-  const timers = surroundings.timers ?? systemTimers;
+  const { s3, dynamodb, environment = {} } = options;
+  const clock = environment.clock ?? systemClock;
+  const timers = environment.timers ?? systemTimers;
   checkSendsOnce(options, settings);
   return {
     objects: isSdkClient("s3", s3, "head")
@@ -25,7 +25,7 @@ export function aroundOf(options: ObjectCommitterOptions, settings: CommitterSet
     table: dynamodb && tableOf(dynamodb, clock, timers),
     clock,
     timers,
-    random: surroundings.random ?? systemRandom,
+    random: environment.random ?? systemRandom,
     settings,
   };
 }

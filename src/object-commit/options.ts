@@ -1,12 +1,12 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
 import type { Clock } from "../platform/clock.js";
-import type { ObjectPort } from "../platform/s3/objects.js";
-import { defaultOwner } from "../platform/process.js";
-import type { Random } from "../platform/random.js";
-import type { S3Like } from "../platform/s3/s3.js";
 import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";
 import type { Transport } from "../platform/dynamodb/sender.js";
+import { defaultOwner } from "../platform/process.js";
+import type { Random } from "../platform/random.js";
+import type { ObjectPort } from "../platform/s3/objects.js";
+import type { S3Like } from "../platform/s3/s3.js";
 import type { TablePort } from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";
 
@@ -74,7 +74,7 @@ export interface ObjectCommitterOptions {
   /** Under which the probe makes, and deletes, its objects. Default `.holdfast-probe/`. */
   readonly probePrefix?: string | undefined;
   /** Clocks, timers and chance, for tests. Default: this machine's. */
-  readonly surroundings?: CommitterSurroundings | undefined;
+  readonly environment?: CommitterSurroundings | undefined;
 }
 
 /** The options, resolved: what inspecting a committer shows. No client, so no credentials. */
@@ -87,7 +87,7 @@ export interface CommitterSettings {
   readonly maxClockSkewRate: number;
   readonly ttlMs: number;
   readonly pollMs: number;
-  readonly slowestPollMs: number;
+  readonly maxPollMs: number;
   readonly waitMs: number;
   readonly requestTimeoutMs: number;
   readonly transferTimeoutMs: number;
@@ -103,7 +103,7 @@ export const COMMIT_DEFAULTS = Object.freeze({
   ttl: "1h",
   poll: "100ms",
   /** The crate looks ten times a second for as long as it waits: 600 requests for one dead writer. */
-  slowestPollMs: 2_000,
+  maxPollMs: 2_000,
   /** A request that takes longer is more likely lost than late. */
   requestTimeout: "5s",
   /** A hundred megabytes at 15 Mbit/s. */
@@ -142,7 +142,7 @@ export function resolveCommitter(options: ObjectCommitterOptions): CommitterSett
     maxClockSkewRate: rate,
     ttlMs,
     pollMs,
-    slowestPollMs: Math.max(d.slowestPollMs, pollMs),
+    maxPollMs: Math.max(d.maxPollMs, pollMs),
     waitMs: durationMs("wait", options.wait ?? Math.max(1_000, timeoutMs * (rate + 1)), {
       leastMs: 1_000,
       // The default for the longest timeout is longer than a day.

@@ -1,5 +1,10 @@
 import { HoldfastError } from "../errors.js";
-import type { HeadAnswer, ObjectConditions, ObjectHead, StoreAnswer } from "../platform/s3/objects.js";
+import type {
+  HeadAnswer,
+  ObjectConditions,
+  ObjectHead,
+  StoreAnswer,
+} from "../platform/s3/objects.js";
 import { type Around, callBeyond } from "./around.js";
 import type { FixedStrategy } from "./options.js";
 

@@ -1,7 +1,7 @@
 import { type CommitRecord, commitKeyOf, readCommit } from "../formats/object-commit.js";
 import type { ObjectHead } from "../platform/s3/objects.js";
 import { type Around, callWithin, type Limit, Pauses } from "./around.js";
-import { troubled } from "./errors.js";
+import { onNoResponse } from "./errors.js";
 import { look } from "./look.js";
 
 /** An object with its body. */
@@ -63,7 +63,7 @@ export async function fetchObject(
     await pauses.wait();
     limit.signal?.throwIfAborted();
     if (limit.remainingMs() <= 0) {
-      throw troubled({ key, etag: undefined }, "object store", answer);
+      throw onNoResponse({ key, etag: undefined }, "object store", answer);
     }
   }
 }
@@ -77,7 +77,7 @@ export async function inspectObject(
   const looked = await look(around, key, limit);
   if (looked.kind === "trouble") {
     limit.signal?.throwIfAborted();
-    throw troubled({ key, etag: undefined }, "object store", looked.trouble);
+    throw onNoResponse({ key, etag: undefined }, "object store", looked.trouble);
   }
   const { head } = looked;
   const etags = [undefined, ...(head === undefined ? [] : [head.etag])];
@@ -102,7 +102,7 @@ async function recordOf(
   );
   if (answer === undefined) return undefined;
   if (answer.kind === "misconfigured") throw answer.error;
-  if (answer.kind !== "found") throw troubled(target, "table", answer);
+  if (answer.kind !== "found") throw onNoResponse(target, "table", answer);
   return answer.item && inspected(etag, readCommit(target, answer.item));
 }
 

@@ -1,4 +1,4 @@
-import type { Kernel } from "../core/context.js";
+import type { ClientContext } from "../core/context.js";
 import { checkName } from "../core/record/name.js";
 import type { Occurrences, OnceRun } from "./once.js";
 import { type OnceOptions, resolveOnce } from "./options.js";
@@ -17,14 +17,14 @@ const KEY = /^(.*):(-?[+\d-]+T[\d:.]+Z)$/s;
 
 /** The run coordinator of one client. The task's `distributedLease` goes before `atMostFor`. */
 export function nodeCronCoordinator(
-  kernel: Kernel,
+  context: ClientContext,
   occurrences: Occurrences,
   defaultOwner: string,
   options: NodeCronOptions,
 ): NodeCronCoordinator {
   const runs = new Map<string, OnceRun>();
   // Said now: what a question rejects with node-cron takes for a reason to skip the occurrence.
-  kernel.format.refOf("once", "any");
+  context.format.refOf("once", "any");
   return {
     async shouldRun(key, ttlMs) {
       const [, name = key, occurrence = key] = KEY.exec(key) ?? [];
@@ -33,8 +33,8 @@ export function nodeCronCoordinator(
         occurrence,
         ...(ttlMs === undefined ? {} : { atMostFor: ttlMs }),
       };
-      const settings = resolveOnce(asked, defaultOwner, kernel.clock.wallMs());
-      const ref = kernel.format.refOf("once", checkName(name));
+      const settings = resolveOnce(asked, defaultOwner, context.clock.wallMs());
+      const ref = context.format.refOf("once", checkName(name));
       const begun = await occurrences.begin(ref, settings);
       if (typeof begun === "string") return false;
       runs.set(key, begun);

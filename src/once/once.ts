@@ -1,12 +1,12 @@
+import { acquire } from "../core/acquire/acquire.js";
+import type { ClientContext } from "../core/context.js";
+import type { GrantEvent } from "../core/events.js";
+import type { Lease } from "../core/hold/lease.js";
+import type { RecordRef } from "../core/record/format.js";
+import { unavailableError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
 import { sleep } from "../internal/sleep.js";
-import { acquire } from "../core/acquire/acquire.js";
-import type { GrantEvent } from "../core/events.js";
-import type { RecordRef } from "../core/record/format.js";
-import type { Kernel } from "../core/context.js";
-import type { Lease } from "../core/hold/lease.js";
-import { troubleError } from "../core/unavailable.js";
 import type { OnceSettings } from "./options.js";
 
 /**
@@ -45,12 +45,12 @@ const MOST_UNRECORDED = 1_000;
 
 /** The occurrences that one client runs. */
 export class Occurrences {
-  readonly #kernel: Kernel;
+  readonly #context: ClientContext;
   /** Those that ended here, while no answer says that their records tell of it. */
   readonly #unrecorded = new IdMemory(MOST_UNRECORDED);
 
-  constructor(kernel: Kernel) {
-    this.#kernel = kernel;
+  constructor(context: ClientContext) {
+    this.#context = context;
   }
 
   /** Runs an occurrence here if it is run nowhere else. */
@@ -66,7 +66,7 @@ export class Occurrences {
     try {
       value = await fn(lease.signal, lease);
     } catch (error) {
-      await begun.end().catch((unrecorded: HoldfastError) => this.#kernel.report(unrecorded));
+      await begun.end().catch((unrecorded: HoldfastError) => this.#context.report(unrecorded));
       throw error;
     }
     await begun.end();
@@ -79,46 +79,50 @@ export class Occurrences {
    * it as a new one after that, whatever becomes of this run.
    */
   async begin(ref: RecordRef, settings: OnceSettings): Promise<OnceRun | Refusal> {
-    const kernel = this.#kernel;
+    const context = this.#context;
     for (;;) {
       const seen = await this.#look(ref, settings);
       const begun = seen === "try" ? await this.#tryToBegin(ref, settings) : seen;
       if (begun !== "running" || !settings.reruns) return begun;
-      await kernel.sleep(kernel.jittered(settings.grant.slowestPollMs), settings.grant.signal);
+      await context.sleep(context.jittered(settings.grant.maxPollMs), settings.grant.signal);
       if (settings.grant.signal?.aborted === true) throw settings.grant.signal.reason;
-      if (kernel.closing.aborted) throw closed(ref.name);
+      if (context.closing.aborted) throw closed(ref.name);
     }
   }
 
   /** One cheap read: most callers find that others were faster, and write nothing. */
   async #look(ref: RecordRef, settings: OnceSettings): Promise<"try" | Refusal> {
-    const kernel = this.#kernel;
+    const context = this.#context;
     const read = { key: ref.key, consistent: false };
-    const answer = await kernel.read(read, kernel.settings.requestTimeoutMs, settings.grant.signal);
+    const answer = await context.read(
+      read,
+      context.settings.requestTimeoutMs,
+      settings.grant.signal,
+    );
     if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind !== "found") {
       if (settings.grant.signal?.aborted === true) throw settings.grant.signal.reason;
-      throw troubleError(ref.name, "was not begun", answer);
+      throw unavailableError(ref.name, "was not begun", answer);
     }
     if (answer.item === undefined) return "try";
-    const record = kernel.seeRecord(ref, answer.item, "eventual");
+    const record = context.seeRecord(ref, answer.item, "eventual");
     if (record.state === "absent") return "try";
     const last = begunIn(record.data);
     const order = compare(settings.occurrence, last?.occurrence);
     if (order < 0 || (order === 0 && last?.ended === true)) return "already";
     const isFree = record.state === "free";
-    if (!isFree && kernel.decide(ref, false).kind === "wait") return "running";
+    if (!isFree && context.decide(ref, false).kind === "wait") return "running";
     const isInterrupted = !(last?.ended ?? isFree);
     return order > 0 || (settings.reruns && isInterrupted) ? "try" : "already";
   }
 
   async #tryToBegin(ref: RecordRef, settings: OnceSettings): Promise<OnceRun | Refusal> {
-    const startMs = this.#kernel.nowMs();
+    const startMs = this.#context.nowMs();
     let how: GrantEvent["how"] | undefined;
     const onGrant = (granted: GrantEvent["how"]): void => {
       how = granted;
     };
-    const lease = await acquire(this.#kernel, ref, settings.grant, onGrant);
+    const lease = await acquire(this.#context, ref, settings.grant, onGrant);
     if (lease === undefined) return "running";
     const last = begunIn(lease.data);
     const order = compare(settings.occurrence, last?.occurrence);
@@ -153,7 +157,7 @@ export class Occurrences {
     { occurrence, atLeastMs, reruns }: OnceSettings,
     startMs: number,
   ): Promise<void> {
-    const kernel = this.#kernel;
+    const context = this.#context;
     // A run that lost its lease counts as interrupted, even if its work went on to its end.
     if (lease.signal.aborted) return lease[Symbol.asyncDispose]();
     const recorded = async (record: () => Promise<void>): Promise<void> => {
@@ -161,16 +165,16 @@ export class Occurrences {
         this.#unrecorded.add(keyOf(ref, occurrence));
         const error = notRecorded(ref.name, occurrence, cause);
         if (reruns) throw error;
-        kernel.report(error);
+        context.report(error);
       });
     };
-    const leftMs = startMs + atLeastMs - kernel.nowMs();
+    const leftMs = startMs + atLeastMs - context.nowMs();
     if (leftMs <= 0 || !lease.isHeld) return recorded(() => lease.release());
     // The release comes later, and the process may have ended by then. Without reruns that changes nothing.
     if (reruns) await recorded(() => lease.update({ occurrence, ended: true } satisfies Begun));
     // The caller does not wait for it. If the process ends first, the record is free when its lease expires.
-    kernel.inBackground(async () => {
-      await sleep(kernel.timers, leftMs, false, kernel.closing);
+    context.inBackground(async () => {
+      await sleep(context.timers, leftMs, false, context.closing);
       await recorded(() => lease.release());
     });
   }

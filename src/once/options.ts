@@ -1,6 +1,6 @@
+import { type AcquireSettings, resolveAcquire } from "../core/options.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
-import { type AcquireSettings, resolveAcquire } from "../core/options.js";
 import { isoTimeOf } from "../platform/clock.js";
 
 /**

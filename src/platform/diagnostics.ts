@@ -17,6 +17,6 @@ export function listenTo(channelName: string, told: (message: unknown) => void):
 }
 
 /** Whether anybody listens: for what costs something to find out before it is told. */
-export function isHeard(channelName: string): boolean {
+export function hasSubscribers(channelName: string): boolean {
   return channel(channelName).hasSubscribers;
 }

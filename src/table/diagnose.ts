@@ -6,9 +6,9 @@ import {
   TransactWriteItemsCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
+import type { Kind } from "../core/record/format.js";
 import { type ErrorCode, HoldfastError, isHoldfastError } from "../errors.js";
 import { nativeFormat } from "../formats/native.js";
-import type { Kind } from "../core/record/format.js";
 import { abortSignalOf } from "../platform/abort.js";
 import { bounded } from "../platform/bounded.js";
 import { type Clock, epochMsOf, systemClock } from "../platform/clock.js";

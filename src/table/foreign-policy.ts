@@ -1,6 +1,6 @@
-import { HoldfastError } from "../errors.js";
 import type { LeaseFormat } from "../core/record/format.js";
 import type { LockFormat } from "../core/record/format-types.js";
+import { HoldfastError } from "../errors.js";
 import { allow, inDynamoDB, literal, type PolicyStatement } from "./policy-document.js";
 
 /** What a process does to single records of another client's format. */

@@ -1,7 +1,7 @@
-import { HoldfastError } from "../errors.js";
-import { NATIVE_KEYS, nativeFormat } from "../formats/native.js";
 import type { Kind } from "../core/record/format.js";
 import type { LockFormat } from "../core/record/format-types.js";
+import { HoldfastError } from "../errors.js";
+import { NATIVE_KEYS, nativeFormat } from "../formats/native.js";
 import { checkForeign, foreignNotes, foreignStatements, hasTtl } from "./foreign-policy.js";
 import {
   allow,

@@ -1,8 +1,8 @@
+import type { LeaseFormat } from "../core/record/format.js";
+import type { LockFormat } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import { NATIVE_KEYS, NATIVE_TTL_ATTRIBUTE, type NativeKeys } from "../formats/native.js";
 import { COMMIT_ATTRIBUTES } from "../formats/object-commit.js";
-import type { LeaseFormat } from "../core/record/format.js";
-import type { LockFormat } from "../core/record/format-types.js";
 
 /** The names of the key attributes of a table, where they are not `pk` and `sk`. */
 export interface TableKeys {

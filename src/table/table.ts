@@ -5,10 +5,10 @@ import {
   type TableDescription,
   UpdateTimeToLiveCommand,
 } from "@aws-sdk/client-dynamodb";
+import type { LockFormat } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { sleep } from "../internal/sleep.js";
-import type { LockFormat } from "../core/record/format-types.js";
 import { systemClock } from "../platform/clock.js";
 import { answerOf } from "../platform/dynamodb/errors.js";
 import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";

@@ -1,23 +1,23 @@
 import type { Attributes, Meter } from "@opentelemetry/api";
 import {
-  ELECTION_CHANNELS,
-  type GapEvent,
-  type TickEvent,
-  type Transition,
-} from "../election/events.js";
-import {
+  type AcquireFailedEvent,
   type GrantEvent,
   LEASE_CHANNELS,
   type LeaseEvent,
   type LeaseRenewalEvent,
   type LossEvent,
-  type OversleptEvent,
+  type PlaceExpiredEvent,
   type PositionEvent,
-  type RefusalEvent,
   type ReleaseEvent,
   type RequestEvent,
   type WaitEvent,
 } from "../core/events.js";
+import {
+  ELECTION_CHANNELS,
+  type NoLeaderEvent,
+  type TaskRunEvent,
+  type Transition,
+} from "../election/events.js";
 import { instruments } from "./instruments.js";
 import type { NamedSubject, TelemetryOptions } from "./telemetry.js";
 
@@ -62,8 +62,8 @@ function leasesTold(to: Instruments, about: About) {
     [LEASE_CHANNELS.position](event: PositionEvent) {
       if (event.before === undefined) to.queuePosition.record(event.position, about(event));
     },
-    [LEASE_CHANNELS.overslept]: (event: OversleptEvent) => to.overslept.add(1, about(event)),
-    [LEASE_CHANNELS.refusal](event: RefusalEvent) {
+    [LEASE_CHANNELS.overslept]: (event: PlaceExpiredEvent) => to.overslept.add(1, about(event)),
+    [LEASE_CHANNELS.refusal](event: AcquireFailedEvent) {
       const attributes = about(event, { "error.type": event.code });
       to.refusals.add(1, attributes);
       to.waitDuration.record(event.waitedMs / 1_000, attributes);
@@ -105,10 +105,10 @@ function electionsTold(to: Instruments, about: About) {
         if (gapMs !== undefined) to.gapDuration.record(gapMs / 1_000, about(subject(name)));
       } else if (leading.delete(id)) to.leading.add(-1, about(subject(name)));
     },
-    [ELECTION_CHANNELS.gap]({ name, cause, isOver }: GapEvent) {
+    [ELECTION_CHANNELS.gap]({ name, cause, isOver }: NoLeaderEvent) {
       if (!isOver) to.gapLooks.add(1, about(subject(name), { "holdfast.cause": cause }));
     },
-    [ELECTION_CHANNELS.tick]({ name, worker, phase, lateMs, ranMs }: TickEvent) {
+    [ELECTION_CHANNELS.tick]({ name, worker, phase, lateMs, ranMs }: TaskRunEvent) {
       const attributes = about(subject(name), { "holdfast.worker": worker });
       if (phase === "start") to.runDelay.record(lateMs / 1_000, attributes);
       else if (phase === "overdue" || phase === "wedged") {

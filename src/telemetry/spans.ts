@@ -1,11 +1,11 @@
 import { type Attributes, type Span, SpanStatusCode, type Tracer } from "@opentelemetry/api";
 import {
+  type AcquireFailedEvent,
   type GrantEvent,
   LEASE_CHANNELS,
   type LeaseRenewalEvent,
   type LeaseSubject,
   type LossEvent,
-  type RefusalEvent,
   type ReleaseEvent,
 } from "../core/events.js";
 import { systemClock } from "../platform/clock.js";
@@ -35,7 +35,7 @@ export function traced(tracer: Tracer) {
           tracer.startSpan("holdfast.hold", { attributes: aboutLease(event) }),
         );
       },
-      [LEASE_CHANNELS.refusal](event: RefusalEvent) {
+      [LEASE_CHANNELS.refusal](event: AcquireFailedEvent) {
         if (!isBrief(event)) return;
         const refused = { ...about(event), "error.type": event.code };
         const span = acquireSpan(tracer, event.waitedMs, refused);

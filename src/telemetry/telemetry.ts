@@ -1,7 +1,7 @@
 import { type Meter, metrics, type Tracer, trace } from "@opentelemetry/api";
-import { ELECTION_CHANNELS } from "../election/events.js";
 import { LEASE_CHANNELS } from "../core/events.js";
 import type { Kind } from "../core/record/format.js";
+import { ELECTION_CHANNELS } from "../election/events.js";
 import { listenTo } from "../platform/diagnostics.js";
 import { measured } from "./metrics.js";
 import { traced } from "./spans.js";

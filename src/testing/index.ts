@@ -4,6 +4,7 @@
  * @module
  */
 export type { Clock, Instant } from "../platform/clock.js";
+export type { Random } from "../platform/random.js";
 export type {
   GetAnswer,
   HeadAnswer,
@@ -19,7 +20,6 @@ export type {
   StoreAnswer,
   StreamBody,
 } from "../platform/s3/objects.js";
-export type { Random } from "../platform/random.js";
 export type {
   AttributeValue,
   Call,

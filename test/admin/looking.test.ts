@@ -125,7 +125,7 @@ describe("a listing", () => {
     expect(await world.until(locks.inspect("a"))).toMatchObject({ state: "free" });
     pages.push({ kind: "page", items, next: undefined, readUnits: 1 });
     const { value } = await world.until(locks.list()[Symbol.asyncIterator]().next());
-    expect(value).toMatchObject({ locks: [{ name: "a", state: "held", looksDead: false }] });
+    expect(value).toMatchObject({ locks: [{ name: "a", state: "held", appearsExpired: false }] });
   });
 
   it("passes over items that are none of its locks", async () => {

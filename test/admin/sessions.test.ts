@@ -35,9 +35,9 @@ describe("a listing of sessions", () => {
   it("watches a session, so that a second one tells that it was silent, and it is ended at once", async () => {
     const world = worldWith(alive(2));
     const { locks } = world.inhabitant(LENGTHS);
-    expect(await world.until(locks.sessions())).toMatchObject([{ looksDead: false }]);
+    expect(await world.until(locks.sessions())).toMatchObject([{ appearsExpired: false }]);
     await world.time.advance(1.1 * LEASE_MS);
-    expect(await world.until(locks.sessions())).toMatchObject([{ looksDead: true }]);
+    expect(await world.until(locks.sessions())).toMatchObject([{ appearsExpired: true }]);
     const taken = await world.requests(() => locks.mutex("a").tryAcquire());
     expect(taken.result?.fence).toBe(8n);
     expect(taken).toMatchObject({ reads: 0 });
@@ -48,7 +48,7 @@ describe("a listing of sessions", () => {
     const world = worldWith(alive(1));
     const { locks } = world.inhabitant(LENGTHS);
     for (let times = 0; times < 3; times += 1) {
-      expect(await world.until(locks.sessions())).toMatchObject([{ looksDead: false }]);
+      expect(await world.until(locks.sessions())).toMatchObject([{ appearsExpired: false }]);
       await world.time.advance(1.1 * LEASE_MS);
     }
     const { result, reads } = await world.requests(() => locks.mutex("a").tryAcquire());

@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { hasJava } from "../../scripts/lib/dynamodb-local.mjs";
 import { faketimeLibrary } from "../../verification/chaos/fake-clock.js";
 import type { Summary } from "../../verification/chaos/summary.js";
-import { hasJava } from "../../scripts/lib/dynamodb-local.mjs";
 
 const SCRIPT = fileURLToPath(new URL("../../scripts/chaos.mjs", import.meta.url));
 

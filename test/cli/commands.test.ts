@@ -259,7 +259,7 @@ describe("inspect, ls and release", () => {
     expect((await world.run(words)).status).toBe(64);
     const forced = await world.run([...words, "--force", "--now", "--reason", "it hangs"]);
     expect(forced.status).toBe(0);
-    expect(forced.stdout).toMatch(/^Leadership "forced" /);
+    expect(forced.stdout).toMatch(/^LeaderInfo "forced" /);
     await until(() => term.signal.aborted, "the term has ended");
     expect(lock.isHeld).toBe(true);
     await lock.release();

@@ -229,11 +229,11 @@ describe("doctor --scan, of queues", () => {
 describe("what two listings say of queues", () => {
   const entry = (more: Partial<ListedEntry>): ListedEntry => ({
     ...{ name: "a", namespace: undefined, ticket: 1n, owner: "one", session: undefined },
-    ...{ leaseMs: 500, isServed: false, looksDead: false, removableInMs: 400, ...more },
+    ...{ leaseMs: 500, isServed: false, appearsExpired: false, acquirableInMs: 400, ...more },
   });
 
   it("calls left behind what both show, and not what its waiter is about to remove", () => {
-    const served = entry({ isServed: true, looksDead: true });
+    const served = entry({ isServed: true, appearsExpired: true });
     expect(queueTroubles([], [served])).toEqual([]);
     expect(queueTroubles([entry({ ticket: 2n })], [served])).toEqual([]);
     expect(queueTroubles([entry({})], [served])).toMatchObject([
@@ -243,9 +243,9 @@ describe("what two listings say of queues", () => {
 
   it("is one finding for each queue, and names a few owners", () => {
     const dead = [1n, 2n, 3n, 4n, 5n, 6n, 7n].map((ticket) =>
-      entry({ ticket, owner: `w${ticket}`, looksDead: true }),
+      entry({ ticket, owner: `w${ticket}`, appearsExpired: true }),
     );
-    const elsewhere = entry({ namespace: "n", looksDead: true, owner: undefined });
+    const elsewhere = entry({ namespace: "n", appearsExpired: true, owner: undefined });
     const found = queueTroubles([], [...dead, elsewhere, entry({ ticket: 8n })]);
     expect(found).toMatchObject([
       { message: expect.stringMatching(/"a".*\b7 places\b.*\bw1, w2, w3, w4, w5,.*\b2 more\b/) },

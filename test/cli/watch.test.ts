@@ -18,8 +18,8 @@ const FREE: Inspection = {
   data: undefined,
   attributes: undefined,
   forced: undefined,
-  looksDead: false,
-  takeableInMs: 0,
+  appearsExpired: false,
+  acquirableInMs: 0,
 };
 const HELD: Inspection = { ...FREE, state: "held", holder: "h5", leaseMs: 30_000 };
 const ABSENT: Inspection = { ...FREE, state: "absent", fence: undefined, version: undefined };
@@ -40,11 +40,11 @@ describe("what became of a record", () => {
     ["a whole hold", FREE, { ...FREE, fence: 6n }, "released", 1n],
     ["another session", HELD, { ...renewed, session: "s" }, "changed", 0n],
     ["other data", HELD, { ...renewed, data: 1 }, "changed", 0n],
-    ["silence", HELD, { ...HELD, looksDead: true }, "silent", 0n],
+    ["silence", HELD, { ...HELD, appearsExpired: true }, "silent", 0n],
     [
       "more silence",
-      { ...HELD, looksDead: true },
-      { ...HELD, looksDead: true },
+      { ...HELD, appearsExpired: true },
+      { ...HELD, appearsExpired: true },
       undefined,
       undefined,
     ],
@@ -64,22 +64,22 @@ describe("what became of a record", () => {
   });
 });
 
-interface Line {
+interface LocalQueue {
   readonly change: string;
   readonly name: string;
   readonly state: string;
   readonly fence?: string;
 }
 
-async function ended(running: Running): Promise<Line[]> {
+async function ended(running: Running): Promise<LocalQueue[]> {
   running.child.kill("SIGINT");
   const { status, stdout } = await running.result;
   expect(status).toBe(130);
   const lines = stdout.trim().split("\n");
-  return lines.map((line) => JSON.parse(line) as Line);
+  return lines.map((line) => JSON.parse(line) as LocalQueue);
 }
 
-const shown = ({ change, name }: Line): string => `${change} ${name}`;
+const shown = ({ change, name }: LocalQueue): string => `${change} ${name}`;
 
 describe("watch", () => {
   let world: CliWorld;

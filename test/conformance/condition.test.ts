@@ -111,7 +111,7 @@ function conditionSuite(name: string, endpointOf: () => string): void {
       const before = await locks.inspect("unchanged");
       await throughLowLevel(lease, "unchanged");
       const after = await locks.inspect("unchanged");
-      expect({ ...after, takeableInMs: 0 }).toEqual({ ...before, takeableInMs: 0 });
+      expect({ ...after, acquirableInMs: 0 }).toEqual({ ...before, acquirableInMs: 0 });
     });
   });
 }

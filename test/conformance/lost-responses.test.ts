@@ -222,10 +222,10 @@ describeOnDynamoDBLocal("a write that was applied, and whose answer was lost", (
     // attempt, but in real time, in which a busy machine would be taken for one that hangs.
     const requestTimeout = one.way === LEAN_WAY ? "1s" : "3s";
     const { until } = traffic;
-    const surroundings = traffic.process;
-    const victim = lockers.make({ client, table, requestTimeout, surroundings });
+    const environment = traffic.process;
+    const victim = lockers.make({ client, table, requestTimeout, environment });
     const near = clientOf(endpoint(), traffic);
-    const other = lockers.make({ client: near, table, surroundings });
+    const other = lockers.make({ client: near, table, environment });
     await one.run({
       name,
       victim,
@@ -260,8 +260,8 @@ describeOnDynamoDBLocal("a write that was applied, and whose answer was lost", (
   it("is no loss of a release that the SDK repeats, even if a rival was faster than its retry", async () => {
     const traffic = new Traffic(() => 0);
     const client = clientOf(proxy.endpoint, traffic);
-    const surroundings = traffic.process;
-    const victim = lockers.make({ client: wrapped(client), table, surroundings });
+    const environment = traffic.process;
+    const victim = lockers.make({ client: wrapped(client), table, environment });
     const rival = lockers.make({ client: direct, table });
     const lease = await traffic.until(victim.locks.mutex("raced").acquire(MANUAL));
     const poll = { fastest: 5, slowest: 5 };

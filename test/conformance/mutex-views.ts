@@ -8,7 +8,7 @@ export function viewTests(test: Declare, bench: Bench): void {
 
   test("inspects what is absent, held and free", async () => {
     const { locks } = locker({ owner: "tester" });
-    expect(await locks.inspect("seen")).toMatchObject({ state: "absent", takeableInMs: 0 });
+    expect(await locks.inspect("seen")).toMatchObject({ state: "absent", acquirableInMs: 0 });
     const lease = await locks.mutex("seen").acquire({ ...MANUAL, data: { job: 7 } });
     expect(await during(() => locks.inspect("seen"))).toEqual([{ ...POLL, units: 1 }]);
     expect(await locker().locks.mutex("seen").inspect()).toMatchObject({
@@ -19,7 +19,7 @@ export function viewTests(test: Declare, bench: Bench): void {
       version: 1n,
       leaseMs: 30_000,
       data: { job: 7 },
-      looksDead: false,
+      appearsExpired: false,
     });
     await lease.release({ keepData: true });
     expect(await locks.inspect("seen")).toMatchObject({ state: "free", data: { job: 7 } });

@@ -22,8 +22,8 @@ function copies(world: World, latencyMs = 0) {
       return SAME_IDS[drawn - 1] ?? `${name} ${drawn}`;
     };
     const { clock, timers } = process;
-    const surroundings = { clock, timers, random: { id, fraction: () => 0.5 } };
-    const locks = new Holdfast({ client: network, table: "locks", ...OPTIONS, surroundings });
+    const environment = { clock, timers, random: { id, fraction: () => 0.5 } };
+    const locks = new Holdfast({ client: network, table: "locks", ...OPTIONS, environment });
     return { locks, network, process };
   }) as [Copy, Copy];
 }

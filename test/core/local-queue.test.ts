@@ -1,16 +1,17 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { Line, Lines, Waiter } from "../../src/core/local-queue.js";
+import { LocalQueue, LocalQueues, LocalWaiter } from "../../src/core/local-queue.js";
 import { resolveAcquire } from "../../src/core/options.js";
 import { systemTimers, type Timers } from "../../src/platform/timers.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import { World } from "../support/world.js";
 
-const newWaiter = (): Waiter => new Waiter(resolveAcquire([], "me"));
-const turnOf = (waiter: Waiter): Promise<unknown> => waiter.turn.catch((error: unknown) => error);
+const newWaiter = (): LocalWaiter => new LocalWaiter(resolveAcquire([], "me"));
+const turnOf = (waiter: LocalWaiter): Promise<unknown> =>
+  waiter.turn.catch((error: unknown) => error);
 
 function setUp() {
   let idle = 0;
-  const line = new Line(systemTimers, () => {
+  const line = new LocalQueue(systemTimers, () => {
     idle += 1;
   });
   return { line, idle: () => idle };
@@ -20,18 +21,18 @@ describe("a line", () => {
   it("gives its turn to one at a time", () => {
     const { line, idle } = setUp();
     expect(line.isBusy).toBe(false);
-    expect(line.tryTurn()).toBe(true);
+    expect(line.tryEnter()).toBe(true);
     expect(line.isBusy).toBe(true);
-    expect(line.tryTurn()).toBe(false);
+    expect(line.tryEnter()).toBe(false);
     line.next();
     expect(line.isBusy).toBe(false);
     expect(idle()).toBe(1);
-    expect(line.tryTurn()).toBe(true);
+    expect(line.tryEnter()).toBe(true);
   });
 
   it("gives the turn to those who wait, in their order, and stays busy meanwhile", async () => {
     const { line, idle } = setUp();
-    line.tryTurn();
+    line.tryEnter();
     const waiters = [1, 2, 3].map(() => newWaiter());
     for (const waiter of waiters) line.wait(waiter);
     const order: number[] = [];
@@ -52,7 +53,7 @@ describe("a line", () => {
 
   it("skips those who have left, and rejects them at once with their reason", async () => {
     const { line } = setUp();
-    line.tryTurn();
+    line.tryEnter();
     const [gone, next] = [newWaiter(), newWaiter()];
     line.wait(gone);
     line.wait(next);
@@ -65,7 +66,7 @@ describe("a line", () => {
 
   it("skips one that gave up while it was out of the line, and puts one back at its head", async () => {
     const { line, idle } = setUp();
-    line.tryTurn();
+    line.tryEnter();
     const [first, second] = [newWaiter(), newWaiter()];
     line.wait(first);
     line.wait(second);
@@ -93,7 +94,7 @@ describe("behind a lease that is renewed by hand", () => {
         return process.timers.set(delayMs, keepsAlive, callback);
       },
     };
-    const line = new Line(timers, () => undefined);
+    const line = new LocalQueue(timers, () => undefined);
     const occupant = {
       isManual,
       endsAtMs: 1_000,
@@ -104,7 +105,7 @@ describe("behind a lease that is renewed by hand", () => {
         if (occupant.remainingMs() <= 0) line.next();
       },
     };
-    line.tryTurn();
+    line.tryEnter();
     line.occupy(occupant);
     return { time, process, set, line, occupant };
   }
@@ -178,11 +179,11 @@ describe("a waiter", () => {
 
 describe("the lines of a client", () => {
   it("are one for each name, dropped when nobody is left", () => {
-    const lines = new Lines(systemTimers);
+    const lines = new LocalQueues(systemTimers);
     const line = lines.of("one");
     expect(lines.of("one")).toBe(line);
     expect(lines.of("two")).not.toBe(line);
-    line.tryTurn();
+    line.tryEnter();
     expect(lines.of("one")).toBe(line);
     line.next();
     expect(lines.of("one")).not.toBe(line);
@@ -194,14 +195,14 @@ describe("the lines of a client", () => {
 
   // The line is made before it is known that nobody will stand in it, and only `next` drops one.
   it("are not left behind by acquisitions that were over before they began", async () => {
-    const made = vi.spyOn(Lines.prototype, "of");
+    const made = vi.spyOn(LocalQueues.prototype, "of");
     const world = new World();
     const { locks } = world.inhabitant();
     for (let index = 0; index < 2; index += 1) {
       const acquiring = locks.mutex("a").acquire({ signal: AbortSignal.abort("over") });
       await expect(acquiring).rejects.toBe("over");
     }
-    const [first, second] = made.mock.results.map(({ value }) => value as Line);
+    const [first, second] = made.mock.results.map(({ value }) => value as LocalQueue);
     expect(second === undefined || second !== first).toBe(true);
   });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { NATIVE_KEYS, nativeFormat } from "../../src/formats/native.js";
-import type { AcquireOptions, ErrorCode, HoldfastError, LossReason } from "../../src/index.js";
 import { guardCondition } from "../../src/core/hold/condition.js";
 import type { Hold } from "../../src/core/hold/hold.js";
 import { checkName } from "../../src/core/record/name.js";
+import { NATIVE_KEYS, nativeFormat } from "../../src/formats/native.js";
+import type { AcquireOptions, ErrorCode, HoldfastError, LossReason } from "../../src/index.js";
 import { type ExpectedError, expectErrorToBe, expectThrown } from "../support/errors.js";
 import { type Inhabitant, World } from "../support/world.js";
 

@@ -15,20 +15,20 @@ const refused = expect.objectContaining({ code: "invalid-argument" });
 describe("the client's options", () => {
   it("have these defaults", () => {
     expect(resolveClient({})).toEqual({
-      driftBound: 0.01,
+      maxClockDrift: 0.01,
       requestTimeoutMs: 5_000,
       closeTimeoutMs: 5_000,
-      handOverLimit: 16,
+      maxLocalHandoffs: 16,
     });
   });
 
   it("are taken as given at both ends of what they may be", () => {
-    for (const driftBound of [0, 0.1])
-      expect(resolveClient({ driftBound })).toMatchObject({ driftBound });
+    for (const maxClockDrift of [0, 0.1])
+      expect(resolveClient({ maxClockDrift })).toMatchObject({ maxClockDrift });
     for (const renewal of ["each", "shared", undefined] as const)
       expect(() => resolveClient({ renewal, renew: 1_000 })).not.toThrow();
     expect(() => resolveClient({ renewal: "each", renew: "manual" })).not.toThrow();
-    expect(resolveClient({ handOverLimit: 0 })).toMatchObject({ handOverLimit: 0 });
+    expect(resolveClient({ maxLocalHandoffs: 0 })).toMatchObject({ maxLocalHandoffs: 0 });
     expect(resolveClient({ requestTimeout: 10, closeTimeout: "1d" })).toMatchObject({
       requestTimeoutMs: 10,
       closeTimeoutMs: 24 * 3_600_000,
@@ -36,13 +36,13 @@ describe("the client's options", () => {
   });
 
   const WRONG: readonly ClientOptions[] = [
-    { driftBound: -0.001 },
-    { driftBound: 0.11 },
-    { driftBound: Number.NaN },
-    { handOverLimit: -1 },
-    { handOverLimit: 1.5 },
-    { handOverLimit: Number.NaN },
-    { handOverLimit: Number.POSITIVE_INFINITY },
+    { maxClockDrift: -0.001 },
+    { maxClockDrift: 0.11 },
+    { maxClockDrift: Number.NaN },
+    { maxLocalHandoffs: -1 },
+    { maxLocalHandoffs: 1.5 },
+    { maxLocalHandoffs: Number.NaN },
+    { maxLocalHandoffs: Number.POSITIVE_INFINITY },
     { requestTimeout: 9 },
     { requestTimeout: "5" },
     { requestTimeout: Number.POSITIVE_INFINITY },
@@ -64,8 +64,8 @@ describe("an acquisition's options", () => {
       leaseMs: 30_000,
       renewMs: 10_000,
       waitMs: 60_000,
-      fastestPollMs: 100,
-      slowestPollMs: 2_000,
+      minPollMs: 100,
+      maxPollMs: 2_000,
       owner: "host:1",
       signal: undefined,
       data: undefined,
@@ -82,15 +82,15 @@ describe("an acquisition's options", () => {
       lease: "20s",
       renewsPerLease: 4,
       wait: { beyondLease: "1s" },
-      fastestPoll: "1s",
-      slowestPoll: "3s",
+      minPoll: "1s",
+      maxPoll: "3s",
       existingData: "keep",
       keepData: true,
     } as const;
     const resolved = resolveAcquire([], "me", defaults);
     expect(resolved).toMatchObject({
       ...{ leaseMs: 20_000, renewMs: 5_000, waitMs: 21_400 },
-      ...{ fastestPollMs: 1_000, slowestPollMs: 3_000, existingData: "keep", keepData: true },
+      ...{ minPollMs: 1_000, maxPollMs: 3_000, existingData: "keep", keepData: true },
     });
     expect(resolveAcquire([{ lease: "40s" }], "me", defaults).waitMs).toBe(41_800);
     const asked = { existingData: "replace", keepData: false } as const;
@@ -106,12 +106,12 @@ describe("an acquisition's options", () => {
       lease: "30s",
       renewsPerLease: 3,
       wait: "60s",
-      fastestPoll: "100ms",
-      slowestPoll: "2s",
-      driftBound: 0.01,
+      minPoll: "100ms",
+      maxPoll: "2s",
+      maxClockDrift: 0.01,
       requestTimeout: "5s",
       closeTimeout: "5s",
-      handOverLimit: 16,
+      maxLocalHandoffs: 16,
     });
   });
 
@@ -128,8 +128,8 @@ describe("an acquisition's options", () => {
       leaseMs: 60_000,
       renewMs: 20_000,
       waitMs: 120_000,
-      fastestPollMs: 20,
-      slowestPollMs: 5_000,
+      minPollMs: 20,
+      maxPollMs: 5_000,
       owner: "own",
       data: 0,
       keepData: true,
@@ -165,8 +165,8 @@ describe("an acquisition's options", () => {
       Number.POSITIVE_INFINITY,
     );
     expect(resolveAcquire([{ poll: { fastest: 1, slowest: 1 } }], "me")).toMatchObject({
-      fastestPollMs: 1,
-      slowestPollMs: 1,
+      minPollMs: 1,
+      maxPollMs: 1,
     });
     expect(resolveAcquire([{ owner: "x".repeat(1_000) }], "me").owner).toHaveLength(1_000);
   });
@@ -215,10 +215,10 @@ describe("an option that is wrong", () => {
   type Facts = readonly (string | RegExp)[];
 
   const CLIENT: readonly [ClientOptions, facts: Facts][] = [
-    [{ driftBound: 0.2 }, ["`driftBound`", "0 and 0.1", "0.2"]],
+    [{ maxClockDrift: 0.2 }, ["`maxClockDrift`", "0 and 0.1", "0.2"]],
     [{ renewal: "all" as never }, ["`renewal`", '"each"', '"shared"', '"all"']],
     [{ renewal: "shared", renew: "manual" }, ['`renewal: "shared"`', '`renew: "manual"`']],
-    [{ handOverLimit: -1 }, ["`handOverLimit`", "0", "-1"]],
+    [{ maxLocalHandoffs: -1 }, ["`maxLocalHandoffs`", "0", "-1"]],
     [{ requestTimeout: 9 }, ["`requestTimeout`", "10 ms", "86400000 ms", "9"]],
     [{ closeTimeout: 9 }, ["`closeTimeout`", "10 ms", "86400000 ms", "9"]],
   ];
@@ -258,7 +258,7 @@ describe("an option that is wrong", () => {
 
   it("of a layer that asks for nothing of it hides no other layer's", () => {
     const layers: AcquireOptions[] = [{ poll: undefined }, { poll: { fastest: 7 } }];
-    expect(resolveAcquire(layers, "me").fastestPollMs).toBe(7);
+    expect(resolveAcquire(layers, "me").minPollMs).toBe(7);
   });
 });
 

@@ -198,7 +198,7 @@ describe("a holder's clocks", () => {
 
   it("let the holder stop a little before its lease is over, and not much before", async () => {
     const world = new World();
-    const { locks } = world.inhabitant({ ...OPTIONS, driftBound: 0.01 });
+    const { locks } = world.inhabitant({ ...OPTIONS, maxClockDrift: 0.01 });
     const sentMs = world.time.nowMs;
     const lease = await world.until(locks.mutex("a").acquire({ renew: "manual" }));
     await world.time.advance(sentMs + 0.98 * LEASE_MS - 21 - world.time.nowMs);
@@ -230,8 +230,18 @@ describe("a holder's clocks", () => {
   it("would let two believe beyond the stated drift, which the condition still tells apart", async () => {
     const world = new World();
     const latency = { requestMs: 0, responseMs: 0 };
-    const a = world.inhabitant({ ...OPTIONS, latency, driftBound: 0.01, process: { rate: 0.9 } });
-    const b = world.inhabitant({ ...OPTIONS, latency, driftBound: 0.01, process: { rate: 1.1 } });
+    const a = world.inhabitant({
+      ...OPTIONS,
+      latency,
+      maxClockDrift: 0.01,
+      process: { rate: 0.9 },
+    });
+    const b = world.inhabitant({
+      ...OPTIONS,
+      latency,
+      maxClockDrift: 0.01,
+      process: { rate: 1.1 },
+    });
     const lease = await world.until(a.locks.mutex("a").acquire());
     const waiting = b.locks.mutex("a").acquire();
     a.network.script(() => ({ fault: "request-lost" }));

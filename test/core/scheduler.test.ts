@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Keeper, type Kept } from "../../src/core/scheduler.js";
+import { type Kept, RenewalScheduler } from "../../src/core/scheduler.js";
 import type { Timers } from "../../src/platform/timers.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import { World } from "../support/world.js";
@@ -15,7 +15,7 @@ function setUp() {
     },
   };
   const nowMs = (): number => process.clock.monotonicMs();
-  return { time, process, set, nowMs, keeper: new Keeper(process.clock, timers) };
+  return { time, process, set, nowMs, keeper: new RenewalScheduler(process.clock, timers) };
 }
 
 /** Something that is tended every so many milliseconds, and counts it. */

@@ -24,26 +24,29 @@ function rowsUnder(model: string, first: string): string[][] {
     );
 }
 
-describe.each([...MODELS])("verification/README.md, on $name.pml", ({ name, searches, mutants }) => {
-  it("names every mutant that is run, with what it breaks, and no other", () => {
-    const told = rowsUnder(name, "mutant").map(([mutant, what, breaks]) => [
-      mutant,
-      what !== "",
-      breaks,
-    ]);
-    // A star: searched for Exclusion alone.
-    const run = mutants.map(({ name: mutant, breaks, bounds }) => [
-      mutant,
-      true,
-      bounds?.["EXCLUSION_ALONE"] === 1 ? `${breaks} \\*` : breaks,
-    ]);
-    expect(told).toEqual(run);
-  });
+describe.each([...MODELS])(
+  "verification/README.md, on $name.pml",
+  ({ name, searches, mutants }) => {
+    it("names every mutant that is run, with what it breaks, and no other", () => {
+      const told = rowsUnder(name, "mutant").map(([mutant, what, breaks]) => [
+        mutant,
+        what !== "",
+        breaks,
+      ]);
+      // A star: searched for Exclusion alone.
+      const run = mutants.map(({ name: mutant, breaks, bounds }) => [
+        mutant,
+        true,
+        bounds?.["EXCLUSION_ALONE"] === 1 ? `${breaks} \\*` : breaks,
+      ]);
+      expect(told).toEqual(run);
+    });
 
-  it("has a row for every search that is made", () => {
-    const told = rowsUnder(name, "search");
-    // A row of totals has no depth.
-    const totals = told.filter((row) => row.at(-2) === "");
-    expect(told).toHaveLength(searches.length + totals.length);
-  });
-});
+    it("has a row for every search that is made", () => {
+      const told = rowsUnder(name, "search");
+      // A row of totals has no depth.
+      const totals = told.filter((row) => row.at(-2) === "");
+      expect(told).toHaveLength(searches.length + totals.length);
+    });
+  },
+);

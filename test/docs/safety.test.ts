@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { durationMs } from "../../src/internal/duration.js";
-import { holdMs, watchMs } from "../../src/core/record/decide.js";
 import { DEFAULTS } from "../../src/core/options.js";
+import { holdMs, watchMs } from "../../src/core/record/decide.js";
+import { durationMs } from "../../src/internal/duration.js";
 import { World } from "../support/world.js";
 
 const path = fileURLToPath(new URL("../../docs/safety.md", import.meta.url));
@@ -20,15 +20,15 @@ const rows = [...document.matchAll(/^\|((?: [\d.]+ (?:s|min) +\|){4})$/gm)].map(
 ) as [number, number, number, number][];
 
 describe("the numbers of docs/safety.md", () => {
-  const { driftBound, renewsPerLease } = DEFAULTS;
+  const { maxClockDrift, renewsPerLease } = DEFAULTS;
 
   it("are those of the default", () => {
-    expect(holdMs(30_000, driftBound, 10)).toBe(29_390);
-    expect(watchMs(30_000, driftBound)).toBe(30_600);
+    expect(holdMs(30_000, maxClockDrift, 10)).toBe(29_390);
+    expect(watchMs(30_000, maxClockDrift)).toBe(30_600);
     expect(document).toMatch(/\b30 s\b[^.]*\b29\.39 s\b[^.]*\b30\.6 s\b/);
     // In true time, where the holder's clock is slow and the watcher's fast.
-    const holderMs = holdMs(30_000, driftBound, 10) / (1 - driftBound);
-    const watcherMs = watchMs(30_000, driftBound) / (1 + driftBound);
+    const holderMs = holdMs(30_000, maxClockDrift, 10) / (1 - maxClockDrift);
+    const watcherMs = watchMs(30_000, maxClockDrift) / (1 + maxClockDrift);
     expect(holderMs).toBeLessThanOrEqual(29_690);
     expect(watcherMs).toBeGreaterThanOrEqual(30_290);
     expect(document).toMatch(/\b29\.69 s\b[\s\S]*\b30\.29 s\b/);
@@ -38,9 +38,9 @@ describe("the numbers of docs/safety.md", () => {
     expect(rows.length).toBe(5);
     for (const [leaseMs, renewMs, borneMs, takenMs] of rows) {
       expect(Math.abs(leaseMs / renewsPerLease - renewMs)).toBeLessThan(5);
-      const leftMs = holdMs(leaseMs, driftBound, 10) - leaseMs / renewsPerLease;
+      const leftMs = holdMs(leaseMs, maxClockDrift, 10) - leaseMs / renewsPerLease;
       expect(Math.abs(leftMs - borneMs)).toBeLessThan(5);
-      expect(watchMs(leaseMs, driftBound)).toBe(takenMs);
+      expect(watchMs(leaseMs, maxClockDrift)).toBe(takenMs);
     }
   });
 

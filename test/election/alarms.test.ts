@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { GapEvent, RenewalEvent, TickEvent, Transition } from "../../src/index.js";
+import type { NoLeaderEvent, RenewalEvent, TaskRunEvent, Transition } from "../../src/index.js";
 import { alarmsUnder } from "../support/alarms.js";
 import { type Heard, listen } from "../support/channels.js";
 import { candidate, leads, NAME, type Standing } from "../support/election.js";
@@ -9,9 +9,9 @@ import { World } from "../support/world.js";
 
 let world: World;
 let transitions: Heard<Transition>;
-let gaps: Heard<GapEvent>;
+let gaps: Heard<NoLeaderEvent>;
 let renewals: Heard<RenewalEvent>;
-let ticks: Heard<TickEvent>;
+let ticks: Heard<TaskRunEvent>;
 beforeEach(() => {
   world = new World();
   transitions = listen("transition");

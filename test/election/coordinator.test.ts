@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { CoordinatorOptions, TickEvent, Worker } from "../../src/index.js";
+import type { LeaderTasksOptions, TaskRunEvent, Worker } from "../../src/index.js";
 import { type Heard, listen } from "../support/channels.js";
 import { electionRecord, NAME, untilTold } from "../support/election.js";
 import { expectThrown } from "../support/errors.js";
@@ -14,11 +14,11 @@ interface Tick {
 
 let world: World;
 let ticks: Tick[];
-let heard: Heard<TickEvent>;
+let heard: Heard<TaskRunEvent>;
 beforeEach(() => {
   world = new World();
   ticks = [];
-  heard = listen<TickEvent>("tick");
+  heard = listen<TaskRunEvent>("tick");
 });
 afterEach(() => heard.stop());
 
@@ -43,7 +43,7 @@ function worker(who: Inhabitant, more: Partial<Worker> = {}, takesMs = 1_000): W
   };
 }
 
-function coordinator(who: Inhabitant, more: Partial<CoordinatorOptions> = {}) {
+function coordinator(who: Inhabitant, more: Partial<LeaderTasksOptions> = {}) {
   const made = who.locks.coordinator({ name: NAME, workers: [worker(who)], ...more });
   made.start();
   return made;

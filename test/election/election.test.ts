@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { HoldfastError, Leadership, Term } from "../../src/index.js";
+import type { HoldfastError, LeaderInfo, Term } from "../../src/index.js";
 import {
   candidate,
   electionRecord,
@@ -375,8 +375,8 @@ describe("a preferred candidate", () => {
 });
 
 describe("observe", () => {
-  async function watched(one: Standing): Promise<Leadership[]> {
-    const seen: Leadership[] = [];
+  async function watched(one: Standing): Promise<LeaderInfo[]> {
+    const seen: LeaderInfo[] = [];
     void (async () => {
       for await (const leadership of one.election.observe()) seen.push(leadership);
     })();

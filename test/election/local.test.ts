@@ -7,7 +7,7 @@ const time = new VirtualTime();
 
 function local(): Holdfast {
   const { clock, timers } = time.process();
-  return Holdfast.local({ surroundings: { clock, timers } });
+  return Holdfast.local({ environment: { clock, timers } });
 }
 
 describe("without a table", () => {
@@ -81,7 +81,7 @@ describe("without a table", () => {
     await time.runUntil(locks.mutex("job").acquire());
     expect(await time.runUntil(locks.inspect("job"))).toMatchObject({
       state: "local",
-      takeableInMs: 0,
+      acquirableInMs: 0,
     });
     const pages = [];
     for await (const page of locks.list({ free: true })) pages.push(...page.locks);

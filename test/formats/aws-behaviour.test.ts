@@ -833,7 +833,7 @@ describe("an alarm before the deadline, the session monitor of the Java client",
     const told: number[] = [];
     // Theirs is a safe time since the last heartbeat; ours, what is left.
     const leftMs = lease.remainingMs();
-    lease.onEndingSoon("5s", () => told.push(lease.remainingMs()));
+    lease.onExpiring("5s", () => told.push(lease.remainingMs()));
     await here.pass(leftMs - 5_001);
     expect(told).toEqual([]);
     await here.pass(2);
@@ -846,7 +846,7 @@ describe("an alarm before the deadline, the session monitor of the Java client",
     const { locks, network } = here.client();
     const lease = await here.until(locks.mutex("a").acquire());
     let told = 0;
-    lease.onEndingSoon("10s", () => {
+    lease.onExpiring("10s", () => {
       told += 1;
     });
     await here.pass(100_000);
@@ -863,7 +863,7 @@ describe("an alarm before the deadline, the session monitor of the Java client",
     const { locks } = here.client();
     const lease = await here.until(locks.mutex("a").acquire());
     for (const within of ["15s", "20s"]) {
-      expect(() => lease.onEndingSoon(within, () => undefined)).toThrowError("within");
+      expect(() => lease.onExpiring(within, () => undefined)).toThrowError("within");
     }
     expect(lease.remainingMs()).toBeGreaterThan(19_000);
   });
@@ -874,7 +874,7 @@ describe("an alarm before the deadline, the session monitor of the Java client",
     let told = 0;
     for (const name of ["a", "b"]) {
       const lease = await here.until(locks.mutex(name).acquire());
-      lease.onEndingSoon("5s", () => {
+      lease.onExpiring("5s", () => {
         told += 1;
       });
       if (name === "a") await here.until(lease.release());
@@ -889,7 +889,7 @@ describe("an alarm before the deadline, the session monitor of the Java client",
     const { locks } = here.client();
     const lease = await here.until(locks.mutex("a").acquire());
     let told = 0;
-    lease.onEndingSoon("10s", () => {
+    lease.onExpiring("10s", () => {
       told += 1;
     });
     here.table.putItem(key("a"), theirs("v2"));

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { awsLockClient } from "../../src/formats/index.js";
 import type { Grant, LeaseFormat, Onto } from "../../src/core/record/format.js";
+import { awsLockClient } from "../../src/formats/index.js";
 import { compileWrite } from "../../src/platform/dynamodb/expressions.js";
 import type { AttributeValue, Item, Write } from "../../src/platform/table.js";
 import { holds } from "../../src/testing/table/interpret.js";

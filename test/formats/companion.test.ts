@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { wouldCommit } from "../../verification/sim/companion/guard.js";
+import type { FormatTypes, LockFormat } from "../../src/core/record/format-types.js";
 import { awsLockClient, dynamodbLease, dynamolock } from "../../src/formats/index.js";
 import type { FencedLease, HoldfastError } from "../../src/index.js";
-import type { LeaseShape, LockFormat } from "../../src/core/record/format-types.js";
 import type { AttributeValue, Item } from "../../src/platform/table.js";
+import { wouldCommit } from "../../verification/sim/companion/guard.js";
 import { expectThrown } from "../support/errors.js";
 import { ForeignWorld } from "./foreign-world.js";
 
-interface Numbered extends LeaseShape {
+interface Numbered extends FormatTypes {
   readonly fence: bigint;
   readonly hasCompanion: true;
 }

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
+import type { LockFormat } from "../../src/core/record/format-types.js";
 import {
   awsLockClient,
   dynamodbLease,
   dynamolock,
   lockClientFailOpen,
 } from "../../src/formats/index.js";
-import type { LockFormat } from "../../src/core/record/format-types.js";
 import { ForeignWorld } from "./foreign-world.js";
 
 /** Every format but the native one, of which test/locks/mutex/requests.test.ts tells more. */

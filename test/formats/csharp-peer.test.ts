@@ -1,8 +1,8 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { FormatTypes, LockFormat } from "../../src/core/record/format-types.js";
 import { awsLockClient } from "../../src/formats/index.js";
 import { createTable, Holdfast } from "../../src/index.js";
-import type { LeaseShape, LockFormat } from "../../src/core/record/format-types.js";
 import { systemClock } from "../../src/platform/clock.js";
 import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
 import type { AttributeValue, Item, Write } from "../../src/platform/table.js";
@@ -11,11 +11,11 @@ import { FaultyTable } from "../../src/testing/faults/faults.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
 import {
+  type ClientEnvironment,
   CsharpPeer,
   LockCurrentlyUnavailable,
   LockNotGranted,
   type PeerOptions,
-  type Surroundings,
   type Wishes,
 } from "./csharp-peer.js";
 import { ForeignWorld } from "./foreign-world.js";
@@ -35,7 +35,7 @@ const MODES: readonly (readonly [string, Wishes])[] = [
   ["by an update, consistently", { update: true, consistent: true }],
 ];
 
-function worldOf<S extends LeaseShape>(format: LockFormat<S>) {
+function worldOf<S extends FormatTypes>(format: LockFormat<S>) {
   const here = new ForeignWorld(format);
   const sent: Write[] = [];
   const enter = (options: PeerOptions = {}) => {
@@ -43,7 +43,7 @@ function worldOf<S extends LeaseShape>(format: LockFormat<S>) {
     const network = new FaultyTable(here.table, process, {
       latency: () => ({ requestMs: 5, responseMs: 5 }),
     });
-    const table: Surroundings["table"] = {
+    const table: ClientEnvironment["table"] = {
       read: (read, call) => network.read(read, call),
       scan: (scan, call) => network.scan(scan, call),
       write: (write, call) => {

@@ -12,7 +12,7 @@ import type {
 import type { Timers } from "../../src/platform/timers.js";
 
 /** Where the peer lives. */
-export interface Surroundings {
+export interface ClientEnvironment {
   readonly table: Pick<TablePort, "read" | "write" | "scan">;
   readonly clock: Clock;
   readonly timers: Timers;
@@ -79,7 +79,7 @@ const all = (...of: readonly Condition[]): Condition => ({ kind: "all", of });
  * comment says how.
  */
 export class CsharpPeer {
-  readonly #here: Surroundings;
+  readonly #here: ClientEnvironment;
   readonly #owner: string;
   readonly #leaseMs: number;
   readonly #beatMs: number;
@@ -89,7 +89,7 @@ export class CsharpPeer {
   readonly #turn = new Exclusive();
   #isClosed = false;
 
-  constructor(here: Surroundings, options: PeerOptions = {}) {
+  constructor(here: ClientEnvironment, options: PeerOptions = {}) {
     this.#here = here;
     this.#owner = options.owner ?? `csharp${randomUUID()}`;
     this.#leaseMs = options.leaseMs ?? 20_000;

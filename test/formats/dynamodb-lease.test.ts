@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { dynamodbLease } from "../../src/formats/index.js";
 import type { LeaseFormat } from "../../src/core/record/format.js";
+import { dynamodbLease } from "../../src/formats/index.js";
 import type { AttributeValue, Item } from "../../src/platform/table.js";
 import { holds } from "../../src/testing/table/interpret.js";
 import { ForeignWorld } from "./foreign-world.js";
@@ -152,7 +152,7 @@ describe("a lease in this format", () => {
     here.table.putItem(KEY, theirs("v1", nowS() + 3_600));
     const { locks } = here.client();
     const seen = await here.until(locks.inspect("a"));
-    expect(seen.takeableInMs).toBeGreaterThan(3_600_000);
+    expect(seen.acquirableInMs).toBeGreaterThan(3_600_000);
     const lease = await here.until(locks.mutex("a").acquire(), 4_000_000);
     expect(lease.leaseMs).toBe(60_000);
   });

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { dynamolock } from "../../src/formats/index.js";
 import type { LeaseFormat } from "../../src/core/record/format.js";
+import { dynamolock } from "../../src/formats/index.js";
 import type { AttributeValue, Item } from "../../src/platform/table.js";
 import { holds } from "../../src/testing/table/interpret.js";
 import { ForeignWorld } from "./foreign-world.js";

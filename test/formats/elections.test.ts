@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
+import type { FormatTypes, LockFormat } from "../../src/core/record/format-types.js";
 import {
   awsLockClient,
   dynamodbLease,
   dynamolock,
   lockClientFailOpen,
 } from "../../src/formats/index.js";
-import type { Holdfast, TickEvent, Transition } from "../../src/index.js";
-import type { LeaseShape, LockFormat } from "../../src/core/record/format-types.js";
+import type { Holdfast, TaskRunEvent, Transition } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
 import { listen } from "../support/channels.js";
 import { ForeignWorld } from "./foreign-world.js";
@@ -25,10 +25,10 @@ const FORMATS: readonly LockFormat[] = [
 const each = FORMATS.map((format) => [format.name, format] as const);
 const FAST = { lease: "10s", renew: "2s", poll: "1s" } as const;
 
-const worldOf = (format: LockFormat) => new ForeignWorld<LeaseShape>(format);
+const worldOf = (format: LockFormat) => new ForeignWorld<FormatTypes>(format);
 
 /** The same client, with native types: what an untyped program may call. */
-const untyped = (locks: Holdfast<LeaseShape>): Holdfast => locks as never;
+const untyped = (locks: Holdfast<FormatTypes>): Holdfast => locks as never;
 
 describe.each(each)("an election in a table of format %s", (name, format) => {
   it("has one leader, who is followed when it dies, and within a poll when it resigns", async () => {
@@ -59,7 +59,7 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
     const here = worldOf(format);
     const { locks } = here.client();
     const election = locks.election("pool", FAST);
-    const told: Transition<LeaseShape>[] = [];
+    const told: Transition<FormatTypes>[] = [];
     election.onTransition((one) => told.push(one));
     const term = await here.until(election.campaign());
     const isFenced = name === "lock-client-fail-open";
@@ -116,7 +116,7 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
     const run = () => runs.push(here.time.nowMs);
     const worker = { name: "tidy", every: "5s", run } as const;
     const coordinator = locks.coordinator({ name: "pool", workers: [worker], ...FAST });
-    const ticks = listen<TickEvent<LeaseShape>>("tick");
+    const ticks = listen<TaskRunEvent<FormatTypes>>("tick");
     coordinator.start();
     await here.pass(20_000);
     ticks.stop();

@@ -1,6 +1,6 @@
-import { Holdfast, type HoldfastError, type HoldfastOptions } from "../../src/index.js";
 import type { LeaseFormat } from "../../src/core/record/format.js";
-import type { LeaseShape, LockFormat } from "../../src/core/record/format-types.js";
+import type { FormatTypes, LockFormat } from "../../src/core/record/format-types.js";
+import { Holdfast, type HoldfastError, type HoldfastOptions } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
 import { FaultyTable } from "../../src/testing/faults/faults.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
@@ -9,7 +9,7 @@ import type { VirtualProcess } from "../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 
 /** One client of a format, with its own clocks and its own network. */
-export interface Client<S extends LeaseShape> {
+export interface Client<S extends FormatTypes> {
   readonly locks: Holdfast<S>;
   readonly process: VirtualProcess;
   readonly network: FaultyTable;
@@ -17,7 +17,7 @@ export interface Client<S extends LeaseShape> {
 }
 
 /** A table of another client's format in memory, in virtual time. What a peer leaves there is put by hand. */
-export class ForeignWorld<S extends LeaseShape> {
+export class ForeignWorld<S extends FormatTypes> {
   readonly time = new VirtualTime();
   readonly table: MemoryTable;
   readonly #format: LockFormat<S>;
@@ -43,7 +43,7 @@ export class ForeignWorld<S extends LeaseShape> {
       format: this.#format,
       onError: (error) => reported.push(error),
       ...options,
-      surroundings: { clock: process.clock, timers: process.timers, random },
+      environment: { clock: process.clock, timers: process.timers, random },
     });
     return { locks, process, network, reported };
   }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { lockClientFailOpen } from "../../src/formats/index.js";
 import type { LeaseFormat } from "../../src/core/record/format.js";
+import { lockClientFailOpen } from "../../src/formats/index.js";
 import type { AttributeValue, Item } from "../../src/platform/table.js";
 import { holds } from "../../src/testing/table/interpret.js";
 import { expectError } from "../support/errors.js";

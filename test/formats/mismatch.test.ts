@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { LeaseFormat } from "../../src/core/record/format.js";
 import {
   awsLockClient,
   dynamodbLease,
@@ -7,7 +8,6 @@ import {
 } from "../../src/formats/index.js";
 import { nativeFormat } from "../../src/formats/native.js";
 import { Holdfast, type LockFormat } from "../../src/index.js";
-import type { LeaseFormat } from "../../src/core/record/format.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 
 /** A client that was made for another format than the table's: every format on the records of every other. */

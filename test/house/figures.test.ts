@@ -7,7 +7,12 @@ import { ROOT, textOf } from "./source.js";
 
 /** What the measuring commands are made of. */
 const FOLDERS = ["bench", "chaos", "scripts/mutation", "sim", "test/interop"];
-const FILES = ["scripts/chaos.mjs", "verification/mutation/run.mjs", "scripts/model.mjs", "scripts/sim.mjs"];
+const FILES = [
+  "scripts/chaos.mjs",
+  "verification/mutation/run.mjs",
+  "scripts/model.mjs",
+  "scripts/sim.mjs",
+];
 
 /** What writes files by itself, and why it changes none of the repository without being asked. */
 const ALLOWED: Readonly<Record<string, string>> = {

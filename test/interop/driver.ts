@@ -80,7 +80,7 @@ export interface Acquired {
   readonly because?: string;
 }
 
-type Line = Readonly<Record<string, unknown>>;
+type LocalQueue = Readonly<Record<string, unknown>>;
 
 /** A step that the client has no counterpart for. It is never imitated. */
 export class UnsupportedStep extends Error {}
@@ -111,10 +111,10 @@ export class Driver {
   readonly client: string;
   readonly version: string;
   /** Everything that it said unasked, such as that a lock is in danger. */
-  readonly events: readonly Line[];
+  readonly events: readonly LocalQueue[];
   readonly #process: DriverProcess;
 
-  private constructor(driver: DriverProcess, ready: Line) {
+  private constructor(driver: DriverProcess, ready: LocalQueue) {
     this.#process = driver;
     this.client = String(ready["client"]);
     this.version = String(ready["version"]);
@@ -138,7 +138,7 @@ export class Driver {
   }
 
   /** Has any step carried out. Rejects with `UnsupportedStep`, `FailedStep`, or when `limitMs` have passed. */
-  async step(step: string, fields: object = {}, limitMs = LIMIT_MS): Promise<Line> {
+  async step(step: string, fields: object = {}, limitMs = LIMIT_MS): Promise<LocalQueue> {
     const { ok, unsupported, why, error, ...answer } = await this.#process.ask(
       { step, ...fields },
       limitMs,
@@ -207,10 +207,10 @@ export class Driver {
 
 /** The process and its lines. */
 class DriverProcess {
-  readonly events: Line[] = [];
+  readonly events: LocalQueue[] = [];
   readonly ended: Promise<void>;
   readonly #child: ChildProcess;
-  readonly #waiting = new Map<number, (line: Line | Error) => void>();
+  readonly #waiting = new Map<number, (line: LocalQueue | Error) => void>();
   readonly #name: ClientName;
   #errors = "";
   #lastId = 0;
@@ -245,11 +245,11 @@ class DriverProcess {
   }
 
   /** Resolves with its first line, in which it says who it is. */
-  ready(): Promise<Line> {
+  ready(): Promise<LocalQueue> {
     return this.#answer(0, LIMIT_MS);
   }
 
-  ask(step: object, limitMs: number): Promise<Line> {
+  ask(step: object, limitMs: number): Promise<LocalQueue> {
     this.#lastId += 1;
     const answer = this.#answer(this.#lastId, limitMs);
     this.#child.stdin?.write(`${JSON.stringify({ id: this.#lastId, ...step })}\n`);
@@ -260,10 +260,10 @@ class DriverProcess {
     this.#child.kill(name);
   }
 
-  async #answer(id: number, limitMs: number): Promise<Line> {
+  async #answer(id: number, limitMs: number): Promise<LocalQueue> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) throw this.#gone();
     let timer: NodeJS.Timeout | undefined;
-    const line = await new Promise<Line | Error>((resolve) => {
+    const line = await new Promise<LocalQueue | Error>((resolve) => {
       this.#waiting.set(id, resolve);
       const late = () => resolve(new Error(`${this.#name}: no answer within ${limitMs} ms`));
       timer = setTimeout(late, limitMs);
@@ -275,7 +275,7 @@ class DriverProcess {
   }
 
   #take(text: string): void {
-    const { id, ...line } = JSON.parse(text) as Line;
+    const { id, ...line } = JSON.parse(text) as LocalQueue;
     if (line["event"] === "ready") this.#waiting.get(0)?.(line);
     else if (line["event"] !== undefined) this.events.push(line);
     else this.#waiting.get(Number(id))?.(line);

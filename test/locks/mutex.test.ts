@@ -555,8 +555,8 @@ describe("inspect", () => {
       acquiredAt: undefined,
       leaseMs: undefined,
       data: undefined,
-      looksDead: false,
-      takeableInMs: 0,
+      appearsExpired: false,
+      acquirableInMs: 0,
     });
     const lease = await world.until(mutex.acquire({ data: { a: 1 }, keepData: true }));
     expect(await world.until(locks.inspect("a"))).toMatchObject({
@@ -567,7 +567,7 @@ describe("inspect", () => {
       version: 1n,
       leaseMs: 30_000,
       data: { a: 1 },
-      looksDead: false,
+      appearsExpired: false,
     });
     await world.until(lease.release());
     expect(await world.until(mutex.inspect())).toMatchObject({
@@ -577,8 +577,8 @@ describe("inspect", () => {
       fence: lease.fence,
       leaseMs: undefined,
       data: { a: 1 },
-      looksDead: false,
-      takeableInMs: 0,
+      appearsExpired: false,
+      acquirableInMs: 0,
     });
   });
 
@@ -587,13 +587,16 @@ describe("inspect", () => {
     const other = world.inhabitant();
     await world.until(other.locks.mutex("a").acquire({ lease: "10s" }));
     other.process.kill();
-    expect(await world.until(mutex.inspect())).toMatchObject({ takeableInMs: 10_200 });
+    expect(await world.until(mutex.inspect())).toMatchObject({ acquirableInMs: 10_200 });
     await world.time.advance(4_000);
     const later = await world.until(mutex.inspect());
-    expect(later.takeableInMs).toBeCloseTo(6_190, 0);
-    expect(later.looksDead).toBe(false);
+    expect(later.acquirableInMs).toBeCloseTo(6_190, 0);
+    expect(later.appearsExpired).toBe(false);
     await world.time.advance(6_190);
-    expect(await world.until(mutex.inspect())).toMatchObject({ looksDead: true, takeableInMs: 0 });
+    expect(await world.until(mutex.inspect())).toMatchObject({
+      appearsExpired: true,
+      acquirableInMs: 0,
+    });
     expect(await world.until(mutex.tryAcquire())).not.toBeNull();
   });
 
@@ -604,8 +607,8 @@ describe("inspect", () => {
     await world.until(mutex.inspect());
     await world.time.advance(60_000);
     const seen = await world.until(mutex.inspect());
-    expect(seen.looksDead).toBe(false);
-    expect(seen.takeableInMs).toBeGreaterThan(9_000);
+    expect(seen.appearsExpired).toBe(false);
+    expect(seen.acquirableInMs).toBeGreaterThan(9_000);
   });
 
   it("tells a silent table from a busy one", async () => {

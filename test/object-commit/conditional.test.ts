@@ -164,7 +164,7 @@ describe("the options of a committer", () => {
       maxClockSkewRate: 3,
       ttlMs: 3_600_000,
       pollMs: 100,
-      slowestPollMs: 2_000,
+      maxPollMs: 2_000,
       waitMs: 80_000,
       requestTimeoutMs: 5_000,
       transferTimeoutMs: 60_000,

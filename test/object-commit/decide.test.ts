@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import {
   type AfterAnswer,
   type AfterLook,
+  acquirableInMs,
   afterAnswer,
   afterLook,
   isMet,
-  takeableInMs,
 } from "../../src/object-commit/decide.js";
 import type { ObjectHead, StoreAnswer } from "../../src/platform/s3/objects.js";
 
@@ -80,7 +80,7 @@ describe("a record's place may be taken", () => {
   ])(
     "with %s ms at rate %s, watched for %s ms: in %s ms",
     (timeoutMs, rate, watchedMs, expected) => {
-      expect(takeableInMs(timeoutMs, rate, watchedMs)).toBe(expected);
+      expect(acquirableInMs(timeoutMs, rate, watchedMs)).toBe(expected);
     },
   );
 });

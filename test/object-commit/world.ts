@@ -64,7 +64,7 @@ export class CommitWorld {
       owner: "writer",
       ...rest,
       dynamodb: { client: table, table: "commits", ...dynamodb },
-      surroundings: {
+      environment: {
         clock: process.clock,
         timers: process.timers,
         random: random ?? this.#random.fork(),

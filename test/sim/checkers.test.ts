@@ -147,7 +147,7 @@ const request = (
   atMs,
 });
 
-const COST = { renewMs: 300, fastestPollMs: 20, slowestPollMs: 400, latencyMs: 1 };
+const COST = { renewMs: 300, minPollMs: 20, maxPollMs: 400, latencyMs: 1 };
 
 /** One grant and its release, as they are where nothing goes wrong. */
 const GOOD: readonly Timed[] = [

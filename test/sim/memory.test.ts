@@ -1,7 +1,7 @@
 import { queryObjects } from "node:v8";
 import { describe, expect, it } from "vitest";
 import { Hold } from "../../src/core/hold/hold.js";
-import { SessionLife } from "../../src/core/session/keep-alive.js";
+import { SessionKeepAlive } from "../../src/core/session/keep-alive.js";
 import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import { World } from "../support/world.js";
 
@@ -27,7 +27,7 @@ describe("what a client keeps after many leases have ended, under faults,", () =
       const held = await world.until(locks.mutex("held", options).acquire());
       // Its visits stay at the top of the heap, above those of what ends before its first renewal.
       const brief = await world.until(locks.mutex("brief").acquire({ lease: "3s" }));
-      const before = [alive(Hold), alive(SessionLife)];
+      const before = [alive(Hold), alive(SessionKeepAlive)];
       network.random(random.fork(), {
         faults: { "request-lost": 0.05, "response-lost": 0.05, throttled: 0.05 },
       });
@@ -48,7 +48,7 @@ describe("what a client keeps after many leases have ended, under faults,", () =
       // Long before the first renewal of any of them would have been due.
       await world.time.advance(60_000);
       expect(world.time.nowMs).toBeLessThan(35 * 60_000);
-      const after = [alive(Hold), alive(SessionLife)];
+      const after = [alive(Hold), alive(SessionKeepAlive)];
       expect(after[0]).toBeLessThanOrEqual((before[0] ?? 0) + MOST_BY_CHANCE);
       expect(after[1]).toBeLessThanOrEqual((before[1] ?? 0) + 1);
       expect([held.isHeld, brief.isHeld]).toEqual([true, true]);

@@ -1,15 +1,19 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { doubleCreate, lostUpdate, wrongGeneration } from "../../verification/sim/object-commit/checkers.js";
+import type { ObjectHead } from "../../src/platform/s3/objects.js";
+import type { Item } from "../../src/platform/table.js";
+import type { TableChange } from "../../src/testing/table/memory-table.js";
+import {
+  doubleCreate,
+  lostUpdate,
+  wrongGeneration,
+} from "../../verification/sim/object-commit/checkers.js";
 import {
   COMMIT_RATE,
   COMMIT_TIMEOUT_MS,
   type CommitPlan,
   simulateCommits,
 } from "../../verification/sim/object-commit/simulation.js";
-import type { ObjectHead } from "../../src/platform/s3/objects.js";
-import type { Item } from "../../src/platform/table.js";
-import type { TableChange } from "../../src/testing/table/memory-table.js";
 
 // Fresh seeds at every run; one that fails is printed.
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));

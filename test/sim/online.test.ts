@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
+import type { Lease } from "../../src/index.js";
+import type { Item } from "../../src/platform/table.js";
 import { Budget } from "../../verification/sim/budget.js";
 import type { Event } from "../../verification/sim/history.js";
 import type { Incarnation } from "../../verification/sim/incarnation.js";
 import { planOf } from "../../verification/sim/plan.js";
 import { Records } from "../../verification/sim/records.js";
 import { Settling } from "../../verification/sim/settling.js";
-import type { Lease } from "../../src/index.js";
-import type { Item } from "../../src/platform/table.js";
 import { World } from "../support/world.js";
 
 // What the simulation checks while it runs, and not over the history afterwards: each is shown a scene that

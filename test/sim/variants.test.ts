@@ -4,8 +4,18 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { VARIANTS } from "../../verification/variants/all.js";
 import { huntFor } from "../../verification/variants/run.js";
 import { RULES } from "../../verification/variants/tables.js";
-import { type FileResult, notCaught, runTests, type Tested } from "../../verification/variants/tested.js";
-import { changedText, filesOf, firstSeedOf, isSimulated } from "../../verification/variants/variant.js";
+import {
+  type FileResult,
+  notCaught,
+  runTests,
+  type Tested,
+} from "../../verification/variants/tested.js";
+import {
+  changedText,
+  filesOf,
+  firstSeedOf,
+  isSimulated,
+} from "../../verification/variants/variant.js";
 import { ROOT } from "../house/source.js";
 
 const simulated = VARIANTS.filter(isSimulated);

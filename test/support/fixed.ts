@@ -32,7 +32,7 @@ export function fixedProcess(world: World, options: FixedOptions = {}) {
     table: "locks",
     onError: (error) => reported.push(error),
     ...rest,
-    surroundings: {
+    environment: {
       clock: process.clock,
       timers: {
         set: (...given) => {

@@ -1,5 +1,5 @@
-import type { FairAcquireOptions } from "../../src/locks/fair-lock.js";
 import type { Holdfast } from "../../src/index.js";
+import type { FairAcquireOptions } from "../../src/locks/fair-lock.js";
 import type { Item } from "../../src/platform/table.js";
 import type { Inhabitant, World } from "./world.js";
 

@@ -39,7 +39,7 @@ export class World {
       table: "locks",
       onError: (error) => reported.push(error),
       ...rest,
-      surroundings: {
+      environment: {
         clock: process.clock,
         timers: process.timers,
         random: this.#random.fork(),

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import type { Happening } from "../sim/history.js";
 import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy/proxy.js";
 import type { ProxyFault, SeenRequest } from "../../src/testing/proxy/proxy-plan.js";
 import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
+import type { Happening } from "../sim/history.js";
 import { type ClockManner, FakeClock, tidyAfter } from "./fake-clock.js";
 import { REFEREE_FD, type WorkerSetup } from "./messages.js";
 import { nameOf } from "./plan.js";
@@ -12,7 +12,7 @@ import type { Referee } from "./referee.js";
 import { Witness } from "./witness.js";
 
 /** What all members of a run have in common. */
-export interface Surroundings {
+export interface ClientEnvironment {
   readonly referee: Referee;
   readonly target: () => string;
   readonly workerFile: string;
@@ -33,7 +33,7 @@ export class Member {
   /** Of what a worker is started with; the network's is apart, since its draws depend on timing. */
   readonly #random: SeededRandom;
   readonly #network: SeededRandom;
-  readonly #around: Surroundings;
+  readonly #around: ClientEnvironment;
   readonly #witness: Witness;
   readonly #port: number;
   #proxy: FaultProxy | undefined;
@@ -50,7 +50,7 @@ export class Member {
   private constructor(
     place: number,
     random: SeededRandom,
-    around: Surroundings,
+    around: ClientEnvironment,
     ports: { readonly witness: number; readonly proxy: number },
   ) {
     const { referee, target, count } = around;
@@ -68,7 +68,11 @@ export class Member {
     });
   }
 
-  static async open(place: number, random: SeededRandom, around: Surroundings): Promise<Member> {
+  static async open(
+    place: number,
+    random: SeededRandom,
+    around: ClientEnvironment,
+  ): Promise<Member> {
     const ports = { witness: await around.freshPort(), proxy: await around.freshPort() };
     const member = new Member(place, random, around, ports);
     await member.#witness.start();
@@ -109,7 +113,7 @@ export class Member {
       name,
       endpoint: `http://127.0.0.1:${this.#port}`,
       seed: this.#random.integer(0, 2 ** 31),
-      livesBy: LIVES[this.#place % LIVES.length] ?? "leases",
+      keptAliveBy: LIVES[this.#place % LIVES.length] ?? "leases",
     };
     const child = spawn(process.execPath, [workerFile, JSON.stringify(task)], {
       stdio: ["ignore", "ignore", "pipe", "pipe"],

@@ -12,7 +12,7 @@ export interface WorkerSetup {
   /** The shortest and the longest lease, in milliseconds. */
   readonly leaseMs: readonly [number, number];
   /** What its leases live by: their own renewals, sessions that it opens, or the client's shared one. */
-  readonly livesBy: "leases" | "sessions" | "shared";
+  readonly keptAliveBy: "leases" | "sessions" | "shared";
 }
 
 /** What a worker tells the referee, one JSON object a line. Fences are digits. */

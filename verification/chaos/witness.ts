@@ -1,5 +1,9 @@
 import { Agent, createServer, request as openRequest, type Server } from "node:http";
-import { operationOf, type WireHeaders, wholeBody } from "../../src/testing/proxy/proxy-messages.js";
+import {
+  operationOf,
+  type WireHeaders,
+  wholeBody,
+} from "../../src/testing/proxy/proxy-messages.js";
 import type { Referee, Told } from "./referee.js";
 
 interface Attributes {

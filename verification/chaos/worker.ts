@@ -20,7 +20,7 @@ const locks = new Holdfast({
   owner: setup.name,
   requestTimeout: 800,
   poll: { fastest: 20, slowest: 200 },
-  ...(setup.livesBy === "shared" ? { renewal: "shared", lease: setup.leaseMs[1] } : {}),
+  ...(setup.keptAliveBy === "shared" ? { renewal: "shared", lease: setup.leaseMs[1] } : {}),
   onError: (error) => {
     if (error.code !== "outcome-unknown") tell({ kind: "failed", what: `reported: ${error}` });
   },
@@ -65,8 +65,8 @@ async function sessionFor(lease: number): Promise<Session> {
 /** Most leases live by what the process lives by; some renew themselves all the same. */
 async function mutexOf(random: SeededRandom, name: string) {
   const lease = random.integer(...setup.leaseMs);
-  if (setup.livesBy === "leases" || random.chance(0.2)) return locks.mutex(name, { lease });
-  if (setup.livesBy === "shared") return locks.mutex(name);
+  if (setup.keptAliveBy === "leases" || random.chance(0.2)) return locks.mutex(name, { lease });
+  if (setup.keptAliveBy === "shared") return locks.mutex(name);
   return locks.mutex(name, { session: await sessionFor(lease) });
 }
 
@@ -96,7 +96,7 @@ function lost({ name, fence, signal: { reason } }: Lease): void {
 }
 
 // A session can be lost while it is opened, and between its opening and its first use.
-const OF_SESSIONS = setup.livesBy === "sessions" ? ["lost", "closed"] : [];
+const OF_SESSIONS = setup.keptAliveBy === "sessions" ? ["lost", "closed"] : [];
 const EXPECTED = ["not-acquired", "unreachable", "throttled", "outcome-unknown", ...OF_SESSIONS];
 
 function gaveUp(name: string, signal: AbortSignal, error: unknown): void {
@@ -137,7 +137,7 @@ function holdMs(random: SeededRandom): number {
   const [, lease] = setup.leaseMs;
   const longMs = (2 + 3 * random.fraction()) * lease;
   // Only what outlives the lease that it began with shows what it lives by.
-  if (setup.livesBy !== "leases" && random.chance(0.3)) return longMs;
+  if (setup.keptAliveBy !== "leases" && random.chance(0.3)) return longMs;
   if (random.chance(0.6)) return random.integer(0, 150);
   return random.chance(0.7) ? random.fraction() * lease : longMs;
 }

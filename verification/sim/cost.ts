@@ -36,7 +36,7 @@ const of = (counts: ReadonlyMap<RequestKind, number>, what: RequestKind): number
  * a release or a hand-over one, a renewal one in its period; who waits alone is refused nothing; polls
  * come no closer than they may, and no strong read is needed.
  */
-export const cost: Checker = (history, { cost, driftBound }) => {
+export const cost: Checker = (history, { cost, maxClockDrift }) => {
   if (cost === undefined) return [];
   const accounts = new Map<string, Account>();
   const accountOf = (by: string, name: string): Account => {
@@ -64,13 +64,13 @@ export const cost: Checker = (history, { cost, driftBound }) => {
   const found = [...accounts.values()].flatMap((account) => {
     const all = [...(changes.get(account.name) ?? new Map<string, number>())];
     const others = all.reduce((sum, [by, n]) => sum + (by === account.by ? 0 : n), 0);
-    return wrongIn(account, others, cost, driftBound).map((wrong) => ({
+    return wrongIn(account, others, cost, maxClockDrift).map((wrong) => ({
       invariant: "cost",
       atMs,
       what: `${account.by} and "${account.name}": ${wrong}`,
     }));
   });
-  return [...found, ...renewalsIn(history, cost, driftBound)];
+  return [...found, ...renewalsIn(history, cost, maxClockDrift)];
 };
 
 function count(account: Account, event: Timed): void {
@@ -98,7 +98,7 @@ function count(account: Account, event: Timed): void {
 }
 
 /** `others` is how often the record changed hands by another process. */
-function wrongIn(account: Account, others: number, cost: Cost, driftBound: number): string[] {
+function wrongIn(account: Account, others: number, cost: Cost, maxClockDrift: number): string[] {
   const { applied, refused, granted, released, handedOver, asked, waitedMs } = account;
   const wrong: string[] = [];
   const grants = of(applied, "grant");
@@ -115,8 +115,8 @@ function wrongIn(account: Account, others: number, cost: Cost, driftBound: numbe
     wrong.push(`${of(refused, "grant")} claims refused, of at most ${mostRefused}`);
   }
   // Polls slow down from the fastest pause to the slowest, and begin anew with another holder.
-  const growing = Math.ceil(Math.log(cost.slowestPollMs / cost.fastestPollMs) / Math.log(1.5)) + 1;
-  const slow = (waitedMs * (1 + driftBound)) / (0.75 * cost.slowestPollMs);
+  const growing = Math.ceil(Math.log(cost.maxPollMs / cost.minPollMs) / Math.log(1.5)) + 1;
+  const slow = (waitedMs * (1 + maxClockDrift)) / (0.75 * cost.maxPollMs);
   const mostPolls = others === 0 ? 0 : (asked + others) * growing + slow;
   if (of(applied, "poll") > mostPolls) {
     wrong.push(`${of(applied, "poll")} polls, of at most ${mostPolls.toFixed(0)}`);
@@ -134,7 +134,7 @@ export function mostRenewals(heldMs: number, renewMs: number): number {
 }
 
 /** Renewals come in their period: neither fewer nor more in the time for which a lease was held. */
-function renewalsIn(history: readonly Timed[], cost: Cost, driftBound: number): Violation[] {
+function renewalsIn(history: readonly Timed[], cost: Cost, maxClockDrift: number): Violation[] {
   const renewals = new Map<string, { sentMs: number; count: number; isOver: boolean }>();
   const found: Violation[] = [];
   let answered = 0;
@@ -156,10 +156,10 @@ function renewalsIn(history: readonly Timed[], cost: Cost, driftBound: number): 
     if (known === undefined || known.isOver) continue;
     known.isOver = true;
     const heldMs = event.atMs - known.sentMs;
-    const most = mostRenewals(heldMs * (1 + driftBound), cost.renewMs);
+    const most = mostRenewals(heldMs * (1 + maxClockDrift), cost.renewMs);
     // One may be on its way as the lease is released: it is answered before the release is sent.
     const least = Math.floor(
-      (heldMs - 2 * cost.latencyMs) / (cost.renewMs / (1 - driftBound) + TIMER_SLACK_MS),
+      (heldMs - 2 * cost.latencyMs) / (cost.renewMs / (1 - maxClockDrift) + TIMER_SLACK_MS),
     );
     if (known.count <= most && known.count >= least) continue;
     const what = `${event.by} renewed "${event.name}" ${known.count} times in ${heldMs.toFixed(0)} ms`;

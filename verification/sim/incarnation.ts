@@ -78,10 +78,10 @@ export class Incarnation {
       table: "locks",
       owner: name,
       requestTimeout: plan.requestTimeoutMs,
-      driftBound: plan.driftBound,
+      maxClockDrift: plan.maxClockDrift,
       ...(this.holdsBy === "shared" ? { renewal: "shared", lease: plan.leaseMs[0] } : {}),
       onError: (error) => run.reported.push(error),
-      surroundings: {
+      environment: {
         clock: this.process.clock,
         timers: this.process.timers,
         random: random.fork(),

@@ -30,7 +30,7 @@ interface Row {
  * names a session is not taken before that has ended, however long it stands still, and not renewed; and
  * a session is ended by others, the first time, only when its row stood still, or was gone, for so long.
  */
-export const ownership: Checker = (history, { driftBound }) => {
+export const ownership: Checker = (history, { maxClockDrift }) => {
   const found: Violation[] = [];
   const records = new Map<string, Standing>();
   const rows = new Map<string, Row>();
@@ -87,7 +87,7 @@ export const ownership: Checker = (history, { driftBound }) => {
   }
 
   function stoodTooShort(sinceMs: number, leaseMs: number, { atMs }: Timed): string | undefined {
-    const watchMs = (leaseMs * (1 + 2 * driftBound)) / (1 + driftBound);
+    const watchMs = (leaseMs * (1 + 2 * maxClockDrift)) / (1 + maxClockDrift);
     const stoodMs = atMs - sinceMs;
     // A microsecond for the rounding of clocks that are simulated by multiplication.
     if (stoodMs >= watchMs - 0.001) return undefined;

@@ -55,7 +55,7 @@ export interface Plan {
   /** How likely a process holds by a session; of those, half by one of the client's own. */
   readonly sessions: number;
   readonly lengthMs: number;
-  readonly driftBound: number;
+  readonly maxClockDrift: number;
   /** How far a clock may really go wrong; 0 where all go right. */
   readonly drift: number;
   readonly wallOffsetMs: number;
@@ -123,7 +123,7 @@ function crowdOf(seed: number, random: SeededRandom, lengthMs: number): Plan {
     workersPerProcess: random.integer(1, 3),
     sessions: random.chance(0.25) ? 0.6 : 0,
     lengthMs,
-    driftBound: DRIFT_BOUND,
+    maxClockDrift: DRIFT_BOUND,
     drift: DRIFT_BOUND,
     wallOffsetMs: 4_000,
     leaseMs: [shortest, shortest + pace * random.integer(0, 2_000)],
@@ -283,14 +283,14 @@ const LONGEST_SWEEP_PAUSE_MS = 10_000;
 
 /** What may be asked of a run by this plan. */
 export function termsOf(plan: Plan): Terms {
-  const { kind, driftBound, latencyMs, poll, requestTimeoutMs } = plan;
+  const { kind, maxClockDrift, latencyMs, poll, requestTimeoutMs } = plan;
   const isExclusive = kind !== "deleted" && kind !== "snapshot";
-  const slow = 1 / (1 - driftBound);
+  const slow = 1 / (1 - maxClockDrift);
   // The pause before a look that is longest, the look, the write, and the answers to both.
   // Who waits for what a session holds may look at that at every other turn, and has to end it.
   const looks = plan.sessions > 0 ? 2 : 1;
   const lookMs = looks * (1.25 * poll.slowest * slow + 6 * latencyMs + 2 * TIMER_SLACK_MS);
-  const safety: Terms = { ...SAFETY, driftBound, isExclusive };
+  const safety: Terms = { ...SAFETY, maxClockDrift, isExclusive };
   switch (kind) {
     case "calm":
       return {
@@ -300,8 +300,8 @@ export function termsOf(plan: Plan): Terms {
         longestIdleMs: lookMs + 6 * latencyMs,
         cost: {
           renewMs: plan.leaseMs[0] / 3,
-          fastestPollMs: poll.fastest,
-          slowestPollMs: poll.slowest,
+          minPollMs: poll.fastest,
+          maxPollMs: poll.slowest,
           latencyMs,
         },
       };
@@ -332,8 +332,8 @@ function triesOf({ faults }: Plan): number {
   return 3 + Math.ceil(Math.log(1e-9) / Math.log(Math.max(failing, 1e-9)));
 }
 
-function tryMs({ requestTimeoutMs, poll, driftBound }: Plan): number {
-  return (requestTimeoutMs + 1.25 * poll.slowest) / (1 - driftBound);
+function tryMs({ requestTimeoutMs, poll, maxClockDrift }: Plan): number {
+  return (requestTimeoutMs + 1.25 * poll.slowest) / (1 - maxClockDrift);
 }
 
 /** The rate of the n-th process that starts: duellists take the two ends in turn. */

@@ -73,8 +73,8 @@ export class Records {
       if (version === was.version) return;
     } else if (this.#isExclusive && holder !== undefined) this.#checkBelief(name, fence);
     const length = leaseMs === undefined || holder === undefined ? {} : { leaseMs };
-    const livesBy = session === undefined ? {} : { session };
-    this.#note({ kind: "record", by, name, fence, holder, ...length, ...livesBy });
+    const keptAliveBy = session === undefined ? {} : { session };
+    this.#note({ kind: "record", by, name, fence, holder, ...length, ...keptAliveBy });
   }
 
   /** The sessions that were made before this instant, and have a row: alive, or else ended. */

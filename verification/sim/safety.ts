@@ -25,10 +25,10 @@ export const exclusion: Checker = (history, { isExclusive }) =>
  * An answer that comes later than that revives nothing. Of a lease on a session those are the session's;
  * and while a change of what it lives by is on its way, the earlier of the two deadlines counts.
  */
-export const deadline: Checker = (history, { isExclusive, driftBound }) => {
+export const deadline: Checker = (history, { isExclusive, maxClockDrift }) => {
   if (!isExclusive) return [];
   const found: Violation[] = [];
-  const deadlines = new Deadlines(driftBound);
+  const deadlines = new Deadlines(maxClockDrift);
   for (const event of history) {
     if (event.kind === "acted") {
       const lateMs = event.atMs - deadlines.of(event);
@@ -45,19 +45,19 @@ export const deadline: Checker = (history, { isExclusive, driftBound }) => {
 };
 
 /** What a lease lives by: its own renewals, a session, or, while nobody has answered a change, both. */
-interface Living {
+interface EffectiveDeadline {
   readonly ownMs: number;
   readonly session: string | undefined;
 }
 
 /** Until when every lease may be believed in, by true time, at one point of a history. */
 class Deadlines {
-  readonly #driftBound: number;
-  readonly #leases = new Map<string, Living>();
+  readonly #maxClockDrift: number;
+  readonly #leases = new Map<string, EffectiveDeadline>();
   readonly #sessions = new Map<string, number>();
 
-  constructor(driftBound: number) {
-    this.#driftBound = driftBound;
+  constructor(maxClockDrift: number) {
+    this.#maxClockDrift = maxClockDrift;
   }
 
   of(lease: { readonly name: string; readonly fence: bigint }): number {
@@ -94,7 +94,7 @@ class Deadlines {
   }
 
   #lengthMs(leaseMs: number): number {
-    return (leaseMs * (1 - 2 * this.#driftBound)) / (1 - this.#driftBound);
+    return (leaseMs * (1 - 2 * this.#maxClockDrift)) / (1 - this.#maxClockDrift);
   }
 }
 
@@ -146,7 +146,7 @@ export const guardedWrites: Checker = (history) =>
 export const lostIsFinal: Checker = (history) => {
   const ended = new Set<string>();
   const lost = new Set<string>();
-  const livesBy = new Map<string, string>();
+  const keptAliveBy = new Map<string, string>();
   const overMs = new Map<string, number>();
   const found: Violation[] = [];
   const tell = ({ atMs }: Timed, what: string): void => {
@@ -157,8 +157,8 @@ export const lostIsFinal: Checker = (history) => {
     if (!("fence" in event)) continue;
     const { kind, name, fence, by } = event;
     const key = keyOf(event);
-    const session = livesBy.get(key);
-    if (kind === "kept" && event.session !== undefined) livesBy.set(key, event.session);
+    const session = keptAliveBy.get(key);
+    if (kind === "kept" && event.session !== undefined) keptAliveBy.set(key, event.session);
     if (kind === "acted" && ended.has(key)) {
       tell(event, `${by} acted on "${name}" with fence ${fence} after its end`);
     } else if (kind === "acted" && event.atMs > (overMs.get(session ?? "") ?? event.atMs)) {

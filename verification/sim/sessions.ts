@@ -82,7 +82,7 @@ class Looker {
  * it; and once it has ended, nothing more is written. Who saw it alive long ago may find out by trying to
  * end it, once for each acquisition.
  */
-export const sessionCost: Checker = (history, { cost, driftBound }) => {
+export const sessionCost: Checker = (history, { cost, maxClockDrift }) => {
   if (cost === undefined) return [];
   const lives = new Map<string, Life>();
   const lookers = new Map<string, Looker>();
@@ -112,7 +112,7 @@ export const sessionCost: Checker = (history, { cost, driftBound }) => {
     }
   }
   for (const [session, life] of lives) {
-    const wrong = wrongRenewals(life, cost, driftBound);
+    const wrong = wrongRenewals(life, cost, maxClockDrift);
     if (wrong !== undefined) tell(life.atMs, `${life.by} renewed the session ${session} ${wrong}`);
   }
   for (const [by, { reads, mostReads, refused, asked }] of lookers) {
@@ -131,11 +131,11 @@ function wrongRequest(
   return what === "data" || (isOwn ? !isApplied : isApplied && what === "release");
 }
 
-function wrongRenewals(life: Life, cost: Cost, driftBound: number): string | undefined {
+function wrongRenewals(life: Life, cost: Cost, maxClockDrift: number): string | undefined {
   // The first comes at once, the others in their period.
   const livedMs = life.atMs - life.fromMs;
-  const most = 1 + mostRenewals(livedMs * (1 + driftBound), cost.renewMs);
-  const periodMs = cost.renewMs / (1 - driftBound) + TIMER_SLACK_MS + 2 * cost.latencyMs;
+  const most = 1 + mostRenewals(livedMs * (1 + maxClockDrift), cost.renewMs);
+  const periodMs = cost.renewMs / (1 - maxClockDrift) + TIMER_SLACK_MS + 2 * cost.latencyMs;
   const least = Math.floor(livedMs / periodMs);
   if (life.renewals <= most && life.renewals >= least) return undefined;
   return `${life.renewals} times in ${livedMs.toFixed(0)} ms`;

@@ -157,7 +157,7 @@ class Simulation implements Run {
     const name = `p${this.#started}`;
     const random = this.#random.fork();
     const rate = firstRateOf(this.plan, this.#started, this.#random);
-    if (rate === 1 - this.plan.driftBound || rate === 1 + this.plan.driftBound) {
+    if (rate === 1 - this.plan.maxClockDrift || rate === 1 + this.plan.maxClockDrift) {
       this.#count("clocks at an end of the drift bound", 1);
     }
     this.note({ kind: "process", by: name, what: "started" });

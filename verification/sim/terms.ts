@@ -1,7 +1,7 @@
 /** What may be asked of a run beyond safety, which depends on what went wrong in it. */
 export interface Terms {
   /** The bound on drift that the leases were told, as a fraction. */
-  readonly driftBound: number;
+  readonly maxClockDrift: number;
   /**
    * Whether beliefs end in time: not where every clock of a machine stood still, or somebody deleted a
    * record that was held. Fences, guarded writes and ownership hold all the same.
@@ -26,13 +26,13 @@ export interface Terms {
 /** The lengths that costs depend on, in milliseconds. */
 export interface Cost {
   readonly renewMs: number;
-  readonly fastestPollMs: number;
-  readonly slowestPollMs: number;
+  readonly minPollMs: number;
+  readonly maxPollMs: number;
   readonly latencyMs: number;
 }
 
 /** What is asked of a history of which nothing else is known: safety. */
-export const SAFETY: Terms = Object.freeze({ driftBound: 0.01, isExclusive: true });
+export const SAFETY: Terms = Object.freeze({ maxClockDrift: 0.01, isExclusive: true });
 
 /** Timers come in whole milliseconds, rounded up, and what they cause takes one more. */
 export const TIMER_SLACK_MS = 2;

@@ -48,7 +48,7 @@ export const kept: Checker = (history, { losesNothing }) => {
  * for a dead holder its lease, as long as a slow clock takes for it. A session that has ended holds
  * nobody off; and one that lives holds nobody off from a lock that its process has given up.
  */
-export const inTime: Checker = (history, { longestStillMs, driftBound }) => {
+export const inTime: Checker = (history, { longestStillMs, maxClockDrift }) => {
   if (longestStillMs === undefined) return [];
   const found: Violation[] = [];
   const scene = new Scene();
@@ -59,7 +59,7 @@ export const inTime: Checker = (history, { longestStillMs, driftBound }) => {
       const waiters = scene.ableWaiters(name);
       for (const waiter of waiters) {
         const { sinceMs, leaseMs, standing } = stillness.of(name);
-        const watchMs = (leaseMs * (1 + 2 * driftBound)) / (1 - driftBound);
+        const watchMs = (leaseMs * (1 + 2 * maxClockDrift)) / (1 - maxClockDrift);
         const waitedMs = event.atMs - Math.max(waiter.sinceMs, sinceMs);
         if (waitedMs <= watchMs + longestStillMs || told.has(standing)) continue;
         told.add(standing);

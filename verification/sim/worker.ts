@@ -24,7 +24,7 @@ async function take(
   const { plan } = self.run;
   const { behaviour } = plan;
   const leaseMs = random.integer(...plan.leaseMs);
-  const options = livesBy(self, random, leaseMs);
+  const options = keptAliveBy(self, random, leaseMs);
   const mutex = self.locks.mutex(name, options);
   const abort = new AbortController();
   const cancelMs = random.chance(behaviour.cancels) ? random.fraction() * leaseMs : undefined;
@@ -64,7 +64,7 @@ async function take(
 }
 
 // Rivals of both kinds, and processes that are both.
-function livesBy(self: Incarnation, random: SeededRandom, leaseMs: number): MutexOptions {
+function keptAliveBy(self: Incarnation, random: SeededRandom, leaseMs: number): MutexOptions {
   const session = self.sessions?.current;
   const isOwn = self.holdsBy === "each" || random.chance(0.15);
   if (isOwn) return { lease: leaseMs };

@@ -1,5 +1,6 @@
 import { COMPANIONS } from "./companions.js";
 import { COPIES } from "./copies.js";
+import { SURROUNDINGS } from "./environment.js";
 import { FORCED } from "./forced.js";
 import { GRANTS } from "./grants.js";
 import { HOLDS } from "./holds.js";
@@ -8,7 +9,6 @@ import { OCCURRENCES } from "./occurrences.js";
 import { QUEUES } from "./queues.js";
 import { RELEASES } from "./releases.js";
 import { SESSIONS } from "./sessions.js";
-import { SURROUNDINGS } from "./environment.js";
 import type { Variant } from "./variant.js";
 import { WATCHES } from "./watches.js";
 

@@ -17,7 +17,7 @@ export const COMPANIONS: readonly Variant[] = [
     edits: [
       {
         file: NUMBER,
-        from: "      number === undefined ? undefined : await holderNow(kernel, ref, grant.deadline, stop);\n",
+        from: "      number === undefined ? undefined : await holderNow(context, ref, grant.deadline, cancellation);\n",
         to: "      number === undefined ? undefined : grant.holder;\n",
       },
     ],
@@ -42,15 +42,15 @@ export const COMPANIONS: readonly Variant[] = [
     edits: [
       {
         file: NUMBER,
-        from: "    number ??= await count(kernel, ref, counter, grant, stop);\n",
-        to: `    const named = await holderNow(kernel, ref, grant.deadline, stop);
+        from: "    number ??= await count(context, ref, counter, grant, cancellation);\n",
+        to: `    const named = await holderNow(context, ref, grant.deadline, cancellation);
     if (named !== undefined && named !== grant.holder) return "refused";
-    if (named !== undefined) number ??= await count(kernel, ref, counter, grant, stop);
+    if (named !== undefined) number ??= await count(context, ref, counter, grant, cancellation);
 `,
       },
       {
         file: NUMBER,
-        from: "      number === undefined ? undefined : await holderNow(kernel, ref, grant.deadline, stop);\n",
+        from: "      number === undefined ? undefined : await holderNow(context, ref, grant.deadline, cancellation);\n",
         to: "      number === undefined ? undefined : grant.holder;\n",
       },
     ],
@@ -63,14 +63,14 @@ export const COMPANIONS: readonly Variant[] = [
     edits: [
       {
         file: "src/core/acquire/grant.ts",
-        from: "      const told = await this.#repetition.run((timeoutMs) =>\n",
-        to: `      const { counter } = this.#kernel.format;
+        from: "      const onResponse = await this.#repetition.run((timeoutMs) =>\n",
+        to: `      const { counter } = this.#context.format;
       if (counter !== undefined) {
         const counted = counter.count(this.#ref, this.#grant.fenceSeed);
-        const told = await this.#kernel.write(counted, 300, this.#stop.signal);
-        this.#grant.counted = told.kind === "applied" ? counter.numberIn(told.item) : undefined;
+        const onResponse = await this.#context.write(counted, 300, this.#cancellation.signal);
+        this.#grant.counted = onResponse.kind === "applied" ? counter.numberIn(onResponse.item) : undefined;
       }
-      const told = await this.#repetition.run((timeoutMs) =>
+      const onResponse = await this.#repetition.run((timeoutMs) =>
 `,
       },
       {

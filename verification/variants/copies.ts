@@ -75,8 +75,8 @@ export const COPIES: readonly Variant[] = [
     edits: [
       {
         file: "src/core/acquire/grant.ts",
-        from: "if (!this.#isIdOfAnother) this.#kernel.abandon(this.#grant.holder);",
-        to: "this.#kernel.abandon(this.#grant.holder);",
+        from: "if (!this.#isIdOfAnother) this.#context.abandon(this.#grant.holder);",
+        to: "this.#context.abandon(this.#grant.holder);",
       },
     ],
     caughtBy: {

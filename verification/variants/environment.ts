@@ -161,8 +161,8 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
       {
         file: "src/core/acquire/grant.ts",
-        from: 'const begun = told === "silent" ? told : this.#verdictOn(told);',
-        to: 'const begun = told === "silent" || !["applied", "refused"].includes(told.kind) ? "refused" : this.#verdictOn(told);',
+        from: 'const begun = onResponse === "silent" ? onResponse : this.#verdictOn(onResponse);',
+        to: 'const begun = onResponse === "silent" || !["applied", "refused"].includes(onResponse.kind) ? "refused" : this.#verdictOn(onResponse);',
       },
     ],
     caughtBy: {
@@ -209,7 +209,7 @@ export const SURROUNDINGS: readonly Variant[] = [
     edits: [
       {
         file: "src/core/acquire/loop.ts",
-        from: "if (this.#settings.waitMs === 0) this.#silence = this.#stop.error();",
+        from: "if (this.#settings.waitMs === 0) this.#silence = this.#cancellation.error();",
         to: "",
       },
     ],

@@ -23,8 +23,8 @@ export const FORCED: readonly Variant[] = [
     edits: [
       {
         file: FILE,
-        from: "writeOnce(kernel, ref, force(ref, forced))",
-        to: "writeOnce(kernel, ref, now ? freeingOf(kernel, ref, forced) : force(ref, forced))",
+        from: "writeOnce(context, ref, force(ref, forced))",
+        to: "writeOnce(context, ref, now ? freeingOf(context, ref, forced) : force(ref, forced))",
       },
       {
         file: FILE,
@@ -42,7 +42,7 @@ export const FORCED: readonly Variant[] = [
     edits: [
       {
         file: FILE,
-        from: "  if (session !== undefined) await patience.insist(() => notifyOnce(kernel, session, first.holder));\n",
+        from: "  if (session !== undefined) await patience.insist(() => notifyOnce(context, session, first.holder));\n",
         to: "",
       },
     ],

@@ -12,16 +12,16 @@ export const GRANTS: readonly Variant[] = [
     edits: [
       {
         file: "src/core/acquire/loop.ts",
-        from: "    const attempt = new Attempt(this.#kernel, this.#ref, this.#settings, this.#stop, decision);\n",
-        to: `    const seen = this.#kernel.observations.of(this.#ref.id)?.record;
+        from: "    const attempt = new GrantWrite(this.#context, this.#ref, this.#settings, this.#cancellation, decision);\n",
+        to: `    const seen = this.#context.observations.of(this.#ref.id)?.record;
     if (decision.kind === "claim" && decision.onto.kind === "free" && seen?.state === "free") {
-      const { clock, random } = this.#kernel;
+      const { clock, random } = this.#context;
       const start = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs(), bootMs: clock.bootMs() };
       const record = { ...seen, state: "held", holder: random.id(), fence: seen.fence + 1n };
       const beginning = { record, start, settings: this.#settings };
-      return { hold: new Hold(this.#kernel, this.#ref, this.#line, beginning), how: "claim" };
+      return { hold: new Hold(this.#context, this.#ref, this.#localQueue, beginning), how: "claim" };
     }
-    const attempt = new Attempt(this.#kernel, this.#ref, this.#settings, this.#stop, decision);
+    const attempt = new GrantWrite(this.#context, this.#ref, this.#settings, this.#cancellation, decision);
 `,
       },
     ],
@@ -83,7 +83,7 @@ export const GRANTS: readonly Variant[] = [
       {
         file: ATTEMPT,
         from: "return { record, start: repetition.start, settings: this.#settings };",
-        to: "const { clock } = this.#kernel;\n    const start = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs(), bootMs: clock.bootMs() };\n    return { record, start, settings: this.#settings };",
+        to: "const { clock } = this.#context;\n    const start = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs(), bootMs: clock.bootMs() };\n    return { record, start, settings: this.#settings };",
       },
     ],
     caughtBy: { test: "test/core/safety.test.ts", title: "of a %s" },
@@ -95,8 +95,8 @@ export const GRANTS: readonly Variant[] = [
     edits: [
       {
         file: "src/core/acquire/grant-retry.ts",
-        from: "if (this.unanswered === 0) this.#start = instantOf(this.#kernel.clock);",
-        to: "this.#start = instantOf(this.#kernel.clock);",
+        from: "if (this.unanswered === 0) this.#start = instantOf(this.#context.clock);",
+        to: "this.#start = instantOf(this.#context.clock);",
       },
     ],
     caughtBy: { invariant: "deadline", within: 100 },
@@ -126,7 +126,7 @@ export const GRANTS: readonly Variant[] = [
       },
       {
         file: ATTEMPT,
-        from: "if (!this.#isIdOfAnother) this.#kernel.abandon(this.#grant.holder);",
+        from: "if (!this.#isIdOfAnother) this.#context.abandon(this.#grant.holder);",
         to: "",
       },
       { file: ATTEMPT, from: "if (this.#repetition.unanswered > 0) this.#giveUp();", to: "" },

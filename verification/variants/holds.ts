@@ -19,7 +19,7 @@ export const HOLDS: readonly Variant[] = [
       {
         file: HOLD,
         from: "this.renewed(start, this.leaseMs, answer.record);",
-        to: "this.renewed(instantOf(this.kernel.clock), this.leaseMs, answer.record);",
+        to: "this.renewed(instantOf(this.context.clock), this.leaseMs, answer.record);",
       },
     ],
     caughtBy: { invariant: "deadline", within: 300 },
@@ -159,7 +159,7 @@ export const HOLDS: readonly Variant[] = [
     edits: [
       {
         file: HOLD,
-        from: "      tellRenewal(this, false, lateMs, start);\n",
+        from: "      emitRenewal(this, false, lateMs, start);\n",
         to: "      this.living.renewed(this.deadlineFrom(start, this.leaseMs));\n",
       },
     ],

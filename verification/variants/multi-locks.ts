@@ -12,8 +12,8 @@ export const MULTI_LOCKS: readonly Variant[] = [
     edits: [
       {
         file: ACQUIRE,
-        from: "if (!refs.every((ref) => isGranting(kernel.decide(ref, false)))) return undefined;",
-        to: "if (!refs.some((ref) => isGranting(kernel.decide(ref, false)))) return undefined;",
+        from: "if (!refs.every((ref) => isGranting(context.decide(ref, false)))) return undefined;",
+        to: "if (!refs.some((ref) => isGranting(context.decide(ref, false)))) return undefined;",
       },
       { file: ACQUIRE, from: "if (parts.length < refs.length) {", to: "if (parts.length < 1) {" },
     ],

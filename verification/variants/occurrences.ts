@@ -36,7 +36,7 @@ export const OCCURRENCES: readonly Variant[] = [
       {
         file: ONCE,
         from: "    let how: GrantEvent[",
-        to: '    const wasDead = this.#kernel.decide(ref, false).kind === "take over";\n    let how: GrantEvent[',
+        to: '    const wasDead = this.#context.decide(ref, false).kind === "take over";\n    let how: GrantEvent[',
       },
       {
         file: ONCE,
@@ -57,7 +57,7 @@ export const OCCURRENCES: readonly Variant[] = [
       {
         file: ONCE,
         from: "if (reruns) await recorded(",
-        to: "if (kernel.isLocal) await recorded(",
+        to: "if (context.isLocal) await recorded(",
       },
     ],
     caughtBy: { invariant: "completed stays completed", within: 40, of: "occurrences" },

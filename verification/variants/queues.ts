@@ -55,8 +55,8 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         file: "src/core/queue/entry.ts",
-        from: "return this.#stop.isStopped || !this.isHeld;",
-        to: "return this.#stop.isStopped;",
+        from: "return this.#cancellation.isStopped || !this.isHeld;",
+        to: "return this.#cancellation.isStopped;",
       },
       {
         file: "src/core/queue/entry.ts",
@@ -70,7 +70,7 @@ export const QUEUES: readonly Variant[] = [
     name: "entry-left",
     what: "a waiter that gives up leaves its entry to those behind it",
     rules: ["R14"],
-    edits: [{ file: "src/core/queue/fifo.ts", from: "    entry.leave(kernel);\n", to: "" }],
+    edits: [{ file: "src/core/queue/fifo.ts", from: "    entry.leave(context);\n", to: "" }],
     caughtBy: { invariant: "nothing left", within: 100, of: "fair locks" },
   },
   {
@@ -106,18 +106,18 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         file: "src/core/acquire/grant.ts",
-        from: "      const told = await this.#repetition.run((timeoutMs) =>\n        this.#kernel.write(this.#current(), timeoutMs, this.#stop.signal),\n      );\n",
-        to: `      const told = await this.#repetition.run(async (timeoutMs) => {
-        const sent = await this.#kernel.write(this.#current(), timeoutMs, this.#stop.signal);
+        from: "      const onResponse = await this.#repetition.run((timeoutMs) =>\n        this.#context.write(this.#current(), timeoutMs, this.#cancellation.signal),\n      );\n",
+        to: `      const onResponse = await this.#repetition.run(async (timeoutMs) => {
+        const sent = await this.#context.write(this.#current(), timeoutMs, this.#cancellation.signal);
         return sent.kind === "unknown" && this.#ref.isEntry === true ? { kind: "given up" } : sent;
       });
-      if (told.kind === "given up") return "refused";
+      if (onResponse.kind === "given up") return "refused";
 `,
       },
       {
         file: "src/core/acquire/grant.ts",
-        from: "        if (!this.#isIdOfAnother) this.#kernel.abandon",
-        to: "        if (this.#ref.isEntry !== true) this.#kernel.abandon",
+        from: "        if (!this.#isIdOfAnother) this.#context.abandon",
+        to: "        if (this.#ref.isEntry !== true) this.#context.abandon",
       },
     ],
     caughtBy: { invariant: "one place", within: 100, of: "fair locks" },
@@ -130,7 +130,7 @@ export const QUEUES: readonly Variant[] = [
       {
         file: PASS_ON,
         from: "  try {\n    return await handOverInTurn(",
-        to: "  kernel.abandon(chain.former.held.holder);\n  try {\n    return await handOverInTurn(",
+        to: "  context.abandon(chain.former.held.holder);\n  try {\n    return await handOverInTurn(",
       },
     ],
     caughtBy: { invariant: "no false loss", within: 100, of: "fair locks" },
@@ -142,8 +142,8 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         file: PASS_ON,
-        from: "    former.life?.sweep(ref, holdersOf(chain), former.keepData);\n    line.next();",
-        to: "    if (ref.isEntry !== true) former.life?.sweep(ref, holdersOf(chain), former.keepData);\n    line.next();",
+        from: "    former.life?.sweep(ref, holdersOf(chain), former.keepData);\n    localQueue.next();",
+        to: "    if (ref.isEntry !== true) former.life?.sweep(ref, holdersOf(chain), former.keepData);\n    localQueue.next();",
       },
     ],
     caughtBy: { invariant: "no orphan", within: 100, of: "fair locks" },

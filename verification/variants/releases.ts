@@ -27,18 +27,18 @@ export const RELEASES: readonly Variant[] = [
     edits: [
       {
         file: PASS_ON,
-        from: "    kernel.freeing(ref, from, {",
-        to: "    freeOfOwner(kernel, ref, from, {",
+        from: "    context.freeing(ref, from, {",
+        to: "    freeOfOwner(context, ref, from, {",
       },
       {
         file: PASS_ON,
-        from: "function holdersOf(chain: Chain): Holders {\n",
-        to: `function freeOfOwner(kernel, ref, from, options) {
-  const condition = { kind: "equals", attribute: "owner", value: { S: kernel.lastOwner } };
-  return { ...kernel.freeing(ref, from, options), condition };
+        from: "function holdersOf(chain: HandoffChain): Holders {\n",
+        to: `function freeOfOwner(context, ref, from, options) {
+  const condition = { kind: "equals", attribute: "owner", value: { S: context.lastOwner } };
+  return { ...context.freeing(ref, from, options), condition };
 }
 
-function holdersOf(chain: Chain): Holders {
+function holdersOf(chain: HandoffChain): Holders {
 `,
       },
       {
@@ -70,7 +70,7 @@ function holdersOf(chain: Chain): Holders {
       {
         file: PASS_ON,
         from: "waiter.offer({ record: found, start, settings });",
-        to: "waiter.offer({ record: found, start: instantOf(kernel.clock), settings });",
+        to: "waiter.offer({ record: found, start: instantOf(context.clock), settings });",
       },
     ],
     caughtBy: { test: "test/core/safety.test.ts", title: "of a hand-over" },
@@ -105,8 +105,8 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: LEASE,
-        from: "kernel.tracked(hold.requests.run(() => release(hold, keepData, this.#lastData)));",
-        to: "kernel.tracked(release(hold, keepData, this.#lastData));",
+        from: "context.tracked(hold.requests.run(() => release(hold, keepData, this.#lastData)));",
+        to: "context.tracked(release(hold, keepData, this.#lastData));",
       },
     ],
     caughtBy: {
@@ -211,7 +211,7 @@ function holdersOf(chain: Chain): Holders {
     edits: [
       {
         file: "src/core/hold/rollback.ts",
-        from: "while (kernel.nowMs() < untilMs && !kernel.closing.aborted);",
+        from: "while (context.nowMs() < untilMs && !context.closing.aborted);",
         to: "while (false);",
       },
     ],

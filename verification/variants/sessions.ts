@@ -127,9 +127,9 @@ export const SESSIONS: readonly Variant[] = [
     edits: [
       {
         file: WATCH,
-        from: '        this.#kernel.seeRecord(ref, answer.item, "strong");\n      }\n      return answer;\n    });\n',
+        from: '        this.#context.seeRecord(ref, answer.item, "strong");\n      }\n      return answer;\n    });\n',
         to: `        const { holder, session, ...ended } = answer.item ?? {};
-        this.#kernel.seeRecord(ref, ended, "strong");
+        this.#context.seeRecord(ref, ended, "strong");
       }
       return answer;
     });
@@ -171,13 +171,13 @@ export const SESSIONS: readonly Variant[] = [
     edits: [
       {
         file: "src/core/acquire/cancellation.ts",
-        from: '    settings.livesBy?.over?.addEventListener("abort", this.#stop);\n',
+        from: '    settings.keptAliveBy?.over?.addEventListener("abort", this.#cancellation);\n',
         to: "",
       },
       {
         file: "src/core/acquire/cancellation.ts",
-        from: "    return this.#kernel.closing.aborted || this.#settings.livesBy?.refusal() !== undefined;\n",
-        to: "    return this.#kernel.closing.aborted;\n",
+        from: "    return this.#context.closing.aborted || this.#settings.keptAliveBy?.refusal() !== undefined;\n",
+        to: "    return this.#context.closing.aborted;\n",
       },
     ],
     caughtBy: { invariant: "lost is final", within: 100 },
@@ -189,8 +189,8 @@ export const SESSIONS: readonly Variant[] = [
     edits: [
       {
         file: "src/core/acquire/cancellation.ts",
-        from: "    return this.#kernel.closing.aborted || this.#settings.livesBy?.refusal() !== undefined;\n",
-        to: "    return this.#kernel.closing.aborted;\n",
+        from: "    return this.#context.closing.aborted || this.#settings.keptAliveBy?.refusal() !== undefined;\n",
+        to: "    return this.#context.closing.aborted;\n",
       },
     ],
     caughtBy: {
@@ -206,7 +206,7 @@ export const SESSIONS: readonly Variant[] = [
       {
         file: LIFE,
         from: "      // Without a wait there is one try, as at an acquisition.\n",
-        to: "      return await open(kernel, settings);\n",
+        to: "      return await open(context, settings);\n",
       },
     ],
     caughtBy: {

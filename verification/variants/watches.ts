@@ -13,12 +13,12 @@ export const WATCHES: readonly Variant[] = [
     edits: [
       {
         file: DECIDE,
-        from: "return leaseMs * (1 + 2 * driftBound);",
+        from: "return leaseMs * (1 + 2 * maxClockDrift);",
         to: "return leaseMs;",
       },
       {
         file: DECIDE,
-        from: "return leaseMs * (1 - 2 * driftBound) - bootStepMs;",
+        from: "return leaseMs * (1 - 2 * maxClockDrift) - bootStepMs;",
         to: "return leaseMs;",
       },
     ],
@@ -31,7 +31,7 @@ export const WATCHES: readonly Variant[] = [
     edits: [
       {
         file: DECIDE,
-        from: "return leaseMs * (1 - 2 * driftBound) - bootStepMs;",
+        from: "return leaseMs * (1 - 2 * maxClockDrift) - bootStepMs;",
         to: "return leaseMs;",
       },
     ],
@@ -44,7 +44,7 @@ export const WATCHES: readonly Variant[] = [
     edits: [
       {
         file: DECIDE,
-        from: "return leaseMs * (1 + 2 * driftBound);",
+        from: "return leaseMs * (1 + 2 * maxClockDrift);",
         to: "return leaseMs;",
       },
     ],
@@ -57,10 +57,10 @@ export const WATCHES: readonly Variant[] = [
     edits: [
       {
         file: "src/core/acquire/loop.ts",
-        from: "    return this.#kernel.decide(this.#ref, this.#settings.onlyIfExists, this.#settings.passage);\n",
-        to: `    const seen = this.#kernel.observations.of(this.#ref.id)?.record;
+        from: "    return this.#context.decide(this.#ref, this.#settings.onlyIfExists, this.#settings.passage);\n",
+        to: `    const seen = this.#context.observations.of(this.#ref.id)?.record;
     if (seen?.state === "held") Object.assign(seen, { leaseMs: this.#settings.leaseMs });
-    return this.#kernel.decide(this.#ref, this.#settings.onlyIfExists, this.#settings.passage);
+    return this.#context.decide(this.#ref, this.#settings.onlyIfExists, this.#settings.passage);
 `,
       },
     ],
@@ -85,7 +85,7 @@ export const WATCHES: readonly Variant[] = [
       },
       {
         file: DECIDE,
-        from: "seen.sinceMs + watchMs(record.leaseMs, now.driftBound);",
+        from: "seen.sinceMs + watchMs(record.leaseMs, now.maxClockDrift);",
         to: "now.nowMs + (record.endsAtMs - now.wallMs);",
       },
       {
@@ -115,13 +115,13 @@ export const WATCHES: readonly Variant[] = [
       },
       {
         file: KERNEL,
-        from: '    return this.#told("write",',
-        to: '    this.sentMs = this.nowMs();\n    return this.#told("write",',
+        from: '    return this.#onResponse("write",',
+        to: '    this.sentMs = this.nowMs();\n    return this.#onResponse("write",',
       },
       {
         file: KERNEL,
-        from: '    return this.#told("read",',
-        to: '    this.sentMs = this.nowMs();\n    return this.#told("read",',
+        from: '    return this.#onResponse("read",',
+        to: '    this.sentMs = this.nowMs();\n    return this.#onResponse("read",',
       },
     ],
     caughtBy: { invariant: "ownership", within: 300, shortRange: 3 },

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { EXIT_CODES_HELP } from "../output/exit-codes.js";
 import { withCommonOptions } from "../options.js";
+import { EXIT_CODES_HELP } from "../output/exit-codes.js";
 import type { Run } from "../output/output.js";
 
 /** The command that looks for what is wrong, added to the command line's grammar. */

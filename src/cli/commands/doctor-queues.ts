@@ -14,7 +14,7 @@ export function queueTroubles(
 ): QueueTrouble[] {
   const before = new Set(first.map((entry) => `${queueOf(entry)}${entry.ticket}`));
   return [...grouped(last)].flatMap(([queue, entries]) => {
-    const dead = entries.filter(({ isServed, looksDead }) => !isServed && looksDead);
+    const dead = entries.filter(({ isServed, appearsExpired }) => !isServed && appearsExpired);
     // Whoever was granted removes its entry by its next request: only one that stays was left behind.
     const left = entries.filter(
       (entry) => entry.isServed && before.has(`${queueOf(entry)}${entry.ticket}`),

@@ -11,12 +11,12 @@ import { shown } from "../../internal/shown.js";
 import { sleep } from "../../internal/sleep.js";
 import { systemTimers } from "../../platform/timers.js";
 import { locksOf, tableOf } from "../connection.js";
-import { queueTroubles } from "./doctor-queues.js";
-import { EXIT, exitCodeFor } from "../output/exit-codes.js";
-import { type AnyLocks, assertNative, nameText } from "../output/format.js";
 import { Interruptions } from "../guard/interruptions.js";
 import type { CommonOptions } from "../options.js";
+import { EXIT, exitCodeFor } from "../output/exit-codes.js";
+import { type AnyLocks, assertNative, nameText } from "../output/format.js";
 import { jsonLine, type Output, printable, seconds } from "../output/output.js";
+import { queueTroubles } from "./doctor-queues.js";
 
 /** The options of `holdfast doctor`, as commander leaves them. */
 export interface DoctorOptions extends CommonOptions {
@@ -85,8 +85,8 @@ async function recordFindings(
     const own = first.held.filter(({ session }) => session === undefined);
     const waiting = first.queued.filter(({ session }) => session === undefined);
     const lengthsMs = [
-      ...own.map(({ takeableInMs }) => takeableInMs),
-      ...waiting.map(({ removableInMs }) => removableInMs),
+      ...own.map(({ acquirableInMs }) => acquirableInMs),
+      ...waiting.map(({ acquirableInMs }) => acquirableInMs),
     ];
     const waitMs = Math.min(Math.max(0, ...lengthsMs), watchMs) + MARGIN_MS;
     if (!output.isJson && lengthsMs.length > 0) {
@@ -95,10 +95,12 @@ async function recordFindings(
     }
     await sleep(systemTimers, waitMs, true, interruptions.ending);
     const { held, queued } = await listed(locks, options);
-    const unjudged = held.filter(({ looksDead, takeableInMs }) => !looksDead && takeableInMs > 0);
+    const unjudged = held.filter(
+      ({ appearsExpired, acquirableInMs }) => !appearsExpired && acquirableInMs > 0,
+    );
     return [
       ...first.unreadable,
-      ...held.filter(({ looksDead }) => looksDead).map(deadFinding),
+      ...held.filter(({ appearsExpired }) => appearsExpired).map(deadFinding),
       ...queueTroubles(first.queued, queued).map(({ message, fix }) =>
         recordsFinding("warning", message, fix),
       ),

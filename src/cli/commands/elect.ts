@@ -3,10 +3,7 @@ import type { UnfencedTerm } from "../../index.js";
 import { durationMs } from "../../internal/duration.js";
 import { sleep } from "../../internal/sleep.js";
 import { systemTimers } from "../../platform/timers.js";
-import { monotonicMs } from "./clocks.js";
 import { locksOf } from "../connection.js";
-import { EXIT, failureOf, usageError } from "../output/exit-codes.js";
-import { type AnyLocks, nameOf, type SortOptions } from "../output/format.js";
 import { type CommandLine, GuardedCommand } from "../guard/guarded-command.js";
 import {
   environmentOf,
@@ -17,7 +14,10 @@ import {
 } from "../guard/guarded-outcome.js";
 import { Interruptions } from "../guard/interruptions.js";
 import type { CommonOptions } from "../options.js";
+import { EXIT, failureOf, usageError } from "../output/exit-codes.js";
+import { type AnyLocks, nameOf, type SortOptions } from "../output/format.js";
 import { jsonLine, type Output, tellFailure } from "../output/output.js";
+import { monotonicMs } from "./clocks.js";
 
 /** The options of `holdfast elect`, as commander leaves them. */
 export interface ElectOptions extends CommonOptions, SortOptions {
@@ -123,7 +123,7 @@ class Reign {
     const held = holdingOf(term);
     const guarded = new GuardedCommand(held, { ...this.#line, env: environmentOf(held) });
     this.#interruptions.goTo((signal) => {
-      guarded.passOn(signal);
+      guarded.giveUpLease(signal);
       // Once the command has ended of it: until then the term is needed.
       if (signal !== "SIGUSR1" && signal !== "SIGUSR2") ended.then(() => this.#ending.abort());
     });
@@ -151,9 +151,9 @@ async function endInOrder(
   await sleep(systemTimers, FOR_EVER_MS, true, AbortSignal.any([signal, over]));
   // At a loss the guard kills, at once.
   if (over.aborted || lossSignal.aborted) return;
-  guarded.passOn("SIGTERM");
+  guarded.giveUpLease("SIGTERM");
   await sleep(systemTimers, leaseMs * TIDY_PART, true, over);
-  if (!over.aborted) guarded.passOn("SIGKILL");
+  if (!over.aborted) guarded.giveUpLease("SIGKILL");
 }
 
 // Longer than any process lives, and a number that every clock can add.

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { ELECT_EXIT_CODES_HELP, EXIT_CODES_HELP, usageError } from "../output/exit-codes.js";
 import { operandsOf } from "../operands.js";
 import { sortOption, withCommonOptions } from "../options.js";
+import { ELECT_EXIT_CODES_HELP, EXIT_CODES_HELP, usageError } from "../output/exit-codes.js";
 import type { Run } from "../output/output.js";
 
 /** The commands about elections, added to the command line's grammar. */
@@ -82,9 +82,7 @@ function addElect(program: Command, words: readonly string[], onRun: (run: Run) 
           `An election has one name; these are ${names.length} before the two dashes.`,
         );
       }
-      onRun(async (output) =>
-        (await import("./index.js")).elect(name, command, options, output),
-      );
+      onRun(async (output) => (await import("./index.js")).elect(name, command, options, output));
     });
 }
 

@@ -1,10 +1,10 @@
 import type { ForceReleaseResult, RecordKind } from "../../index.js";
 import { shown } from "../../internal/shown.js";
 import { locksOf } from "../connection.js";
-import { CliError, EXIT, usageError } from "../output/exit-codes.js";
-import { inNamespace, nameOf, type SortOptions } from "../output/format.js";
 import { Interruptions } from "../guard/interruptions.js";
 import type { CommonOptions, NamespaceOptions } from "../options.js";
+import { CliError, EXIT, usageError } from "../output/exit-codes.js";
+import { inNamespace, nameOf, type SortOptions } from "../output/format.js";
 import { jsonLine, type Output, printable } from "../output/output.js";
 
 /** The options of `holdfast release --force`, as commander leaves them. */
@@ -54,7 +54,7 @@ export async function forceRelease(
   }
 }
 
-const SUBJECT = Object.freeze({ lock: "Lock", leader: "Leadership" });
+const SUBJECT = Object.freeze({ lock: "Lock", leader: "LeaderInfo" });
 
 function told(subject: string, result: ForceReleaseResult, now: boolean): string {
   const { holder, owner, successor } = result;

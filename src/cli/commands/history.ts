@@ -1,8 +1,8 @@
 import type { ForcedRelease, GrantNote } from "../../index.js";
 import { locksOf } from "../connection.js";
 import { EXIT } from "../output/exit-codes.js";
-import type { InspectCommandOptions } from "./inspect.js";
 import { columns, jsonLine, type Output } from "../output/output.js";
+import type { InspectCommandOptions } from "./inspect.js";
 
 const HEADING = ["AT", "WHAT", "FENCE", "BY", "HOLDER", "WHY"] as const;
 

@@ -1,8 +1,8 @@
 import { type Holdfast, type Inspection, isHoldfastError, type RecordKind } from "../../index.js";
 import { locksOf } from "../connection.js";
+import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
 import { type AnyLocks, dataText, nameOf, nameText, type SortOptions } from "../output/format.js";
-import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { jsonLine, type Output, printable, seconds } from "../output/output.js";
 
 /** The options of `holdfast inspect`, as commander leaves them. */
@@ -80,7 +80,8 @@ function forced({ forced: last, holder }: Inspection<AnyLocks>): string | undefi
 }
 
 // One look cannot tell a dead holder from a live one: only a watch of a whole lease can.
-function takeable({ takeableInMs, looksDead, session }: Inspection<AnyLocks>): string {
-  if (looksDead) return session === undefined ? "now" : "now: its session has ended, or is dead";
-  return `${seconds(takeableInMs)} at the earliest, and only if its holder stays silent`;
+function takeable({ acquirableInMs, appearsExpired, session }: Inspection<AnyLocks>): string {
+  if (appearsExpired)
+    return session === undefined ? "now" : "now: its session has ended, or is dead";
+  return `${seconds(acquirableInMs)} at the earliest, and only if its holder stays silent`;
 }

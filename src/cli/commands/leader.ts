@@ -1,10 +1,10 @@
-import type { Leadership } from "../../index.js";
+import type { LeaderInfo } from "../../index.js";
 import { shown } from "../../internal/shown.js";
 import { locksOf } from "../connection.js";
-import { EXIT } from "../output/exit-codes.js";
-import { type AnyLocks, dataText, nameOf, type SortOptions } from "../output/format.js";
 import { Interruptions } from "../guard/interruptions.js";
 import type { CommonOptions } from "../options.js";
+import { EXIT } from "../output/exit-codes.js";
+import { type AnyLocks, dataText, nameOf, type SortOptions } from "../output/format.js";
 import { jsonLine, type Output, printable } from "../output/output.js";
 
 /** The options of `holdfast leader`, as commander leaves them. */
@@ -38,11 +38,11 @@ export async function leader(
   }
 }
 
-function tell(found: Leadership<AnyLocks>, output: Output): void {
+function tell(found: LeaderInfo<AnyLocks>, output: Output): void {
   output.out(output.isJson ? jsonLine(found) : printable(described(found)));
 }
 
-function described(found: Leadership<AnyLocks>): string {
+function described(found: LeaderInfo<AnyLocks>): string {
   const { name, leader: owner, term, since, value } = found;
   if (owner === undefined) {
     return `"${name}" has no leader${term === undefined ? "" : `; the last term was ${term}`}.`;

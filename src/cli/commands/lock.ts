@@ -1,11 +1,11 @@
 import type { Duration, Holdfast, MultiLease, Mutex, UnfencedLease } from "../../index.js";
 import { locksOf } from "../connection.js";
-import { EXIT, usageError } from "../output/exit-codes.js";
-import { type AnyLocks, dataOf, nameOf, type SortOptions } from "../output/format.js";
 import { GuardedCommand } from "../guard/guarded-command.js";
 import { environmentOf, exitCodeOfOutcome, isGroupGone, undead } from "../guard/guarded-outcome.js";
 import { Interruptions } from "../guard/interruptions.js";
 import type { CommonOptions } from "../options.js";
+import { EXIT, usageError } from "../output/exit-codes.js";
+import { type AnyLocks, dataOf, nameOf, type SortOptions } from "../output/format.js";
 import { type Output, tellFailure } from "../output/output.js";
 
 /** The options of `holdfast lock`, as commander leaves them. */
@@ -49,7 +49,7 @@ export async function lock(
     if (lease === undefined) return interruptions.exitCode ?? EXIT.internal;
     const line = { command: program, args, env: environmentOf(lease) };
     const guarded = new GuardedCommand(lease, line);
-    interruptions.goTo((signal) => guarded.passOn(signal));
+    interruptions.goTo((signal) => guarded.giveUpLease(signal));
     const outcome = await guarded.outcome;
     mayRelease = isGroupGone(outcome);
     if (!mayRelease) throw undead(lease);

@@ -1,9 +1,9 @@
 import type { Inspection, ListPage, RecordKind } from "../../index.js";
 import { shown } from "../../internal/shown.js";
 import { locksOf } from "../connection.js";
+import type { CommonOptions } from "../options.js";
 import { EXIT, usageError } from "../output/exit-codes.js";
 import { type AnyLocks, lockText } from "../output/format.js";
-import type { CommonOptions } from "../options.js";
 import { cell, columns, jsonLine, type Output, seconds } from "../output/output.js";
 
 /** The options of `holdfast ls`, as commander leaves them. */

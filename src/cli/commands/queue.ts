@@ -2,9 +2,9 @@ import type { QueueListing } from "../../index.js";
 import { sleep } from "../../internal/sleep.js";
 import { systemTimers } from "../../platform/timers.js";
 import { locksOf } from "../connection.js";
-import { EXIT } from "../output/exit-codes.js";
 import { Interruptions } from "../guard/interruptions.js";
 import type { CommonOptions } from "../options.js";
+import { EXIT } from "../output/exit-codes.js";
 import { columns, jsonLine, type Output, seconds } from "../output/output.js";
 
 /** The options of `holdfast queue`, as commander leaves them. */
@@ -50,9 +50,9 @@ export async function queue(
 
 function described({ lock, waiters }: QueueListing): string {
   const held = lock.state === "held" ? `held by ${lock.owner ?? lock.holder}` : lock.state;
-  const rows = waiters.map(({ position, owner, since, leaseMs, ticket, looksDead }) => [
+  const rows = waiters.map(({ position, owner, since, leaseMs, ticket, appearsExpired }) => [
     String(position),
-    `${owner ?? ""}${looksDead ? " (silent)" : ""}`,
+    `${owner ?? ""}${appearsExpired ? " (silent)" : ""}`,
     since ?? "",
     seconds(leaseMs),
     ticket.toString(),

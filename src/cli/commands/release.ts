@@ -1,8 +1,8 @@
 import type { RecordKind } from "../../index.js";
 import { locksOf } from "../connection.js";
+import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { CliError, EXIT, usageError } from "../output/exit-codes.js";
 import { inNamespace, nameOf, type SortOptions } from "../output/format.js";
-import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { jsonLine, type Output, printable } from "../output/output.js";
 
 /** The options of `holdfast release`, as commander leaves them. */

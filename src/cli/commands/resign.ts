@@ -1,8 +1,8 @@
 import { locksOf } from "../connection.js";
-import { CliError, EXIT } from "../output/exit-codes.js";
-import { nameOf, type SortOptions } from "../output/format.js";
 import { Interruptions } from "../guard/interruptions.js";
 import type { CommonOptions } from "../options.js";
+import { CliError, EXIT } from "../output/exit-codes.js";
+import { nameOf, type SortOptions } from "../output/format.js";
 import { jsonLine, type Output, printable } from "../output/output.js";
 
 /** The options of `holdfast resign`, as commander leaves them. */

@@ -1,7 +1,7 @@
 import type { SessionListing } from "../../index.js";
 import { locksOf } from "../connection.js";
-import { EXIT } from "../output/exit-codes.js";
 import type { CommonOptions } from "../options.js";
+import { EXIT } from "../output/exit-codes.js";
 import { columns, jsonLine, type Output, seconds } from "../output/output.js";
 
 const HEADING = ["SESSION", "STATE", "OWNER", "LEASE", "SINCE", "LOCKS", "NAMES"] as const;

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
+import { formatOption, regionOption, tableOption, withCommonOptions } from "../options.js";
 import { EXIT_CODES_HELP } from "../output/exit-codes.js";
 import { LOCK_FORMATS } from "../output/format.js";
-import { formatOption, regionOption, tableOption, withCommonOptions } from "../options.js";
 import type { Run } from "../output/output.js";
 
 /** The commands about the table itself, added to the command line's grammar. */

@@ -1,7 +1,7 @@
 import { checkTable, createTable, type TableOptions, type TableReport } from "../../index.js";
 import { tableOf } from "../connection.js";
-import { EXIT } from "../output/exit-codes.js";
 import type { CommonOptions } from "../options.js";
+import { EXIT } from "../output/exit-codes.js";
 import { jsonLine, type Output, printable } from "../output/output.js";
 
 /** Creates the table, or leaves one that fits as it is. Answers the exit status. */

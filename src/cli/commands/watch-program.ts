@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { EXIT_CODES_HELP, usageError } from "../output/exit-codes.js";
 import { kindOption, namespaceOption, sortOption, withCommonOptions } from "../options.js";
+import { EXIT_CODES_HELP, usageError } from "../output/exit-codes.js";
 import type { Run } from "../output/output.js";
 
 /** The command that tells of changes, added to the command line's grammar. */

@@ -4,12 +4,12 @@ import { shown } from "../../internal/shown.js";
 import { sleep } from "../../internal/sleep.js";
 import { isoTimeOf, systemClock } from "../../platform/clock.js";
 import { systemTimers } from "../../platform/timers.js";
-import { type ChangeKind, changeOf, isOlder } from "../output/changes.js";
 import { locksOf } from "../connection.js";
-import { EXIT } from "../output/exit-codes.js";
-import { type AnyLocks, lockText, nameOf, nameText, type SortOptions } from "../output/format.js";
 import { Interruptions } from "../guard/interruptions.js";
 import type { CommonOptions, NamespaceOptions } from "../options.js";
+import { type ChangeKind, changeOf, isOlder } from "../output/changes.js";
+import { EXIT } from "../output/exit-codes.js";
+import { type AnyLocks, lockText, nameOf, nameText, type SortOptions } from "../output/format.js";
 import { jsonLine, type Output, printable, tellFailure } from "../output/output.js";
 
 /** The options of `holdfast watch`, as commander leaves them. */

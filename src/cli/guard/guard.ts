@@ -67,7 +67,7 @@ class Guard {
     this.#tick();
   }
 
-  passOn(signal: NodeJS.Signals): void {
+  giveUpLease(signal: NodeJS.Signals): void {
     // Once the command itself has ended, what is left of its group is being ended anyway.
     if (this.#exit === undefined) this.#signal(signal);
   }
@@ -156,7 +156,7 @@ process.on("message", (message: ToGuard) => {
       guard?.moveDeadline(message.deadline);
       break;
     case "signal":
-      guard?.passOn(message.signal);
+      guard?.giveUpLease(message.signal);
       break;
     case "stop":
       // Somebody else may hold the lock already: there is no time to tidy up.

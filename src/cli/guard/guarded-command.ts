@@ -74,7 +74,7 @@ export class GuardedCommand {
   }
 
   /** Passes a signal on to the command's group. */
-  passOn(signal: NodeJS.Signals): void {
+  giveUpLease(signal: NodeJS.Signals): void {
     this.#tell({ kind: "signal", signal });
   }
 

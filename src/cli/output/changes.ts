@@ -38,7 +38,7 @@ function kindOf(before: Inspection | undefined, after: Inspection): ChangeKind |
     before !== undefined && before.fence === after.fence && before.holder === after.holder;
   if (after.state !== "held") return isSameGrant ? undefined : "released";
   if (before === undefined || !isSameGrant) return "granted";
-  if (after.looksDead && !before.looksDead) return "silent";
+  if (after.appearsExpired && !before.appearsExpired) return "silent";
   return essence(before) === essence(after) ? undefined : "changed";
 }
 

@@ -1,5 +1,10 @@
-import { awsLockClient, dynamodbLease, dynamolock, lockClientFailOpen } from "../../formats/index.js";
-import type { Inspection, LeaseShape, LockFormat, LockName } from "../../index.js";
+import {
+  awsLockClient,
+  dynamodbLease,
+  dynamolock,
+  lockClientFailOpen,
+} from "../../formats/index.js";
+import type { FormatTypes, Inspection, LockFormat, LockName } from "../../index.js";
 import { usageError } from "./exit-codes.js";
 
 /** How records look in the table, and how its keys are called, as commander leaves it. */
@@ -27,7 +32,7 @@ export const LOCK_FORMATS = [
 ] as const;
 
 /** Locks of any format: what it has no room for is absent. */
-export type AnyLocks = LeaseShape;
+export type AnyLocks = FormatTypes;
 
 /** The format of other clients that is asked for; undefined for native records. Throws a usage error. */
 export function formatOf(options: FormatOptions): LockFormat | undefined {

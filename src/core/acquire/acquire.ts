@@ -1,14 +1,14 @@
-import { Contention, type Granted } from "./loop.js";
-import { actingMs } from "../hold/deadline.js";
-import { type GrantEvent, tellGrant, tellRefusal } from "../events.js";
-import type { RecordRef } from "../record/format.js";
 import { noteGrant } from "../../admin/history.js";
+import type { ClientContext } from "../context.js";
+import { emitAcquireFailed, emitGrant, type GrantEvent } from "../events.js";
+import { actingMs } from "../hold/deadline.js";
 import { Hold } from "../hold/hold.js";
-import type { Kernel } from "../context.js";
 import { Lease } from "../hold/lease.js";
-import { type Line, type Turn, Waiter } from "../local-queue.js";
+import { type LocalQueue, LocalWaiter, type Turn } from "../local-queue.js";
 import type { AcquireSettings } from "../options.js";
-import { Stop } from "./cancellation.js";
+import type { RecordRef } from "../record/format.js";
+import { Cancellation } from "./cancellation.js";
+import { AcquireLoop, type Granted } from "./loop.js";
 
 /**
  * Acquires a lease, waiting as long as the settings say; undefined if somebody else has it at the end
@@ -16,98 +16,104 @@ import { Stop } from "./cancellation.js";
  * `onGrant` is told how it was granted, before the lease is handed out; it must not throw.
  */
 export function acquire(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
   settings: AcquireSettings,
   onGrant?: (how: GrantEvent["how"]) => void,
 ): Promise<Lease | undefined> {
-  return kernel.tracked(acquireLease(kernel, ref, settings, onGrant));
+  return context.tracked(acquireLease(context, ref, settings, onGrant));
 }
 
 async function acquireLease(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
   settings: AcquireSettings,
   onGrant: ((how: GrantEvent["how"]) => void) | undefined,
 ): Promise<Lease | undefined> {
-  const fromMs = kernel.nowMs();
-  const stop = new Stop(kernel, [ref], settings);
+  const fromMs = context.nowMs();
+  const cancellation = new Cancellation(context, [ref], settings);
   try {
-    if (stop.isStopped) throw stop.error();
+    if (cancellation.isStopped) throw cancellation.error();
     // Too short a lease is refused before it waits: handed over, it would fail the release of another.
-    actingMs(kernel, settings.leaseMs);
-    const granted = await grantedOrNot(kernel, ref, settings, stop);
-    const waitedMs = kernel.nowMs() - fromMs;
-    if (granted === undefined) tellRefusal(ref, settings.owner, undefined, waitedMs);
+    actingMs(context, settings.leaseMs);
+    const granted = await grantedOrNot(context, ref, settings, cancellation);
+    const waitedMs = context.nowMs() - fromMs;
+    if (granted === undefined) emitAcquireFailed(ref, settings.owner, undefined, waitedMs);
     else {
       onGrant?.(granted.how);
-      tellGrant(granted.hold, granted.how, waitedMs);
-      noteGrant(kernel, granted);
+      emitGrant(granted.hold, granted.how, waitedMs);
+      noteGrant(context, granted);
     }
-    return granted && (await begun(Lease.on(granted.hold), stop));
+    return granted && (await begun(Lease.on(granted.hold), cancellation));
   } catch (error) {
-    tellRefusal(ref, settings.owner, error, kernel.nowMs() - fromMs);
+    emitAcquireFailed(ref, settings.owner, error, context.nowMs() - fromMs);
     throw error;
   } finally {
-    stop.dispose();
+    cancellation.dispose();
   }
 }
 
 async function grantedOrNot(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
   settings: AcquireSettings,
-  stop: Stop,
+  cancellation: Cancellation,
 ): Promise<Granted | undefined> {
   // Whoever has a place in the queue stands in no other line.
   const inOrder = settings.queueing?.joins === "at once";
-  const line = inOrder ? kernel.lines.alone() : kernel.lines.of(ref.id);
-  stop.standIn(line);
-  if (!line.tryTurn()) {
+  const localQueue = inOrder ? context.localQueues.alone() : context.localQueues.of(ref.id);
+  cancellation.standIn(localQueue);
+  if (!localQueue.tryEnter()) {
     if (settings.waitMs === 0) return undefined;
-    stop.waits(settings.owner);
+    cancellation.onWait(settings.owner);
     // Whoever listens to that may have ended it just now, and nobody would take it out of the line.
-    if (stop.isStopped) throw stop.error();
-    const turn = await turnInLine(line, settings, stop);
+    if (cancellation.isStopped) throw cancellation.error();
+    const turn = await turnInLine(localQueue, settings, cancellation);
     if (turn !== "contend") {
-      const hold = new Hold(kernel, ref, line, turn);
+      const hold = new Hold(context, ref, localQueue, turn);
       return { hold, record: turn.record, how: "hand-over" };
     }
   }
-  return contend(kernel, ref, line, settings, stop);
+  return contend(context, ref, localQueue, settings, cancellation);
 }
 
 // The client may have been closed, or the session have ended, between the answer and the beginning of the lease.
-async function begun(lease: Lease, stop: Stop): Promise<Lease> {
-  if (!stop.isRefused) return lease;
+async function begun(lease: Lease, cancellation: Cancellation): Promise<Lease> {
+  if (!cancellation.isRefused) return lease;
   await lease.release();
-  throw stop.error();
+  throw cancellation.error();
 }
 
-function turnInLine(line: Line, settings: AcquireSettings, stop: Stop): Promise<Turn> {
-  const waiter = new Waiter(settings);
-  line.wait(waiter);
-  stop.signal.addEventListener("abort", () => line.leave(waiter, stop.error()));
+function turnInLine(
+  localQueue: LocalQueue,
+  settings: AcquireSettings,
+  cancellation: Cancellation,
+): Promise<Turn> {
+  const waiter = new LocalWaiter(settings);
+  localQueue.wait(waiter);
+  cancellation.signal.addEventListener("abort", () =>
+    localQueue.leave(waiter, cancellation.error()),
+  );
   return waiter.turn;
 }
 
 async function contend(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
-  line: Line,
+  localQueue: LocalQueue,
   settings: AcquireSettings,
-  stop: Stop,
+  cancellation: Cancellation,
 ): Promise<Granted | undefined> {
   let granted: Granted | undefined;
   try {
-    const outcome = await new Contention(kernel, ref, line, settings, stop).run();
+    const outcome = await new AcquireLoop(context, ref, localQueue, settings, cancellation).run();
     if (typeof outcome === "object") granted = outcome;
     else if (outcome === "queued") {
-      granted = await settings.queueing?.acquire(kernel, ref, line, settings, stop);
+      granted = await settings.queueing?.acquire(context, ref, localQueue, settings, cancellation);
     }
     return granted;
   } finally {
     // A lease keeps the turn until it ends; without one the next waiter of this process gets it.
-    if (granted === undefined) line.next();
+    if (granted === undefined) localQueue.next();
   }
 }

@@ -1,11 +1,11 @@
 import { HoldfastError } from "../../errors.js";
+import type { ClientContext } from "../context.js";
 import type { Deadline } from "../hold/deadline.js";
-import type { Counter, RecordRef } from "../record/format.js";
-import type { Kernel } from "../context.js";
-import type { Stopping } from "./cancellation.js";
+import type { FenceCounter, RecordRef } from "../record/format.js";
+import type { Cancelling } from "./cancellation.js";
 
 /** A grant that was answered and has no number yet. */
-export interface Unnumbered {
+export interface UnfencedGrant {
   readonly holder: string;
   /** Where the numbers start if there were none. */
   readonly seed: bigint;
@@ -20,38 +20,40 @@ export interface Unnumbered {
  * nobody has. `silent` where nobody answers in useful time, `refused` where the record names somebody else.
  * Two requests.
  */
-export async function numberGrant(
-  kernel: Kernel,
+export async function assignFence(
+  context: ClientContext,
   ref: RecordRef,
-  counter: Counter,
-  grant: Unnumbered,
-  stop: Stopping,
+  counter: FenceCounter,
+  grant: UnfencedGrant,
+  cancellation: Cancelling,
 ): Promise<bigint | "refused" | "silent"> {
   let number: bigint | undefined;
   while (grant.deadline.remainingMs() > grant.leaseMs / 2) {
-    number ??= await count(kernel, ref, counter, grant, stop);
+    number ??= await count(context, ref, counter, grant, cancellation);
     const holder =
-      number === undefined ? undefined : await holderNow(kernel, ref, grant.deadline, stop);
-    if (stop.isStopped) throw stop.error();
+      number === undefined
+        ? undefined
+        : await holderNow(context, ref, grant.deadline, cancellation);
+    if (cancellation.isStopped) throw cancellation.error();
     if (holder === grant.holder) return number as bigint;
     if (holder !== undefined) return "refused";
-    await kernel.sleep(kernel.jittered(grant.pauseMs), stop.signal);
+    await context.sleep(context.jittered(grant.pauseMs), cancellation.signal);
   }
   return "silent";
 }
 
 async function count(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
-  counter: Counter,
-  { seed, deadline }: Unnumbered,
-  stop: Stopping,
+  counter: FenceCounter,
+  { seed, deadline }: UnfencedGrant,
+  cancellation: Cancelling,
 ): Promise<bigint | undefined> {
-  const timeoutMs = kernel.timeoutWithin(deadline.remainingMs());
-  const answer = await kernel.write(counter.count(ref, seed), timeoutMs, stop.signal);
+  const timeoutMs = context.timeoutWithin(deadline.remainingMs());
+  const answer = await context.write(counter.count(ref, seed), timeoutMs, cancellation.signal);
   if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "applied" && answer.kind !== "refused") {
-    stop.troubled(answer);
+    cancellation.onNoResponse(answer);
     return undefined;
   }
   const number = counter.numberIn(answer.item);
@@ -69,18 +71,22 @@ async function count(
 
 /** Whom the record names; undefined where nobody answers, and the empty text for nobody. */
 async function holderNow(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
   deadline: Deadline,
-  stop: Stopping,
+  cancellation: Cancelling,
 ): Promise<string | undefined> {
-  const read = { key: ref.key, consistent: true, attributes: kernel.format.pollAttributes };
-  const answer = await kernel.read(read, kernel.timeoutWithin(deadline.remainingMs()), stop.signal);
+  const read = { key: ref.key, consistent: true, attributes: context.format.pollAttributes };
+  const answer = await context.read(
+    read,
+    context.timeoutWithin(deadline.remainingMs()),
+    cancellation.signal,
+  );
   if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "found") {
-    stop.troubled(answer);
+    cancellation.onNoResponse(answer);
     return undefined;
   }
-  const record = kernel.seeRecord(ref, answer.item, "strong");
+  const record = context.seeRecord(ref, answer.item, "strong");
   return record.state === "held" ? record.holder : "";
 }

@@ -3,59 +3,59 @@ import { HoldfastError } from "../../errors.js";
 import { shown } from "../../internal/shown.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
 import type { Timer } from "../../platform/timers.js";
-import { tellWait } from "../events.js";
-import type { RecordRef } from "../record/format.js";
-import type { Kernel } from "../context.js";
-import type { Line } from "../local-queue.js";
+import type { ClientContext } from "../context.js";
+import { emitWait } from "../events.js";
+import type { LocalQueue } from "../local-queue.js";
 import type { AcquireSettings } from "../options.js";
-import { type Trouble, titleOf, troubleError } from "../unavailable.js";
+import type { RecordRef } from "../record/format.js";
+import { titleOf, type Unavailable, unavailableError } from "../unavailable.js";
 
 // Longer than any process lives, and a number that every clock can add.
 const FOR_EVER_MS = 1e12;
 
 /** What ends the work of an acquisition, or of a part of it. */
-export interface Stopping {
+export interface Cancelling {
   readonly signal: SignalLike;
   readonly isStopped: boolean;
   /** It has to wait, for somebody with this label where that is known. */
-  waits(heldBy: string | undefined): void;
+  onWait(heldBy: string | undefined): void;
   /** A request was answered. */
-  told(): void;
+  onResponse(): void;
   /** A request told nothing. */
-  troubled(trouble: Trouble): void;
+  onNoResponse(trouble: Unavailable): void;
   /** What to reject with. */
   error(): unknown;
 }
 
 /** What ends an acquisition: its deadline, its caller's signal, the client's closing, or the end of its session. */
-export class Stop implements Stopping {
+export class Cancellation implements Cancelling {
   readonly #abort = new Abort();
-  readonly #kernel: Kernel;
+  readonly #context: ClientContext;
   readonly #refs: readonly RecordRef[];
   readonly #settings: AcquireSettings;
   readonly #timer: Timer | undefined;
-  #line: Line | undefined;
-  #trouble: Trouble | undefined;
+  #localQueue: LocalQueue | undefined;
+  #trouble: Unavailable | undefined;
   #wasTold = false;
   #hasWaited = false;
 
   /** Of one record, or of several that are acquired together. */
-  constructor(kernel: Kernel, refs: readonly RecordRef[], settings: AcquireSettings) {
-    this.#kernel = kernel;
+  constructor(context: ClientContext, refs: readonly RecordRef[], settings: AcquireSettings) {
+    this.#context = context;
     this.#refs = refs;
     this.#settings = settings;
     if (settings.signal !== undefined) {
       // One signal may end hundreds of acquisitions; Node warns from the eleventh listener on.
       setMaxListeners(0, settings.signal);
-      settings.signal.addEventListener("abort", this.#stop);
+      settings.signal.addEventListener("abort", this.#cancellation);
     }
-    kernel.closing.addEventListener("abort", this.#stop);
-    settings.livesBy?.over?.addEventListener("abort", this.#stop);
-    if (settings.signal?.aborted === true || this.isRefused) this.#stop();
+    context.closing.addEventListener("abort", this.#cancellation);
+    settings.keptAliveBy?.over?.addEventListener("abort", this.#cancellation);
+    if (settings.signal?.aborted === true || this.isRefused) this.#cancellation();
     // The timer is set even for a wait without end: a pending acquire keeps the process alive.
     if (settings.waitMs > 0) {
       const waitMs = Math.min(settings.waitMs, FOR_EVER_MS);
-      this.#timer = kernel.timers.set(waitMs, true, this.#stop);
+      this.#timer = context.timers.set(waitMs, true, this.#cancellation);
     }
   }
 
@@ -72,23 +72,23 @@ export class Stop implements Stopping {
    * the clocks: after a pause a grant can be answered before a timer ends the session.
    */
   get isRefused(): boolean {
-    return this.#kernel.closing.aborted || this.#settings.livesBy?.refusal() !== undefined;
+    return this.#context.closing.aborted || this.#settings.keptAliveBy?.refusal() !== undefined;
   }
 
   /** From now on it is known what the line's other acquisitions are told. */
-  standIn(line: Line): void {
-    this.#line = line;
+  standIn(localQueue: LocalQueue): void {
+    this.#localQueue = localQueue;
   }
 
   /** Tells of it, once for an acquisition; never for one that does not wait. */
-  waits(heldBy: string | undefined): void {
+  onWait(heldBy: string | undefined): void {
     if (this.#hasWaited || this.#settings.waitMs === 0) return;
     this.#hasWaited = true;
-    for (const ref of this.#refs) tellWait(ref, this.#settings.owner, heldBy);
+    for (const ref of this.#refs) emitWait(ref, this.#settings.owner, heldBy);
   }
 
   /** A request was answered, so whatever ends the acquisition now is not trouble with the table. */
-  told(): void {
+  onResponse(): void {
     this.#wasTold = true;
     this.#setTrouble(undefined);
   }
@@ -97,46 +97,46 @@ export class Stop implements Stopping {
    * A request told nothing. Cut off by the end itself, that is no trouble if others told something, and says
    * less than a trouble before it.
    */
-  troubled(trouble: Trouble): void {
+  onNoResponse(trouble: Unavailable): void {
     if (this.isStopped && (this.#wasTold || this.#trouble !== undefined)) return;
     this.#setTrouble(trouble);
   }
 
-  #setTrouble(trouble: Trouble | undefined): void {
+  #setTrouble(trouble: Unavailable | undefined): void {
     this.#trouble = trouble;
-    if (this.#line !== undefined) this.#line.trouble = trouble;
+    if (this.#localQueue !== undefined) this.#localQueue.trouble = trouble;
   }
 
   /** What to reject with: the caller's reason, `closed`, trouble with the table, or contention. */
   error(): unknown {
     if (this.#settings.signal?.aborted === true) return this.#settings.signal.reason;
-    if (this.#kernel.closing.aborted) {
+    if (this.#context.closing.aborted) {
       return new HoldfastError(
         "closed",
         `${this.#title} cannot be acquired: the client was closed. Make a new one.`,
         { lockName: this.#lockName },
       );
     }
-    const refusal = this.#settings.livesBy?.refusal();
+    const refusal = this.#settings.keptAliveBy?.refusal();
     if (refusal !== undefined) return refusal;
-    const trouble = this.#trouble ?? this.#line?.trouble;
+    const trouble = this.#trouble ?? this.#localQueue?.trouble;
     return trouble === undefined
       ? this.#notAcquired()
-      : troubleError(this.#lockName, "was not acquired", trouble, this.#title);
+      : unavailableError(this.#lockName, "was not acquired", trouble, this.#title);
   }
 
   /** Takes the listeners and the timer away again. */
   dispose(): void {
     this.#timer?.cancel();
-    this.#settings.signal?.removeEventListener("abort", this.#stop);
-    this.#kernel.closing.removeEventListener("abort", this.#stop);
-    this.#settings.livesBy?.over?.removeEventListener("abort", this.#stop);
+    this.#settings.signal?.removeEventListener("abort", this.#cancellation);
+    this.#context.closing.removeEventListener("abort", this.#cancellation);
+    this.#settings.keptAliveBy?.over?.removeEventListener("abort", this.#cancellation);
   }
 
-  readonly #stop = (): void => this.#abort.abort();
+  readonly #cancellation = (): void => this.#abort.abort();
 
   #notAcquired(): HoldfastError {
-    const records = this.#refs.map(({ id }) => this.#kernel.observations.of(id)?.record);
+    const records = this.#refs.map(({ id }) => this.#context.observations.of(id)?.record);
     const held = records.find((record) => record?.state === "held");
     const found =
       held?.state === "held"

@@ -1,17 +1,17 @@
 import { mayBeApplied, type TransactionAnswer, type Write } from "../../platform/table.js";
-import { blindTable, type Granting, replacedBy } from "./grant.js";
-import type { Grant, RecordRef } from "../record/format.js";
-import type { Beginning } from "../hold/hold.js";
-import { doingOf, grantedOnto } from "./grant-many-result.js";
-import type { Kernel } from "../context.js";
-import { neutralise } from "../hold/rollback.js";
-import type { ObservedRecord } from "../record/observation.js";
+import type { ClientContext } from "../context.js";
+import type { GrantResult } from "../hold/hold.js";
+import { rollBack } from "../hold/rollback.js";
 import type { AcquireSettings } from "../options.js";
-import { Repetition } from "./grant-retry.js";
-import type { Stopping } from "./cancellation.js";
+import type { Grant, RecordRef } from "../record/format.js";
+import type { ObservedRecord } from "../record/observation.js";
+import type { Cancelling } from "./cancellation.js";
+import { blindTable, type Granting, replacedBy } from "./grant.js";
+import { doingOf, grantedOnto } from "./grant-many-result.js";
+import { GrantRetry } from "./grant-retry.js";
 
 /** One record of several that are granted together, and what its grant requires, exactly as it was seen. */
-export interface JointPart {
+export interface GrantPart {
   readonly ref: RecordRef;
   readonly before: ObservedRecord;
   readonly decision: Exclude<Granting, { readonly kind: "import" }>;
@@ -23,7 +23,7 @@ export interface Aside {
   readonly write: Write;
 }
 
-interface Part extends JointPart {
+interface Part extends GrantPart {
   readonly grant: Grant;
   readonly write: Write;
 }
@@ -35,53 +35,53 @@ type Told = Extract<TransactionAnswer, { readonly kind: "applied" | "refused" }>
  * {@link Attempt} it is never applied twice, recognises itself in the items that refuse its repetition
  * (R5), and leaves nothing behind where it ends without leases (R14). A refused one has changed nothing.
  */
-export class JointAttempt {
-  readonly #kernel: Kernel;
+export class GrantManyWrite {
+  readonly #context: ClientContext;
   readonly #settings: AcquireSettings;
-  readonly #stop: Stopping;
+  readonly #cancellation: Cancelling;
   readonly #parts: readonly Part[];
   readonly #asides: readonly Aside[];
-  readonly #repetition: Repetition;
+  readonly #repetition: GrantRetry;
   /** Whether the records name this attempt's ids though nothing of the attempt was applied. */
   #areIdsOfAnother = false;
 
   constructor(
-    kernel: Kernel,
-    parts: readonly JointPart[],
+    context: ClientContext,
+    parts: readonly GrantPart[],
     settings: AcquireSettings,
-    stop: Stopping,
+    cancellation: Cancelling,
     asides: readonly Aside[] = [],
   ) {
-    this.#kernel = kernel;
+    this.#context = context;
     this.#settings = settings;
-    this.#stop = stop;
+    this.#cancellation = cancellation;
     this.#parts = parts.map((part) => {
-      const grant = kernel.grant(part.ref, settings);
-      return { ...part, grant, write: writeOf(kernel, part, grant) };
+      const grant = context.grant(part.ref, settings);
+      return { ...part, grant, write: writeOf(context, part, grant) };
     });
     this.#asides = asides;
-    this.#repetition = new Repetition(kernel, settings, stop);
+    this.#repetition = new GrantRetry(context, settings, cancellation);
   }
 
   /** In the order of the parts. Answers and rejects as a single attempt does. */
-  async run(): Promise<readonly Beginning[] | "refused" | "silent"> {
+  async run(): Promise<readonly GrantResult[] | "refused" | "silent"> {
     const transaction = {
       writes: [...this.#asides, ...this.#parts].map(({ write }) => write),
-      token: this.#kernel.random.id(),
+      token: this.#context.random.id(),
     };
-    let answer: readonly Beginning[] | "refused" | "silent" | undefined;
+    let answer: readonly GrantResult[] | "refused" | "silent" | undefined;
     try {
-      const told = await this.#repetition.run((timeoutMs) =>
-        this.#kernel.transact(transaction, timeoutMs, this.#stop.signal),
+      const onResponse = await this.#repetition.run((timeoutMs) =>
+        this.#context.transact(transaction, timeoutMs, this.#cancellation.signal),
       );
-      answer = told === "silent" ? told : this.#verdictOn(told);
+      answer = onResponse === "silent" ? onResponse : this.#verdictOn(onResponse);
       return answer;
     } finally {
       if (typeof answer !== "object") this.#giveUp();
     }
   }
 
-  #verdictOn(answer: Told): readonly Beginning[] | "refused" {
+  #verdictOn(answer: Told): readonly GrantResult[] | "refused" {
     const repetition = this.#repetition;
     // What was applied and is not handed out, for whatever reason below, has to be undone. Refused, no copy
     // of it can land any more: each condition names what was seen, which never comes back.
@@ -96,10 +96,10 @@ export class JointAttempt {
       if (doing !== "own") return "refused";
     }
     if (!repetition.isInTime()) return "refused";
-    const nowMs = this.#kernel.nowMs();
+    const nowMs = this.#context.nowMs();
     return this.#parts.map(({ ref, before, grant }) => {
       const record = grantedOnto(before, grant);
-      this.#kernel.observations.see(ref.id, record, "strong", nowMs);
+      this.#context.observations.see(ref.id, record, "strong", nowMs);
       return { record, start: repetition.start, settings: this.#settings };
     });
   }
@@ -108,7 +108,7 @@ export class JointAttempt {
     const all = [...this.#asides, ...this.#parts];
     const shown = all.map(({ ref }, index) => {
       const refusal = refusals[index];
-      return refusal && this.#kernel.seeRecord(ref, refusal.item, "strong");
+      return refusal && this.#context.seeRecord(ref, refusal.item, "strong");
     });
     const grants = shown.slice(this.#asides.length);
     for (const [index, { ref, before }] of this.#parts.entries()) {
@@ -125,21 +125,21 @@ export class JointAttempt {
   #giveUp(): void {
     for (const { ref, grant, decision } of this.#parts) {
       // Refused for good or not: should a copy of it ever land, nobody believes in it.
-      if (!this.#areIdsOfAnother) this.#kernel.abandon(grant.holder);
+      if (!this.#areIdsOfAnother) this.#context.abandon(grant.holder);
       if (this.#repetition.unanswered === 0) continue;
-      neutralise(this.#kernel, ref, {
+      rollBack(this.#context, ref, {
         attempt: grant.holder,
         leaseMs: this.#settings.leaseMs,
         replaced: replacedBy(decision),
         sends: this.#repetition.unanswered,
-        fastestPollMs: this.#settings.fastestPollMs,
+        minPollMs: this.#settings.minPollMs,
       });
     }
   }
 }
 
-function writeOf(kernel: Kernel, { ref, decision }: JointPart, grant: Grant): Write {
-  const { format } = kernel;
+function writeOf(context: ClientContext, { ref, decision }: GrantPart, grant: Grant): Write {
+  const { format } = context;
   return decision.kind === "claim"
     ? format.claim(ref, grant, decision.onto)
     : format.takeOver(ref, grant, decision);

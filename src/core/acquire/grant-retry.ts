@@ -1,9 +1,9 @@
 import { type Instant, instantOf } from "../../platform/clock.js";
 import type { Misconfigured, NotNow, Unknown } from "../../platform/table.js";
+import type { ClientContext } from "../context.js";
 import { actingMs, Deadline } from "../hold/deadline.js";
-import type { Kernel } from "../context.js";
 import type { AcquireSettings } from "../options.js";
-import type { Stopping } from "./cancellation.js";
+import type { Cancelling } from "./cancellation.js";
 
 type Untold = Unknown | NotNow | Misconfigured;
 
@@ -11,19 +11,19 @@ type Untold = Unknown | NotNow | Misconfigured;
  * One request that may grant, sent again until it is answered: from when the lease counts that it would
  * make, and whether anything of it may yet land. Made just before the first send.
  */
-export class Repetition {
+export class GrantRetry {
   /** Sends that were not answered, each of which may have been, or may yet be, applied. */
   unanswered = 0;
-  readonly #kernel: Kernel;
+  readonly #context: ClientContext;
   readonly #settings: AcquireSettings;
-  readonly #stop: Stopping;
+  readonly #cancellation: Cancelling;
   #start: Instant;
 
-  constructor(kernel: Kernel, settings: AcquireSettings, stop: Stopping) {
-    this.#kernel = kernel;
+  constructor(context: ClientContext, settings: AcquireSettings, cancellation: Cancelling) {
+    this.#context = context;
     this.#settings = settings;
-    this.#stop = stop;
-    this.#start = instantOf(kernel.clock);
+    this.#cancellation = cancellation;
+    this.#start = instantOf(context.clock);
   }
 
   /** The instant from which the lease counts. */
@@ -38,28 +38,28 @@ export class Repetition {
   async run<A extends { readonly kind: string }>(
     send: (timeoutMs: number) => Promise<A | Untold>,
   ): Promise<Exclude<A, Untold> | "silent"> {
-    const { waitMs, fastestPollMs, slowestPollMs } = this.#settings;
-    const firstMs = this.#kernel.nowMs();
+    const { waitMs, minPollMs, maxPollMs } = this.#settings;
+    const firstMs = this.#context.nowMs();
     // Before the first send nothing of it is over. Reading the clocks is what costs most here.
     let leftMs = this.#lengthMs;
-    for (let pauseMs = fastestPollMs; ; pauseMs = Math.min(2 * pauseMs, slowestPollMs)) {
+    for (let pauseMs = minPollMs; ; pauseMs = Math.min(2 * pauseMs, maxPollMs)) {
       if (leftMs <= this.#settings.leaseMs / 2) return "silent";
-      const answer = await send(this.#kernel.timeoutWithin(leftMs));
+      const answer = await send(this.#context.timeoutWithin(leftMs));
       if (!isUntold(answer)) {
-        this.#stop.told();
+        this.#cancellation.onResponse();
         return answer as Exclude<A, Untold>;
       }
       if (answer.kind === "misconfigured") throw answer.error;
       if (answer.kind === "unknown") this.unanswered += 1;
-      this.#stop.troubled(answer);
-      const triedMs = this.#kernel.nowMs() - firstMs;
-      if (waitMs === 0 && triedMs >= this.#kernel.settings.requestTimeoutMs) {
-        throw this.#stop.error();
+      this.#cancellation.onNoResponse(answer);
+      const triedMs = this.#context.nowMs() - firstMs;
+      if (waitMs === 0 && triedMs >= this.#context.settings.requestTimeoutMs) {
+        throw this.#cancellation.error();
       }
-      await this.#kernel.sleep(this.#kernel.jittered(pauseMs), this.#stop.signal);
-      if (this.#stop.isStopped) throw this.#stop.error();
+      await this.#context.sleep(this.#context.jittered(pauseMs), this.#cancellation.signal);
+      if (this.#cancellation.isStopped) throw this.#cancellation.error();
       // Only while an earlier send may have been applied does the lease count from it.
-      if (this.unanswered === 0) this.#start = instantOf(this.#kernel.clock);
+      if (this.unanswered === 0) this.#start = instantOf(this.#context.clock);
       leftMs = this.deadline.remainingMs();
     }
   }
@@ -69,17 +69,17 @@ export class Repetition {
    * lease to arrive. Throws the error of what stops it.
    */
   isInTime(): boolean {
-    if (this.#stop.isStopped) throw this.#stop.error();
+    if (this.#cancellation.isStopped) throw this.#cancellation.error();
     return this.deadline.remainingMs() > 0;
   }
 
   /** After which nobody may act by what it grants. */
   get deadline(): Deadline {
-    return new Deadline(this.#kernel.clock, this.#start, this.#lengthMs);
+    return new Deadline(this.#context.clock, this.#start, this.#lengthMs);
   }
 
   get #lengthMs(): number {
-    return actingMs(this.#kernel, this.#settings.leaseMs);
+    return actingMs(this.#context, this.#settings.leaseMs);
   }
 }
 

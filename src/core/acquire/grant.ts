@@ -1,14 +1,14 @@
 import { HoldfastError } from "../../errors.js";
 import { mayBeApplied, type Write, type WriteAnswer } from "../../platform/table.js";
+import type { ClientContext } from "../context.js";
+import type { GrantResult } from "../hold/hold.js";
+import { rollBack } from "../hold/rollback.js";
+import type { AcquireSettings } from "../options.js";
 import type { Decision } from "../record/decide.js";
 import type { Grant, Held, Holders, RecordRef } from "../record/format.js";
-import type { Beginning } from "../hold/hold.js";
-import type { Kernel } from "../context.js";
-import { neutralise } from "../hold/rollback.js";
-import { numberGrant } from "./assign-fence.js";
-import type { AcquireSettings } from "../options.js";
-import { Repetition } from "./grant-retry.js";
-import type { Stopping } from "./cancellation.js";
+import { assignFence } from "./assign-fence.js";
+import type { Cancelling } from "./cancellation.js";
+import { GrantRetry } from "./grant-retry.js";
 
 /** The decisions that send a write which may grant. */
 export type Granting =
@@ -19,60 +19,60 @@ export type Granting =
 type Told = Extract<WriteAnswer, { readonly kind: "applied" | "refused" }>;
 
 /** `refused`: the record is not as decided upon. `silent`: nobody answered in useful time. */
-export type AttemptAnswer = Beginning | "refused" | "silent";
+export type GrantAnswer = GrantResult | "refused" | "silent";
 
 /**
  * One write that may grant, sent again until it is answered. It is never applied twice: its condition
  * names only the state before it, and its own success is recognised by its id in the item that refuses
  * the repetition (R5). Whatever way it ends without a lease, nothing of it stays behind (R14).
  */
-export class Attempt {
-  readonly #kernel: Kernel;
+export class GrantWrite {
+  readonly #context: ClientContext;
   readonly #ref: RecordRef;
   readonly #settings: AcquireSettings;
-  readonly #stop: Stopping;
+  readonly #cancellation: Cancelling;
   readonly #decision: Granting;
   #grant: Grant;
   #write: Write;
   /** The correction of the clock with which the write was composed. */
   #correctionMs: number;
-  readonly #repetition: Repetition;
+  readonly #repetition: GrantRetry;
   /** Whether the record names this attempt's id though nothing of the attempt was applied. */
   #isIdOfAnother = false;
 
   constructor(
-    kernel: Kernel,
+    context: ClientContext,
     ref: RecordRef,
     settings: AcquireSettings,
-    stop: Stopping,
+    cancellation: Cancelling,
     decision: Granting,
   ) {
-    this.#kernel = kernel;
+    this.#context = context;
     this.#ref = ref;
     this.#settings = settings;
-    this.#stop = stop;
+    this.#cancellation = cancellation;
     this.#decision = decision;
-    this.#correctionMs = kernel.table.clockCorrectionMs;
-    this.#grant = kernel.grant(ref, settings);
+    this.#correctionMs = context.table.clockCorrectionMs;
+    this.#grant = context.grant(ref, settings);
     this.#write = this.#compose();
-    this.#repetition = new Repetition(kernel, settings, stop);
+    this.#repetition = new GrantRetry(context, settings, cancellation);
   }
 
   /** Rejects with the error of {@link Stop}, R12's errors, or a wrong configuration's. */
-  async run(): Promise<AttemptAnswer> {
-    let answer: AttemptAnswer | undefined;
+  async run(): Promise<GrantAnswer> {
+    let answer: GrantAnswer | undefined;
     try {
-      const told = await this.#repetition.run((timeoutMs) =>
-        this.#kernel.write(this.#current(), timeoutMs, this.#stop.signal),
+      const onResponse = await this.#repetition.run((timeoutMs) =>
+        this.#context.write(this.#current(), timeoutMs, this.#cancellation.signal),
       );
-      const begun = told === "silent" ? told : this.#verdictOn(told);
+      const begun = onResponse === "silent" ? onResponse : this.#verdictOn(onResponse);
       answer = typeof begun === "object" ? await this.#numbered(begun) : begun;
       return answer;
     } finally {
       if (typeof answer !== "object") {
         // Refused for good or not: should a copy of it ever land, nobody believes in it. Not so where
         // another process holds under this id: it must not be taken from its holder.
-        if (!this.#isIdOfAnother) this.#kernel.abandon(this.#grant.holder);
+        if (!this.#isIdOfAnother) this.#context.abandon(this.#grant.holder);
         if (this.#repetition.unanswered > 0) this.#giveUp();
       }
     }
@@ -83,35 +83,35 @@ export class Attempt {
    * a first claim is signed, and its fence starts, by a clock that no answer has been compared with yet.
    */
   #current(): Write {
-    const { clockCorrectionMs } = this.#kernel.table;
+    const { clockCorrectionMs } = this.#context.table;
     if (this.#repetition.unanswered === 0 && clockCorrectionMs !== this.#correctionMs) {
       this.#correctionMs = clockCorrectionMs;
-      this.#grant = { ...this.#grant, ...this.#kernel.datesOf(this.#ref) };
+      this.#grant = { ...this.#grant, ...this.#context.datesOf(this.#ref) };
       this.#write = this.#compose();
     }
     return this.#write;
   }
 
-  async #numbered(begun: Beginning): Promise<AttemptAnswer> {
-    const { counter } = this.#kernel.format;
+  async #numbered(begun: GrantResult): Promise<GrantAnswer> {
+    const { counter } = this.#context.format;
     if (counter === undefined) return begun;
-    const { leaseMs, fastestPollMs: pauseMs } = this.#settings;
+    const { leaseMs, minPollMs: pauseMs } = this.#settings;
     const { holder } = this.#grant;
     // Not the grant's own: its answer may have been the first to correct the clock.
-    const seed = this.#kernel.fenceSeed(this.#ref);
+    const seed = this.#context.fenceSeed(this.#ref);
     const { deadline } = this.#repetition;
     const grant = { holder, seed, leaseMs, pauseMs, deadline };
-    const number = await numberGrant(this.#kernel, this.#ref, counter, grant, this.#stop);
+    const number = await assignFence(this.#context, this.#ref, counter, grant, this.#cancellation);
     return typeof number === "bigint" ? { ...begun, number } : number;
   }
 
-  #verdictOn(answer: Told): Beginning | "refused" {
+  #verdictOn(answer: Told): GrantResult | "refused" {
     const repetition = this.#repetition;
     if (answer.item === undefined && this.#acceptsAbsence()) throw blindTable(this.#ref.name);
     // What was applied and is not handed out, for whatever reason below, has to be undone.
     if (answer.kind === "applied" || answer.isRepeated === true) repetition.unanswered += 1;
     const wasApplied = answer.kind === "applied";
-    const record = this.#kernel.seeRecord(this.#ref, answer.item, "strong", wasApplied);
+    const record = this.#context.seeRecord(this.#ref, answer.item, "strong", wasApplied);
     if (record.state !== "held" || record.holder !== this.#grant.holder) return "refused";
     // Sent once and answered, a refused write was not applied: two processes restored from one snapshot
     // can draw the same id, and the other one was granted.
@@ -131,7 +131,7 @@ export class Attempt {
   }
 
   #compose(): Write {
-    const { format } = this.#kernel;
+    const { format } = this.#context;
     const decision = this.#decision;
     switch (decision.kind) {
       case "claim":
@@ -144,12 +144,12 @@ export class Attempt {
   }
 
   #giveUp(): void {
-    neutralise(this.#kernel, this.#ref, {
+    rollBack(this.#context, this.#ref, {
       attempt: this.#grant.holder,
       leaseMs: this.#settings.leaseMs,
       replaced: replacedBy(this.#decision),
       sends: this.#repetition.unanswered,
-      fastestPollMs: this.#settings.fastestPollMs,
+      minPollMs: this.#settings.minPollMs,
     });
   }
 }

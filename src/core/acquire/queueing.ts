@@ -1,9 +1,9 @@
-import type { Granted } from "./loop.js";
-import type { RecordRef } from "../record/format.js";
-import type { Kernel } from "../context.js";
-import type { Line } from "../local-queue.js";
+import type { ClientContext } from "../context.js";
+import type { LocalQueue } from "../local-queue.js";
 import type { AcquireSettings } from "../options.js";
-import type { Stop } from "./cancellation.js";
+import type { RecordRef } from "../record/format.js";
+import type { Cancellation } from "./cancellation.js";
+import type { Granted } from "./loop.js";
 
 /** How an acquisition stands in the queue before a record. The queue decides order, the record alone grants. */
 export interface Queueing {
@@ -14,11 +14,11 @@ export interface Queueing {
   readonly joins: "at once" | "behind others";
   /** Waits for its turn, and acquires; answers and rejects as the acquisition that it goes on with. */
   acquire(
-    kernel: Kernel,
+    context: ClientContext,
     ref: RecordRef,
-    line: Line,
+    localQueue: LocalQueue,
     settings: AcquireSettings,
-    stop: Stop,
+    cancellation: Cancellation,
   ): Promise<Granted | undefined>;
 }
 

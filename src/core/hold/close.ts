@@ -1,8 +1,8 @@
 import { HoldfastError } from "../../errors.js";
 import { sleep } from "../../internal/sleep.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
+import type { ClientContext } from "../context.js";
 import type { Hold } from "./hold.js";
-import type { Kernel } from "../context.js";
 import { freeOnce } from "./release.js";
 
 const RETRY_MS = 100;
@@ -18,28 +18,31 @@ export interface Running {
 }
 
 /** As {@link closeAll}, once what runs has ended, or the close timeout is over. */
-export async function closeInOrder(kernel: Kernel, running: ReadonlySet<Running>): Promise<void> {
-  if (running.size === 0) return closeAll(kernel);
+export async function closeInOrder(
+  context: ClientContext,
+  running: ReadonlySet<Running>,
+): Promise<void> {
+  if (running.size === 0) return closeAll(context);
   const all = [...running];
-  kernel.beginClosing();
+  context.beginClosing();
   const bound = new Abort();
   const ended = Promise.all(all.map((one) => one.ended));
-  await Promise.race([ended, sleep(kernel.timers, kernel.settings.closeTimeoutMs, true, bound)]);
+  await Promise.race([ended, sleep(context.timers, context.settings.closeTimeoutMs, true, bound)]);
   bound.abort();
   // Freed, it would be another's while the body still acts.
   for (const one of running) one.forsake();
-  await closeAll(kernel);
+  await closeAll(context);
 }
 
 /**
  * Ends everything that a client has: waiters, leases, and its work in the background. The leases are
  * released for at most the close timeout. Throws one error that lists each failure.
  */
-export async function closeAll(kernel: Kernel): Promise<void> {
-  kernel.beginClosing();
-  const holds = [...kernel.holds];
+export async function closeAll(context: ClientContext): Promise<void> {
+  context.beginClosing();
+  const holds = [...context.holds];
   for (const hold of holds) hold.end("closed");
-  const errors = await freeAll(kernel, holds, kernel.idle());
+  const errors = await freeAll(context, holds, context.idle());
   if (errors.length > 0) throw unreleased(errors, holds.length);
 }
 
@@ -48,14 +51,14 @@ export async function closeAll(kernel: Kernel): Promise<void> {
  * waits as long for `besides`. Answers an error for each of which nobody told whether it is free.
  */
 export async function freeAll(
-  kernel: Kernel,
+  context: ClientContext,
   holds: readonly Hold[],
   besides: Promise<void> = Promise.resolve(),
 ): Promise<HoldfastError[]> {
   const bound = new Abort();
   const over = aborted(bound);
-  const { closeTimeoutMs } = kernel.settings;
-  const timeUp = sleep(kernel.timers, closeTimeoutMs, true, bound).then(() => undefined);
+  const { closeTimeoutMs } = context.settings;
+  const timeUp = sleep(context.timers, closeTimeoutMs, true, bound).then(() => undefined);
   const errors: HoldfastError[] = [];
   const left = holds.values();
   const freeInTurn = async (): Promise<void> => {
@@ -80,18 +83,18 @@ async function freeUntil(
   bound: SignalLike,
   over: Promise<undefined>,
 ): Promise<HoldfastError | undefined> {
-  const { kernel, ref, held, settings } = hold;
+  const { context, ref, held, settings } = hold;
   let cause: unknown;
   while (!bound.aborted) {
     const freeing = hold.requests.run(() =>
-      freeOnce(kernel, ref, { known: held }, settings.keepData),
+      freeOnce(context, ref, { known: held }, settings.keepData),
     );
     const answer = await Promise.race([freeing, over]);
     if (answer === undefined) break;
     if (answer.kind === "applied" || answer.kind === "refused") return undefined;
     cause = answer.kind === "misconfigured" ? answer.error : answer.cause;
     if (answer.kind === "misconfigured") break;
-    await sleep(kernel.timers, kernel.jittered(RETRY_MS), true, bound);
+    await sleep(context.timers, context.jittered(RETRY_MS), true, bound);
   }
   return new HoldfastError(
     "outcome-unknown",

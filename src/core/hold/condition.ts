@@ -21,8 +21,8 @@ export type GuardCondition = Check<Scalar>;
 export type DocumentGuardCondition = Check<string | bigint>;
 
 /** That the record still names this holder and this fence, as an element of a transaction. Pure. */
-export function guardCondition({ kernel, ref, held }: Hold): GuardCondition {
-  return checkOf(kernel.tableName, ref.key, kernel.format.heldCondition(held));
+export function guardCondition({ context, ref, held }: Hold): GuardCondition {
+  return checkOf(context.tableName, ref.key, context.format.heldCondition(held));
 }
 
 /**
@@ -30,11 +30,11 @@ export function guardCondition({ kernel, ref, held }: Hold): GuardCondition {
  * The holder alone would not do: a late copy of an answered claim can make the record name it again. Pure.
  */
 export function guardConditions(hold: Hold): GuardCondition[] {
-  const { kernel, ref, held } = hold;
-  const { counter } = kernel.format;
+  const { context, ref, held } = hold;
+  const { counter } = context.format;
   if (counter === undefined || held.number === undefined) return [guardCondition(hold)];
   const { key, condition } = counter.isLast(ref, held.number);
-  return [guardCondition(hold), checkOf(kernel.tableName, key, condition)];
+  return [guardCondition(hold), checkOf(context.tableName, key, condition)];
 }
 
 function checkOf(tableName: string, key: Item, condition: Condition): GuardCondition {

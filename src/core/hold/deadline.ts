@@ -1,7 +1,12 @@
 import { HoldfastError } from "../../errors.js";
-import { type Clock, elapsedMsSince, type Instant, USUAL_BOOT_STEP_MS } from "../../platform/clock.js";
+import {
+  type Clock,
+  elapsedMsSince,
+  type Instant,
+  USUAL_BOOT_STEP_MS,
+} from "../../platform/clock.js";
+import type { ClientContext } from "../context.js";
 import { holdMs, shortestLeaseMs } from "../record/decide.js";
-import type { Kernel } from "../context.js";
 
 /**
  * The instant after which a holder must not act. It is no timer: whether it has passed is computed
@@ -55,10 +60,10 @@ interface Span {
  * For how long after its first send a holder of this client may act by a lease of this length, in
  * milliseconds. Throws `invalid-argument` for a lease that is too short for the boot clock here.
  */
-export function actingMs({ clock, settings }: Kernel, leaseMs: number): number {
+export function actingMs({ clock, settings }: ClientContext, leaseMs: number): number {
   const { bootStepMs = USUAL_BOOT_STEP_MS } = clock;
   const shortestMs = shortestLeaseMs(bootStepMs);
-  if (leaseMs >= shortestMs) return holdMs(leaseMs, settings.driftBound, bootStepMs);
+  if (leaseMs >= shortestMs) return holdMs(leaseMs, settings.maxClockDrift, bootStepMs);
   throw new HoldfastError(
     "invalid-argument",
     `A lease of ${leaseMs} ms is too short for this platform: it counts the time since boot in steps of ` +

@@ -23,9 +23,9 @@ export class Alarms {
   /** Sets one; answers what calls it off. Throws `invalid-argument`. */
   set(within: Duration, listener: () => void): () => void {
     const withinMs = durationMs("within", within, RANGE);
-    const { kernel, leaseMs, settings } = this.#hold;
+    const { context, leaseMs, settings } = this.#hold;
     const renewMs = settings.renewMs === "manual" ? 0 : settings.renewMs;
-    const mostMs = actingMs(kernel, leaseMs) - renewMs;
+    const mostMs = actingMs(context, leaseMs) - renewMs;
     if (withinMs >= mostMs) {
       throw new HoldfastError(
         "invalid-argument",
@@ -69,7 +69,7 @@ class Alarm {
     const leftMs = this.#hold.remainingMs() - this.#withinMs;
     const lookMs = Math.max(this.#withinMs / LOOKS, SHORTEST_LOOK_MS);
     const delayMs = Math.max(0, Math.min(leftMs, lookMs));
-    this.#timer = this.#hold.kernel.timers.set(delayMs, false, () => this.#look());
+    this.#timer = this.#hold.context.timers.set(delayMs, false, () => this.#look());
   }
 
   #look(): void {
@@ -81,10 +81,10 @@ class Alarm {
     try {
       this.#listener();
     } catch (cause) {
-      const { kernel, ref } = this.#hold;
+      const { context, ref } = this.#hold;
       const what = cause instanceof Error ? cause.message : String(cause);
       const message = `What was to be told that the lease of "${ref.name}" ends soon failed: ${what}`;
-      kernel.report(new HoldfastError("outcome-unknown", message, { lockName: ref.name, cause }));
+      context.report(new HoldfastError("outcome-unknown", message, { lockName: ref.name, cause }));
     }
   }
 }

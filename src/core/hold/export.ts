@@ -2,11 +2,11 @@ import { HoldfastError } from "../../errors.js";
 import { type Duration, durationMs } from "../../internal/duration.js";
 import { instantOf } from "../../platform/clock.js";
 import { mayBeApplied } from "../../platform/table.js";
-import { actingMs, Deadline } from "./deadline.js";
 import type { LeaseFormat } from "../record/format.js";
+import { actingMs, Deadline } from "./deadline.js";
 import type { Hold } from "./hold.js";
 import { lossError, lossIn } from "./loss.js";
-import { neutralise } from "./rollback.js";
+import { rollBack } from "./rollback.js";
 
 /**
  * A lock on its way from one process to another. Nobody holds it meanwhile: the export makes a grant to a
@@ -14,7 +14,7 @@ import { neutralise } from "./rollback.js";
  * the import is the one write that passes on from exactly that holder, so that one import succeeds. What is
  * never imported runs out, as the lock of a process that died does.
  */
-export interface LeaseHandle {
+export interface LeaseTransfer {
   /** The layout of the handle. */
   readonly v: 1;
   readonly name: string;
@@ -41,14 +41,14 @@ export const SHORTEST_LEASE_MS = 100;
 const LEASE_RANGE = { leastMs: SHORTEST_LEASE_MS, mostMs: 365 * 24 * 3_600_000 };
 
 /** Ends a hold in this process, and makes of it what another can import; see `Lease.export`. */
-export async function exportHold(hold: Hold, options: ExportOptions): Promise<LeaseHandle> {
-  const { kernel, ref, settings } = hold;
+export async function exportLease(hold: Hold, options: ExportOptions): Promise<LeaseTransfer> {
+  const { context, ref, settings } = hold;
   checkExportable(hold);
   const { lease } = options;
   const leaseMs = lease === undefined ? hold.leaseMs : durationMs("lease", lease, LEASE_RANGE);
   // Ended before anything is sent, as at a hand-over: whatever becomes of the write, it is never revived.
   hold.end("exported");
-  return kernel.tracked(
+  return context.tracked(
     hold.requests.run(async () => {
       const { owner } = settings;
       const record = await passedOn(hold, leaseMs);
@@ -62,11 +62,11 @@ export async function exportHold(hold: Hold, options: ExportOptions): Promise<Le
 
 function checkExportable(hold: Hold): void {
   const { ref, living, sharers, settings } = hold;
-  assertHandsOn(hold.kernel.format);
+  assertHandsOn(hold.context.format);
   const why =
     ref.kind !== "lock"
       ? "it is no lock"
-      : living.life !== undefined || settings.livesBy !== undefined
+      : living.life !== undefined || settings.keptAliveBy !== undefined
         ? "it lives by a session of this process; acquire it without one"
         : sharers > 1
           ? "others of this process share it"
@@ -89,22 +89,26 @@ export function assertHandsOn(format: LeaseFormat): void {
 
 /** One write, sent until it is answered, or until its reservation would be half over. */
 async function passedOn(hold: Hold, leaseMs: number) {
-  const { kernel, ref, held, settings } = hold;
-  const grant = kernel.grant(ref, {
+  const { context, ref, held, settings } = hold;
+  const grant = context.grant(ref, {
     ...{ leaseMs, owner: settings.owner, data: undefined, attributes: undefined },
     ...{ existingData: "keep", existingAttributes: "keep" },
   });
-  const write = kernel.format.handOver(ref, grant, { known: held });
-  const deadline = new Deadline(kernel.clock, instantOf(kernel.clock), actingMs(kernel, leaseMs));
+  const write = context.format.handOver(ref, grant, { known: held });
+  const deadline = new Deadline(
+    context.clock,
+    instantOf(context.clock),
+    actingMs(context, leaseMs),
+  );
   let sends = 0;
   let cause: unknown;
   while (deadline.remainingMs() > leaseMs / 2) {
     // Short enough for a second try within the first half.
-    const answer = await kernel.write(write, kernel.timeoutWithin(deadline.remainingMs()) / 2);
+    const answer = await context.write(write, context.timeoutWithin(deadline.remainingMs()) / 2);
     if (answer.kind === "applied" || answer.kind === "refused") {
       // A copy of the claim that made it can land yet, where the lock has become free.
-      kernel.abandon(held.holder);
-      const found = kernel.seeRecord(ref, answer.item, "strong");
+      context.abandon(held.holder);
+      const found = context.seeRecord(ref, answer.item, "strong");
       // Refused, it proves itself only where an earlier send of it may have been applied.
       const mayBeOwn = mayBeApplied(answer) || sends > 0;
       if (mayBeOwn && found.state === "held" && found.holder === grant.holder) return found;
@@ -113,12 +117,12 @@ async function passedOn(hold: Hold, leaseMs: number) {
     cause = answer.kind === "misconfigured" ? answer.error : answer.cause;
     if (answer.kind === "misconfigured") break;
     sends += 1;
-    await kernel.sleep(kernel.jittered(settings.fastestPollMs));
+    await context.sleep(context.jittered(settings.minPollMs));
   }
   const { holder: attempt } = grant;
-  const { fastestPollMs } = settings;
+  const { minPollMs } = settings;
   // Nobody has either of the two: freed, the lock need not run out.
-  neutralise(kernel, ref, { attempt, leaseMs, replaced: { known: held }, sends, fastestPollMs });
+  rollBack(context, ref, { attempt, leaseMs, replaced: { known: held }, sends, minPollMs });
   throw new HoldfastError(
     "outcome-unknown",
     `Nobody answered whether lock "${ref.name}" was exported. It is not held any more, and is free, or will be ` +

@@ -2,23 +2,23 @@ import type { HoldfastError, LossReason } from "../../errors.js";
 import { Exclusive } from "../../internal/exclusive.js";
 import { type Instant, instantOf } from "../../platform/clock.js";
 import type { Item, WriteAnswer } from "../../platform/table.js";
-import { actingMs, Deadline } from "./deadline.js";
-import { tellLoss, tellRelease, tellRenewal } from "../events.js";
-import type { Held, NumberedData, RecordRef, Renewal } from "../record/format.js";
-import type { HoldAnswer, HoldWrite, RenewalAnswer } from "./write-answers.js";
-import type { Kept } from "../scheduler.js";
-import type { Kernel } from "../context.js";
-import { Living } from "./keep-alive.js";
-import type { Line } from "../local-queue.js";
-import { forcedIn, KEPT_FROM_ALL, lossError, lossIn, SWEEP_AFTER_LEASES } from "./loss.js";
-import { LossSignal } from "./loss-signal.js";
-import type { AcquireSettings } from "../options.js";
 import { retryPauseMs } from "../backoff.js";
+import type { ClientContext } from "../context.js";
+import { emitLoss, emitRelease, emitRenewal } from "../events.js";
+import type { LocalQueue } from "../local-queue.js";
+import type { AcquireSettings } from "../options.js";
+import type { Held, NumberedData, RecordRef, Renewal } from "../record/format.js";
 import type { ForcedRelease, HeldRecord, Version } from "../record/record.js";
-import { RenewalTimes } from "./renewal-schedule.js";
+import type { Kept } from "../scheduler.js";
+import { actingMs, Deadline } from "./deadline.js";
+import { EffectiveDeadline } from "./keep-alive.js";
+import { forcedIn, lossError, lossIn, RESERVED_AFTER_LOSS, SWEEP_AFTER_LEASES } from "./loss.js";
+import { LossSignal } from "./loss-signal.js";
+import { RenewalSchedule } from "./renewal-schedule.js";
+import type { HoldAnswer, HoldWrite, RenewalAnswer } from "./write-answers.js";
 
 /** How a hold begins: what the grant's answer showed, the instant before its first send, and its number, if any. */
-export interface Beginning {
+export interface GrantResult {
   readonly record: HeldRecord;
   readonly start: Instant;
   readonly settings: AcquireSettings;
@@ -30,9 +30,9 @@ export interface Beginning {
  * Its writes never overlap (R7), and whatever ended it stays ended (R2).
  */
 export class Hold implements Kept {
-  readonly kernel: Kernel;
+  readonly context: ClientContext;
   readonly ref: RecordRef;
-  readonly line: Line;
+  readonly localQueue: LocalQueue;
   readonly held: Held;
   readonly settings: AcquireSettings;
   readonly lossSignal = new LossSignal(() => this.check());
@@ -47,21 +47,26 @@ export class Hold implements Kept {
   data: unknown;
   /** What else the record carried for its users at the grant. */
   readonly attributes: Item | undefined;
-  readonly living: Living;
+  readonly living: EffectiveDeadline;
   dataSeq: number;
   #isOver = false;
   #loss: HoldfastError | undefined;
   #lastTrouble: unknown;
-  readonly #times: RenewalTimes;
+  readonly #times: RenewalSchedule;
   #renewedAtMs = Number.NEGATIVE_INFINITY;
   #isRenewing = false;
   readonly #grantedAtMs: number;
 
-  constructor(kernel: Kernel, ref: RecordRef, line: Line, beginning: Beginning) {
+  constructor(
+    context: ClientContext,
+    ref: RecordRef,
+    localQueue: LocalQueue,
+    beginning: GrantResult,
+  ) {
     const { record, start, settings } = beginning;
-    this.kernel = kernel;
+    this.context = context;
     this.ref = ref;
-    this.line = line;
+    this.localQueue = localQueue;
     this.held = { holder: record.holder, fence: record.fence, number: beginning.number };
     this.settings = settings;
     this.leaseMs = settings.leaseMs;
@@ -69,13 +74,13 @@ export class Hold implements Kept {
     this.data = record.data;
     this.attributes = record.attributes;
     this.dataSeq = record.dataSeq;
-    this.living = new Living(this.deadlineFrom(start, settings.leaseMs));
-    this.#times = new RenewalTimes(settings.renewMs, kernel.random, start);
-    this.#grantedAtMs = kernel.nowMs();
-    kernel.holds.add(this);
-    settings.livesBy?.begun(this);
-    line.occupy(this);
-    if (settings.renewMs !== "manual") kernel.keeper.visit(this, this.#nextVisitMs());
+    this.living = new EffectiveDeadline(this.deadlineFrom(start, settings.leaseMs));
+    this.#times = new RenewalSchedule(settings.renewMs, context.random, start);
+    this.#grantedAtMs = context.nowMs();
+    context.holds.add(this);
+    settings.keptAliveBy?.begun(this);
+    localQueue.occupy(this);
+    if (settings.renewMs !== "manual") context.scheduler.visit(this, this.#nextVisitMs());
   }
 
   /** Whether nothing but a question notices its deadline. */
@@ -92,7 +97,7 @@ export class Hold implements Kept {
   }
 
   deadlineFrom(start: Instant, leaseMs: number): Deadline {
-    return new Deadline(this.kernel.clock, start, actingMs(this.kernel, leaseMs));
+    return new Deadline(this.context.clock, start, actingMs(this.context, leaseMs));
   }
 
   /** Whether the lease is held now, by the clocks. The first question after the deadline ends it. */
@@ -121,9 +126,9 @@ export class Hold implements Kept {
     if (this.#isOver) return;
     this.#loss = lossError(this.ref, reason, this.#lastTrouble, forced);
     this.#finish(reason);
-    tellLoss(this, reason, this.#heldMs());
+    emitLoss(this, reason, this.#heldMs());
     this.lossSignal.abort(this.#loss);
-    this.line.next();
+    this.localQueue.next();
     const leases = SWEEP_AFTER_LEASES[reason];
     if (leases === undefined) return;
     const from = { known: this.held };
@@ -140,31 +145,31 @@ export class Hold implements Kept {
   beginRelease(): boolean {
     if (!this.isHeld) return false;
     this.#finish(undefined);
-    tellRelease(this, this.#heldMs());
+    emitRelease(this, this.#heldMs());
     return true;
   }
 
   #finish(reason: LossReason | undefined): void {
     this.#isOver = true;
-    if (reason !== undefined && !KEPT_FROM_ALL.includes(reason))
-      this.kernel.abandon(this.held.holder);
-    this.kernel.holds.delete(this);
-    this.kernel.keeper.forget(this);
-    this.settings.livesBy?.ended(this);
+    if (reason !== undefined && !RESERVED_AFTER_LOSS.includes(reason))
+      this.context.abandon(this.held.holder);
+    this.context.holds.delete(this);
+    this.context.scheduler.forget(this);
+    this.settings.keptAliveBy?.ended(this);
     this.living.life?.ended(this);
   }
 
   /** Sends a renewal, or the move, if it is due. Called by the keeper; also aborts at the deadline. */
   tend(): number | undefined {
     if (!this.isHeld || this.living.isMoved) return undefined;
-    if (!this.#isRenewing && this.kernel.nowMs() >= this.#times.nextMs) {
+    if (!this.#isRenewing && this.context.nowMs() >= this.#times.nextMs) {
       this.#isRenewing = true;
-      this.kernel.inBackground(async () => {
+      this.context.inBackground(async () => {
         await this.#renewOrMove().finally(() => {
           this.#isRenewing = false;
         });
         if (!this.#isOver && !this.living.isMoved) {
-          this.kernel.keeper.visit(this, this.#nextVisitMs());
+          this.context.scheduler.visit(this, this.#nextVisitMs());
         }
       });
     }
@@ -172,7 +177,7 @@ export class Hold implements Kept {
   }
 
   async #renewOrMove(): Promise<void> {
-    const life = this.settings.livesBy?.current(this.leaseMs);
+    const life = this.settings.keptAliveBy?.current(this.leaseMs);
     if (life === undefined) await this.renewOnce();
     else await life.adopt(this);
   }
@@ -185,27 +190,27 @@ export class Hold implements Kept {
 
   /** One plain renewal, which may be applied twice: it says nothing but that the holder lives (R5). */
   renewOnce(): Promise<RenewalAnswer> {
-    const askedMs = this.kernel.nowMs();
+    const askedMs = this.context.nowMs();
     return this.requests.run(async () => {
       // Another renewal was answered, or the move was, while this one waited for its turn.
       if (this.#renewedAtMs > askedMs || this.living.isMoved) return this.isHeld ? "held" : "lost";
-      const start = instantOf(this.kernel.clock);
+      const start = instantOf(this.context.clock);
       const lateMs = Math.max(0, start.monotonicMs - this.#times.nextMs);
       const renewal = this.renewal(this.leaseMs);
       const answer = await this.send({
-        write: this.kernel.format.renew(this.ref, this.held, renewal),
+        write: this.context.format.renew(this.ref, this.held, renewal),
         isIn: (record) => record.mark === renewal.mark,
       });
       if (answer.kind === "applied") {
         this.renewed(start, this.leaseMs, answer.record);
-        tellRenewal(this, true, lateMs, start);
+        emitRenewal(this, true, lateMs, start);
         return "renewed";
       }
       if (answer.kind === "lost") return "lost";
       if (answer.kind === "mine") this.#learnVersion(answer.record);
       // Refused, too: a record that was put back from a copy refuses every renewal of its grant.
-      this.#times.putOff(this.kernel.nowMs() + this.retryPauseMs());
-      tellRenewal(this, false, lateMs, start);
+      this.#times.putOff(this.context.nowMs() + this.retryPauseMs());
+      emitRenewal(this, false, lateMs, start);
       this.settings.onRenewal?.(undefined);
       // A wrong configuration can be put right before the deadline: only that decides.
       return "unknown";
@@ -224,7 +229,7 @@ export class Hold implements Kept {
     this.living.renewed(this.deadlineFrom(start, leaseMs));
     this.#lastTrouble = undefined;
     this.#times.renewed(start);
-    this.#renewedAtMs = this.kernel.nowMs();
+    this.#renewedAtMs = this.context.nowMs();
     this.settings.onRenewal?.(record);
   }
 
@@ -233,19 +238,19 @@ export class Hold implements Kept {
     this.living.moved();
     this.version = record.version;
     this.leaseMs = this.living.life?.leaseMs ?? this.leaseMs;
-    this.kernel.keeper.forget(this);
+    this.context.scheduler.forget(this);
   }
 
   #heldMs(): number {
-    return this.kernel.nowMs() - this.#grantedAtMs;
+    return this.context.nowMs() - this.#grantedAtMs;
   }
 
   renewal(leaseMs: number, data?: NumberedData): Renewal {
     return {
-      mark: this.kernel.random.id(),
+      mark: this.context.random.id(),
       version: this.version,
       leaseMs,
-      wallMs: this.kernel.wallMs(),
+      wallMs: this.context.wallMs(),
       data,
     };
   }
@@ -255,7 +260,7 @@ export class Hold implements Kept {
     // It may have waited for its turn until the lease was over.
     const leftMs = this.check();
     if (leftMs <= 0) return { kind: "lost" };
-    const answer = await this.kernel.write(write, this.kernel.timeoutWithin(leftMs));
+    const answer = await this.context.write(write, this.context.timeoutWithin(leftMs));
     const record = this.#read(answer);
     // An answer that comes after the deadline revives nothing.
     if (!this.isHeld) return { kind: "lost" };
@@ -266,7 +271,7 @@ export class Hold implements Kept {
 
   #read(answer: WriteAnswer): HeldRecord | "lost" | undefined {
     if (answer.kind !== "applied" && answer.kind !== "refused") return undefined;
-    const found = this.kernel.see(this.ref, answer.item, "strong");
+    const found = this.context.see(this.ref, answer.item, "strong");
     const reason = lossIn(found, this.held);
     if (reason === undefined) return found as HeldRecord;
     this.end(reason, forcedIn(found, this.held));
@@ -276,9 +281,9 @@ export class Hold implements Kept {
   /** Reads its own record: somebody may have written to it what this holder is to know. */
   async look(): Promise<void> {
     const read = { key: this.ref.key, consistent: true };
-    const answer = await this.kernel.read(
+    const answer = await this.context.read(
       read,
-      this.kernel.timeoutWithin(this.deadline.remainingMs()),
+      this.context.timeoutWithin(this.deadline.remainingMs()),
     );
     if (answer.kind === "found" && this.isHeld) this.#read({ kind: "refused", item: answer.item });
   }
@@ -294,6 +299,6 @@ export class Hold implements Kept {
 
   /** How long to wait before sending again what nobody answered, in milliseconds, with jitter. */
   retryPauseMs(): number {
-    return this.kernel.jittered(retryPauseMs(this.leaseMs, this.deadline.remainingMs()));
+    return this.context.jittered(retryPauseMs(this.leaseMs, this.deadline.remainingMs()));
   }
 }

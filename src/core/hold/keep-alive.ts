@@ -1,15 +1,15 @@
 import type { HoldfastError } from "../../errors.js";
 import type { SignalLike } from "../../platform/abort.js";
-import type { Deadline } from "./deadline.js";
+import type { ClientContext } from "../context.js";
 import type { Holders, RecordRef } from "../record/format.js";
+import type { Deadline } from "./deadline.js";
 import type { Hold } from "./hold.js";
-import type { Kernel } from "../context.js";
 
 /**
  * What leases can live by instead of renewals of their own: one renewal answers for all of them. The
  * one there is is a session.
  */
-export interface Life {
+export interface KeepAlive {
   /** For how long its holder may be silent, in milliseconds; fixed for its life. */
   readonly leaseMs: number;
   /** Moved by its answered renewals only. */
@@ -29,14 +29,14 @@ export interface Life {
 }
 
 /** Where a lease finds what it can live by. */
-export interface LifeSource {
+export interface KeepAliveSource {
   /** What a lease of this length moves to now; undefined: nothing, so the lease renews itself this time. */
-  current(leaseMs: number): Life | undefined;
+  current(leaseMs: number): KeepAlive | undefined;
   /**
    * Whether a lease of this kind is to live by it. Throws `invalid-argument` where it was named for
    * a lease that cannot.
    */
-  accepts(kernel: Kernel, leaseMs: number, renewMs: number | "manual"): boolean;
+  accepts(context: ClientContext, leaseMs: number, renewMs: number | "manual"): boolean;
   /** Aborts once no lease may begin that is to live by it; undefined: one always may. */
   readonly over?: SignalLike;
   /** Why no lease may begin that is to live by it, by the clocks; undefined: one may. */
@@ -52,9 +52,9 @@ export interface LifeSource {
  * has answered whether its record names that, both. Nobody can then tell which of the two a rival
  * watches, so the earlier deadline counts (R5).
  */
-export class Living {
+export class EffectiveDeadline {
   #own: Deadline;
-  #life: Life | undefined;
+  #life: KeepAlive | undefined;
   #isMoved = false;
 
   constructor(own: Deadline) {
@@ -67,7 +67,7 @@ export class Living {
   }
 
   /** What the record names, or may come to name. */
-  get life(): Life | undefined {
+  get life(): KeepAlive | undefined {
     return this.#life;
   }
 
@@ -86,7 +86,7 @@ export class Living {
     this.#own = this.#own.earlier(other);
   }
 
-  mayMoveTo(life: Life): void {
+  mayMoveTo(life: KeepAlive): void {
     this.#life = life;
   }
 

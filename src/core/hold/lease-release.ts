@@ -1,6 +1,6 @@
 import type { LossReason } from "../../errors.js";
 import type { Hold } from "./hold.js";
-import { freeOnce, passOn } from "./release.js";
+import { freeOnce, giveUpLease } from "./release.js";
 
 /** What a release may ask for. */
 export interface ReleaseOptions {
@@ -10,9 +10,9 @@ export interface ReleaseOptions {
 
 /** Gives up what a handle held, once it has ended in this process. */
 export async function release(hold: Hold, keepData: boolean, lastData: unknown): Promise<void> {
-  const { kernel, ref, line, held, leaseMs, living } = hold;
+  const { context, ref, localQueue, held, leaseMs, living } = hold;
   const former = { held, leaseMs, keepData, lastData, life: living.life };
-  const loss = await passOn(kernel, ref, line, former);
+  const loss = await giveUpLease(context, ref, localQueue, former);
   if (loss !== undefined) hold.lostBeforeRelease(loss);
 }
 
@@ -30,5 +30,5 @@ const IS_LEFT_IN_TABLE: readonly LossReason[] = [
 export async function freeEarly(hold: Hold, keepData: boolean): Promise<void> {
   const reason = hold.loss?.reason;
   if (reason === undefined || !IS_LEFT_IN_TABLE.includes(reason)) return;
-  await hold.requests.run(() => freeOnce(hold.kernel, hold.ref, { known: hold.held }, keepData));
+  await hold.requests.run(() => freeOnce(hold.context, hold.ref, { known: hold.held }, keepData));
 }

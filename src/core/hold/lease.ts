@@ -1,15 +1,18 @@
 import { HoldfastError } from "../../errors.js";
 import type { Duration } from "../../internal/duration.js";
 import { settlesWithin } from "../../internal/settles-within.js";
-import { Alarms } from "./expiring.js";
-import { type ExportOptions, exportHold, type LeaseHandle } from "./export.js";
+import { checkLease, resolveLease } from "../options.js";
+import type { FormatTypes, NativeTypes } from "../record/format-types.js";
 import {
   type DocumentGuardCondition,
   documentCondition,
   type GuardCondition,
   guardConditions,
 } from "./condition.js";
+import { Alarms } from "./expiring.js";
+import { type ExportOptions, exportLease, type LeaseTransfer } from "./export.js";
 import type { Hold } from "./hold.js";
+import { freeEarly, type ReleaseOptions, release } from "./lease-release.js";
 import {
   changeLength,
   lossOf,
@@ -18,9 +21,6 @@ import {
   renewWithData,
   writeData,
 } from "./writes.js";
-import { freeEarly, type ReleaseOptions, release } from "./lease-release.js";
-import { checkLease, resolveLease } from "../options.js";
-import type { LeaseShape, NativeLeases } from "../record/format-types.js";
 
 /**
  * A lock that is held, of a format whose grants are not numbered. It does **not** promise that nobody else holds it: it promises that it knows,
@@ -30,7 +30,7 @@ import type { LeaseShape, NativeLeases } from "../record/format-types.js";
  *
  * Loss is reported once, through {@link UnfencedLease.signal}, and is final.
  */
-export class UnfencedLease<S extends LeaseShape = NativeLeases> implements AsyncDisposable {
+export class UnfencedLease<S extends FormatTypes = NativeTypes> implements AsyncDisposable {
   readonly #hold: Hold;
   #lastData: unknown;
   #alarms: Alarms | undefined;
@@ -116,7 +116,7 @@ export class UnfencedLease<S extends LeaseShape = NativeLeases> implements Async
    * calls it off. What it throws goes to the client's `onError`. Costs no request. Throws
    * `invalid-argument` for a `within` that a renewed lease falls below.
    */
-  onEndingSoon(within: Duration, listener: () => void): () => void {
+  onExpiring(within: Duration, listener: () => void): () => void {
     this.assertHeld();
     this.#alarms ??= new Alarms(this.#hold);
     return this.#alarms.set(within, listener);
@@ -164,17 +164,17 @@ export class UnfencedLease<S extends LeaseShape = NativeLeases> implements Async
   }
 
   /**
-   * Hands the lock to whichever process imports the handle, once: see {@link LeaseHandle}. The lease ends here
+   * Hands the lock to whichever process imports the handle, once: see {@link LeaseTransfer}. The lease ends here
    * first, as lost with reason `exported`, and nothing that carries its fence is let in from the answer on.
    * What nobody imports is free when its lease has run out. One request where none is lost. Rejects with `lost` if it was lost
    * before, with `outcome-unknown` if nobody answered: it is over here all the same. Throws
    * `invalid-argument` for what cannot be exported: what lives by a session, is shared by reentry, or is of
    * another client's format.
    */
-  async export(options: ExportOptions = {}): Promise<LeaseHandle> {
+  async export(options: ExportOptions = {}): Promise<LeaseTransfer> {
     // Another handle may share the hold, and this one was released: it must not end the hold.
     this.assertHeld();
-    return exportHold(this.#hold, options);
+    return exportLease(this.#hold, options);
   }
 
   /** @internal Sets the data that a release leaves in the record, in the same request. Needs `keepData`. */
@@ -189,14 +189,14 @@ export class UnfencedLease<S extends LeaseShape = NativeLeases> implements Async
 
   /** Releases without throwing: what could not be answered goes to the client's `onError`. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.release().catch((error: HoldfastError) => this.#hold.kernel.report(error));
+    await this.release().catch((error: HoldfastError) => this.#hold.context.report(error));
   }
 
   async #writeData(
     data: unknown,
     write: (numbered: { value: unknown; seq: number }) => Promise<void>,
   ): Promise<void> {
-    if (data !== undefined) this.#hold.kernel.format.checkData(data);
+    if (data !== undefined) this.#hold.context.format.checkData(data);
     const hold = this.#hold;
     await hold.dataWrites.run(async () => {
       this.assertHeld();
@@ -211,11 +211,13 @@ export class UnfencedLease<S extends LeaseShape = NativeLeases> implements Async
     hold.sharers -= 1;
     if (hold.sharers > 0) return;
     if (!hold.beginRelease()) return freeEarly(hold, keepData);
-    const { kernel, ref } = hold;
-    const passed = kernel.tracked(hold.requests.run(() => release(hold, keepData, this.#lastData)));
-    const boundMs = 2 * kernel.settings.requestTimeoutMs;
-    if (await settlesWithin(kernel.timers, boundMs, passed)) return;
-    kernel.inBackground(() => passed);
+    const { context, ref } = hold;
+    const passed = context.tracked(
+      hold.requests.run(() => release(hold, keepData, this.#lastData)),
+    );
+    const boundMs = 2 * context.settings.requestTimeoutMs;
+    if (await settlesWithin(context.timers, boundMs, passed)) return;
+    context.inBackground(() => passed);
     throw new HoldfastError(
       "outcome-unknown",
       `Nobody answered for ${boundMs} ms whether lock "${ref.name}" was released. ` +
@@ -230,7 +232,7 @@ export class UnfencedLease<S extends LeaseShape = NativeLeases> implements Async
  * one whether a write comes from a former holder. Of a format with `fences: "companion"`, the number is kept
  * beside the record.
  */
-export class FencedLease<S extends LeaseShape = NativeLeases> extends UnfencedLease<S> {
+export class FencedLease<S extends FormatTypes = NativeTypes> extends UnfencedLease<S> {
   readonly #hold: Hold;
 
   /** @internal Made by a mutex or an election. */
@@ -264,11 +266,11 @@ export class FencedLease<S extends LeaseShape = NativeLeases> extends UnfencedLe
 }
 
 /** A lock that is held, as a {@link FencedLease} is, of a format whose records carry the number themselves. */
-export class Lease<S extends LeaseShape = NativeLeases> extends FencedLease<S> {
+export class Lease<S extends FormatTypes = NativeTypes> extends FencedLease<S> {
   /** @internal A handle on a hold, of the class that its format has: only the types say so. */
   static on(hold: Hold): Lease {
-    const { held, kernel } = hold;
-    if (kernel.format.isFenced !== false) return new Lease(hold);
+    const { held, context } = hold;
+    if (context.format.isFenced !== false) return new Lease(hold);
     const Handle = held.number === undefined ? UnfencedLease : FencedLease;
     return new Handle(hold) as Lease;
   }
@@ -291,7 +293,7 @@ export class Lease<S extends LeaseShape = NativeLeases> extends FencedLease<S> {
 }
 
 /** What an acquisition in a format gives: with a fence, and conditions, where the format has one. */
-export type LeaseOf<S extends LeaseShape> = S["fence"] extends bigint
+export type LeaseOf<S extends FormatTypes> = S["fence"] extends bigint
   ? S["hasCompanion"] extends true
     ? FencedLease<S>
     : Lease<S>

@@ -55,7 +55,7 @@ export function lossError(
 
 // Told to end long before its deadline, or lost with another, what ran under it gets the time to end;
 // exported, it is meant for somebody. Nobody takes it sooner, not even a waiter of this process, than it is released, imported or run out.
-export const KEPT_FROM_ALL: readonly LossReason[] = [
+export const RESERVED_AFTER_LOSS: readonly LossReason[] = [
   "released by force",
   "exported",
   "lost with another",

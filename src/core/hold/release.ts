@@ -1,28 +1,28 @@
 import { HoldfastError, isHoldfastError, type LossReason } from "../../errors.js";
 import { instantOf } from "../../platform/clock.js";
 import { mayBeApplied, type WriteAnswer } from "../../platform/table.js";
-import { actingMs, Deadline } from "./deadline.js";
+import type { ClientContext } from "../context.js";
+import type { LocalQueue, LocalWaiter } from "../local-queue.js";
 import type { Held, Holders, RecordRef } from "../record/format.js";
-import type { Kernel } from "../context.js";
-import type { Life } from "./keep-alive.js";
-import type { Line, Waiter } from "../local-queue.js";
-import { lossIn } from "./loss.js";
 import type { Found } from "../record/record.js";
+import { actingMs, Deadline } from "./deadline.js";
+import type { KeepAlive } from "./keep-alive.js";
+import { lossIn } from "./loss.js";
 
 /** A lease that has ended in this process, and is still in the table. */
-export interface Former {
+export interface EndedLease {
   readonly held: Held;
   readonly leaseMs: number;
   readonly keepData: boolean;
   /** User data that the write which frees the record leaves there. */
   readonly lastData?: unknown;
   /** What its record may live by. */
-  readonly life: Life | undefined;
+  readonly life: KeepAlive | undefined;
 }
 
 /** Which holders of one chain of hand-overs the record may name, as far as answers told. */
-interface Chain {
-  readonly former: Former;
+interface HandoffChain {
+  readonly former: EndedLease;
   known: Held;
   maybe: string[];
   /** Grants of this chain that no waiter took. */
@@ -46,109 +46,109 @@ type HandOver = "handed over" | "withdrawn" | "unanswered" | "gone";
  * lost before. It ends when an answer is known, or when the last lease that could have been made has
  * run out; it then throws `outcome-unknown`.
  */
-export async function passOn(
-  kernel: Kernel,
+export async function giveUpLease(
+  context: ClientContext,
   ref: RecordRef,
-  line: Line,
-  former: Former,
+  localQueue: LocalQueue,
+  former: EndedLease,
 ): Promise<LossReason | undefined> {
-  const chain: Chain = {
+  const chain: HandoffChain = {
     former,
     known: former.held,
     maybe: [],
     withdrawn: [],
-    untilMs: kernel.nowMs() + former.leaseMs,
+    untilMs: context.nowMs() + former.leaseMs,
     isFirst: true,
     loss: undefined,
   };
   try {
-    const outcome = await untilTold(kernel, ref, line, chain);
+    const outcome = await untilTold(context, ref, localQueue, chain);
     if (outcome === "handed over") return undefined;
   } catch (error) {
     // No lease that runs out would free it: it may name what lives on.
     former.life?.sweep(ref, holdersOf(chain), former.keepData);
-    line.next();
+    localQueue.next();
     // The waiter has left this place in a queue, and needs no answer: those behind it watch the place.
     if (ref.isEntry === true && isUnanswered(error)) return undefined;
     throw error;
   }
-  if (line.handOvers >= kernel.settings.handOverLimit && line.hasWaiters) {
+  if (localQueue.localHandoffs >= context.settings.maxLocalHandoffs && localQueue.hasWaiters) {
     // The bound is there for other processes: one that claimed again at once would leave them nothing.
-    kernel.observations.standBack(ref.id, kernel.nowMs());
+    context.observations.standBack(ref.id, context.nowMs());
   }
-  line.handOvers = 0;
-  line.next();
+  localQueue.localHandoffs = 0;
+  localQueue.next();
   return chain.loss;
 }
 
 // Until the last write of the release is answered, or given up, another acquisition of this process must not take
 // the record from the id that this write requires: the release would be refused, and be told as a loss.
 async function untilTold(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
-  line: Line,
-  chain: Chain,
+  localQueue: LocalQueue,
+  chain: HandoffChain,
 ): Promise<HandOver | "freed"> {
   try {
-    return await handOverInTurn(kernel, ref, line, chain);
+    return await handOverInTurn(context, ref, localQueue, chain);
   } finally {
-    kernel.abandon(chain.former.held.holder);
-    for (const holder of chain.withdrawn) kernel.abandon(holder);
+    context.abandon(chain.former.held.holder);
+    for (const holder of chain.withdrawn) context.abandon(holder);
   }
 }
 
 // Refused at the first attempt of all, the record had been somebody else's before. Refused later, it
 // may have been an earlier attempt that freed it, or passed it on (and others took it since).
-function noteRefusal(chain: Chain, found: Found, answer: WriteAnswer): void {
+function noteRefusal(chain: HandoffChain, found: Found, answer: WriteAnswer): void {
   if (!chain.isFirst || (answer.kind === "refused" && answer.isRepeated === true)) return;
   if (!isOwnDoing(chain, found)) chain.loss = lossIn(found, chain.former.held);
 }
 
-function isOwnDoing({ former }: Chain, found: Found): boolean {
+function isOwnDoing({ former }: HandoffChain, found: Found): boolean {
   return found.state === "free" && found.lastHolder === former.held.holder;
 }
 
 async function handOverInTurn(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
-  line: Line,
-  chain: Chain,
+  localQueue: LocalQueue,
+  chain: HandoffChain,
 ): Promise<HandOver | "freed"> {
-  while (line.handOvers < kernel.settings.handOverLimit) {
-    const waiter = line.shift();
+  while (localQueue.localHandoffs < context.settings.maxLocalHandoffs) {
+    const waiter = localQueue.shift();
     if (waiter === undefined) break;
-    const outcome = await handOver(kernel, ref, line, chain, waiter);
-    if (waiter.isWaiting) line.waitFirst(waiter);
+    const outcome = await handOver(context, ref, localQueue, chain, waiter);
+    if (waiter.isWaiting) localQueue.waitFirst(waiter);
     if (outcome === "handed over" || outcome === "gone") return outcome;
     if (outcome === "unanswered") break;
   }
-  await free(kernel, ref, chain);
+  await free(context, ref, chain);
   return "freed";
 }
 
 /** Grants the lock to one waiter of this process, by one write that is repeated until answered. */
 async function handOver(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
-  line: Line,
-  chain: Chain,
-  waiter: Waiter,
+  localQueue: LocalQueue,
+  chain: HandoffChain,
+  waiter: LocalWaiter,
 ): Promise<HandOver> {
   const { settings } = waiter;
-  const grant = kernel.grant(ref, {
+  const grant = context.grant(ref, {
     ...settings,
     // As if it were released and then claimed: what the release does not keep is not there to keep.
     existingData: chain.former.keepData ? settings.existingData : "replace",
     existingAttributes: chain.former.keepData ? settings.existingAttributes : "replace",
   });
-  const write = kernel.format.handOver(ref, grant, holdersOf(chain));
-  const start = instantOf(kernel.clock);
-  const deadline = new Deadline(kernel.clock, start, actingMs(kernel, settings.leaseMs));
-  chain.untilMs = Math.max(chain.untilMs, kernel.nowMs() + settings.leaseMs);
+  const write = context.format.handOver(ref, grant, holdersOf(chain));
+  const start = instantOf(context.clock);
+  const deadline = new Deadline(context.clock, start, actingMs(context, settings.leaseMs));
+  chain.untilMs = Math.max(chain.untilMs, context.nowMs() + settings.leaseMs);
   while (waiter.isWaiting && deadline.remainingMs() > settings.leaseMs / 2) {
-    const answer = await kernel.write(write, kernel.timeoutWithin(deadline.remainingMs()));
+    const answer = await context.write(write, context.timeoutWithin(deadline.remainingMs()));
     if (answer.kind === "applied" || answer.kind === "refused") {
-      const found = kernel.see(ref, answer.item, "strong");
+      const found = context.see(ref, answer.item, "strong");
       // A refusal that shows somebody else shows that none of this process's writes can land any more.
       // A refusal proves an own success only where an earlier send of the chain may have been applied.
       const mayBeOwn = mayBeApplied(answer) || !chain.isFirst;
@@ -160,13 +160,13 @@ async function handOver(
       chain.maybe = [];
       chain.isFirst = false;
       if (!waiter.isWaiting || deadline.remainingMs() <= 0) break;
-      line.handOvers += 1;
+      localQueue.localHandoffs += 1;
       waiter.offer({ record: found, start, settings });
       return "handed over";
     }
     if (answer.kind === "misconfigured") break;
     if (answer.kind === "unknown") chain.isFirst = false;
-    await kernel.sleep(kernel.jittered(settings.fastestPollMs));
+    await context.sleep(context.jittered(settings.minPollMs));
   }
   chain.withdrawn.push(grant.holder);
   if (chain.known.holder !== grant.holder) chain.maybe.push(grant.holder);
@@ -174,14 +174,14 @@ async function handOver(
 }
 
 /** Frees the record, whichever holder of the chain it names; repeated until answered. */
-async function free(kernel: Kernel, ref: RecordRef, chain: Chain): Promise<void> {
+async function free(context: ClientContext, ref: RecordRef, chain: HandoffChain): Promise<void> {
   let answer: WriteAnswer;
   do {
     const { keepData, lastData } = chain.former;
-    answer = await freeOnce(kernel, ref, holdersOf(chain), keepData, lastData);
+    answer = await freeOnce(context, ref, holdersOf(chain), keepData, lastData);
     if (answer.kind === "applied") return;
     if (answer.kind === "refused") {
-      const found = kernel.format.read(answer.item);
+      const found = context.format.read(answer.item);
       noteRefusal(chain, found, answer);
       if (lastData === undefined || chain.loss !== undefined || isOwnDoing(chain, found)) return;
       // An earlier attempt freed it, or never arrived and its lease ran out: only the first left the data.
@@ -189,8 +189,8 @@ async function free(kernel: Kernel, ref: RecordRef, chain: Chain): Promise<void>
     }
     if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind === "unknown") chain.isFirst = false;
-    await kernel.sleep(kernel.jittered(RELEASE_RETRY_MS));
-  } while (kernel.nowMs() < chain.untilMs);
+    await context.sleep(context.jittered(RELEASE_RETRY_MS));
+  } while (context.nowMs() < chain.untilMs);
   throw new HoldfastError(
     "outcome-unknown",
     `Nobody answered whether lock "${ref.name}" was released. ` +
@@ -212,40 +212,44 @@ function dataNotAcknowledged({ name }: RecordRef): HoldfastError {
 
 /** One write that frees the record, or deletes the entry, if it names one of these holders. */
 export async function freeOnce(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
   from: Holders,
   keepData: boolean,
   lastData?: unknown,
 ): Promise<WriteAnswer> {
-  if (ref.isEntry === true) return removeEntry(kernel, ref, from);
-  const answer = await kernel.write(
-    kernel.freeing(ref, from, {
+  if (ref.isEntry === true) return removeEntry(context, ref, from);
+  const answer = await context.write(
+    context.freeing(ref, from, {
       keepData,
       lastData,
       lastHolder: from.known?.holder ?? from.maybe?.[0] ?? "",
     }),
-    kernel.settings.requestTimeoutMs,
+    context.settings.requestTimeoutMs,
   );
   if (answer.kind === "applied" || answer.kind === "refused") {
-    kernel.see(ref, answer.item, "strong");
-    kernel.observations.freed(ref.id, kernel.nowMs());
+    context.see(ref, answer.item, "strong");
+    context.observations.freed(ref.id, context.nowMs());
   }
   return answer;
 }
 
 /** One deletion of an entry of a queue, if it names one of these holders. */
-export function removeEntry(kernel: Kernel, entry: RecordRef, from: Holders): Promise<WriteAnswer> {
-  const { queue } = kernel.format;
+export function removeEntry(
+  context: ClientContext,
+  entry: RecordRef,
+  from: Holders,
+): Promise<WriteAnswer> {
+  const { queue } = context.format;
   if (queue === undefined) throw new Error("A format without a queue has no entries.");
   // Whoever looks at an entry reads it anew.
-  return kernel.write(queue.remove(entry, from), kernel.settings.requestTimeoutMs);
+  return context.write(queue.remove(entry, from), context.settings.requestTimeoutMs);
 }
 
 function isUnanswered(error: unknown): boolean {
   return isHoldfastError(error) && error.code === "outcome-unknown";
 }
 
-function holdersOf(chain: Chain): Holders {
+function holdersOf(chain: HandoffChain): Holders {
   return { known: chain.known, maybe: chain.maybe };
 }

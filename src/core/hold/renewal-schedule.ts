@@ -8,7 +8,7 @@ const EARLIEST = 0.9;
 const EARLIEST_SECOND = 0;
 
 /** When one lease is to be renewed: once a period, at instants of its own. */
-export class RenewalTimes {
+export class RenewalSchedule {
   readonly #periodMs: number | "manual";
   readonly #random: Random;
   #isSpreadOut = false;

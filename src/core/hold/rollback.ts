@@ -1,10 +1,10 @@
 import { sleep } from "../../internal/sleep.js";
+import type { ClientContext } from "../context.js";
 import type { Holders, RecordRef } from "../record/format.js";
-import type { Kernel } from "../context.js";
 import { freeOnce } from "./release.js";
 
 /** A write that might have granted, and was given up without an answer. */
-export interface GivenUp {
+export interface AbandonedGrant {
   /** The id that it would have made the holder. */
   readonly attempt: string;
   /** The lease that it would have made, in milliseconds. */
@@ -13,7 +13,7 @@ export interface GivenUp {
   readonly replaced: Holders | undefined;
   /** How many sends of it were not answered: each of a claim's can be applied once. */
   readonly sends: number;
-  readonly fastestPollMs: number;
+  readonly minPollMs: number;
 }
 
 /**
@@ -21,21 +21,21 @@ export interface GivenUp {
  * it replaces, so one answered request settles it. A claim may still be on its way, and nothing can be
  * written that it would not accept; so it is looked for with growing pauses, for as long as a lease.
  */
-export function neutralise(kernel: Kernel, ref: RecordRef, given: GivenUp): void {
-  kernel.abandon(given.attempt);
+export function rollBack(context: ClientContext, ref: RecordRef, given: AbandonedGrant): void {
+  context.abandon(given.attempt);
   const from = { ...given.replaced, maybe: [given.attempt] };
-  kernel.inBackground(async () => {
-    const untilMs = kernel.nowMs() + given.leaseMs;
-    let pauseMs = given.fastestPollMs;
+  context.inBackground(async () => {
+    const untilMs = context.nowMs() + given.leaseMs;
+    let pauseMs = given.minPollMs;
     let landed = 0;
     do {
-      const answer = await freeOnce(kernel, ref, from, true);
+      const answer = await freeOnce(context, ref, from, true);
       if (answer.kind === "misconfigured") return;
       if (answer.kind === "applied") landed += 1;
       const isAnswered = answer.kind === "applied" || answer.kind === "refused";
       if ((isAnswered && given.replaced !== undefined) || landed === given.sends) return;
-      await sleep(kernel.timers, kernel.jittered(pauseMs), false, kernel.closing);
+      await sleep(context.timers, context.jittered(pauseMs), false, context.closing);
       pauseMs *= 2;
-    } while (kernel.nowMs() < untilMs && !kernel.closing.aborted);
+    } while (context.nowMs() < untilMs && !context.closing.aborted);
   });
 }

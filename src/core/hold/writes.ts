@@ -2,11 +2,11 @@ import { HoldfastError } from "../../errors.js";
 import type { Duration } from "../../internal/duration.js";
 import { instantOf } from "../../platform/clock.js";
 import type { NumberedData } from "../record/format.js";
-import type { Hold } from "./hold.js";
-import type { HoldAnswer } from "./write-answers.js";
-import type { Life } from "./keep-alive.js";
+import type { FormatTypes, NativeTypes } from "../record/format-types.js";
 import type { HeldRecord } from "../record/record.js";
-import type { LeaseShape, NativeLeases } from "../record/format-types.js";
+import type { Hold } from "./hold.js";
+import type { KeepAlive } from "./keep-alive.js";
+import type { HoldAnswer } from "./write-answers.js";
 
 /**
  * The writes that a holder asks for by hand. Each goes on, with pauses, until it is answered, or the
@@ -14,7 +14,7 @@ import type { LeaseShape, NativeLeases } from "../record/format-types.js";
  */
 
 /** What a renewal by hand may ask for. */
-export interface RenewOptions<S extends LeaseShape = NativeLeases> {
+export interface RenewOptions<S extends FormatTypes = NativeTypes> {
   /** User data to store in the same request. */
   readonly data?: S["data"] | undefined;
   /** Another length of the lease from now on; at least two renewals. */
@@ -40,7 +40,7 @@ async function renewLife(hold: Hold): Promise<void> {
 
 /** A renewal that carries user data; sent again it is the same request, with the same number. */
 export async function renewWithData(hold: Hold, data: NumberedData): Promise<void> {
-  if (hold.kernel.format.updateData === undefined) return changeLength(hold, hold.leaseMs, data);
+  if (hold.context.format.updateData === undefined) return changeLength(hold, hold.leaseMs, data);
   if (await renewWithDataByItself(hold, data)) return;
   await writeData(hold, data);
   await renewLife(hold);
@@ -49,11 +49,11 @@ export async function renewWithData(hold: Hold, data: NumberedData): Promise<voi
 function renewWithDataByItself(hold: Hold, data: NumberedData): Promise<boolean> {
   return hold.requests.run(async () => {
     if (hold.living.isMoved) return false;
-    const start = instantOf(hold.kernel.clock);
+    const start = instantOf(hold.context.clock);
     const renewal = hold.renewal(hold.leaseMs, data);
     const record = await untilAnswered(hold, () =>
       hold.send({
-        write: hold.kernel.format.renew(hold.ref, hold.held, renewal),
+        write: hold.context.format.renew(hold.ref, hold.held, renewal),
         // Not by its mark: a renewal that landed later has changed that.
         isIn: (found) => found.dataSeq === data.seq,
       }),
@@ -65,7 +65,7 @@ function renewWithDataByItself(hold: Hold, data: NumberedData): Promise<boolean>
 
 /** User data; alone, it moves no deadline, but some formats write them with a renewal only. */
 export async function writeData(hold: Hold, data: NumberedData): Promise<void> {
-  const { format } = hold.kernel;
+  const { format } = hold.context;
   const write = format.updateData?.(hold.ref, hold.held, data);
   if (write === undefined) return changeLength(hold, hold.leaseMs, data);
   await untilAnswered(hold, () =>
@@ -84,7 +84,7 @@ export async function writeData(hold: Hold, data: NumberedData): Promise<void> {
  * of the two (R5).
  */
 export function changeLength(hold: Hold, leaseMs: number, data?: NumberedData): Promise<void> {
-  const { format, clock } = hold.kernel;
+  const { format, clock } = hold.context;
   return hold.requests.run(async () => {
     if (hold.living.isMoved) throw lengthIsTheSessions(hold);
     // Counted from the first send of all: any of these writes may be the one that was applied.
@@ -113,12 +113,12 @@ export function changeLength(hold: Hold, leaseMs: number, data?: NumberedData): 
  * lease was given a length that it does not take, before the move's turn came: the lease then goes on by
  * itself. Rejects with the loss of the lease.
  */
-export function moveTo(hold: Hold, life: Life, session: string): Promise<void> {
-  const { format } = hold.kernel;
+export function moveTo(hold: Hold, life: KeepAlive, session: string): Promise<void> {
+  const { format } = hold.context;
   return hold.requests.run(async () => {
     for (;;) {
       if (!hold.isHeld) throw lossOf(hold);
-      if (hold.settings.livesBy?.current(hold.leaseMs) !== life) return;
+      if (hold.settings.keptAliveBy?.current(hold.leaseMs) !== life) return;
       const renewal = hold.renewal(life.leaseMs);
       const write = format.moveToSession(hold.ref, hold.held, renewal, session);
       hold.living.mayMoveTo(life);
@@ -174,7 +174,7 @@ async function untilAnswered(hold: Hold, send: () => Promise<HoldAnswer>): Promi
 }
 
 function pause(hold: Hold): Promise<void> {
-  return hold.kernel.sleep(hold.retryPauseMs(), hold.lossSignal.signal);
+  return hold.context.sleep(hold.retryPauseMs(), hold.lossSignal.signal);
 }
 
 /** The error for whoever asks something of a lease that has ended. */

@@ -1,13 +1,13 @@
 import { isHoldfastError } from "../../errors.js";
-import { Attempt } from "../acquire/grant.js";
-import type { RecordRef } from "../record/format.js";
-import { type Beginning, Hold } from "../hold/hold.js";
-import type { Kernel } from "../context.js";
+import { Abort, type SignalLike } from "../../platform/abort.js";
+import type { Cancelling } from "../acquire/cancellation.js";
+import { GrantWrite } from "../acquire/grant.js";
+import type { ClientContext } from "../context.js";
+import { type GrantResult, Hold } from "../hold/hold.js";
 import { Lease } from "../hold/lease.js";
 import type { AcquireSettings } from "../options.js";
-import type { Stopping } from "../acquire/cancellation.js";
-import type { Trouble } from "../unavailable.js";
-import { Abort, type SignalLike } from "../../platform/abort.js";
+import type { RecordRef } from "../record/format.js";
+import type { Unavailable } from "../unavailable.js";
 
 // As often as a lease is renewed by default.
 const RENEWS_PER_LEASE = 3;
@@ -36,48 +36,50 @@ export function entrySettings(settings: AcquireSettings): AcquireSettings {
  * A waiter's entry in the queue: a lease of its own, or its session's, kept by the same keeper under the
  * same rules as that of a lock. Once it is over it is never revived: the waiter joins again at the back.
  */
-export class Entry implements Stopping {
+export class Entry implements Cancelling {
   readonly ticket: bigint;
   readonly #hold: Hold;
   readonly #lease: Lease;
-  readonly #stop: Stopping;
+  readonly #cancellation: Cancelling;
   readonly #abort = new Abort();
 
-  private constructor(hold: Hold, ticket: bigint, stop: Stopping) {
+  private constructor(hold: Hold, ticket: bigint, cancellation: Cancelling) {
     this.ticket = ticket;
     this.#hold = hold;
     this.#lease = Lease.on(hold);
-    this.#stop = stop;
-    stop.signal.addEventListener("abort", this.#end);
+    this.#cancellation = cancellation;
+    cancellation.signal.addEventListener("abort", this.#end);
     hold.lossSignal.signal.addEventListener("abort", this.#end, { once: true });
-    if (stop.isStopped) this.#end();
+    if (cancellation.isStopped) this.#end();
   }
 
   /** Puts the entry there, in one write where none is lost; undefined where that did not come to be. */
   static async put(
-    kernel: Kernel,
+    context: ClientContext,
     ref: RecordRef,
     ticket: bigint,
     settings: AcquireSettings,
-    stop: Stopping,
+    cancellation: Cancelling,
   ): Promise<Entry | undefined> {
     const own = entrySettings(settings);
     const claim = { kind: "claim", onto: { kind: "absent" } } as const;
-    const begun = await new Attempt(kernel, ref, own, stop, claim).run();
-    return typeof begun === "object" ? Entry.on(kernel, ref, ticket, begun, stop) : undefined;
+    const begun = await new GrantWrite(context, ref, own, cancellation, claim).run();
+    return typeof begun === "object"
+      ? Entry.on(context, ref, ticket, begun, cancellation)
+      : undefined;
   }
 
   /** An entry that is there. */
   static on(
-    kernel: Kernel,
+    context: ClientContext,
     ref: RecordRef,
     ticket: bigint,
-    begun: Beginning,
-    stop: Stopping,
+    begun: GrantResult,
+    cancellation: Cancelling,
   ): Entry {
-    const line = kernel.lines.of(ref.id);
-    line.tryTurn();
-    return new Entry(new Hold(kernel, ref, line, begun), ticket, stop);
+    const localQueue = context.localQueues.of(ref.id);
+    localQueue.tryEnter();
+    return new Entry(new Hold(context, ref, localQueue, begun), ticket, cancellation);
   }
 
   /** Whether the entry is held now, by the clocks. */
@@ -90,23 +92,23 @@ export class Entry implements Stopping {
   }
 
   get isStopped(): boolean {
-    return this.#stop.isStopped || !this.isHeld;
+    return this.#cancellation.isStopped || !this.isHeld;
   }
 
-  waits(heldBy: string | undefined): void {
-    this.#stop.waits(heldBy);
+  onWait(heldBy: string | undefined): void {
+    this.#cancellation.onWait(heldBy);
   }
 
-  told(): void {
-    this.#stop.told();
+  onResponse(): void {
+    this.#cancellation.onResponse();
   }
 
-  troubled(trouble: Trouble): void {
-    this.#stop.troubled(trouble);
+  onNoResponse(trouble: Unavailable): void {
+    this.#cancellation.onNoResponse(trouble);
   }
 
   error(): unknown {
-    return this.#stop.isStopped ? this.#stop.error() : OVERSLEPT;
+    return this.#cancellation.isStopped ? this.#cancellation.error() : OVERSLEPT;
   }
 
   /** Whether an error says no more than that the entry is over. */
@@ -115,9 +117,9 @@ export class Entry implements Stopping {
   }
 
   /** Leaves the queue, by one deletion in the background, which closing the client waits for. */
-  leave(kernel: Kernel): void {
-    this.#stop.signal.removeEventListener("abort", this.#end);
-    kernel.inBackground(() => this.#lease.release().catch(unlessItDies));
+  leave(context: ClientContext): void {
+    this.#cancellation.signal.removeEventListener("abort", this.#end);
+    context.inBackground(() => this.#lease.release().catch(unlessItDies));
   }
 
   readonly #end = (): void => this.#abort.abort();

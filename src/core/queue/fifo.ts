@@ -1,15 +1,15 @@
 import { HoldfastError } from "../../errors.js";
-import { Contention, type Granted } from "../acquire/loop.js";
-import { tellOverslept } from "../events.js";
-import type { RecordRef } from "../record/format.js";
-import type { Kernel } from "../context.js";
-import type { Line } from "../local-queue.js";
+import type { Cancellation, Cancelling } from "../acquire/cancellation.js";
+import { AcquireLoop, type Granted } from "../acquire/loop.js";
+import type { Queueing } from "../acquire/queueing.js";
+import type { ClientContext } from "../context.js";
+import { emitPlaceExpired } from "../events.js";
+import type { LocalQueue } from "../local-queue.js";
 import type { AcquireSettings } from "../options.js";
 import { Pacer } from "../pacer.js";
-import type { Queueing } from "../acquire/queueing.js";
-import type { Stop, Stopping } from "../acquire/cancellation.js";
-import { clearedOf, readQueue } from "./predecessors.js";
+import type { RecordRef } from "../record/format.js";
 import { Entry } from "./entry.js";
+import { clearedOf, readQueue } from "./predecessors.js";
 import { LAST_TICKET, takeTicket } from "./ticket.js";
 import { Waiting } from "./wait-turn.js";
 
@@ -20,7 +20,7 @@ export interface QueueOptions {
    * or was cut off for as long: `"rejoin"`, the default, at the back; `"fail"` rejects with
    * `not-acquired`. It never comes back to its old place.
    */
-  readonly ifOverslept?: "rejoin" | "fail" | undefined;
+  readonly onPlaceExpired?: "rejoin" | "fail" | undefined;
   /**
    * Called with how many waiters are before this one, 0 for the next in line, whenever a reading shows
    * another number. Exact for the first 16; further back it is counted once in a renewal's period. What
@@ -43,11 +43,11 @@ export const FAIR_DEFAULTS = Object.freeze({
 
 /** Throws `invalid-argument` for what is none of them. */
 export function checkQueueOptions(options: QueueOptions): QueueOptions {
-  const { ifOverslept, onPosition } = options;
-  if (ifOverslept !== undefined && !["rejoin", "fail"].includes(ifOverslept)) {
+  const { onPlaceExpired, onPosition } = options;
+  if (onPlaceExpired !== undefined && !["rejoin", "fail"].includes(onPlaceExpired)) {
     throw new HoldfastError(
       "invalid-argument",
-      `The option \`ifOverslept\` must be "rejoin" or "fail"; it is "${ifOverslept}".`,
+      `The option \`onPlaceExpired\` must be "rejoin" or "fail"; it is "${onPlaceExpired}".`,
     );
   }
   if (onPosition !== undefined && typeof onPosition !== "function") {
@@ -60,39 +60,39 @@ export function checkQueueOptions(options: QueueOptions): QueueOptions {
 export function queueing(joins: Queueing["joins"], options: QueueOptions = {}): Queueing {
   return {
     joins,
-    acquire: (kernel, ref, line, settings, stop) =>
+    acquire: (context, ref, localQueue, settings, cancellation) =>
       settings.waitMs === 0
-        ? tryInOrder(kernel, ref, line, settings, stop)
-        : acquireInOrder({ kernel, ref, line, settings, stop, joins, options }),
+        ? tryInOrder(context, ref, localQueue, settings, cancellation)
+        : acquireInOrder({ context, ref, localQueue, settings, cancellation, joins, options }),
   };
 }
 
 /** One acquisition that queues. */
 export interface InOrder {
-  readonly kernel: Kernel;
+  readonly context: ClientContext;
   readonly ref: RecordRef;
-  readonly line: Line;
+  readonly localQueue: LocalQueue;
   readonly settings: AcquireSettings;
-  readonly stop: Stop;
+  readonly cancellation: Cancellation;
   readonly joins: Queueing["joins"];
   readonly options: QueueOptions;
 }
 
 async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
-  const { kernel, ref, line, settings, stop, options } = inOrder;
-  const pacer = new Pacer(kernel, settings);
-  for (; ; await pacer.beforeNextRound(stop.signal)) {
-    const ticket = await takeTicket(kernel, ref, settings, stop);
+  const { context, ref, localQueue, settings, cancellation, options } = inOrder;
+  const pacer = new Pacer(context, settings);
+  for (; ; await pacer.beforeNextRound(cancellation.signal)) {
+    const ticket = await takeTicket(context, ref, settings, cancellation);
     if (ticket === undefined) {
       // There is no record to queue before: whoever finds that claims it.
-      const outcome = await new Contention(kernel, ref, line, settings, stop).run();
+      const outcome = await new AcquireLoop(context, ref, localQueue, settings, cancellation).run();
       if (typeof outcome === "object") return outcome;
       if (outcome === "not to be had") return undefined;
       continue;
     }
     const outcome = await waitWith(inOrder, ticket);
     if (typeof outcome === "object") return outcome;
-    if (outcome === "overslept" && options.ifOverslept === "fail") throw overslept(ref.name);
+    if (outcome === "overslept" && options.onPlaceExpired === "fail") throw overslept(ref.name);
   }
 }
 
@@ -101,32 +101,32 @@ async function waitWith(
   inOrder: InOrder,
   ticket: bigint,
 ): Promise<Granted | "overslept" | "again"> {
-  const { kernel, ref, settings, stop } = inOrder;
-  const place = kernel.format.queue?.entryOf(ref, ticket) ?? ref;
-  const entry = await Entry.put(kernel, place, ticket, settings, stop);
+  const { context, ref, settings, cancellation } = inOrder;
+  const place = context.format.queue?.entryOf(ref, ticket) ?? ref;
+  const entry = await Entry.put(context, place, ticket, settings, cancellation);
   if (entry === undefined) return "again";
   try {
     return await contendInTurn(inOrder, entry);
   } catch (error) {
     if (!Entry.isOver(error)) throw error;
-    tellOverslept(ref, settings.owner, ticket);
+    emitPlaceExpired(ref, settings.owner, ticket);
     return "overslept";
   } finally {
-    entry.leave(kernel);
+    entry.leave(context);
   }
 }
 
 async function contendInTurn(
-  { kernel, ref, line, settings, joins, options }: InOrder,
+  { context, ref, localQueue, settings, joins, options }: InOrder,
   entry: Entry,
 ): Promise<Granted | "again"> {
-  const waiting = new Waiting({ kernel, ref, settings, options }, entry);
+  const waiting = new Waiting({ context, ref, settings, options }, entry);
   const own = withTicket(settings, entry.ticket, joins);
-  const pacer = new Pacer(kernel, settings);
+  const pacer = new Pacer(context, settings);
   for (; ; await pacer.beforeNextRound(entry.signal)) {
     await waiting.untilFirst();
     const place = { isFirst: () => waiting.isFirst() };
-    const outcome = await new Contention(kernel, ref, line, own, entry, place).run();
+    const outcome = await new AcquireLoop(context, ref, localQueue, own, entry, place).run();
     if (typeof outcome === "object") return outcome;
     // Passed over; or the record is gone, which the next ticket finds out.
     if (outcome !== "not first") return "again";
@@ -142,7 +142,7 @@ export function withTicket(
   return {
     ...settings,
     // In a fair lock the next in line looks as often at any time.
-    slowestPollMs: joins === "at once" ? settings.fastestPollMs : settings.slowestPollMs,
+    maxPollMs: joins === "at once" ? settings.minPollMs : settings.maxPollMs,
     queueing: undefined,
     passage: { kind: "ticket", ticket },
   };
@@ -153,36 +153,36 @@ export function withTicket(
  * gone. Without it a queue that was left by its last waiter would stay for ever, for whoever only tries.
  */
 async function tryInOrder(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
-  line: Line,
+  localQueue: LocalQueue,
   settings: AcquireSettings,
-  stop: Stop,
+  cancellation: Cancellation,
 ): Promise<Granted | undefined> {
   const isFirst = (upTo: bigint): Promise<boolean> =>
-    isClear(kernel, ref, upTo, settings.owner, stop);
+    isClear(context, ref, upTo, settings.owner, cancellation);
   // No ticket is taken where it would be of no use: each leaves a number behind.
   if (!(await isFirst(LAST_TICKET))) return undefined;
-  const ticket = await takeTicket(kernel, ref, settings, stop);
+  const ticket = await takeTicket(context, ref, settings, cancellation);
   if (ticket === undefined) return undefined;
   const own = { ...settings, queueing: undefined, passage: { kind: "ticket", ticket } as const };
   const place = { isFirst: () => isFirst(ticket - 1n) };
-  const outcome = await new Contention(kernel, ref, line, own, stop, place).run();
+  const outcome = await new AcquireLoop(context, ref, localQueue, own, cancellation, place).run();
   return typeof outcome === "object" ? outcome : undefined;
 }
 
 /** Whether nobody who lives has a ticket up to this one. Rejects where the table told nothing. */
 export async function isClear(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
   upTo: bigint,
   owner: string,
-  stop: Stopping,
+  cancellation: Cancelling,
 ): Promise<boolean> {
   const look = { strength: "strong", isWhole: true } as const;
-  const reading = await readQueue(kernel, ref, upTo, look, stop);
-  if (reading === undefined) throw stop.error();
-  return (await clearedOf(kernel, ref, reading.entries, owner, stop)) === 0;
+  const reading = await readQueue(context, ref, upTo, look, cancellation);
+  if (reading === undefined) throw cancellation.error();
+  return (await clearedOf(context, ref, reading.entries, owner, cancellation)) === 0;
 }
 
 /** The error for a waiter that lost its place, and asked not to join again. */
@@ -190,7 +190,7 @@ export function overslept(name: string): HoldfastError {
   return new HoldfastError(
     "not-acquired",
     `Lock "${name}" was not acquired: this waiter could not keep its place in the queue, and ` +
-      '`ifOverslept` is "fail". Acquire again to join at the back.',
+      '`onPlaceExpired` is "fail". Acquire again to join at the back.',
     { lockName: name },
   );
 }

@@ -1,12 +1,12 @@
-import type { RecordRef } from "../record/format.js";
-import type { Kernel } from "../context.js";
-import { removeEntry } from "../hold/release.js";
-import type { LeaseRecord } from "../record/record.js";
-import type { Stopping } from "../acquire/cancellation.js";
 import type { Item, Query } from "../../platform/table.js";
+import type { Cancelling } from "../acquire/cancellation.js";
+import type { ClientContext } from "../context.js";
+import { removeEntry } from "../hold/release.js";
+import type { RecordRef } from "../record/format.js";
+import type { LeaseRecord } from "../record/record.js";
 
 /** An entry that a reading showed. */
-export interface Seen {
+export interface QueueEntry {
   readonly ref: RecordRef;
   readonly ticket: bigint;
   readonly record: LeaseRecord;
@@ -15,7 +15,7 @@ export interface Seen {
 /** One reading of the entries before a ticket. */
 export interface Reading {
   /** From the nearest to the first. */
-  readonly entries: readonly Seen[];
+  readonly entries: readonly QueueEntry[];
   /** Whether there is none that was not read. */
   readonly isWhole: boolean;
 }
@@ -35,15 +35,15 @@ const MOST_REMOVED = 64;
 
 /** Reads the entries of a queue up to a ticket; undefined where the table told nothing. */
 export async function readQueue(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
   upTo: bigint,
   { strength, isWhole }: Look,
-  stop: Stopping,
+  cancellation: Cancelling,
 ): Promise<Reading | undefined> {
-  const { queue } = kernel.format;
+  const { queue } = context.format;
   if (queue === undefined || upTo < 0n) return { entries: [], isWhole: true };
-  const entries: Seen[] = [];
+  const entries: QueueEntry[] = [];
   const query: Query = {
     ...queue.upTo(ref, upTo),
     consistent: strength === "strong",
@@ -52,22 +52,22 @@ export async function readQueue(
   };
   let after: Item | undefined;
   do {
-    const answer = await kernel.query(
+    const answer = await context.query(
       { ...query, after },
-      kernel.settings.requestTimeoutMs,
-      stop.signal,
+      context.settings.requestTimeoutMs,
+      cancellation.signal,
     );
     if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind !== "page") {
-      stop.troubled(answer);
+      cancellation.onNoResponse(answer);
       return undefined;
     }
-    stop.told();
+    cancellation.onResponse();
     for (const item of answer.items) {
       const ticket = queue.ticketIn(item);
       if (ticket === undefined) continue;
       const entry = queue.entryOf(ref, ticket);
-      entries.push({ ref: entry, ticket, record: kernel.seeRecord(entry, item, strength) });
+      entries.push({ ref: entry, ticket, record: context.seeRecord(entry, item, strength) });
     }
     after = answer.next;
   } while (after !== undefined && (isWhole || entries.length === 0));
@@ -80,22 +80,22 @@ export async function readQueue(
  * whoever is behind them.
  */
 export async function clearedOf(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
-  entries: readonly Seen[],
+  entries: readonly QueueEntry[],
   owner: string,
-  stop: Stopping,
+  cancellation: Cancelling,
 ): Promise<number> {
-  const record = kernel.observations.of(ref.id)?.record;
+  const record = context.observations.of(ref.id)?.record;
   const served =
     record === undefined || record.state === "absent" ? undefined : record.queue.served;
-  const isRubbish = ({ ticket }: Seen): boolean => served !== undefined && ticket <= served;
+  const isRubbish = ({ ticket }: QueueEntry): boolean => served !== undefined && ticket <= served;
   let cleared = 0;
-  while (cleared < Math.min(entries.length, MOST_REMOVED) && !stop.isStopped) {
+  while (cleared < Math.min(entries.length, MOST_REMOVED) && !cancellation.isStopped) {
     const entry = entries[cleared];
     if (entry === undefined) break;
-    if (!isRubbish(entry) && !(await isDead(kernel, entry, owner, stop))) break;
-    if (!(await isRemoved(kernel, entry))) break;
+    if (!isRubbish(entry) && !(await isDead(context, entry, owner, cancellation))) break;
+    if (!(await isRemoved(context, entry))) break;
     cleared += 1;
   }
   // What stands before a waiter counts, dead or not; what was granted does not.
@@ -103,24 +103,28 @@ export async function clearedOf(
 }
 
 async function isDead(
-  kernel: Kernel,
-  { ref }: Seen,
+  context: ClientContext,
+  { ref }: QueueEntry,
   owner: string,
-  stop: Stopping,
+  cancellation: Cancelling,
 ): Promise<boolean> {
   for (;;) {
-    const decision = kernel.decide(ref, false);
+    const decision = context.decide(ref, false);
     switch (decision.kind) {
       case "wait":
         return false;
       case "look at session": {
-        const { requestTimeoutMs } = kernel.settings;
-        const seen = await kernel.sessions.look(decision.session, requestTimeoutMs, stop.signal);
+        const { requestTimeoutMs } = context.settings;
+        const seen = await context.sessions.look(
+          decision.session,
+          requestTimeoutMs,
+          cancellation.signal,
+        );
         if (seen.kind !== "found") return false;
         break;
       }
       case "end session": {
-        const ended = await kernel.sessions.end(decision, owner, stop.signal);
+        const ended = await context.sessions.end(decision, owner, cancellation.signal);
         if (ended.kind !== "applied" && ended.kind !== "refused") return false;
         break;
       }
@@ -131,11 +135,11 @@ async function isDead(
   }
 }
 
-async function isRemoved(kernel: Kernel, { ref, record }: Seen): Promise<boolean> {
+async function isRemoved(context: ClientContext, { ref, record }: QueueEntry): Promise<boolean> {
   if (record.state !== "held") return true;
   const { holder, version, session } = record;
   const watched = { holder, version, session };
-  const answer = await removeEntry(kernel, ref, { known: undefined, maybe: [], watched });
+  const answer = await removeEntry(context, ref, { known: undefined, maybe: [], watched });
   return answer.kind === "applied" || (answer.kind === "refused" && answer.item === undefined);
 }
 
@@ -144,21 +148,21 @@ async function isRemoved(kernel: Kernel, { ref, record }: Seen): Promise<boolean
  * that stands still, so that any number of dead ones is watched at once.
  */
 export async function pollSessions(
-  kernel: Kernel,
-  entries: readonly Seen[],
+  context: ClientContext,
+  entries: readonly QueueEntry[],
   freshMs: number,
   stillMs: number,
-  stop: Stopping,
+  cancellation: Cancelling,
 ): Promise<void> {
   const sessions = [...new Set(entries.flatMap(({ record }) => sessionIn(record) ?? []))];
   const [nearest] = sessions;
   if (nearest === undefined) return;
-  const sinceMs = kernel.sessions.of(nearest)?.sinceMs ?? Number.POSITIVE_INFINITY;
-  const isStill = kernel.nowMs() - sinceMs > stillMs;
+  const sinceMs = context.sessions.of(nearest)?.sinceMs ?? Number.POSITIVE_INFINITY;
+  const isStill = context.nowMs() - sinceMs > stillMs;
   for (const session of isStill ? sessions : [nearest]) {
-    if (stop.isStopped) return;
-    const { requestTimeoutMs } = kernel.settings;
-    await kernel.sessions.poll(session, freshMs, requestTimeoutMs, stop.signal);
+    if (cancellation.isStopped) return;
+    const { requestTimeoutMs } = context.settings;
+    await context.sessions.poll(session, freshMs, requestTimeoutMs, cancellation.signal);
   }
 }
 

@@ -1,10 +1,10 @@
-import type { QueueFormat, RecordRef } from "../record/format.js";
-import type { Kernel } from "../context.js";
+import type { Write } from "../../platform/table.js";
+import type { Cancelling } from "../acquire/cancellation.js";
+import type { ClientContext } from "../context.js";
 import type { AcquireSettings } from "../options.js";
 import { Pacer } from "../pacer.js";
+import type { QueueFormat, RecordRef } from "../record/format.js";
 import type { QueueState } from "../record/record.js";
-import type { Stopping } from "../acquire/cancellation.js";
-import type { Write } from "../../platform/table.js";
 
 /** The largest ticket there can be: 38 digits are what DynamoDB's numbers hold exactly. */
 export const LAST_TICKET = 10n ** 38n - 1n;
@@ -18,41 +18,45 @@ export const LAST_TICKET = 10n ** 38n - 1n;
  * second write then raises it above that ticket: there may be millions of numbers in between.
  */
 export async function takeTicket(
-  kernel: Kernel,
+  context: ClientContext,
   ref: RecordRef,
   settings: AcquireSettings,
-  stop: Stopping,
+  cancellation: Cancelling,
 ): Promise<bigint | undefined> {
-  if (kernel.format.queue === undefined) return undefined;
-  const pacer = new Pacer(kernel, settings);
+  if (context.format.queue === undefined) return undefined;
+  const pacer = new Pacer(context, settings);
   let served: bigint | undefined;
-  while (!stop.isStopped) {
-    const write = ticketAbove(kernel, ref, served);
-    const answer = await kernel.write(write, kernel.settings.requestTimeoutMs, stop.signal);
+  while (!cancellation.isStopped) {
+    const write = ticketAbove(context, ref, served);
+    const answer = await context.write(
+      write,
+      context.settings.requestTimeoutMs,
+      cancellation.signal,
+    );
     if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind === "applied" || answer.kind === "refused") {
-      stop.told();
-      const record = kernel.seeRecord(ref, answer.item, "strong");
+      cancellation.onResponse();
+      const record = context.seeRecord(ref, answer.item, "strong");
       if (record.state === "absent") return undefined;
       const isPassed = isPassedOver(record.queue);
       if (answer.kind === "applied" && !isPassed) return record.queue.tail;
       served = isPassed ? record.queue.served : undefined;
-      await pacer.beforeNextRound(stop.signal);
+      await pacer.beforeNextRound(cancellation.signal);
     } else {
-      stop.troubled(answer);
-      if (settings.waitMs === 0) throw stop.error();
-      await kernel.sleep(kernel.jittered(settings.fastestPollMs), stop.signal);
+      cancellation.onNoResponse(answer);
+      if (settings.waitMs === 0) throw cancellation.error();
+      await context.sleep(context.jittered(settings.minPollMs), cancellation.signal);
     }
   }
-  throw stop.error();
+  throw cancellation.error();
 }
 
 /** The next ticket of the counter; or, where the counter was seen to lie below it, the one above `served`. */
-function ticketAbove(kernel: Kernel, ref: RecordRef, served: bigint | undefined): Write {
-  const queue = kernel.format.queue as QueueFormat;
-  const wallMs = kernel.wallMs();
+function ticketAbove(context: ClientContext, ref: RecordRef, served: bigint | undefined): Write {
+  const queue = context.format.queue as QueueFormat;
+  const wallMs = context.wallMs();
   if (served === undefined) return queue.take(ref, { wallMs });
-  return queue.raise(ref, served + 1n, { wallMs, fenceSeed: kernel.fenceSeed(ref) });
+  return queue.raise(ref, served + 1n, { wallMs, fenceSeed: context.fenceSeed(ref) });
 }
 
 /** Whether the last ticket given out can never be granted. */

@@ -1,7 +1,7 @@
-import { tellPosition } from "../events.js";
-import type { Stopping } from "../acquire/cancellation.js";
-import { clearedOf, type Look, pollSessions, readQueue } from "./predecessors.js";
+import type { Cancelling } from "../acquire/cancellation.js";
+import { emitPosition } from "../events.js";
 import type { InOrder } from "./fifo.js";
+import { clearedOf, type Look, pollSessions, readQueue } from "./predecessors.js";
 
 const WHOLE: Look = { strength: "strong", isWhole: true };
 const COUNT: Look = { strength: "eventual", isWhole: true };
@@ -11,21 +11,21 @@ const GLANCE: Look = { strength: "eventual", isWhole: false };
 const LEAST_JITTER = 0.75;
 
 /** A place in one queue, or the same in several. */
-export interface Placed extends Stopping {
+export interface QueuePlace extends Cancelling {
   readonly ticket: bigint;
 }
 
 /** What there is to know of a waiter in one queue. */
-export type Joined = Pick<InOrder, "kernel" | "ref" | "settings" | "options">;
+export type QueueContext = Pick<InOrder, "context" | "ref" | "settings" | "options">;
 
 /** One waiter with a place in a queue: watches those before it. */
 export class Waiting {
-  readonly #inOrder: Joined;
-  readonly #entry: Placed;
+  readonly #inOrder: QueueContext;
+  readonly #entry: QueuePlace;
   #position: number | undefined;
   #countedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(inOrder: Joined, entry: Placed) {
+  constructor(inOrder: QueueContext, entry: QueuePlace) {
     this.#inOrder = inOrder;
     this.#entry = entry;
   }
@@ -43,8 +43,8 @@ export class Waiting {
 
   /** Whether still nobody is. A ticket below this one may have got its entry only now, unless none was given in between. */
   async isFirst(): Promise<boolean> {
-    const { kernel, ref } = this.#inOrder;
-    const record = kernel.observations.of(ref.id)?.record;
+    const { context, ref } = this.#inOrder;
+    const record = context.observations.of(ref.id)?.record;
     const served =
       record === undefined || record.state === "absent" ? undefined : record.queue.served;
     if (served === this.#entry.ticket - 1n) return true;
@@ -53,48 +53,48 @@ export class Waiting {
 
   /** How many are before it, by a strongly consistent reading of all of them. */
   async #lookClosely(): Promise<number> {
-    const { kernel, settings } = this.#inOrder;
+    const { context, settings } = this.#inOrder;
     for (;;) {
       if (this.#entry.isStopped) throw this.#entry.error();
       const before = await this.#look(WHOLE);
       if (before !== undefined) return before;
-      await kernel.sleep(kernel.jittered(settings.fastestPollMs), this.#entry.signal);
+      await context.sleep(context.jittered(settings.minPollMs), this.#entry.signal);
     }
   }
 
   /** How many are before it at least, by a reading that may be a little late, of the nearest alone. */
   async #glance(known: number): Promise<number> {
-    const { kernel } = this.#inOrder;
-    const isDue = kernel.nowMs() - this.#countedMs >= this.#periodMs;
+    const { context } = this.#inOrder;
+    const isDue = context.nowMs() - this.#countedMs >= this.#periodMs;
     return (await this.#look(isDue ? COUNT : GLANCE)) ?? known;
   }
 
   async #look(look: Look): Promise<number | undefined> {
-    const { kernel, ref, settings } = this.#inOrder;
-    const reading = await readQueue(kernel, ref, this.#entry.ticket - 1n, look, this.#entry);
+    const { context, ref, settings } = this.#inOrder;
+    const reading = await readQueue(context, ref, this.#entry.ticket - 1n, look, this.#entry);
     if (reading === undefined) return undefined;
     const { entries, isWhole } = reading;
     const intervalMs = this.#intervalMs(entries.length);
     // A renewal comes a period after the one before it, and is seen by the next look.
     const stillMs = this.#periodMs + 2 * intervalMs;
-    await pollSessions(kernel, entries, intervalMs * LEAST_JITTER, stillMs, this.#entry);
-    const before = await clearedOf(kernel, ref, entries, settings.owner, this.#entry);
+    await pollSessions(context, entries, intervalMs * LEAST_JITTER, stillMs, this.#entry);
+    const before = await clearedOf(context, ref, entries, settings.owner, this.#entry);
     // Whoever needs no count has one: only a longer queue is counted once a period.
-    if (isWhole) this.#countedMs = kernel.nowMs();
+    if (isWhole) this.#countedMs = context.nowMs();
     this.#setPosition(isWhole ? before : Math.max(before, this.#position ?? before));
     return isWhole ? before : Math.max(before, 1);
   }
 
   async #pause(before: number): Promise<void> {
-    const { kernel } = this.#inOrder;
-    await kernel.sleep(kernel.jittered(this.#intervalMs(before)), this.#entry.signal);
+    const { context } = this.#inOrder;
+    await context.sleep(context.jittered(this.#intervalMs(before)), this.#entry.signal);
     if (this.#entry.isStopped) throw this.#entry.error();
   }
 
   // A hand-over takes half of the next one's interval on average; so many later, it will be the next.
   #intervalMs(before: number): number {
-    const { fastestPollMs, slowestPollMs } = this.#inOrder.settings;
-    return Math.min(slowestPollMs, Math.max(1, before / 2) * fastestPollMs);
+    const { minPollMs, maxPollMs } = this.#inOrder.settings;
+    return Math.min(maxPollMs, Math.max(1, before / 2) * minPollMs);
   }
 
   get #periodMs(): number {
@@ -106,7 +106,7 @@ export class Waiting {
     if (position === this.#position) return;
     const { ref, settings } = this.#inOrder;
     const { ticket } = this.#entry;
-    tellPosition(ref, settings.owner, { position, before: this.#position, ticket });
+    emitPosition(ref, settings.owner, { position, before: this.#position, ticket });
     this.#position = position;
     this.#inOrder.options.onPosition?.(position);
   }

@@ -20,8 +20,8 @@ export type Decision =
       /** Undefined: it was watched absent. */
       readonly watched: Watched | undefined;
     }
-  /** Somebody holds it. On the monotonic clock it can be taken at `takeableAtMs` at the earliest. */
-  | { readonly kind: "wait"; readonly takeableAtMs: number }
+  /** Somebody holds it. On the monotonic clock it can be taken at `acquirableAtMs` at the earliest. */
+  | { readonly kind: "wait"; readonly acquirableAtMs: number }
   /** There is no record, and only one that exists is wanted. */
   | { readonly kind: "missing" }
   /** It could be had now, but a queue stands before it, and this claim carries no ticket. */
@@ -36,7 +36,7 @@ export interface Circumstances {
   /** Civil time, milliseconds: for formats whose own protocol goes by it. */
   readonly wallMs: number;
   /** The stated bound on how much faster or slower a clock can run, as a fraction. */
-  readonly driftBound: number;
+  readonly maxClockDrift: number;
   /** Whether this process gave up, or released, the holder of this id. */
   readonly isAbandoned: (holder: string) => boolean;
   /** Claim only a record that exists. */
@@ -74,9 +74,9 @@ function decideByHolder(record: ObservedHeld, seen: Observation, now: Circumstan
   const takeOver = { kind: "take over", holder, version, session } as const;
   if (now.isAbandoned(holder)) return takeOver;
   if (session !== undefined) return decideBySession(record, session, takeOver, now);
-  const watchedAtMs = seen.sinceMs + watchMs(record.leaseMs, now.driftBound);
-  const takeableAtMs = Math.max(watchedAtMs, now.nowMs + leftByWallMs(record, now.wallMs));
-  return now.nowMs >= takeableAtMs ? takeOver : { kind: "wait", takeableAtMs };
+  const watchedAtMs = seen.sinceMs + watchMs(record.leaseMs, now.maxClockDrift);
+  const acquirableAtMs = Math.max(watchedAtMs, now.nowMs + leftByWallMs(record, now.wallMs));
+  return now.nowMs >= acquirableAtMs ? takeOver : { kind: "wait", acquirableAtMs };
 }
 
 function freeOf({ fence, version }: ObservedFree): Onto {
@@ -97,8 +97,9 @@ function decideBySession(
   // A session ends once and for all, so whoever sees it ended needs no watch.
   if (record.state === "free") return takeOver;
   const isAbsent = record.state === "absent";
-  const takeableAtMs = seen.sinceMs + watchMs(isAbsent ? leaseMs : record.leaseMs, now.driftBound);
-  if (now.nowMs < takeableAtMs) return { kind: "wait", takeableAtMs };
+  const acquirableAtMs =
+    seen.sinceMs + watchMs(isAbsent ? leaseMs : record.leaseMs, now.maxClockDrift);
+  if (now.nowMs < acquirableAtMs) return { kind: "wait", acquirableAtMs };
   const watched = isAbsent ? undefined : { holder: record.holder, version: record.version };
   return { kind: "end session", session, watched };
 }
@@ -115,16 +116,16 @@ export function leftByWallMs(
  * For how long a holder must have been silent before it counts as dead, in milliseconds: its own
  * lease, by a watcher's clock that may run fast while the holder's runs slow (R3).
  */
-export function watchMs(leaseMs: number, driftBound: number): number {
-  return leaseMs * (1 + 2 * driftBound);
+export function watchMs(leaseMs: number, maxClockDrift: number): number {
+  return leaseMs * (1 + 2 * maxClockDrift);
 }
 
 /**
  * For how long after the instant before a request was sent its holder may act, in milliseconds: less
  * than the lease by twice the drift bound, and by the step in which the boot clock counts (R2).
  */
-export function holdMs(leaseMs: number, driftBound: number, bootStepMs: number): number {
-  return leaseMs * (1 - 2 * driftBound) - bootStepMs;
+export function holdMs(leaseMs: number, maxClockDrift: number, bootStepMs: number): number {
+  return leaseMs * (1 - 2 * maxClockDrift) - bootStepMs;
 }
 
 /**

@@ -2,13 +2,13 @@ import type { Json } from "../../internal/json-value.js";
 import type { Item } from "../../platform/table.js";
 
 /** A name of two parts, for a table with a sort key: partition key and sort key. */
-export type SortedName = readonly [partitionKey: string, sortKey: string];
+export type CompositeName = readonly [partitionKey: string, sortKey: string];
 
 /** What a lock can be called; which of the two, its format says. */
-export type LockName = string | SortedName;
+export type LockName = string | CompositeName;
 
 /** What the leases of a format are like: for the types alone, there is no object of it. */
-export interface LeaseShape {
+export interface FormatTypes {
   /** What a lock is called. */
   readonly name: LockName;
   /** What user data are. */
@@ -22,7 +22,7 @@ export interface LeaseShape {
 }
 
 /** The leases of the native format. */
-export interface NativeLeases extends LeaseShape {
+export interface NativeTypes extends FormatTypes {
   readonly name: string;
   readonly data: Json;
   readonly attributes: undefined;
@@ -33,7 +33,7 @@ export interface NativeLeases extends LeaseShape {
  * How records look in a table, so that a client shares it with other clients; given to `Holdfast` as
  * `format`. One format for a table: what is found in another is named, and never stolen.
  */
-export interface LockFormat<S extends LeaseShape = LeaseShape> {
+export interface LockFormat<S extends FormatTypes = FormatTypes> {
   /** How messages call it. */
   readonly name: string;
   /** Never there: it lets the types know what the format's leases are like. */

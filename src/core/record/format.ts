@@ -1,7 +1,7 @@
 import type { Duration } from "../../internal/duration.js";
 import type { Condition, Item, Query, Write } from "../../platform/table.js";
+import type { CompositeName, LockFormat, LockName } from "./format-types.js";
 import type { ForcedRelease, Found, GrantNote, Passage, Version } from "./record.js";
-import type { LockFormat, LockName, SortedName } from "./format-types.js";
 
 /** What a record is for. Records of different kinds never meet, whatever their names. */
 export type Kind = "lock" | "leader" | "once" | "session";
@@ -12,7 +12,7 @@ export interface RecordRef {
   /** The name, as messages say it. */
   readonly name: string;
   /** The same in its two parts, where it has two. */
-  readonly parts?: SortedName;
+  readonly parts?: CompositeName;
   readonly key: Item;
   /** The key as one string, to find what this process knows of the record. */
   readonly id: string;
@@ -108,8 +108,8 @@ export interface LeaseDefaults {
   readonly renewsPerLease: number;
   /** In all, or beyond the watch of one lease. */
   readonly wait: Duration | { readonly beyondLease: Duration };
-  readonly fastestPoll: Duration;
-  readonly slowestPoll: Duration;
+  readonly minPoll: Duration;
+  readonly maxPoll: Duration;
   /** Left out: `"replace"`. */
   readonly existingData?: ExistingData;
   /** Left out: false. */
@@ -117,7 +117,7 @@ export interface LeaseDefaults {
 }
 
 /** Numbers the grants of a format whose records cannot carry a number, in an item beside each record. */
-export interface Counter {
+export interface FenceCounter {
   /** Counts up by one, from `seed` where there is no number yet. */
   count(ref: RecordRef, seed: bigint): Write;
   /** The number in what {@link count} left; undefined for any other item. */
@@ -134,7 +134,7 @@ export interface LeaseFormat extends LockFormat {
   /** Whether its records carry a number that grows with every grant; left out: they do. */
   readonly isFenced?: false;
   /** What numbers its grants beside its records, where that was asked for. */
-  readonly counter?: Counter | undefined;
+  readonly counter?: FenceCounter | undefined;
   /** Whether a holder can live by a session; left out: it can. */
   readonly hasSessions?: false;
   /** Whether a release may delete the record, so that nothing is left to tell who freed it. */

@@ -1,8 +1,8 @@
+import { type InspectOptions, kindOf } from "../../admin/list.js";
 import { HoldfastError } from "../../errors.js";
 import type { Kind, LeaseFormat, RecordRef } from "./format.js";
-import { type InspectOptions, kindOf } from "../../admin/list.js";
-import { checkName, checkNamespace } from "./name.js";
 import type { LockName } from "./format-types.js";
+import { checkName, checkNamespace } from "./name.js";
 
 /** Which record a name that a user gave is about. Throws `invalid-argument`. */
 export function refOf(format: LeaseFormat, name: LockName, kind: Kind = "lock"): RecordRef {

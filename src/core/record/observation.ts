@@ -65,7 +65,7 @@ function observedForced({ holder, by, reason, at, now }: ForcedRelease): ForcedR
 }
 
 /** How much a reading can be trusted: an eventual one may show the past. */
-export type Strength = "strong" | "eventual";
+export type Consistency = "strong" | "eventual";
 
 /**
  * The observation after an answer that arrived at `nowMs`. Any change starts the watch again; the same
@@ -74,7 +74,7 @@ export type Strength = "strong" | "eventual";
 export function observe(
   previous: Observation | undefined,
   record: ObservedRecord,
-  strength: Strength,
+  strength: Consistency,
   nowMs: number,
 ): Observation {
   if (previous === undefined) return { record, sinceMs: nowMs };
@@ -141,7 +141,7 @@ export class Observations {
     return this.#entries.get(id)?.highestFence ?? 0n;
   }
 
-  see(id: string, record: LeaseRecord, strength: Strength, nowMs: number): Observation {
+  see(id: string, record: LeaseRecord, strength: Consistency, nowMs: number): Observation {
     const entry = this.#entry(id);
     entry.lookedAtMs = nowMs;
     entry.observation = observe(entry.observation, observedOf(record), strength, nowMs);

@@ -1,21 +1,21 @@
 import { HoldfastError, isHoldfastError } from "../../errors.js";
 import { sleep } from "../../internal/sleep.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
-import { Attempt } from "../acquire/grant.js";
+import { Cancellation } from "../acquire/cancellation.js";
+import { GrantWrite } from "../acquire/grant.js";
+import type { ClientContext } from "../context.js";
+import { emitGrant } from "../events.js";
 import { freeAll } from "../hold/close.js";
 import type { Deadline } from "../hold/deadline.js";
-import { tellGrant } from "../events.js";
-import type { Holders, RecordRef } from "../record/format.js";
 import { Hold } from "../hold/hold.js";
-import { moveTo, renewNow } from "../hold/writes.js";
-import type { Kept } from "../scheduler.js";
-import type { Kernel } from "../context.js";
+import type { KeepAlive, KeepAliveSource } from "../hold/keep-alive.js";
 import { Lease } from "../hold/lease.js";
-import type { Life, LifeSource } from "../hold/keep-alive.js";
-import type { AcquireSettings } from "../options.js";
 import { freeOnce } from "../hold/release.js";
+import { moveTo, renewNow } from "../hold/writes.js";
+import type { AcquireSettings } from "../options.js";
+import type { Holders, RecordRef } from "../record/format.js";
 import type { HeldRecord } from "../record/record.js";
-import { Stop } from "../acquire/cancellation.js";
+import type { Kept } from "../scheduler.js";
 
 // Well within the seven days of the TTL, and seldom enough to cost nothing.
 const KEEP_EVERY_MS = 2 * 24 * 3_600_000;
@@ -28,8 +28,8 @@ const SWEEP_LEASES = 10;
  * A session as its leases and its public handle know it: one lease that any number of held locks live
  * by. Protocol: spec/protocol.md, "Sessions".
  */
-export class SessionLife implements Life, LifeSource, Kept {
-  readonly #kernel: Kernel;
+export class SessionKeepAlive implements KeepAlive, KeepAliveSource, Kept {
+  readonly #context: ClientContext;
   readonly #hold: Hold;
   readonly #lease: Lease;
   /** All leases that were begun to live by it, or adopted, whether or not they have moved. */
@@ -38,25 +38,25 @@ export class SessionLife implements Life, LifeSource, Kept {
   readonly #over = new Abort();
   #closed: Promise<void> | undefined;
 
-  private constructor(kernel: Kernel, hold: Hold) {
-    this.#kernel = kernel;
+  private constructor(context: ClientContext, hold: Hold) {
+    this.#context = context;
     this.#hold = hold;
     this.#lease = Lease.on(hold);
     hold.lossSignal.signal.addEventListener("abort", () => this.#endLeases());
-    kernel.keeper.visit(this, kernel.nowMs() + KEEP_EVERY_MS);
+    context.scheduler.visit(this, context.nowMs() + KEEP_EVERY_MS);
   }
 
   /** Makes the session's record, and renews it once: two writes. */
-  static open(kernel: Kernel, settings: AcquireSettings): Promise<SessionLife> {
-    let life: SessionLife | undefined;
+  static open(context: ClientContext, settings: AcquireSettings): Promise<SessionKeepAlive> {
+    let life: SessionKeepAlive | undefined;
     const onRenewal = (record: HeldRecord | undefined): void => {
       if (life !== undefined) life.#tell(record?.asked);
     };
-    const opened = open(kernel, { ...settings, onRenewal }).then((hold) => {
-      life = new SessionLife(kernel, hold);
+    const opened = open(context, { ...settings, onRenewal }).then((hold) => {
+      life = new SessionKeepAlive(context, hold);
       return life;
     });
-    return kernel.tracked(opened);
+    return context.tracked(opened);
   }
 
   /** Random, and never used twice. Records on the session name it. */
@@ -102,16 +102,16 @@ export class SessionLife implements Life, LifeSource, Kept {
 
   /** Ends it and every lease on it; see `Session.close`. Idempotent. */
   close(leases: "release" | "end"): Promise<void> {
-    this.#closed ??= this.#kernel.tracked(this.#closeOnce(leases));
+    this.#closed ??= this.#context.tracked(this.#closeOnce(leases));
     return this.#closed;
   }
 
-  current(): Life | undefined {
+  current(): KeepAlive | undefined {
     return this.isHeld ? this : undefined;
   }
 
-  accepts(kernel: Kernel, leaseMs: number, renewMs: number | "manual"): boolean {
-    if (kernel !== this.#kernel) throw refuse("The option `session` is of another client.");
+  accepts(context: ClientContext, leaseMs: number, renewMs: number | "manual"): boolean {
+    if (context !== this.#context) throw refuse("The option `session` is of another client.");
     if (leaseMs === this.leaseMs && renewMs !== "manual") return true;
     throw refuse(
       `A lease on a session has the session's length, ${this.leaseMs} ms, and its renewals: leave out ` +
@@ -157,16 +157,16 @@ export class SessionLife implements Life, LifeSource, Kept {
 
   /** Goes on as long as the session lives, and ends it rather than leave a lock to nobody. */
   sweep(ref: RecordRef, from: Holders, keepData: boolean, afterMs = 0): void {
-    const kernel = this.#kernel;
-    kernel.inBackground(async () => {
-      if (afterMs > 0) await sleep(kernel.timers, afterMs, false, this.#over);
-      const untilMs = kernel.nowMs() + SWEEP_LEASES * this.leaseMs;
+    const context = this.#context;
+    context.inBackground(async () => {
+      if (afterMs > 0) await sleep(context.timers, afterMs, false, this.#over);
+      const untilMs = context.nowMs() + SWEEP_LEASES * this.leaseMs;
       let pauseMs = SHORTEST_SWEEP_PAUSE_MS;
       while (this.isHeld) {
-        const answer = await freeOnce(kernel, ref, from, keepData);
+        const answer = await freeOnce(context, ref, from, keepData);
         if (answer.kind === "applied" || answer.kind === "refused") return;
-        if (kernel.nowMs() > untilMs) this.#endForGood();
-        await sleep(kernel.timers, kernel.jittered(pauseMs), false, this.#over);
+        if (context.nowMs() > untilMs) this.#endForGood();
+        await sleep(context.timers, context.jittered(pauseMs), false, this.#over);
         pauseMs = Math.min(2 * pauseMs, LONGEST_SWEEP_PAUSE_MS);
       }
     });
@@ -174,16 +174,16 @@ export class SessionLife implements Life, LifeSource, Kept {
 
   /** Called by the keeper: keeps the TTL of records that are never renewed ahead of them. */
   tend(): number {
-    this.#kernel.inBackground(() => this.#keepFromExpiring());
-    return this.#kernel.nowMs() + KEEP_EVERY_MS;
+    this.#context.inBackground(() => this.#keepFromExpiring());
+    return this.#context.nowMs() + KEEP_EVERY_MS;
   }
 
   async #keepFromExpiring(): Promise<void> {
-    const { format } = this.#kernel;
+    const { format } = this.#context;
     for (const hold of [...this.#leases]) {
       await hold.requests.run(async () => {
         if (!hold.living.isMoved) return;
-        const options = { leaseMs: this.leaseMs, wallMs: this.#kernel.wallMs() };
+        const options = { leaseMs: this.leaseMs, wallMs: this.#context.wallMs() };
         const write = format.keepFromExpiring(hold.ref, hold.held, options);
         // Not answered, it is done at the next round: there are three within the TTL.
         await hold.send({ write, isIn: () => true });
@@ -195,7 +195,7 @@ export class SessionLife implements Life, LifeSource, Kept {
   #tell(asked: readonly string[] | undefined): void {
     if (asked === undefined) return;
     for (const hold of this.#leases) {
-      if (asked.includes(hold.held.holder)) this.#kernel.inBackground(() => hold.look());
+      if (asked.includes(hold.held.holder)) this.#context.inBackground(() => hold.look());
     }
   }
 
@@ -208,75 +208,75 @@ export class SessionLife implements Life, LifeSource, Kept {
   }
 
   #endForGood(): void {
-    this.close("end").catch((error: HoldfastError) => this.#kernel.report(error));
+    this.close("end").catch((error: HoldfastError) => this.#context.report(error));
   }
 
   async #closeOnce(leases: "release" | "end"): Promise<void> {
     this.#finish();
     const holds = [...this.#leases];
     for (const hold of holds) hold.end("closed");
-    if (leases === "release") await freeAll(this.#kernel, holds);
+    if (leases === "release") await freeAll(this.#context, holds);
     await this.#lease.release();
   }
 
   #finish(): void {
-    this.#kernel.keeper.forget(this);
+    this.#context.scheduler.forget(this);
     this.#over.abort();
   }
 }
 
 const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
-async function open(kernel: Kernel, settings: AcquireSettings): Promise<Hold> {
+async function open(context: ClientContext, settings: AcquireSettings): Promise<Hold> {
   // Each try under a new id: an old one may have been made, and be neutralised, at any later time.
-  const fromMs = kernel.nowMs();
-  const refOf = (): RecordRef => kernel.format.refOf("session", kernel.random.id());
+  const fromMs = context.nowMs();
+  const refOf = (): RecordRef => context.format.refOf("session", context.random.id());
   let ref = refOf();
   // One for all tries: each of its own would be given the whole wait anew.
-  const stop = new Stop(kernel, [ref], settings);
+  const cancellation = new Cancellation(context, [ref], settings);
   try {
     for (; ; ref = refOf()) {
-      if (stop.isStopped) throw stop.error();
+      if (cancellation.isStopped) throw cancellation.error();
       const claim = { kind: "claim", onto: { kind: "absent" } } as const;
-      const begun = await new Attempt(kernel, ref, settings, stop, claim).run();
+      const begun = await new GrantWrite(context, ref, settings, cancellation, claim).run();
       if (typeof begun === "object") {
-        const line = kernel.lines.of(ref.id);
-        line.tryTurn();
-        const hold = new Hold(kernel, ref, line, begun);
-        tellGrant(hold, "claim", kernel.nowMs() - fromMs);
-        await firstRenewal(hold, stop);
+        const localQueue = context.localQueues.of(ref.id);
+        localQueue.tryEnter();
+        const hold = new Hold(context, ref, localQueue, begun);
+        emitGrant(hold, "claim", context.nowMs() - fromMs);
+        await firstRenewal(hold, cancellation);
         return hold;
       }
       // Without a wait there is one try, as at an acquisition.
-      if (settings.waitMs === 0) throw stop.error();
+      if (settings.waitMs === 0) throw cancellation.error();
     }
   } catch (cause) {
     throw notOpened(cause);
   } finally {
-    stop.dispose();
+    cancellation.dispose();
   }
 }
 
 // A renewal that is not answered before the wait is over ends the session, which no record names yet.
-async function firstRenewal(hold: Hold, stop: Stop): Promise<void> {
+async function firstRenewal(hold: Hold, cancellation: Cancellation): Promise<void> {
   let end = (): void => undefined;
   const stopped = new Promise<never>((_, reject) => {
     end = () => {
       // Where DynamoDB does not answer that either, the row dies with its lease.
-      hold.kernel.inBackground(() =>
+      hold.context.inBackground(() =>
         Lease.on(hold)
           .release()
           .catch(() => undefined),
       );
-      reject(stop.error());
+      reject(cancellation.error());
     };
   });
-  stop.signal.addEventListener("abort", end);
-  if (stop.isStopped) end();
+  cancellation.signal.addEventListener("abort", end);
+  if (cancellation.isStopped) end();
   try {
     await Promise.race([renewNow(hold), stopped]);
   } finally {
-    stop.signal.removeEventListener("abort", end);
+    cancellation.signal.removeEventListener("abort", end);
   }
 }
 

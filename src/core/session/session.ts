@@ -1,7 +1,7 @@
 import type { HoldfastError } from "../../errors.js";
-import type { Kernel } from "../context.js";
-import type { LifeSource } from "../hold/keep-alive.js";
-import type { SessionLife } from "./keep-alive.js";
+import type { ClientContext } from "../context.js";
+import type { KeepAliveSource } from "../hold/keep-alive.js";
+import type { SessionKeepAlive } from "./keep-alive.js";
 
 /** How a session is closed. */
 export interface CloseSessionOptions {
@@ -23,17 +23,17 @@ export interface CloseSessionOptions {
  * is final: open another. Protocol: spec/protocol.md, "Sessions"; the idea is Consul's and etcd's.
  */
 export class Session implements AsyncDisposable {
-  readonly #kernel: Kernel;
-  readonly #life: SessionLife;
+  readonly #context: ClientContext;
+  readonly #life: SessionKeepAlive;
 
   /** @internal Made by `Holdfast.session`. */
-  constructor(kernel: Kernel, life: SessionLife) {
-    this.#kernel = kernel;
+  constructor(context: ClientContext, life: SessionKeepAlive) {
+    this.#context = context;
     this.#life = life;
   }
 
   /** @internal What a lease that names the session lives by. */
-  static lifeOf(session: Session): SessionLife & LifeSource {
+  static lifeOf(session: Session): SessionKeepAlive & KeepAliveSource {
     return session.#life;
   }
 
@@ -90,6 +90,6 @@ export class Session implements AsyncDisposable {
 
   /** Closes without throwing: what could not be answered goes to the client's `onError`. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.close().catch((error: HoldfastError) => this.#kernel.report(error));
+    await this.close().catch((error: HoldfastError) => this.#context.report(error));
   }
 }

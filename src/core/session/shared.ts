@@ -1,37 +1,37 @@
 import { type HoldfastError, isHoldfastError } from "../../errors.js";
+import type { ClientContext } from "../context.js";
 import type { Hold } from "../hold/hold.js";
-import type { Kept } from "../scheduler.js";
-import type { Kernel } from "../context.js";
-import type { Life, LifeSource } from "../hold/keep-alive.js";
+import type { KeepAlive, KeepAliveSource } from "../hold/keep-alive.js";
 import type { AcquireSettings } from "../options.js";
-import { SessionLife } from "./keep-alive.js";
+import type { Kept } from "../scheduler.js";
+import { SessionKeepAlive } from "./keep-alive.js";
 
 /**
  * The session of a client with `renewal: "shared"`: opened when the first renewal of a lease is due,
  * opened anew when it was lost, and closed when nothing has lived by it for one lease.
  */
-export class SharedSession implements LifeSource, Kept {
-  readonly #kernel: Kernel;
+export class SharedSession implements KeepAliveSource, Kept {
+  readonly #context: ClientContext;
   readonly #settings: AcquireSettings;
   readonly #leases = new Set<Hold>();
-  #session: SessionLife | undefined;
+  #session: SessionKeepAlive | undefined;
   #isOpening = false;
 
-  constructor(kernel: Kernel, settings: AcquireSettings) {
-    this.#kernel = kernel;
+  constructor(context: ClientContext, settings: AcquireSettings) {
+    this.#context = context;
     this.#settings = settings;
   }
 
   // Only leases of its length: the others were asked to be judged dead sooner, or later.
-  accepts(_kernel: Kernel, leaseMs: number, renewMs: number | "manual"): boolean {
+  accepts(_kernel: ClientContext, leaseMs: number, renewMs: number | "manual"): boolean {
     return renewMs !== "manual" && leaseMs === this.#settings.leaseMs;
   }
 
   // A lease that was given another length by hand keeps it, and so renews itself.
-  current(leaseMs: number): Life | undefined {
+  current(leaseMs: number): KeepAlive | undefined {
     if (leaseMs !== this.#settings.leaseMs) return undefined;
     const life = this.#session?.current();
-    if (life === undefined && !this.#isOpening && !this.#kernel.closing.aborted) this.#open();
+    if (life === undefined && !this.#isOpening && !this.#context.closing.aborted) this.#open();
     return life;
   }
 
@@ -42,15 +42,15 @@ export class SharedSession implements LifeSource, Kept {
 
   begun(hold: Hold): void {
     this.#leases.add(hold);
-    this.#kernel.keeper.forget(this);
+    this.#context.scheduler.forget(this);
   }
 
   ended(hold: Hold): void {
     this.#leases.delete(hold);
     // The closing client closes the session itself.
-    if (this.#kernel.closing.aborted) return;
+    if (this.#context.closing.aborted) return;
     if (this.#leases.size > 0 || this.#session?.isHeld !== true) return;
-    this.#kernel.keeper.visit(this, this.#kernel.nowMs() + this.#settings.leaseMs);
+    this.#context.scheduler.visit(this, this.#context.nowMs() + this.#settings.leaseMs);
   }
 
   /** Called by the keeper when nothing has lived by the session for a while. */
@@ -61,9 +61,9 @@ export class SharedSession implements LifeSource, Kept {
 
   #open(): void {
     this.#isOpening = true;
-    this.#kernel.inBackground(async () => {
+    this.#context.inBackground(async () => {
       try {
-        this.#session = await SessionLife.open(this.#kernel, this.#settings);
+        this.#session = await SessionKeepAlive.open(this.#context, this.#settings);
         if (this.#leases.size === 0) this.tend();
       } catch (error) {
         // The leases renew themselves meanwhile, and tell of the same trouble if it lasts.

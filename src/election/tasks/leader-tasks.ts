@@ -1,15 +1,15 @@
+import type { FormatTypes, NativeTypes } from "../../core/record/format-types.js";
 import { HoldfastError } from "../../errors.js";
 import { type Duration, durationMs } from "../../internal/duration.js";
-import type { LeaseShape, NativeLeases } from "../../core/record/format-types.js";
 import type { Election } from "../election.js";
 import { Ending } from "../ending.js";
 import type { ElectionOptions } from "../options.js";
-import { Schedule, type WorkerHealth } from "./schedule.js";
 import type { Term } from "../term.js";
+import { Schedule, type TaskHealth } from "./schedule.js";
 import { resolveWorkers, type Worker } from "./task.js";
 
 /** Options of a coordinator: those of its election, and its workers. */
-export interface CoordinatorOptions<S extends LeaseShape = NativeLeases> extends ElectionOptions {
+export interface LeaderTasksOptions<S extends FormatTypes = NativeTypes> extends ElectionOptions {
   /** The name that is led. */
   readonly name: S["name"];
   /** What runs on the leader. */
@@ -22,7 +22,7 @@ export interface CoordinatorOptions<S extends LeaseShape = NativeLeases> extends
 }
 
 /** How a coordinator does, for a probe. */
-export interface CoordinatorHealth {
+export interface LeaderTasksHealth {
   /**
    * - `leader`: it leads, and its workers run.
    * - `follower`: another does, or nobody; also while the table does not answer.
@@ -32,7 +32,7 @@ export interface CoordinatorHealth {
   readonly state: "leader" | "follower" | "wedged" | "stopped";
   /** The fence of the present term; undefined also in a format whose grants are not numbered. */
   readonly term: bigint | undefined;
-  readonly workers: readonly WorkerHealth[];
+  readonly workers: readonly TaskHealth[];
   /** Why it cannot even campaign: a wrong configuration. It tries again a lease later. */
   readonly trouble: unknown;
 }
@@ -51,7 +51,7 @@ const LONGEST_STOP_BEFORE_MS = 2_000;
  * its guarded writes are refused, and this process does not campaign before it has ended. `health()` says
  * `wedged`, so that a probe can end the process.
  */
-export class Coordinator<S extends LeaseShape = NativeLeases> implements AsyncDisposable {
+export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDisposable {
   readonly #election: Election<S>;
   readonly #schedules: readonly Schedule[];
   readonly #stopping = new AbortController();
@@ -60,7 +60,7 @@ export class Coordinator<S extends LeaseShape = NativeLeases> implements AsyncDi
   #isServing = false;
 
   /** @internal Made by `Holdfast.coordinator`. */
-  constructor(election: Election<S>, options: CoordinatorOptions<S>) {
+  constructor(election: Election<S>, options: LeaderTasksOptions<S>) {
     const { candidate } = election;
     const { leaseMs, renewMs } = candidate.settings;
     const stopBeforeMs = durationMs(
@@ -88,7 +88,7 @@ export class Coordinator<S extends LeaseShape = NativeLeases> implements AsyncDi
    * tries again a lease later. Idempotent. Throws `closed`, also after `stop()`.
    */
   start(): void {
-    if (this.#stopping.signal.aborted || this.#election.candidate.kernel.closing.aborted) {
+    if (this.#stopping.signal.aborted || this.#election.candidate.context.closing.aborted) {
       const { name } = this.#election;
       throw new HoldfastError(
         "closed",
@@ -114,7 +114,7 @@ export class Coordinator<S extends LeaseShape = NativeLeases> implements AsyncDi
   }
 
   /** How it does, for a probe; asks the clocks. Costs no request. */
-  health(): CoordinatorHealth {
+  health(): LeaderTasksHealth {
     const workers = this.#schedules.map((schedule) => schedule.health());
     const isLeader = this.#election.isLeader;
     return {
@@ -136,8 +136,8 @@ export class Coordinator<S extends LeaseShape = NativeLeases> implements AsyncDi
   }
 
   async #serve(): Promise<void> {
-    const { kernel, report, settings } = this.#election.candidate;
-    const ending = new Ending(kernel.closing, this.#election.name, this.#stopping.signal);
+    const { context, report, settings } = this.#election.candidate;
+    const ending = new Ending(context.closing, this.#election.name, this.#stopping.signal);
     const { signal } = ending;
     this.#isServing = true;
     while (!signal.aborted) {
@@ -146,7 +146,7 @@ export class Coordinator<S extends LeaseShape = NativeLeases> implements AsyncDi
       } catch (error) {
         this.#trouble = error;
         report(error);
-        await kernel.sleep(settings.leaseMs, signal);
+        await context.sleep(settings.leaseMs, signal);
       }
     }
     this.#isServing = false;

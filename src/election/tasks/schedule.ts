@@ -1,13 +1,13 @@
 import { HoldfastError } from "../../errors.js";
 import { sleep } from "../../internal/sleep.js";
 import type { Candidate } from "../candidate.js";
-import type { TickEvent } from "../events.js";
+import type { TaskRunEvent } from "../events.js";
 import { Run } from "../run.js";
 import type { Term } from "../term.js";
 import type { WorkerSettings } from "./task.js";
 
 /** How one worker does, for a probe. */
-export interface WorkerHealth {
+export interface TaskHealth {
   readonly name: string;
   readonly isRunning: boolean;
   /** Whether its run goes on although it was told to end. */
@@ -38,25 +38,25 @@ export class Schedule {
 
   /** Runs at every interval of a term, until it has to end and the last run has; never rejects. */
   async serve(term: Term, signal: AbortSignal): Promise<void> {
-    const { kernel } = this.#candidate;
+    const { context } = this.#candidate;
     const { everyMs, jitterMs, runAtStart } = this.#worker;
-    let baseMs = kernel.nowMs() + (runAtStart ? 0 : everyMs);
+    let baseMs = context.nowMs() + (runAtStart ? 0 : everyMs);
     while (!signal.aborted) {
-      const dueMs = baseMs + jitterMs * kernel.random.fraction();
+      const dueMs = baseMs + jitterMs * context.random.fraction();
       const calm = this.#watchOverdue(term, dueMs);
       await this.#until(term, dueMs, signal);
       calm();
       if (signal.aborted) break;
-      await this.#tick(term, kernel.nowMs() - dueMs);
-      const missed = Math.floor((kernel.nowMs() - baseMs) / everyMs);
+      await this.#tick(term, context.nowMs() - dueMs);
+      const missed = Math.floor((context.nowMs() - baseMs) / everyMs);
       const nextMs = baseMs + Math.max(1, missed) * everyMs;
-      baseMs = nextMs < kernel.nowMs() ? nextMs + everyMs : nextMs;
+      baseMs = nextMs < context.nowMs() ? nextMs + everyMs : nextMs;
     }
     this.#overdueAtMs = Number.POSITIVE_INFINITY;
   }
 
-  health(): WorkerHealth {
-    const nowMs = this.#candidate.kernel.nowMs();
+  health(): TaskHealth {
+    const nowMs = this.#candidate.context.nowMs();
     return {
       name: this.#worker.name,
       isRunning: this.#run !== undefined,
@@ -68,23 +68,23 @@ export class Schedule {
 
   /** Waits for the due instant, and longer where the lease is about to run out unrenewed. */
   async #until(term: Term, dueMs: number, signal: AbortSignal): Promise<void> {
-    const { kernel } = this.#candidate;
-    await kernel.sleep(dueMs - kernel.nowMs(), signal);
+    const { context } = this.#candidate;
+    await context.sleep(dueMs - context.nowMs(), signal);
     while (!signal.aborted && term.remainingMs() <= this.#stopBeforeMs) {
-      await kernel.sleep(Math.max(1, this.#stopBeforeMs / 10), signal);
+      await context.sleep(Math.max(1, this.#stopBeforeMs / 10), signal);
     }
   }
 
   async #tick(term: Term, lateMs: number): Promise<void> {
-    const { kernel } = this.#candidate;
-    const run = new Run(kernel, this.#worker, term, this.#stopBeforeMs, () => {
+    const { context } = this.#candidate;
+    const run = new Run(context, this.#worker, term, this.#stopBeforeMs, () => {
       this.#tell(term, "wedged", lateMs, run.ranMs);
     });
     this.#run = run;
     this.#lastStartMs = run.startedMs;
     this.#tell(term, "start", lateMs, 0);
     // The next one is due an interval after this one was.
-    const calm = this.#watchOverdue(term, kernel.nowMs() - lateMs + this.#worker.everyMs);
+    const calm = this.#watchOverdue(term, context.nowMs() - lateMs + this.#worker.everyMs);
     const { failure } = await run.toEnd();
     calm();
     this.#run = undefined;
@@ -104,19 +104,19 @@ export class Schedule {
 
   /** Tells once if nothing has begun two intervals after `dueMs`; answers what calls that off. */
   #watchOverdue(term: Term, dueMs: number): () => void {
-    const { kernel } = this.#candidate;
+    const { context } = this.#candidate;
     const overdueAtMs = dueMs + OVERDUE_INTERVALS * this.#worker.everyMs;
     this.#overdueAtMs = overdueAtMs;
     const bound = new AbortController();
-    void sleep(kernel.timers, overdueAtMs - kernel.nowMs(), false, bound.signal).then(() => {
-      if (!bound.signal.aborted) this.#tell(term, "overdue", kernel.nowMs() - dueMs, 0);
+    void sleep(context.timers, overdueAtMs - context.nowMs(), false, bound.signal).then(() => {
+      if (!bound.signal.aborted) this.#tell(term, "overdue", context.nowMs() - dueMs, 0);
     });
     return () => bound.abort();
   }
 
   #tell(
     term: Term,
-    phase: TickEvent["phase"],
+    phase: TaskRunEvent["phase"],
     lateMs: number,
     ranMs: number,
     error?: unknown,

@@ -1,10 +1,10 @@
+import type { FormatTypes, NativeTypes } from "../../core/record/format-types.js";
 import { HoldfastError } from "../../errors.js";
 import { type Duration, durationMs } from "../../internal/duration.js";
-import type { LeaseShape, NativeLeases } from "../../core/record/format-types.js";
 import type { Term, TermOf } from "../term.js";
 
 /** Work at an interval that runs on the leader only. */
-export interface Worker<S extends LeaseShape = NativeLeases> {
+export interface Worker<S extends FormatTypes = NativeTypes> {
   /** What events, health and errors call it; distinct within one coordinator. */
   readonly name: string;
   /**

@@ -1,10 +1,5 @@
 import { bounded } from "../bounded.js";
 import { type Clock, epochMsOf, systemClock } from "../clock.js";
-import { answerOf, FOR_LOCKS, type TableUse } from "./errors.js";
-import { cancellationOf, transactionInput } from "./transactions.js";
-import { compileCondition, compileProjection, compileWrite } from "./expressions.js";
-import { type DynamoDBLike, senderOver } from "./sdk.js";
-import { isTransport, type Operation, type Sender, type Transport } from "./sender.js";
 import type {
   AttributeValue,
   Call,
@@ -25,6 +20,11 @@ import type {
   WriteAnswer,
 } from "../table.js";
 import { systemTimers, type Timers } from "../timers.js";
+import { answerOf, FOR_LOCKS, type TableUse } from "./errors.js";
+import { compileCondition, compileProjection, compileWrite } from "./expressions.js";
+import { type DynamoDBLike, senderOver } from "./sdk.js";
+import { isTransport, type Operation, type Sender, type Transport } from "./sender.js";
+import { cancellationOf, transactionInput } from "./transactions.js";
 import { cancellationRead, refusalRead, unreadIn } from "./unread-refusal.js";
 
 const AN_HOUR_MS = 3_600_000;

@@ -1,9 +1,9 @@
 import type { TransactWriteItemsCommandInput } from "@aws-sdk/client-dynamodb";
 import { HoldfastError } from "../../errors.js";
 import { shown } from "../../internal/shown.js";
+import type { Item, Refusal, Transaction, TransactionAnswer, Write } from "../table.js";
 import { isAboutKeys } from "./errors.js";
 import { compileCondition, compileWrite } from "./expressions.js";
-import type { Item, Refusal, Transaction, TransactionAnswer, Write } from "../table.js";
 
 /** Transactions as DynamoDB has them: the request, and what a cancelled one is told by. */
 

@@ -1,4 +1,3 @@
-import { isUnreadRefusal } from "./errors.js";
 import type {
   Call,
   Item,
@@ -11,6 +10,7 @@ import type {
   Unknown,
   WriteAnswer,
 } from "../table.js";
+import { isUnreadRefusal } from "./errors.js";
 
 /**
  * Refusals that the SDK received and could not read. Anyone who may write one nested attribute can bring that

@@ -12,6 +12,10 @@ import {
 } from "@aws-sdk/client-s3";
 import { abortSignalOf } from "../abort.js";
 import { bounded } from "../bounded.js";
+import { type DynamoDBLike, withoutRetries } from "../dynamodb/sdk.js";
+import type { Call } from "../table.js";
+import { systemTimers, type Timers } from "../timers.js";
+import { objectAnswerOf } from "./errors.js";
 import {
   COMMIT_METADATA,
   type GetAnswer,
@@ -28,10 +32,6 @@ import {
   type StoreAnswer,
   type StreamBody,
 } from "./objects.js";
-import { objectAnswerOf } from "./errors.js";
-import { type DynamoDBLike, withoutRetries } from "../dynamodb/sdk.js";
-import type { Call } from "../table.js";
-import { systemTimers, type Timers } from "../timers.js";
 
 /** What is needed of an SDK v3 `S3Client`, by shape, so that a second copy of the SDK fits. */
 export type S3Like = DynamoDBLike;

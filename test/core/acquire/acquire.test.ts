@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { type AcquireOptions, Holdfast, HoldfastError } from "../../../src/index.js";
 import { LEASE_CHANNELS } from "../../../src/core/events.js";
+import { type AcquireOptions, Holdfast, HoldfastError } from "../../../src/index.js";
 import { Abort } from "../../../src/platform/abort.js";
 import { type FixedOptions, fixedProcess } from "../../support/fixed.js";
 import { countListeners } from "../../support/listeners.js";
@@ -217,7 +217,7 @@ describe("a client without a table", () => {
     const mutex = locks.mutex("a");
     const leases = [await mutex.acquire(), await mutex.acquire({ wait: 0 })];
     expect(leases.map((lease) => lease.isHeld)).toEqual([true, true]);
-    expect(await mutex.inspect()).toMatchObject({ state: "local", takeableInMs: 0 });
+    expect(await mutex.inspect()).toMatchObject({ state: "local", acquirableInMs: 0 });
     await locks.close();
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { nativeFormat } from "../../../src/formats/native.js";
-import type { Grant } from "../../../src/core/record/format.js";
 import { doingOf, grantedOnto } from "../../../src/core/acquire/grant-many-result.js";
+import type { Grant } from "../../../src/core/record/format.js";
 import type { Found, LeaseRecord } from "../../../src/core/record/record.js";
+import { nativeFormat } from "../../../src/formats/native.js";
 import { MemoryTable } from "../../../src/testing/table/memory-table.js";
 
 const GRANT: Grant = {

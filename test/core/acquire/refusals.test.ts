@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { awsLockClient, dynamolock } from "../../../src/formats/index.js";
-import { nativeFormat } from "../../../src/formats/native.js";
-import type { ErrorCode, HoldfastError, Lease, LeaseHandle } from "../../../src/index.js";
 import type { LeaseFormat } from "../../../src/core/record/format.js";
 import { assertSessions } from "../../../src/core/record/key.js";
+import { awsLockClient, dynamolock } from "../../../src/formats/index.js";
+import { nativeFormat } from "../../../src/formats/native.js";
+import type { ErrorCode, HoldfastError, Lease, LeaseTransfer } from "../../../src/index.js";
 import { ForeignWorld } from "../../formats/foreign-world.js";
 import { type ExpectedError, expectError, expectErrorToBe } from "../../support/errors.js";
 import { type Inhabitant, World } from "../../support/world.js";
@@ -12,7 +12,7 @@ import { type Inhabitant, World } from "../../support/world.js";
 
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 const SILENT = { fault: "request-lost", unknownAfterMs: 20 } as const;
-const HANDLE: LeaseHandle = {
+const HANDLE: LeaseTransfer = {
   v: 1,
   name: "a",
   holder: "h",
@@ -175,7 +175,7 @@ const ARGUMENTS: readonly Row[] = [
     invalid("`within`", "20000 ms", "19390 ms"),
     async (scene) => {
       const lease = await acquired(scene);
-      return () => lease.onEndingSoon("20s", () => undefined);
+      return () => lease.onExpiring("20s", () => undefined);
     },
   ],
   [
@@ -326,7 +326,7 @@ const NOBODY_ANSWERS: readonly Row[] = [
     about("outcome-unknown", /: no time$/),
     async (scene) => {
       const lease = await acquired(scene, { renew: "manual" });
-      lease.onEndingSoon("5s", () => {
+      lease.onExpiring("5s", () => {
         throw new Error("no time");
       });
       await scene.world.time.advance(26_000);
@@ -338,7 +338,7 @@ const NOBODY_ANSWERS: readonly Row[] = [
     about("outcome-unknown", /: no time$/),
     async (scene) => {
       const lease = await acquired(scene, { renew: "manual" });
-      lease.onEndingSoon("5s", () => {
+      lease.onExpiring("5s", () => {
         throw "no time";
       });
       await scene.world.time.advance(26_000);

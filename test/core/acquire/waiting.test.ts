@@ -163,9 +163,12 @@ describe("a waiter takes a dead holder's lock", () => {
       for await (const page of rival.locks.list()) return page.locks[0];
       return undefined;
     };
-    expect(await world.until(listed())).toMatchObject({ looksDead: false, takeableInMs: 10_200 });
+    expect(await world.until(listed())).toMatchObject({
+      appearsExpired: false,
+      acquirableInMs: 10_200,
+    });
     await world.time.advance(10_201);
-    expect(await world.until(listed())).toMatchObject({ looksDead: true, takeableInMs: 0 });
+    expect(await world.until(listed())).toMatchObject({ appearsExpired: true, acquirableInMs: 0 });
     expect(await world.until(rival.locks.mutex("a").tryAcquire())).not.toBeNull();
   });
 
@@ -252,7 +255,7 @@ describe("waiters of one process for one name", () => {
       [16, 1],
     ]) {
       const world = new World();
-      const { locks } = world.inhabitant({ ...INSTANT, handOverLimit: limit });
+      const { locks } = world.inhabitant({ ...INSTANT, maxLocalHandoffs: limit });
       const all = Array.from({ length: 5 }, () =>
         locks.mutex("a").run(FOR_EVER, () => world.time.sleep(1)),
       );

@@ -16,7 +16,7 @@ async function held(options: object = {}) {
 describe("an alarm before the deadline", () => {
   it("is put off by each renewal that is answered, and called once when none is any more", async () => {
     const { world, network, lease, told, tell } = await held();
-    lease.onEndingSoon("8s", tell);
+    lease.onExpiring("8s", tell);
     await world.time.advance(100_000);
     expect(told).toEqual([]);
     network.script(() => ({ fault: "request-lost" }));
@@ -29,7 +29,7 @@ describe("an alarm before the deadline", () => {
 
   it("comes before the deadline of a lease that nobody renews, which is still held then", async () => {
     const { world, lease, told, tell } = await held({ renew: "manual" });
-    lease.onEndingSoon("5s", tell);
+    lease.onExpiring("5s", tell);
     await world.time.advance(24_000);
     expect(told).toEqual([]);
     await world.time.advance(5_000);
@@ -40,7 +40,7 @@ describe("an alarm before the deadline", () => {
   it("is called at the very instant that it names, and not a look before", async () => {
     const { world, lease, told, tell } = await held({ renew: "manual" });
     const leftMs = lease.remainingMs();
-    lease.onEndingSoon(5_000, tell);
+    lease.onExpiring(5_000, tell);
     await world.time.advance(leftMs - 5_001);
     expect(told).toEqual([]);
     await world.time.advance(2);
@@ -49,7 +49,7 @@ describe("an alarm before the deadline", () => {
 
   it("finds a lease that was made shorter in time", async () => {
     const { world, lease, told, tell } = await held({ renew: "manual" });
-    lease.onEndingSoon("4s", tell);
+    lease.onExpiring("4s", tell);
     await world.until(lease.renew({ lease: "6s" }));
     await world.time.advance(5_500);
     expect(told).toHaveLength(1);
@@ -58,15 +58,15 @@ describe("an alarm before the deadline", () => {
 
   it("is not called after the release, nor when it was called off, nor once the client closed", async () => {
     const { world, locks, lease, told, tell } = await held({ renew: "manual" });
-    lease.onEndingSoon("5s", tell)();
-    lease.onEndingSoon("5s", tell);
+    lease.onExpiring("5s", tell)();
+    lease.onExpiring("5s", tell);
     await world.until(lease.release());
     const other = await world.until(locks.mutex("b").acquire({ renew: "manual" }));
-    other.onEndingSoon("5s", tell);
+    other.onExpiring("5s", tell);
     await world.until(locks.close());
     await world.time.advance(60_000);
     expect(told).toEqual([]);
-    expect(() => lease.onEndingSoon("5s", tell)).toThrowError(/released|closed|not held/);
+    expect(() => lease.onExpiring("5s", tell)).toThrowError(/released|closed|not held/);
   });
 
   it("is of the handle that it was set on, where a hold is shared", async () => {
@@ -77,8 +77,8 @@ describe("an alarm before the deadline", () => {
       await world.until(mutex.acquire()),
     ];
     const told: string[] = [];
-    first.onEndingSoon("5s", () => told.push("first"));
-    second.onEndingSoon("5s", () => told.push("second"));
+    first.onExpiring("5s", () => told.push("first"));
+    second.onExpiring("5s", () => told.push("second"));
     await world.until(first.release());
     await world.time.advance(28_000);
     expect(told).toEqual(["second"]);
@@ -86,7 +86,7 @@ describe("an alarm before the deadline", () => {
 
   it("leaves it to the signal where the process was paused past the deadline", async () => {
     const { world, process, lease, told, tell } = await held();
-    lease.onEndingSoon("5s", tell);
+    lease.onExpiring("5s", tell);
     process.pause();
     await world.time.advance(60_000);
     process.resume();
@@ -105,7 +105,7 @@ describe("an alarm before the deadline", () => {
     "is refused for %j, which a renewed lease falls below, or is no time",
     async (within, options) => {
       const { lease, tell } = await held(options);
-      expect(() => lease.onEndingSoon(within, tell)).toThrowError(
+      expect(() => lease.onExpiring(within, tell)).toThrowError(
         expect.objectContaining({ code: "invalid-argument" }),
       );
     },
@@ -118,9 +118,9 @@ describe("an alarm before the deadline", () => {
     [1, 0.5, {}],
   ] as const)("may be %i ms before it, and not %d, with %j", async (well, ill, options) => {
     const { world, process, lease, tell } = await held(options);
-    expect(() => lease.onEndingSoon(ill, tell)).toThrowError(/`within`/);
+    expect(() => lease.onExpiring(ill, tell)).toThrowError(/`within`/);
     const timers = process.pendingTimers();
-    const callOff = lease.onEndingSoon(well, tell);
+    const callOff = lease.onExpiring(well, tell);
     expect(process.pendingTimers()).toBe(timers + 1);
     callOff();
     expect(process.pendingTimers()).toBe(timers);
@@ -137,13 +137,13 @@ describe("an alarm before the deadline", () => {
       expect(keepsAlive).toBe(false);
       return set(delayMs, keepsAlive, run);
     };
-    lease.onEndingSoon(400, tell);
+    lease.onExpiring(400, tell);
     await world.time.advance(400);
     expect(sets.every((delayMs) => delayMs <= 100)).toBe(true);
     expect(sets.length).toBeGreaterThanOrEqual(4);
     expect(sets.length).toBeLessThanOrEqual(6);
     sets.length = 0;
-    lease.onEndingSoon(8, tell);
+    lease.onExpiring(8, tell);
     await world.time.advance(100);
     expect(sets.filter((delayMs) => delayMs === 20).length).toBeGreaterThanOrEqual(4);
     expect(Math.min(...sets)).toBeGreaterThanOrEqual(0);
@@ -153,13 +153,13 @@ describe("an alarm before the deadline", () => {
 
   it("may be a day before the end of a lease of three", async () => {
     const { lease, tell } = await held({ renew: "manual", lease: "3d" });
-    lease.onEndingSoon("1d", tell)();
+    lease.onExpiring("1d", tell)();
     expect(lease.isHeld).toBe(true);
   });
 
   it("is called off with the loss of its lease, and leaves no timer", async () => {
     const { world, process, lease, tell } = await held();
-    lease.onEndingSoon("15s", tell);
+    lease.onExpiring("15s", tell);
     world.table.deleteItem({ pk: { S: "lock#a" }, sk: { S: "lease" } });
     await world.until(lease.renew().catch(() => undefined));
     expect(lease.signal.aborted).toBe(true);
@@ -168,7 +168,7 @@ describe("an alarm before the deadline", () => {
 
   it("reports what it throws, and the lease goes on", async () => {
     const { world, reported, lease } = await held({ renew: "manual" });
-    lease.onEndingSoon("5s", () => {
+    lease.onExpiring("5s", () => {
       throw new Error("no time");
     });
     await world.time.advance(26_000);
@@ -181,7 +181,7 @@ describe("an alarm before the deadline", () => {
     const { locks, network } = world.inhabitant();
     const term = await world.until(locks.election("pool").campaign());
     let told = 0;
-    term.onEndingSoon("10s", () => {
+    term.onExpiring("10s", () => {
       told += 1;
     });
     await world.time.advance(200_000);

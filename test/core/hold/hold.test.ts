@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { HoldfastError } from "../../../src/index.js";
+import { environmentFrom } from "../../../src/client-options.js";
 import { acquire } from "../../../src/core/acquire/acquire.js";
-import { Kernel } from "../../../src/core/context.js";
+import { ClientContext } from "../../../src/core/context.js";
 import { resolveAcquire, resolveClient } from "../../../src/core/options.js";
 import type { HeldRecord, Version } from "../../../src/core/record/record.js";
-import { surroundingsOf } from "../../../src/client-options.js";
+import { HoldfastError } from "../../../src/index.js";
 import { type FixedOptions, fixedProcess } from "../../support/fixed.js";
 import { World } from "../../support/world.js";
 
@@ -99,13 +99,13 @@ describe("a plain renewal", () => {
   it("tells whoever asked for it what it showed: the record, or that nobody answered; no loss", async () => {
     const world = new World();
     const { process, network } = fixedProcess(world);
-    const surroundings = {
+    const environment = {
       clock: process.clock,
       timers: process.timers,
       random: { fraction: () => 0.5, id: () => "me" },
     };
-    const options = { client: network, table: "locks", surroundings };
-    const kernel = new Kernel(surroundingsOf(options), resolveClient({}));
+    const options = { client: network, table: "locks", environment };
+    const kernel = new ClientContext(environmentFrom(options), resolveClient({}));
     const told: (Version | undefined)[] = [];
     const lengths = resolveAcquire([{ lease: "3s", renew: "1s" }], "owner");
     const onRenewal = (record: HeldRecord | undefined) => told.push(record?.version);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { LossReason } from "../../../src/index.js";
 import { lossError, lossIn } from "../../../src/core/hold/loss.js";
 import type { Found } from "../../../src/core/record/record.js";
+import type { LossReason } from "../../../src/index.js";
 import { expectErrorToBe } from "../../support/errors.js";
 
 const known = {

@@ -35,7 +35,7 @@ const ignored = <T>(promise: Promise<T>): Promise<T> => {
 
 describe("at the bound on local hand-overs", () => {
   it("a process with waiters left lets a poll pass before it claims again", async () => {
-    const { world, mutex, lease } = await setUp({ handOverLimit: 1 });
+    const { world, mutex, lease } = await setUp({ maxLocalHandoffs: 1 });
     const [second, third] = [mutex.acquire(), mutex.acquire()];
     await world.until(lease.release());
     const handedOver = await world.until(second);
@@ -47,7 +47,7 @@ describe("at the bound on local hand-overs", () => {
   });
 
   it("a process with nobody left claims again at once", async () => {
-    const { world, mutex, lease } = await setUp({ handOverLimit: 1 });
+    const { world, mutex, lease } = await setUp({ maxLocalHandoffs: 1 });
     const second = mutex.acquire();
     await world.until(lease.release());
     await world.until((await world.until(second)).release());

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RenewalTimes } from "../../../src/core/hold/renewal-schedule.js";
+import { RenewalSchedule } from "../../../src/core/hold/renewal-schedule.js";
 import type { Instant } from "../../../src/platform/clock.js";
 import type { Random } from "../../../src/platform/random.js";
 
@@ -13,7 +13,7 @@ describe("the times of renewals", () => {
   ] as const)(
     "drawn at %i: one by hand puts the next off, and the first that was due spreads",
     (fraction, first, afterHand, afterSpreading) => {
-      const times = new RenewalTimes(1_000, drawing(fraction), at(0));
+      const times = new RenewalSchedule(1_000, drawing(fraction), at(0));
       expect(times.nextMs).toBe(first);
       const byHandMs = afterHand - first;
       times.renewed(at(byHandMs));
@@ -30,8 +30,8 @@ describe("the times of renewals", () => {
   );
 
   it("stay apart when a pause, or a table that did not answer, made them late together", () => {
-    const spreadOut = (fraction: number): RenewalTimes => {
-      const times = new RenewalTimes(1_000, drawing(fraction), at(0));
+    const spreadOut = (fraction: number): RenewalSchedule => {
+      const times = new RenewalSchedule(1_000, drawing(fraction), at(0));
       times.renewed(at(1_000));
       return times;
     };
@@ -44,7 +44,7 @@ describe("the times of renewals", () => {
   });
 
   it("come never where nobody renews but the user", () => {
-    const times = new RenewalTimes("manual", drawing(0), at(0));
+    const times = new RenewalSchedule("manual", drawing(0), at(0));
     times.renewed(at(5));
     expect(times.nextMs).toBe(Number.POSITIVE_INFINITY);
     times.putOff(7);

@@ -70,7 +70,7 @@ const USES: Readonly<Record<string, (stale: Lease) => Promise<unknown>>> = {
 
 /** Uses that send nothing, so that a handle whose lease was taken elsewhere has not noticed it yet. */
 const LOCAL_USES: typeof USES = {
-  onEndingSoon: async (stale) => stale.onEndingSoon(200, () => undefined),
+  onExpiring: async (stale) => stale.onExpiring(200, () => undefined),
   assertHeld: async (stale) => stale.assertHeld(),
 };
 

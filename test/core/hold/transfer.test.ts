@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { awsLockClient } from "../../../src/formats/index.js";
-import { Holdfast, HoldfastError, LEASE_CHANNELS, type LeaseHandle } from "../../../src/index.js";
+import { Holdfast, HoldfastError, LEASE_CHANNELS, type LeaseTransfer } from "../../../src/index.js";
 import type { Fault, FaultRequest } from "../../../src/testing/faults/fault-plan.js";
 import { MemoryTable } from "../../../src/testing/table/memory-table.js";
 import { expectError } from "../../support/errors.js";
@@ -18,7 +18,7 @@ function scene() {
 }
 
 /** As a job system carries it. */
-const carried = (handle: LeaseHandle): LeaseHandle => JSON.parse(JSON.stringify(handle));
+const carried = (handle: LeaseTransfer): LeaseTransfer => JSON.parse(JSON.stringify(handle));
 
 async function exported(world: World, { locks }: Inhabitant, options = {}) {
   const lease = await world.until(locks.mutex("a").acquire({ data: { job: 7 }, ...options }));
@@ -422,14 +422,14 @@ describe("an export is refused", () => {
     const { one } = scene();
     const whole = { v: 1, name: "a", holder: "h", fence: "1", leaseMs: 1_000, owner: "o" };
     const handle = (wrong &&
-      (Object.keys(wrong).length === 0 ? {} : { ...whole, ...wrong })) as LeaseHandle;
+      (Object.keys(wrong).length === 0 ? {} : { ...whole, ...wrong })) as LeaseTransfer;
     const importing = (async () => one.locks.import(handle))();
     await expectError(importing, { code: "invalid-argument", mentions: ["`lease.export()`"] });
   });
 
   it("but not of the longest fence, nor of the shortest lease", async () => {
     const { world, one } = scene();
-    const handle: LeaseHandle = {
+    const handle: LeaseTransfer = {
       ...{ v: 1, name: "a", holder: "h", owner: "o" },
       ...{ fence: "9".repeat(38), leaseMs: 100 },
     };

@@ -46,7 +46,7 @@ const notBefore = (notBeforeWallMs: number): LeaseRecord => {
 const usual: Circumstances = {
   nowMs: SINCE_MS,
   wallMs: 0,
-  driftBound: 0.01,
+  maxClockDrift: 0.01,
   isAbandoned: (holder) => holder === "given up",
   onlyIfExists: false,
   sessionSeen: () => undefined,
@@ -54,7 +54,7 @@ const usual: Circumstances = {
 
 const served: QueueState = { tail: 5n, served: 5n };
 const waited: QueueState = { tail: 6n, served: 5n };
-const wait = (takeableAtMs: number): Decision => ({ kind: "wait", takeableAtMs });
+const wait = (acquirableAtMs: number): Decision => ({ kind: "wait", acquirableAtMs });
 const takeOver: Decision = {
   kind: "take over",
   holder: "other",
@@ -155,7 +155,7 @@ const CASES: readonly Case[] = [
   [
     "it is held, and clocks are perfect",
     seen(held()),
-    { nowMs: SINCE_MS + LEASE_MS, driftBound: 0 },
+    { nowMs: SINCE_MS + LEASE_MS, maxClockDrift: 0 },
     takeOver,
   ],
   [

@@ -1,11 +1,16 @@
 import { describe, expect, it } from "vitest";
 import {
+  type Consistency,
   type Observation,
   Observations,
   observe,
-  type Strength,
 } from "../../../src/core/record/observation.js";
-import type { FreeRecord, HeldRecord, LeaseRecord, Version } from "../../../src/core/record/record.js";
+import type {
+  FreeRecord,
+  HeldRecord,
+  LeaseRecord,
+  Version,
+} from "../../../src/core/record/record.js";
 
 const known = (fence: bigint, version: Version) => ({
   fence,
@@ -38,7 +43,7 @@ type Row = [
   title: string,
   before: LeaseRecord,
   now: LeaseRecord,
-  strength: Strength,
+  strength: Consistency,
   expected: "goes on" | "begins anew" | "is ignored",
 ];
 

@@ -109,7 +109,7 @@ describe("locks on a session", () => {
       fence: lease.fence,
       session: session.id,
       data: { n: 1 },
-      looksDead: false,
+      appearsExpired: false,
     });
     await world.until(lease.renew({ data: "more" }));
     expect(world.record("a")?.["data"]).toEqual({ S: "more" });

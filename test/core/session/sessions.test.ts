@@ -39,7 +39,7 @@ describe("a listing of sessions", () => {
         owner: "us",
         openedAt: new Date(world.time.wallMs - 1_000).toISOString(),
         leaseMs: LEASE_MS,
-        looksDead: false,
+        appearsExpired: false,
         locks: ["a", "b", "c"],
       },
     ]);
@@ -62,7 +62,7 @@ describe("a listing of sessions", () => {
         state: "ended",
         owner: "us",
         leaseMs: undefined,
-        looksDead: true,
+        appearsExpired: true,
         locks: ["a", "b"],
       },
     ]);
@@ -79,7 +79,7 @@ describe("a listing of sessions", () => {
         owner: undefined,
         openedAt: undefined,
         leaseMs: undefined,
-        looksDead: false,
+        appearsExpired: false,
         locks: ["a", "b"],
       },
     ]);
@@ -88,12 +88,12 @@ describe("a listing of sessions", () => {
   it("says that one looks dead once this client has watched it be silent for its length", async () => {
     const { world, listed, holder } = await withSession(["a"]);
     holder.process.kill();
-    const looksDead = async () => (await listed()).map((one) => one.looksDead);
-    expect(await looksDead()).toEqual([false]);
+    const appearsExpired = async () => (await listed()).map((one) => one.appearsExpired);
+    expect(await appearsExpired()).toEqual([false]);
     await world.time.advance(WATCH_MS - 1);
-    expect(await looksDead()).toEqual([false]);
+    expect(await appearsExpired()).toEqual([false]);
     await world.time.advance(1);
-    expect(await looksDead()).toEqual([true]);
+    expect(await appearsExpired()).toEqual([true]);
   });
 
   it("passes over locks without a session, and over what it cannot read", async () => {
@@ -133,34 +133,37 @@ describe("an inspection of a lock on a session", () => {
     await world.until(fixedProcess(world).locks.inspect("a"));
     expect(await inspect()).toMatchObject({
       session: session.id,
-      looksDead: false,
-      takeableInMs: WATCH_MS,
+      appearsExpired: false,
+      acquirableInMs: WATCH_MS,
     });
     await world.time.advance(1_000);
-    expect(await inspect()).toMatchObject({ looksDead: false, takeableInMs: WATCH_MS - 1_000 });
+    expect(await inspect()).toMatchObject({
+      appearsExpired: false,
+      acquirableInMs: WATCH_MS - 1_000,
+    });
     await world.time.advance(WATCH_MS);
-    expect(await inspect()).toMatchObject({ looksDead: true, takeableInMs: 0 });
+    expect(await inspect()).toMatchObject({ appearsExpired: true, acquirableInMs: 0 });
   });
 
   it("goes by the length that the session's own record says", async () => {
     const { inspect, change } = await inspected();
     change({ leaseMs: { N: "9000" } });
-    expect(await inspect()).toMatchObject({ leaseMs: LEASE_MS, takeableInMs: 3 * WATCH_MS });
+    expect(await inspect()).toMatchObject({ leaseMs: LEASE_MS, acquirableInMs: 3 * WATCH_MS });
   });
 
   it("goes by the length that the lock carries where the session's record is gone", async () => {
     const { world, inspect, row } = await inspected();
     world.table.deleteItem(keyOf(row));
-    expect(await inspect()).toMatchObject({ looksDead: false, takeableInMs: WATCH_MS });
+    expect(await inspect()).toMatchObject({ appearsExpired: false, acquirableInMs: WATCH_MS });
     await world.time.advance(WATCH_MS);
-    expect(await inspect()).toMatchObject({ looksDead: true, takeableInMs: 0 });
+    expect(await inspect()).toMatchObject({ appearsExpired: true, acquirableInMs: 0 });
   });
 
   it("shows it as dead where the session has ended", async () => {
     const { world, listed, other, session } = await withSession(["a"]);
     await world.until(session.close({ leases: "end" }));
     const found = await world.until(other.locks.inspect("a"));
-    expect(found).toMatchObject({ looksDead: true, takeableInMs: 0, session: session.id });
+    expect(found).toMatchObject({ appearsExpired: true, acquirableInMs: 0, session: session.id });
     expect(await listed()).toHaveLength(1);
   });
 
@@ -178,7 +181,7 @@ describe("an inspection of a lock on a session", () => {
     const { world, other } = await inspected();
     const page = async () => (await other.locks.list()[Symbol.asyncIterator]().next()).value;
     expect(await world.until(page())).toMatchObject({
-      locks: [{ looksDead: false, takeableInMs: WATCH_MS }],
+      locks: [{ appearsExpired: false, acquirableInMs: WATCH_MS }],
     });
   });
 });

@@ -40,8 +40,8 @@ describe("a listing, of the places in queues", () => {
         session: undefined,
         leaseMs: LEASE_MS,
         isServed: false,
-        looksDead: false,
-        removableInMs: WATCH_MS,
+        appearsExpired: false,
+        acquirableInMs: WATCH_MS,
       },
     ]);
   });
@@ -55,11 +55,11 @@ describe("a listing, of the places in queues", () => {
   it("watches them, so that a later one tells who was silent for longer than a lease", async () => {
     const { world, waiter, queued } = await queueOfOne();
     waiter.process.kill();
-    expect(await queued()).toMatchObject([{ looksDead: false }]);
+    expect(await queued()).toMatchObject([{ appearsExpired: false }]);
     // Each takes ten.
     await world.time.advance(WATCH_MS - 20);
-    expect(await queued()).toMatchObject([{ looksDead: false, removableInMs: 10 }]);
-    expect(await queued()).toMatchObject([{ looksDead: true, removableInMs: 0 }]);
+    expect(await queued()).toMatchObject([{ appearsExpired: false, acquirableInMs: 10 }]);
+    expect(await queued()).toMatchObject([{ appearsExpired: true, acquirableInMs: 0 }]);
   });
 
   it("says which were left behind by a ticket that was granted, or by an earlier one", async () => {

@@ -184,7 +184,11 @@ describe("a queue", () => {
     expect(waiters.map(({ position }) => position)).toEqual([0, 1, 2]);
     const tickets = waiters.map(({ ticket }) => ticket);
     expect(tickets).toEqual(ascending(tickets));
-    expect(waiters[0]).toMatchObject({ leaseMs: 60_000, looksDead: false, session: undefined });
+    expect(waiters[0]).toMatchObject({
+      leaseMs: 60_000,
+      appearsExpired: false,
+      session: undefined,
+    });
     await world.until(held.release());
     await world.until(done);
     expect((await world.until(holder.locks.queue(NAME))).waiters).toEqual([]);

@@ -153,14 +153,14 @@ describe("what is among the entries of a queue", () => {
         since: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
         session: undefined,
         leaseMs: LEASE_MS,
-        looksDead: false,
+        appearsExpired: false,
       },
-      expect.objectContaining({ position: 1, owner: "w1", looksDead: false }),
+      expect.objectContaining({ position: 1, owner: "w1", appearsExpired: false }),
       expect.objectContaining({
         position: 2,
         owner: "shared",
         session: expect.any(String),
-        looksDead: false,
+        appearsExpired: false,
       }),
     ]);
     dead.process.kill();
@@ -170,7 +170,9 @@ describe("what is among the entries of a queue", () => {
     await world.until(holder.locks.queue(NAME));
     await world.time.advance(LEASE_MS * 1.02 - 60);
     const looks = async () =>
-      (await world.until(holder.locks.queue(NAME))).waiters.map(({ looksDead }) => looksDead);
+      (await world.until(holder.locks.queue(NAME))).waiters.map(
+        ({ appearsExpired }) => appearsExpired,
+      );
     expect(await looks()).toEqual([false, false, false]);
     await world.time.advance(60);
     expect(await looks()).toEqual([true, true, false]);
@@ -269,7 +271,7 @@ describe("trouble with the table", () => {
 
 describe("a fair lock says", () => {
   it.each([
-    [{ ifOverslept: "stay" }, ["`ifOverslept`", '"rejoin"', '"fail"', '"stay"']],
+    [{ onPlaceExpired: "stay" }, ["`onPlaceExpired`", '"rejoin"', '"fail"', '"stay"']],
     [{ onPosition: 1 }, ["`onPosition`", /\bfunction\b/]],
   ])("what is wrong with %j", async (options, mentions) => {
     const world = new World();
@@ -296,7 +298,7 @@ describe("a fair lock says", () => {
   it("that a place was lost", async () => {
     const { world } = await queueOf(1);
     const { locks, process } = world.inhabitant();
-    const waiting = locks.fairLock(NAME).acquire({ wait: FOR_EVER, ifOverslept: "fail" });
+    const waiting = locks.fairLock(NAME).acquire({ wait: FOR_EVER, onPlaceExpired: "fail" });
     const outcome = waiting.catch((error: HoldfastError) => error);
     await world.time.advance(1_000);
     process.pause();
@@ -305,7 +307,7 @@ describe("a fair lock says", () => {
     expectErrorToBe(await world.until(outcome), {
       code: "not-acquired",
       lockName: NAME,
-      mentions: ["`ifOverslept`", '"fail"'],
+      mentions: ["`onPlaceExpired`", '"fail"'],
     });
   });
 });

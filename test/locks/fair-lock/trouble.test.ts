@@ -174,9 +174,9 @@ describe("an answer that is lost", () => {
 });
 
 describe("a waiter that sleeps for longer than its lease", () => {
-  it.each(["rejoin", "fail"] as const)("is passed over, and then: %s", async (ifOverslept) => {
+  it.each(["rejoin", "fail"] as const)("is passed over, and then: %s", async (onPlaceExpired) => {
     const { world, victim, behind, turns, end } = await scene();
-    const middle = turns.take(victim, "victim", { ifOverslept }).catch(({ code }) => code);
+    const middle = turns.take(victim, "victim", { onPlaceExpired }).catch(({ code }) => code);
     await world.time.advance(1_000);
     const last = turns.take(behind, "behind");
     await world.time.advance(1_000);
@@ -188,9 +188,9 @@ describe("a waiter that sleeps for longer than its lease", () => {
     await world.time.advance(2_000);
     await end(middle, last);
     expect(turns.order).toEqual(
-      ifOverslept === "fail" ? ["before", "behind"] : ["before", "behind", "victim"],
+      onPlaceExpired === "fail" ? ["before", "behind"] : ["before", "behind", "victim"],
     );
-    expect(await world.until(middle)).toBe(ifOverslept === "fail" ? "not-acquired" : undefined);
+    expect(await world.until(middle)).toBe(onPlaceExpired === "fail" ? "not-acquired" : undefined);
     await expectNothingLeft(world, behind.locks);
   });
 

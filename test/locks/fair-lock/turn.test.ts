@@ -308,7 +308,7 @@ describe("a queue whose record", () => {
     const world = new World();
     const [holder, waiter] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
     const held = await world.until(holder.locks.fairLock(NAME).acquire());
-    const waiting = waiter.locks.fairLock(NAME).acquire({ wait: FOR_EVER, ifOverslept: "fail" });
+    const waiting = waiter.locks.fairLock(NAME).acquire({ wait: FOR_EVER, onPlaceExpired: "fail" });
     waiting.catch(() => undefined);
     await world.time.advance(1_000);
     const ticket = ticketOf(entriesIn(world)[0]);

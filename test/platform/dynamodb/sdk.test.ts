@@ -5,8 +5,8 @@ import { type DynamoDBClient, GetItemCommand, UpdateItemCommand } from "@aws-sdk
 import { HeadObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Abort } from "../../../src/platform/abort.js";
-import { S3Objects } from "../../../src/platform/s3/s3.js";
 import { senderOver } from "../../../src/platform/dynamodb/sdk.js";
+import { S3Objects } from "../../../src/platform/s3/s3.js";
 import { sdkClient } from "../../support/sdk.js";
 
 /** Of each request: whose table it names, and whether the SDK's retries sent it. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ErrorCode } from "../../../src/index.js";
-import { S3Objects } from "../../../src/platform/s3/s3.js";
 import { objectAnswerOf } from "../../../src/platform/s3/errors.js";
+import { S3Objects } from "../../../src/platform/s3/s3.js";
 import { expectErrorToBe } from "../../support/errors.js";
 
 const CALL = { timeoutMs: 1_000 };

@@ -4,9 +4,9 @@ import { locks, say, task } from "./common.mjs";
 const AT_ONCE = 25;
 
 const session = await locks.session();
-const tellLoss = ({ signal }) =>
+const emitLoss = ({ signal }) =>
   signal.addEventListener("abort", () => say("lost", { reason: signal.reason.reason }));
-tellLoss(session);
+emitLoss(session);
 const leases = [];
 for (let from = 0; from < task.names.length; from += AT_ONCE) {
   const names = task.names.slice(from, from + AT_ONCE);
@@ -14,7 +14,7 @@ for (let from = 0; from < task.names.length; from += AT_ONCE) {
     ...(await Promise.all(names.map((name) => locks.mutex(name, { session }).acquire()))),
   );
 }
-leases.forEach(tellLoss);
+leases.forEach(emitLoss);
 say("held", { session: session.id, fences: leases.map(({ fence }) => String(fence)) });
 
 setInterval(() => {

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { FormatTypes } from "../../../src/core/record/format-types.js";
 import { awsLockClient, dynamodbLease, dynamolock } from "../../../src/formats/index.js";
 import {
   type GuardCondition,
@@ -6,7 +7,6 @@ import {
   isHoldfastError,
   type LockFormat,
 } from "../../../src/index.js";
-import type { LeaseShape } from "../../../src/core/record/format-types.js";
 import type { Item } from "../../../src/platform/table.js";
 import { FaultyTable } from "../../../src/testing/faults/faults.js";
 import { MemoryTable, type TableChange } from "../../../src/testing/table/memory-table.js";
@@ -31,7 +31,7 @@ export interface CompanionOutcome {
   readonly hash: string;
 }
 
-interface Numbered extends LeaseShape {
+interface Numbered extends FormatTypes {
   readonly fence: bigint;
   readonly hasCompanion: true;
 }
@@ -173,7 +173,7 @@ class CompanionSimulation {
       lease: this.#leaseMs,
       poll: { fastest: 20, slowest: 200 },
       onError: () => undefined,
-      surroundings: { clock: process.clock, timers: process.timers, random: random.fork() },
+      environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });
     const life: Life = { name, process, network, locks };
     this.#lives.push(life);

@@ -102,7 +102,7 @@ class CopiesSimulation {
       lease: this.#leaseMs,
       poll: { fastest: 20, slowest: 200 },
       onError: () => undefined,
-      surroundings: {
+      environment: {
         clock: process.clock,
         timers: process.timers,
         random: drawnBy(process, this.#snapshot),

@@ -132,7 +132,7 @@ class ForcedSimulation {
       poll: { fastest: 20, slowest: 200 },
       ...(random.chance(0.7) ? { renewal: "shared" as const } : {}),
       onError: () => undefined,
-      surroundings: { clock: process.clock, timers: process.timers, random: random.fork() },
+      environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });
     return { locks, process, network };
   }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { Holdfast, isHoldfastError, type Lease, type LeaseHandle } from "../../../src/index.js";
+import { Holdfast, isHoldfastError, type Lease, type LeaseTransfer } from "../../../src/index.js";
 import { FaultyTable } from "../../../src/testing/faults/faults.js";
 import { MemoryTable, type TableChange } from "../../../src/testing/table/memory-table.js";
 import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
@@ -48,7 +48,7 @@ interface Life {
 
 /** A handle on its way, and how often it was imported. */
 interface Parcel {
-  readonly handle: LeaseHandle;
+  readonly handle: LeaseTransfer;
   /** The grant that was exported. */
   readonly former: { readonly holder: string; readonly fence: bigint; readonly lease: Lease };
   imports: number;
@@ -127,12 +127,12 @@ class HandOnSimulation {
       client: network,
       table: "locks",
       owner: name,
-      driftBound: DRIFT,
+      maxClockDrift: DRIFT,
       requestTimeout: 300,
       lease: this.#leaseMs,
       poll: { fastest: 20, slowest: 200 },
       onError: () => undefined,
-      surroundings: { clock: process.clock, timers: process.timers, random: random.fork() },
+      environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });
     const life: Life = { name, process, network, locks, held: new Set() };
     this.#lives.push(life);
@@ -196,7 +196,7 @@ class HandOnSimulation {
     const handle = await lease.export().catch(expected);
     if (handle === undefined) return;
     this.#sums.exports += 1;
-    const sent = JSON.parse(JSON.stringify(handle)) as LeaseHandle;
+    const sent = JSON.parse(JSON.stringify(handle)) as LeaseTransfer;
     this.#parcels.push({ handle: sent, former: { holder, fence, lease }, imports: 0 });
   }
 
@@ -264,7 +264,7 @@ class HandOnSimulation {
     const locks = new Holdfast({
       client: new FaultyTable(this.#table, process),
       table: "locks",
-      surroundings: { clock: process.clock, timers: process.timers, random: seededRandom(1) },
+      environment: { clock: process.clock, timers: process.timers, random: seededRandom(1) },
     });
     const waitMs = 1.1 * this.#leaseMs + 2_000;
     const taking = locks.mutex(NAME).acquire({ wait: waitMs }).catch(expected);

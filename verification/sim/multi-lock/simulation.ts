@@ -130,12 +130,12 @@ class JointSimulation {
       ),
       table: "locks",
       owner: name,
-      driftBound: DRIFT,
+      maxClockDrift: DRIFT,
       requestTimeout: 500,
       lease: this.#leaseMs,
       renewal: random.chance(0.3) ? "shared" : "each",
       onError: () => undefined,
-      surroundings: { clock: process.clock, timers: process.timers, random: random.fork() },
+      environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });
     const held = new Map<AnyLease, readonly string[]>();
     const life: Life = { name, process, network, locks, held, workers: [], waiting: 0 };

@@ -179,7 +179,7 @@ class CommitSimulation {
         timeout: COMMIT_TIMEOUT_MS,
         maxClockSkewRate: COMMIT_RATE,
       },
-      surroundings: { clock: process.clock, timers: process.timers, random: random.fork() },
+      environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });
     const life = { committer, process, store, table };
     this.#lives.set(name, life);

@@ -161,10 +161,10 @@ class OnceSimulation {
       client: network,
       table: "locks",
       owner: name,
-      driftBound: DRIFT,
+      maxClockDrift: DRIFT,
       requestTimeout: 500,
       onError: () => undefined,
-      surroundings: { clock: process.clock, timers: process.timers, random: random.fork() },
+      environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });
     this.#processes.push({ name, process, network, locks });
   }

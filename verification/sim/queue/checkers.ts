@@ -71,7 +71,7 @@ export class QueueChecker {
   /** Grants that their own process ended while they were alive, and how. */
   readonly #endedByOwn = new Map<string, string>();
   #grant: Grant | undefined;
-  #handOvers = 0;
+  #localHandoffs = 0;
 
   constructor(
     sentOf: (holder: string) => Sent | undefined,
@@ -202,9 +202,9 @@ export class QueueChecker {
   #grantedWithoutTicket(before: Item | undefined, holder: string, atMs: number): void {
     const former = before === undefined ? undefined : stringIn(before, "holder");
     const isHandOver = former !== undefined && this.#isOneProcess(former, holder);
-    this.#handOvers = isHandOver ? this.#handOvers + 1 : 0;
+    this.#localHandoffs = isHandOver ? this.#localHandoffs + 1 : 0;
     // From one waiter of a mutex to the next of its process, so many times in a row.
-    if (isHandOver && this.#handOvers <= MOST_HAND_OVERS) return;
+    if (isHandOver && this.#localHandoffs <= MOST_HAND_OVERS) return;
     const tail = before === undefined ? undefined : numberIn(before, "tail");
     const served = before === undefined ? undefined : numberIn(before, "served");
     if (tail === served) return;

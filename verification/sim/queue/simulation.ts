@@ -63,7 +63,7 @@ interface Life {
 }
 
 /** One waiter, by the label that its entry carries. */
-interface Waiter {
+interface LocalWaiter {
   readonly life: Life;
   endedMs: number | undefined;
 }
@@ -80,7 +80,7 @@ class QueueSimulation {
   readonly #leaseMs: number;
   readonly #outages: Outages;
   readonly #tampering: Tampering;
-  readonly #waiters = new Map<string, Waiter>();
+  readonly #waiters = new Map<string, LocalWaiter>();
   readonly #checker: QueueChecker;
   readonly #table: MemoryTable;
   readonly #lives: Life[] = [];
@@ -174,12 +174,12 @@ class QueueSimulation {
       client: this.#paced(name, this.#witness(network)),
       table: "locks",
       owner: name,
-      driftBound: DRIFT,
+      maxClockDrift: DRIFT,
       requestTimeout: REQUEST_TIMEOUT_MS,
       lease: this.#leaseMs,
       renewal: kind === "outages" || random.chance(0.3) ? "shared" : "each",
       onError: () => undefined,
-      surroundings: { clock: process.clock, timers: process.timers, random: random.fork() },
+      environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });
     const life: Life = {
       ...{ name, process, network, locks },
@@ -313,7 +313,7 @@ class QueueSimulation {
     this.#acquisitions += 1;
     // A label of its own, by which the places that it asks for are known.
     const owner = `${life.name} ${this.#acquisitions}`;
-    const waiter: Waiter = { life, endedMs: undefined };
+    const waiter: LocalWaiter = { life, endedMs: undefined };
     this.#waiters.set(owner, waiter);
     life.waiting.add(waiter);
     try {
