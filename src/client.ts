@@ -9,7 +9,7 @@ import { listQueue, type QueueListing } from "./admin/queue.js";
 import { type ReleaseByHolderOptions, releaseByHolder } from "./admin/release-holder.js";
 import { listSessions, type SessionListing } from "./admin/sessions.js";
 import { environmentFrom, type HoldfastOptions, type SessionOptions } from "./client-options.js";
-import { ClientContext } from "./core/context.js";
+import { AcquireContext } from "./core/acquire/context.js";
 import { closeInOrder } from "./core/hold/close.js";
 import { actingMs } from "./core/hold/deadline.js";
 import type { LeaseTransfer } from "./core/hold/export.js";
@@ -57,7 +57,7 @@ import { defaultOwner } from "./platform/process.js";
  * Making one costs no request. Throws `invalid-argument`.
  */
 export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDisposable {
-  readonly #context: ClientContext;
+  readonly #context: AcquireContext;
   /** What its locks ask for unless they say otherwise. */
   readonly #lengths: ClientOptions;
   readonly #owner: string;
@@ -83,7 +83,7 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
   }
 
   constructor(options: HoldfastOptions<S>) {
-    this.#context = new ClientContext(environmentFrom(options), resolveClient(options));
+    this.#context = new AcquireContext(environmentFrom(options), resolveClient(options));
     this.#occurrences = new Occurrences(this.#context);
     this.requestTimeoutMs = this.#context.settings.requestTimeoutMs;
     const { lease, renew, wait, poll } = options;

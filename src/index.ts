@@ -50,7 +50,7 @@ export type { ReleaseOptions } from "./core/hold/lease-release.js";
 export { anySignal } from "./core/hold/loss-signal.js";
 export type { RenewOptions } from "./core/hold/writes.js";
 export type { AcquireOptions, ClientOptions, LeaseOptions, PollOptions } from "./core/options.js";
-export type { QueueOptions } from "./core/queue/fifo.js";
+export type { QueueOptions } from "./core/queue/options.js";
 export type { ExistingData } from "./core/record/format.js";
 export type {
   CompositeName,

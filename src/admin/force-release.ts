@@ -1,4 +1,4 @@
-import type { ClientContext } from "../core/context.js";
+import type { AcquireContext } from "../core/acquire/context.js";
 import { watchMs } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { ForcedRelease, HeldRecord, LeaseRecord } from "../core/record/record.js";
@@ -52,7 +52,7 @@ const PAUSE_MS = 250;
  *    before this step leaves a lock that is held as before, and a second call begins anew.
  */
 export async function forceRelease(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   options: Partial<ForceReleaseOptions>,
   defaultBy: string,
@@ -83,7 +83,7 @@ export async function forceRelease(
   return resultOf(context, ref, first, last);
 }
 
-function freeingOf(context: ClientContext, ref: RecordRef, forced: ForcedRelease): Write {
+function freeingOf(context: AcquireContext, ref: RecordRef, forced: ForcedRelease): Write {
   const { holder } = forced;
   const note = { ...forced, now: true };
   return context.freeing(
@@ -95,7 +95,7 @@ function freeingOf(context: ClientContext, ref: RecordRef, forced: ForcedRelease
 
 /** Resolves to the record once that holder is gone, or was watched dead, or the wait is over. */
 async function untilOver(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   first: HeldRecord,
   patience: Patience,
@@ -112,13 +112,13 @@ function names(record: LeaseRecord, { holder }: HeldRecord): record is HeldRecor
 }
 
 // A queue before the lock says nothing about its holder.
-function isDead(context: ClientContext, ref: RecordRef): boolean {
+function isDead(context: AcquireContext, ref: RecordRef): boolean {
   const { kind } = context.decide(ref, false, { kind: "barge" });
   return kind === "take over" || kind === "end session";
 }
 
 function resultOf(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   victim: HeldRecord | undefined,
   found: LeaseRecord,
@@ -134,7 +134,7 @@ function resultOf(
 
 /** Sends what must be answered, with pauses, for as long as the caller waits; at least once. */
 class Patience {
-  readonly #context: ClientContext;
+  readonly #context: AcquireContext;
   readonly #ref: RecordRef;
   readonly #signal: AbortSignal | undefined;
   readonly #fromMs: number;
@@ -143,7 +143,7 @@ class Patience {
   #whatFailed = "could not be released by force";
 
   constructor(
-    context: ClientContext,
+    context: AcquireContext,
     ref: RecordRef,
     limitMs: number | undefined,
     signal: AbortSignal | undefined,
@@ -194,7 +194,7 @@ class Patience {
 
 type Told<T> = { readonly told: T } | Unavailable;
 
-async function lookOnce(context: ClientContext, ref: RecordRef): Promise<Told<LeaseRecord>> {
+async function lookOnce(context: AcquireContext, ref: RecordRef): Promise<Told<LeaseRecord>> {
   const { requestTimeoutMs } = context.settings;
   const answer = await context.read({ key: ref.key, consistent: true }, requestTimeoutMs);
   if (answer.kind === "misconfigured") throw answer.error;
@@ -209,7 +209,7 @@ async function lookOnce(context: ClientContext, ref: RecordRef): Promise<Told<Le
 
 /** Answers what the record says after the write, or as it refused it. */
 async function writeOnce(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   write: Write,
 ): Promise<Told<LeaseRecord>> {
@@ -220,7 +220,7 @@ async function writeOnce(
 }
 
 async function notifyOnce(
-  context: ClientContext,
+  context: AcquireContext,
   session: string,
   holder: string,
 ): Promise<Told<true>> {

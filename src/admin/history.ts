@@ -1,10 +1,8 @@
-import type { Granted } from "../core/acquire/loop.js";
-import type { ClientContext } from "../core/context.js";
+import type { AcquireContext } from "../core/acquire/context.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { ForcedRelease, GrantNote } from "../core/record/record.js";
 import { unavailableError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
-import type { WriteAnswer } from "../platform/table.js";
 
 /** The last grants of a name, as far as their holders noted them, and the last forced releases. */
 export interface History {
@@ -15,33 +13,8 @@ export interface History {
   readonly forced: readonly ForcedRelease[];
 }
 
-/**
- * Notes a grant beside its record, in the background: it delays no lease, and a note that is lost is
- * lost. Only that it may not write at all is told, once.
- */
-export function noteGrant(context: ClientContext, { hold, record, how }: Granted): void {
-  const { history } = context.format;
-  const { ref, held } = hold;
-  if (!context.keepsHistory || history === undefined || !isKept(ref)) return;
-  const { owner = "", acquiredAt: at = "", forced, lastHolder } = record;
-  // It stays in the record: of a claim it is known whether its victim was the last to hold it.
-  const isOld = how === "claim" && forced?.holder !== lastHolder;
-  const note = { ...held, owner, at, how, forced: isOld ? undefined : forced };
-  context.inBackground(async () => {
-    const write = history.note(ref, note, context.wallMs());
-    const answer = await context.write(write, context.settings.requestTimeoutMs);
-    if (isSilent(answer)) await context.write(write, context.settings.requestTimeoutMs);
-    if (answer.kind === "misconfigured") context.reportOnce("history", answer.error);
-  });
-}
-
-const isKept = ({ kind }: RecordRef): boolean => kind === "lock" || kind === "leader";
-
-const isSilent = ({ kind }: WriteAnswer): boolean =>
-  ["unknown", "throttled", "conflict", "skewed"].includes(kind);
-
 /** Reads the history of a name: seventeen reads of half a unit, at once. Throws coded errors. */
-export async function historyOf(context: ClientContext, ref: RecordRef): Promise<History> {
+export async function historyOf(context: AcquireContext, ref: RecordRef): Promise<History> {
   const { history } = context.format;
   if (history === undefined) throw noHistory(context.format.name);
   const keys = [...history.keysOf(ref), ref.key];

@@ -1,4 +1,4 @@
-import type { ClientContext } from "../core/context.js";
+import type { AcquireContext } from "../core/acquire/context.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { isReadable } from "../core/record/record.js";
@@ -66,7 +66,7 @@ const PAUSE_MS = 200;
 
 /** Lists the locks of the table by scanning it. */
 export async function* list(
-  context: ClientContext,
+  context: AcquireContext,
   options: ListOptions,
 ): AsyncGenerator<ListPage> {
   const kind = kindOf(options);
@@ -82,7 +82,7 @@ export async function* list(
 
 /** One page of a scan, sent again where it was not answered. Throws coded errors. */
 export async function scanPage(
-  context: ClientContext,
+  context: AcquireContext,
   prefix: Scan["prefix"],
   after: Item | undefined,
 ): Promise<Page> {
@@ -124,7 +124,7 @@ function checkPrefix({ prefix }: ListOptions): void {
 }
 
 function pageOf(
-  context: ClientContext,
+  context: AcquireContext,
   kind: RecordKind,
   { items, readUnits }: Page,
   withFree: boolean,
@@ -147,7 +147,7 @@ function pageOf(
 }
 
 /** The entry that an item is; nothing, if it is none. */
-function entryIn(context: ClientContext, kind: RecordKind, item: Item): ListedEntry[] {
+function entryIn(context: AcquireContext, kind: RecordKind, item: Item): ListedEntry[] {
   const { queue } = context.format;
   const [name, ticket] = [queue?.nameIn(kind, item), queue?.ticketIn(item)];
   if (queue === undefined || name === undefined || ticket === undefined) return [];
@@ -172,7 +172,7 @@ function entryIn(context: ClientContext, kind: RecordKind, item: Item): ListedEn
 }
 
 // A lock's record comes before its entries, in the order of their sort keys.
-function servedOf(context: ClientContext, lock: RecordRef): bigint | undefined {
+function servedOf(context: AcquireContext, lock: RecordRef): bigint | undefined {
   const record = context.observations.of(lock.id)?.record;
   return record === undefined || record.state === "absent" ? undefined : record.queue.served;
 }

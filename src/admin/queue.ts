@@ -1,4 +1,4 @@
-import type { ClientContext } from "../core/context.js";
+import type { AcquireContext } from "../core/acquire/context.js";
 import { LAST_TICKET } from "../core/queue/ticket.js";
 import { watchMs } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
@@ -31,7 +31,7 @@ export interface QueueListing {
 }
 
 /** Lists who holds a lock and who waits for it, by strongly consistent readings. Throws coded errors. */
-export async function listQueue(context: ClientContext, ref: RecordRef): Promise<QueueListing> {
+export async function listQueue(context: AcquireContext, ref: RecordRef): Promise<QueueListing> {
   const lock = await inspect(context, ref);
   const record = context.observations.of(ref.id)?.record;
   const served =
@@ -47,7 +47,7 @@ export async function listQueue(context: ClientContext, ref: RecordRef): Promise
   return { lock, waiters };
 }
 
-async function entriesOf(context: ClientContext, ref: RecordRef): Promise<Item[]> {
+async function entriesOf(context: AcquireContext, ref: RecordRef): Promise<Item[]> {
   const { queue } = context.format;
   if (queue === undefined) return [];
   const items: Item[] = [];
@@ -65,7 +65,7 @@ async function entriesOf(context: ClientContext, ref: RecordRef): Promise<Item[]
 }
 
 function waiterIn(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   ticket: bigint,
   item: Item,

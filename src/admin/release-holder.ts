@@ -1,4 +1,4 @@
-import type { ClientContext } from "../core/context.js";
+import type { AcquireContext } from "../core/acquire/context.js";
 import { freeOnce } from "../core/hold/release.js";
 import type { LeaseFormat, RecordRef } from "../core/record/format.js";
 import { isReadable, type LeaseRecord } from "../core/record/record.js";
@@ -17,7 +17,7 @@ const PAUSE_MS = 200;
  * one grant only. Answers whether the record named it.
  */
 export async function releaseByHolder(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   holder: string,
 ): Promise<boolean> {

@@ -1,4 +1,4 @@
-import type { ClientContext } from "../core/context.js";
+import type { AcquireContext } from "../core/acquire/context.js";
 import { watchMs } from "../core/record/decide.js";
 import { type Found, type HeldRecord, isReadable } from "../core/record/record.js";
 import type { Item } from "../platform/table.js";
@@ -29,7 +29,7 @@ export interface SessionListing {
  * The sessions of the table with the locks that name them. Ended ones are left out unless a lock still
  * names them. It scans twice, as {@link Holdfast.list} does, and holds the answer in memory.
  */
-export async function listSessions(context: ClientContext): Promise<SessionListing[]> {
+export async function listSessions(context: AcquireContext): Promise<SessionListing[]> {
   const locks = new Map<string, string[]>();
   for await (const { name, item } of recordsOf(context, "lock")) {
     const namespace = context.format.queue?.namespaceIn(item);
@@ -52,7 +52,7 @@ export async function listSessions(context: ClientContext): Promise<SessionListi
 }
 
 function listingOf(
-  context: ClientContext,
+  context: AcquireContext,
   id: string,
   found: Found,
   locks: readonly string[],
@@ -72,13 +72,13 @@ function listingOf(
 
 const STATES = Object.freeze({ held: "alive", free: "ended", absent: "absent" });
 
-function isSilent(context: ClientContext, id: string, { leaseMs }: HeldRecord): boolean {
+function isSilent(context: AcquireContext, id: string, { leaseMs }: HeldRecord): boolean {
   const sinceMs = context.sessions.of(id)?.sinceMs ?? context.nowMs();
   return context.nowMs() >= sinceMs + watchMs(leaseMs, context.settings.maxClockDrift);
 }
 
 async function* recordsOf(
-  context: ClientContext,
+  context: AcquireContext,
   kind: "lock" | "session",
 ): AsyncGenerator<{ readonly name: string; readonly item: Item }> {
   let after: Item | undefined;

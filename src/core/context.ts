@@ -1,4 +1,5 @@
-import { HoldfastError } from "../errors.js";
+import { HoldfastError, type LossReason } from "../errors.js";
+import type { Exclusive } from "../internal/exclusive.js";
 import { IdMemory } from "../internal/id-memory.js";
 import { sleep } from "../internal/sleep.js";
 import { Abort, type SignalLike } from "../platform/abort.js";
@@ -18,21 +19,19 @@ import type {
 } from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";
 import { emitRequest, LEASE_CHANNELS, type RequestEvent } from "./events.js";
-import type { Hold } from "./hold/hold.js";
-import { LocalQueues } from "./local-queue.js";
 import type { ClientSettings } from "./options.js";
 import { type Decision, decide } from "./record/decide.js";
 import type {
   ExistingData,
   FreeOptions,
   Grant,
+  Held,
   Holders,
   LeaseFormat,
   RecordRef,
 } from "./record/format.js";
 import { type Consistency, Observations } from "./record/observation.js";
 import { type Found, isReadable, type LeaseRecord, type Passage } from "./record/record.js";
-import { RemoteSessions } from "./remote-sessions.js";
 import { RenewalScheduler } from "./scheduler.js";
 import { unreadable } from "./unavailable.js";
 
@@ -48,6 +47,16 @@ export interface ClientEnvironment {
   readonly report: (error: HoldfastError) => void;
   /** Whether grants are noted beside their records; left out: not. */
   readonly keepsHistory?: boolean;
+}
+
+/** A lease that is held, as closing its client needs it. */
+export interface OpenLease {
+  readonly ref: RecordRef;
+  readonly held: Held;
+  readonly settings: { readonly keepData: boolean };
+  /** Requests about the record, one at a time. */
+  readonly requests: Exclusive;
+  end(reason: LossReason): void;
 }
 
 /** What a waiter asked for that its grant writes. */
@@ -77,11 +86,8 @@ export class ClientContext {
   readonly keepsHistory: boolean;
   readonly observations = new Observations();
   readonly scheduler: RenewalScheduler;
-  readonly localQueues: LocalQueues;
-  /** The sessions by which others hold. */
-  readonly sessions = new RemoteSessions(this);
   /** What is held, to be released when the client closes. */
-  readonly holds = new Set<Hold>();
+  readonly holds = new Set<OpenLease>();
   readonly #abandoned = new IdMemory(MOST_ABANDONED);
   readonly #running = new Set<Promise<unknown>>();
   readonly #closing = new Abort();
@@ -100,7 +106,6 @@ export class ClientContext {
     this.settings =
       this.format.counter === undefined ? settings : { ...settings, maxLocalHandoffs: 0 };
     this.scheduler = new RenewalScheduler(this.clock, this.timers);
-    this.localQueues = new LocalQueues(this.timers, !this.isLocal);
   }
 
   /** Aborts when the client begins to close. */
@@ -227,7 +232,7 @@ export class ClientContext {
       isAbandoned: (holder) => this.#abandoned.has(holder),
       onlyIfExists,
       passage,
-      sessionSeen: (session) => this.sessions.of(session),
+      sessionSeen: (session) => this.observations.of(this.format.refOf("session", session).id),
     });
   }
 

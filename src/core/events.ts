@@ -1,8 +1,7 @@
 import { type ErrorCode, isHoldfastError, type LossReason } from "../errors.js";
 import type { Instant } from "../platform/clock.js";
 import { publish } from "../platform/diagnostics.js";
-import type { Hold } from "./hold/hold.js";
-import type { Kind, RecordRef } from "./record/format.js";
+import type { Held, Kind, RecordRef } from "./record/format.js";
 
 /**
  * The names of the channels of `node:diagnostics_channel` that leases publish to: those of locks, of
@@ -127,6 +126,16 @@ export interface ReleaseEvent extends LeaseEvent {
 
 type Subject = Pick<RecordRef, "kind" | "name">;
 
+/** What the events of a lease are made of. */
+interface LeaseFacts {
+  readonly ref: RecordRef;
+  readonly held: Held;
+  readonly settings: { readonly owner: string };
+  readonly leaseMs: number;
+  readonly context: { nowMs(): number };
+  remainingMs(): number;
+}
+
 /** Tells of a request that was answered, or given up. */
 export function emitRequest(
   operation: RequestEvent["operation"],
@@ -176,40 +185,45 @@ function codeOf(error: unknown): ErrorCode | "aborted" {
 }
 
 /** Tells of a grant. */
-export function emitGrant(hold: Hold, how: GrantEvent["how"], waitedMs: number): void {
+export function emitGrant(lease: LeaseFacts, how: GrantEvent["how"], waitedMs: number): void {
   publish(LEASE_CHANNELS.grant, (): GrantEvent => {
-    return { ...leaseOf(hold), how, waitedMs, leaseMs: hold.leaseMs };
+    return { ...leaseOf(lease), how, waitedMs, leaseMs: lease.leaseMs };
   });
 }
 
 // A place in a queue is kept as a lease is; to those who listen it is none.
-const isTold = ({ ref }: Hold): boolean => ref.isEntry !== true;
+const isTold = ({ ref }: LeaseFacts): boolean => ref.isEntry !== true;
 
 /** Tells what became of a renewal that was sent at `start`, so long after it was due. */
-export function emitRenewal(hold: Hold, isAnswered: boolean, lateMs: number, start: Instant): void {
-  if (!isTold(hold)) return;
+export function emitRenewal(
+  lease: LeaseFacts,
+  isAnswered: boolean,
+  lateMs: number,
+  start: Instant,
+): void {
+  if (!isTold(lease)) return;
   publish(LEASE_CHANNELS.renewal, (): LeaseRenewalEvent => {
-    const durationMs = hold.context.nowMs() - start.monotonicMs;
-    const remainingMs = hold.remainingMs();
-    return { ...leaseOf(hold), isAnswered, lateMs, durationMs, remainingMs };
+    const durationMs = lease.context.nowMs() - start.monotonicMs;
+    const remainingMs = lease.remainingMs();
+    return { ...leaseOf(lease), isAnswered, lateMs, durationMs, remainingMs };
   });
 }
 
 /** Tells that a lease ended against its holder's will. */
-export function emitLoss(hold: Hold, reason: LossReason, heldMs: number): void {
-  if (!isTold(hold)) return;
+export function emitLoss(lease: LeaseFacts, reason: LossReason, heldMs: number): void {
+  if (!isTold(lease)) return;
   publish(LEASE_CHANNELS.loss, (): LossEvent => {
-    return { ...leaseOf(hold), reason, heldMs, lateMs: Math.max(0, -hold.remainingMs()) };
+    return { ...leaseOf(lease), reason, heldMs, lateMs: Math.max(0, -lease.remainingMs()) };
   });
 }
 
 /** Tells that a lease ended by its holder's will. */
-export function emitRelease(hold: Hold, heldMs: number): void {
-  if (isTold(hold))
-    publish(LEASE_CHANNELS.release, (): ReleaseEvent => ({ ...leaseOf(hold), heldMs }));
+export function emitRelease(lease: LeaseFacts, heldMs: number): void {
+  if (isTold(lease))
+    publish(LEASE_CHANNELS.release, (): ReleaseEvent => ({ ...leaseOf(lease), heldMs }));
 }
 
-function leaseOf({ ref, settings, held }: Hold): LeaseEvent {
+function leaseOf({ ref, settings, held }: LeaseFacts): LeaseEvent {
   const { kind, name } = ref;
   return { kind, name, owner: settings.owner, holder: held.holder, fence: held.fence };
 }

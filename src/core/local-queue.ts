@@ -1,21 +1,19 @@
 import type { Timer, Timers } from "../platform/timers.js";
-import type { GrantResult } from "./hold/hold.js";
-import type { AcquireSettings } from "./options.js";
 import type { Unavailable } from "./unavailable.js";
 
 /** What a waiter of this process gets when it is its turn: the table to itself, or a grant. */
-export type Turn = "contend" | GrantResult;
+export type Turn<Granted> = "contend" | Granted;
 
 /** One acquisition that waits in this process's line for a name. */
-export class LocalWaiter {
-  readonly settings: AcquireSettings;
+export class LocalWaiter<Settings, Granted> {
+  readonly settings: Settings;
   /** Its turn, or the error with which it gave up, whichever came first. */
-  readonly turn: Promise<Turn>;
+  readonly turn: Promise<Turn<Granted>>;
   #settle:
-    | { readonly take: (turn: Turn) => void; readonly fail: (error: unknown) => void }
+    | { readonly take: (turn: Turn<Granted>) => void; readonly fail: (error: unknown) => void }
     | undefined;
 
-  constructor(settings: AcquireSettings) {
+  constructor(settings: Settings) {
     this.settings = settings;
     this.turn = new Promise((take, fail) => {
       this.#settle = { take, fail };
@@ -28,7 +26,7 @@ export class LocalWaiter {
   }
 
   /** Gives the waiter its turn, or the grant itself; false if it has given up meanwhile. */
-  offer(turn: Turn): boolean {
+  offer(turn: Turn<Granted>): boolean {
     const settle = this.#settle;
     this.#settle = undefined;
     settle?.take(turn);
@@ -55,8 +53,8 @@ export interface Occupant {
  * The waiters of this process for one name, in the order in which they came. Only one at a time talks
  * to the table, and none while the process holds the name: N waiters cost as much as one.
  */
-export class LocalQueue {
-  readonly #waiting: LocalWaiter[] = [];
+export class LocalQueue<Settings, Granted> {
+  readonly #waiting: LocalWaiter<Settings, Granted>[] = [];
   /** How often in a row the lock was handed over without leaving the process. */
   localHandoffs = 0;
   /** Why the one of them that talks to the table is told nothing; undefined while it is. */
@@ -95,24 +93,24 @@ export class LocalQueue {
     return true;
   }
 
-  wait(waiter: LocalWaiter): void {
+  wait(waiter: LocalWaiter<Settings, Granted>): void {
     this.#waiting.push(waiter);
     this.#watchOccupant();
   }
 
-  waitFirst(waiter: LocalWaiter): void {
+  waitFirst(waiter: LocalWaiter<Settings, Granted>): void {
     this.#waiting.unshift(waiter);
   }
 
   /** The waiter gives up, in the same instant for itself and for whoever would hand over to it. */
-  leave(waiter: LocalWaiter, error: unknown): void {
+  leave(waiter: LocalWaiter<Settings, Granted>, error: unknown): void {
     waiter.giveUp(error);
     const at = this.#waiting.indexOf(waiter);
     if (at >= 0) this.#waiting.splice(at, 1);
   }
 
   /** Takes the first waiter out of the line, to hand the lock to it. */
-  shift(): LocalWaiter | undefined {
+  shift(): LocalWaiter<Settings, Granted> | undefined {
     return this.#waiting.shift();
   }
 
@@ -141,8 +139,8 @@ export class LocalQueue {
 }
 
 /** The lines of one client, made when somebody comes and dropped when nobody is left. */
-export class LocalQueues {
-  readonly #localQueues = new Map<string, LocalQueue>();
+export class LocalQueues<Settings, Granted> {
+  readonly #localQueues = new Map<string, LocalQueue<Settings, Granted>>();
   readonly #timers: Timers;
   readonly #isShared: boolean;
 
@@ -153,15 +151,17 @@ export class LocalQueues {
   }
 
   /** A line that nobody else stands in. */
-  alone(): LocalQueue {
+  alone(): LocalQueue<Settings, Granted> {
     return new LocalQueue(this.#timers, () => undefined);
   }
 
-  of(id: string): LocalQueue {
+  of(id: string): LocalQueue<Settings, Granted> {
     if (!this.#isShared) return this.alone();
     const known = this.#localQueues.get(id);
     if (known !== undefined) return known;
-    const localQueue = new LocalQueue(this.#timers, () => this.#localQueues.delete(id));
+    const localQueue = new LocalQueue<Settings, Granted>(this.#timers, () =>
+      this.#localQueues.delete(id),
+    );
     this.#localQueues.set(id, localQueue);
     return localQueue;
   }

@@ -1,12 +1,9 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
 import type { Item } from "../platform/table.js";
-import type { Queueing } from "./acquire/queueing.js";
-import type { KeepAliveSource } from "./hold/keep-alive.js";
 import { watchMs } from "./record/decide.js";
 import type { ExistingData, LeaseDefaults } from "./record/format.js";
 import type { FormatTypes, NativeTypes } from "./record/format-types.js";
-import type { HeldRecord, Passage } from "./record/record.js";
 
 /** How often a waiter reads the record. */
 export interface PollOptions {
@@ -103,8 +100,8 @@ export type AnyAcquireOptions = Omit<
   readonly existingAttributes?: ExistingData | undefined;
 };
 
-/** One acquisition's options, resolved and checked together. */
-export interface AcquireSettings {
+/** The options of one lease, resolved and checked together. */
+export interface LeaseSettings {
   readonly leaseMs: number;
   readonly renewMs: number | "manual";
   readonly waitMs: number;
@@ -118,14 +115,6 @@ export interface AcquireSettings {
   readonly existingAttributes: ExistingData;
   readonly keepData: boolean;
   readonly onlyIfExists: boolean;
-  /** What its lease is to live by, instead of renewing itself. */
-  readonly keptAliveBy: KeepAliveSource | undefined;
-  /** What its grant passes a queue by; undefined: it may not pass one. */
-  readonly passage?: Passage | undefined;
-  /** How it queues; undefined: it waits for a queue to end. */
-  readonly queueing?: Queueing | undefined;
-  /** Told what each renewal by the keeper, or by hand, showed; must not throw. */
-  readonly onRenewal?: ((record: HeldRecord | undefined) => void) | undefined;
 }
 
 /** The defaults of the mutex on native records, each with its reason. */
@@ -205,7 +194,7 @@ export function resolveAcquire(
   layers: readonly AnyAcquireOptions[],
   defaultOwner: string,
   defaults: LeaseDefaults = DEFAULTS,
-): AcquireSettings {
+): LeaseSettings {
   const asked = <K extends keyof AnyAcquireOptions>(key: K): AnyAcquireOptions[K] =>
     layers.find((layer) => layer[key] !== undefined)?.[key];
   const leaseMs = durationMs("lease", given(asked("lease"), defaults.lease), LEASE_RANGE);
@@ -239,7 +228,6 @@ export function resolveAcquire(
     ),
     keepData: asked("keepData") ?? defaults.keepData ?? false,
     onlyIfExists: asked("onlyIfExists") ?? false,
-    keptAliveBy: undefined,
   };
 }
 

@@ -1,4 +1,4 @@
-import type { ClientContext } from "../core/context.js";
+import type { AcquireContext } from "../core/acquire/context.js";
 import type { RecordRef } from "../core/record/format.js";
 import { HoldfastError } from "../errors.js";
 import { Monitor } from "./events.js";
@@ -6,7 +6,7 @@ import type { ElectionSettings } from "./options.js";
 
 /** What the parts of one candidate share. */
 export interface Candidate {
-  readonly context: ClientContext;
+  readonly context: AcquireContext;
   readonly ref: RecordRef;
   readonly settings: ElectionSettings;
   readonly monitor: Monitor;
@@ -16,7 +16,7 @@ export interface Candidate {
 
 /** Puts together what one candidate needs. */
 export function candidateOf(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   settings: ElectionSettings,
 ): Candidate {

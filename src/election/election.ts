@@ -1,4 +1,4 @@
-import type { ClientContext } from "../core/context.js";
+import type { AcquireContext } from "../core/acquire/context.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import type { HeldRecord } from "../core/record/record.js";
@@ -46,7 +46,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
 
   /** @internal Made by `Holdfast.election`. */
   constructor(
-    context: ClientContext,
+    context: AcquireContext,
     ref: RecordRef,
     options: ElectionOptions,
     defaultOwner: string,

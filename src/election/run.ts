@@ -1,4 +1,4 @@
-import type { ClientContext } from "../core/context.js";
+import type { AcquireContext } from "../core/acquire/context.js";
 import { LossSignal } from "../core/hold/loss-signal.js";
 import { HoldfastError } from "../errors.js";
 import type { Timer } from "../platform/timers.js";
@@ -19,7 +19,7 @@ export interface Ended {
  */
 export class Run {
   readonly startedMs: number;
-  readonly #context: ClientContext;
+  readonly #context: AcquireContext;
   readonly #worker: WorkerSettings;
   readonly #term: Term;
   readonly #stopBeforeMs: number;
@@ -30,7 +30,7 @@ export class Run {
   #isOver = false;
 
   constructor(
-    context: ClientContext,
+    context: AcquireContext,
     worker: WorkerSettings,
     term: Term,
     stopBeforeMs: number,

@@ -1,6 +1,6 @@
 import { acquire } from "../core/acquire/acquire.js";
+import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Lease } from "../core/hold/lease.js";
-import type { AcquireSettings } from "../core/options.js";
 import type { Decision } from "../core/record/decide.js";
 import type { ObservedRecord } from "../core/record/observation.js";
 import { isHoldfastError } from "../errors.js";

@@ -1,14 +1,12 @@
 import { acquire } from "../core/acquire/acquire.js";
-import type { ClientContext } from "../core/context.js";
+import type { AcquireContext } from "../core/acquire/context.js";
+import type { AcquireSettings } from "../core/acquire/settings.js";
+import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
 import type { Lease } from "../core/hold/lease.js";
-import type { AcquireOptions, AcquireSettings, AnyAcquireOptions } from "../core/options.js";
-import {
-  checkQueueOptions,
-  FAIR_DEFAULTS,
-  type QueueOptions,
-  queueing,
-} from "../core/queue/fifo.js";
+import type { AcquireOptions, AnyAcquireOptions } from "../core/options.js";
+import { queueing } from "../core/queue/fifo.js";
+import { checkQueueOptions, FAIR_DEFAULTS, type QueueOptions } from "../core/queue/options.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { Session } from "../core/session/session.js";
 import { type Inspection, inspect } from "./inspect.js";
@@ -53,20 +51,20 @@ export interface FairTryOptions extends Omit<AcquireOptions, "wait" | "poll" | "
 export class FairLock {
   readonly name: string;
   readonly namespace: string | undefined;
-  readonly #context: ClientContext;
+  readonly #context: AcquireContext;
   readonly #ref: RecordRef;
   readonly #layers: readonly (AnyAcquireOptions & QueueOptions)[];
   readonly #defaultOwner: string;
-  readonly #keptAliveBy: KeepAliveSource | undefined;
+  readonly #keptAliveBy: KeepAliveSource<Hold> | undefined;
 
   /** @internal Made by `Holdfast.fairLock`. */
   constructor(
-    context: ClientContext,
+    context: AcquireContext,
     ref: RecordRef,
     options: FairLockOptions,
     clientOptions: AcquireOptions,
     defaultOwner: string,
-    shared: KeepAliveSource | undefined,
+    shared: KeepAliveSource<Hold> | undefined,
   ) {
     this.name = ref.name;
     this.namespace = ref.namespace;

@@ -1,12 +1,13 @@
-import { noteGrant } from "../admin/history.js";
 import { Cancellation } from "../core/acquire/cancellation.js";
+import type { AcquireContext } from "../core/acquire/context.js";
 import { GrantWrite } from "../core/acquire/grant.js";
-import type { ClientContext } from "../core/context.js";
+import { noteGrant } from "../core/acquire/note-grant.js";
+import type { AcquireSettings } from "../core/acquire/settings.js";
 import { emitAcquireFailed, emitGrant } from "../core/events.js";
 import { assertHandsOn, type LeaseTransfer, SHORTEST_LEASE_MS } from "../core/hold/export.js";
 import { Hold } from "../core/hold/hold.js";
 import { Lease } from "../core/hold/lease.js";
-import type { AcquireSettings, AnyAcquireOptions } from "../core/options.js";
+import type { AnyAcquireOptions } from "../core/options.js";
 import type { LeaseFormat, RecordRef } from "../core/record/format.js";
 import { queueRefOf, refOf } from "../core/record/key.js";
 import { HoldfastError } from "../errors.js";
@@ -18,7 +19,7 @@ import { settingsOf } from "./locking.js";
  * Throws `invalid-argument`.
  */
 export function importLease(
-  context: ClientContext,
+  context: AcquireContext,
   handle: LeaseTransfer,
   [asked, ...defaults]: readonly AnyAcquireOptions[],
   owner: string,
@@ -37,7 +38,7 @@ export function importLease(
 }
 
 async function importOnce(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   handle: LeaseTransfer,
   settings: AcquireSettings,
@@ -66,7 +67,7 @@ async function importOnce(
   }
 }
 
-function used(context: ClientContext, ref: RecordRef): HoldfastError {
+function used(context: AcquireContext, ref: RecordRef): HoldfastError {
   const record = context.observations.of(ref.id)?.record;
   const found =
     record?.state === "held"

@@ -1,4 +1,4 @@
-import type { ClientContext } from "../core/context.js";
+import type { AcquireContext } from "../core/acquire/context.js";
 import { leftByWallMs, watchMs } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
@@ -47,7 +47,7 @@ export interface Inspection<S extends FormatTypes = NativeTypes> {
 
 /** What an inspection of a record says, as far as this client has watched it. */
 export function inspectionOf(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   record: LeaseRecord,
 ): Inspection {
@@ -75,7 +75,7 @@ export function inspectionOf(
 }
 
 // Who lives by a session is as dead, or as alive, as that is.
-function leftToWatchMs(context: ClientContext, ref: RecordRef, held: HeldRecord): number {
+function leftToWatchMs(context: AcquireContext, ref: RecordRef, held: HeldRecord): number {
   const { observations, sessions, settings } = context;
   const seen = held.session === undefined ? observations.of(ref.id) : sessions.of(held.session);
   if (held.session !== undefined && seen?.record.state === "free") return 0;
@@ -89,7 +89,7 @@ function leftToWatchMs(context: ClientContext, ref: RecordRef, held: HeldRecord)
  * Reads one record, strongly, and inspects it; one that lives by a session, with its session. One read
  * unit, or two. Throws coded errors.
  */
-export async function inspect(context: ClientContext, ref: RecordRef): Promise<Inspection> {
+export async function inspect(context: AcquireContext, ref: RecordRef): Promise<Inspection> {
   const { requestTimeoutMs } = context.settings;
   const answer = await context.read({ key: ref.key, consistent: true }, requestTimeoutMs);
   const record = context.seeRecord(ref, itemIn(ref, answer), "strong");

@@ -1,6 +1,8 @@
-import type { ClientContext } from "../core/context.js";
+import type { AcquireContext } from "../core/acquire/context.js";
+import type { AcquireSettings } from "../core/acquire/settings.js";
+import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
-import { type AcquireSettings, type AnyAcquireOptions, resolveAcquire } from "../core/options.js";
+import { type AnyAcquireOptions, resolveAcquire } from "../core/options.js";
 import type { LeaseFormat, RecordRef } from "../core/record/format.js";
 import { standing } from "../core/record/record.js";
 import { Session } from "../core/session/session.js";
@@ -12,14 +14,14 @@ import type { Item } from "../platform/table.js";
 
 /** What the leases of a lock live by, and the options that follow from it. */
 export interface KeepAliveChoice {
-  readonly keptAliveBy: KeepAliveSource | undefined;
+  readonly keptAliveBy: KeepAliveSource<Hold> | undefined;
   readonly options: AnyAcquireOptions;
 }
 
 /** A session that was asked for, or what the client's leases share. Throws `invalid-argument`. */
 export function keepAliveChoice(
   session: Session | undefined,
-  shared: KeepAliveSource | undefined,
+  shared: KeepAliveSource<Hold> | undefined,
 ): KeepAliveChoice {
   if (session === undefined) return { keptAliveBy: shared, options: {} };
   if (!(session instanceof Session)) {
@@ -34,10 +36,10 @@ export function keepAliveChoice(
 
 /** Resolves one acquisition of a lock. Throws `invalid-argument`. */
 export function settingsOf(
-  context: ClientContext,
+  context: AcquireContext,
   layers: readonly AnyAcquireOptions[],
   defaultOwner: string,
-  keptAliveBy: KeepAliveSource | undefined,
+  keptAliveBy: KeepAliveSource<Hold> | undefined,
 ): AcquireSettings {
   const { format } = context;
   const settings = resolveAcquire(layers, defaultOwner, format.defaults);
@@ -90,7 +92,7 @@ export async function runHolding<Options extends object, L extends AnyLease, T>(
 
 /** Why an acquisition that did not wait came back with nothing. */
 export function notAcquired(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   { onlyIfExists }: AcquireSettings,
 ): HoldfastError {

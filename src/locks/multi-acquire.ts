@@ -1,10 +1,9 @@
 import type { Cancelling } from "../core/acquire/cancellation.js";
+import type { AcquireContext } from "../core/acquire/context.js";
 import { GrantManyWrite, type GrantPart } from "../core/acquire/grant-many.js";
-import { AcquireLoop, type Granted } from "../core/acquire/loop.js";
-import type { Place } from "../core/acquire/queueing.js";
-import type { ClientContext } from "../core/context.js";
+import { AcquireLoop } from "../core/acquire/loop.js";
+import type { AcquireSettings, Granted, Place } from "../core/acquire/settings.js";
 import { Hold } from "../core/hold/hold.js";
-import type { AcquireSettings } from "../core/options.js";
 import { Pacer } from "../core/pacer.js";
 import { Entry } from "../core/queue/entry.js";
 import { isClear, overslept, withTicket } from "../core/queue/fifo.js";
@@ -13,16 +12,7 @@ import { Waiting } from "../core/queue/wait-turn.js";
 import type { Decision } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import { tooSlow } from "../core/unavailable.js";
-import { MultiPlace } from "./multi-place.js";
-
-/** One acquisition of several locks. */
-export interface MultiAcquire {
-  readonly context: ClientContext;
-  readonly refs: readonly RecordRef[];
-  readonly settings: AcquireSettings;
-  readonly cancellation: Cancelling;
-  readonly onPlaceExpired: "rejoin" | "fail";
-}
+import { type MultiAcquire, MultiPlace } from "./multi-place.js";
 
 // Looks, and claims nothing: one lock that could be had is of no use before all can be.
 const ONLY_LOOKING: Place = { isFirst: async () => false };
@@ -179,7 +169,7 @@ function isGranting(decision: Decision): decision is GrantPart["decision"] {
 
 /** `not first`: it could be had now. With a wait, resolves once it can, or never can. */
 function lookAt(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   settings: AcquireSettings,
   cancellation: Cancelling,

@@ -1,10 +1,12 @@
-import { noteGrant } from "../admin/history.js";
 import { Cancellation } from "../core/acquire/cancellation.js";
-import type { ClientContext } from "../core/context.js";
+import type { AcquireContext } from "../core/acquire/context.js";
+import { noteGrant } from "../core/acquire/note-grant.js";
+import type { AcquireSettings } from "../core/acquire/settings.js";
 import { emitAcquireFailed, emitGrant } from "../core/events.js";
+import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
-import type { AcquireSettings, AnyAcquireOptions, LeaseOptions } from "../core/options.js";
-import { checkQueueOptions, FAIR_DEFAULTS, type QueueOptions } from "../core/queue/fifo.js";
+import type { AnyAcquireOptions, LeaseOptions } from "../core/options.js";
+import { checkQueueOptions, FAIR_DEFAULTS, type QueueOptions } from "../core/queue/options.js";
 import type { RecordRef } from "../core/record/format.js";
 import { queueRefOf } from "../core/record/key.js";
 import type { Session } from "../core/session/session.js";
@@ -52,20 +54,20 @@ const MOST_NAMES = 50;
  */
 export class MultiLock {
   readonly names: readonly string[];
-  readonly #context: ClientContext;
+  readonly #context: AcquireContext;
   readonly #refs: readonly RecordRef[];
   readonly #layers: readonly (AnyAcquireOptions & QueueOptions)[];
   readonly #defaultOwner: string;
-  readonly #keptAliveBy: KeepAliveSource | undefined;
+  readonly #keptAliveBy: KeepAliveSource<Hold> | undefined;
 
   /** @internal Made by `Holdfast.multiLock`. */
   constructor(
-    context: ClientContext,
+    context: AcquireContext,
     names: readonly string[],
     options: MultiLockOptions,
     clientOptions: LeaseOptions,
     defaultOwner: string,
-    shared: KeepAliveSource | undefined,
+    shared: KeepAliveSource<Hold> | undefined,
   ) {
     this.#context = context;
     this.#refs = refsOf(context, names);
@@ -188,7 +190,7 @@ export class MultiLock {
   }
 }
 
-function refsOf(context: ClientContext, names: readonly string[]): readonly RecordRef[] {
+function refsOf(context: AcquireContext, names: readonly string[]): readonly RecordRef[] {
   if (!Array.isArray(names) || names.length === 0 || names.length > MOST_NAMES) {
     throw refuse(`A multi-lock has an array of 1 to ${MOST_NAMES} names.`);
   }

@@ -1,12 +1,21 @@
 import type { Cancelling } from "../core/acquire/cancellation.js";
+import type { AcquireContext } from "../core/acquire/context.js";
 import { GrantManyWrite } from "../core/acquire/grant-many.js";
-import type { ClientContext } from "../core/context.js";
+import type { AcquireSettings } from "../core/acquire/settings.js";
 import { Pacer } from "../core/pacer.js";
 import { Entry, entrySettings } from "../core/queue/entry.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { Unavailable } from "../core/unavailable.js";
 import { Abort, type SignalLike } from "../platform/abort.js";
-import type { MultiAcquire } from "./multi-acquire.js";
+
+/** One acquisition of several locks. */
+export interface MultiAcquire {
+  readonly context: AcquireContext;
+  readonly refs: readonly RecordRef[];
+  readonly settings: AcquireSettings;
+  readonly cancellation: Cancelling;
+  readonly onPlaceExpired: "rejoin" | "fail";
+}
 
 /**
  * One ticket in the queues of several names, with an entry in each: the same number everywhere, so that
@@ -93,7 +102,7 @@ export class MultiPlace implements Cancelling {
   }
 
   /** Leaves all the queues, by one deletion each, in the background. */
-  leave(context: ClientContext): void {
+  leave(context: AcquireContext): void {
     this.end();
     for (const entry of this.#entries) entry.leave(context);
   }
@@ -111,7 +120,7 @@ const NOTHING_THERE = {
  * Above every number that was seen to be given out or granted in any of the queues; time where none was. A counter
  * that was deleted with its record starts again, and may lie below the last ticket granted.
  */
-function nextTicket(context: ClientContext, refs: readonly RecordRef[]): bigint {
+function nextTicket(context: AcquireContext, refs: readonly RecordRef[]): bigint {
   let highest = BigInt(Math.floor(context.wallMs()));
   for (const { id } of refs) {
     const record = context.observations.of(id)?.record;

@@ -1,13 +1,10 @@
 import { acquire } from "../core/acquire/acquire.js";
-import type { ClientContext } from "../core/context.js";
+import type { AcquireContext } from "../core/acquire/context.js";
+import type { AcquireSettings } from "../core/acquire/settings.js";
+import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
 import type { Lease, LeaseOf } from "../core/hold/lease.js";
-import type {
-  AcquireOptions,
-  AcquireSettings,
-  AnyAcquireOptions,
-  ClientOptions,
-} from "../core/options.js";
+import type { AcquireOptions, AnyAcquireOptions, ClientOptions } from "../core/options.js";
 import { queueing } from "../core/queue/fifo.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
@@ -65,23 +62,23 @@ const plain = new WeakMap<ClientOptions, AcquireSettings>();
  */
 export class Mutex<S extends FormatTypes = NativeTypes> {
   readonly name: string;
-  readonly #context: ClientContext;
+  readonly #context: AcquireContext;
   readonly #ref: RecordRef;
   readonly #layers: readonly AnyAcquireOptions[];
   readonly #defaultOwner: string;
   /** Of an acquisition without options of its own, which most are. */
   readonly #defaults: AcquireSettings;
   readonly #reentry: Reentry | undefined;
-  readonly #keptAliveBy: KeepAliveSource | undefined;
+  readonly #keptAliveBy: KeepAliveSource<Hold> | undefined;
 
   /** @internal Made by `Holdfast.mutex`. */
   constructor(
-    context: ClientContext,
+    context: AcquireContext,
     ref: RecordRef,
     options: MutexOptions<S> | undefined,
     clientOptions: ClientOptions,
     defaultOwner: string,
-    shared: KeepAliveSource | undefined,
+    shared: KeepAliveSource<Hold> | undefined,
   ) {
     this.name = ref.name;
     this.#context = context;

@@ -1,4 +1,4 @@
-import type { ClientContext } from "../core/context.js";
+import type { AcquireContext } from "../core/acquire/context.js";
 import { checkName } from "../core/record/name.js";
 import type { Occurrences, OnceRun } from "./once.js";
 import { type OnceOptions, resolveOnce } from "./options.js";
@@ -17,7 +17,7 @@ const KEY = /^(.*):(-?[+\d-]+T[\d:.]+Z)$/s;
 
 /** The run coordinator of one client. The task's `distributedLease` goes before `atMostFor`. */
 export function nodeCronCoordinator(
-  context: ClientContext,
+  context: AcquireContext,
   occurrences: Occurrences,
   defaultOwner: string,
   options: NodeCronOptions,

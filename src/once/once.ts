@@ -1,5 +1,5 @@
 import { acquire } from "../core/acquire/acquire.js";
-import type { ClientContext } from "../core/context.js";
+import type { AcquireContext } from "../core/acquire/context.js";
 import type { GrantEvent } from "../core/events.js";
 import type { Lease } from "../core/hold/lease.js";
 import type { RecordRef } from "../core/record/format.js";
@@ -45,11 +45,11 @@ const MOST_UNRECORDED = 1_000;
 
 /** The occurrences that one client runs. */
 export class Occurrences {
-  readonly #context: ClientContext;
+  readonly #context: AcquireContext;
   /** Those that ended here, while no answer says that their records tell of it. */
   readonly #unrecorded = new IdMemory(MOST_UNRECORDED);
 
-  constructor(context: ClientContext) {
+  constructor(context: AcquireContext) {
     this.#context = context;
   }
 

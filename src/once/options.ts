@@ -1,4 +1,5 @@
-import { type AcquireSettings, resolveAcquire } from "../core/options.js";
+import type { AcquireSettings } from "../core/acquire/settings.js";
+import { resolveAcquire } from "../core/options.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { isoTimeOf } from "../platform/clock.js";

@@ -5,8 +5,8 @@ import { systemTimers, type Timers } from "../../src/platform/timers.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import { World } from "../support/world.js";
 
-const newWaiter = (): LocalWaiter => new LocalWaiter(resolveAcquire([], "me"));
-const turnOf = (waiter: LocalWaiter): Promise<unknown> =>
+const newWaiter = (): LocalWaiter<unknown, unknown> => new LocalWaiter(resolveAcquire([], "me"));
+const turnOf = (waiter: LocalWaiter<unknown, unknown>): Promise<unknown> =>
   waiter.turn.catch((error: unknown) => error);
 
 function setUp() {
@@ -202,7 +202,9 @@ describe("the lines of a client", () => {
       const acquiring = locks.mutex("a").acquire({ signal: AbortSignal.abort("over") });
       await expect(acquiring).rejects.toBe("over");
     }
-    const [first, second] = made.mock.results.map(({ value }) => value as LocalQueue);
+    const [first, second] = made.mock.results.map(
+      ({ value }) => value as LocalQueue<unknown, unknown>,
+    );
     expect(second === undefined || second !== first).toBe(true);
   });
 });

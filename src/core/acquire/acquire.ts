@@ -1,14 +1,14 @@
-import { noteGrant } from "../../admin/history.js";
-import type { ClientContext } from "../context.js";
 import { emitAcquireFailed, emitGrant, type GrantEvent } from "../events.js";
 import { actingMs } from "../hold/deadline.js";
-import { Hold } from "../hold/hold.js";
+import { type GrantResult, Hold, type HoldQueue, type HoldSettings } from "../hold/hold.js";
 import { Lease } from "../hold/lease.js";
-import { type LocalQueue, LocalWaiter, type Turn } from "../local-queue.js";
-import type { AcquireSettings } from "../options.js";
+import { LocalWaiter, type Turn } from "../local-queue.js";
 import type { RecordRef } from "../record/format.js";
 import { Cancellation } from "./cancellation.js";
-import { AcquireLoop, type Granted } from "./loop.js";
+import type { AcquireContext } from "./context.js";
+import { AcquireLoop } from "./loop.js";
+import { noteGrant } from "./note-grant.js";
+import type { AcquireSettings, Granted } from "./settings.js";
 
 /**
  * Acquires a lease, waiting as long as the settings say; undefined if somebody else has it at the end
@@ -16,7 +16,7 @@ import { AcquireLoop, type Granted } from "./loop.js";
  * `onGrant` is told how it was granted, before the lease is handed out; it must not throw.
  */
 export function acquire(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   settings: AcquireSettings,
   onGrant?: (how: GrantEvent["how"]) => void,
@@ -25,7 +25,7 @@ export function acquire(
 }
 
 async function acquireLease(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   settings: AcquireSettings,
   onGrant: ((how: GrantEvent["how"]) => void) | undefined,
@@ -54,7 +54,7 @@ async function acquireLease(
 }
 
 async function grantedOrNot(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   settings: AcquireSettings,
   cancellation: Cancellation,
@@ -85,11 +85,11 @@ async function begun(lease: Lease, cancellation: Cancellation): Promise<Lease> {
 }
 
 function turnInLine(
-  localQueue: LocalQueue,
+  localQueue: HoldQueue,
   settings: AcquireSettings,
   cancellation: Cancellation,
-): Promise<Turn> {
-  const waiter = new LocalWaiter(settings);
+): Promise<Turn<GrantResult>> {
+  const waiter = new LocalWaiter<HoldSettings, GrantResult>(settings);
   localQueue.wait(waiter);
   cancellation.signal.addEventListener("abort", () =>
     localQueue.leave(waiter, cancellation.error()),
@@ -98,9 +98,9 @@ function turnInLine(
 }
 
 async function contend(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
-  localQueue: LocalQueue,
+  localQueue: HoldQueue,
   settings: AcquireSettings,
   cancellation: Cancellation,
 ): Promise<Granted | undefined> {

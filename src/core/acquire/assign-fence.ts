@@ -1,8 +1,8 @@
 import { HoldfastError } from "../../errors.js";
-import type { ClientContext } from "../context.js";
 import type { Deadline } from "../hold/deadline.js";
 import type { FenceCounter, RecordRef } from "../record/format.js";
 import type { Cancelling } from "./cancellation.js";
+import type { AcquireContext } from "./context.js";
 
 /** A grant that was answered and has no number yet. */
 export interface UnfencedGrant {
@@ -21,7 +21,7 @@ export interface UnfencedGrant {
  * Two requests.
  */
 export async function assignFence(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   counter: FenceCounter,
   grant: UnfencedGrant,
@@ -43,7 +43,7 @@ export async function assignFence(
 }
 
 async function count(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   counter: FenceCounter,
   { seed, deadline }: UnfencedGrant,
@@ -71,7 +71,7 @@ async function count(
 
 /** Whom the record names; undefined where nobody answers, and the empty text for nobody. */
 async function holderNow(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   deadline: Deadline,
   cancellation: Cancelling,

@@ -3,12 +3,11 @@ import { HoldfastError } from "../../errors.js";
 import { shown } from "../../internal/shown.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
 import type { Timer } from "../../platform/timers.js";
-import type { ClientContext } from "../context.js";
 import { emitWait } from "../events.js";
-import type { LocalQueue } from "../local-queue.js";
-import type { AcquireSettings } from "../options.js";
+import type { HoldQueue, HoldSettings } from "../hold/hold.js";
 import type { RecordRef } from "../record/format.js";
 import { titleOf, type Unavailable, unavailableError } from "../unavailable.js";
+import type { AcquireContext } from "./context.js";
 
 // Longer than any process lives, and a number that every clock can add.
 const FOR_EVER_MS = 1e12;
@@ -30,17 +29,17 @@ export interface Cancelling {
 /** What ends an acquisition: its deadline, its caller's signal, the client's closing, or the end of its session. */
 export class Cancellation implements Cancelling {
   readonly #abort = new Abort();
-  readonly #context: ClientContext;
+  readonly #context: AcquireContext;
   readonly #refs: readonly RecordRef[];
-  readonly #settings: AcquireSettings;
+  readonly #settings: HoldSettings;
   readonly #timer: Timer | undefined;
-  #localQueue: LocalQueue | undefined;
+  #localQueue: HoldQueue | undefined;
   #trouble: Unavailable | undefined;
   #wasTold = false;
   #hasWaited = false;
 
   /** Of one record, or of several that are acquired together. */
-  constructor(context: ClientContext, refs: readonly RecordRef[], settings: AcquireSettings) {
+  constructor(context: AcquireContext, refs: readonly RecordRef[], settings: HoldSettings) {
     this.#context = context;
     this.#refs = refs;
     this.#settings = settings;
@@ -76,7 +75,7 @@ export class Cancellation implements Cancelling {
   }
 
   /** From now on it is known what the line's other acquisitions are told. */
-  standIn(localQueue: LocalQueue): void {
+  standIn(localQueue: HoldQueue): void {
     this.#localQueue = localQueue;
   }
 

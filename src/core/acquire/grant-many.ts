@@ -1,14 +1,14 @@
 import { mayBeApplied, type TransactionAnswer, type Write } from "../../platform/table.js";
-import type { ClientContext } from "../context.js";
 import type { GrantResult } from "../hold/hold.js";
 import { rollBack } from "../hold/rollback.js";
-import type { AcquireSettings } from "../options.js";
 import type { Grant, RecordRef } from "../record/format.js";
 import type { ObservedRecord } from "../record/observation.js";
 import type { Cancelling } from "./cancellation.js";
+import type { AcquireContext } from "./context.js";
 import { blindTable, type Granting, replacedBy } from "./grant.js";
 import { doingOf, grantedOnto } from "./grant-many-result.js";
 import { GrantRetry } from "./grant-retry.js";
+import type { AcquireSettings } from "./settings.js";
 
 /** One record of several that are granted together, and what its grant requires, exactly as it was seen. */
 export interface GrantPart {
@@ -36,7 +36,7 @@ type Told = Extract<TransactionAnswer, { readonly kind: "applied" | "refused" }>
  * (R5), and leaves nothing behind where it ends without leases (R14). A refused one has changed nothing.
  */
 export class GrantManyWrite {
-  readonly #context: ClientContext;
+  readonly #context: AcquireContext;
   readonly #settings: AcquireSettings;
   readonly #cancellation: Cancelling;
   readonly #parts: readonly Part[];
@@ -46,7 +46,7 @@ export class GrantManyWrite {
   #areIdsOfAnother = false;
 
   constructor(
-    context: ClientContext,
+    context: AcquireContext,
     parts: readonly GrantPart[],
     settings: AcquireSettings,
     cancellation: Cancelling,
@@ -138,7 +138,7 @@ export class GrantManyWrite {
   }
 }
 
-function writeOf(context: ClientContext, { ref, decision }: GrantPart, grant: Grant): Write {
+function writeOf(context: AcquireContext, { ref, decision }: GrantPart, grant: Grant): Write {
   const { format } = context;
   return decision.kind === "claim"
     ? format.claim(ref, grant, decision.onto)

@@ -1,9 +1,9 @@
 import { type Instant, instantOf } from "../../platform/clock.js";
 import type { Misconfigured, NotNow, Unknown } from "../../platform/table.js";
-import type { ClientContext } from "../context.js";
 import { actingMs, Deadline } from "../hold/deadline.js";
-import type { AcquireSettings } from "../options.js";
 import type { Cancelling } from "./cancellation.js";
+import type { AcquireContext } from "./context.js";
+import type { AcquireSettings } from "./settings.js";
 
 type Untold = Unknown | NotNow | Misconfigured;
 
@@ -14,12 +14,12 @@ type Untold = Unknown | NotNow | Misconfigured;
 export class GrantRetry {
   /** Sends that were not answered, each of which may have been, or may yet be, applied. */
   unanswered = 0;
-  readonly #context: ClientContext;
+  readonly #context: AcquireContext;
   readonly #settings: AcquireSettings;
   readonly #cancellation: Cancelling;
   #start: Instant;
 
-  constructor(context: ClientContext, settings: AcquireSettings, cancellation: Cancelling) {
+  constructor(context: AcquireContext, settings: AcquireSettings, cancellation: Cancelling) {
     this.#context = context;
     this.#settings = settings;
     this.#cancellation = cancellation;

@@ -1,14 +1,14 @@
 import { HoldfastError } from "../../errors.js";
 import { mayBeApplied, type Write, type WriteAnswer } from "../../platform/table.js";
-import type { ClientContext } from "../context.js";
 import type { GrantResult } from "../hold/hold.js";
 import { rollBack } from "../hold/rollback.js";
-import type { AcquireSettings } from "../options.js";
 import type { Decision } from "../record/decide.js";
 import type { Grant, Held, Holders, RecordRef } from "../record/format.js";
 import { assignFence } from "./assign-fence.js";
 import type { Cancelling } from "./cancellation.js";
+import type { AcquireContext } from "./context.js";
 import { GrantRetry } from "./grant-retry.js";
+import type { AcquireSettings } from "./settings.js";
 
 /** The decisions that send a write which may grant. */
 export type Granting =
@@ -27,7 +27,7 @@ export type GrantAnswer = GrantResult | "refused" | "silent";
  * the repetition (R5). Whatever way it ends without a lease, nothing of it stays behind (R14).
  */
 export class GrantWrite {
-  readonly #context: ClientContext;
+  readonly #context: AcquireContext;
   readonly #ref: RecordRef;
   readonly #settings: AcquireSettings;
   readonly #cancellation: Cancelling;
@@ -41,7 +41,7 @@ export class GrantWrite {
   #isIdOfAnother = false;
 
   constructor(
-    context: ClientContext,
+    context: AcquireContext,
     ref: RecordRef,
     settings: AcquireSettings,
     cancellation: Cancelling,

@@ -1,26 +1,14 @@
 import type { ReadAnswer, WriteAnswer } from "../../platform/table.js";
-import type { ClientContext } from "../context.js";
-import type { GrantEvent } from "../events.js";
-import { Hold } from "../hold/hold.js";
-import type { LocalQueue } from "../local-queue.js";
-import type { AcquireSettings } from "../options.js";
+import { Hold, type HoldQueue } from "../hold/hold.js";
 import { Pacer } from "../pacer.js";
 import type { Decision } from "../record/decide.js";
 import type { RecordRef } from "../record/format.js";
-import type { HeldRecord } from "../record/record.js";
 import type { Ending } from "../remote-sessions.js";
 import { tooSlow } from "../unavailable.js";
 import type { Cancelling } from "./cancellation.js";
+import type { AcquireContext } from "./context.js";
 import { type Granting, GrantWrite } from "./grant.js";
-import type { Place } from "./queueing.js";
-
-/** A lease that has begun, before anybody has a handle on it. */
-export interface Granted {
-  readonly hold: Hold;
-  /** As the grant's answer showed it. */
-  readonly record: HeldRecord;
-  readonly how: GrantEvent["how"];
-}
+import type { AcquireSettings, Granted, Place } from "./settings.js";
 
 // What the pause between two looks grows by: from the fastest to the slowest in eight looks.
 const POLL_GROWTH = 1.5;
@@ -35,9 +23,9 @@ export type AcquireOutcome = Granted | "not to be had" | "queued" | "not first" 
 
 /** One acquisition's talk with the table: decide, write, wait, look, decide again. */
 export class AcquireLoop {
-  readonly #context: ClientContext;
+  readonly #context: AcquireContext;
   readonly #ref: RecordRef;
-  readonly #localQueue: LocalQueue;
+  readonly #localQueue: HoldQueue;
   readonly #settings: AcquireSettings;
   readonly #cancellation: Cancelling;
   readonly #place: Place | undefined;
@@ -48,9 +36,9 @@ export class AcquireLoop {
   #silence: unknown;
 
   constructor(
-    context: ClientContext,
+    context: AcquireContext,
     ref: RecordRef,
-    localQueue: LocalQueue,
+    localQueue: HoldQueue,
     settings: AcquireSettings,
     cancellation: Cancelling,
     place?: Place,

@@ -1,8 +1,7 @@
 import { HoldfastError } from "../../errors.js";
 import { sleep } from "../../internal/sleep.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
-import type { ClientContext } from "../context.js";
-import type { Hold } from "./hold.js";
+import type { ClientContext, OpenLease } from "../context.js";
 import { freeOnce } from "./release.js";
 
 const RETRY_MS = 100;
@@ -52,7 +51,7 @@ export async function closeAll(context: ClientContext): Promise<void> {
  */
 export async function freeAll(
   context: ClientContext,
-  holds: readonly Hold[],
+  holds: readonly OpenLease[],
   besides: Promise<void> = Promise.resolve(),
 ): Promise<HoldfastError[]> {
   const bound = new Abort();
@@ -63,7 +62,7 @@ export async function freeAll(
   const left = holds.values();
   const freeInTurn = async (): Promise<void> => {
     for (const hold of left) {
-      const error = await freeUntil(hold, bound, over);
+      const error = await freeUntil(context, hold, bound, over);
       if (error !== undefined) errors.push(error);
     }
   };
@@ -79,14 +78,15 @@ export async function freeAll(
 
 /** Releases one lease; answers why it could not be told whether it is released. Never rejects. */
 async function freeUntil(
-  hold: Hold,
+  context: ClientContext,
+  lease: OpenLease,
   bound: SignalLike,
   over: Promise<undefined>,
 ): Promise<HoldfastError | undefined> {
-  const { context, ref, held, settings } = hold;
+  const { ref, held, settings } = lease;
   let cause: unknown;
   while (!bound.aborted) {
-    const freeing = hold.requests.run(() =>
+    const freeing = lease.requests.run(() =>
       freeOnce(context, ref, { known: held }, settings.keepData),
     );
     const answer = await Promise.race([freeing, over]);

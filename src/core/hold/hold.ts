@@ -6,22 +6,35 @@ import { retryPauseMs } from "../backoff.js";
 import type { ClientContext } from "../context.js";
 import { emitLoss, emitRelease, emitRenewal } from "../events.js";
 import type { LocalQueue } from "../local-queue.js";
-import type { AcquireSettings } from "../options.js";
+import type { LeaseSettings } from "../options.js";
 import type { Held, NumberedData, RecordRef, Renewal } from "../record/format.js";
-import type { ForcedRelease, HeldRecord, Version } from "../record/record.js";
+import type { ForcedRelease, HeldRecord, Passage, Version } from "../record/record.js";
 import type { Kept } from "../scheduler.js";
 import { actingMs, Deadline } from "./deadline.js";
-import { EffectiveDeadline } from "./keep-alive.js";
+import { EffectiveDeadline, type KeepAliveSource } from "./keep-alive.js";
 import { forcedIn, lossError, lossIn, RESERVED_AFTER_LOSS, SWEEP_AFTER_LEASES } from "./loss.js";
 import { LossSignal } from "./loss-signal.js";
 import { RenewalSchedule } from "./renewal-schedule.js";
 import type { HoldAnswer, HoldWrite, RenewalAnswer } from "./write-answers.js";
 
+/** The options of a lease, and what it is kept alive by. */
+export interface HoldSettings extends LeaseSettings {
+  /** What keeps the lease alive instead of its own renewals. */
+  readonly keptAliveBy?: KeepAliveSource<Hold> | undefined;
+  /** What lets its grant pass a queue; undefined: it may not pass one. */
+  readonly passage?: Passage | undefined;
+  /** Called with what each renewal showed; must not throw. */
+  readonly onRenewal?: ((record: HeldRecord | undefined) => void) | undefined;
+}
+
+/** The acquisitions of this process that wait for one record. */
+export type HoldQueue = LocalQueue<HoldSettings, GrantResult>;
+
 /** How a hold begins: what the grant's answer showed, the instant before its first send, and its number, if any. */
 export interface GrantResult {
   readonly record: HeldRecord;
   readonly start: Instant;
-  readonly settings: AcquireSettings;
+  readonly settings: HoldSettings;
   readonly number?: bigint;
 }
 
@@ -32,9 +45,9 @@ export interface GrantResult {
 export class Hold implements Kept {
   readonly context: ClientContext;
   readonly ref: RecordRef;
-  readonly localQueue: LocalQueue;
+  readonly localQueue: HoldQueue;
   readonly held: Held;
-  readonly settings: AcquireSettings;
+  readonly settings: HoldSettings;
   readonly lossSignal = new LossSignal(() => this.check());
   /** Requests about the record, one at a time. */
   readonly requests = new Exclusive();
@@ -47,7 +60,7 @@ export class Hold implements Kept {
   data: unknown;
   /** What else the record carried for its users at the grant. */
   readonly attributes: Item | undefined;
-  readonly living: EffectiveDeadline;
+  readonly living: EffectiveDeadline<Hold>;
   dataSeq: number;
   #isOver = false;
   #loss: HoldfastError | undefined;
@@ -60,7 +73,7 @@ export class Hold implements Kept {
   constructor(
     context: ClientContext,
     ref: RecordRef,
-    localQueue: LocalQueue,
+    localQueue: HoldQueue,
     beginning: GrantResult,
   ) {
     const { record, start, settings } = beginning;
@@ -74,7 +87,7 @@ export class Hold implements Kept {
     this.data = record.data;
     this.attributes = record.attributes;
     this.dataSeq = record.dataSeq;
-    this.living = new EffectiveDeadline(this.deadlineFrom(start, settings.leaseMs));
+    this.living = new EffectiveDeadline<Hold>(this.deadlineFrom(start, settings.leaseMs));
     this.#times = new RenewalSchedule(settings.renewMs, context.random, start);
     this.#grantedAtMs = context.nowMs();
     context.holds.add(this);

@@ -3,13 +3,12 @@ import type { SignalLike } from "../../platform/abort.js";
 import type { ClientContext } from "../context.js";
 import type { Holders, RecordRef } from "../record/format.js";
 import type { Deadline } from "./deadline.js";
-import type { Hold } from "./hold.js";
 
 /**
  * What leases can live by instead of renewals of their own: one renewal answers for all of them. The
  * one there is is a session.
  */
-export interface KeepAlive {
+export interface KeepAlive<L> {
   /** For how long its holder may be silent, in milliseconds; fixed for its life. */
   readonly leaseMs: number;
   /** Moved by its answered renewals only. */
@@ -21,17 +20,17 @@ export interface KeepAlive {
   /** Renews it, and resolves once that was answered. Rejects with its loss. */
   renewNow(): Promise<void>;
   /** Makes the lease's record name it, and ends the lease when it ends. Never rejects. */
-  adopt(hold: Hold): Promise<void>;
+  adopt(lease: L): Promise<void>;
   /** A lease that it adopted has ended, in whatever way. */
-  ended(hold: Hold): void;
+  ended(lease: L): void;
   /** After a while goes on freeing a record that may name it and that nobody believes in, as long as it lives. */
   sweep(ref: RecordRef, from: Holders, keepData: boolean, afterMs?: number): void;
 }
 
 /** Where a lease finds what it can live by. */
-export interface KeepAliveSource {
+export interface KeepAliveSource<L> {
   /** What a lease of this length moves to now; undefined: nothing, so the lease renews itself this time. */
-  current(leaseMs: number): KeepAlive | undefined;
+  current(leaseMs: number): KeepAlive<L> | undefined;
   /**
    * Whether a lease of this kind is to live by it. Throws `invalid-argument` where it was named for
    * a lease that cannot.
@@ -42,9 +41,9 @@ export interface KeepAliveSource {
   /** Why no lease may begin that is to live by it, by the clocks; undefined: one may. */
   refusal(): HoldfastError | undefined;
   /** A lease has begun that is to move to it. */
-  begun(hold: Hold): void;
+  begun(lease: L): void;
   /** That lease has ended, in whatever way. */
-  ended(hold: Hold): void;
+  ended(lease: L): void;
 }
 
 /**
@@ -52,9 +51,9 @@ export interface KeepAliveSource {
  * has answered whether its record names that, both. Nobody can then tell which of the two a rival
  * watches, so the earlier deadline counts (R5).
  */
-export class EffectiveDeadline {
+export class EffectiveDeadline<L> {
   #own: Deadline;
-  #life: KeepAlive | undefined;
+  #life: KeepAlive<L> | undefined;
   #isMoved = false;
 
   constructor(own: Deadline) {
@@ -67,7 +66,7 @@ export class EffectiveDeadline {
   }
 
   /** What the record names, or may come to name. */
-  get life(): KeepAlive | undefined {
+  get life(): KeepAlive<L> | undefined {
     return this.#life;
   }
 
@@ -86,7 +85,7 @@ export class EffectiveDeadline {
     this.#own = this.#own.earlier(other);
   }
 
-  mayMoveTo(life: KeepAlive): void {
+  mayMoveTo(life: KeepAlive<L>): void {
     this.#life = life;
   }
 

@@ -2,10 +2,11 @@ import { HoldfastError, isHoldfastError, type LossReason } from "../../errors.js
 import { instantOf } from "../../platform/clock.js";
 import { mayBeApplied, type WriteAnswer } from "../../platform/table.js";
 import type { ClientContext } from "../context.js";
-import type { LocalQueue, LocalWaiter } from "../local-queue.js";
+import type { LocalWaiter } from "../local-queue.js";
 import type { Held, Holders, RecordRef } from "../record/format.js";
 import type { Found } from "../record/record.js";
 import { actingMs, Deadline } from "./deadline.js";
+import type { GrantResult, HoldQueue, HoldSettings } from "./hold.js";
 import type { KeepAlive } from "./keep-alive.js";
 import { lossIn } from "./loss.js";
 
@@ -17,7 +18,7 @@ export interface EndedLease {
   /** User data that the write which frees the record leaves there. */
   readonly lastData?: unknown;
   /** What its record may live by. */
-  readonly life: KeepAlive | undefined;
+  readonly life: Pick<KeepAlive<never>, "sweep"> | undefined;
 }
 
 /** Which holders of one chain of hand-overs the record may name, as far as answers told. */
@@ -49,7 +50,7 @@ type HandOver = "handed over" | "withdrawn" | "unanswered" | "gone";
 export async function giveUpLease(
   context: ClientContext,
   ref: RecordRef,
-  localQueue: LocalQueue,
+  localQueue: HoldQueue,
   former: EndedLease,
 ): Promise<LossReason | undefined> {
   const chain: HandoffChain = {
@@ -86,7 +87,7 @@ export async function giveUpLease(
 async function untilTold(
   context: ClientContext,
   ref: RecordRef,
-  localQueue: LocalQueue,
+  localQueue: HoldQueue,
   chain: HandoffChain,
 ): Promise<HandOver | "freed"> {
   try {
@@ -111,7 +112,7 @@ function isOwnDoing({ former }: HandoffChain, found: Found): boolean {
 async function handOverInTurn(
   context: ClientContext,
   ref: RecordRef,
-  localQueue: LocalQueue,
+  localQueue: HoldQueue,
   chain: HandoffChain,
 ): Promise<HandOver | "freed"> {
   while (localQueue.localHandoffs < context.settings.maxLocalHandoffs) {
@@ -130,9 +131,9 @@ async function handOverInTurn(
 async function handOver(
   context: ClientContext,
   ref: RecordRef,
-  localQueue: LocalQueue,
+  localQueue: HoldQueue,
   chain: HandoffChain,
-  waiter: LocalWaiter,
+  waiter: LocalWaiter<HoldSettings, GrantResult>,
 ): Promise<HandOver> {
   const { settings } = waiter;
   const grant = context.grant(ref, {

@@ -113,7 +113,7 @@ export function changeLength(hold: Hold, leaseMs: number, data?: NumberedData): 
  * lease was given a length that it does not take, before the move's turn came: the lease then goes on by
  * itself. Rejects with the loss of the lease.
  */
-export function moveTo(hold: Hold, life: KeepAlive, session: string): Promise<void> {
+export function moveTo(hold: Hold, life: KeepAlive<Hold>, session: string): Promise<void> {
   const { format } = hold.context;
   return hold.requests.run(async () => {
     for (;;) {

@@ -1,11 +1,11 @@
 import { isHoldfastError } from "../../errors.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
 import type { Cancelling } from "../acquire/cancellation.js";
+import type { AcquireContext } from "../acquire/context.js";
 import { GrantWrite } from "../acquire/grant.js";
-import type { ClientContext } from "../context.js";
+import type { AcquireSettings } from "../acquire/settings.js";
 import { type GrantResult, Hold } from "../hold/hold.js";
 import { Lease } from "../hold/lease.js";
-import type { AcquireSettings } from "../options.js";
 import type { RecordRef } from "../record/format.js";
 import type { Unavailable } from "../unavailable.js";
 
@@ -55,7 +55,7 @@ export class Entry implements Cancelling {
 
   /** Puts the entry there, in one write where none is lost; undefined where that did not come to be. */
   static async put(
-    context: ClientContext,
+    context: AcquireContext,
     ref: RecordRef,
     ticket: bigint,
     settings: AcquireSettings,
@@ -71,7 +71,7 @@ export class Entry implements Cancelling {
 
   /** An entry that is there. */
   static on(
-    context: ClientContext,
+    context: AcquireContext,
     ref: RecordRef,
     ticket: bigint,
     begun: GrantResult,
@@ -117,7 +117,7 @@ export class Entry implements Cancelling {
   }
 
   /** Leaves the queue, by one deletion in the background, which closing the client waits for. */
-  leave(context: ClientContext): void {
+  leave(context: AcquireContext): void {
     this.#cancellation.signal.removeEventListener("abort", this.#end);
     context.inBackground(() => this.#lease.release().catch(unlessItDies));
   }

@@ -1,60 +1,17 @@
 import { HoldfastError } from "../../errors.js";
 import type { Cancellation, Cancelling } from "../acquire/cancellation.js";
-import { AcquireLoop, type Granted } from "../acquire/loop.js";
-import type { Queueing } from "../acquire/queueing.js";
-import type { ClientContext } from "../context.js";
+import type { AcquireContext } from "../acquire/context.js";
+import { AcquireLoop } from "../acquire/loop.js";
+import type { AcquireSettings, Granted, Queueing } from "../acquire/settings.js";
 import { emitPlaceExpired } from "../events.js";
-import type { LocalQueue } from "../local-queue.js";
-import type { AcquireSettings } from "../options.js";
+import type { HoldQueue } from "../hold/hold.js";
 import { Pacer } from "../pacer.js";
 import type { RecordRef } from "../record/format.js";
 import { Entry } from "./entry.js";
+import type { QueueOptions } from "./options.js";
 import { clearedOf, readQueue } from "./predecessors.js";
 import { LAST_TICKET, takeTicket } from "./ticket.js";
 import { Waiting } from "./wait-turn.js";
-
-/** What a waiter may ask for besides the lock. */
-export interface QueueOptions {
-  /**
-   * What becomes of a waiter that could not keep its place, because it slept for longer than its lease
-   * or was cut off for as long: `"rejoin"`, the default, at the back; `"fail"` rejects with
-   * `not-acquired`. It never comes back to its old place.
-   */
-  readonly onPlaceExpired?: "rejoin" | "fail" | undefined;
-  /**
-   * Called with how many waiters are before this one, 0 for the next in line, whenever a reading shows
-   * another number. Exact for the first 16; further back it is counted once in a renewal's period. What
-   * it throws ends the acquisition.
-   */
-  readonly onPosition?: ((position: number) => void) | undefined;
-}
-
-/** The defaults of whatever waits in order, each with its reason. */
-export const FAIR_DEFAULTS = Object.freeze({
-  /** A place in a queue is lost with its lease: it outlives what a mutex's waiter need not notice. */
-  lease: "60s",
-  poll: Object.freeze({
-    /** Of the next in line; what a hand-over to another process takes, at most. */
-    fastest: "500ms",
-    /** Of those further back: twelve reads a minute. */
-    slowest: "5s",
-  }),
-});
-
-/** Throws `invalid-argument` for what is none of them. */
-export function checkQueueOptions(options: QueueOptions): QueueOptions {
-  const { onPlaceExpired, onPosition } = options;
-  if (onPlaceExpired !== undefined && !["rejoin", "fail"].includes(onPlaceExpired)) {
-    throw new HoldfastError(
-      "invalid-argument",
-      `The option \`onPlaceExpired\` must be "rejoin" or "fail"; it is "${onPlaceExpired}".`,
-    );
-  }
-  if (onPosition !== undefined && typeof onPosition !== "function") {
-    throw new HoldfastError("invalid-argument", "The option `onPosition` must be a function.");
-  }
-  return options;
-}
 
 /** Queueing for an acquisition. */
 export function queueing(joins: Queueing["joins"], options: QueueOptions = {}): Queueing {
@@ -69,9 +26,9 @@ export function queueing(joins: Queueing["joins"], options: QueueOptions = {}): 
 
 /** One acquisition that queues. */
 export interface InOrder {
-  readonly context: ClientContext;
+  readonly context: AcquireContext;
   readonly ref: RecordRef;
-  readonly localQueue: LocalQueue;
+  readonly localQueue: HoldQueue;
   readonly settings: AcquireSettings;
   readonly cancellation: Cancellation;
   readonly joins: Queueing["joins"];
@@ -153,9 +110,9 @@ export function withTicket(
  * gone. Without it a queue that was left by its last waiter would stay for ever, for whoever only tries.
  */
 async function tryInOrder(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
-  localQueue: LocalQueue,
+  localQueue: HoldQueue,
   settings: AcquireSettings,
   cancellation: Cancellation,
 ): Promise<Granted | undefined> {
@@ -173,7 +130,7 @@ async function tryInOrder(
 
 /** Whether nobody who lives has a ticket up to this one. Rejects where the table told nothing. */
 export async function isClear(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   upTo: bigint,
   owner: string,

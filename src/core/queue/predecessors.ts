@@ -1,6 +1,6 @@
 import type { Item, Query } from "../../platform/table.js";
 import type { Cancelling } from "../acquire/cancellation.js";
-import type { ClientContext } from "../context.js";
+import type { AcquireContext } from "../acquire/context.js";
 import { removeEntry } from "../hold/release.js";
 import type { RecordRef } from "../record/format.js";
 import type { LeaseRecord } from "../record/record.js";
@@ -35,7 +35,7 @@ const MOST_REMOVED = 64;
 
 /** Reads the entries of a queue up to a ticket; undefined where the table told nothing. */
 export async function readQueue(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   upTo: bigint,
   { strength, isWhole }: Look,
@@ -80,7 +80,7 @@ export async function readQueue(
  * whoever is behind them.
  */
 export async function clearedOf(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   entries: readonly QueueEntry[],
   owner: string,
@@ -103,7 +103,7 @@ export async function clearedOf(
 }
 
 async function isDead(
-  context: ClientContext,
+  context: AcquireContext,
   { ref }: QueueEntry,
   owner: string,
   cancellation: Cancelling,
@@ -135,7 +135,7 @@ async function isDead(
   }
 }
 
-async function isRemoved(context: ClientContext, { ref, record }: QueueEntry): Promise<boolean> {
+async function isRemoved(context: AcquireContext, { ref, record }: QueueEntry): Promise<boolean> {
   if (record.state !== "held") return true;
   const { holder, version, session } = record;
   const watched = { holder, version, session };
@@ -148,7 +148,7 @@ async function isRemoved(context: ClientContext, { ref, record }: QueueEntry): P
  * that stands still, so that any number of dead ones is watched at once.
  */
 export async function pollSessions(
-  context: ClientContext,
+  context: AcquireContext,
   entries: readonly QueueEntry[],
   freshMs: number,
   stillMs: number,

@@ -1,7 +1,7 @@
 import type { Write } from "../../platform/table.js";
 import type { Cancelling } from "../acquire/cancellation.js";
-import type { ClientContext } from "../context.js";
-import type { AcquireSettings } from "../options.js";
+import type { AcquireContext } from "../acquire/context.js";
+import type { AcquireSettings } from "../acquire/settings.js";
 import { Pacer } from "../pacer.js";
 import type { QueueFormat, RecordRef } from "../record/format.js";
 import type { QueueState } from "../record/record.js";
@@ -18,7 +18,7 @@ export const LAST_TICKET = 10n ** 38n - 1n;
  * second write then raises it above that ticket: there may be millions of numbers in between.
  */
 export async function takeTicket(
-  context: ClientContext,
+  context: AcquireContext,
   ref: RecordRef,
   settings: AcquireSettings,
   cancellation: Cancelling,
@@ -52,7 +52,7 @@ export async function takeTicket(
 }
 
 /** The next ticket of the counter; or, where the counter was seen to lie below it, the one above `served`. */
-function ticketAbove(context: ClientContext, ref: RecordRef, served: bigint | undefined): Write {
+function ticketAbove(context: AcquireContext, ref: RecordRef, served: bigint | undefined): Write {
   const queue = context.format.queue as QueueFormat;
   const wallMs = context.wallMs();
   if (served === undefined) return queue.take(ref, { wallMs });

@@ -1,6 +1,9 @@
 import type { Cancelling } from "../acquire/cancellation.js";
+import type { AcquireContext } from "../acquire/context.js";
+import type { AcquireSettings } from "../acquire/settings.js";
 import { emitPosition } from "../events.js";
-import type { InOrder } from "./fifo.js";
+import type { RecordRef } from "../record/format.js";
+import type { QueueOptions } from "./options.js";
 import { clearedOf, type Look, pollSessions, readQueue } from "./predecessors.js";
 
 const WHOLE: Look = { strength: "strong", isWhole: true };
@@ -16,7 +19,12 @@ export interface QueuePlace extends Cancelling {
 }
 
 /** What there is to know of a waiter in one queue. */
-export type QueueContext = Pick<InOrder, "context" | "ref" | "settings" | "options">;
+export interface QueueContext {
+  readonly context: AcquireContext;
+  readonly ref: RecordRef;
+  readonly settings: AcquireSettings;
+  readonly options: QueueOptions;
+}
 
 /** One waiter with a place in a queue: watches those before it. */
 export class Waiting {

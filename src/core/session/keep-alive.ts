@@ -2,8 +2,9 @@ import { HoldfastError, isHoldfastError } from "../../errors.js";
 import { sleep } from "../../internal/sleep.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
 import { Cancellation } from "../acquire/cancellation.js";
+import type { AcquireContext } from "../acquire/context.js";
 import { GrantWrite } from "../acquire/grant.js";
-import type { ClientContext } from "../context.js";
+import type { AcquireSettings } from "../acquire/settings.js";
 import { emitGrant } from "../events.js";
 import { freeAll } from "../hold/close.js";
 import type { Deadline } from "../hold/deadline.js";
@@ -12,7 +13,6 @@ import type { KeepAlive, KeepAliveSource } from "../hold/keep-alive.js";
 import { Lease } from "../hold/lease.js";
 import { freeOnce } from "../hold/release.js";
 import { moveTo, renewNow } from "../hold/writes.js";
-import type { AcquireSettings } from "../options.js";
 import type { Holders, RecordRef } from "../record/format.js";
 import type { HeldRecord } from "../record/record.js";
 import type { Kept } from "../scheduler.js";
@@ -28,8 +28,8 @@ const SWEEP_LEASES = 10;
  * A session as its leases and its public handle know it: one lease that any number of held locks live
  * by. Protocol: spec/protocol.md, "Sessions".
  */
-export class SessionKeepAlive implements KeepAlive, KeepAliveSource, Kept {
-  readonly #context: ClientContext;
+export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>, Kept {
+  readonly #context: AcquireContext;
   readonly #hold: Hold;
   readonly #lease: Lease;
   /** All leases that were begun to live by it, or adopted, whether or not they have moved. */
@@ -38,7 +38,7 @@ export class SessionKeepAlive implements KeepAlive, KeepAliveSource, Kept {
   readonly #over = new Abort();
   #closed: Promise<void> | undefined;
 
-  private constructor(context: ClientContext, hold: Hold) {
+  private constructor(context: AcquireContext, hold: Hold) {
     this.#context = context;
     this.#hold = hold;
     this.#lease = Lease.on(hold);
@@ -47,7 +47,7 @@ export class SessionKeepAlive implements KeepAlive, KeepAliveSource, Kept {
   }
 
   /** Makes the session's record, and renews it once: two writes. */
-  static open(context: ClientContext, settings: AcquireSettings): Promise<SessionKeepAlive> {
+  static open(context: AcquireContext, settings: AcquireSettings): Promise<SessionKeepAlive> {
     let life: SessionKeepAlive | undefined;
     const onRenewal = (record: HeldRecord | undefined): void => {
       if (life !== undefined) life.#tell(record?.asked);
@@ -106,11 +106,11 @@ export class SessionKeepAlive implements KeepAlive, KeepAliveSource, Kept {
     return this.#closed;
   }
 
-  current(): KeepAlive | undefined {
+  current(): KeepAlive<Hold> | undefined {
     return this.isHeld ? this : undefined;
   }
 
-  accepts(context: ClientContext, leaseMs: number, renewMs: number | "manual"): boolean {
+  accepts(context: AcquireContext, leaseMs: number, renewMs: number | "manual"): boolean {
     if (context !== this.#context) throw refuse("The option `session` is of another client.");
     if (leaseMs === this.leaseMs && renewMs !== "manual") return true;
     throw refuse(
@@ -227,7 +227,7 @@ export class SessionKeepAlive implements KeepAlive, KeepAliveSource, Kept {
 
 const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
-async function open(context: ClientContext, settings: AcquireSettings): Promise<Hold> {
+async function open(context: AcquireContext, settings: AcquireSettings): Promise<Hold> {
   // Each try under a new id: an old one may have been made, and be neutralised, at any later time.
   const fromMs = context.nowMs();
   const refOf = (): RecordRef => context.format.refOf("session", context.random.id());

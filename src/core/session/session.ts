@@ -1,5 +1,6 @@
 import type { HoldfastError } from "../../errors.js";
-import type { ClientContext } from "../context.js";
+import type { AcquireContext } from "../acquire/context.js";
+import type { Hold } from "../hold/hold.js";
 import type { KeepAliveSource } from "../hold/keep-alive.js";
 import type { SessionKeepAlive } from "./keep-alive.js";
 
@@ -23,17 +24,17 @@ export interface CloseSessionOptions {
  * is final: open another. Protocol: spec/protocol.md, "Sessions"; the idea is Consul's and etcd's.
  */
 export class Session implements AsyncDisposable {
-  readonly #context: ClientContext;
+  readonly #context: AcquireContext;
   readonly #life: SessionKeepAlive;
 
   /** @internal Made by `Holdfast.session`. */
-  constructor(context: ClientContext, life: SessionKeepAlive) {
+  constructor(context: AcquireContext, life: SessionKeepAlive) {
     this.#context = context;
     this.#life = life;
   }
 
   /** @internal What a lease that names the session lives by. */
-  static lifeOf(session: Session): SessionKeepAlive & KeepAliveSource {
+  static lifeOf(session: Session): SessionKeepAlive & KeepAliveSource<Hold> {
     return session.#life;
   }
 

@@ -1,8 +1,8 @@
 import { type HoldfastError, isHoldfastError } from "../../errors.js";
-import type { ClientContext } from "../context.js";
+import type { AcquireContext } from "../acquire/context.js";
+import type { AcquireSettings } from "../acquire/settings.js";
 import type { Hold } from "../hold/hold.js";
 import type { KeepAlive, KeepAliveSource } from "../hold/keep-alive.js";
-import type { AcquireSettings } from "../options.js";
 import type { Kept } from "../scheduler.js";
 import { SessionKeepAlive } from "./keep-alive.js";
 
@@ -10,25 +10,25 @@ import { SessionKeepAlive } from "./keep-alive.js";
  * The session of a client with `renewal: "shared"`: opened when the first renewal of a lease is due,
  * opened anew when it was lost, and closed when nothing has lived by it for one lease.
  */
-export class SharedSession implements KeepAliveSource, Kept {
-  readonly #context: ClientContext;
+export class SharedSession implements KeepAliveSource<Hold>, Kept {
+  readonly #context: AcquireContext;
   readonly #settings: AcquireSettings;
   readonly #leases = new Set<Hold>();
   #session: SessionKeepAlive | undefined;
   #isOpening = false;
 
-  constructor(context: ClientContext, settings: AcquireSettings) {
+  constructor(context: AcquireContext, settings: AcquireSettings) {
     this.#context = context;
     this.#settings = settings;
   }
 
   // Only leases of its length: the others were asked to be judged dead sooner, or later.
-  accepts(_kernel: ClientContext, leaseMs: number, renewMs: number | "manual"): boolean {
+  accepts(_kernel: AcquireContext, leaseMs: number, renewMs: number | "manual"): boolean {
     return renewMs !== "manual" && leaseMs === this.#settings.leaseMs;
   }
 
   // A lease that was given another length by hand keeps it, and so renews itself.
-  current(leaseMs: number): KeepAlive | undefined {
+  current(leaseMs: number): KeepAlive<Hold> | undefined {
     if (leaseMs !== this.#settings.leaseMs) return undefined;
     const life = this.#session?.current();
     if (life === undefined && !this.#isOpening && !this.#context.closing.aborted) this.#open();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { environmentFrom } from "../../../src/client-options.js";
 import { acquire } from "../../../src/core/acquire/acquire.js";
-import { ClientContext } from "../../../src/core/context.js";
+import { AcquireContext } from "../../../src/core/acquire/context.js";
 import { resolveAcquire, resolveClient } from "../../../src/core/options.js";
 import type { HeldRecord, Version } from "../../../src/core/record/record.js";
 import { HoldfastError } from "../../../src/index.js";
@@ -105,7 +105,7 @@ describe("a plain renewal", () => {
       random: { fraction: () => 0.5, id: () => "me" },
     };
     const options = { client: network, table: "locks", environment };
-    const kernel = new ClientContext(environmentFrom(options), resolveClient({}));
+    const kernel = new AcquireContext(environmentFrom(options), resolveClient({}));
     const told: (Version | undefined)[] = [];
     const lengths = resolveAcquire([{ lease: "3s", renew: "1s" }], "owner");
     const onRenewal = (record: HeldRecord | undefined) => told.push(record?.version);
