@@ -28,10 +28,10 @@ const locks = new Holdfast({
     },
   },
 });
-const coordinator = locks.coordinator({
+const coordinator = locks.leaderTasks({
   name: task.name,
   ...task.lengths,
-  workers: [
+  tasks: [
     {
       name: "tick",
       every: task.everyMs,

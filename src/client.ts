@@ -95,7 +95,7 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
     if (options.history === true && this.#context.format.history === undefined) {
       throw noHistory(this.#context.format.name);
     }
-    if (options.renewal !== "shared") return;
+    if (options.sharedSession !== true) return;
     assertSessions(this.#context.format);
     this.#shared = new SharedSession(this.#context, settings);
   }
@@ -166,7 +166,7 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
    * Workers at intervals that run on the leader of a name only; `start()` sets them going. Costs no
    * request. Throws `invalid-argument`.
    */
-  coordinator(options: LeaderTasksOptions<S>): LeaderTasks<S> {
+  leaderTasks(options: LeaderTasksOptions<S>): LeaderTasks<S> {
     return new LeaderTasks<S>(this.election(options.name, options), options);
   }
 
@@ -254,7 +254,7 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
 
   /**
    * Asks whoever holds a lock to end, and resolves once it is free, or its holder dead. The holder finds
-   * the request at its next renewal: its lease is then lost, with reason `released by force` and the words
+   * the request at its next renewal: its lease is then lost, with reason `released-by-force` and the words
    * that say who and why; the lock is free when it calls `release()`, or once its lease has run out. So
    * there are never two holders; with `now` there may be, until the holder's next renewal, or its session's.
    * With `kind` "leader" it is the term of an election that ends so; its candidate may be elected again.
@@ -276,8 +276,8 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
    * that undoes what was given up. For a process that is frozen when its work is done. What is held stays
    * held, and is renewed. Costs no request.
    */
-  idle(): Promise<void> {
-    return this.#context.idle();
+  drain(): Promise<void> {
+    return this.#context.drain();
   }
 
   /**

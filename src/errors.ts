@@ -28,20 +28,20 @@ export type ErrorCode =
  * - `stolen`: the record names another holder, or a later fence.
  * - `expired`: the local deadline passed without a renewal that was answered.
  * - `deleted`: the record is gone.
- * - `released elsewhere`: the record is free, and this lease did not free it.
- * - `released by force`: somebody asked for it, or did it; the message says who, and why.
- * - `lost with another`: another lock that was acquired together with it was lost.
- * - `session ended`: the session that the lease lived by ended.
+ * - `released-elsewhere`: the record is free, and this lease did not free it.
+ * - `released-by-force`: somebody asked for it, or did it; the message says who, and why.
+ * - `lost-with-another`: another lock that was acquired together with it was lost.
+ * - `session-ended`: the session that the lease lived by ended.
  * - `closed`: the client was closed.
  */
 export type LossReason =
   | "stolen"
   | "expired"
   | "deleted"
-  | "released elsewhere"
-  | "released by force"
-  | "lost with another"
-  | "session ended"
+  | "released-elsewhere"
+  | "released-by-force"
+  | "lost-with-another"
+  | "session-ended"
   | "exported"
   | "closed";
 

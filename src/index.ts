@@ -79,7 +79,7 @@ export type {
   LeaderTasksOptions,
 } from "./election/tasks/leader-tasks.js";
 export type { TaskHealth } from "./election/tasks/schedule.js";
-export type { Worker } from "./election/tasks/task.js";
+export type { LeaderTask } from "./election/tasks/task.js";
 export type { FencedTerm, Term, TermOf, UnfencedTerm } from "./election/term.js";
 export {
   type ErrorCode,
@@ -110,7 +110,7 @@ export type { OnceResult } from "./once/once.js";
 export type { Occurrence, OnceOptions } from "./once/options.js";
 export type { DynamoDBLike } from "./platform/dynamodb/sdk.js";
 export type { AttributeValue, Item } from "./platform/table.js";
-export { type ExamineOptions, examineTable, type Finding } from "./table/diagnose.js";
+export { type DiagnoseOptions, diagnose, type Finding } from "./table/diagnose.js";
 export {
   POLICY_FEATURES,
   type PolicyFeature,

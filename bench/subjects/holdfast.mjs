@@ -19,7 +19,7 @@ class HoldfastLock {
       table,
       ...(leaseMs && { lease: leaseMs }),
       ...(beatMs && { renew: beatMs }),
-      ...(pollMs && { poll: { fastest: pollMs, slowest: pollMs } }),
+      ...(pollMs && { poll: { min: pollMs, max: pollMs } }),
       ...(renewal && { renewal }),
       wait: Number.POSITIVE_INFINITY,
       closeTimeout: "10m",
@@ -104,7 +104,7 @@ const WAYS = [
     label: "holdfast-session",
     what: "Holdfast, all leases on one session",
     roles: ["hold"],
-    options: { renewal: "shared" },
+    options: { sharedSession: true },
   },
 ];
 

@@ -28,11 +28,11 @@ const work = (worker, steps) => async (signal, term) => {
   }
 };
 
-const coordinator = locks.coordinator({
+const coordinator = locks.leaderTasks({
   name: "pool",
   failover,
   // Every 30 seconds and every 5 minutes, a hundred times as fast.
-  workers: [
+  tasks: [
     { name: "converge", every: 300, run: work("converge", 5) },
     { name: "webhooks", every: "3s", run: work("webhooks", 10) },
   ],

@@ -273,7 +273,7 @@ export class ClientContext {
   }
 
   /** Resolves when nothing of this client runs any more: acquisitions, releases, work for no caller. */
-  async idle(): Promise<void> {
+  async drain(): Promise<void> {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 }

@@ -8,9 +8,9 @@ import type { FormatTypes, NativeTypes } from "./record/format-types.js";
 /** How often a waiter reads the record. */
 export interface PollOptions {
   /** The first pause between two reads, and the first after the holder changed. Default 100 ms. */
-  readonly fastest?: Duration | undefined;
+  readonly min?: Duration | undefined;
   /** What the pause grows to. Default 2 s. */
-  readonly slowest?: Duration | undefined;
+  readonly max?: Duration | undefined;
 }
 
 /** The lengths of time of a lease; every one has a default. */
@@ -42,11 +42,11 @@ export interface ClientOptions extends LeaseOptions {
   /** For how long `close()` tries to release what is held. Default 5 s. */
   readonly closeTimeout?: Duration | undefined;
   /**
-   * `"each"`, the default: every lease renews its own record, one write a period. `"shared"`: all leases
-   * of the client's length live by one session, one write a period for all of them; see
-   * docs/sessions.md. A lease with a length of its own, or renewed by hand, still renews itself.
+   * Whether the leases of the client's length live by one session: one write a period for all of them. Default
+   * false: every lease renews its own record, one write a period each. A lease with a length of its own, or
+   * renewed by hand, always renews itself. See docs/sessions.md.
    */
-  readonly renewal?: "each" | "shared" | undefined;
+  readonly sharedSession?: boolean | undefined;
   /**
    * How many times in a row a lock may pass between waiters of this process before other processes
    * get their turn. Default 16; 0 never passes it on.
@@ -162,12 +162,14 @@ export function resolveClient(options: ClientOptions): ClientSettings {
       `The option \`maxLocalHandoffs\` must be a whole number from 0; it is ${maxLocalHandoffs}.`,
     );
   }
-  if (options.renewal !== undefined && !["each", "shared"].includes(options.renewal)) {
-    throw refuse(`The option \`renewal\` must be "each" or "shared"; it is "${options.renewal}".`);
-  }
-  if (options.renewal === "shared" && options.renew === "manual") {
+  if (options.sharedSession !== undefined && typeof options.sharedSession !== "boolean") {
     throw refuse(
-      'The option `renewal: "shared"` renews by itself; it does not go with `renew: "manual"`.',
+      `The option \`sharedSession\` must be true or false; it is "${options.sharedSession}".`,
+    );
+  }
+  if (options.sharedSession === true && options.renew === "manual") {
+    throw refuse(
+      'The option `sharedSession: true` renews by itself; it does not go with `renew: "manual"`.',
     );
   }
   return {
@@ -200,11 +202,11 @@ export function resolveAcquire(
   const leaseMs = durationMs("lease", given(asked("lease"), defaults.lease), LEASE_RANGE);
   const renew = given(asked("renew"), leaseMs / defaults.renewsPerLease);
   const renewMs = renew === "manual" ? renew : durationMs("renew", renew, RENEW_RANGE);
-  const minPollMs = resolvePoll(layers, "fastest", defaults.minPoll);
-  const maxPollMs = resolvePoll(layers, "slowest", defaults.maxPoll);
+  const minPollMs = resolvePoll(layers, "min", defaults.minPoll);
+  const maxPollMs = resolvePoll(layers, "max", defaults.maxPoll);
   if (minPollMs > maxPollMs) {
     throw refuse(
-      `The option \`poll.fastest\` (${minPollMs} ms) must not exceed \`poll.slowest\` (${maxPollMs} ms).`,
+      `The option \`poll.min\` (${minPollMs} ms) must not exceed \`poll.max\` (${maxPollMs} ms).`,
     );
   }
   checkLease(leaseMs, renewMs);

@@ -87,8 +87,8 @@ export function resolveElection(
 }
 
 // How soon a grant that nobody answered is tried again: the kernel's own pace, but never above the poll.
-function pollsOf(pollMs: number): { readonly fastest: number; readonly slowest: number } {
-  return { fastest: Math.min(100, pollMs), slowest: Math.min(2_000, pollMs) };
+function pollsOf(pollMs: number): { readonly min: number; readonly max: number } {
+  return { min: Math.min(100, pollMs), max: Math.min(2_000, pollMs) };
 }
 
 function lengthsOfFailover(failover: Duration, maxClockDrift: number): ElectionLengths {

@@ -3,7 +3,7 @@ import { LossSignal } from "../core/hold/loss-signal.js";
 import { HoldfastError } from "../errors.js";
 import type { Timer } from "../platform/timers.js";
 import { isConsequence } from "./lead.js";
-import type { WorkerSettings } from "./tasks/task.js";
+import type { TaskSettings } from "./tasks/task.js";
 import type { Term } from "./term.js";
 
 /** How a run ended. */
@@ -20,7 +20,7 @@ export interface Ended {
 export class Run {
   readonly startedMs: number;
   readonly #context: AcquireContext;
-  readonly #worker: WorkerSettings;
+  readonly #worker: TaskSettings;
   readonly #term: Term;
   readonly #stopBeforeMs: number;
   readonly #onWedged: () => void;
@@ -31,7 +31,7 @@ export class Run {
 
   constructor(
     context: AcquireContext,
-    worker: WorkerSettings,
+    worker: TaskSettings,
     term: Term,
     stopBeforeMs: number,
     onWedged: () => void,
@@ -92,13 +92,13 @@ export class Run {
     const { name } = this.#worker;
     if (this.#term.signal.aborted) return this.#term.signal.reason as Error;
     if (this.ranMs >= this.#worker.timeoutMs) {
-      const message = `Worker "${name}" has run for its timeout of ${this.#worker.timeoutMs} ms.`;
+      const message = `LeaderTask "${name}" has run for its timeout of ${this.#worker.timeoutMs} ms.`;
       return new DOMException(message, "TimeoutError");
     }
     if (this.#term.remainingMs() > this.#stopBeforeMs) return undefined;
     return new HoldfastError(
       "unreachable",
-      `Worker "${name}" has to end: the lease of "${this.#term.name}" runs out, and nobody answers its ` +
+      `LeaderTask "${name}" has to end: the lease of "${this.#term.name}" runs out, and nobody answers its ` +
         "renewals. It runs again as soon as one is answered.",
       { lockName: this.#term.name },
     );

@@ -12,7 +12,7 @@ export interface LambdaContext {
 
 /** Options of a lock around an invocation. */
 export interface LockOptions<Event = unknown, Context extends LambdaContext = LambdaContext> {
-  /** The client, made outside of the handler; without `renewal: "shared"`. */
+  /** The client, made outside of the handler; without `sharedSession: true`. */
   readonly locks: Holdfast;
   /** The name of the lock, or what makes it of the event. */
   readonly name: string | ((event: Event, context: Context) => string);
@@ -164,7 +164,7 @@ export class Invocation<Event, Context extends LambdaContext> {
     const mostMs = SETTLES_FOR_TIMEOUTS * locks.requestTimeoutMs;
     const leftMs = Math.min(mostMs, Math.max(0, this.#leftMs()));
     const late = sleep(systemTimers, leftMs, true, bound.signal);
-    await Promise.race([locks.idle(), late]);
+    await Promise.race([locks.drain(), late]);
     bound.abort();
   }
 

@@ -148,8 +148,8 @@ export class MultiLease implements AsyncDisposable {
     if (this.#isLost) return;
     this.#isLost = true;
     const reason = lost.loss?.reason;
-    const isOfAll = reason === "closed" || reason === "session ended";
-    for (const { hold } of this.#parts) hold.end(isOfAll ? reason : "lost with another");
+    const isOfAll = reason === "closed" || reason === "session-ended";
+    for (const { hold } of this.#parts) hold.end(isOfAll ? reason : "lost-with-another");
     if (lost.loss !== undefined) this.#lossSignal.abort(lost.loss);
   }
 

@@ -133,8 +133,8 @@ export class MultiLock {
     return settingsOf(this.#context, layers, this.#defaultOwner, this.#keptAliveBy);
   }
 
-  #onPlaceExpired({ onPlaceExpired }: MultiAcquireOptions): "rejoin" | "fail" {
-    return onPlaceExpired ?? this.#layers[0]?.onPlaceExpired ?? "rejoin";
+  #onPlaceExpired({ onPlaceExpired }: MultiAcquireOptions): "requeue" | "fail" {
+    return onPlaceExpired ?? this.#layers[0]?.onPlaceExpired ?? "requeue";
   }
 
   #acquire(
@@ -146,7 +146,7 @@ export class MultiLock {
 
   async #acquireOnce(
     settings: AcquireSettings,
-    onPlaceExpired: "rejoin" | "fail",
+    onPlaceExpired: "requeue" | "fail",
   ): Promise<MultiLease | undefined> {
     const context = this.#context;
     const refs = this.#refs;

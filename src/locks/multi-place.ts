@@ -14,7 +14,7 @@ export interface MultiAcquire {
   readonly refs: readonly RecordRef[];
   readonly settings: AcquireSettings;
   readonly cancellation: Cancelling;
-  readonly onPlaceExpired: "rejoin" | "fail";
+  readonly onPlaceExpired: "requeue" | "fail";
 }
 
 /**

@@ -29,7 +29,7 @@ export interface MutexOptions<S extends FormatTypes = NativeTypes>
   readonly reentrant?: boolean | undefined;
   /**
    * A session, from `Holdfast.session()`, that the leases of this mutex are to live by. Their length and
-   * renewals are the session's. Default: the client's, where that has `renewal: "shared"`; else none.
+   * renewals are the session's. Default: the client's, where that has `sharedSession: true`; else none.
    */
   readonly session?: S extends NativeTypes ? Session | undefined : undefined;
 }

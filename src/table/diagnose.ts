@@ -27,8 +27,8 @@ import {
 import { schemaFor } from "./schema.js";
 import { type CheckTableOptions, describe, ttlOf } from "./table.js";
 
-/** Options of {@link examineTable}. */
-export interface ExamineOptions extends Omit<CheckTableOptions, "format"> {
+/** Options of {@link diagnose}. */
+export interface DiagnoseOptions extends Omit<CheckTableOptions, "format"> {
   /** What the process does with the table, as for `policyFor()`. Default `["lock"]`. */
   readonly for?: readonly Exclude<PolicyFeature, "object-commit">[] | undefined;
   /** What the probed names begin with, where the process may only touch such. Default none. */
@@ -73,7 +73,7 @@ const partitionOf = (key: Item, pk: string) => ({
  * Two requests about the table, and for each feature one to seven probes, of a unit or two each. Throws
  * `invalid-argument`; everything else is a finding.
  */
-export async function examineTable(options: ExamineOptions): Promise<Finding[]> {
+export async function diagnose(options: DiagnoseOptions): Promise<Finding[]> {
   checkFeatures(options);
   const shape = await examineShape(options);
   // Where there is no such table, or nobody answers, every probe would say so again.
@@ -96,7 +96,7 @@ const ok = (check: Finding["check"], message: string, latencyMs?: number): Findi
   latencyMs,
 });
 
-function checkFeatures({ for: features = ["lock"], table }: ExamineOptions): void {
+function checkFeatures({ for: features = ["lock"], table }: DiagnoseOptions): void {
   policyFor({ for: features, table });
   if (!(features as readonly PolicyFeature[]).includes("object-commit")) return;
   throw new HoldfastError(
@@ -105,7 +105,7 @@ function checkFeatures({ for: features = ["lock"], table }: ExamineOptions): voi
   );
 }
 
-async function examineShape(options: ExamineOptions): Promise<Finding[]> {
+async function examineShape(options: DiagnoseOptions): Promise<Finding[]> {
   const schema = schemaFor("native", options.keys);
   try {
     const description = await describe(options);
@@ -141,7 +141,7 @@ function findingsOf(check: Defect["check"], defects: readonly Defect[], fine: st
 }
 
 // Holders need not be able to look at the table itself.
-function needsDescription({ for: features = [] }: ExamineOptions): boolean {
+function needsDescription({ for: features = [] }: DiagnoseOptions): boolean {
   return features.includes("operate") || features.includes("table");
 }
 
@@ -169,14 +169,14 @@ function troubleOf(
 
 /** The probes of one examination, and what their answers say of the clock. */
 class Probes {
-  readonly #options: ExamineOptions;
+  readonly #options: DiagnoseOptions;
   readonly #client: ReturnType<typeof withoutRetries>;
   readonly #clock: Pick<Clock, "wallMs">;
   readonly #features: readonly PolicyFeature[];
   readonly #aheadMs: number[] = [];
   #sentMs = 0;
 
-  constructor(options: ExamineOptions) {
+  constructor(options: DiagnoseOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#features = options.for ?? ["lock"];

@@ -16,7 +16,7 @@ import {
  * What a process does with a table, as far as permissions go.
  * - `lock`: hold, wait for and release locks.
  * - `fair-lock`: the same, in order, or several at once; also for a mutex of a name that has a fair lock.
- * - `sessions`: as `lock` where anybody who shares the table has sessions, or `renewal: "shared"`.
+ * - `sessions`: as `lock` where anybody who shares the table has sessions, or `sharedSession: true`.
  * - `elect`: campaign, lead, observe and resign. `once`: run occurrences of scheduled work.
  * - `condition`: put `lease.condition()`, or `conditions()`, into a transaction of your own.
  * - `observe`: look at locks and leaderships, one by one and in listings; changes nothing.

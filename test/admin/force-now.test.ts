@@ -10,7 +10,7 @@ const LENGTHS = {
   lease: 3_000,
   renew: RENEW_MS,
   wait: Number.POSITIVE_INFINITY,
-  poll: { fastest: 50, slowest: 200 },
+  poll: { min: 50, max: 200 },
 } as const;
 const native = nativeFormat({ pk: "pk", sk: "sk" });
 
@@ -77,7 +77,7 @@ class Crowd {
 describe("forced releases at once, under load", () => {
   it.each([
     ["renew themselves", {}],
-    ["live by sessions", { renewal: "shared" }],
+    ["live by sessions", { sharedSession: true }],
   ])(
     "tell each victim who and why at its next renewal, and refuse its guarded writes: of holders that %s",
     async (_how, options) => {
@@ -101,7 +101,7 @@ describe("forced releases at once, under load", () => {
       }
       for (const { lease, atMs, reason } of victims) {
         const ending = crowd.endings.get(lease.holder);
-        expect(ending?.error).toMatchObject({ code: "lost", reason: "released by force" });
+        expect(ending?.error).toMatchObject({ code: "lost", reason: "released-by-force" });
         expect(ending?.error.message).toContain("alice");
         expect(ending?.error.message).toContain(reason);
         // A renewal's period and its answer.
@@ -132,7 +132,7 @@ describe("forced releases at once, under load", () => {
     await world.until(second);
     await world.until(operator.locks.forceRelease("a", { reason: "again", now: true }));
     await world.time.advance(1.1 * RENEW_MS);
-    expect(first.signal.reason).toMatchObject({ code: "lost", reason: "released elsewhere" });
-    expect((await second).signal.reason).toMatchObject({ reason: "released by force" });
+    expect(first.signal.reason).toMatchObject({ code: "lost", reason: "released-elsewhere" });
+    expect((await second).signal.reason).toMatchObject({ reason: "released-by-force" });
   });
 });

@@ -11,11 +11,11 @@ const WHY: ForceReleaseOptions = { by: "alice", reason: "the deployment hangs" }
 const FORCED: ExpectedError = {
   code: "lost",
   lockName: "a",
-  reason: "released by force",
+  reason: "released-by-force",
   mentions: ["alice", "the deployment hangs"],
 };
 
-function scene(options: { readonly renewal?: "shared" } = {}) {
+function scene(options: { readonly sharedSession?: true } = {}) {
   const world = new World();
   const holder = world.inhabitant({ ...LENGTHS, ...options });
   const operator = world.inhabitant({ owner: "operator" });
@@ -169,7 +169,7 @@ describe("a forced release", () => {
         isFree: true,
         holder: lease.holder,
       });
-      expect(lease.signal.reason).toMatchObject({ reason: "released by force" });
+      expect(lease.signal.reason).toMatchObject({ reason: "released-by-force" });
     },
   );
 
@@ -204,7 +204,7 @@ describe("a forced release", () => {
   });
 
   it("of one on a session waits until that was watched dead", async () => {
-    const stage = scene({ renewal: "shared" });
+    const stage = scene({ sharedSession: true });
     const { world, holder, operator } = stage;
     const lease = await held(stage);
     await world.time.advance(4_000);
@@ -250,7 +250,7 @@ describe("a forced release", () => {
     ["write", 2],
     ["read", 3],
   ] as const)("ends with a wrong configuration, at its %s %i", async (kind, at) => {
-    const stage = scene({ renewal: "shared" });
+    const stage = scene({ sharedSession: true });
     const { world, operator } = stage;
     await held(stage);
     await world.time.advance(4_000);
@@ -311,7 +311,7 @@ describe("a forced release at once", () => {
 
 describe("a forced release of a lock on a session", () => {
   async function onSession() {
-    const stage = scene({ renewal: "shared" });
+    const stage = scene({ sharedSession: true });
     const { world, holder } = stage;
     const [a, b] = [await held(stage), await world.until(holder.locks.mutex("b").acquire())];
     await world.time.advance(4_000);
@@ -333,7 +333,7 @@ describe("a forced release of a lock on a session", () => {
     const result = await world.until(operator.locks.forceRelease("a", WHY));
     expect(result).toMatchObject({ isFree: true, holder: a.holder });
     expect(world.time.nowMs - fromMs).toBeLessThan(1_500);
-    expect(a.signal.reason).toMatchObject({ reason: "released by force" });
+    expect(a.signal.reason).toMatchObject({ reason: "released-by-force" });
     expect(b.isHeld).toBe(true);
     await world.time.advance(20_000);
     expect(b.isHeld).toBe(true);
@@ -376,7 +376,7 @@ describe("forced releases under load", () => {
   it("never make two holders, and every victim is told", async () => {
     const world = new World();
     const crowd: Inhabitant[] = Array.from({ length: 5 }, (_, index) =>
-      world.inhabitant(index % 2 === 0 ? LENGTHS : { ...LENGTHS, renewal: "shared" }),
+      world.inhabitant(index % 2 === 0 ? LENGTHS : { ...LENGTHS, sharedSession: true }),
     );
     const operator = world.inhabitant();
     let inside = 0;
@@ -402,7 +402,7 @@ describe("forced releases under load", () => {
             inside -= 1;
           })
           .catch((error: HoldfastError) => {
-            if (error.reason !== "released by force") throw error;
+            if (error.reason !== "released-by-force") throw error;
             forced += 1;
           });
       }

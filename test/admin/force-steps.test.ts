@@ -11,7 +11,7 @@ const WHY: ForceReleaseOptions = { by: "alice", reason: "the deployment hangs" }
 const TOLD_WITHIN_MS = RENEW_MS + 50;
 
 /** A holder of "a" that moves to its session within 900 to 1,000 ms, and an operator. */
-async function scene(options: InhabitantOptions = { renewal: "shared" }) {
+async function scene(options: InhabitantOptions = { sharedSession: true }) {
   const world = new World();
   const holder = world.inhabitant({ ...LENGTHS, ...options });
   // It opens the session, which lives on by this lock.
@@ -31,7 +31,7 @@ function reasonOf(lease: Lease): string {
 async function expectTold(world: World, lease: Lease): Promise<void> {
   await world.time.advance(TOLD_WITHIN_MS);
   expect(lease.isHeld).toBe(false);
-  expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "released by force" });
+  expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "released-by-force" });
   expect(reasonOf(lease)).toContain("released by alice: the deployment hangs");
 }
 

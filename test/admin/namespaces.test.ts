@@ -42,12 +42,12 @@ describe("the fair locks of one name", () => {
     expect(result).toMatchObject({ isFree: true, holder: spaced.holder });
     await world.time.advance(1_500);
     expect([plain.isHeld, spaced.isHeld]).toEqual([true, false]);
-    expect(spaced.signal.reason).toMatchObject({ reason: "released by force" });
+    expect(spaced.signal.reason).toMatchObject({ reason: "released-by-force" });
   });
 
   it("have a history each", async () => {
     const { world, holder, plain, spaced, other } = await scene({ history: true });
-    await world.until(holder.locks.idle());
+    await world.until(holder.locks.drain());
     const holders = async (options: object) =>
       (await world.until(other.history("a", options))).grants.map((grant) => grant.holder);
     expect(await holders({})).toEqual([plain.holder]);

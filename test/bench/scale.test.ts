@@ -87,7 +87,7 @@ describe("the counting simulation of renewals", () => {
 
 async function renewalsOnSession(count: number): Promise<number> {
   const world = new World();
-  const { locks } = world.inhabitant({ renewal: "shared", lease: 3 * RENEW_MS });
+  const { locks } = world.inhabitant({ sharedSession: true, lease: 3 * RENEW_MS });
   const names = Array.from({ length: count }, (_, at) => `lock ${at}`);
   await world.until(Promise.all(names.map((name) => (locks as Holdfast).mutex(name).acquire())));
   await world.time.advance(3 * RENEW_MS);

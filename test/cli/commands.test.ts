@@ -243,7 +243,7 @@ describe("inspect, ls and release", () => {
     expect(status).toBe(0);
     const { holder, owner } = lease;
     expect(JSON.parse(stdout)).toEqual({ name: "forced", isFree: true, holder, owner });
-    expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "released by force" });
+    expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "released-by-force" });
     expect(String(lease.signal.reason.message)).toMatch(/\balice\b.*\bit hangs\b/);
     const again = await world.run([...words, "--json"]);
     expect(again.status).toBe(0);
@@ -276,6 +276,6 @@ describe("inspect, ls and release", () => {
     expect(now.stdout).toContain('"stubborn"');
     expect((await world.locks.inspect("stubborn")).state).toBe("free");
     await lease.renew().catch(() => undefined);
-    expect(lease.signal.reason).toMatchObject({ reason: "released by force" });
+    expect(lease.signal.reason).toMatchObject({ reason: "released-by-force" });
   });
 });

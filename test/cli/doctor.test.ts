@@ -4,7 +4,7 @@ import { queueTroubles } from "../../src/cli/commands/doctor-queues.js";
 import {
   checkTable,
   createTable,
-  examineTable,
+  diagnose,
   type Finding,
   Holdfast,
   type ListedEntry,
@@ -265,7 +265,7 @@ describe("the clock", () => {
     const client = sdkClient(server.endpoint);
     await createTable({ client, table: "locks" });
     const clock = { wallMs: () => Date.now() + offMs };
-    const found = await examineTable({ client, table: "locks", clock });
+    const found = await diagnose({ client, table: "locks", clock });
     expect(found.find(({ check }) => check === "clock")).toMatchObject({
       level: "warning",
       message: expect.stringMatching(message),

@@ -121,7 +121,7 @@ describe("holdfast lock --fair", () => {
     ];
     expect((await world.run(force)).stdout).toMatch(/^Lock "desks" in the namespace "x" is free; /);
     await until(() => next.signal.aborted, "the holder is told");
-    expect(next.signal.reason).toMatchObject({ reason: "released by force" });
+    expect(next.signal.reason).toMatchObject({ reason: "released-by-force" });
     const again = await world.run([...force, "--json"]);
     expect(JSON.parse(again.stdout)).toEqual({ name: "desks", namespace: "x", isFree: true });
     expect(plain.isHeld).toBe(true);

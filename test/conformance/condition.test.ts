@@ -10,7 +10,7 @@ import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, Lockers, sdkClient } from "../support/sdk.js";
 
-const MANUAL = { lease: "30s", renew: "manual", poll: { fastest: 10, slowest: 50 } } as const;
+const MANUAL = { lease: "30s", renew: "manual", poll: { min: 10, max: 50 } } as const;
 
 /** Writes an order in one transaction with the lease's condition, through one kind of client. */
 type GuardedWrite = (lease: Lease, order: string) => Promise<unknown>;

@@ -5,7 +5,7 @@ import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { eventually, freshTable, Lockers, pause, sdkClient } from "../support/sdk.js";
 
-const POLL = { fastest: 50, slowest: 200 };
+const POLL = { min: 50, max: 200 };
 const LEASE_MS = 2_000;
 
 function fairLockSuite(endpoint: () => string): void {
@@ -58,7 +58,7 @@ function fairLockSuite(endpoint: () => string): void {
     await waiting(holder, "b", 1);
     const ended = closed
       .fairLock("b")
-      .acquire({ wait: "1h", poll: { fastest: "1h", slowest: "1h" }, renew: 1_000 });
+      .acquire({ wait: "1h", poll: { min: "1h", max: "1h" }, renew: 1_000 });
     ended.catch(() => undefined);
     await waiting(holder, "b", 2);
     const last = behind.fairLock("b").acquire({ wait: "30s", poll: POLL });
@@ -74,7 +74,7 @@ function fairLockSuite(endpoint: () => string): void {
   });
 
   it("moves its places to the session of the client, by a namespace of any name", async () => {
-    const [holder, waiter] = [process(), process({ renewal: "shared" })];
+    const [holder, waiter] = [process(), process({ sharedSession: true })];
     const namespace = "ß/%2F ~";
     const held = await holder.fairLock("c", { namespace }).acquire();
     const lease = waiter.fairLock("c", { namespace }).acquire({ wait: "30s", poll: POLL });

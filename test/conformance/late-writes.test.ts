@@ -4,7 +4,7 @@ import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { eventually, type Locker, pause } from "../support/sdk.js";
 import { WAYS, type Way } from "../support/ways.js";
 
-const MANUAL = { lease: "2s", renew: "manual", wait: "300ms", poll: { fastest: 10 } } as const;
+const MANUAL = { lease: "2s", renew: "manual", wait: "300ms", poll: { min: 10 } } as const;
 const LATE = { fault: "applied-late", delayMs: 600, how: "hang" } as const;
 
 // The network keeps a request, and delivers it when nobody waits for its answer any more.

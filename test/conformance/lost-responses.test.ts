@@ -29,7 +29,7 @@ interface Step {
   readonly run: (scene: Scene) => Promise<void>;
 }
 
-const MANUAL = { lease: "6s", renew: "manual", wait: "10s", poll: { fastest: 10 } } as const;
+const MANUAL = { lease: "6s", renew: "manual", wait: "10s", poll: { min: 10 } } as const;
 
 async function expectHeldBy(scene: Scene, lease: Lease, version: number): Promise<void> {
   expect(lease.isHeld).toBe(true);
@@ -264,7 +264,7 @@ describeOnDynamoDBLocal("a write that was applied, and whose answer was lost", (
     const victim = lockers.make({ client: wrapped(client), table, environment });
     const rival = lockers.make({ client: direct, table });
     const lease = await traffic.until(victim.locks.mutex("raced").acquire(MANUAL));
-    const poll = { fastest: 5, slowest: 5 };
+    const poll = { min: 5, max: 5 };
     const waiting = rival.locks.mutex("raced").acquire({ ...MANUAL, poll, wait: "1m" });
     let sent = 0;
     aroundEachAttempt(client, async (attempt) => {

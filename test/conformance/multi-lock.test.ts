@@ -10,7 +10,7 @@ import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { eventually, freshTable, Lockers, sdkClient } from "../support/sdk.js";
 import { WAYS, type Way } from "../support/ways.js";
 
-const POLL = { fastest: 50, slowest: 200 };
+const POLL = { min: 50, max: 200 };
 const CALL = { timeoutMs: 20_000 };
 
 const keyOf = (name: string) => ({ pk: { S: `lock#${name}` }, sk: { S: "lease" } });

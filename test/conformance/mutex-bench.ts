@@ -38,7 +38,7 @@ export interface Declare {
 export const MANUAL = {
   lease: "30s",
   renew: "manual",
-  poll: { fastest: 20, slowest: 100 },
+  poll: { min: 20, max: 100 },
 } as const;
 
 export const WRITE: Metered = { operation: "UpdateItem", applied: true, units: 1 };

@@ -65,7 +65,7 @@ export function stepTests(test: Declare, bench: Bench): void {
   test.once("polls a held lock with reads of half a unit, and says when it gives up", async () => {
     await locker().locks.mutex("polled").acquire(MANUAL);
     const rival = locker();
-    const poll = { fastest: "50ms", slowest: "50ms" };
+    const poll = { min: "50ms", max: "50ms" };
     const sent = await during(async () => {
       const waiting = rival.locks.mutex("polled").acquire({ wait: "300ms", poll });
       await expect(waiting).rejects.toMatchObject({ code: "not-acquired" });

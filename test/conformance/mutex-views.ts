@@ -47,7 +47,7 @@ export function viewTests(test: Declare, bench: Bench): void {
     const { locks } = locker();
     expect(await locks.release("byHolder", "somebody else")).toBe(false);
     expect(await locks.release("byHolder", lease.holder)).toBe(true);
-    await expect(lease.renew()).rejects.toMatchObject({ reason: "released elsewhere" });
+    await expect(lease.renew()).rejects.toMatchObject({ reason: "released-elsewhere" });
   });
 
   // rule: protocol 7

@@ -7,7 +7,7 @@ import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { pause } from "../support/sdk.js";
 import { WAYS, type Way } from "../support/ways.js";
 
-const MANUAL = { lease: "2s", renew: "manual", wait: "400ms", poll: { fastest: 10 } } as const;
+const MANUAL = { lease: "2s", renew: "manual", wait: "400ms", poll: { min: 10 } } as const;
 
 const PASSING: readonly [string, ProxyFault, string][] = [
   ["throttled", { fault: "throttled" }, "throttled"],

@@ -3,7 +3,7 @@ import { Holdfast } from "../../src/index.js";
 import { FaultyTable } from "../../src/testing/faults/faults.js";
 import { World } from "../support/world.js";
 
-const OPTIONS = { lease: "10s", poll: { fastest: 100, slowest: 800 } } as const;
+const OPTIONS = { lease: "10s", poll: { min: 100, max: 800 } } as const;
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 
 // The lock's id, or those of two locks, or the session's and its holder's.

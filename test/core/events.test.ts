@@ -142,7 +142,7 @@ describe("the events of leases", () => {
     const lease = await world.until(one.locks.mutex("a").acquire());
     await world.until(two.locks.release("a", lease.holder));
     await world.time.advance(1_100);
-    expect(told.at(-1)).toMatchObject({ event: "loss", reason: "released elsewhere", lateMs: 0 });
+    expect(told.at(-1)).toMatchObject({ event: "loss", reason: "released-elsewhere", lateMs: 0 });
     await world.until(one.locks.mutex("b").acquire());
     one.process.pause();
     await world.time.advance(10_000);

@@ -209,7 +209,7 @@ const MESSAGES: readonly Row[] = [
   ],
   [
     "a lease whose record is freed by hand",
-    lost("released elsewhere"),
+    lost("released-elsewhere"),
     (scene) =>
       lossAfter(scene, () => {
         const { holder: _, ...freed } = scene.world.record("a") ?? {};

@@ -25,9 +25,9 @@ describe("the client's options", () => {
   it("are taken as given at both ends of what they may be", () => {
     for (const maxClockDrift of [0, 0.1])
       expect(resolveClient({ maxClockDrift })).toMatchObject({ maxClockDrift });
-    for (const renewal of ["each", "shared", undefined] as const)
-      expect(() => resolveClient({ renewal, renew: 1_000 })).not.toThrow();
-    expect(() => resolveClient({ renewal: "each", renew: "manual" })).not.toThrow();
+    for (const sharedSession of [false, true, undefined])
+      expect(() => resolveClient({ sharedSession, renew: 1_000 })).not.toThrow();
+    expect(() => resolveClient({ sharedSession: false, renew: "manual" })).not.toThrow();
     expect(resolveClient({ maxLocalHandoffs: 0 })).toMatchObject({ maxLocalHandoffs: 0 });
     expect(resolveClient({ requestTimeout: 10, closeTimeout: "1d" })).toMatchObject({
       requestTimeoutMs: 10,
@@ -49,8 +49,8 @@ describe("the client's options", () => {
     { closeTimeout: 0 },
     { closeTimeout: Number.NaN },
     { closeTimeout: "25h" },
-    { renewal: "all" as never },
-    { renewal: "shared", renew: "manual" },
+    { sharedSession: "all" as never },
+    { sharedSession: true, renew: "manual" },
   ];
 
   it.each(WRONG.map((options) => [options]))("refuse %j", (options) => {
@@ -120,10 +120,10 @@ describe("an acquisition's options", () => {
       lease: "60s",
       wait: "1m",
       owner: "client",
-      poll: { fastest: 10 },
+      poll: { min: 10 },
     };
-    const mutex: AcquireOptions = { wait: "2m", keepData: true, poll: { slowest: "5s" } };
-    const own: AcquireOptions = { owner: "own", data: 0, poll: { fastest: 20 } };
+    const mutex: AcquireOptions = { wait: "2m", keepData: true, poll: { max: "5s" } };
+    const own: AcquireOptions = { owner: "own", data: 0, poll: { min: 20 } };
     expect(resolveAcquire([own, mutex, client], "host:1")).toMatchObject({
       leaseMs: 60_000,
       renewMs: 20_000,
@@ -164,7 +164,7 @@ describe("an acquisition's options", () => {
     expect(resolveAcquire([{ wait: Number.POSITIVE_INFINITY }], "me").waitMs).toBe(
       Number.POSITIVE_INFINITY,
     );
-    expect(resolveAcquire([{ poll: { fastest: 1, slowest: 1 } }], "me")).toMatchObject({
+    expect(resolveAcquire([{ poll: { min: 1, max: 1 } }], "me")).toMatchObject({
       minPollMs: 1,
       maxPollMs: 1,
     });
@@ -187,11 +187,11 @@ describe("an acquisition's options", () => {
     { wait: "-5s" },
     { wait: Number.NaN },
     { wait: Number.NEGATIVE_INFINITY },
-    { poll: { fastest: 0 } },
-    { poll: { fastest: 0.5 } },
-    { poll: { slowest: "2d" } },
-    { poll: { slowest: 99 } },
-    { poll: { fastest: 2_001 } },
+    { poll: { min: 0 } },
+    { poll: { min: 0.5 } },
+    { poll: { max: "2d" } },
+    { poll: { max: 99 } },
+    { poll: { min: 2_001 } },
     { owner: "" },
     { owner: "x".repeat(1_001) },
     { owner: "\u00e9".repeat(501) },
@@ -205,9 +205,9 @@ describe("an acquisition's options", () => {
 
   it("are checked together, across layers", () => {
     expect(() => resolveAcquire([{ lease: "10s" }, { renew: "6s" }], "me")).toThrowError(refused);
-    expect(() =>
-      resolveAcquire([{ poll: { slowest: 50 } }, { poll: { fastest: 60 } }], "me"),
-    ).toThrowError(refused);
+    expect(() => resolveAcquire([{ poll: { max: 50 } }, { poll: { min: 60 } }], "me")).toThrowError(
+      refused,
+    );
   });
 });
 
@@ -216,8 +216,8 @@ describe("an option that is wrong", () => {
 
   const CLIENT: readonly [ClientOptions, facts: Facts][] = [
     [{ maxClockDrift: 0.2 }, ["`maxClockDrift`", "0 and 0.1", "0.2"]],
-    [{ renewal: "all" as never }, ["`renewal`", '"each"', '"shared"', '"all"']],
-    [{ renewal: "shared", renew: "manual" }, ['`renewal: "shared"`', '`renew: "manual"`']],
+    [{ sharedSession: "all" as never }, ["`renewal`", '"each"', '"shared"', '"all"']],
+    [{ sharedSession: true, renew: "manual" }, ["`sharedSession: true`", '`renew: "manual"`']],
     [{ maxLocalHandoffs: -1 }, ["`maxLocalHandoffs`", "0", "-1"]],
     [{ requestTimeout: 9 }, ["`requestTimeout`", "10 ms", "86400000 ms", "9"]],
     [{ closeTimeout: 9 }, ["`closeTimeout`", "10 ms", "86400000 ms", "9"]],
@@ -233,12 +233,9 @@ describe("an option that is wrong", () => {
     [{ lease: "1s", renew: "600ms" }, ["`lease`", "1000 ms", "`renew`", "600 ms"]],
     [{ renew: 9 }, ["`renew`", "10 ms", "31536000000 ms", "9"]],
     [{ wait: -1 }, ["`wait`", "0 ms", "Infinity ms", "-1"]],
-    [{ poll: { fastest: 0 } }, ["`poll.fastest`", "1 ms", "86400000 ms", "0"]],
-    [{ poll: { slowest: "2d" } }, ["`poll.slowest`", "1 ms", "86400000 ms", '"2d"']],
-    [
-      { poll: { fastest: 60, slowest: 50 } },
-      ["`poll.fastest`", "60 ms", "`poll.slowest`", "50 ms"],
-    ],
+    [{ poll: { min: 0 } }, ["`poll.min`", "1 ms", "86400000 ms", "0"]],
+    [{ poll: { max: "2d" } }, ["`poll.max`", "1 ms", "86400000 ms", '"2d"']],
+    [{ poll: { min: 60, max: 50 } }, ["`poll.min`", "60 ms", "`poll.max`", "50 ms"]],
     [{ owner: 5 as never }, ["`owner`", /\bstring\b/]],
     [{ owner: "" }, ["`owner`", "1 to 1000", "0"]],
     [{ owner: "x".repeat(1_001) }, ["`owner`", "1 to 1000", "1001"]],
@@ -257,7 +254,7 @@ describe("an option that is wrong", () => {
   });
 
   it("of a layer that asks for nothing of it hides no other layer's", () => {
-    const layers: AcquireOptions[] = [{ poll: undefined }, { poll: { fastest: 7 } }];
+    const layers: AcquireOptions[] = [{ poll: undefined }, { poll: { min: 7 } }];
     expect(resolveAcquire(layers, "me").minPollMs).toBe(7);
   });
 });

@@ -25,7 +25,7 @@ async function setUp(names: readonly string[] = ["a"], options: FixedOptions = {
   }
   await world.time.advance(1_000);
   for (const name of names) expect(world.record(name)?.["session"]).toEqual({ S: session.id });
-  const poll = { fastest: POLL_MS, slowest: POLL_MS };
+  const poll = { min: POLL_MS, max: POLL_MS };
   const rival = fixedProcess(world, { ...LENGTHS, poll, requestTimeout: 1_000, ...options });
   const requests = requestsOf(world, rival.network);
   const fromMs = world.time.nowMs;

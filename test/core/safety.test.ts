@@ -12,7 +12,7 @@ const LEASE_MS = 3_000;
 const OPTIONS: AcquireOptions = {
   lease: LEASE_MS,
   wait: "60s",
-  poll: { fastest: 50, slowest: 200 },
+  poll: { min: 50, max: 200 },
 };
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 const native = nativeFormat({ pk: "pk", sk: "sk" });
@@ -472,7 +472,7 @@ describe("each reason for a loss is found, and told exactly once", () => {
   };
 
   const provoke: Readonly<
-    Record<Exclude<LossReason, "session ended" | "lost with another">, (scene: Scene) => unknown>
+    Record<Exclude<LossReason, "session-ended" | "lost-with-another">, (scene: Scene) => unknown>
   > = {
     stolen: ({ world }) =>
       world.table.putItem(KEY, {
@@ -482,8 +482,8 @@ describe("each reason for a loss is found, and told exactly once", () => {
       }),
     expired: ({ holder }) => holder.network.script(() => ({ fault: "request-lost" })),
     deleted: ({ world }) => world.table.deleteItem(KEY),
-    "released elsewhere": ({ world }) => world.table.putItem(KEY, freed(world)),
-    "released by force": ({ world }) =>
+    "released-elsewhere": ({ world }) => world.table.putItem(KEY, freed(world)),
+    "released-by-force": ({ world }) =>
       world.until(world.inhabitant().locks.forceRelease("a", { reason: "a test", now: true })),
     exported: ({ world, lease }) => world.until(lease.export()),
     closed: ({ world, holder }) => world.until(holder.locks.close()),
@@ -536,7 +536,7 @@ describe("each reason for a loss is found, and told exactly once", () => {
   });
 
   // rule: R8, protocol 32
-  it.each(["stolen", "deleted", "released elsewhere"] as const)(
+  it.each(["stolen", "deleted", "released-elsewhere"] as const)(
     "%s: found out by the release alone, it is told all the same",
     async (reason) => {
       const world = new World();

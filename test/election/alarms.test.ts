@@ -93,8 +93,8 @@ describe("the alarms", () => {
   it("for a wedged run: it is told, and others see a leader that is silent", async () => {
     const a = world.inhabitant();
     const run = (): Promise<void> => new Promise(() => undefined);
-    const workers = [{ name: "hangs", every: "30s", run }] as const;
-    const coordinator = a.locks.coordinator({ name: NAME, workers });
+    const tasks = [{ name: "hangs", every: "30s", run }] as const;
+    const coordinator = a.locks.leaderTasks({ name: NAME, tasks });
     coordinator.start();
     await world.time.advance(1_000);
     const watcher = candidate(world, { poll: "5s" });
@@ -126,7 +126,7 @@ describe("the alarms", () => {
   it("for a worker that is overdue by two intervals: one that hangs", async () => {
     const a = world.inhabitant();
     const run = (): Promise<void> => new Promise(() => undefined);
-    a.locks.coordinator({ name: NAME, workers: [{ name: "hangs", every: "30s", run }] }).start();
+    a.locks.leaderTasks({ name: NAME, tasks: [{ name: "hangs", every: "30s", run }] }).start();
     await world.time.advance(89_000);
     expect(ticks.events.map(({ phase }) => phase)).toEqual(["start"]);
     await world.time.advance(3_000);
@@ -140,7 +140,7 @@ describe("the alarms", () => {
   it("for late ticks: a process whose event loop is blocked for seconds", async () => {
     const a = world.inhabitant();
     a.locks
-      .coordinator({ name: NAME, workers: [{ name: "quick", every: "10s", run: () => undefined }] })
+      .leaderTasks({ name: NAME, tasks: [{ name: "quick", every: "10s", run: () => undefined }] })
       .start();
     await world.time.advance(9_000);
     a.process.pause();

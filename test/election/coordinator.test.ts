@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { LeaderTasksOptions, TaskRunEvent, Worker } from "../../src/index.js";
+import type { LeaderTask, LeaderTasksOptions, TaskRunEvent } from "../../src/index.js";
 import { type Heard, listen } from "../support/channels.js";
 import { electionRecord, NAME, untilTold } from "../support/election.js";
 import { expectThrown } from "../support/errors.js";
@@ -23,7 +23,7 @@ beforeEach(() => {
 afterEach(() => heard.stop());
 
 /** A worker of one process, each run of which takes a while and is noted by true time. */
-function worker(who: Inhabitant, more: Partial<Worker> = {}, takesMs = 1_000): Worker {
+function worker(who: Inhabitant, more: Partial<LeaderTask> = {}, takesMs = 1_000): LeaderTask {
   return {
     name: "converge",
     every: "30s",
@@ -44,7 +44,7 @@ function worker(who: Inhabitant, more: Partial<Worker> = {}, takesMs = 1_000): W
 }
 
 function coordinator(who: Inhabitant, more: Partial<LeaderTasksOptions> = {}) {
-  const made = who.locks.coordinator({ name: NAME, workers: [worker(who)], ...more });
+  const made = who.locks.leaderTasks({ name: NAME, tasks: [worker(who)], ...more });
   made.start();
   return made;
 }
@@ -53,7 +53,7 @@ const startsMs = (): number[] => ticks.map(({ fromMs }) => Math.round(fromMs / 1
 const phases = (): string[] => heard.events.map(({ phase }) => phase);
 const runPhases = (): string[] => phases().filter((phase) => phase !== "overdue");
 
-describe("workers", () => {
+describe("tasks", () => {
   it("run on the leader only, from the beginning of its term and then at their interval", async () => {
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     coordinator(a);
@@ -66,25 +66,25 @@ describe("workers", () => {
 
   it("begin an interval later where they are asked to, and each at its own interval", async () => {
     const a = world.inhabitant();
-    const workers = [
+    const tasks = [
       worker(a, { name: "converge", runAtStart: false }),
       worker(a, { name: "webhooks", every: "50s", runAtStart: false }),
     ];
-    coordinator(a, { workers });
+    coordinator(a, { tasks });
     await world.time.advance(101_000);
     expect(startsMs()).toEqual([30, 50, 60, 90, 100]);
   });
 
   it("never overlap themselves: a run that takes too long makes the next one skip", async () => {
     const a = world.inhabitant();
-    coordinator(a, { workers: [worker(a, {}, 70_000)] });
+    coordinator(a, { tasks: [worker(a, {}, 70_000)] });
     await world.time.advance(300_000);
     expect(startsMs()).toEqual([0, 90, 180, 270]);
   });
 
   it("are put off by chance, by no more than their jitter", async () => {
     const a = world.inhabitant();
-    coordinator(a, { workers: [worker(a, { jitter: "10s" })] });
+    coordinator(a, { tasks: [worker(a, { jitter: "10s" })] });
     await world.time.advance(3_600_000);
     const lateS = ticks.map(({ fromMs }) => (fromMs / 1_000) % 30);
     expect(Math.max(...lateS)).toBeLessThan(10.1);
@@ -95,7 +95,7 @@ describe("workers", () => {
   it("that fail are reported, and end neither the term nor other runs", async () => {
     const a = world.inhabitant();
     const made = coordinator(a, {
-      workers: [
+      tasks: [
         worker(a),
         {
           name: "broken",
@@ -121,7 +121,7 @@ describe("workers", () => {
   it("that fail end the term where they are asked to", async () => {
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     const broken = { run: () => Promise.reject(new Error("broken")), resignOnError: true };
-    coordinator(a, { workers: [worker(a, broken)] });
+    coordinator(a, { tasks: [worker(a, broken)] });
     await world.time.advance(10);
     const other = coordinator(b);
     await world.time.advance(6_000);
@@ -136,7 +136,7 @@ describe("workers", () => {
       reasons.push(signal.reason);
       signal.throwIfAborted();
     };
-    coordinator(a, { workers: [{ name: "slow", every: "30s", timeout: "10s", run }] });
+    coordinator(a, { tasks: [{ name: "slow", every: "30s", timeout: "10s", run }] });
     await world.time.advance(45_000);
     expect(reasons).toMatchObject([{ name: "TimeoutError" }, { name: "TimeoutError" }]);
     expect(phases()).toEqual(["start", "end", "start", "end"]);
@@ -145,9 +145,9 @@ describe("workers", () => {
 });
 
 describe("a leader that loses its lease", () => {
-  it("has ended its workers before the deadline, and so before anybody else begins", async () => {
+  it("has ended its tasks before the deadline, and so before anybody else begins", async () => {
     const [a, b] = [world.inhabitant(), world.inhabitant()];
-    coordinator(a, { workers: [worker(a, {}, 3_600_000)] });
+    coordinator(a, { tasks: [worker(a, {}, 3_600_000)] });
     await world.time.advance(100);
     coordinator(b);
     await world.time.advance(60_000);
@@ -159,11 +159,11 @@ describe("a leader that loses its lease", () => {
     expect(runPhases().slice(0, 3)).toEqual(["start", "end", "start"]);
   });
 
-  it("only pauses its workers where an answer comes in the last moment", async () => {
+  it("only pauses its tasks where an answer comes in the last moment", async () => {
     const a = world.inhabitant();
     const reasons: unknown[] = [];
     const made = coordinator(a, {
-      workers: [
+      tasks: [
         {
           name: "converge",
           every: "1s",
@@ -187,9 +187,9 @@ describe("a leader that loses its lease", () => {
 });
 
 describe("a coordinator", () => {
-  it("that is stopped ends its workers first, and the next one leads within a poll", async () => {
+  it("that is stopped ends its tasks first, and the next one leads within a poll", async () => {
     const [a, b] = [world.inhabitant(), world.inhabitant()];
-    const first = coordinator(a, { workers: [worker(a, {}, 3_600_000)] });
+    const first = coordinator(a, { tasks: [worker(a, {}, 3_600_000)] });
     await world.time.advance(100);
     coordinator(b);
     await world.time.advance(10_000);
@@ -203,9 +203,9 @@ describe("a coordinator", () => {
     expectThrown(() => first.start(), { code: "closed", lockName: NAME });
   });
 
-  it("ends with its client, whose close() waits for the workers", async () => {
+  it("ends with its client, whose close() waits for the tasks", async () => {
     const a = world.inhabitant();
-    const made = coordinator(a, { workers: [worker(a, {}, 3_600_000)] });
+    const made = coordinator(a, { tasks: [worker(a, {}, 3_600_000)] });
     await world.time.advance(100);
     await world.until(a.locks.close());
     expect(ticks[0]?.toMs).toBeDefined();
@@ -247,21 +247,21 @@ describe("a coordinator", () => {
 
   const idle = (): void => {};
   it.each([
-    [{ workers: [] }, "workers"],
-    [{ workers: [{ name: "", every: 1, run: idle }] }, "name"],
-    [{ workers: [{ name: "a", every: 1 }] }, "run"],
-    [{ workers: [{ name: "a", every: 10, jitter: 11, run: idle }] }, "jitter"],
+    [{ tasks: [] }, "tasks"],
+    [{ tasks: [{ name: "", every: 1, run: idle }] }, "name"],
+    [{ tasks: [{ name: "a", every: 1 }] }, "run"],
+    [{ tasks: [{ name: "a", every: 10, jitter: 11, run: idle }] }, "jitter"],
     [{ stopBefore: "43s" }, "stopBefore"],
   ])("refuses %j", (more, word) => {
     const { locks } = world.inhabitant();
-    const valid = { name: NAME, workers: [{ name: "a", every: 1, run: idle }] };
-    expect(() => locks.coordinator({ ...valid, ...more } as never)).toThrow(word);
+    const valid = { name: NAME, tasks: [{ name: "a", every: 1, run: idle }] };
+    expect(() => locks.leaderTasks({ ...valid, ...more } as never)).toThrow(word);
   });
 
-  it("refuses two workers of one name", () => {
+  it("refuses two tasks of one name", () => {
     const { locks } = world.inhabitant();
     const one = { name: "a", every: 1, run: idle };
-    expectThrown(() => locks.coordinator({ name: NAME, workers: [one, one] }), {
+    expectThrown(() => locks.leaderTasks({ name: NAME, tasks: [one, one] }), {
       code: "invalid-argument",
       mentions: ['"a"'],
     });
@@ -269,7 +269,7 @@ describe("a coordinator", () => {
 });
 
 describe("a wedged worker", () => {
-  function wedged(): { readonly worker: Worker; end(): void } {
+  function wedged(): { readonly worker: LeaderTask; end(): void } {
     let end = (): void => undefined;
     const run = (): Promise<void> =>
       new Promise((resolve) => {
@@ -281,7 +281,7 @@ describe("a wedged worker", () => {
   it("keeps the leadership while its lease is renewed, and others of it run on", async () => {
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     const { worker: hangs, end } = wedged();
-    const first = coordinator(a, { workers: [hangs, worker(a)] });
+    const first = coordinator(a, { tasks: [hangs, worker(a)] });
     await world.time.advance(100);
     const second = coordinator(b);
     await world.time.advance(3_000);
@@ -289,7 +289,7 @@ describe("a wedged worker", () => {
     await world.time.advance(200_000);
     expect(first.health()).toMatchObject({
       state: "wedged",
-      workers: [
+      tasks: [
         { name: "hangs", isWedged: true },
         { isWedged: false, isRunning: false },
       ],
@@ -304,7 +304,7 @@ describe("a wedged worker", () => {
   it("keeps its process from campaigning after a loss, until it has ended", async () => {
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     const { worker: hangs, end } = wedged();
-    const first = coordinator(a, { workers: [hangs] });
+    const first = coordinator(a, { tasks: [hangs] });
     await world.time.advance(100);
     const second = coordinator(b);
     await world.time.advance(10_000);
@@ -325,13 +325,13 @@ describe("a wedged worker", () => {
   it("that hangs while it leads is overdue after two intervals, and told so once", async () => {
     const a = world.inhabitant();
     const { worker: hangs } = wedged();
-    const made = coordinator(a, { workers: [hangs, worker(a)] });
+    const made = coordinator(a, { tasks: [hangs, worker(a)] });
     await world.time.advance(89_000);
-    expect(made.health().workers[0]).toMatchObject({ isOverdue: false, isRunning: true });
+    expect(made.health().tasks[0]).toMatchObject({ isOverdue: false, isRunning: true });
     await world.time.advance(2_000);
     expect(made.health()).toMatchObject({
       state: "leader",
-      workers: [{ isOverdue: true }, { isOverdue: false }],
+      tasks: [{ isOverdue: true }, { isOverdue: false }],
     });
     await world.time.advance(300_000);
     const overdue = heard.events.filter(({ phase }) => phase === "overdue");

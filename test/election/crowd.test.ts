@@ -153,10 +153,10 @@ describe("a leader that is cut from the table, 200 times, with clocks that are m
           { process: { wallOffsetMs: skewMs, rate }, requestTimeout: 500 },
         );
         made.locks
-          .coordinator({
+          .leaderTasks({
             name: NAME,
             failover: "6s",
-            workers: [
+            tasks: [
               {
                 name: "work",
                 every: 100,

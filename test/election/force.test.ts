@@ -38,7 +38,7 @@ describe("a forced release of a leadership", () => {
     expect(elected.holder).not.toBe(holder);
     expect(most).toBe(1);
     expect(leader.told.filter(({ kind }) => kind === "lost")).toMatchObject([
-      { reason: "released by force" },
+      { reason: "released-by-force" },
     ]);
     await world.time.advance(10_000);
     expect(leading()).toHaveLength(1);
@@ -54,7 +54,7 @@ describe("a forced release of a leadership", () => {
     const forced = await world.until(operator.locks.forceRelease(NAME, { ...WHY, now: true }));
     expect(forced.isFree).toBe(true);
     await world.time.advance(2_500);
-    const lost = { kind: "lost", reason: "released by force" };
+    const lost = { kind: "lost", reason: "released-by-force" };
     expect(leader.told).toContainEqual(expect.objectContaining(lost));
     await world.time.advance(10_000);
     expect(leading()).toHaveLength(1);

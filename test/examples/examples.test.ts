@@ -28,7 +28,7 @@ const PRINTS: Readonly<Record<string, readonly string[] | ((lines: readonly stri
   "guarded-transaction-document.ts": ["while it is held: written", "after its release: refused"],
   "long-job-with-signal.ts": [
     "three steps are done; an operator frees the lock",
-    "stopped: released elsewhere",
+    "stopped: released-elsewhere",
     "all 50 steps were done: false",
   ],
   "queue-consumer.ts": (lines) => {

@@ -918,7 +918,7 @@ describe("what the format has no room for", () => {
     for (const data of ["text", new Uint8Array()]) {
       await expect(untyped.mutex("a").acquire({ data })).rejects.toThrowError("bytes");
     }
-    expect(() => world().client({ renewal: "shared" })).toThrowError("sessions");
+    expect(() => world().client({ sharedSession: true })).toThrowError("sessions");
     expect(() => awsLockClient({ partitionKeyName: "data" })).toThrowError("key attribute");
   });
 });

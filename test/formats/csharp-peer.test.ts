@@ -288,7 +288,7 @@ describe("beside the C# port", () => {
       }
     });
     const ours = [1, 2, 3].map(async (number) => {
-      const { locks } = here.client({ poll: { fastest: "300ms", slowest: "300ms" } });
+      const { locks } = here.client({ poll: { min: "300ms", max: "300ms" } });
       for (let round = 0; round < 10; round += 1) {
         const lease = await locks.mutex("a").acquire({ wait: "1h", keepData: round % 2 === 0 });
         await within(`ours ${number}`, 1_000);
@@ -449,7 +449,7 @@ describeOnDynamoDBLocal("the C# port, played on DynamoDB Local,", (endpoint) => 
     );
 
   it("and ours keep each other out, release to each other, and follow each other", async () => {
-    const poll = { fastest: "100ms", slowest: "100ms" } as const;
+    const poll = { min: "100ms", max: "100ms" } as const;
     await using locks = new Holdfast({ client, table, format, lease: "1s", poll });
     const mutex = locks.mutex("a");
     const peer = enter();

@@ -115,7 +115,7 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
     const runs: number[] = [];
     const run = () => runs.push(here.time.nowMs);
     const worker = { name: "tidy", every: "5s", run } as const;
-    const coordinator = locks.coordinator({ name: "pool", workers: [worker], ...FAST });
+    const coordinator = locks.leaderTasks({ name: "pool", tasks: [worker], ...FAST });
     const ticks = listen<TaskRunEvent<FormatTypes>>("tick");
     coordinator.start();
     await here.pass(20_000);
@@ -138,7 +138,7 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
     const refusing = (what: () => unknown): void => {
       expect(what).toThrowError(expect.objectContaining(refused));
     };
-    refusing(() => here.client({ renewal: "shared" }));
+    refusing(() => here.client({ sharedSession: true }));
     refusing(() => plain.once("a", { occurrence: "2026-01-01T00:00:00Z" }, () => undefined));
     refusing(() => plain.nodeCron());
     refusing(() => plain.fairLock("a"));

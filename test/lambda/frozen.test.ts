@@ -36,7 +36,7 @@ describe("a function that is frozen", () => {
     await worker.says("returned 1");
     worker.signal("SIGUSR2");
     expect(await worker.says("acted")).toMatchObject({ isHeld: true });
-    const rival = scene.locks({ poll: { fastest: 20, slowest: 50 } });
+    const rival = scene.locks({ poll: { min: 20, max: 50 } });
     const lease = await rival.mutex("middle").acquire({ wait: "20s" });
     worker.signal("SIGCONT");
     // The very first thing that it asks is answered by the clocks.

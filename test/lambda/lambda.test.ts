@@ -15,7 +15,7 @@ let sent: number;
 let client: DynamoDBLike;
 let locks: Holdfast;
 let rivals: Holdfast;
-const poll = { fastest: "20ms", slowest: "50ms" } as const;
+const poll = { min: "20ms", max: "50ms" } as const;
 
 beforeEach(async () => {
   const dynamodb = new MemoryDynamoDB({ nowMs: Date.now });

@@ -92,7 +92,7 @@ function childrenOf(pid: number): number[] {
 
 /** A rival in this process that takes the lock as soon as it may; and when that was. */
 async function rivalTakes(): Promise<{ readonly lease: Lease; readonly atMs: number }> {
-  const poll = { fastest: "20ms", slowest: "50ms" };
+  const poll = { min: "20ms", max: "50ms" };
   const lease = await world.locks.mutex("job").acquire({ wait: "20s", poll });
   return { lease, atMs: nowMs() };
 }

@@ -23,7 +23,7 @@ describe("a process with nothing more to do", () => {
 
   it("stays as long as an acquire is pending", async () => {
     const lease = await scene.locks().mutex("pending").acquire();
-    const options = { wait: "900ms", poll: { fastest: 50, slowest: 50 } };
+    const options = { wait: "900ms", poll: { min: 50, max: 50 } };
     const waiter = scene.worker("exits", { name: "pending", does: "wait", options });
     expect(await waiter.says("rejected")).toMatchObject({ code: "not-acquired" });
     expect(await waiter.exited()).toMatchObject({ code: 0 });

@@ -18,7 +18,7 @@ describe("a holder that is killed", () => {
   it("is replaced by a waiter one lease after its last renewal", async () => {
     const holder = scene.worker("holder", { name: "watched", options: { lease: LEASE_MS } });
     const { fence } = await holder.says("held");
-    const rival = scene.locks({ poll: { fastest: 20, slowest: 50 } });
+    const rival = scene.locks({ poll: { min: 20, max: 50 } });
     const waiting = rival.mutex("watched").acquire({ lease: LEASE_MS });
     // A few renewals: the watch begins anew with each.
     await pause(1_500);
@@ -40,7 +40,7 @@ describe("a holder that is killed", () => {
     await holder.exited();
     await pause(200);
     const cameMs = performance.now();
-    const rival = scene.locks({ poll: { fastest: 20, slowest: 50 } });
+    const rival = scene.locks({ poll: { min: 20, max: 50 } });
     const lease = await rival.mutex("unwatched").acquire({ lease: LEASE_MS });
     const tookMs = performance.now() - cameMs;
     expect(tookMs).toBeGreaterThanOrEqual(WATCH_MS);

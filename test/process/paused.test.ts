@@ -46,7 +46,7 @@ describe("a holder that was stopped for twice its lease, and goes on", () => {
     const { fence } = await holder.says("held");
     holder.signal("SIGSTOP");
     const stoppedMs = performance.now();
-    const rival = scene.locks({ poll: { fastest: 20, slowest: 50 } });
+    const rival = scene.locks({ poll: { min: 20, max: 50 } });
     const lease = await rival.mutex(name).acquire({ lease: "30s" });
     expect(lease.fence).toBe(BigInt(String(fence)) + 1n);
     await pause(2 * LEASE_MS - (performance.now() - stoppedMs));
@@ -70,7 +70,7 @@ describe("a holder that was stopped for twice its lease, and goes on", () => {
     const task = { name: "blocked", blockMs: 2 * LEASE_MS, options: { lease: LEASE_MS } };
     const holder = scene.worker("blocked", task);
     const { fence } = await holder.says("held");
-    const rival = scene.locks({ poll: { fastest: 20, slowest: 50 } });
+    const rival = scene.locks({ poll: { min: 20, max: 50 } });
     const lease = await rival.mutex("blocked").acquire({ lease: "30s" });
     expect(lease.fence).toBe(BigInt(String(fence)) + 1n);
     const unblocked = await holder.says("unblocked");

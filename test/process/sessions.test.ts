@@ -33,7 +33,7 @@ const CAST: Cast = {
 
 /** Whether the machine gave the holder no time to renew, or to move its locks; what anybody else did to it is no excuse. */
 const wasHindered = ({ isWhole, losses }: Outcome): boolean =>
-  !isWhole && losses.every((reason) => ["expired", "session ended"].includes(reason));
+  !isWhole && losses.every((reason) => ["expired", "session-ended"].includes(reason));
 
 describeOnDynamoDBLocal("200 locks on the session of a process that is killed", (endpoint) => {
   const outcomes: Outcome[] = [];

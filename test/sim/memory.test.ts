@@ -19,7 +19,7 @@ describe("what a client keeps after many leases have ended, under faults,", () =
     "is what is held: leases that live by %s",
     async (kind) => {
       const world = new World();
-      const shared = kind === "shared" ? { renewal: "shared", lease: "2h" } : { lease: "2h" };
+      const shared = kind === "shared" ? { sharedSession: true, lease: "2h" } : { lease: "2h" };
       const { locks, network, process } = world.inhabitant(shared as object);
       const random = seededRandom(7);
       const session = kind === "session" ? await world.until(locks.session()) : undefined;

@@ -12,7 +12,7 @@ import { World } from "../support/world.js";
 // What the simulation checks while it runs, and not over the history afterwards: each is shown a scene that
 // it must refuse, and the same scene with what is wrong put right.
 
-const plan = { ...planOf(1, 60_000), names: ["a"], poll: { fastest: 100, slowest: 400 } };
+const plan = { ...planOf(1, 60_000), names: ["a"], poll: { min: 100, max: 400 } };
 
 describe("the request budget refuses", () => {
   const told = (sends: number, eachMs: number, calls = 0): string[] => {

@@ -45,7 +45,7 @@ const msOf = (ns: unknown): number => Number(ns) / 1e6;
 /** Lets one process hold all names on a session, kills it, and lets rivals take them. */
 export async function playSession(scene: ProcessScene, cast: Cast): Promise<Outcome> {
   const { names, leaseMs, pollMs, holdMs } = cast;
-  const options = { lease: leaseMs, wait: "60s", poll: { fastest: pollMs, slowest: pollMs } };
+  const options = { lease: leaseMs, wait: "60s", poll: { min: pollMs, max: pollMs } };
   const rivals = cast.wanted.map((wanted) => {
     const task = { name: "all", names: wanted, gate: "gate", holdMs, options };
     return scene.worker("session-rival", task);

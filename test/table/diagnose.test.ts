@@ -1,6 +1,6 @@
 import { DescribeTableCommand, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
-import { createTable, type DynamoDBLike, examineTable, type Finding } from "../../src/index.js";
+import { createTable, type DynamoDBLike, diagnose, type Finding } from "../../src/index.js";
 import { MemoryDynamoDB, memoryClient } from "../../src/testing/index.js";
 
 /** What `holdfast doctor` finds where the table answers late or not at all, or is replicated. */
@@ -33,7 +33,7 @@ describe("a probe", () => {
     const client = await behind(GetItemCommand, async () => {
       throw Object.assign(new Error("stubbed"), { name });
     });
-    expect(wrong(await examineTable({ client, table: "locks" }))).toMatchObject([
+    expect(wrong(await diagnose({ client, table: "locks" }))).toMatchObject([
       {
         check: "latency",
         level: "problem",
@@ -49,7 +49,7 @@ describe("a probe", () => {
       await new Promise((resolve) => setTimeout(resolve, 1_050));
       return send();
     });
-    const [slow, ...others] = wrong(await examineTable({ client, table: "locks" }));
+    const [slow, ...others] = wrong(await diagnose({ client, table: "locks" }));
     expect(slow).toMatchObject({ check: "latency", level: "warning", code: undefined });
     expect(slow?.message).toContain(` ${slow?.latencyMs} ms`);
     expect(slow?.latencyMs).toBeGreaterThan(1_000);
@@ -66,7 +66,7 @@ describe("a table that is replicated, with the last writer winning,", () => {
     });
 
   it("is a problem, as checkTable() says", async () => {
-    const found = await examineTable({ client: await replicated(), table: "locks" });
+    const found = await diagnose({ client: await replicated(), table: "locks" });
     expect(wrong(found)).toMatchObject([
       {
         check: "replication",
@@ -80,7 +80,7 @@ describe("a table that is replicated, with the last writer winning,", () => {
 
   it("is none where one of its regions is the home of all locks", async () => {
     const options = { client: await replicated(), table: "locks", homeRegion: "eu-west-1" };
-    const found = await examineTable(options);
+    const found = await diagnose(options);
     expect(wrong(found)).toEqual([]);
     expect(found.find(({ check }) => check === "replication")?.message).toContain("eu-west-1");
   });

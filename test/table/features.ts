@@ -62,7 +62,7 @@ export class PermissionScene {
     client: DynamoDBLike = this.client,
     onError: (error: unknown) => void = () => undefined,
   ): Holdfast {
-    const options = { poll: { fastest: "20ms", slowest: "20ms" }, onError } as const;
+    const options = { poll: { min: "20ms", max: "20ms" }, onError } as const;
     const format = this.#format as undefined;
     const made = new Holdfast({
       client,
@@ -92,7 +92,7 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
       await waitsFor(scene, (locks) => locks.mutex("held").acquire({ wait: "5s" }));
     },
     "fair-lock": async (scene) => {
-      const poll = { fastest: "20ms", slowest: "20ms" } as const;
+      const poll = { min: "20ms", max: "20ms" } as const;
       const untold: unknown[] = [];
       const locks = scene.locks(scene.client, (error) => untold.push(error));
       await waitsFor(scene, () => locks.fairLock("held", { poll }).acquire({ wait: "5s" }));

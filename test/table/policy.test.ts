@@ -60,7 +60,7 @@ describe("the policy for lock", () => {
     const locks = new Holdfast({ client: scene.client, table: "locks", history: true, onError });
     for (const name of ["a", "b"]) {
       await locks.mutex(name).acquire({ renew: "manual" });
-      await locks.idle();
+      await locks.drain();
     }
     expect(reported).toEqual(["access-denied"]);
     scene.allows = () => true;

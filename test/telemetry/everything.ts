@@ -63,9 +63,9 @@ async function electionsHappen(world: World): Promise<void> {
   const leader = world.inhabitant({ owner: "leader" });
   const standby = world.inhabitant({ owner: "standby" });
   const runs = { quick: () => undefined, failing: () => Promise.reject(new Error("no")) };
-  const coordinator = leader.locks.coordinator({
+  const coordinator = leader.locks.leaderTasks({
     name: "pool",
-    workers: [
+    tasks: [
       { name: "quick", every: "10s", run: runs.quick },
       { name: "failing", every: "10s", run: runs.failing },
       { name: "hanging", every: "10s", run: () => new Promise(() => undefined) },

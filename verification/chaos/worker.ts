@@ -19,8 +19,8 @@ const locks = new Holdfast({
   table: setup.table,
   owner: setup.name,
   requestTimeout: 800,
-  poll: { fastest: 20, slowest: 200 },
-  ...(setup.keptAliveBy === "shared" ? { renewal: "shared", lease: setup.leaseMs[1] } : {}),
+  poll: { min: 20, max: 200 },
+  ...(setup.keptAliveBy === "shared" ? { sharedSession: true, lease: setup.leaseMs[1] } : {}),
   onError: (error) => {
     if (error.code !== "outcome-unknown") tell({ kind: "failed", what: `reported: ${error}` });
   },

@@ -20,7 +20,7 @@ export class Budget {
 
   constructor(plan: Plan, fail: (what: string) => void) {
     this.#fail = fail;
-    const looks = (WINDOW_MS * (1 + plan.maxClockDrift)) / (0.75 * plan.poll.fastest);
+    const looks = (WINDOW_MS * (1 + plan.maxClockDrift)) / (0.75 * plan.poll.min);
     this.#mostLooks = MOST_PER_LOOK * plan.names.length * Math.ceil(looks);
     this.#rememberedMs = 2 * plan.leaseMs[1] + WINDOW_MS;
   }

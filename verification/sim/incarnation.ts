@@ -79,7 +79,7 @@ export class Incarnation {
       owner: name,
       requestTimeout: plan.requestTimeoutMs,
       maxClockDrift: plan.maxClockDrift,
-      ...(this.holdsBy === "shared" ? { renewal: "shared", lease: plan.leaseMs[0] } : {}),
+      ...(this.holdsBy === "shared" ? { sharedSession: true, lease: plan.leaseMs[0] } : {}),
       onError: (error) => run.reported.push(error),
       environment: {
         clock: this.process.clock,

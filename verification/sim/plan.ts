@@ -62,7 +62,7 @@ export interface Plan {
   readonly leaseMs: readonly [number, number];
   readonly latencyMs: number;
   /** How often waiters look, in milliseconds. */
-  readonly poll: { readonly fastest: number; readonly slowest: number };
+  readonly poll: { readonly min: number; readonly max: number };
   readonly requestTimeoutMs: number;
   readonly faults: FaultProbabilities;
   /** How long after one mishap the next may strike at the earliest. */
@@ -128,7 +128,7 @@ function crowdOf(seed: number, random: SeededRandom, lengthMs: number): Plan {
     wallOffsetMs: 4_000,
     leaseMs: [shortest, shortest + pace * random.integer(0, 2_000)],
     latencyMs: random.chance(0.4) ? 0.2 : random.integer(1, 40),
-    poll: isSlow ? { fastest: 100, slowest: 2_000 } : { fastest: 20, slowest: 400 },
+    poll: isSlow ? { min: 100, max: 2_000 } : { min: 20, max: 400 },
     requestTimeoutMs: isSlow ? 5_000 : 1_000,
     faults: {
       faults: {
@@ -172,7 +172,7 @@ function duelOf(crowd: Plan): Plan {
     leaseMs: [leaseMs, leaseMs],
     // Margins that are too small hide behind a slow network and a lazy rival.
     latencyMs: 0.2,
-    poll: { fastest: 2 * pace, slowest: 10 * pace },
+    poll: { min: 2 * pace, max: 10 * pace },
     faults: { faults: {} },
     mishapEveryMs: 4 * leaseMs,
     behaviour: { ...behaviour, holdsLong: 1, longHoldMs: pace * 60_000 },
@@ -189,8 +189,8 @@ function quietOf(crowd: Plan): Plan {
     sessions: random.chance(0.4) ? 0.7 : 0,
     leaseMs: [leaseMs, leaseMs],
     poll: {
-      fastest: pace * random.integer(10, 100),
-      slowest: pace * random.integer(100, 400),
+      min: pace * random.integer(10, 100),
+      max: pace * random.integer(100, 400),
     },
     faults: { faults: {} },
     mishapEveryMs: Number.POSITIVE_INFINITY,
@@ -219,7 +219,7 @@ function oneFaultOf(crowd: Plan): Plan {
     processes: quiet.random.integer(2, 4),
     leaseMs: [leaseMs, leaseMs],
     // Two in a row are not one: what the one before cost is to be over.
-    mishapsApartMs: 5_000 + 3 * quiet.requestTimeoutMs + 5 * quiet.poll.slowest,
+    mishapsApartMs: 5_000 + 3 * quiet.requestTimeoutMs + 5 * quiet.poll.max,
     mishapEveryMs: 3_000,
     behaviour: { ...quiet.behaviour, byHand: 0.1, longHoldMs: 4_000, shortHoldMs: 300 },
   };
@@ -289,7 +289,7 @@ export function termsOf(plan: Plan): Terms {
   // The pause before a look that is longest, the look, the write, and the answers to both.
   // Who waits for what a session holds may look at that at every other turn, and has to end it.
   const looks = plan.sessions > 0 ? 2 : 1;
-  const lookMs = looks * (1.25 * poll.slowest * slow + 6 * latencyMs + 2 * TIMER_SLACK_MS);
+  const lookMs = looks * (1.25 * poll.max * slow + 6 * latencyMs + 2 * TIMER_SLACK_MS);
   const safety: Terms = { ...SAFETY, maxClockDrift, isExclusive };
   switch (kind) {
     case "calm":
@@ -300,14 +300,14 @@ export function termsOf(plan: Plan): Terms {
         longestIdleMs: lookMs + 6 * latencyMs,
         cost: {
           renewMs: plan.leaseMs[0] / 3,
-          minPollMs: poll.fastest,
-          maxPollMs: poll.slowest,
+          minPollMs: poll.min,
+          maxPollMs: poll.max,
           latencyMs,
         },
       };
     case "one fault": {
       // A request that nobody answers, the pause before it is sent again, and the answer to that.
-      const onceMoreMs = slow * (requestTimeoutMs + 1.25 * Math.max(100, poll.fastest));
+      const onceMoreMs = slow * (requestTimeoutMs + 1.25 * Math.max(100, poll.min));
       const idleMs = 2 * lookMs + onceMoreMs + 12 * latencyMs;
       return { ...safety, losesNothing: true, longestStillMs: idleMs, longestIdleMs: idleMs };
     }
@@ -333,7 +333,7 @@ function triesOf({ faults }: Plan): number {
 }
 
 function tryMs({ requestTimeoutMs, poll, maxClockDrift }: Plan): number {
-  return (requestTimeoutMs + 1.25 * poll.slowest) / (1 - maxClockDrift);
+  return (requestTimeoutMs + 1.25 * poll.max) / (1 - maxClockDrift);
 }
 
 /** The rate of the n-th process that starts: duellists take the two ends in turn. */

@@ -103,7 +103,7 @@ export const MULTI_LOCKS: readonly Variant[] = [
     edits: [
       {
         file: "src/locks/multi-lease.ts",
-        from: 'for (const { hold } of this.#parts) hold.end(isOfAll ? reason : "lost with another");',
+        from: 'for (const { hold } of this.#parts) hold.end(isOfAll ? reason : "lost-with-another");',
         to: "void isOfAll;",
       },
     ],

@@ -341,8 +341,8 @@ function holdersOf(chain: HandoffChain): Holders {
     edits: [
       {
         file: "src/core/hold/loss.ts",
-        from: '  "exported",\n  "lost with another",\n',
-        to: '  "lost with another",\n',
+        from: '  "exported",\n  "lost-with-another",\n',
+        to: '  "lost-with-another",\n',
       },
     ],
     caughtBy: {

@@ -1,6 +1,6 @@
 import {
-  type ExamineOptions,
-  examineTable,
+  type DiagnoseOptions,
+  diagnose,
   type Finding,
   type Holdfast,
   type Inspection,
@@ -43,9 +43,9 @@ export async function doctor(options: DoctorOptions, output: Output): Promise<nu
   assertNative(options, "`doctor`");
   const watchMs = durationMs("watch", watch ?? "65s", WATCH_RANGE);
   const features = options.for?.split(",").map((feature) => feature.trim());
-  const told: Told[] = await examineTable({
+  const told: Told[] = await diagnose({
     ...(await tableOf(options)),
-    for: features as ExamineOptions["for"],
+    for: features as DiagnoseOptions["for"],
     prefix,
     homeRegion,
   });

@@ -27,7 +27,7 @@ tell({ kind: "ready" });
 
 async function work(): Promise<void> {
   const { leaseMs: lease, worker: owner } = setup;
-  const poll = { fastest: "50ms", slowest: "200ms" };
+  const poll = { min: "50ms", max: "200ms" };
   const { client, table, keys } = await tableOf(setup);
   await using locks = new Holdfast({ client, table, keys, lease, poll, owner });
   const mutex = locks.mutex(setup.lock);

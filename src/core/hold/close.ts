@@ -41,7 +41,7 @@ export async function closeAll(context: ClientContext): Promise<void> {
   context.beginClosing();
   const holds = [...context.holds];
   for (const hold of holds) hold.end("closed");
-  const errors = await freeAll(context, holds, context.idle());
+  const errors = await freeAll(context, holds, context.drain());
   if (errors.length > 0) throw unreleased(errors, holds.length);
 }
 

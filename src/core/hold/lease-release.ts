@@ -18,9 +18,9 @@ export async function release(hold: Hold, keepData: boolean, lastData: unknown):
 
 const IS_LEFT_IN_TABLE: readonly LossReason[] = [
   "expired",
-  "session ended",
-  "released by force",
-  "lost with another",
+  "session-ended",
+  "released-by-force",
+  "lost-with-another",
 ];
 
 /**

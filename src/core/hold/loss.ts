@@ -5,12 +5,12 @@ import type { ForcedRelease, Found } from "../record/record.js";
 
 /** Why a grant is lost, from what was found at its record; undefined if the record is still its own. */
 export function lossIn(found: Found, held: Held): LossReason | undefined {
-  if (forcedIn(found, held) !== undefined) return "released by force";
+  if (forcedIn(found, held) !== undefined) return "released-by-force";
   switch (found.state) {
     case "held":
       return found.holder === held.holder && found.fence === held.fence ? undefined : "stolen";
     case "free":
-      return "released elsewhere";
+      return "released-elsewhere";
     default:
       return "deleted";
   }
@@ -26,10 +26,10 @@ const WORDS: Readonly<Record<LossReason, string>> = Object.freeze({
   stolen: "the record names another holder",
   expired: "its deadline passed before a renewal was answered",
   deleted: "its record is gone",
-  "released elsewhere": "its record was freed by somebody else",
-  "released by force": "somebody released it by force",
-  "lost with another": "a lock that was acquired together with it was lost",
-  "session ended": "the session that it lived by has ended",
+  "released-elsewhere": "its record was freed by somebody else",
+  "released-by-force": "somebody released it by force",
+  "lost-with-another": "a lock that was acquired together with it was lost",
+  "session-ended": "the session that it lived by has ended",
   exported: "it was exported to another process",
   closed: "the client was closed",
 });
@@ -56,15 +56,15 @@ export function lossError(
 // Told to end long before its deadline, or lost with another, what ran under it gets the time to end;
 // exported, it is meant for somebody. Nobody takes it sooner, not even a waiter of this process, than it is released, imported or run out.
 export const RESERVED_AFTER_LOSS: readonly LossReason[] = [
-  "released by force",
+  "released-by-force",
   "exported",
-  "lost with another",
+  "lost-with-another",
 ];
 
 // A record that a lease leaves behind may name a session, which then lives on: after so many leases it is
 // freed. Expired, it may have been moved by a write that was never answered; told to end, it was moved.
 export const SWEEP_AFTER_LEASES: Partial<Record<LossReason, number>> = {
   expired: 0,
-  "released by force": 1,
-  "lost with another": 1,
+  "released-by-force": 1,
+  "lost-with-another": 1,
 };

@@ -4,10 +4,10 @@ import { HoldfastError } from "../../errors.js";
 export interface QueueOptions {
   /**
    * What becomes of a waiter that could not keep its place, because it slept for longer than its lease
-   * or was cut off for as long: `"rejoin"`, the default, at the back; `"fail"` rejects with
+   * or was cut off for as long: `"requeue"`, the default, at the back; `"fail"` rejects with
    * `not-acquired`. It never comes back to its old place.
    */
-  readonly onPlaceExpired?: "rejoin" | "fail" | undefined;
+  readonly onPlaceExpired?: "requeue" | "fail" | undefined;
   /**
    * Called with how many waiters are before this one, 0 for the next in line, whenever a reading shows
    * another number. Exact for the first 16; further back it is counted once in a renewal's period. What
@@ -22,19 +22,19 @@ export const FAIR_DEFAULTS = Object.freeze({
   lease: "60s",
   poll: Object.freeze({
     /** Of the next in line; what a hand-over to another process takes, at most. */
-    fastest: "500ms",
+    min: "500ms",
     /** Of those further back: twelve reads a minute. */
-    slowest: "5s",
+    max: "5s",
   }),
 });
 
 /** Throws `invalid-argument` for what is none of them. */
 export function checkQueueOptions(options: QueueOptions): QueueOptions {
   const { onPlaceExpired, onPosition } = options;
-  if (onPlaceExpired !== undefined && !["rejoin", "fail"].includes(onPlaceExpired)) {
+  if (onPlaceExpired !== undefined && !["requeue", "fail"].includes(onPlaceExpired)) {
     throw new HoldfastError(
       "invalid-argument",
-      `The option \`onPlaceExpired\` must be "rejoin" or "fail"; it is "${onPlaceExpired}".`,
+      `The option \`onPlaceExpired\` must be "requeue" or "fail"; it is "${onPlaceExpired}".`,
     );
   }
   if (onPosition !== undefined && typeof onPosition !== "function") {

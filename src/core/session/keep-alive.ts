@@ -203,7 +203,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
     this.#finish();
     const isClosed = this.#hold.loss?.reason === "closed";
     for (const hold of [...this.#leases]) {
-      if (hold.living.life === this) hold.end(isClosed ? "closed" : "session ended");
+      if (hold.living.life === this) hold.end(isClosed ? "closed" : "session-ended");
     }
   }
 

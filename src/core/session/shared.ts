@@ -7,7 +7,7 @@ import type { Kept } from "../scheduler.js";
 import { SessionKeepAlive } from "./keep-alive.js";
 
 /**
- * The session of a client with `renewal: "shared"`: opened when the first renewal of a lease is due,
+ * The session of a client with `sharedSession: true`: opened when the first renewal of a lease is due,
  * opened anew when it was lost, and closed when nothing has lived by it for one lease.
  */
 export class SharedSession implements KeepAliveSource<Hold>, Kept {

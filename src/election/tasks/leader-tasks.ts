@@ -6,14 +6,14 @@ import { Ending } from "../ending.js";
 import type { ElectionOptions } from "../options.js";
 import type { Term } from "../term.js";
 import { Schedule, type TaskHealth } from "./schedule.js";
-import { resolveWorkers, type Worker } from "./task.js";
+import { type LeaderTask, resolveTasks } from "./task.js";
 
-/** Options of a coordinator: those of its election, and its workers. */
+/** Options of a coordinator: those of its election, and its tasks. */
 export interface LeaderTasksOptions<S extends FormatTypes = NativeTypes> extends ElectionOptions {
   /** The name that is led. */
   readonly name: S["name"];
   /** What runs on the leader. */
-  readonly workers: readonly Worker<S>[];
+  readonly tasks: readonly LeaderTask<S>[];
   /**
    * How long before the deadline of a lease that nobody renews runs are told to end, so that they have
    * ended by then. Default a 25th of the lease, at most 2 s.
@@ -24,7 +24,7 @@ export interface LeaderTasksOptions<S extends FormatTypes = NativeTypes> extends
 /** How a coordinator does, for a probe. */
 export interface LeaderTasksHealth {
   /**
-   * - `leader`: it leads, and its workers run.
+   * - `leader`: it leads, and its tasks run.
    * - `follower`: another does, or nobody; also while the table does not answer.
    * - `wedged`: a run goes on although it was told to end. End the process: nothing else can end it.
    * - `stopped`: it was not started, or was stopped.
@@ -32,7 +32,7 @@ export interface LeaderTasksHealth {
   readonly state: "leader" | "follower" | "wedged" | "stopped";
   /** The fence of the present term; undefined also in a format whose grants are not numbered. */
   readonly term: bigint | undefined;
-  readonly workers: readonly TaskHealth[];
+  readonly tasks: readonly TaskHealth[];
   /** Why it cannot even campaign: a wrong configuration. It tries again a lease later. */
   readonly trouble: unknown;
 }
@@ -47,7 +47,7 @@ const LONGEST_STOP_BEFORE_MS = 2_000;
  *
  * A run that does not end when it is told to is *wedged*. It cannot be ended from outside, so: its worker
  * does not run again before it has ended; while the lease is renewed, it keeps the leadership, also
- * against `resign()` and `stop()`, and the other workers run on; once the lease is lost, others may lead,
+ * against `resign()` and `stop()`, and the other tasks run on; once the lease is lost, others may lead,
  * its guarded writes are refused, and this process does not campaign before it has ended. `health()` says
  * `wedged`, so that a probe can end the process.
  */
@@ -69,9 +69,9 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
       // Told to end any earlier, runs would be ended between two renewals that are answered.
       { leastMs: 1, mostMs: leaseMs - renewMs },
     );
-    const workers = resolveWorkers(options.workers as readonly Worker[]);
+    const tasks = resolveTasks(options.tasks as readonly LeaderTask[]);
     this.#election = election;
-    this.#schedules = workers.map((worker) => new Schedule(candidate, worker, stopBeforeMs));
+    this.#schedules = tasks.map((worker) => new Schedule(candidate, worker, stopBeforeMs));
     election.onTransition(({ kind }) => {
       if (kind === "elected") this.#trouble = undefined;
     });
@@ -83,7 +83,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
   }
 
   /**
-   * Campaigns, and runs the workers whenever it leads, until it is stopped or the client closes. Costs
+   * Campaigns, and runs the tasks whenever it leads, until it is stopped or the client closes. Costs
    * what the election costs. What keeps it from campaigning at all goes to the client's `onError`, and it
    * tries again a lease later. Idempotent. Throws `closed`, also after `stop()`.
    */
@@ -92,7 +92,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
       const { name } = this.#election;
       throw new HoldfastError(
         "closed",
-        `The coordinator of "${name}" was stopped, or its client closed. Make a new one.`,
+        `The leader tasks of "${name}" was stopped, or its client closed. Make a new one.`,
         { lockName: name },
       );
     }
@@ -115,10 +115,10 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
 
   /** How it does, for a probe; asks the clocks. Costs no request. */
   health(): LeaderTasksHealth {
-    const workers = this.#schedules.map((schedule) => schedule.health());
+    const tasks = this.#schedules.map((schedule) => schedule.health());
     const isLeader = this.#election.isLeader;
     return {
-      state: workers.some(({ isWedged }) => isWedged)
+      state: tasks.some(({ isWedged }) => isWedged)
         ? "wedged"
         : isLeader
           ? "leader"
@@ -126,7 +126,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
             ? "follower"
             : "stopped",
       term: isLeader ? (this.#election.term as Term | undefined)?.fence : undefined,
-      workers,
+      tasks,
       trouble: this.#trouble,
     };
   }

@@ -4,7 +4,7 @@ import type { Candidate } from "../candidate.js";
 import type { TaskRunEvent } from "../events.js";
 import { Run } from "../run.js";
 import type { Term } from "../term.js";
-import type { WorkerSettings } from "./task.js";
+import type { TaskSettings } from "./task.js";
 
 /** How one worker does, for a probe. */
 export interface TaskHealth {
@@ -24,13 +24,13 @@ const OVERDUE_INTERVALS = 2;
 /** One worker of one process: its runs, one after another, over all the terms of the candidate. */
 export class Schedule {
   readonly #candidate: Candidate;
-  readonly #worker: WorkerSettings;
+  readonly #worker: TaskSettings;
   readonly #stopBeforeMs: number;
   #run: Run | undefined;
   #lastStartMs: number | undefined;
   #overdueAtMs = Number.POSITIVE_INFINITY;
 
-  constructor(candidate: Candidate, worker: WorkerSettings, stopBeforeMs: number) {
+  constructor(candidate: Candidate, worker: TaskSettings, stopBeforeMs: number) {
     this.#candidate = candidate;
     this.#worker = worker;
     this.#stopBeforeMs = stopBeforeMs;
@@ -95,7 +95,7 @@ export class Schedule {
   #failed(term: Term, cause: unknown): void {
     const { name } = this.#worker;
     const what = cause instanceof Error ? cause.message : String(cause);
-    const message = `Worker "${name}" of "${term.name}" failed: ${what}`;
+    const message = `LeaderTask "${name}" of "${term.name}" failed: ${what}`;
     this.#candidate.report(
       new HoldfastError("outcome-unknown", message, { lockName: term.name, cause }),
     );

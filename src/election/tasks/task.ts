@@ -4,7 +4,7 @@ import { type Duration, durationMs } from "../../internal/duration.js";
 import type { Term, TermOf } from "../term.js";
 
 /** Work at an interval that runs on the leader only. */
-export interface Worker<S extends FormatTypes = NativeTypes> {
+export interface LeaderTask<S extends FormatTypes = NativeTypes> {
   /** What events, health and errors call it; distinct within one coordinator. */
   readonly name: string;
   /**
@@ -29,7 +29,7 @@ export interface Worker<S extends FormatTypes = NativeTypes> {
 }
 
 /** A worker's options, resolved. */
-export interface WorkerSettings {
+export interface TaskSettings {
   readonly name: string;
   readonly everyMs: number;
   readonly run: (signal: AbortSignal, term: Term) => unknown;
@@ -44,19 +44,19 @@ const EVERY_RANGE = { leastMs: 1, mostMs: 365 * DAY_MS };
 
 const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
-/** Resolves the workers of one coordinator, and checks them together. Throws `invalid-argument`. */
-export function resolveWorkers(workers: readonly Worker[]): readonly WorkerSettings[] {
-  if (!Array.isArray(workers) || workers.length === 0) {
-    throw refuse("The option `workers` must be a list of at least one worker.");
+/** Resolves the tasks of one coordinator, and checks them together. Throws `invalid-argument`. */
+export function resolveTasks(tasks: readonly LeaderTask[]): readonly TaskSettings[] {
+  if (!Array.isArray(tasks) || tasks.length === 0) {
+    throw refuse("The option `tasks` must be a list of at least one worker.");
   }
-  const resolved = workers.map(resolveWorker);
+  const resolved = tasks.map(resolveTask);
   const names = resolved.map(({ name }) => name);
   const twice = names.find((name, at) => names.indexOf(name) !== at);
   if (twice === undefined) return resolved;
-  throw refuse(`Two workers have the name "${twice}"; each needs one of its own.`);
+  throw refuse(`Two tasks have the name "${twice}"; each needs one of its own.`);
 }
 
-function resolveWorker(worker: Worker): WorkerSettings {
+function resolveTask(worker: LeaderTask): TaskSettings {
   const {
     name,
     every,
@@ -67,7 +67,7 @@ function resolveWorker(worker: Worker): WorkerSettings {
     resignOnError = false,
   } = worker;
   if (typeof name !== "string" || name === "") throw refuse("A worker needs a `name`.");
-  if (typeof run !== "function") throw refuse(`Worker "${name}" needs a function \`run\`.`);
+  if (typeof run !== "function") throw refuse(`LeaderTask "${name}" needs a function \`run\`.`);
   const everyMs = durationMs("every", every, EVERY_RANGE);
   return {
     name,

@@ -87,7 +87,7 @@ describe("a waiter", () => {
     await world.until(dead.locks.mutex("a").acquire({ lease: "10s" }));
     dead.process.kill();
     network.next("read", { fault: "request-lost" });
-    await world.until(mutex.acquire({ ...FOR_EVER, poll: { fastest: "9s", slowest: "9s" } }));
+    await world.until(mutex.acquire({ ...FOR_EVER, poll: { min: "9s", max: "9s" } }));
     expect(world.time.nowMs).toBe(10_200);
   });
 

@@ -7,7 +7,7 @@ import { World } from "../../support/world.js";
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 const THROTTLED = { fault: "throttled" } as const;
 const SILENT = { fault: "request-lost", unknownAfterMs: 10 } as const;
-const OPTIONS: AcquireOptions = { lease: "10s", poll: { fastest: 100, slowest: 800 } };
+const OPTIONS: AcquireOptions = { lease: "10s", poll: { min: 100, max: 800 } };
 
 function setUp(options: FixedOptions = {}) {
   const world = new World();

@@ -231,7 +231,7 @@ const HANDING_ON: readonly Row[] = [
     about("invalid-argument", /\bsession\b/),
     // It has a record of its own for its first period only.
     async ({ world }) => {
-      const { locks } = world.inhabitant({ renewal: "shared" });
+      const { locks } = world.inhabitant({ sharedSession: true });
       const lease = await world.until(locks.mutex("a").acquire());
       return () => lease.export();
     },

@@ -34,9 +34,7 @@ describe("a waiter's polls", () => {
     await held(world, { lease: "1h" });
     const rival = world.inhabitant(INSTANT);
     const trace = traceOf(world, rival);
-    ignored(
-      rival.locks.mutex("a").acquire({ ...FOR_EVER, poll: { fastest: 100, slowest: 2_000 } }),
-    );
+    ignored(rival.locks.mutex("a").acquire({ ...FOR_EVER, poll: { min: 100, max: 2_000 } }));
     await world.time.advance(120_000);
     const pauses = trace.slice(1).map(({ atMs }, index) => atMs - (trace[index]?.atMs ?? 0));
     let expectedMs = 100;
@@ -129,7 +127,7 @@ describe("a waiter takes a dead holder's lock", () => {
     const fromMs = world.time.nowMs;
     const waiting = beliefs.acquire(rival, "a", {
       ...FOR_EVER,
-      poll: { fastest: "9s", slowest: "9s" },
+      poll: { min: "9s", max: "9s" },
     });
     // No poll can see this renewal before the takeover is sent.
     await world.time.advance(9_700);
@@ -499,7 +497,7 @@ describe("a hand-over to a waiter that is cancelled", () => {
 describe("after a release", () => {
   it("a process that saw a rival lets it go first", async () => {
     const world = new World();
-    const poll = { fastest: 100, slowest: 100 };
+    const poll = { min: 100, max: 100 };
     const [a, b] = [world.inhabitant({ poll }), world.inhabitant({ poll })];
     const before = await world.until(b.locks.mutex("a").acquire());
     const waiting = a.locks.mutex("a").acquire(FOR_EVER);

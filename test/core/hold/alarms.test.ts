@@ -12,7 +12,7 @@ import { type Inhabitant, World } from "../../support/world.js";
 // Each alarm of docs/operations.md on leases, as somebody would write it from the events alone, and what
 // sets it off.
 
-const NO_ALARM = ["released by force", "exported", "closed"];
+const NO_ALARM = ["released-by-force", "exported", "closed"];
 const LATEST_MS = 1_000;
 const LEASE_MS = 30_000;
 
@@ -66,7 +66,7 @@ describe("the alarms of leases", () => {
   it.each<[string, (one: Inhabitant & { readonly lease: Lease }) => unknown]>([
     ["expired", ({ network }) => network.script(() => ({ fault: "request-lost" }))],
     ["deleted", () => world.table.deleteItem(KEY)],
-    ["released elsewhere", ({ locks, lease }) => locks.release("a", lease.holder)],
+    ["released-elsewhere", ({ locks, lease }) => locks.release("a", lease.holder)],
     [
       "stolen",
       () => world.table.putItem(KEY, { ...world.record("a"), holder: { S: "not a client" } }),
@@ -84,12 +84,12 @@ describe("the alarms of leases", () => {
     await world.until(locks.mutex("a", { session }).acquire());
     world.table.deleteItem({ pk: { S: `session#${session.id}` }, sk: { S: "lease" } });
     await world.time.advance(LEASE_MS + 1_000);
-    expect(reasons()).toContain("session ended");
+    expect(reasons()).toContain("session-ended");
     expect(alarms().losses).toBeGreaterThan(0);
   });
 
   it.each<[string, (one: Inhabitant & { readonly lease: Lease }) => Promise<unknown>]>([
-    ["released by force", ({ locks }) => locks.forceRelease("a", { reason: "a test" })],
+    ["released-by-force", ({ locks }) => locks.forceRelease("a", { reason: "a test" })],
     ["exported", ({ lease }) => lease.export()],
     ["closed", ({ locks }) => locks.close()],
   ])("not for a loss that somebody wanted: %s", async (reason, happens) => {

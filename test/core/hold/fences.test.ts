@@ -10,7 +10,7 @@ const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 /** By so many days a wall clock may be wrong, in either direction, whoever wrote the record last. */
 const OFF_DAYS = 2;
 const LATENCY = { requestMs: 0, responseMs: 0 };
-const OPTIONS: AcquireOptions = { lease: 200, wait: "1h", poll: { fastest: 5, slowest: 20 } };
+const OPTIONS: AcquireOptions = { lease: 200, wait: "1h", poll: { min: 5, max: 20 } };
 
 /** A process whose next grant is the name's next. */
 class Claimant {

@@ -29,7 +29,7 @@ describe("a grant", () => {
     ["its own holder and fence", held("me", 7n), undefined],
     ["another holder under its fence", held("other", 7n), "stolen"],
     ["its holder under another fence", held("me", 8n), "stolen"],
-    ["nobody", { state: "free", ...known }, "released elsewhere"],
+    ["nobody", { state: "free", ...known }, "released-elsewhere"],
     ["no record", { state: "absent" }, "deleted"],
     ["something else", { state: "foreign", found: "is none" }, "deleted"],
     ["a newer layout", { state: "unsupported", found: "has layout 2" }, "deleted"],
@@ -40,7 +40,7 @@ describe("a grant", () => {
   });
 
   it.each([
-    ["me", "released by force"],
+    ["me", "released-by-force"],
     ["other", undefined],
   ] as const)("that finds %s told to end is lost by that, or not", (holder, reason) => {
     const forced = { holder, by: "alice", reason: "it hangs", at: "", now: false };
@@ -48,17 +48,17 @@ describe("a grant", () => {
       reason,
     );
     const freed: Found = { state: "free", ...known, forced };
-    expect(lossIn(freed, { holder: "me", fence: 7n })).toBe(reason ?? "released elsewhere");
+    expect(lossIn(freed, { holder: "me", fence: 7n })).toBe(reason ?? "released-elsewhere");
   });
 
   const REASONS: readonly LossReason[] = [
     "stolen",
     "expired",
     "deleted",
-    "released elsewhere",
-    "released by force",
-    "lost with another",
-    "session ended",
+    "released-elsewhere",
+    "released-by-force",
+    "lost-with-another",
+    "session-ended",
     "exported",
     "closed",
   ];

@@ -14,7 +14,7 @@ const LOOK_MS = 1.25 * SLOWEST_MS + 50;
 const LENGTHS: AcquireOptions = {
   lease: LEASE_MS,
   wait: "10s",
-  poll: { fastest: FASTEST_MS, slowest: SLOWEST_MS },
+  poll: { min: FASTEST_MS, max: SLOWEST_MS },
 };
 const CLIENT = { ...LENGTHS, requestTimeout: 300 } as const;
 
@@ -599,7 +599,7 @@ describe("an own write that an answer does not tell at once", () => {
 });
 
 describe("a request that is lost in silence, under a lease shorter than the request timeout", () => {
-  const lengths: AcquireOptions = { lease: "1s", wait: "60s", poll: { fastest: 20, slowest: 100 } };
+  const lengths: AcquireOptions = { lease: "1s", wait: "60s", poll: { min: 20, max: 100 } };
 
   // rule: R6
   it("as a renewal is sent again in time", async () => {

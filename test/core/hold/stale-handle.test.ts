@@ -6,7 +6,7 @@ const LEASE_MS = 2_000;
 const OPTIONS: AcquireOptions = {
   lease: LEASE_MS,
   wait: "60s",
-  poll: { fastest: 20, slowest: 100 },
+  poll: { min: 20, max: 100 },
 };
 
 interface Scene {
@@ -178,7 +178,7 @@ describe("a release by the holder's id", () => {
     expect(await world.until(b.locks.release("a", lease.holder))).toBe(true);
     expect(world.record("a")?.["holder"]).toBeUndefined();
     await world.time.advance(LEASE_MS / 2);
-    expect(lease.signal.reason).toMatchObject({ reason: "released elsewhere" });
+    expect(lease.signal.reason).toMatchObject({ reason: "released-elsewhere" });
   });
 
   it("frees nothing that another id holds, nor a lock that is not there", async () => {

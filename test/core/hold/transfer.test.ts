@@ -212,7 +212,7 @@ describe("a lock that is handed to another process", () => {
     const lease = await world.until(one.locks.mutex("a").acquire());
     await world.until(two.locks.release("a", lease.holder));
     const exporting = world.until(lease.export());
-    await expect(exporting).rejects.toMatchObject({ code: "lost", reason: "released elsewhere" });
+    await expect(exporting).rejects.toMatchObject({ code: "lost", reason: "released-elsewhere" });
   });
 
   it("has a handle that says what it is, and for how long it is kept", async () => {

@@ -295,7 +295,7 @@ describe("what to do about a record", () => {
 describe("how long a holder may act, and how long a rival must watch", () => {
   it.each([0, 0.001, 0.01, 0.05, 0.1])("leaves a gap at a drift of up to %d both ways", (drift) => {
     for (const leaseMs of [100, 1_000, 30_000, 24 * 3_600_000]) {
-      // The holder's clock at its slowest, the rival's at its fastest: both in true time.
+      // The holder's clock at its slowest, the rival's at its min: both in true time.
       const holderMs = holdMs(leaseMs, drift, 10) / (1 - drift);
       const rivalMs = watchMs(leaseMs, drift) / (1 + drift);
       expect(rivalMs).toBeGreaterThanOrEqual(leaseMs);

@@ -81,7 +81,7 @@ describe("opening a session", () => {
     expect(await isPending(rejected)).toBe(true);
     await world.time.advance(1);
     await rejected;
-    await world.until(locks.idle());
+    await world.until(locks.drain());
   });
 
   it("rejects once the wait is over where only its first renewal is not answered, and ends the session", async () => {
@@ -93,7 +93,7 @@ describe("opening a session", () => {
     await world.time.advance(500);
     await rejected;
     requests.fault = () => undefined;
-    await world.until(locks.idle());
+    await world.until(locks.drain());
     expect(await world.until(locks.sessions())).toEqual([]);
     expect(reported).toEqual([]);
   });
@@ -247,7 +247,7 @@ describe("a lease that lives by a session", () => {
     world.table.deleteItem(key(session.id));
     await expect(world.until(lease.renew())).rejects.toMatchObject({
       code: "lost",
-      reason: "session ended",
+      reason: "session-ended",
     });
   });
 

@@ -48,7 +48,7 @@ describe.each(KINDS)("the end of a session for a $kind", ({ of }) => {
     await world.time.advance(0);
     await rejected;
     await world.until(held.release());
-    await world.until(locks.idle());
+    await world.until(locks.drain());
     expect(world.record("x")?.["holder"]).toBeUndefined();
     await world.time.advance(2 * LEASE_MS);
     expect(process.pendingTimers()).toBe(0);
@@ -74,7 +74,7 @@ describe.each(KINDS)("the end of a session for a $kind", ({ of }) => {
     process.resume({ first: "io" });
     await world.time.advance(1_000);
     await rejected;
-    await world.until(locks.idle());
+    await world.until(locks.drain());
     expect(world.record("x")?.["holder"]).toBeUndefined();
   });
 });
@@ -113,7 +113,7 @@ describe("the end of a session", () => {
     await world.time.advance(4_000);
     process.resume({ first: "io" });
     await world.until(released);
-    await world.until(locks.idle());
+    await world.until(locks.drain());
     await rejected;
     expect(world.record("x")?.["holder"]).toBeUndefined();
   });

@@ -158,7 +158,7 @@ describe("a session that is lost", () => {
     holder.process.resume({ first: "io" });
     expect((leases[1] as Lease).isHeld).toBe(false);
     expect(told).toHaveLength(3);
-    expect(told).toEqual(names.map(() => expect.objectContaining({ reason: "session ended" })));
+    expect(told).toEqual(names.map(() => expect.objectContaining({ reason: "session-ended" })));
     expect(session.signal.reason).toMatchObject({ code: "lost", reason: "expired" });
     await world.time.advance(10 * LEASE_MS);
     expect(session.isHeld).toBe(false);
@@ -191,7 +191,7 @@ describe("a session that is lost", () => {
   it("is taken over with one write to end it and one for each lock, within 1.1 leases and a poll", async () => {
     const names = Array.from({ length: 200 }, (_, index) => `a${index}`);
     const { world, holder } = await scene(names);
-    const poll = { fastest: 100, slowest: 200 };
+    const poll = { min: 100, max: 200 };
     const rivals = Array.from({ length: 5 }, () => world.inhabitant({ ...LENGTHS, poll }));
     const holders = new Map<string, number>();
     const taken = names.map((name, index) => {
@@ -210,7 +210,7 @@ describe("a session that is lost", () => {
     const lastRenewalMs = world.time.nowMs;
     const before = world.table.counts.writes;
     await world.until(Promise.all(taken));
-    expect(world.time.nowMs - lastRenewalMs).toBeLessThan(1.1 * LEASE_MS + poll.slowest);
+    expect(world.time.nowMs - lastRenewalMs).toBeLessThan(1.1 * LEASE_MS + poll.max);
     expect(world.time.nowMs - lastRenewalMs).toBeGreaterThan(LEASE_MS - RENEW_MS);
     // One end by each of the five at most, of which one is applied; then a takeover of each lock.
     expect(world.table.counts.writes - before).toBeLessThanOrEqual(names.length + 5);
@@ -220,7 +220,7 @@ describe("a session that is lost", () => {
   it("of which the record was deleted by hand: nobody else acts before the deadline, nor the holder after it", async () => {
     const { world, session, leases } = await scene();
     const lease = leases[0] as Lease;
-    const rival = world.inhabitant({ ...LENGTHS, poll: { fastest: 10, slowest: 50 } });
+    const rival = world.inhabitant({ ...LENGTHS, poll: { min: 10, max: 50 } });
     const acquired = rival.locks.mutex("a").acquire({ wait: "1h" });
     await world.time.advance(500);
     deleteSession(world, session.id);
@@ -319,7 +319,7 @@ describe("closing a session", () => {
 describe("a client whose renewals are shared", () => {
   async function shared(count: number) {
     const world = new World();
-    const holder = world.inhabitant({ ...LENGTHS, renewal: "shared" });
+    const holder = world.inhabitant({ ...LENGTHS, sharedSession: true });
     const take = (locks: Holdfast, index: number) => locks.mutex(`a${index}`).acquire();
     const leases: Lease[] = [];
     for (let index = 0; index < count; index += 1) {
@@ -344,12 +344,12 @@ describe("a client whose renewals are shared", () => {
     deleteSession(world, id);
     await world.time.advance(RENEW_MS + 100);
     const reasons = leases.map((lease) => (lease.signal.reason as HoldfastError).reason);
-    expect(reasons).toEqual(["session ended", "session ended", "session ended"]);
+    expect(reasons).toEqual(["session-ended", "session-ended", "session-ended"]);
   });
 
   it("keeps the TTL ahead of what lives by it", async () => {
     const world = new World();
-    const holder = world.inhabitant({ lease: "3h", renew: "1h", renewal: "shared" });
+    const holder = world.inhabitant({ lease: "3h", renew: "1h", sharedSession: true });
     const lease = await world.until(holder.locks.mutex("a").acquire());
     await world.time.advance(9 * DAY_MS);
     expect(lease.isHeld).toBe(true);

@@ -14,7 +14,7 @@ function setUp(options: FixedOptions = {}) {
   const world = new World();
   const who = fixedProcess(world, {
     ...LENGTHS,
-    renewal: "shared",
+    sharedSession: true,
     requestTimeout: 1_000,
     ...options,
   });

@@ -56,7 +56,7 @@ export class Steps {
       owner,
       lease: leaseMs,
       renew: beats === false ? "manual" : beatMs,
-      poll: pollMs === undefined ? undefined : { fastest: pollMs, slowest: pollMs },
+      poll: pollMs === undefined ? undefined : { min: pollMs, max: pollMs },
       onError: () => undefined,
     });
     return {};
@@ -79,7 +79,7 @@ export class Steps {
     const { wait, pollMs, attributes } = request;
     const options = {
       wait: wait === false ? 0 : wait === "forever" ? Number.POSITIVE_INFINITY : wait,
-      poll: pollMs === undefined ? undefined : { fastest: pollMs, slowest: pollMs },
+      poll: pollMs === undefined ? undefined : { min: pollMs, max: pollMs },
       data: bytesOf(request.data),
       existingData: request.replaceData === false ? "keep" : undefined,
       existingAttributes: request.update === true ? "keep" : undefined,

@@ -47,7 +47,7 @@ describe("a listing, of the places in queues", () => {
   });
 
   it("says by which session one lives", async () => {
-    const { world, queued } = await queueOfOne({ lease: LEASE_MS, renewal: "shared" });
+    const { world, queued } = await queueOfOne({ lease: LEASE_MS, sharedSession: true });
     const session = entriesIn(world)[0]?.["session"] as { S: string };
     expect(await queued()).toMatchObject([{ session: session.S }]);
   });

@@ -51,7 +51,7 @@ describe("a place in a queue", () => {
     const { world } = await scene();
     // Behind another it waits for no instant but its next look.
     const { locks, process } = world.inhabitant();
-    const poll = { fastest: "1h", slowest: "1h" } as const;
+    const poll = { min: "1h", max: "1h" } as const;
     void locks.fairLock(NAME).acquire({ wait: FOR_EVER, poll });
     await world.time.advance(500);
     const before = entriesIn(world).map(({ sk }) => JSON.stringify(sk));
@@ -153,7 +153,7 @@ describe("how often a waiter looks", () => {
     const turns = new Turns(world);
     const crowd = Array.from({ length: 24 }, () => world.inhabitant());
     for (const one of crowd) {
-      void turns.take(one, "x", { poll: { fastest: "1s", slowest: "8s" } });
+      void turns.take(one, "x", { poll: { min: "1s", max: "8s" } });
       await world.time.advance(50);
     }
     await world.time.advance(20_000);
@@ -194,7 +194,7 @@ describe("the sessions that a queue lives by", () => {
     const held = await world.until(holder.locks.fairLock(NAME).acquire());
     const crowd: Inhabitant[] = [];
     for (let index = 0; index < 3; index += 1) {
-      const one = world.inhabitant({ lease: "60s", renewal: "shared" });
+      const one = world.inhabitant({ lease: "60s", sharedSession: true });
       crowd.push(one);
       one.locks
         .fairLock(NAME)

@@ -65,7 +65,7 @@ describe("a queue that comes in several pages", () => {
     const { locks, network } = world.inhabitant();
     const waiting = locks
       .fairLock(NAME)
-      .acquire({ wait: FOR_EVER, renew: "manual", poll: { slowest: "2s" } });
+      .acquire({ wait: FOR_EVER, renew: "manual", poll: { max: "2s" } });
     await world.time.advance(200);
     expect(network.requests.query).toBe(1);
     expect(asked.filter(({ consistent }) => consistent)).toMatchObject([{ isDescending: true }]);
@@ -138,7 +138,7 @@ describe("what is among the entries of a queue", () => {
   it("says who waits, since when, for how long it may be silent, and whether it looks dead", async () => {
     const { world, holder, living } = await queueOf(2);
     const [dead, other] = living as [Inhabitant, Inhabitant];
-    const shared = world.inhabitant({ lease: "60s", renewal: "shared", owner: "shared" });
+    const shared = world.inhabitant({ lease: "60s", sharedSession: true, owner: "shared" });
     shared.locks
       .fairLock(NAME)
       .acquire({ wait: FOR_EVER })
@@ -271,7 +271,7 @@ describe("trouble with the table", () => {
 
 describe("a fair lock says", () => {
   it.each([
-    [{ onPlaceExpired: "stay" }, ["`onPlaceExpired`", '"rejoin"', '"fail"', '"stay"']],
+    [{ onPlaceExpired: "stay" }, ["`onPlaceExpired`", '"requeue"', '"fail"', '"stay"']],
     [{ onPosition: 1 }, ["`onPosition`", /\bfunction\b/]],
   ])("what is wrong with %j", async (options, mentions) => {
     const world = new World();

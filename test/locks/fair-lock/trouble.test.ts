@@ -111,7 +111,7 @@ describe("a waiter", () => {
       // The claim, the ticket, and then the entry, which takes two seconds to arrive.
       return writes === 3 ? { fault: "reordered", delayMs: 2_000 } : undefined;
     });
-    const first = turns.take(late, "late", { poll: { fastest: "4s", slowest: "5s" } });
+    const first = turns.take(late, "late", { poll: { min: "4s", max: "5s" } });
     await world.time.advance(100);
     const second = turns.take(behind, "behind");
     await world.time.advance(1_000);
@@ -174,7 +174,7 @@ describe("an answer that is lost", () => {
 });
 
 describe("a waiter that sleeps for longer than its lease", () => {
-  it.each(["rejoin", "fail"] as const)("is passed over, and then: %s", async (onPlaceExpired) => {
+  it.each(["requeue", "fail"] as const)("is passed over, and then: %s", async (onPlaceExpired) => {
     const { world, victim, behind, turns, end } = await scene();
     const middle = turns.take(victim, "victim", { onPlaceExpired }).catch(({ code }) => code);
     await world.time.advance(1_000);
@@ -297,7 +297,7 @@ describe("places that live by a session", () => {
     const world = new World();
     const holder = world.inhabitant();
     const held = await world.until(holder.locks.fairLock(NAME).acquire());
-    const crowd = world.inhabitant({ lease: "60s", renewal: "shared" });
+    const crowd = world.inhabitant({ lease: "60s", sharedSession: true });
     const turns = new Turns(world);
     const dead = Array.from({ length: 6 }, () => turns.take(crowd, "dead"));
     for (const one of dead) one.catch(() => undefined);
@@ -337,7 +337,7 @@ describe("five hundred grants", () => {
       });
     }
     const turns = new Turns(world);
-    const poll = { fastest: 20, slowest: 100 };
+    const poll = { min: 20, max: 100 };
     const work = async (one: Inhabitant): Promise<void> => {
       for (let turn = 0; turn < 125; turn += 1)
         await turns.take(one, "x", { poll, lease: "10s" }, 1);

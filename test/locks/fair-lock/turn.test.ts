@@ -44,7 +44,7 @@ async function leftBehind(options: object = {}) {
   return { world, holder, rival, dead, entry: entry ?? {}, session, tries };
 }
 
-const SESSION = { lease: "60s", renewal: "shared" } as const;
+const SESSION = { lease: "60s", sharedSession: true } as const;
 
 const sessionKey = (session: unknown) => {
   const id = (session as { S: string }).S;
@@ -69,7 +69,7 @@ describe("whose turn it is", () => {
       if (kind === "write") writes += 1;
       return kind === "write" && writes === 3 ? { fault: "reordered", delayMs: 2_000 } : undefined;
     });
-    const second = turns.take(late, "late", { poll: { fastest: "4s", slowest: "5s" } });
+    const second = turns.take(late, "late", { poll: { min: "4s", max: "5s" } });
     await world.time.advance(100);
     const third = turns.take(behind, "behind");
     await world.until(Promise.all([done, second, third]));

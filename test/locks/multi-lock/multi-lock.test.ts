@@ -102,7 +102,7 @@ describe("several locks", () => {
 
   it("live by the session of their client, with one renewal for all", async () => {
     const world = new World();
-    const { locks } = world.inhabitant({ renewal: "shared", lease: "60s" });
+    const { locks } = world.inhabitant({ sharedSession: true, lease: "60s" });
     const lease = await world.until(locks.multiLock(ABC).acquire());
     await world.time.advance(60_000);
     world.table.resetCounts();
@@ -310,7 +310,7 @@ describe("those who wait for several locks", () => {
       // The claim, the ticket, and then the entry, which takes two seconds to arrive.
       return writes === 3 ? { fault: "reordered", delayMs: 2_000 } : undefined;
     });
-    const poll = { fastest: "4s", slowest: "5s" };
+    const poll = { min: "4s", max: "5s" };
     const first = late.locks
       .fairLock("a")
       .run({ wait: FOR_EVER, poll }, async () => void holdings.order.push("late"));
@@ -699,7 +699,7 @@ describe("processes that want several of twelve locks, at random", () => {
     const crowd = Array.from({ length: PROCESSES }, () => world.inhabitant());
     const holdings = new Holdings(world);
     const random = seededRandom(12);
-    const poll = { fastest: 50, slowest: 500 };
+    const poll = { min: 50, max: 500 };
     const work = async (one: Inhabitant, who: string): Promise<void> => {
       for (let turn = 0; turn < TURNS; turn += 1) {
         await holdings.take(one, threeOf(NAMES, random), who, { poll }, 20);

@@ -10,7 +10,7 @@ const WORK_MS = 20;
 const OPTIONS: AcquireOptions = {
   lease: "3s",
   wait: Number.POSITIVE_INFINITY,
-  poll: { fastest: 20, slowest: 200 },
+  poll: { min: 20, max: 200 },
 };
 
 const unhandled: unknown[] = [];

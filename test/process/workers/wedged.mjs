@@ -18,7 +18,7 @@ const write = (term) =>
       (error) => error.name,
     );
 
-const coordinator = locks.coordinator({
+const coordinator = locks.leaderTasks({
   name: task.name,
   ...task.lengths,
   workers: [

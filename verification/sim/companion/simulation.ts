@@ -171,7 +171,7 @@ class CompanionSimulation {
       owner: name,
       requestTimeout: 300,
       lease: this.#leaseMs,
-      poll: { fastest: 20, slowest: 200 },
+      poll: { min: 20, max: 200 },
       onError: () => undefined,
       environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });

@@ -100,7 +100,7 @@ class CopiesSimulation {
       table: "locks",
       requestTimeout: 300,
       lease: this.#leaseMs,
-      poll: { fastest: 20, slowest: 200 },
+      poll: { min: 20, max: 200 },
       onError: () => undefined,
       environment: {
         clock: process.clock,

@@ -129,8 +129,8 @@ class ForcedSimulation {
       table: "locks",
       requestTimeout: Math.max(300, 3 * slowestMs),
       lease: this.#leaseMs,
-      poll: { fastest: 20, slowest: 200 },
-      ...(random.chance(0.7) ? { renewal: "shared" as const } : {}),
+      poll: { min: 20, max: 200 },
+      ...(random.chance(0.7) ? { sharedSession: true as const } : {}),
       onError: () => undefined,
       environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });

@@ -130,7 +130,7 @@ class HandOnSimulation {
       maxClockDrift: DRIFT,
       requestTimeout: 300,
       lease: this.#leaseMs,
-      poll: { fastest: 20, slowest: 200 },
+      poll: { min: 20, max: 200 },
       onError: () => undefined,
       environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });

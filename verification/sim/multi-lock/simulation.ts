@@ -30,7 +30,7 @@ export interface JointOutcome {
 
 const NAMES = ["a", "b", "c", "d", "e"];
 const DRIFT = 0.01;
-const POLL = { fastest: 100, slowest: 500 };
+const POLL = { min: 100, max: 500 };
 const MISHAP_EVERY_MS = 6_000;
 
 type AnyLease = Lease | MultiLease;
@@ -133,7 +133,7 @@ class JointSimulation {
       maxClockDrift: DRIFT,
       requestTimeout: 500,
       lease: this.#leaseMs,
-      renewal: random.chance(0.3) ? "shared" : "each",
+      sharedSession: random.chance(0.3),
       onError: () => undefined,
       environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });

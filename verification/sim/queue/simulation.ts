@@ -44,7 +44,7 @@ const NAME = "a";
 const RECORD_KEY = { pk: { S: `lock#${NAME}` }, sk: { S: "lease" } };
 const DRIFT = 0.01;
 const REQUEST_TIMEOUT_MS = 500;
-const POLL = { fastest: 100, slowest: 500 };
+const POLL = { min: 100, max: 500 };
 const MISHAP_EVERY_MS = 4_000;
 // A deletion that is not answered is repeated for a lease, and then with pauses that grow to this length.
 const LONGEST_SWEEP_PAUSE_MS = 12_500;
@@ -177,7 +177,7 @@ class QueueSimulation {
       maxClockDrift: DRIFT,
       requestTimeout: REQUEST_TIMEOUT_MS,
       lease: this.#leaseMs,
-      renewal: kind === "outages" || random.chance(0.3) ? "shared" : "each",
+      sharedSession: kind === "outages" || random.chance(0.3),
       onError: () => undefined,
       environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });
@@ -332,7 +332,7 @@ class QueueSimulation {
   #expectTrueLoss(lease: Lease): void {
     lease.signal.addEventListener("abort", () => {
       const { reason } = lease.signal.reason as { reason?: string };
-      if (reason !== "stolen" && reason !== "released elsewhere") return;
+      if (reason !== "stolen" && reason !== "released-elsewhere") return;
       this.#checker.lost(lease.holder, reason, this.#time.nowMs);
     });
   }
