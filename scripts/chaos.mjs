@@ -18,7 +18,7 @@ process.once("exit", () => rmSync(outdir, { recursive: true, force: true }));
 async function bundle(entry, plugins) {
   const outfile = `${outdir}/${entry}.mjs`;
   await build({
-    entryPoints: [`${root}/chaos/${entry}.ts`],
+    entryPoints: [`${root}/verification/chaos/${entry}.ts`],
     bundle: true,
     platform: "node",
     format: "esm",

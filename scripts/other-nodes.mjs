@@ -42,7 +42,7 @@ for (const version of VERSIONS) {
 
 const simulation = await bundleSimulation();
 const compareHistories = (node, place) =>
-  run(node, [simulation, "--check-hashes", join(ROOT, "sim", "hashes.json")], {
+  run(node, [simulation, "--check-hashes", join(ROOT, "verification", "sim", "hashes.json")], {
     cwd: ROOT,
     env: { ...process.env, ...place },
   });

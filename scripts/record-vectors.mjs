@@ -9,7 +9,7 @@ import { loadSource } from "./lib/source.mjs";
 const { nativeFormat, createTable, Holdfast, compileWrite, seededRandom } = await loadSource(
   "formats/native",
   "index",
-  "platform/expressions",
+  "platform/dynamodb/expressions",
   "testing/time/seeded-random",
 );
 

@@ -4,7 +4,13 @@ import {
   forceRelease,
 } from "./admin/force-release.js";
 import { type History, historyOf, noHistory } from "./admin/history.js";
-import { type InspectOptions, type ListOptions, type ListPage, list } from "./admin/list.js";
+import {
+  type InspectOptions,
+  type ListOptions,
+  type ListPage,
+  list,
+  namedRef,
+} from "./admin/list.js";
 import { listQueue, type QueueListing } from "./admin/queue.js";
 import { type ReleaseByHolderOptions, releaseByHolder } from "./admin/release-holder.js";
 import { listSessions, type SessionListing } from "./admin/sessions.js";
@@ -21,7 +27,7 @@ import {
   resolveClient,
 } from "./core/options.js";
 import type { FormatTypes, NativeTypes } from "./core/record/format-types.js";
-import { assertSessions, namedRef, queueRefOf, refOf } from "./core/record/key.js";
+import { assertSessions, queueRefOf, refOf } from "./core/record/key.js";
 import { checkName } from "./core/record/name.js";
 import { SessionKeepAlive } from "./core/session/keep-alive.js";
 import { Session } from "./core/session/session.js";
@@ -70,9 +76,8 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
   readonly requestTimeoutMs: number;
 
   /**
-   * The same object without a table, for local development: every lock is free, every candidate leads,
-   * also several at once, fences grow, and `inspect()` says `local`. It keeps nobody from anything, not
-   * even two holders in one process. Costs no request.
+   * The same object without a table, for local development: every lock is free, every candidate leads, also several at
+   * once. It excludes no other holder, not even in this process. `inspect()` says `local`. Costs no request.
    * @example
    * const locks = isLocal ? Holdfast.local() : new Holdfast({ client, table: "locks" });
    */
@@ -191,10 +196,9 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
   }
 
   /**
-   * A `RunCoordinator` for node-cron 4.6 and later, by which of all instances one runs each occurrence of
-   * a `distributed` task: `cron.setRunCoordinator(locks.nodeCron())`. Costs, for each occurrence, what
-   * {@link Holdfast.once} costs. Where the table does not answer, node-cron skips the occurrence. Throws
-   * `invalid-argument` in a format without records for it.
+   * A `RunCoordinator` for node-cron 4.6 and later, by which one of all instances runs each occurrence of a `distributed`
+   * task: `cron.setRunCoordinator(locks.nodeCron())`. Each occurrence costs what {@link Holdfast.once} costs. Where the
+   * table does not answer, node-cron skips it. Throws `invalid-argument` in a format without records for it.
    */
   nodeCron(options: NodeCronOptions = {}): NodeCronCoordinator {
     return nodeCronCoordinator(this.#context, this.#occurrences, this.#owner, options);
@@ -272,20 +276,18 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
   }
 
   /**
-   * Resolves when nothing of this client goes on in the background: no acquisition, no release, nothing
-   * that undoes what was given up. For a process that is frozen when its work is done. What is held stays
-   * held, and is renewed. Costs no request.
+   * Resolves when the client does nothing in the background: no acquisition, no release, no rollback. For a process that
+   * is frozen when its work is done. Leases stay held, and are renewed. Costs no request.
    */
   drain(): Promise<void> {
     return this.#context.drain();
   }
 
   /**
-   * Ends everything: pending acquisitions reject with `closed`; what runs under `lead()` is told to end,
-   * and its term is released after it has, for at most `closeTimeout`, or else left to run out; then the
-   * other leases end with reason `closed` and are released in parallel, one write each, for at most
-   * `closeTimeout`. Rejects with one error that lists each lease of which nobody answered whether it was
-   * released. Idempotent.
+   * Ends everything: pending acquisitions reject with `closed`; what runs under `lead()` is told to end, and its term is
+   * released after it has, for at most `closeTimeout`; then the other leases end with reason `closed` and are released
+   * in parallel, one write each, for at most `closeTimeout`. Rejects with one error that lists each lease whose release
+   * was not acknowledged. Idempotent.
    */
   close(): Promise<void> {
     this.#closed ??= closeInOrder(this.#context, this.#leading);

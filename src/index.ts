@@ -15,13 +15,6 @@ export type {
 export type { QueuedWaiter, QueueListing } from "./admin/queue.js";
 export type { ReleaseByHolderOptions } from "./admin/release-holder.js";
 export type { SessionListing } from "./admin/sessions.js";
-export {
-  type ElectionCost,
-  type ElectionCostOptions,
-  electionCost,
-  ON_DEMAND_PRICES,
-  type Prices,
-} from "./cli/election-cost.js";
 export { Holdfast } from "./client.js";
 export type { HoldfastOptions, SessionOptions, TestEnvironment } from "./client-options.js";
 export {

@@ -1,7 +1,9 @@
 // The tables of docs/scale.md: what follows on paper from schedules that were counted, limits and prices.
-import { ON_DEMAND_PRICES } from "../../dist/index.js";
 import { seededRandom } from "../../dist/testing/index.js";
+import { loadSource } from "../../scripts/lib/source.mjs";
 import { fullestPart, mostOf, placesOf, renewalsBySecond, writesASecond } from "./schedules.mjs";
+
+const { ON_DEMAND_PRICES } = await loadSource("cli/election-cost");
 
 /** What one partition of a table takes: DynamoDB's published limits. */
 const PARTITION_WRITES = 1_000;

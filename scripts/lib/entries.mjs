@@ -24,7 +24,7 @@ export const subpaths = Object.entries(MANIFEST.exports)
   }));
 
 /** How the source names a file of ours that it starts as a process of its own. */
-export const STARTED_FILE = /new URL\("(\.\/[\w./-]+)\.js", import\.meta\.url\)/g;
+export const STARTED_FILE = /new URL\("(\.{1,2}\/[\w./-]+)\.js", import\.meta\.url\)/g;
 
 /** The programs: sources of the commands in `bin`, and of the files that they start as processes. */
 export const programs = [...Object.values(MANIFEST.bin).map(sourceOf), ...startedFiles()];

@@ -11,7 +11,7 @@ export async function bundleSimulation() {
   const outfile = `${folder}/sim.mjs`;
   mkdirSync(folder, { recursive: true });
   await build({
-    entryPoints: [`${root}/sim/main.ts`],
+    entryPoints: [`${root}/verification/sim/main.ts`],
     bundle: true,
     platform: "node",
     format: "esm",

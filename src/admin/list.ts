@@ -1,6 +1,7 @@
 import type { AcquireContext } from "../core/acquire/context.js";
-import type { RecordRef } from "../core/record/format.js";
-import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
+import type { LeaseFormat, RecordRef } from "../core/record/format.js";
+import type { FormatTypes, LockName, NativeTypes } from "../core/record/format-types.js";
+import { queueRefOf, refOf } from "../core/record/key.js";
 import { isReadable } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { causeText } from "../internal/cause-text.js";
@@ -104,6 +105,17 @@ export async function scanPage(
     }
     await context.sleep(context.jittered(PAUSE_MS * attempt));
   }
+}
+
+/** Which record the options of `inspect` and the like name. Throws `invalid-argument`. */
+export function namedRef(format: LeaseFormat, name: LockName, options: InspectOptions): RecordRef {
+  const kind = kindOf(options);
+  if (options.namespace === undefined) return refOf(format, name, kind);
+  if (kind === "lock") return queueRefOf(format, name as string, options.namespace);
+  throw new HoldfastError(
+    "invalid-argument",
+    `The option \`namespace\` is for fair locks: the election "${name}" has none.`,
+  );
 }
 
 /** Which kind is asked for. Throws `invalid-argument`. */

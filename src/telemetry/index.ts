@@ -3,9 +3,5 @@
  * defined.
  * @module
  */
-export {
-  type NamedSubject,
-  startTelemetry,
-  type Telemetry,
-  type TelemetryOptions,
-} from "./telemetry.js";
+export type { NamedSubject, TelemetryOptions } from "./options.js";
+export { startTelemetry, type Telemetry } from "./telemetry.js";

@@ -19,7 +19,7 @@ import {
   type Transition,
 } from "../election/events.js";
 import { instruments } from "./instruments.js";
-import type { NamedSubject, TelemetryOptions } from "./telemetry.js";
+import type { NamedSubject, TelemetryOptions } from "./options.js";
 
 type NameOf = NonNullable<TelemetryOptions["nameOf"]>;
 type Instruments = ReturnType<typeof instruments>;

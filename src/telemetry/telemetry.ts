@@ -1,32 +1,10 @@
-import { type Meter, metrics, type Tracer, trace } from "@opentelemetry/api";
+import { metrics, trace } from "@opentelemetry/api";
 import { LEASE_CHANNELS } from "../core/events.js";
-import type { Kind } from "../core/record/format.js";
 import { ELECTION_CHANNELS } from "../election/events.js";
 import { listenTo } from "../platform/diagnostics.js";
 import { measured } from "./metrics.js";
+import type { TelemetryOptions } from "./options.js";
 import { traced } from "./spans.js";
-
-/** What a metric is about, before it is decided whether its name may be an attribute. */
-export interface NamedSubject {
-  /** `lock`, `leader`, `once` or `session`. */
-  readonly kind: Kind;
-  /** The name; of a session, its id. */
-  readonly name: string;
-}
-
-/** Options of {@link startTelemetry}. */
-export interface TelemetryOptions {
-  /** Where metrics go; false for none. Default: the global provider's meter `holdfast`. */
-  readonly meter?: Meter | false | undefined;
-  /** Where spans go; false for none. Default: the global provider's tracer `holdfast`. */
-  readonly tracer?: Tracer | false | undefined;
-  /**
-   * What metrics say, as `holdfast.name`, of the name that they are about; undefined for nothing. Every
-   * different answer is a series of its own, for ever, so it must have few: a prefix, or only names that
-   * you know. Default: nothing. Spans always carry the name.
-   */
-  readonly nameOf?: ((subject: NamedSubject) => string | undefined) | undefined;
-}
 
 /** What {@link startTelemetry} has begun. */
 export interface Telemetry {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { electionCost } from "../../src/index.js";
+import { electionCost } from "../../src/cli/election-cost.js";
 import { CliWorld } from "./support.js";
 
 let world: CliWorld;

@@ -337,7 +337,7 @@ describe("a guard", () => {
     const format = nativeFormat(NATIVE_KEYS);
     const held = { holder: "h", fence: 1n };
     const ref = { name: "a", id: "a", key: { pk: { BOOL: true } } };
-    const hold = { kernel: { format, tableName: "locks" }, held, ref } as unknown as Hold;
+    const hold = { context: { format, tableName: "locks" }, held, ref } as unknown as Hold;
     expect(() => guardCondition(hold)).toThrowError(/\bstring\b.*\bnumber\b/);
   });
 });

@@ -216,7 +216,7 @@ describe("an option that is wrong", () => {
 
   const CLIENT: readonly [ClientOptions, facts: Facts][] = [
     [{ maxClockDrift: 0.2 }, ["`maxClockDrift`", "0 and 0.1", "0.2"]],
-    [{ sharedSession: "all" as never }, ["`renewal`", '"each"', '"shared"', '"all"']],
+    [{ sharedSession: "all" as never }, ["`sharedSession`", '"all"']],
     [{ sharedSession: true, renew: "manual" }, ["`sharedSession: true`", '`renew: "manual"`']],
     [{ maxLocalHandoffs: -1 }, ["`maxLocalHandoffs`", "0", "-1"]],
     [{ requestTimeout: 9 }, ["`requestTimeout`", "10 ms", "86400000 ms", "9"]],

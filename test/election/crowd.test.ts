@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { electionCost } from "../../src/index.js";
+import { electionCost } from "../../src/cli/election-cost.js";
 import { candidate, leads, NAME, type Standing, toldBy, untilTold } from "../support/election.js";
 import { readsIn, World } from "../support/world.js";
 

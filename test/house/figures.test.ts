@@ -6,7 +6,7 @@ import { writeFigures } from "../../scripts/lib/figures.mjs";
 import { ROOT, textOf } from "./source.js";
 
 /** What the measuring commands are made of. */
-const FOLDERS = ["bench", "chaos", "scripts/mutation", "sim", "test/interop"];
+const FOLDERS = ["bench", "verification", "test/interop"];
 const FILES = [
   "scripts/chaos.mjs",
   "verification/mutation/run.mjs",

@@ -8,9 +8,10 @@ import { expect, it } from "vitest";
 import { ROOT } from "../house/source.js";
 
 // What esbuild makes of the smallest program with a mutex. A class cannot be shaken by its methods, so that
-// elections, queues and sessions are part of it: docs/adr/0020-the-package.md has the parts. The figures may fall.
-const MOST_BYTES = 140_000;
-const MOST_GZIPPED_BYTES = 45_000;
+// elections, queues and sessions are part of it: docs/adr/0020-the-package.md has the parts. The figures may fall:
+// what only operators and elections need belongs behind subpaths.
+const MOST_BYTES = 152_000;
+const MOST_GZIPPED_BYTES = 49_000;
 
 const PROGRAM = `
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";

@@ -44,7 +44,7 @@ export function noteResults(root, tried) {
   writeFigures(join(root, RESULTS), `${JSON.stringify(results, undefined, 2)}\n`);
 }
 
-const FOLDERS = ["src/lease", "src/queue"];
+const FOLDERS = ["src/core"];
 
 /** The results that are noted, line by line: the sums, every file, every survivor. */
 export function reportOf(root, judged) {

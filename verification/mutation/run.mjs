@@ -1,4 +1,4 @@
-// Mutation testing of the kernel: npm run mutation [-- FILE ...], files of src/lease and src/queue; all of them by default.
+// Mutation testing of the kernel: npm run mutation [-- FILE ...], files of src/core; all of them by default.
 // Stryker makes the mutants and tries the kernel's tests on them. What survives is given to the compiler, as
 // `npm run typecheck` would, and what is left must have been judged in verification/mutation/judged.json. With `--write`,
 // what became of each file is noted with its content's name in verification/mutation/results.json; `--report` runs nothing

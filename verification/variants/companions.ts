@@ -17,8 +17,8 @@ export const COMPANIONS: readonly Variant[] = [
     edits: [
       {
         file: NUMBER,
-        from: "      number === undefined ? undefined : await holderNow(context, ref, grant.deadline, cancellation);\n",
-        to: "      number === undefined ? undefined : grant.holder;\n",
+        from: "        : await holderNow(context, ref, grant.deadline, cancellation);\n",
+        to: "        : grant.holder;\n",
       },
     ],
     caughtBy: SIMULATED,
@@ -50,8 +50,8 @@ export const COMPANIONS: readonly Variant[] = [
       },
       {
         file: NUMBER,
-        from: "      number === undefined ? undefined : await holderNow(context, ref, grant.deadline, cancellation);\n",
-        to: "      number === undefined ? undefined : grant.holder;\n",
+        from: "        : await holderNow(context, ref, grant.deadline, cancellation);\n",
+        to: "        : grant.holder;\n",
       },
     ],
     caughtBy: SIMULATED,

@@ -230,8 +230,8 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
       {
         file: "src/platform/dynamodb/errors.ts",
-        from: 'import { HoldfastError } from "../errors.js";\n',
-        to: 'import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";\nimport { HoldfastError } from "../errors.js";\n',
+        from: 'import { HoldfastError } from "../../errors.js";\n',
+        to: 'import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";\nimport { HoldfastError } from "../../errors.js";\n',
       },
     ],
     caughtBy: {

@@ -42,8 +42,8 @@ export const FORCED: readonly Variant[] = [
     edits: [
       {
         file: FILE,
-        from: "  if (session !== undefined) await patience.insist(() => notifyOnce(context, session, first.holder));\n",
-        to: "",
+        from: "    await patience.insist(() => notifyOnce(context, session, first.holder));\n",
+        to: "    {}\n",
       },
     ],
     caughtBy: CAUGHT,

@@ -12,7 +12,7 @@ export const GRANTS: readonly Variant[] = [
     edits: [
       {
         file: "src/core/acquire/loop.ts",
-        from: "    const attempt = new GrantWrite(this.#context, this.#ref, this.#settings, this.#cancellation, decision);\n",
+        from: "    const attempt = new GrantWrite(\n",
         to: `    const seen = this.#context.observations.of(this.#ref.id)?.record;
     if (decision.kind === "claim" && decision.onto.kind === "free" && seen?.state === "free") {
       const { clock, random } = this.#context;
@@ -21,7 +21,7 @@ export const GRANTS: readonly Variant[] = [
       const beginning = { record, start, settings: this.#settings };
       return { hold: new Hold(this.#context, this.#ref, this.#localQueue, beginning), how: "claim" };
     }
-    const attempt = new GrantWrite(this.#context, this.#ref, this.#settings, this.#cancellation, decision);
+    const attempt = new GrantWrite(
 `,
       },
     ],

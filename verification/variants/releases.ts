@@ -105,8 +105,8 @@ function holdersOf(chain: HandoffChain): Holders {
     edits: [
       {
         file: LEASE,
-        from: "context.tracked(hold.requests.run(() => release(hold, keepData, this.#lastData)));",
-        to: "context.tracked(release(hold, keepData, this.#lastData));",
+        from: "hold.requests.run(() => release(hold, keepData, this.#lastData)),",
+        to: "release(hold, keepData, this.#lastData),",
       },
     ],
     caughtBy: {

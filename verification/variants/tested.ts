@@ -67,7 +67,7 @@ export async function runTests(root: string, variants: readonly Tested[]): Promi
       runs.map((run) =>
         bundle(root, run.variant, bundleOf(run), {
           stdin: {
-            contents: `import "./sim/variants/only-named.ts";\nimport "./${run.file}";`,
+            contents: `import "./verification/variants/only-named.ts";\nimport "./${run.file}";`,
             resolveDir: root,
           },
           define: { HOLDFAST_NAMED: JSON.stringify(run.named) },

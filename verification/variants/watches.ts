@@ -115,13 +115,13 @@ export const WATCHES: readonly Variant[] = [
       },
       {
         file: KERNEL,
-        from: '    return this.#onResponse("write",',
-        to: '    this.sentMs = this.nowMs();\n    return this.#onResponse("write",',
+        from: '    return this.#told("write",',
+        to: '    this.sentMs = this.nowMs();\n    return this.#told("write",',
       },
       {
         file: KERNEL,
-        from: '    return this.#onResponse("read",',
-        to: '    this.sentMs = this.nowMs();\n    return this.#onResponse("read",',
+        from: '    return this.#told("read",',
+        to: '    this.sentMs = this.nowMs();\n    return this.#told("read",',
       },
     ],
     caughtBy: { invariant: "ownership", within: 300, shortRange: 3 },

@@ -1,4 +1,4 @@
-import { electionCost, ON_DEMAND_PRICES } from "../../index.js";
+import { electionCost, ON_DEMAND_PRICES } from "../election-cost.js";
 import { EXIT, usageError } from "../output/exit-codes.js";
 import { jsonLine, type Output } from "../output/output.js";
 

@@ -27,7 +27,7 @@ export type Outcome =
   /** The guard died; the group was killed by this process. */
   | { readonly kind: "unguarded"; readonly isGroupGone: boolean };
 
-const GUARD_FILE = fileURLToPath(new URL("./guard.js", import.meta.url));
+const GUARD_FILE = fileURLToPath(new URL("../guard/guard.js", import.meta.url));
 
 // How long a group may tidy up before it is killed: a part of the lease, so that a short lease keeps
 // most of its length for the work.

@@ -6,27 +6,18 @@ import { retryPauseMs } from "../backoff.js";
 import type { ClientContext } from "../context.js";
 import { emitLoss, emitRelease, emitRenewal } from "../events.js";
 import type { LocalQueue } from "../local-queue.js";
-import type { LeaseSettings } from "../options.js";
 import type { Held, NumberedData, RecordRef, Renewal } from "../record/format.js";
-import type { ForcedRelease, HeldRecord, Passage, Version } from "../record/record.js";
+import type { ForcedRelease, HeldRecord, Version } from "../record/record.js";
 import type { Kept } from "../scheduler.js";
 import { actingMs, Deadline } from "./deadline.js";
-import { EffectiveDeadline, type KeepAliveSource } from "./keep-alive.js";
+import { EffectiveDeadline, type KeptSettings } from "./keep-alive.js";
 import { forcedIn, lossError, lossIn, RESERVED_AFTER_LOSS, SWEEP_AFTER_LEASES } from "./loss.js";
 import { LossSignal } from "./loss-signal.js";
 import { RenewalSchedule } from "./renewal-schedule.js";
 import type { HoldAnswer, HoldWrite, RenewalAnswer } from "./write-answers.js";
 
-/** The options of a lease, and what it is kept alive by. */
-export interface HoldSettings extends LeaseSettings {
-  /** What keeps the lease alive instead of its own renewals. */
-  readonly keptAliveBy?: KeepAliveSource<Hold> | undefined;
-  /** What lets its grant pass a queue; undefined: it may not pass one. */
-  readonly passage?: Passage | undefined;
-  /** Called with what each renewal showed; must not throw. */
-  readonly onRenewal?: ((record: HeldRecord | undefined) => void) | undefined;
-}
-
+/** The options of a lease, and what keeps it alive. */
+export type HoldSettings = KeptSettings<Hold>;
 /** The acquisitions of this process that wait for one record. */
 export type HoldQueue = LocalQueue<HoldSettings, GrantResult>;
 
@@ -51,7 +42,7 @@ export class Hold implements Kept {
   readonly lossSignal = new LossSignal(() => this.check());
   /** Requests about the record, one at a time. */
   readonly requests = new Exclusive();
-  /** Writes of user data, one at a time, numbered in the order in which they were asked for. */
+  /** Writes of user data, one at a time, in the order in which the caller asked for them. */
   readonly dataWrites = new Exclusive();
   /** How many handles share the hold; it is released with the last of them. */
   sharers = 1;
@@ -139,7 +130,7 @@ export class Hold implements Kept {
     if (this.#isOver) return;
     this.#loss = lossError(this.ref, reason, this.#lastTrouble, forced);
     this.#finish(reason);
-    emitLoss(this, reason, this.#heldMs());
+    emitLoss(this, reason, this.#heldMs);
     this.lossSignal.abort(this.#loss);
     this.localQueue.next();
     const leases = SWEEP_AFTER_LEASES[reason];
@@ -158,7 +149,7 @@ export class Hold implements Kept {
   beginRelease(): boolean {
     if (!this.isHeld) return false;
     this.#finish(undefined);
-    emitRelease(this, this.#heldMs());
+    emitRelease(this, this.#heldMs);
     return true;
   }
 
@@ -254,18 +245,13 @@ export class Hold implements Kept {
     this.context.scheduler.forget(this);
   }
 
-  #heldMs(): number {
+  get #heldMs(): number {
     return this.context.nowMs() - this.#grantedAtMs;
   }
 
   renewal(leaseMs: number, data?: NumberedData): Renewal {
-    return {
-      mark: this.context.random.id(),
-      version: this.version,
-      leaseMs,
-      wallMs: this.context.wallMs(),
-      data,
-    };
+    const { context, version } = this;
+    return { mark: context.random.id(), version, leaseMs, wallMs: context.wallMs(), data };
   }
 
   /** Sends one write under the hold. What its answer says of the record decides whether it is lost. */
@@ -286,18 +272,15 @@ export class Hold implements Kept {
     if (answer.kind !== "applied" && answer.kind !== "refused") return undefined;
     const found = this.context.see(this.ref, answer.item, "strong");
     const reason = lossIn(found, this.held);
-    if (reason === undefined) return found as HeldRecord;
-    this.end(reason, forcedIn(found, this.held));
-    return "lost";
+    if (reason !== undefined) this.end(reason, forcedIn(found, this.held));
+    return reason === undefined ? (found as HeldRecord) : "lost";
   }
 
   /** Reads its own record: somebody may have written to it what this holder is to know. */
   async look(): Promise<void> {
     const read = { key: this.ref.key, consistent: true };
-    const answer = await this.context.read(
-      read,
-      this.context.timeoutWithin(this.deadline.remainingMs()),
-    );
+    const timeoutMs = this.context.timeoutWithin(this.deadline.remainingMs());
+    const answer = await this.context.read(read, timeoutMs);
     if (answer.kind === "found" && this.isHeld) this.#read({ kind: "refused", item: answer.item });
   }
 

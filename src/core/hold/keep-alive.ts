@@ -1,7 +1,9 @@
 import type { HoldfastError } from "../../errors.js";
 import type { SignalLike } from "../../platform/abort.js";
 import type { ClientContext } from "../context.js";
+import type { LeaseSettings } from "../options.js";
 import type { Holders, RecordRef } from "../record/format.js";
+import type { HeldRecord, Passage } from "../record/record.js";
 import type { Deadline } from "./deadline.js";
 
 /**
@@ -44,6 +46,16 @@ export interface KeepAliveSource<L> {
   begun(lease: L): void;
   /** That lease has ended, in whatever way. */
   ended(lease: L): void;
+}
+
+/** The options of a lease, and what keeps it alive. */
+export interface KeptSettings<L> extends LeaseSettings {
+  /** What keeps the lease alive instead of its own renewals. */
+  readonly keptAliveBy?: KeepAliveSource<L> | undefined;
+  /** What lets its grant pass a queue; undefined: it may not pass one. */
+  readonly passage?: Passage | undefined;
+  /** Called with what each renewal showed; must not throw. */
+  readonly onRenewal?: ((record: HeldRecord | undefined) => void) | undefined;
 }
 
 /**

@@ -1,4 +1,3 @@
-import { type InspectOptions, kindOf } from "../../admin/list.js";
 import { HoldfastError } from "../../errors.js";
 import type { Kind, LeaseFormat, RecordRef } from "./format.js";
 import type { LockName } from "./format-types.js";
@@ -26,17 +25,6 @@ export function queueRefOf(
   }
   const known = namespace === undefined ? undefined : checkNamespace(namespace);
   return format.refOf("lock", checkName(name), known);
-}
-
-/** Which record the options of `inspect` and the like name. Throws `invalid-argument`. */
-export function namedRef(format: LeaseFormat, name: LockName, options: InspectOptions): RecordRef {
-  const kind = kindOf(options);
-  if (options.namespace === undefined) return refOf(format, name, kind);
-  if (kind === "lock") return queueRefOf(format, name as string, options.namespace);
-  throw new HoldfastError(
-    "invalid-argument",
-    `The option \`namespace\` is for fair locks: the election "${name}" has none.`,
-  );
 }
 
 /** Throws `invalid-argument` for a format whose records cannot say that they live by a session. */

@@ -2,7 +2,8 @@ import { invalid } from "../errors.js";
 import { addNumbers, subtractNumbers } from "../number.js";
 import type { Item, Value, ValueType } from "../value.js";
 import { type DocumentPath, rootOf, stepInto, valueAt } from "./document-path.js";
-import type { CompiledAction, UpdateOperand } from "./update.js";
+import type { CompiledAction } from "./update.js";
+import type { UpdateOperand } from "./update-operand.js";
 
 /** What becomes of the value at a path; undefined removes it. */
 interface Edit {

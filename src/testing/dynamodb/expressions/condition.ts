@@ -5,7 +5,7 @@ import { type DocumentPath, describePath, samePath } from "./document-path.js";
 import type { Placeholders } from "./placeholders.js";
 import type { Call, Comparator, Condition, Operand } from "./syntax.js";
 import { ExpressionFault, withParameter } from "./tokens.js";
-import type { UpdateOperand } from "./update.js";
+import type { UpdateOperand } from "./update-operand.js";
 
 /** An operand with names and values filled in. */
 export type ConditionOperand =

@@ -5,22 +5,8 @@ import type { Placeholders } from "./placeholders.js";
 import { resolvePaths } from "./projection.js";
 import type { Operand, SetValue, UpdateAction } from "./syntax.js";
 import { ExpressionFault, withParameter } from "./tokens.js";
+import type { UpdateOperand } from "./update-operand.js";
 import { parseUpdate } from "./update-parser.js";
-
-/** An operand of SET with names and values filled in. */
-export type UpdateOperand =
-  | { readonly kind: "path"; readonly path: DocumentPath }
-  | { readonly kind: "value"; readonly value: Value }
-  | {
-      readonly kind: "if_not_exists";
-      readonly path: DocumentPath;
-      readonly otherwise: UpdateOperand;
-    }
-  | {
-      readonly kind: "+" | "-" | "list_append";
-      readonly left: UpdateOperand;
-      readonly right: UpdateOperand;
-    };
 
 /** One change with names and values filled in. */
 export type CompiledAction =
