@@ -63,12 +63,12 @@ export const COMPANIONS: readonly Variant[] = [
     edits: [
       {
         file: "src/core/acquire/grant.ts",
-        from: "      const onResponse = await this.#repetition.run((timeoutMs) =>\n",
+        from: "      const answered = await this.#repetition.run((timeoutMs) =>\n",
         to: `      const { counter } = this.#context.format;
       if (counter !== undefined) {
         const counted = counter.count(this.#ref, this.#grant.fenceSeed);
-        const onResponse = await this.#context.write(counted, 300, this.#cancellation.signal);
-        this.#grant.counted = onResponse.kind === "applied" ? counter.numberIn(onResponse.item) : undefined;
+        const answered = await this.#context.write(counted, 300, this.#cancellation.signal);
+        this.#grant.counted = answered.kind === "applied" ? counter.numberIn(answered.item) : undefined;
       }
       const onResponse = await this.#repetition.run((timeoutMs) =>
 `,

@@ -161,8 +161,8 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
       {
         file: "src/core/acquire/grant.ts",
-        from: 'const begun = onResponse === "silent" ? onResponse : this.#verdictOn(onResponse);',
-        to: 'const begun = onResponse === "silent" || !["applied", "refused"].includes(onResponse.kind) ? "refused" : this.#verdictOn(onResponse);',
+        from: 'const begun = answered === "silent" ? answered : this.#verdictOn(answered);',
+        to: 'const begun = answered === "silent" || !["applied", "refused"].includes(answered.kind) ? "refused" : this.#verdictOn(answered);',
       },
     ],
     caughtBy: {

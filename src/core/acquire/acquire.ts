@@ -12,7 +12,7 @@ import type { AcquireSettings, Granted } from "./settings.js";
 
 /**
  * Acquires a lease, waiting as long as the settings say; undefined if somebody else has it at the end
- * of a wait of 0, or there is no record and one was required. Rejects with the error of {@link Stop}.
+ * of a wait of 0, or there is no record and one was required. Rejects with the error of {@link Cancellation}.
  * `onGrant` is told how it was granted, before the lease is handed out; it must not throw.
  */
 export function acquire(

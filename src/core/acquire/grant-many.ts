@@ -32,7 +32,7 @@ type Told = Extract<TransactionAnswer, { readonly kind: "applied" | "refused" }>
 
 /**
  * One transaction that grants several records, or none, sent again until it is answered. As a single
- * {@link Attempt} it is never applied twice, recognises itself in the items that refuse its repetition
+ * {@link GrantWrite} it is never applied twice, recognises itself in the items that refuse its repetition
  * (R5), and leaves nothing behind where it ends without leases (R14). A refused one has changed nothing.
  */
 export class GrantManyWrite {
@@ -71,10 +71,10 @@ export class GrantManyWrite {
     };
     let answer: readonly GrantResult[] | "refused" | "silent" | undefined;
     try {
-      const onResponse = await this.#repetition.run((timeoutMs) =>
+      const answered = await this.#repetition.run((timeoutMs) =>
         this.#context.transact(transaction, timeoutMs, this.#cancellation.signal),
       );
-      answer = onResponse === "silent" ? onResponse : this.#verdictOn(onResponse);
+      answer = answered === "silent" ? answered : this.#verdictOn(answered);
       return answer;
     } finally {
       if (typeof answer !== "object") this.#giveUp();

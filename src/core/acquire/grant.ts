@@ -58,14 +58,14 @@ export class GrantWrite {
     this.#repetition = new GrantRetry(context, settings, cancellation);
   }
 
-  /** Rejects with the error of {@link Stop}, R12's errors, or a wrong configuration's. */
+  /** Rejects with the error of {@link Cancellation}, R12's errors, or a wrong configuration's. */
   async run(): Promise<GrantAnswer> {
     let answer: GrantAnswer | undefined;
     try {
-      const onResponse = await this.#repetition.run((timeoutMs) =>
+      const answered = await this.#repetition.run((timeoutMs) =>
         this.#context.write(this.#current(), timeoutMs, this.#cancellation.signal),
       );
-      const begun = onResponse === "silent" ? onResponse : this.#verdictOn(onResponse);
+      const begun = answered === "silent" ? answered : this.#verdictOn(answered);
       answer = typeof begun === "object" ? await this.#numbered(begun) : begun;
       return answer;
     } finally {

@@ -60,7 +60,7 @@ export type Onto =
 export interface Held {
   readonly holder: string;
   readonly fence: bigint;
-  /** The number that a {@link Counter} gave it, of which its record says nothing. */
+  /** The number that a {@link FenceCounter} gave it, of which its record says nothing. */
   readonly number?: bigint | undefined;
 }
 

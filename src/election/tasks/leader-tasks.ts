@@ -108,7 +108,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
     await this.#serving;
   }
 
-  /** Ends the present term like {@link Coordinator.stop}, and campaigns again two polls later. */
+  /** Ends the present term like {@link LeaderTasks.stop}, and campaigns again two polls later. */
   async resign(): Promise<void> {
     await this.#election.resign();
   }
