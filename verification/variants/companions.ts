@@ -70,7 +70,7 @@ export const COMPANIONS: readonly Variant[] = [
         const answered = await this.#context.write(counted, 300, this.#cancellation.signal);
         this.#grant.counted = answered.kind === "applied" ? counter.numberIn(answered.item) : undefined;
       }
-      const onResponse = await this.#repetition.run((timeoutMs) =>
+      const answered = await this.#repetition.run((timeoutMs) =>
 `,
       },
       {
