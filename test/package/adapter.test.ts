@@ -176,15 +176,17 @@ describe("what is answered", () => {
   });
 
   it.each([
-    ["TransactionConflictException", "conflict", undefined],
-    ["ThrottlingException", "throttled", undefined],
-    ["ResourceNotFoundException", "misconfigured", "misconfigured"],
-    ["ValidationException", "misconfigured", "misconfigured"],
-    ["AccessDeniedException", "misconfigured", "access-denied"],
-    ["InternalServerError", "unknown", undefined],
-    ["SomethingNobodyKnows", "unknown", undefined],
-  ])("tells %s by its name", async (name, kind, code) => {
-    server.answer = refusal(name);
+    ["TransactionConflictException", 400, "conflict", undefined],
+    ["ThrottlingException", 400, "throttled", undefined],
+    ["ResourceNotFoundException", 400, "misconfigured", "misconfigured"],
+    ["ValidationException", 400, "misconfigured", "misconfigured"],
+    ["AccessDeniedException", 400, "misconfigured", "access-denied"],
+    // DynamoDB has refused the request, whatever its reason is called: it is not sent again as after a silence.
+    ["SomethingNewException", 400, "misconfigured", "misconfigured"],
+    ["InternalServerError", 500, "unknown", undefined],
+    ["SomethingNewException", 500, "unknown", undefined],
+  ])("recognises %s with status %i", async (name, status, kind, code) => {
+    server.answer = { ...refusal(name), status };
     const answer = await new DynamoDBTable(clientOf(), "locks").write(WRITE, CALL);
     expect(answer.kind).toBe(kind);
     if (answer.kind === "misconfigured") expect(answer.error.code).toBe(code);
