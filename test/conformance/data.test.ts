@@ -18,7 +18,6 @@ const KEPT: readonly [string, Json][] = [
   ["an empty list and an empty object", [[], {}]],
   ["text beyond the basic plane", "é 🐙 \u0000 \u2028"],
   ["names that mean something elsewhere", { "#": 1, ":v": 2, "a.b": 3, "a[0]": 4, size: 5 }],
-  ["a name called __proto__", JSON.parse('{"__proto__": {"polluted": true}}')],
   ["small and large numbers", [0.1, -1.5e-100, 1e21, 123456789012345680000, 2 ** 53, -0.25]],
   ["30 levels", nested(30)],
   ["340 KB of text", "x".repeat(340_000)],
@@ -26,6 +25,8 @@ const KEPT: readonly [string, Json][] = [
 
 // What JSON can say and DynamoDB cannot keep, or an item cannot hold.
 const REFUSED: readonly [string, unknown][] = [
+  // The SDK of other clients fails while it reads such a record.
+  ["a name called __proto__", JSON.parse('{"__proto__": {"polluted": true}}')],
   ["31 levels", nested(31)],
   ["360 KB of text", "x".repeat(360_000)],
   // 349 KB as JSON; three bytes for each digit in an item.

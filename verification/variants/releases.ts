@@ -335,6 +335,22 @@ function holdersOf(chain: HandoffChain): Holders {
     },
   },
   {
+    name: "export-by-released-handle",
+    what: "a handle that was released exports the hold that another handle shares",
+    rules: ["R7"],
+    edits: [
+      {
+        file: LEASE,
+        from: "    this.assertHeld();\n    return exportLease(",
+        to: "    return exportLease(",
+      },
+    ],
+    caughtBy: {
+      test: "test/core/hold/stale-handle.test.ts",
+      title: "does nothing to the hold: %s",
+    },
+  },
+  {
     name: "export-for-its-own-waiters",
     what: "a lock that is being exported is taken by a waiter of the same process",
     rules: ["R14"],
