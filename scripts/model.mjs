@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { MODELS, NOTHING } from "./lib/models.mjs";
 
-const FOLDER = fileURLToPath(new URL("../spec/model", import.meta.url));
+const FOLDER = fileURLToPath(new URL("../verification/model", import.meta.url));
 
 // Nothing in a run goes on for ever; these end one on a machine that is too small or too busy for it.
 const MOST_MEGABYTES = 4_000;

@@ -437,7 +437,7 @@ const SEVERAL_MUTANTS = [
   },
 ];
 
-/** The models of spec/model, each with what is searched: also read by the test of their page. */
+/** The models of verification/model, each with what is searched: also read by the test of their page. */
 export const MODELS = [
   {
     name: "lease",
