@@ -75,7 +75,7 @@ export function reportOf(root, judged) {
     "| survivor | what became what | why it survives |",
     "| --- | --- | --- |",
     ...survivorsOf(results).map((survivor) => {
-      const where = `\`${survivor.file.replace(/^src\/(lease\/)?/, "")}\`: ${cell(survivor.line)}`;
+      const where = `\`${survivor.file.replace(/^src\//, "")}\`: ${cell(survivor.line)}`;
       const why = judgementOf(judged, survivor)?.why ?? "Not judged yet.";
       return `| ${where} | ${cell(survivor.mutant)} | ${why} |`;
     }),

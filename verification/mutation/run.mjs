@@ -19,7 +19,7 @@ import {
   survivorsOf,
 } from "./page.mjs";
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const LEAST_PERCENT = 90;
 
 const judged = JSON.parse(readFileSync(join(ROOT, "verification/mutation/judged.json"), "utf8"));

@@ -2,13 +2,13 @@
 // thread of its own process (thread.mjs). What never ends is told by the processor time that one test takes:
 // on a busy machine the time on the wall would take slow tests for endless ones.
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { declareClassPlugin, PluginKind } from "@stryker-mutator/api/plugin";
 import { DryRunStatus, MutantRunStatus, toMutantRunResult } from "@stryker-mutator/api/test-runner";
 import { build } from "esbuild";
 
-const FOLDERS = ["test/lease", "test/mutex", "test/fair-lock", "test/multi-lock"];
+const FOLDERS = ["test/core", "test/locks", "test/admin"];
 // What the kernel does for other formats alone, and for elections.
 const FURTHER = [
   "test/formats/companion.test.ts",
@@ -40,8 +40,8 @@ const SHORTER = [
 
 function testFiles() {
   const inFolders = FOLDERS.flatMap((folder) =>
-    readdirSync(folder)
-      .filter((name) => name.endsWith(".test.ts") && !LEFT_OUT.includes(name))
+    readdirSync(folder, { recursive: true })
+      .filter((name) => name.endsWith(".test.ts") && !LEFT_OUT.includes(basename(name)))
       .map((name) => `${folder}/${name}`),
   );
   const paths = [...inFolders, ...FURTHER];
