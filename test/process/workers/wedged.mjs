@@ -21,7 +21,7 @@ const write = (term) =>
 const coordinator = locks.leaderTasks({
   name: task.name,
   ...task.lengths,
-  workers: [
+  tasks: [
     {
       name: "blocks",
       every: "1h",
