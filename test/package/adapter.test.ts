@@ -186,7 +186,7 @@ describe("what is answered", () => {
     ["InternalServerError", 500, "unknown", undefined],
     ["SomethingNewException", 500, "unknown", undefined],
   ])("recognises %s with status %i", async (name, status, kind, code) => {
-    server.answer = { ...refusal(name), status };
+    server.answer = { status, body: { __type: `com.amazonaws.dynamodb#${name}`, message: "no" } };
     const answer = await new DynamoDBTable(clientOf(), "locks").write(WRITE, CALL);
     expect(answer.kind).toBe(kind);
     if (answer.kind === "misconfigured") expect(answer.error.code).toBe(code);

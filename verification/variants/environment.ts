@@ -209,7 +209,7 @@ export const SURROUNDINGS: readonly Variant[] = [
     edits: [
       {
         file: "src/core/acquire/loop.ts",
-        from: "if (this.#settings.waitMs === 0) this.#silence = this.#cancellation.error();",
+        from: "    if (isTooSlow) this.#silence = silence;\n",
         to: "",
       },
     ],

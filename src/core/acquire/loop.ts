@@ -34,6 +34,8 @@ export class AcquireLoop {
   #watchedHolder: string | undefined;
   /** Without a wait: why the first attempt was given up that was not answered in useful time. */
   #silence: unknown;
+  #silences = 0;
+  readonly #fromMs: number;
 
   constructor(
     context: AcquireContext,
@@ -50,6 +52,7 @@ export class AcquireLoop {
     this.#cancellation = cancellation;
     this.#place = place;
     this.#pacer = new Pacer(context, settings);
+    this.#fromMs = context.nowMs();
     this.#pollMs = settings.minPollMs;
   }
 
@@ -79,7 +82,7 @@ export class AcquireLoop {
           await this.#endSession(decision);
           break;
         default: {
-          // Sent again, it would take as long, and end the same way: without a wait there is one attempt.
+          // Sent again, it would take as long, and end the same way.
           if (this.#silence !== undefined) {
             throw tooSlow([this.#ref.name], this.#settings.leaseMs, this.#silence);
           }
@@ -137,14 +140,23 @@ export class AcquireLoop {
       decision,
     );
     const answer = await attempt.run();
-    if (answer === "silent") {
-      if (this.#settings.waitMs === 0) this.#silence = this.#cancellation.error();
-      await this.#look();
-    }
+    if (answer === "silent") await this.#lookAfterSilence();
     if (typeof answer !== "object") return undefined;
     const hold = new Hold(this.#context, this.#ref, this.#localQueue, answer);
     const how = decision.kind === "take over" ? "takeover" : "claim";
     return { hold, record: answer.record, how };
+  }
+
+  // One lost answer must not fail a call that does not wait. A second one, or a first that took the time of a
+  // whole request, shows answers that are too slow: the call would go on for ever.
+  async #lookAfterSilence(): Promise<void> {
+    const silence = this.#cancellation.error();
+    this.#silences += 1;
+    await this.#look();
+    if (this.#settings.waitMs !== 0) return;
+    const tookMs = this.#context.nowMs() - this.#fromMs;
+    const isTooSlow = this.#silences > 1 || tookMs >= this.#context.settings.requestTimeoutMs;
+    if (isTooSlow) this.#silence = silence;
   }
 
   /** Waits for the next look, or for the instant at which the holder counts as dead. */
