@@ -27,6 +27,12 @@ describe("processes that wait for one fair lock, under faults", () => {
     if (SEEDS > 20) console.log(sums, kinds);
   }, 900_000);
 
+  // Hand-offs of two processes, with grants by tickets between them, were counted as one row.
+  it("counts hand-offs in a row alone (seed 841255438)", async () => {
+    const outcome = await simulateQueue({ seed: 841_255_438, lengthMs: LENGTH_MS });
+    expect(outcome.violations).toEqual([]);
+  });
+
   it.each(["crowd", "outages", "tampering"] as const)(
     `keep them in a run of one kind: %s (from ${FROM})`,
     async (kind) => {

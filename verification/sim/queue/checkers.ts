@@ -186,6 +186,8 @@ export class QueueChecker {
 
   #recordChanged(before: Item | undefined, after: Item | undefined, atMs: number): void {
     const holder = after === undefined ? undefined : stringIn(after, "holder");
+    // Only hand-offs in a row count: a release, and a grant by a ticket, end the row.
+    if (holder === undefined) this.#localHandoffs = 0;
     const fence = after === undefined ? undefined : numberIn(after, "fence");
     const fenceBefore = before === undefined ? undefined : numberIn(before, "fence");
     if (holder === undefined || after === undefined || fence === fenceBefore) return;
@@ -213,6 +215,7 @@ export class QueueChecker {
 
   #grantedByTicket(ticket: bigint, servedBefore: bigint | undefined, holder: string, atMs: number) {
     this.grantsInOrder += 1;
+    this.#localHandoffs = 0;
     if (servedBefore !== undefined && ticket <= servedBefore) {
       this.violate("served order", atMs, `${ticket} after ${servedBefore}`);
     }
