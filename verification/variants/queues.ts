@@ -106,12 +106,12 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         file: "src/core/acquire/grant.ts",
-        from: "      const onResponse = await this.#repetition.run((timeoutMs) =>\n        this.#context.write(this.#current(), timeoutMs, this.#cancellation.signal),\n      );\n",
-        to: `      const onResponse = await this.#repetition.run(async (timeoutMs) => {
+        from: "      const answered = await this.#repetition.run((timeoutMs) =>\n        this.#context.write(this.#current(), timeoutMs, this.#cancellation.signal),\n      );\n",
+        to: `      const answered = await this.#repetition.run(async (timeoutMs) => {
         const sent = await this.#context.write(this.#current(), timeoutMs, this.#cancellation.signal);
         return sent.kind === "unknown" && this.#ref.isEntry === true ? { kind: "given up" } : sent;
       });
-      if (onResponse.kind === "given up") return "refused";
+      if (answered.kind === "given up") return "refused";
 `,
       },
       {
