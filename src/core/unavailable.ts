@@ -39,9 +39,9 @@ export function unavailableError(
 }
 
 /**
- * The error for a lock, or several at once, for which there was one attempt, where reads are answered and the
- * attempt was not within half of its lease. `silence` is the error at the end of that attempt: a table that was
- * throttled needs capacity, and no longer lease.
+ * The error for an acquisition without a wait, where DynamoDB answers reads, and took longer than half of the lease
+ * for each attempt to grant. `silence` is the error of the last attempt: a table that was throttled needs
+ * capacity, and no longer lease.
  */
 export function tooSlow(names: readonly string[], leaseMs: number, silence: unknown): unknown {
   if (isHoldfastError(silence, "throttled")) return silence;
