@@ -10,33 +10,42 @@ export const COMMON = {
   hookTimeout: 60_000,
 };
 
-// Real processes, and requests with short timeouts, in real time: what they are given allows for no other work.
-const ALONE = [
-  "test/process/**/*.test.ts",
-  "test/chaos/**/*.test.ts",
-  "test/conformance/trouble.test.ts",
-];
+// Short timeouts in real time: these files need the processor for themselves.
+const ALONE = ["test/conformance/trouble.test.ts"];
 
-const projects: TestProjectConfiguration[] = [
-  {
+// `npm run test:long`: minutes of simulation on code with known errors, and exhaustive searches of the models.
+const LONG = ["test/sim/variants.test.ts", "test/model/**/*.test.ts"];
+
+// Also `npm run test:long`: real processes that the tests kill, stop and cut off, one file at a time.
+const PROCESSES = ["test/process/**/*.test.ts", "test/chaos/**/*.test.ts"];
+
+/** One group of files. Groups run in the order of `groupOrder`. */
+function project(
+  name: string,
+  groupOrder: number,
+  files: { readonly include?: string[]; readonly exclude?: string[] },
+  maxWorkers: number | string,
+): TestProjectConfiguration {
+  return {
     test: {
       ...COMMON,
-      name: "together",
-      exclude: [...COMMON.exclude, ...ALONE],
-      // One for each processor, where the default leaves one idle: most files wait for processes and servers.
-      maxWorkers: "100%",
-      sequence: { groupOrder: 0 },
+      name,
+      include: files.include ?? COMMON.include,
+      exclude: [...COMMON.exclude, ...(files.exclude ?? [])],
+      maxWorkers,
+      sequence: { groupOrder },
     },
-  },
-  {
-    test: {
-      ...COMMON,
-      name: "alone",
-      include: ALONE,
-      maxWorkers: 1,
-      sequence: { groupOrder: 1 },
-    },
-  },
-];
+  };
+}
 
-export default defineConfig({ test: { projects } });
+export default defineConfig({
+  test: {
+    projects: [
+      // One worker for each processor, where the default leaves one idle: most files wait for processes and servers.
+      project("together", 0, { exclude: [...ALONE, ...LONG, ...PROCESSES] }, "100%"),
+      project("alone", 1, { include: ALONE }, 1),
+      project("long", 2, { include: LONG }, "100%"),
+      project("processes", 3, { include: PROCESSES }, 1),
+    ],
+  },
+});

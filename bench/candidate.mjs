@@ -1,5 +1,5 @@
-// One process of the failover runs: leads when it can, ticks while it leads, and tells of both on stdout with
-// the monotonic clock that all processes of a machine share. A line on stdin makes it resign.
+// One process of the failover runs: a candidate that ticks while leading. Reports on stdout with the monotonic
+// clock that all processes of a machine share. A line on stdin makes the leader resign.
 import { writeSync } from "node:fs";
 import { uptime } from "node:os";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -35,7 +35,7 @@ const coordinator = locks.leaderTasks({
     {
       name: "tick",
       every: task.everyMs,
-      async run(signal, term) {
+      async run({ signal, term }) {
         say("start", { term: String(term.fence) });
         await new Promise((resolve) => {
           const timer = setTimeout(resolve, task.everyMs / 2);

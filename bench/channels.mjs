@@ -1,8 +1,9 @@
-// What telling costs: npm run bench:channels. Locks are taken and freed on a table in memory, so that nothing
-// but this process's own work is measured.
+// The cost of diagnostics: npm run bench:channels. Locks are taken and freed on a table in memory, so that only
+// the work of this process is measured.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { MeterProvider, MetricReader } from "@opentelemetry/sdk-metrics";
-import { Holdfast, LEASE_CHANNELS } from "../dist/index.js";
+import { LEASE_CHANNELS } from "../dist/events/index.js";
+import { Holdfast } from "../dist/index.js";
 import { startTelemetry } from "../dist/telemetry/index.js";
 import { MemoryTable } from "../dist/testing/index.js";
 import { loadSource } from "../scripts/lib/source.mjs";
@@ -23,8 +24,8 @@ const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.le
 function nanosecondsOfOneCall() {
   let never = 0;
   const fromMs = performance.now();
-  for (let call = 0; call < CALLS; call += 1) publish("holdfast:nobody", () => ({ call: never++ }));
-  if (never !== 0) throw new Error("A message was made for nobody.");
+  for (let call = 0; call < CALLS; call += 1) publish("holdfast:none", () => ({ call: never++ }));
+  if (never !== 0) throw new Error("A message was created without a subscriber.");
   return ((performance.now() - fromMs) * 1e6) / CALLS;
 }
 
@@ -55,7 +56,7 @@ function withMetrics() {
 }
 
 const WAYS = {
-  nobody: () => () => undefined,
+  none: () => () => undefined,
   "an empty listener": withListeners,
   metrics: withMetrics,
 };
@@ -70,7 +71,7 @@ for (let round = 0; round < ROUNDS; round += 1) {
   }
 }
 nanosecondsOfOneCall();
-console.log(`telling nobody: ${nanosecondsOfOneCall().toFixed(1)} ns a call`);
+console.log(`no subscriber: ${nanosecondsOfOneCall().toFixed(1)} ns a call`);
 for (const [way, values] of Object.entries(took)) {
-  console.log(`a lock taken and freed, heard by ${way}: ${median(values).toFixed(1)} µs`);
+  console.log(`a lock taken and freed, subscribers: ${way}: ${median(values).toFixed(1)} µs`);
 }

@@ -1,12 +1,12 @@
-// How long failovers take, with real processes that are killed, told to end, and cut from the table:
-// npm run failover, or with --runs 5 for a short form. The default lengths of an election, a twentieth of
-// them; the outage a tenth, since a few milliseconds of requests would weigh too much in less. Fails where a
-// bound is broken.
+// The time of failovers, with real processes that are killed, stopped, and cut from the table: npm run
+// failover, or with --runs 5 for a short form. Uses the default lengths of an election at a scale of one
+// twentieth. The outage has a scale of one tenth, because a few milliseconds of requests would weigh too much
+// in a shorter outage. Fails for a broken bound.
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { createTable } from "../dist/index.js";
+import { createTable } from "../dist/table/index.js";
 import { startFaultProxy, startMemoryServer } from "../dist/testing/index.js";
 
 const { values } = parseArgs({
@@ -47,7 +47,7 @@ dynamodb.handle = (operation, body) => {
   return answer;
 };
 
-/** One candidate: a process, and the way from it to the table. */
+/** A candidate: a process, and its connection to the table. */
 class Candidate {
   static async start(name, options) {
     const proxy = await startFaultProxy({ target: server.endpoint });
@@ -73,13 +73,13 @@ class Candidate {
     });
   }
 
-  /** The first thing of this kind that it says after an instant. */
+  /** The first event of this kind after an instant. */
   async says(event, afterMs = 0, limitMs = 60_000) {
     for (const untilMs = nowMs() + limitMs; nowMs() < untilMs; await pause(2)) {
       const found = this.said.find((one) => one.event === event && one.atMs > afterMs);
       if (found !== undefined) return found;
     }
-    throw new Error(`A candidate for ${this.name} never said "${event}".`);
+    throw new Error(`A candidate for ${this.name} never reported "${event}".`);
   }
 
   count(event) {
@@ -93,7 +93,7 @@ class Candidate {
   }
 }
 
-/** Runs something so many times, in lanes that do not wait for each other. */
+/** Runs a function `runs` times, in lanes that do not wait for each other. */
 async function inLanes(runs, title, run) {
   const found = [];
   let next = 0;
@@ -108,7 +108,7 @@ async function inLanes(runs, title, run) {
   return found;
 }
 
-/** A leader and one that stands by, once both do. */
+/** A leader and a standby, once both are running. */
 async function pair(name, options) {
   const leader = await Candidate.start(name, options(0));
   await leader.says("elected");
@@ -150,7 +150,7 @@ const terminated = (name) =>
     return (await standby.says("elected")).atMs - askedMs;
   });
 
-/** From the end of the old leader's last tick to the next leader's first; negative if they overlap. */
+/** From the old leader's last tick to the next leader's first tick; negative for an overlap. */
 async function cut(name, at) {
   const skew = (which) => (which === 0 ? -1 : 1) * (1 + (at % 9)) * 60_000;
   const { leader, standby } = await pair(name, (which) => ({ scale: 20, skewMs: skew(which) }));
@@ -180,7 +180,7 @@ async function outage(name) {
   }
 }
 
-/** How late this process's own timers come: what a busy machine adds to everything here. */
+/** The delay of this process's timers: the share of a busy machine in every figure. */
 let latestMs = 0;
 let wokenMs = nowMs();
 setInterval(() => {

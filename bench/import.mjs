@@ -1,6 +1,6 @@
-// What `import "holdfast"` costs beyond the SDK's own import, which every program that uses Holdfast pays anyway:
-// npm run bench:import. Processes that import the SDK alone, and both, take turns, so that a busy machine slows
-// both. Prints medians and [quartiles], in ms, of the time passed and of the processor time; writes nothing.
+// The cost of `import "holdfast"` beyond the SDK's import, which every program with Holdfast pays anyway: npm
+// run bench:import. Processes that import the SDK alone, and both, take turns, so that a busy machine slows
+// both. Prints medians and [quartiles], in ms, of elapsed time and of processor time; writes nothing.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { textTable } from "./lib/text-table.mjs";
@@ -9,7 +9,7 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const RUNS = 20;
 const SDK = "@aws-sdk/client-dynamodb";
 
-/** Imports these one after the other in a fresh process; answers what each took there. */
+/** Imports these packages in order in a fresh process. Returns the time of each import. */
 function measure(...packages) {
   const script = `
     for (const name of ${JSON.stringify(packages)}) {

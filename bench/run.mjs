@@ -1,8 +1,8 @@
-// The benchmark: npm run bench [-- --case NAME --quick --json --repetitions N --output DIRECTORY --write]
-// One server for all subjects of a run, on the loopback; subjects are processes that take turns in short blocks.
-// Figures go to .tmp/bench, one file a case, or with --write to bench/results; npm run bench:report -- --write makes
-// the tables and plots of the documents from the latter. Nothing here fails by time; a subject that crashes fails the
-// run, and so does a step that takes other requests than it should.
+// The benchmark: npm run bench [-- --case NAME --quick --json --repetitions N --output DIRECTORY --write] One
+// server for all subjects of a run, on the loopback; subjects are processes that take turns in short blocks.
+// Figures go to .tmp/bench, one file a case, or with --write to bench/results; npm run bench:report -- --write
+// makes the tables and plots of the documents from bench/results. No time fails a run. A crash of a subject
+// fails the run, and so does a step with unexpected requests.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { startServers } from "./lib/servers.mjs";
 import { textTable } from "./lib/text-table.mjs";
 import { hasPeers, loadSubjects, PEERS } from "./subjects/index.mjs";
 
-// What the SDKs say about Node 20 and about their own age is no figure; the workers inherit it.
+// The SDKs' warnings about Node 20 and about their own age are noise; the workers inherit these settings.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = "true";
 process.env.AWS_SDK_JS_SUPPRESS_MAINTENANCE_MODE_MESSAGE = "1";
 
@@ -32,11 +32,12 @@ const { values } = parseArgs({
   },
 });
 
-// The figures of a quick run are no better than that: they are not what the documents are made of.
+// The figures of a quick run are too rough for the documents.
 if (values.quick && values.write) throw new Error("--quick measures too little for --write.");
 const OUTPUT = values.output ?? join(HERE, values.write ? "results" : "../.tmp/bench");
 
-// Servers and workers are killed when this process exits; a signal alone would end it without that.
+// Servers and workers are killed when this process exits; a signal alone would end the process without this
+// step.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => process.exit(130));
 
 const say = (text) => console.error(text);
@@ -59,7 +60,7 @@ async function casesAsked() {
   return loaded;
 }
 
-/** Brings the peers, once; a quick run does without them. */
+/** Installs the peers, once; a quick run leaves them out. */
 function installPeers() {
   if (values.quick || values["without-peers"] || hasPeers()) return;
   say("Installing the peers into bench/peers …");
@@ -71,7 +72,7 @@ function installPeers() {
     throw new Error("The peers could not be installed; --without-peers does without.");
 }
 
-/** Runs one case, writes and shows its figures; answers with what is not as it should be. */
+/** Runs one case, writes and shows its figures. Returns the problems found. */
 async function runCase({ name, title, run, isRight }, context) {
   say(`${name}: ${title} …`);
   const machine = watchMachine();
@@ -115,7 +116,7 @@ async function main() {
       try {
         wrong.push(...(await runCase(one, context)));
       } catch (error) {
-        // The others are worth having all the same.
+        // The figures of the other cases are still useful.
         wrong.push(`${one.name}: ${error.stack ?? error}`);
       }
     }

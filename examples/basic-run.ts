@@ -5,7 +5,8 @@
  * long-job-with-signal.ts; how to keep a late write from landing is in guarded-transaction.ts.
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { createTable, Holdfast } from "holdfast";
+import { Holdfast } from "holdfast";
+import { createTable } from "holdfast/table";
 
 // Region, credentials and endpoint come from the environment, as with every client of the SDK.
 const client = new DynamoDBClient({});

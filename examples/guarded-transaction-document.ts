@@ -4,7 +4,8 @@
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
-import { createTable, Holdfast, type Lease } from "holdfast";
+import { Holdfast, type Lease } from "holdfast";
+import { createTable } from "holdfast/table";
 
 const client = DynamoDBDocumentClient.from(new DynamoDBClient({}));
 const table = process.env["HOLDFAST_TABLE"] ?? "locks";

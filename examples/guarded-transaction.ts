@@ -6,7 +6,8 @@
  * What it needs: lock and data in the same account and region. For other stores see docs/fencing.md.
  */
 import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
-import { createTable, Holdfast, type Lease } from "holdfast";
+import { Holdfast, type Lease } from "holdfast";
+import { createTable } from "holdfast/table";
 
 const client = new DynamoDBClient({});
 const table = process.env["HOLDFAST_TABLE"] ?? "locks";

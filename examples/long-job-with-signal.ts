@@ -7,7 +7,8 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { createTable, Holdfast, isHoldfastError, type Lease } from "holdfast";
+import { Holdfast, isHoldfastError, type Lease } from "holdfast";
+import { createTable } from "holdfast/table";
 
 const client = new DynamoDBClient({});
 const table = process.env["HOLDFAST_TABLE"] ?? "locks";
@@ -27,7 +28,7 @@ async function job(lease: Lease): Promise<void> {
       stepsDone = step;
       if (step === 3) {
         console.log("three steps are done; an operator frees the lock");
-        await operator.release(lease.name, lease.holder);
+        await operator.admin.releaseByHolder(lease.name, lease.holder);
       }
     }
   } catch (error) {

@@ -9,7 +9,8 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { createTable, Holdfast, type Lease } from "holdfast";
+import { Holdfast, type Lease } from "holdfast";
+import { createTable } from "holdfast/table";
 
 interface Message {
   readonly id: string;

@@ -1,4 +1,4 @@
-// Rewrites api/ from the last build: npm run api. The diff is what a release changes for its users.
+// Rewrites api/ from the last build: npm run api. The diff shows the change of the public surface.
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { apiReport } from "./lib/api-report.mjs";

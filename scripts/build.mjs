@@ -1,7 +1,7 @@
-// Builds dist: npm run build. The library is one build, in which entries share chunks, so that a class is the same
-// class whichever entry it came from; its declarations are rolled up the same way. Each program of the command line
-// is a build of its own, which uses the library as a user would.
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+// Builds dist: npm run build. The library is a single build whose entries share chunks, so that a class is the
+// same class through every entry; the declarations are bundled in the same way. Each program of the command
+// line is a separate build, which uses the library as a user would.
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { rolldown } from "rolldown";
 import { rollup } from "rollup";
@@ -12,8 +12,8 @@ import { thirdPartyNotices } from "./lib/third-party.mjs";
 const DIST = join(ROOT, "dist");
 const TSCONFIG = join(ROOT, "tsconfig.build.json");
 
-// Peers stay outside. The few small packages that the code needs besides come in: to find and link them took a third
-// of the time of an import, and a package without dependencies brings its users no others to trust.
+// Peer dependencies stay outside. The few other small packages are bundled: finding and linking them took a
+// third of the time of an import, and a package without dependencies adds no further packages to trust.
 const isExternal = (id) => id.startsWith("node:") || id in MANIFEST.peerDependencies;
 
 const shown = (path) => relative(ROOT, path).split(sep).join("/");
@@ -21,7 +21,7 @@ const nameOf = (source) => source.replace(/^src\/(.*)\.ts$/, "$1");
 const entriesOf = (sources) =>
   Object.fromEntries(sources.map((source) => [nameOf(source), join(ROOT, source)]));
 
-/** Bundles these sources, each into the place that it has below src, and what they share into chunks. */
+/** Bundles these sources, each to its place below src, and shared code to chunks. */
 async function bundle(sources, { chunkFileNames, leastChunkBytes, sourcemap }) {
   const build = await rolldown({
     cwd: ROOT,
@@ -45,7 +45,8 @@ async function bundle(sources, { chunkFileNames, leastChunkBytes, sourcemap }) {
     entryFileNames: "[name].js",
     chunkFileNames,
     codeSplitting: { groups: [shared] },
-    // They are in the declarations, and with the whole source in the source maps: code loads faster without.
+    // Comments are in the declarations and, with the whole source, in the source maps: code without comments
+    // loads faster.
     comments: { jsdoc: false },
   });
   await build.close();
@@ -53,17 +54,17 @@ async function bundle(sources, { chunkFileNames, leastChunkBytes, sourcemap }) {
 }
 
 const LIBRARY = { chunkFileNames: sharedName, leastChunkBytes: 20_000, sourcemap: true };
-// Nothing is merged: help and the version must not wait for the SDK, nor fail where it is missing.
+// No merging: help and the version must not wait for the SDK, nor fail without the SDK.
 const PROGRAM = { chunkFileNames: nameInProgram, leastChunkBytes: 0, sourcemap: false };
 
-/** A chunk is named after its largest folder of src, so that a stack trace says something. */
+/** Names a chunk after its largest folder of src, for readable stack traces. */
 function sharedName({ moduleIds, name }) {
   const folders = moduleIds.map((id) => shown(id).split("/")[1]);
   const count = (folder) => folders.filter((one) => one === folder).length;
   return `shared/${folders.toSorted((a, b) => count(b) - count(a))[0] ?? name}.js`;
 }
 
-/** What is loaded later keeps its place, since it may start files beside it. */
+/** A module loaded later keeps its place, because the module may start files beside it. */
 function nameInProgram({ facadeModuleId, isDynamicEntry, moduleIds, name }) {
   if (isDynamicEntry && facadeModuleId) return `${nameOf(shown(facadeModuleId))}.js`;
   const last = moduleIds.at(-1);
@@ -71,8 +72,8 @@ function nameInProgram({ facadeModuleId, isDynamicEntry, moduleIds, name }) {
 }
 
 /**
- * An import of a subpath's source from elsewhere becomes an import of the package: the `Holdfast` of
- * `holdfast/nestjs` is then a reference to the one of `holdfast`, and no copy.
+ * Turns an import of a subpath's source into an import of the package: `holdfast/nestjs` then refers to the
+ * `Holdfast` of `holdfast`, without a copy.
  */
 function importThePackage() {
   const names = new Map(
@@ -89,7 +90,18 @@ function importThePackage() {
   };
 }
 
-/** Fails where a program would look for a file of ours in vain, because its code has moved to another folder. */
+// The code of the smallest entries is readable without a map, and each map is another file in the package.
+const LEAST_MAPPED_BYTES = 6_000;
+
+function dropSmallMap({ fileName, code }) {
+  const path = join(DIST, fileName);
+  if (code.length >= LEAST_MAPPED_BYTES || !existsSync(`${path}.map`)) return;
+  rmSync(`${path}.map`);
+  const text = readFileSync(path, "utf8");
+  writeFileSync(path, text.replace(/\n?\/\/# sourceMappingURL=\S+\s*$/, "\n"));
+}
+
+/** Fails if a program would start a file that is missing, because the code has moved to another folder. */
 function checkStartedFiles({ fileName, code }) {
   for (const [, file] of code.matchAll(STARTED_FILE)) {
     const started = join(DIST, dirname(fileName), `${file}.js`);
@@ -102,7 +114,7 @@ async function rollUpDeclarations(sources) {
     input: entriesOf(sources),
     external: isExternal,
     plugins: [importThePackage(), dts({ tsconfig: TSCONFIG })],
-    // Types that users meet without a name to import them by are listed in api/, where each is a decision.
+    // Types without an exported name are listed in api/, where each is a decision.
     onwarn: ({ message }) => {
       if (!message.includes("private shared type exports")) console.warn(message);
     },
@@ -116,7 +128,7 @@ async function rollUpDeclarations(sources) {
   await build.close();
 }
 
-/** The entries that a module of declarations is part of; all that are shared cost nothing as one chunk. */
+/** The entries above a module of declarations; modules shared by all entries form one chunk at no cost. */
 function entriesAbove(id, modules, seen = new Set()) {
   if (seen.has(id)) return new Set();
   seen.add(id);
@@ -125,11 +137,12 @@ function entriesAbove(id, modules, seen = new Set()) {
   return new Set(isEntry ? [id, ...above] : above);
 }
 
-// A file removed from src must not live on in dist, where it would still be published.
+// A file removed from src must also leave dist, or the next release would publish the file.
 rmSync(DIST, { recursive: true, force: true });
 const library = subpaths.map(({ source }) => source);
 const chunks = await bundle(library, LIBRARY);
-// A program that is one file misses none when it is started.
+chunks.forEach(dropSmallMap);
+// A program in a single file needs no further files at its start.
 for (const program of programs) chunks.push(...(await bundle([program], PROGRAM)));
 chunks.forEach(checkStartedFiles);
 writeFileSync(

@@ -1,4 +1,4 @@
-// Bundles the chaos run and its workers, once, and runs it: npm run chaos -- --help
+// Bundles the chaos run and its workers once, and runs them: npm run chaos -- --help
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const args = process.argv.slice(2);
 const broken = args.includes("--break") ? args[args.indexOf("--break") + 1] : undefined;
 
-// Below node_modules, so that packages are found; one for each run, since two may run at once.
+// Below node_modules, so that packages are found; a folder for each run, since two runs may overlap.
 const cache = `${root}/node_modules/.cache/holdfast`;
 mkdirSync(cache, { recursive: true });
 const outdir = mkdtempSync(`${cache}/chaos-`);
@@ -33,5 +33,5 @@ async function bundle(entry, plugins) {
 const workerFile = await bundle("worker", broken === undefined ? [] : [brokenKernel(broken)]);
 const { main } = await import(pathToFileURL(await bundle("main", [])));
 const status = await main(args, { startServer: startDynamoDBLocal, workerFile });
-// Not by itself: what hangs in a network that was broken can keep Node.js's own cleaning up busy for ever.
+// An explicit exit: hanging requests in a broken network can block Node.js's cleanup forever.
 process.exit(status);

@@ -13,7 +13,7 @@ function portFromArguments() {
   const { values } = parseArgs({ options: { port: { type: "string" } } });
   const port = values.port === undefined ? DEFAULT_PORT : Number(values.port);
   if (!Number.isInteger(port) || port < 1 || port > 65_535) {
-    throw new Error(`--port wants a number from 1 to 65535, not "${values.port}".`);
+    throw new Error(`--port must be a number from 1 to 65535, not "${values.port}".`);
   }
   return port;
 }
@@ -23,7 +23,7 @@ let asked = false;
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => {
     asked = true;
-    // Still starting: leaving kills the server that nobody could stop later.
+    // Still starting: exiting kills the server, which could not be stopped later.
     if (server === undefined) process.exit(1);
     void server.stop();
   });
@@ -33,7 +33,7 @@ try {
   server = await startDynamoDBLocal({ port: portFromArguments() });
   console.log(`DynamoDB Local answers at ${server.endpoint}, in memory, until Ctrl-C.`);
   await server.exited;
-  if (!asked) fail("DynamoDB Local ended by itself.");
+  if (!asked) fail("DynamoDB Local ended unexpectedly.");
 } catch (error) {
   fail(error instanceof Error ? error.message : String(error));
 }

@@ -1,5 +1,5 @@
-// Builds the drivers of test/interop, or says why it cannot: npm run interop:build. Names of languages after
-// `--` build only those.
+// Builds the drivers of test/interop, or says why a build is impossible: npm run interop:build. Names of
+// languages after `--` limit the build to these languages.
 import { buildLanguage, languages } from "./lib/interop-drivers.mjs";
 import { attempt, finish } from "./lib/projects.mjs";
 

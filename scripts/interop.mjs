@@ -1,6 +1,6 @@
-// Runs the tests of test/interop, which need the built package and the built drivers, and prints what was run and
-// seen: npm run interop. `--full` plays every scene beside every client, with ten times the grants; `--write` writes
-// the table into test/interop/results.md; other arguments are vitest's.
+// Runs the tests of test/interop, which need the built package and the built drivers, and prints the results:
+// npm run interop. `--full` plays every scene beside every client, with ten times the grants; `--write` writes
+// the table into test/interop/results.md; other arguments go to vitest.
 import { fileURLToPath } from "node:url";
 import { run } from "./lib/projects.mjs";
 

@@ -1,7 +1,7 @@
-// Runs the adapter's and the primitives' tests on a minified bundle: npm run test:minified. Bundlers rename
-// classes, and a library that knows an error by its class, or by the class's name, then takes contention for
-// a crash. Every module of src is an entry that shares chunks with the others, so that tests can reach in as
-// they do in src, and the SDK is in the bundle too.
+// Runs the tests of the adapter and the primitives on a minified bundle: npm run test:minified. Bundlers rename
+// classes, and a library that recognises an error by class or class name would mistake contention for a crash.
+// Every module of src is an entry with shared chunks, so that tests can import internals as from src, and the
+// bundle includes the SDK.
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
@@ -17,9 +17,9 @@ const TESTS = [
   "test/lease",
   "test/conformance",
 ];
-// Compares two servers with each other, by their answers on the wire: nothing there is minified.
+// Compares two servers by their answers on the wire, where nothing is minified.
 const NOT = "test/conformance/agreement.test.ts";
-// Its requests have short timeouts, in real time: what they are given allows for no other work.
+// Uses short timeouts in real time, which leave no room for other work.
 const ALONE = "test/conformance/trouble.test.ts";
 
 function entries(folder) {
@@ -47,13 +47,13 @@ async function bundle(folder) {
     splitting: true,
     format: "esm",
     platform: "node",
-    // The SDK's ES modules, as in anybody's bundle for Lambda: names can only be shaken and renamed there.
+    // The SDK's ES modules, as in a typical bundle for Lambda: only ES modules can be tree-shaken and renamed.
     mainFields: ["module", "main"],
     target: "node20",
     minify: true,
     keepNames: false,
     logLevel: "warning",
-    // The SDK's CommonJS parts ask for Node's own modules.
+    // The SDK's CommonJS parts require Node's own modules.
     banner: {
       js: 'import { createRequire as _holdfastRequire } from "node:module"; const require = _holdfastRequire(import.meta.url);',
     },
@@ -74,7 +74,7 @@ const results = [await attempt("minified bundle", () => bundle(folder))];
 const tests = TESTS.filter((path) => existsSync(join(ROOT, path)));
 results.push(
   await attempt("tests on the minified bundle", async () => {
-    // One worker for each processor: most files wait for servers.
+    // A worker for each processor: most files wait for servers.
     await vitest("--maxWorkers", "100%", "--exclude", NOT, "--exclude", ALONE, ...tests);
     await vitest(ALONE);
   }),

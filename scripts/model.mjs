@@ -1,6 +1,7 @@
 // Checks the models of the protocol, verification/model/*.pml, with Spin: npm run model [-- --short] [--only NAME].
-// Of each first the protocol as it is, exhaustively within bounds, then each mutant, which must break its
-// invariant. --only shows what happens in a mutant, step by step; it takes a model's name too.
+// For each model the script first searches the protocol exhaustively within bounds, and then each mutant, which
+// must break its invariant. --only shows the steps of a mutant's counter-example, and also accepts a model's
+// name. --list prints every search with its bounds and every mutant with its error, and runs nothing.
 import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,12 +12,12 @@ import { MODELS, NOTHING } from "./lib/models.mjs";
 
 const FOLDER = fileURLToPath(new URL("../verification/model", import.meta.url));
 
-// Nothing in a run goes on for ever; these end one on a machine that is too small or too busy for it.
+// No run is endless; these limits end a run on a machine that is too small or too busy.
 const MOST_MEGABYTES = 4_000;
 const LONGEST_RUN_MS = 300_000;
 const DEEPEST = 1_000_000;
 
-/** What it takes to compile a model, and to search it, is least with these. */
+/** With these flags the total time to compile and search a model is shortest. */
 const SHORT_OPTIMISATION = { lease: "-O1", session: "-O0", queue: "-O0", several: "-O0" };
 
 function runOrThrow(program, args, folder) {
@@ -45,7 +46,7 @@ function definitions(bounds, mutant) {
   return mutant === undefined ? set : [...set, `-DDROP_${mutant}`];
 }
 
-/** Runs one search, in a folder of its own that is gone afterwards. */
+/** Runs one search in a temporary folder. */
 function search(model, defined, compilerFlags) {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-model-"));
   const started = performance.now();
@@ -85,7 +86,7 @@ function resultIn(output) {
   };
 }
 
-/** What happened, step by step, in the counter-example that a search left in its folder. */
+/** The steps of the counter-example that a search left in its folder. */
 function storyIn(folder, defined) {
   const { stdout } = spawnSync("spin", ["-t", "-T", ...defined, "model.pml"], {
     cwd: folder,
@@ -122,10 +123,30 @@ function checkMutant(model, { name, breaks, what, bounds }) {
 }
 
 const { values: options } = parseArgs({
-  options: { short: { type: "boolean", default: false }, only: { type: "string" } },
+  options: {
+    short: { type: "boolean", default: false },
+    only: { type: "string" },
+    list: { type: "boolean", default: false },
+  },
 });
 
-/** Whether each search of a model that is wanted is as it must be. */
+const shownBounds = (bounds = {}) => Object.entries(bounds).flat().join(" ");
+
+/** Prints every search with its bounds, and every mutant with its error. */
+function list() {
+  for (const { name: model, searches, mutants } of MODELS) {
+    console.log(`\n${model}.pml: ${searches.length} searches`);
+    for (const { name, bounds } of searches) console.log(`  ${name} (${shownBounds(bounds)})`);
+    console.log(`${model}.pml: ${mutants.length} mutants`);
+    for (const { name, breaks, what, bounds } of mutants) {
+      const only = bounds?.EXCLUSION_ALONE === 1 ? ", searched for Exclusion alone" : "";
+      console.log(`  ${name}: ${what}; breaks ${breaks}${only}`);
+    }
+  }
+  return 0;
+}
+
+/** Whether each selected search of a model has the expected result. */
 function checkModel({ name: model, searches, shortSearches, mutants }) {
   const only = options.only ?? "";
   const isWanted = ({ name }) =>
@@ -141,6 +162,7 @@ function checkModel({ name: model, searches, shortSearches, mutants }) {
 }
 
 function main() {
+  if (options.list) return list();
   checkTools();
   const started = performance.now();
   const good = MODELS.flatMap(checkModel);

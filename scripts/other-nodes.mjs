@@ -1,15 +1,15 @@
-// Runs the short form of the tests on the other supported versions of Node, and compares the histories of
-// the simulation there, and in other places of the world: npm run test:nodes.
-// The npm package `node` only starts another one for the platform, from a script; that one is taken itself.
+// Runs the short form of the tests on the other supported versions of Node, and compares the simulation's
+// histories across versions, time zones and languages: npm run test:nodes. The npm package `node` is only a
+// script that starts a platform package, so the platform package is used directly.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { attempt, cacheFolder, finish, install, outputOf, ROOT, run } from "./lib/projects.mjs";
 import { bundleSimulation } from "./lib/sim-bundle.mjs";
 
-// One of each line that is supported and is not the one of the toolchain. Raised with the dependencies.
+// One version of each supported line except the toolchain's. Raised together with the dependencies.
 const VERSIONS = ["22.23.3", "24.21.0"];
 
-// A zone that is half an hour off; a language with a comma for a point, and one with two letters i.
+// A time zone with half an hour; a language with a decimal comma, and a language with two letters i.
 const PLACES = [
   { TZ: "Asia/Kolkata", LANG: "de_DE.UTF-8", LC_ALL: "de_DE.UTF-8" },
   { TZ: "America/St_Johns", LANG: "tr_TR.UTF-8", LC_ALL: "tr_TR.UTF-8" },

@@ -1,6 +1,6 @@
-// Runs the short form of the tests on Bun and on Deno, whose boot clocks count whole seconds:
-// npm run test:runtimes. The npm packages `bun` and `deno` fetch their programs by a script; the packages for the
-// platform, which hold the programs themselves, are installed instead.
+// Runs the short form of the tests on Bun and on Deno, whose boot clocks count whole seconds: npm run
+// test:runtimes. The npm packages `bun` and `deno` download their programs by a script, so the platform
+// packages, which contain the programs, are installed instead.
 import { chmodSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { attempt, cacheFolder, finish, install, outputOf, ROOT, run } from "./lib/projects.mjs";
@@ -23,7 +23,7 @@ const RUNTIMES = [
     version: "2.9.6",
     of: `@deno/${platform}-${arch}${DENO_OF[platform] ?? ""}`,
     program: `deno${EXE}`,
-    // It finds packages as Node does; what it may touch is no part of the test.
+    // Deno finds packages as Node does; permissions are not under test.
     args: ["run", "--allow-all", "--no-lock", "--node-modules-dir=manual"],
   },
 ];

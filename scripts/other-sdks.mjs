@@ -1,5 +1,5 @@
-// Tries the package with the oldest and the newest SDK of its peer range: npm run test:sdks, which builds
-// first. A real install of the tarball, so that npm too must find the range satisfied.
+// Tests the package with the oldest and the newest SDK of its peer range: npm run test:sdks, which builds
+// first. Installs the real tarball, so that npm too checks the range.
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ import {
 const SDK = "@aws-sdk/client-dynamodb";
 const S3 = "@aws-sdk/client-s3";
 
-// Before it, UpdateItem could not ask for the item that refused a write, on which every grant rests.
+// Older SDKs could not ask for the item that refused an UpdateItem, and every grant needs this item.
 const oldest = /^>=(\d+\.\d+\.\d+) /.exec(MANIFEST.peerDependencies[SDK])?.[1];
 const newest = MANIFEST.devDependencies[SDK];
 
@@ -55,9 +55,9 @@ function testAgainst(folder, version) {
   );
 }
 
-/** Who commits no objects needs no client of object stores. */
+/** A user without object commits needs no client of object stores. */
 function tryWithoutS3() {
-  // Elsewhere: below the checkout Node would find the client that our own tests use.
+  // Outside the checkout: below the checkout Node would find the client of the tests.
   const folder = mkdtempSync(join(tmpdir(), "holdfast-without-s3-"));
   try {
     tryWithoutS3In(folder);

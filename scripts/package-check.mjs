@@ -1,4 +1,4 @@
-// Checks what would be published: npm run package-check, which builds first. Publishes nothing.
+// Checks the package before publishing: npm run package-check, which builds first. Publishes nothing.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,14 +13,14 @@ import {
   run,
 } from "./lib/projects.mjs";
 
-// Two thirds of it are source maps that carry their sources; much more would be another package's code, or data.
+// Two thirds are source maps with sources; a much larger package would contain another package's code, or data.
 const MOST_BYTES = 3_500_000;
-// A file costs a user more than its bytes do: every install unpacks it, every scanner opens it.
+// A file costs a user more than its bytes do: every install unpacks the file, every scanner opens the file.
 const MOST_FILES = 59;
 const MAY_BE_PACKED =
   /^(?:dist\/.*\.(?:js|js\.map|d\.ts)|dist\/THIRD-PARTY\.txt|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/;
 
-// publint packs by itself, which would build once more.
+// publint packs the package, which would build once more.
 const UNBUILT = { ...process.env, npm_config_ignore_scripts: "true" };
 
 const bin = (name) => join(ROOT, "node_modules", ".bin", name);
@@ -60,8 +60,8 @@ function checkCommand() {
   }
 }
 
-// attw takes a missing file for a note in its table, and says so only by its exit status. CommonJS gets the ES
-// modules, which every supported Node can `require`: see docs/adr/0020-the-package.md.
+// attw reports a missing file only as a note in its table and by its exit status. CommonJS gets the ES modules,
+// which every supported Node can `require`: see docs/adr/0020-the-package.md.
 function checkTypes() {
   const tarball = pack(cacheFolder("pack"));
   const { status, stdout } = spawnSync(

@@ -1,5 +1,5 @@
-// Stops `npm publish` while package.json does not say where the source is: npm's proof of origin needs it, and
-// npm's page of the package resolves the README's links by it.
+// Stops `npm publish` if package.json does not name the repository: npm's provenance needs the repository, and
+// npm's page of the package resolves the README's links with it.
 import { MANIFEST } from "./lib/entries.mjs";
 
 if (MANIFEST.repository === undefined) {

@@ -1,6 +1,6 @@
-// Records spec/vectors/<format>.json from the running originals, whose drivers have to be built:
-// npm run interop:build && node scripts/record-format-vectors.mjs [format ...]
-// Ids and times are as they were, so every recording differs; what else differs is a change of a client.
+// Records spec/vectors/<format>.json from the original clients, whose drivers must be built: npm run
+// interop:build && node scripts/record-format-vectors.mjs [format ...] Ids and times come from the run, so
+// every recording differs; any other difference is a change of a client.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
@@ -14,7 +14,7 @@ await build({
   format: "esm",
   packages: "external",
   logLevel: "warning",
-  // The only modules that ask where they are lie in scripts/lib, and look from there.
+  // Only modules in scripts/lib use their own path, and resolve from there.
   define: { "import.meta.url": JSON.stringify(`${pathToFileURL(ROOT)}/scripts/lib/main.mjs`) },
   outfile,
 });

@@ -1,5 +1,5 @@
-// Records spec/vectors/native.json anew, with Amazon's DynamoDB Local: node scripts/record-vectors.mjs.
-// A change of a vector is a change of the wire format: look at its diff.
+// Records spec/vectors/native.json with Amazon's DynamoDB Local: node scripts/record-vectors.mjs. A changed
+// vector is a change of the wire format: review the diff.
 import { writeFileSync } from "node:fs";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { startDynamoDBLocal } from "./lib/dynamodb-local.mjs";

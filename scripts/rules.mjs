@@ -1,6 +1,6 @@
-// Prints which tests show each numbered rule: npm run rules [-- RULE ...], for example `-- R4 "protocol 16"`.
-// For R1 to R14 it also prints the known-bad variants that break the rule, each with the invariant or the test
-// that catches it, and the mutants of the models. Nothing is written: a test names its rules in a comment.
+// Prints the tests of each numbered rule: npm run rules [-- RULE ...], for example `-- R4 "protocol 16"`. For
+// R1 to R14 the script also prints the known-bad variants that break the rule, each with the invariant or test
+// that catches the variant, and the mutants of the models. Writes nothing: a test names its rules in a comment.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";

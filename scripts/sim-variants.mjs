@@ -1,4 +1,4 @@
-// Bundles the hunt for the known-bad variants of the kernel and runs it: npm run sim:variants.
+// Bundles and runs the hunt for the kernel's known-bad variants: npm run sim:variants.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { build } from "esbuild";

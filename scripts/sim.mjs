@@ -1,4 +1,4 @@
-// Bundles the simulation and runs it: npm run sim -- --help.
+// Bundles and runs the simulation: npm run sim -- --help.
 import { spawnSync } from "node:child_process";
 import { bundleSimulation } from "./lib/sim-bundle.mjs";
 

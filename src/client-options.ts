@@ -14,7 +14,7 @@ import type { TablePort } from "./platform/table.js";
 import { systemTimers, type Timers } from "./platform/timers.js";
 import { schemaOf, type TableKeys } from "./table/schema.js";
 
-/** What everything that is not deterministic can be replaced by, for tests. */
+/** Replacements for the sources of nondeterminism, for tests. */
 export interface TestEnvironment {
   readonly clock?: Clock | undefined;
   readonly timers?: Timers | undefined;
@@ -24,46 +24,48 @@ export interface TestEnvironment {
 /** Options of {@link Holdfast}. */
 export interface HoldfastOptions<S extends FormatTypes = NativeTypes> extends ClientOptions {
   /**
-   * An SDK v3 `DynamoDBClient`, or a document client; the same within `lean()` of `holdfast/lean`; or, for
-   * tests, a table from `holdfast/testing`. Its retries are not used for locks: the kernel makes its own
-   * attempts. Its middleware is, as it stands when this is called; it is put together once for each kind of
-   * request, as the SDK's `cacheMiddleware` does it, so requests share one `context`.
+   * An SDK v3 `DynamoDBClient` or a document client, alone or in `lean()` from `holdfast/lean`. For tests: a table
+   * from `holdfast/testing`.
+   *
+   * Locks do not use the SDK's retries: the core retries by itself. The core resolves the middleware stack once for
+   * each kind of request, as the SDK's `cacheMiddleware` does. So only middleware that was registered before this
+   * call applies, and requests share one `context`.
    */
   readonly client: DynamoDBLike | Transport | TablePort;
   /** The table's name. */
   readonly table: string;
   /**
-   * How records look in the table, where other clients share it: `awsLockClient()` and the like, from
-   * `holdfast/formats`. Default: this library's own.
+   * The format of the records in a table that other clients share: `awsLockClient()` and the like, from
+   * `holdfast/formats`. Default: the native format.
    */
   readonly format?: LockFormat<S> | undefined;
   /**
-   * The names of the table's key attributes. Default `pk` and `sk`; `sk: null` for none. With a `format`
-   * it is the format that is told them.
+   * The names of the table's key attributes. Default `pk` and `sk`; `sk: null` for a table without a sort key.
+   * With a `format`, give the key names to the format instead.
    */
   readonly keys?: TableKeys | undefined;
   /**
-   * Whether each lock and leadership that this client is granted is noted beside its record, for
-   * `history()`: the last sixteen grants of the name. One write more for each grant, in the background; it
-   * delays none. Native records in a table with a sort key only. Default false.
+   * Whether the client notes each grant of a lock or a leadership beside its record. `history()` shows the last
+   * sixteen grants of a name. Each note costs one write. The client sends it in the background, and the grant does
+   * not wait for it. Only for native records in a table with a sort key. Default false.
    */
   readonly history?: boolean | undefined;
   /**
-   * Called with an error that no caller waits for: a release after a finished `run`, or work in the
-   * background. Default: a warning of the process.
+   * Receives each error that no caller waits for. Such an error comes from the release after a finished `run`, or
+   * from background work. Default: the process emits a warning.
    */
   readonly onError?: ((error: HoldfastError) => void) | undefined;
-  /** Clocks, timers and chance, for tests. Default: this machine's. */
+  /** Clocks, timers and random numbers, for tests. Default: those of this machine. */
   readonly environment?: TestEnvironment | undefined;
 }
 
-/** Options of a session: lengths of time as of a lease, those of the client by default. */
+/** Options of a session. Its lengths of time mean the same as a lease's. The client's options are the defaults. */
 export interface SessionOptions extends Omit<LeaseOptions, "poll"> {
   /** Ends the wait for a table that does not answer. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What the kernel works with: as given for tests, or this machine's. Throws `invalid-argument`. */
+/** Returns the environment of the core: the replacements for tests, or this machine's. Throws `invalid-argument`. */
 export function environmentFrom<S extends FormatTypes>(
   options: HoldfastOptions<S>,
 ): ClientEnvironment {
@@ -86,7 +88,7 @@ export function environmentFrom<S extends FormatTypes>(
   };
 }
 
-// What a callback throws must neither hide a result nor become an unhandled rejection.
+// An error in the callback must neither hide a result nor become an unhandled rejection.
 function reporterOf(onError: HoldfastOptions["onError"]): (error: HoldfastError) => void {
   if (onError === undefined) return warn;
   return (error) => {
@@ -120,10 +122,12 @@ function checkOptions<S extends FormatTypes>(options: HoldfastOptions<S>): void 
     throw refuse(`The option \`history\` must be true or false; it is ${String(options.history)}.`);
   }
   if (options.format === undefined) return;
-  if (typeof (options.format as Partial<LeaseFormat>).claim !== "function") {
-    throw refuse("The option `format` must be made by a function of holdfast/formats.");
+  if ((options.format as Partial<LeaseFormat>).lease === undefined) {
+    throw refuse("The option `format` must be the result of a function of holdfast/formats.");
   }
   if (options.keys !== undefined) {
-    throw refuse("The option `keys` is for native records; give the key names to the `format`.");
+    throw refuse(
+      "The option `keys` is for native records only. Give the key names to the function that makes the `format`.",
+    );
   }
 }

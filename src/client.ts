@@ -1,19 +1,5 @@
-import {
-  type ForceReleaseOptions,
-  type ForceReleaseResult,
-  forceRelease,
-} from "./admin/force-release.js";
-import { type History, historyOf, noHistory } from "./admin/history.js";
-import {
-  type InspectOptions,
-  type ListOptions,
-  type ListPage,
-  list,
-  namedRef,
-} from "./admin/list.js";
-import { listQueue, type QueueListing } from "./admin/queue.js";
-import { type ReleaseByHolderOptions, releaseByHolder } from "./admin/release-holder.js";
-import { listSessions, type SessionListing } from "./admin/sessions.js";
+import { Admin } from "./admin/admin.js";
+import { type InspectOptions, namedRef } from "./admin/list.js";
 import { environmentFrom, type HoldfastOptions, type SessionOptions } from "./client-options.js";
 import { AcquireContext } from "./core/acquire/context.js";
 import { closeInOrder } from "./core/hold/close.js";
@@ -26,8 +12,9 @@ import {
   resolveAcquire,
   resolveClient,
 } from "./core/options.js";
+import { requireCapability } from "./core/record/capability.js";
 import type { FormatTypes, NativeTypes } from "./core/record/format-types.js";
-import { assertSessions, queueRefOf, refOf } from "./core/record/key.js";
+import { refOf } from "./core/record/key.js";
 import { checkName } from "./core/record/name.js";
 import { SessionKeepAlive } from "./core/session/keep-alive.js";
 import { Session } from "./core/session/session.js";
@@ -37,47 +24,43 @@ import type { Leading } from "./election/lead.js";
 import type { ElectionOptions } from "./election/options.js";
 import { LeaderTasks, type LeaderTasksOptions } from "./election/tasks/leader-tasks.js";
 import { HoldfastError } from "./errors.js";
-import { FairLock, type FairLockOptions } from "./locks/fair-lock.js";
 import { importLease } from "./locks/import.js";
 import { type Inspection, inspect } from "./locks/inspect.js";
+import { Lock, type LockOptions } from "./locks/lock.js";
 import { MultiLock, type MultiLockOptions } from "./locks/multi-lock.js";
-import { Mutex, type MutexOptions } from "./locks/mutex.js";
-import {
-  type NodeCronCoordinator,
-  type NodeCronOptions,
-  nodeCronCoordinator,
-} from "./once/node-cron.js";
-import { Occurrences, type OnceResult } from "./once/once.js";
+import { Occurrences, type OnceBeginning, type OnceResult } from "./once/once.js";
 import { type OnceOptions, resolveOnce } from "./once/options.js";
 import { LocalTable } from "./platform/dynamodb/local-table.js";
 import { defaultOwner } from "./platform/process.js";
 
 /**
- * Locks in one DynamoDB table.
+ * A client for the locks in one DynamoDB table.
  *
- * What it does not promise: a lease is not mutual exclusion in a world where anything can be delayed.
- * A holder knows by its own clocks when to stop; `lease.condition()` and `lease.fence` protect what
- * must not be written by a former holder. See docs/safety.md.
+ * Not promised: a lease is not mutual exclusion, because any request and any process can be delayed. A holder
+ * stops by its own clocks. Protect data from a former holder with `lease.condition()` or `lease.fence`. See
+ * docs/safety.md.
  *
- * One client for a process: waiters for one name then share one line, and observations are shared.
- * Making one costs no request. Throws `invalid-argument`.
+ * Use one client per process: the waiters for a name share a local queue, and all calls share observations.
+ * The constructor sends no request. Throws `invalid-argument`.
  */
 export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDisposable {
   readonly #context: AcquireContext;
-  /** What its locks ask for unless they say otherwise. */
+  /** The client's lengths of time, the defaults of its locks. */
   readonly #lengths: ClientOptions;
   readonly #owner: string;
   readonly #occurrences: Occurrences;
   readonly #shared: SharedSession | undefined;
-  /** What leads, or stands by to, until the client closes. */
+  /** The leaders and candidates of this client, until the client closes. */
   readonly #leading = new Set<Leading>();
+  #admin: Admin<S> | undefined;
   #closed: Promise<void> | undefined;
-  /** @internal For how long this client waits for an answer, in milliseconds. */
+  /** @internal How long this client waits for an answer, in milliseconds. */
   readonly requestTimeoutMs: number;
 
   /**
-   * The same object without a table, for local development: every lock is free, every candidate leads, also several at
-   * once. It excludes no other holder, not even in this process. `inspect()` says `local`. Costs no request.
+   * Makes a client without a table, for local development. Every lock is free and every candidate leads, even
+   * several at once: the client excludes no other holder, not even in this process. `inspect()` says `local`.
+   * Costs no request.
    * @example
    * const locks = isLocal ? Holdfast.local() : new Holdfast({ client, table: "locks" });
    */
@@ -94,73 +77,65 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
     const { lease, renew, wait, poll } = options;
     this.#lengths = { lease, renew, wait, poll };
     this.#owner = options.owner ?? defaultOwner();
-    // Said when the client is made, not when it is first needed.
-    const settings = resolveAcquire([options], this.#owner, this.#context.format.defaults);
+    // Checked in the constructor, so that a mistake shows at the start and not at first use.
+    const settings = resolveAcquire([options], this.#owner, this.#context.format.facts.defaults);
     actingMs(this.#context, settings.leaseMs);
-    if (options.history === true && this.#context.format.history === undefined) {
-      throw noHistory(this.#context.format.name);
-    }
+    if (options.history === true) requireCapability(this.#context.format, "history");
     if (options.sharedSession !== true) return;
-    assertSessions(this.#context.format);
+    requireCapability(this.#context.format, "sessions");
     this.#shared = new SharedSession(this.#context, settings);
   }
 
   /**
-   * The mutex of this name: one holder at a time. Any well-formed string of 1 to 1,900 bytes is a
-   * name; in a format with a sort key, two of them are. Costs no request. Throws `invalid-argument`.
+   * Returns the mutex of this name: one holder at a time. With `fair: true` it is a fair lock. A name is any
+   * well-formed string of 1 to 1,900 bytes, or two such strings in a format with a sort key. Costs no request.
+   * Throws `invalid-argument`.
    */
-  mutex(name: S["name"], options?: MutexOptions<S>): Mutex<S> {
-    const ref = refOf(this.#context.format, name);
-    return new Mutex<S>(this.#context, ref, options, this.#lengths, this.#owner, this.#shared);
+  mutex(name: S["name"], options?: LockOptions<S>): Lock<S> {
+    const [clientOptions, defaultOwner, shared] = [this.#lengths, this.#owner, this.#shared];
+    const context = this.#context;
+    return new Lock<S>({ context, name, options, clientOptions, defaultOwner, shared });
   }
 
   /**
-   * The fair lock of this name: one holder at a time, first come, first served. Without a namespace it is
-   * the lock that `mutex(name)` is too. Needs a table with a sort key. Costs no request. Throws
-   * `invalid-argument`.
+   * Returns the fair lock of this name, `mutex(name, { fair: true })`: one holder at a time, first come, first
+   * served. Without a namespace it is the same lock as `mutex(name)`. Needs a table with a sort key. Costs no
+   * request. Throws `invalid-argument`.
    */
-  fairLock(name: string, options: FairLockOptions = {}): FairLock {
-    const ref = queueRefOf(this.#context.format, name, options.namespace);
-    return new FairLock(this.#context, ref, options, this.#lengths, this.#owner, this.#shared);
+  fairLock(name: string, options: Omit<LockOptions, "fair"> = {}): Lock<S> {
+    return this.mutex(name, { ...options, fair: true } as LockOptions as LockOptions<S>);
   }
 
   /**
-   * Several locks at once, 1 to 50 different names: all are granted together, or none is, so that no two
-   * can wait for each other. Needs a table with a sort key, and transactions: not a global table with strong
-   * consistency. Costs no request. Throws `invalid-argument`.
+   * Returns a multi-lock of 1 to 50 different names. DynamoDB grants all of them together or none, so two
+   * multi-locks cannot deadlock. Needs a table with a sort key, and transactions: not a global table with
+   * strong consistency. Costs no request. Throws `invalid-argument`.
    */
   multiLock(names: readonly string[], options: MultiLockOptions = {}): MultiLock {
     return new MultiLock(this.#context, names, options, this.#lengths, this.#owner, this.#shared);
   }
 
   /**
-   * Who holds a fair lock and who waits for it, in order; a mutex's waiters are seen only once they have a place. One
-   * strong read, and a strong query of half a unit for each four or so waiters. Rejects with coded errors.
-   */
-  queue(name: string, options: { readonly namespace?: string } = {}): Promise<QueueListing> {
-    return listQueue(this.#context, queueRefOf(this.#context.format, name, options.namespace));
-  }
-
-  /**
-   * Opens a session, which any number of locks can live by: `mutex(name, { session })`. One renewal,
-   * one write a period, then keeps all of them. Two writes. Rejects as {@link Mutex.acquire} does where
-   * the table cannot be written to for as long as `wait`. Throws `invalid-argument`.
+   * Opens a session, which keeps any number of locks alive: `mutex(name, { session })`. All these locks
+   * together cost one renewal, a single write, a period. Costs two writes. If the table cannot be written to
+   * for as long as `wait`, the call rejects as {@link Lock.acquire} does. Throws `invalid-argument`.
    */
   async session(options: SessionOptions = {}): Promise<Session> {
-    assertSessions(this.#context.format);
+    requireCapability(this.#context.format, "sessions");
     const settings = resolveAcquire([options, this.#lengths], this.#owner);
     if (settings.renewMs === "manual") {
       throw new HoldfastError(
         "invalid-argument",
-        "A session renews itself: give it a `renew` in time.",
+        "The option `renew` of a session must be a duration: the client renews a session itself.",
       );
     }
     return new Session(this.#context, await SessionKeepAlive.open(this.#context, settings));
   }
 
   /**
-   * One candidate for the leadership of this name. Names of elections and of locks never meet, but in the formats of
-   * other clients. Its lengths of time are its own, not the client's. Costs no request. Throws `invalid-argument`.
+   * Returns one candidate for the leadership of this name. An election and a lock of the same name are
+   * independent, except in the formats of other clients. The client's lengths of time do not apply to an
+   * election. Costs no request. Throws `invalid-argument`.
    */
   election(name: S["name"], options: ElectionOptions = {}): Election<S> {
     const ref = refOf(this.#context.format, name, "leader");
@@ -168,45 +143,52 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
   }
 
   /**
-   * Workers at intervals that run on the leader of a name only; `start()` sets them going. Costs no
-   * request. Throws `invalid-argument`.
+   * Returns tasks that run at intervals on the leader of a name only; `start()` starts them. Costs no request.
+   * Throws `invalid-argument`.
    */
   leaderTasks(options: LeaderTasksOptions<S>): LeaderTasks<S> {
     return new LeaderTasks<S>(this.election(options.name, options), options);
   }
 
   /**
-   * Runs one occurrence of a scheduled task, if no other instance has begun it. At most once by default, also
-   * if its process dies: see {@link OnceOptions.ifInterrupted}. It does **not** promise that a run has ended
-   * before the next occurrence begins, if it goes on after its signal has aborted.
+   * Runs one occurrence of a scheduled task, unless another instance has begun it. By default at most once,
+   * even if the process dies: see {@link OnceOptions.ifInterrupted}. **Not** promised: a run that continues
+   * after its signal has aborted can overlap the next occurrence.
    *
-   * Costs a read of half a unit; three writes more for the caller that runs it, four with both `"rerun"` and
-   * `atLeastFor`. Rejects with `fn`'s error; with `lost`, if the lease was lost before `fn` ended; with
-   * `outcome-unknown`, if a rerun may follow because the end was not acknowledged; with `unreachable` or
-   * `throttled`, if it was not begun. Throws `invalid-argument`.
+   * Costs a read of half a unit. The caller that runs the occurrence sends three writes more, or four with both
+   * `"rerun"` and `atLeastFor`. Rejects with `fn`'s error; with `lost` if the lease was lost before `fn` ended;
+   * with `outcome-unknown` if the end was not acknowledged, so that a rerun may follow; with `unreachable` or
+   * `throttled` if the occurrence was not begun. Throws `invalid-argument`.
    */
   once<T>(
     name: string,
     options: OnceOptions,
-    fn: (signal: AbortSignal, lease: Lease) => T | PromiseLike<T>,
+    fn: (lease: Lease) => T | PromiseLike<T>,
   ): Promise<OnceResult<T>> {
     const settings = resolveOnce(options, this.#owner, this.#context.clock.wallMs());
-    const ref = this.#context.format.refOf("once", checkName(name));
+    const ref = this.#context.format.codec.refOf("once", checkName(name));
     return this.#occurrences.run(ref, settings, fn);
   }
 
-  /**
-   * A `RunCoordinator` for node-cron 4.6 and later, by which one of all instances runs each occurrence of a `distributed`
-   * task: `cron.setRunCoordinator(locks.nodeCron())`. Each occurrence costs what {@link Holdfast.once} costs. Where the
-   * table does not answer, node-cron skips it. Throws `invalid-argument` in a format without records for it.
-   */
-  nodeCron(options: NodeCronOptions = {}): NodeCronCoordinator {
-    return nodeCronCoordinator(this.#context, this.#occurrences, this.#owner, options);
+  /** @internal Begins occurrences and leaves their runs to the caller. Throws `invalid-argument` as `once`. */
+  occurrences(): (name: string, options: OnceOptions) => Promise<OnceBeginning> {
+    const { format, clock } = this.#context;
+    format.codec.refOf("once", "any");
+    return (name, options) => {
+      const settings = resolveOnce(options, this.#owner, clock.wallMs());
+      return this.#occurrences.begin(format.codec.refOf("once", checkName(name)), settings);
+    };
+  }
+
+  /** The operations for operators of this table's locks. Costs no request. */
+  get admin(): Admin<S> {
+    this.#admin ??= new Admin<S>(this.#context, this.#owner);
+    return this.#admin;
   }
 
   /**
-   * What is known of a lock, or of a leadership, without acquiring it: see {@link Mutex.inspect}. One strong
-   * read, and one of the session that it lives by. Throws `invalid-argument`.
+   * Describes a lock or a leadership without acquiring it: see {@link Lock.inspect}. Costs a strong read, and a
+   * second read for a lease on a session. Throws `invalid-argument`.
    */
   inspect(name: S["name"], options: InspectOptions = {}): Promise<Inspection<S>> {
     const ref = namedRef(this.#context.format, name, options);
@@ -214,80 +196,28 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
   }
 
   /**
-   * The locks, or the leaderships, of the table, page by page. It scans: each page reads up to a megabyte of the whole
-   * table, at half a read unit for 4 KB. A second listing knows which holders were silent. Rejects with coded errors.
-   */
-  list(options: ListOptions = {}): AsyncIterable<ListPage<S>> {
-    return list(this.#context, options) as AsyncIterable<ListPage<S>>;
-  }
-
-  /**
-   * The sessions of the table, each with its locks. Two scans, held in memory. Rejects with coded errors.
-   */
-  async sessions(): Promise<SessionListing[]> {
-    assertSessions(this.#context.format);
-    return listSessions(this.#context);
-  }
-
-  /**
-   * The last sixteen grants of a lock, or leadership, and the forced releases among them, as far as clients with
-   * `history` noted them. Seventeen reads of half a unit. Throws coded errors.
-   */
-  history(name: string, options: InspectOptions = {}): Promise<History> {
-    return historyOf(this.#context, namedRef(this.#context.format, name, options));
-  }
-
-  /**
-   * Acquires the lock that a handle of `lease.export()` is for, once: a new grant, with a new fence, its
-   * deadline counted from before its sending. Data stay, unless there are others. One write. Rejects with
-   * `not-acquired` where it was used, or ran out and the lock was taken; else as {@link Mutex.acquire}.
+   * Imports the lock from a handle of `lease.export()`; each handle works once. The import is a new grant with a
+   * new fence, and its deadline counts from before the send. Without a new `data`, the record keeps the old data.
+   * Costs one write. Rejects with `not-acquired` if the handle was used before, or if its lease expired and
+   * another client acquired the lock; otherwise as {@link Lock.acquire}.
    */
   import(handle: LeaseTransfer, options: AcquireOptions = {}): Promise<Lease> {
     return importLease(this.#context, handle, [options, this.#lengths], this.#owner);
   }
 
   /**
-   * Frees a lock whose holder id is known, in one write: for a process that lost its handle. The holder learns of it
-   * at its next renewal; on a session, at its next write to this lock. Resolves to whether the lock named that
-   * holder. Rejects with coded errors. Throws `invalid-argument`.
-   */
-  release(name: S["name"], holder: string, options: ReleaseByHolderOptions = {}): Promise<boolean> {
-    const ref = namedRef(this.#context.format, name, { namespace: options.namespace });
-    return releaseByHolder(this.#context, ref, holder);
-  }
-
-  /**
-   * Asks whoever holds a lock to end, and resolves once it is free, or its holder dead. The holder finds
-   * the request at its next renewal: its lease is then lost, with reason `released-by-force` and the words
-   * that say who and why; the lock is free when it calls `release()`, or once its lease has run out. So
-   * there are never two holders; with `now` there may be, until the holder's next renewal, or its session's.
-   * With `kind` "leader" it is the term of an election that ends so; its candidate may be elected again.
-   *
-   * It does **not** ask the next holder: where the lock was granted again meanwhile, the result names it as
-   * `successor`. With `now` the holder is asked first, so that it hears of it, and the lock is freed last: where
-   * it rejects, or its process ends before that, the lock may be held as before; call it again.
-   *
-   * One read, one write, one more where the lock lives by a session, one more with `now`, and some reads while it
-   * waits. Who, when and why stay in {@link Inspection.forced} until the next. Rejects with coded errors. Throws `invalid-argument`.
-   */
-  forceRelease(name: S["name"], options: ForceReleaseOptions): Promise<ForceReleaseResult> {
-    const ref = namedRef(this.#context.format, name, options ?? {});
-    return forceRelease(this.#context, ref, options ?? {}, this.#owner);
-  }
-
-  /**
-   * Resolves when the client does nothing in the background: no acquisition, no release, no rollback. For a process that
-   * is frozen when its work is done. Leases stay held, and are renewed. Costs no request.
+   * Resolves when the client does nothing in the background: no acquisition, no release, no rollback. Call this
+   * before the process is frozen. Leases stay held, and are renewed. Costs no request.
    */
   drain(): Promise<void> {
     return this.#context.drain();
   }
 
   /**
-   * Ends everything: pending acquisitions reject with `closed`; what runs under `lead()` is told to end, and its term is
-   * released after it has, for at most `closeTimeout`; then the other leases end with reason `closed` and are released
-   * in parallel, one write each, for at most `closeTimeout`. Rejects with one error that lists each lease whose release
-   * was not acknowledged. Idempotent.
+   * Closes the client. Pending acquisitions reject with `closed`. Leaders abort the signals of their `lead()`
+   * callbacks, and release each term after its callback has ended, for at most `closeTimeout`. Then the other
+   * leases end with reason `closed` and are released in parallel, one write each, for at most `closeTimeout`.
+   * Rejects with a single error, which lists each lease without an acknowledged release. Idempotent.
    */
   close(): Promise<void> {
     this.#closed ??= closeInOrder(this.#context, this.#leading);

@@ -1,11 +1,11 @@
 import { visible } from "./internal/shown.js";
 
 /**
- * One family of errors. Match on `code`: it is stable, survives minification and two copies of the
- * package in one program, which `instanceof` does not.
+ * The one family of errors. Match on `code`. The code survives minification and two copies of the package in
+ * one program; `instanceof` does not.
  */
 
-/** What went wrong, as a stable string. See docs/errors.md for what each one asks of you. */
+/** The kind of failure, as a stable string. docs/errors.md describes the remedy for each code. */
 export type ErrorCode =
   | "not-acquired"
   | "lost"
@@ -24,14 +24,15 @@ export type ErrorCode =
   | "not-found";
 
 /**
- * Why a hold ended against its holder's will.
+ * Why a lease ended without a release by its holder.
  * - `stolen`: the record names another holder, or a later fence.
- * - `expired`: the local deadline passed without a renewal that was answered.
- * - `deleted`: the record is gone.
- * - `released-elsewhere`: the record is free, and this lease did not free it.
- * - `released-by-force`: somebody asked for it, or did it; the message says who, and why.
- * - `lost-with-another`: another lock that was acquired together with it was lost.
- * - `session-ended`: the session that the lease lived by ended.
+ * - `expired`: the holder's deadline passed without an acknowledged renewal.
+ * - `deleted`: the record no longer exists.
+ * - `released-elsewhere`: the record is free, and this lease did not free the record.
+ * - `released-by-force`: an operator or another client released the lock by force; the message says who, and
+ *   why.
+ * - `lost-with-another`: another lock that was acquired together with this lock was lost.
+ * - `session-ended`: the session of the lease ended.
  * - `closed`: the client was closed.
  */
 export type LossReason =
@@ -45,47 +46,47 @@ export type LossReason =
   | "exported"
   | "closed";
 
-// Symbol.for: two copies of the package in one program agree on the brand.
+// Symbol.for: two copies of the package in one program share the brand.
 const BRAND = Symbol.for("holdfast.error");
 
-/** What an error may carry beside its code and message. */
+/** The optional details of an error. */
 export interface ErrorDetails {
-  /** The name of the lock that the error is about. */
+  /** The name of the lock. */
   readonly lockName?: string | undefined;
-  /** With code `lost`: why. */
+  /** With code `lost`: why the lease ended. */
   readonly reason?: LossReason | undefined;
-  /** The key of the object that the error is about. */
+  /** The key of the object. */
   readonly objectKey?: string | undefined;
-  /** With `already-exists` and `precondition-failed`: the ETag that was found, if there is an object. */
+  /** With `already-exists` and `precondition-failed`: the ETag found, if the object exists. */
   readonly etag?: string | undefined;
-  /** With `outcome-unknown` of an object: what the object carries if that very write has landed. */
+  /** With `outcome-unknown` of an object: the commit id that the object has if this write was applied. */
   readonly commitId?: string | undefined;
-  /** The error underneath, usually the SDK's. */
+  /** The underlying error, usually from the SDK. */
   readonly cause?: unknown;
-  /** With `close()`: one error for each lease that could not be released. */
+  /** From `close()`: an error for each lease with a failed release. */
   readonly errors?: readonly HoldfastError[] | undefined;
 }
 
-/** Every error that this package throws or rejects with. */
+/** The error of every function of this package, thrown or as a rejection. */
 export class HoldfastError extends Error {
   override readonly name = "HoldfastError";
-  /** Stable; the thing to match on. */
+  /** The stable code to match on. */
   readonly code: ErrorCode;
-  /** The name of the lock, where the error is about one. */
+  /** The name of the lock, if the error concerns a lock. */
   readonly lockName: string | undefined;
-  /** With code `lost`: why the hold ended. */
+  /** With code `lost`: why the lease ended. */
   readonly reason: LossReason | undefined;
-  /** The key of the object, where the error is about one. */
+  /** The key of the object, if the error concerns an object. */
   readonly objectKey: string | undefined;
-  /** With `already-exists` and `precondition-failed`: the ETag that was found, if there is an object. */
+  /** With `already-exists` and `precondition-failed`: the ETag found, if the object exists. */
   readonly etag: string | undefined;
-  /** With `outcome-unknown` of an object: what the object carries if that very write has landed. */
+  /** With `outcome-unknown` of an object: the commit id that the object has if this write was applied. */
   readonly commitId: string | undefined;
-  /** With `close()`: one error for each lease that could not be released. */
+  /** From `close()`: an error for each lease with a failed release. */
   readonly errors: readonly HoldfastError[] | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    // A message may quote what others wrote into the table, and often ends in a log: one line, and no escapes.
+    // A message may quote text from the table and often ends in a log, so control characters are escaped.
     super(visible(message), details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
     this.lockName = details.lockName;
@@ -99,8 +100,8 @@ export class HoldfastError extends Error {
 }
 
 /**
- * Whether a caught value is an error of this package, made by this copy of it or another;
- * with `code`, whether it is that one. Costs no request; never throws.
+ * Whether a caught value is an error of this package, from any copy of the package. With `code`, also requires
+ * this code. Sends no request; never throws.
  */
 export function isHoldfastError(value: unknown, code?: ErrorCode): value is HoldfastError {
   if (typeof value !== "object" || value === null || !(BRAND in value)) return false;

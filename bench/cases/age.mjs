@@ -1,5 +1,5 @@
-// The age of a table: what a lock, a look and a listing cost beside the records of locks that were released long
-// ago, and what a client goes on remembering of the names that it has used.
+// The age of a table: the cost of a lock, an inspection and a listing beside the records of locks released long
+// ago, and the memory that a client keeps for the names that it has used.
 import { createOldTable, deleteTable, releasedRecord } from "../lib/old-records.mjs";
 import { clientFor } from "../lib/servers.mjs";
 import { median, pairedRatio, round, spread } from "../lib/statistics.mjs";
@@ -15,7 +15,7 @@ const QUICK_SIZES = SIZES.slice(0, 2);
 const COUNTED_CYCLES = 20;
 const TIMED_CYCLES = 50;
 const LOOKS = 50;
-/** A cycle is two writes of one unit, and an inspection one strong read, at whatever age. */
+/** A cycle is two writes of one unit, and an inspection one strongly consistent read, at any age. */
 const PROMISED = {
   cycle: { requests: 2, writeUnits: 2, readUnits: 0 },
   inspection: { requests: 1, writeUnits: 0, readUnits: 1 },
@@ -26,7 +26,7 @@ const tableOf = (size) => `age-${size}`;
 const startAt = (context, size, more) =>
   Worker.start(context.subject(SUBJECT), context.servers, { table: tableOf(size) }, more);
 
-/** What one takes of so many, where all of them took the same. */
+/** The cost of a single step, if all steps cost the same. */
 async function counted(worker, step, asked) {
   await worker.do("counts");
   await worker.do(step, asked);
@@ -39,7 +39,7 @@ async function counted(worker, step, asked) {
   };
 }
 
-/** Requests and units; the listing first, while nothing but the old records is in the table. */
+/** Requests and units; the listing first, while the table contains only the old records. */
 async function countsAt(context, size) {
   const worker = await startAt(context, size, { meter: true });
   try {
@@ -84,7 +84,7 @@ async function lookAndLock(worker, at) {
   return { inspectMs: median(looks.times), cycleMs: median(cycle) };
 }
 
-/** How the heap of a process of its own grows with the names that it has used. */
+/** The growth of a separate process's heap with the number of used names. */
 async function memoryOf(context) {
   const [few, many] = context.quick ? [100, 1_000] : [1_000, 10_000];
   const worker = await startAt(context, 0);
@@ -104,7 +104,9 @@ async function memoryOf(context) {
   }
 }
 
-/** Listings come before all that adds records of its own, and in processes of their own: they are remembered. */
+/**
+ * Listings run before all steps that add records, and in separate processes, because clients remember them.
+ */
 async function figures(context, sizes) {
   // A listing of fifty thousand takes the server many seconds.
   const lists = await inTurns(context, {
@@ -154,7 +156,7 @@ const wrongIn = (what, found, promised) =>
     .filter((key) => found[key] !== promised[key])
     .map((key) => `${what}: ${found[key]} ${key}`);
 
-/** Old records that cost a lock anything, and listings that left some out. */
+/** Old records that increased the cost of a lock, and incomplete listings. */
 export function isRight({ rows }) {
   return rows.flatMap(({ records, listing, inspection, newName, oldName }) => [
     ...wrongIn(`${records} records, a new name`, newName, PROMISED.cycle),

@@ -1,4 +1,4 @@
-// Many want one name: what a grant costs them together, how long it takes, and in which order they come.
+// Many contenders for one name: the total cost of a grant, its latency, and the order of the grants.
 import { scriptsRun } from "../lib/redis-counts.mjs";
 import { round, spread } from "../lib/statistics.mjs";
 import { waysOf } from "../lib/ways.mjs";
@@ -16,7 +16,7 @@ const SCENES = [
   { processes: 5, each: 10 },
 ];
 
-/** The share of pairs that were served in another order than they came in: 0 in order, 0.5 by chance. */
+/** The share of pairs served out of order of arrival: 0 in order, 0.5 by chance. */
 function outOfOrder(turns) {
   const byArrival = [...turns].sort((a, b) => a.askedMs - b.askedMs);
   let [pairs, wrong] = [0, 0];
@@ -64,7 +64,7 @@ async function play({ servers }, { subject, options }, { processes, each }, name
 }
 
 export async function run(context) {
-  // One that sleeps a lease between two looks would take minutes, and be no news.
+  // A client that sleeps a lease between two polls would take minutes, without new insight.
   const subjects = context.subjects("wait").filter(({ waitsALease }) => !waitsALease);
   const ways = waysOf(subjects).filter(
     ({ subject, kind }) => kind === "shortMs" || subject.label.startsWith("holdfast"),
@@ -100,7 +100,7 @@ export async function run(context) {
   return { settings: { sectionMs: SECTION_MS, staggerMs: STAGGER_MS }, rows };
 }
 
-/** A release that failed while nobody disturbed it. */
+/** A release that failed without a disturbance. */
 export function isRight({ rows }) {
   return rows
     .filter(({ subject, failedReleases }) => subject.startsWith("holdfast") && failedReleases > 0)

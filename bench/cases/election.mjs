@@ -1,5 +1,5 @@
-// Elections of real processes that are killed, told to end, and cut off: bench/failover.mjs, with fewer runs. That
-// fails where a bound is broken; here it is a figure, as everything that is a time.
+// Elections of real processes that are killed, stopped, and partitioned: bench/failover.mjs with fewer runs.
+// bench/failover.mjs fails for a broken bound; here the time is only a figure.
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 

@@ -1,5 +1,4 @@
-// What goes wrong, and how long each is at the mercy of it: answers that are lost, a process that stands still for
-// longer than its lease, a record that somebody deletes.
+// The recovery from faults: lost answers, a process paused for longer than its lease, a deleted record.
 import { DeleteItemCommand } from "@aws-sdk/client-dynamodb";
 import { startFaultProxy } from "../../dist/testing/index.js";
 import { clientFor } from "../lib/servers.mjs";
@@ -19,7 +18,9 @@ const isWrite = ({ operation }) => WRITES.has(operation);
 const optionsOf = (subject) => ({ ...LENGTHS, pollMs: subject.polls.shortMs });
 const within = (promise, ms) => Promise.race([promise, pause(ms).then(() => undefined)]);
 
-/** The first acquisition's answer is lost after the write was carried out: how long until it has the lock. */
+/**
+ * Loses the first acquisition's answer after the write was applied: the time until the client has the lock.
+ */
 async function lostGrant(context, subject, name) {
   const proxy = await startFaultProxy({ target: context.servers.endpoint });
   const servers = { ...context.servers, endpoint: proxy.endpoint };
@@ -39,7 +40,7 @@ async function lostGrant(context, subject, name) {
   }
 }
 
-/** The answer to one renewal is lost: who is told that a lock is gone which is not. */
+/** Loses the answer to a renewal: whether the client reports a held lock as lost. */
 async function lostRenewal(context, subject, name) {
   const proxy = await startFaultProxy({ target: context.servers.endpoint });
   const servers = { ...context.servers, endpoint: proxy.endpoint };
@@ -57,7 +58,7 @@ async function lostRenewal(context, subject, name) {
   }
 }
 
-/** The holder stands still for two leases, and another takes the lock: what the holder still does afterwards. */
+/** Pauses the holder for two leases while another client takes the lock: the holder's actions afterwards. */
 async function paused(context, subject, name) {
   const options = optionsOf(subject);
   const holder = await Worker.start(subject, context.servers, options);
@@ -89,7 +90,7 @@ async function paused(context, subject, name) {
   }
 }
 
-/** Somebody deletes the record: for how long the holder does not know. */
+/** Deletes the record: the time until the holder notices. */
 async function deleted(context, subject, name) {
   const worker = await Worker.start(subject, context.servers, optionsOf(subject));
   const client = clientFor(context.servers.endpoint);
@@ -135,7 +136,7 @@ export async function run(context) {
   const runs = context.quick ? 1 : context.repetitions;
   const tasks = subjects.flatMap((subject) =>
     Object.keys(SCENES).flatMap((scene) =>
-      // What renews nothing has no renewal to lose.
+      // A client without renewals has no renewal to lose.
       subject.renewsNothing && scene === "lostRenewal"
         ? []
         : Array.from({ length: runs }, (_, at) => ({ subject, scene, at })),

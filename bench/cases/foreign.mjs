@@ -1,5 +1,5 @@
-// Clients in other languages, and Holdfast behind the same kind of pipe: what a step takes, counted on its way to the
-// table, and how long it takes, as whoever writes into the pipe sees it.
+// Clients in other languages, and Holdfast behind the same kind of pipe: the requests of each step, counted on
+// the way to the table, and the latency at the writer's end of the pipe.
 import { fileURLToPath } from "node:url";
 import { UpdateTimeToLiveCommand } from "@aws-sdk/client-dynamodb";
 import { startFaultProxy } from "../../dist/testing/index.js";
@@ -16,13 +16,14 @@ export const title = "Clients in other languages: acquire and release a free loc
 export const isQuick = false;
 
 const HOLDFAST = fileURLToPath(new URL("../../test/interop/holdfast/driver.mjs", import.meta.url));
-// So long that nothing is renewed meanwhile.
+// Long enough that no lease is renewed during the run.
 const LENGTHS = { leaseMs: 20_000, beatMs: 10_000 };
 
 const foreign = (label) => ({
   label,
   table: { table: `foreign-${label}`, partitionKey: "key" },
-  // The JVM as it comes, Rust as it is released: what starts and builds fast is slow for ever after.
+  // The JVM with default settings, Rust in release mode: a mode that starts and builds fast would be slow
+  // throughout.
   command: () => driverCommand(label, { isTimed: true }),
 });
 
@@ -48,7 +49,9 @@ async function open(subject, endpoint) {
   }
 }
 
-/** Those whose drivers start here, with what they say they are; and why the others do not. */
+/**
+ * The clients whose drivers start on this machine, with their versions, and the reasons of the other clients.
+ */
 async function present() {
   const [subjects, leftOut] = [[], {}];
   for (const subject of SUBJECTS) {
@@ -70,7 +73,7 @@ async function createTables(endpoint, subjects) {
     if (table.table === TABLES.holdfast) continue;
     await createKeyedTable(client, table.table, table.partitionKey);
     if (label !== "dynamodb-lease") continue;
-    // It does not open without.
+    // The client does not open without TTL.
     const ttl = { AttributeName: "lease_expiry", Enabled: true };
     await client.send(
       new UpdateTimeToLiveCommand({ TableName: table.table, TimeToLiveSpecification: ttl }),
@@ -110,7 +113,7 @@ async function stepsOf(subject, target) {
     return [sumOf(proxy.requests), done];
   };
   try {
-    // The first request of a process is its slowest, and may be sent twice for that.
+    // The first request of a process is the slowest, and the client may send it twice for this reason.
     await release(driver, await acquire(driver, "steps-before"));
     const [first, hold] = await counted(() => acquire(driver, "steps"));
     const [released] = await counted(() => release(driver, hold));

@@ -1,4 +1,4 @@
-// A free lock, acquired and released, one after the other.
+// Acquires and releases a free lock, one cycle after another.
 import { inRounds } from "../lib/rounds.mjs";
 import { median, medianWithInterval, pairedRatio, round, spread } from "../lib/statistics.mjs";
 
@@ -11,7 +11,7 @@ export async function run(context) {
   const blocks = await inRounds(context, subjects, {
     options: {},
     rounds: context.quick ? 3 : 10,
-    // Long enough that each subject's own code has been compiled, as it has in any process that runs for a minute.
+    // Long enough for the compilation of each subject's code, as in a process that runs for a minute.
     warmUp: (worker, at) =>
       worker.do("cycles", {
         prefix: `free-${worker.subject.label}-${at}`,
@@ -19,7 +19,8 @@ export async function run(context) {
       }),
     block: async (worker, at) => {
       const prefix = `free-${worker.subject.label}-${at}`;
-      // Whoever ran since its last block has cleared the processor's caches: that is of the bench, not of the client.
+      // Other subjects have displaced the processor's caches since the last block, which is an artefact of the
+      // benchmark.
       await worker.do("cycles", { prefix, count: count / 2 });
       return worker.do("cycles", { prefix, count });
     },

@@ -1,5 +1,5 @@
-// From a release to the next grant: within one process, and from one process to another that waits; and what the
-// waiting costs meanwhile.
+// The time from a release to the next grant, within one process and between two processes, and the cost of
+// waiting.
 import { quantile, round, spread } from "../lib/statistics.mjs";
 import { pause } from "../lib/time.mjs";
 import { inParallel, waysOf } from "../lib/ways.mjs";
@@ -7,7 +7,7 @@ import { Worker } from "../lib/workers.mjs";
 
 export const title = "Hand-over: from the call of release to the next grant";
 
-// Pairs of processes that mostly sleep: a few at a time do not disturb each other.
+// Pairs of mostly idle processes: a few pairs at a time do not disturb each other.
 const AT_ONCE = 3;
 const SETTLING_MS = 1_000;
 const WATCHED_MS = 6_000;
@@ -22,7 +22,7 @@ async function withinOne(context, { subject, options }, name, count) {
   }
 }
 
-/** The lock goes to and fro between two processes. */
+/** Passes the lock back and forth between two processes. */
 async function across(context, { subject, options }, name, count) {
   const start = () => Worker.start(subject, context.servers, options);
   const pair = [await start(), await start()];
@@ -32,7 +32,7 @@ async function across(context, { subject, options }, name, count) {
     for (let at = 0; at < count; at += 1) {
       const [holder, waiter] = [pair[at % 2], pair[(at + 1) % 2]];
       const taken = waiter.do("take", { name });
-      // Long enough for a poll that slows down to have slowed, and at any phase of it.
+      // Long enough for a slowing poll to reach its slowest pace, at a random phase.
       await pause(700 + 600 * Math.random());
       const { calledMs } = await holder.do("free", { name });
       gaps.push((await taken).gotMs - calledMs);
@@ -43,9 +43,9 @@ async function across(context, { subject, options }, name, count) {
   return gaps;
 }
 
-/** What one waiter sends a second while nothing happens, after its first look. */
+/** The requests of an idle waiter per second, after its first poll. */
 async function waiting(context, { subject, options }, name) {
-  // Redis tells what all of its clients together were sent for.
+  // Redis counts only the requests of all clients together.
   if (subject.server === "redis") return undefined;
   const holder = await Worker.start(subject, context.servers, options);
   const waiter = await Worker.start(subject, context.servers, options, { meter: true });

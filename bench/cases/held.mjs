@@ -1,4 +1,4 @@
-// Many locks held and nothing else done: what that takes of the table and of the process, beside an idle one.
+// Many held locks without other work: the cost on the table and in the process, compared with an idle process.
 import { scriptsRun } from "../lib/redis-counts.mjs";
 import { round } from "../lib/statistics.mjs";
 import { pause } from "../lib/time.mjs";
@@ -17,7 +17,7 @@ const OWN = [10, 100, 1_000, 10_000].flatMap((count) => {
   const periodMs = count > 1_000 ? SLOW_PERIOD_MS : PERIOD_MS;
   return [
     { label: "holdfast", count, periodMs },
-    // For a few, what sends the renewals makes no difference.
+    // With few locks the transport of the renewals makes no difference.
     ...(count < 1_000 ? [] : [{ label: "holdfast-lean", count, periodMs }]),
     { label: "holdfast-session", count, periodMs: PERIOD_MS },
   ];
@@ -31,7 +31,7 @@ async function play(context, { label, count, periodMs }) {
   const start = () => Worker.start(subject, context.servers, options, { meter: !isRedis });
   const [holder, idle] = [await start(), await start()];
   try {
-    // What an SDK loads with its first requests is no cost of holding.
+    // The SDK's loading at the first requests is not a cost of holding.
     await Promise.all(
       [holder, idle].map((worker, at) =>
         worker.do("cycles", { prefix: `held-warm-up-${label}-${count}-${at}`, count: 50 }),
@@ -82,7 +82,7 @@ export async function run(context) {
   return { settings: { lease: "three periods" }, rows };
 }
 
-/** A lock that was lost while nobody disturbed it. */
+/** A lock lost without a disturbance. */
 export function isRight({ rows }) {
   return rows
     .filter(({ subject, held, locks }) => isOwn(subject) && held !== locks)

@@ -1,4 +1,4 @@
-// Free locks, 64 at once on 64 names: how many cycles a second, and what each takes of the client's CPU.
+// Free locks, 64 at once on 64 names: cycles per second, and the client's CPU time for each cycle.
 import { inRounds } from "../lib/rounds.mjs";
 import { pairedRatio, spread } from "../lib/statistics.mjs";
 
@@ -19,7 +19,7 @@ export async function run(context) {
   const blocks = await inRounds(context, subjects, {
     options: {},
     rounds: context.quick ? 2 : 12,
-    // Until each subject's own code has been compiled, as it has in any process that runs for a minute.
+    // Until each subject's code has been compiled, as in a process that runs for a minute.
     warmUp: cycles(context.quick ? 1 : 4),
     block: cycles(1),
   });

@@ -1,5 +1,5 @@
-// A commit of an object: the requests that each strategy takes, and the time of those to the table. The store is
-// in memory and takes no time: what is left is what deciding by a record costs.
+// A commit of an object: the requests of each strategy, and the time of requests to the table. The store is in
+// memory and takes no time, so the rest is the cost of the commit record.
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { objectCommitter } from "../../dist/object-commit/index.js";
 import { MemoryObjects } from "../../dist/testing/index.js";
@@ -46,7 +46,7 @@ export async function run(context) {
   return { settings: {}, rows };
 }
 
-/** Requests that are not as the documents say. */
+/** Requests that differ from the documents. */
 export function isRight({ rows }) {
   const promised = { conditional: [1, 0], dynamo: [3, 2], both: [3, 2] };
   return rows

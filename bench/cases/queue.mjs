@@ -1,5 +1,5 @@
-// Who waits in a queue, process by process, in virtual time: what a waiter costs a minute, and what a grant costs
-// that it would not cost an only client. Beside it as many processes that wait for a mutex, in no order.
+// Waiters in a queue, a process each, in virtual time: the cost of a waiter per minute, and the extra cost of a
+// grant compared with a single client. For comparison, the same number of processes waiting for a mutex.
 import { round } from "../lib/statistics.mjs";
 import { costBetween, VirtualWorld } from "../lib/virtual-world.mjs";
 
@@ -7,9 +7,10 @@ export const title = "Waiters of a fair lock and of a mutex, a process each, in 
 export const isQuick = true;
 
 const SECTION_MS = 100;
-// So many grants tell what one costs, however many wait; they take a renewal period, in which all have renewed.
+// Enough grants for an average, with any number of waiters; they take a renewal period, in which all clients
+// renew.
 const grantsOf = (waiters) => (waiters < 1_000 ? 50 : 25);
-// As long as the longest interval of anything that a waiter does, its renewal, or thrice that.
+// As long as a waiter's longest interval, its renewal, or three such intervals.
 const watchMsOf = (waiters) => (waiters < 1_000 ? 60_000 : 20_000);
 
 // The holder's own renewals are no cost of waiting.
@@ -50,7 +51,7 @@ async function play(kind, waiters) {
   const seconds = (world.time.nowMs - fromMs) / 1_000;
   for (const wait of waits) wait.catch(() => undefined);
   const inOrder = turns.slice(0, wanted).every(({ at }, place) => at === place);
-  // What all who still wait cost meanwhile is no part of a grant.
+  // The cost of the remaining waiters during this time is not part of a grant.
   const stillWaiting = waiters - wanted / 2;
   const meanwhile = (waiting.requests / waiters / (60 * minutes)) * seconds * stillWaiting;
   return {

@@ -1,5 +1,5 @@
-// What each step takes, counted in the process that takes it: requests and units. Nothing of it is a time, so
-// this is what a run may fail by.
+// The requests and units of each step, counted in the process. There are no times, so a run may fail by these
+// figures.
 import { Worker } from "../lib/workers.mjs";
 
 export const title = "Requests and units of each step";
@@ -7,7 +7,7 @@ export const isQuick = true;
 
 const STEPS = ["acquire", "release", "acquireAgain", "tryHeld"];
 
-/** What Holdfast promises: one write of one unit for each step, and no read. */
+/** Holdfast's promise: one write of one unit for each step, and no read. */
 export const PROMISED = { requests: 1, writeUnits: 1, readUnits: 0 };
 
 async function counted(worker, step, asked) {
@@ -53,7 +53,7 @@ export async function run(context) {
   return { settings: {}, rows };
 }
 
-/** What is not as promised. */
+/** Differences from the promise. */
 export function isRight({ rows }) {
   const own = rows.filter(({ subject }) => subject.startsWith("holdfast"));
   if (own.length === 0) return ["Holdfast was not measured"];

@@ -1,4 +1,4 @@
-// A holder is killed: how long until a process that waits has its lock.
+// Kills a holder: the time until a waiting process has the lock.
 import { spread } from "../lib/statistics.mjs";
 import { nowMs, pause } from "../lib/time.mjs";
 import { inParallel } from "../lib/ways.mjs";
@@ -16,7 +16,8 @@ async function kill(context, subject, name) {
   try {
     await holder.do("take", { name });
     const taken = waiter.do("take", { name });
-    // Any phase of the renewals; one that never renews is dead before it is killed otherwise.
+    // At a random phase of the renewals; the lease of a client without renewals would otherwise end before the
+    // kill.
     await pause(
       subject.renewsNothing ? 100 + 1_000 * Math.random() : 2_000 + 2_000 * Math.random(),
     );

@@ -1,4 +1,4 @@
-// A try on a lock that another process holds.
+// A try on a lock held by another process.
 import { inRounds } from "../lib/rounds.mjs";
 import { median, pairedRatio, spread } from "../lib/statistics.mjs";
 import { Worker } from "../lib/workers.mjs";
@@ -14,7 +14,7 @@ export async function run(context) {
   for (const subject of subjects) {
     const holder = await Worker.start(subject, context.servers, { leaseMs: LEASE_MS });
     await holder.do("take", { name: nameOf(subject) });
-    // Killed, it leaves the lock held for as long as this takes.
+    // A killed holder leaves the lock held for the duration of the case.
     await holder.kill();
   }
   const tries = (worker) => worker.do("tries", { name: nameOf(worker.subject), count });

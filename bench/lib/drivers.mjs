@@ -1,4 +1,4 @@
-// Lock clients in processes of their own, whatever they are written in, by the lines of test/interop/README.md.
+// Lock clients in separate processes, in any language, over the line protocol of test/interop/README.md.
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
@@ -13,7 +13,10 @@ export class Driver {
   #exited;
   #asked;
 
-  /** Starts a subject's driver, and opens nothing. Rejects if there is none, or it ends before it is ready. */
+  /**
+   * Starts a subject's driver without opening a client. Rejects for a missing driver, or a driver that ends
+   * early.
+   */
   static async start(subject) {
     const driver = new Driver(subject);
     driver.what = await driver.#next();
@@ -29,7 +32,7 @@ export class Driver {
     this.#child.stderr.on("data", (chunk) => {
       this.#errors = `${this.#errors}${chunk}`.slice(-2_000);
     });
-    // A process that has died does not read: its end says so to who waits.
+    // Writing to a dead process fails silently here: its "exit" event informs the waiting caller.
     this.#child.stdin.on("error", () => undefined);
     this.#child.once("error", ({ message }) => {
       this.#errors += message;
@@ -43,7 +46,7 @@ export class Driver {
     );
   }
 
-  /** Has it do one step; the next is for when this one is answered. */
+  /** Runs one step; the next step must wait for the answer. */
   async do(step, fields) {
     if (!alive.has(this.#child)) throw this.#gone();
     const answer = this.#next();

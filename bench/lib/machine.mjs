@@ -1,4 +1,4 @@
-// What else the machine did meanwhile: figures of a busy machine are worth less, and must say so.
+// The load of the machine during a run: figures of a busy machine are less reliable, and must say so.
 import { readFileSync } from "node:fs";
 import { cpus } from "node:os";
 
@@ -10,7 +10,7 @@ function busyS() {
   return sum.busy / 1_000;
 }
 
-/** CPU seconds of a process, and of its children that have ended. */
+/** CPU seconds of a process, including its ended children. */
 function processS(pid) {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
@@ -33,7 +33,7 @@ function treeS(pid) {
   return childrenOf(pid).reduce((sum, child) => sum + treeS(child), processS(pid));
 }
 
-/** Starts looking; the answer says how many cores other programs took in the meantime, on average. */
+/** Starts watching. The result says how many cores other programs used in the meantime, on average. */
 export function watchMachine() {
   const from = { atMs: performance.now(), busyS: busyS(), ownS: treeS(process.pid) };
   return () => {

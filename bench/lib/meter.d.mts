@@ -1,4 +1,4 @@
-/** What was sent, and what it costs. */
+/** The requests sent, and their cost. */
 export interface Sent {
   readonly requests: number;
   readonly writeUnits: number;
@@ -6,8 +6,8 @@ export interface Sent {
   readonly operations: Readonly<Record<string, number>>;
 }
 
-/** Starts counting what this process sends over `node:http`; the counts go on growing. */
+/** Starts counting the requests of this process over `node:http`; the counts keep growing. */
 export function startMeter(): Sent;
 
-/** What came between two looks at the counts. */
+/** The difference between two readings of the counts. */
 export function difference(after: Sent, before: Sent): Sent;

@@ -1,12 +1,12 @@
-// Counts what this process sends over node:http or undici, by whatever SDK: at the socket's door, so that neither a
-// retry nor a client that somebody else made is missed. It costs a few microseconds a request, so processes
-// that are timed do without it.
+// Counts the requests of this process over node:http or undici, with any SDK. Counts at the socket, so that
+// neither a retry nor another library's client is missed. Counting costs a few microseconds a request, so timed
+// processes run without the meter.
 import { subscribe } from "node:diagnostics_channel";
 import { OutgoingMessage } from "node:http";
 
 const WRITES = new Set(["PutItem", "UpdateItem", "DeleteItem"]);
 
-/** What a request costs by the rules of DynamoDB, for items below 1 KB; a page is charged by what came back. */
+/** The cost of a request by DynamoDB's rules, for items below 1 KB; a page is charged by its content. */
 export function unitsOf(operation, body, answer) {
   if (WRITES.has(operation)) return { writeUnits: 1, readUnits: 0 };
   if (operation === "GetItem") return { writeUnits: 0, readUnits: body.ConsistentRead ? 1 : 0.5 };
@@ -14,7 +14,7 @@ export function unitsOf(operation, body, answer) {
   if (operation === "TransactWriteItems")
     return { writeUnits: 2 * body.TransactItems.length, readUnits: 0 };
   const told = answer?.ConsumedCapacity?.CapacityUnits;
-  if (told === undefined) throw new Error(`Nobody knows what this ${operation} costs.`);
+  if (told === undefined) throw new Error(`The cost of ${operation} is unknown.`);
   return { writeUnits: 0, readUnits: told };
 }
 
@@ -41,8 +41,8 @@ export function startMeter() {
     counts.readUnits += readUnits;
   };
 
-  // Answered or not: a request is charged when it is sent. Pages alone wait for their answer.
-  // Some clients look for their table, or make it, when they start: no part of any step.
+  // A request is charged when sent, answered or not. Only pages wait for their answer. Some clients inspect or
+  // create their table at the start, which is not part of any step.
   const isCharged = (operation) => operation !== undefined && !/Table|TimeToLive/.test(operation);
   const isPage = (operation) => operation === "Query" || operation === "Scan";
   const operationOf = (request) => String(request.getHeader("x-amz-target") ?? "").split(".")[1];
@@ -73,7 +73,7 @@ export function startMeter() {
   return counts;
 }
 
-/** What came between two looks at the counts. */
+/** The difference between two readings of the counts. */
 export function difference(after, before) {
   const operations = Object.fromEntries(
     Object.entries(after.operations)

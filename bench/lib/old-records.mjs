@@ -1,19 +1,21 @@
-// A table with a past: as many records of free locks as it is told, each as a released lock leaves it.
+// A table with a history: a given number of records of free locks, each in the form that a released lock
+// leaves.
 import {
   BatchWriteItemCommand,
   DeleteTableCommand,
   GetItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import { createTable, Holdfast } from "../../dist/index.js";
+import { Holdfast } from "../../dist/index.js";
+import { createTable } from "../../dist/table/index.js";
 import { inParallel } from "./ways.mjs";
 
-/** What BatchWriteItem takes at most. */
+/** The limit of BatchWriteItem. */
 const MOST_A_BATCH = 25;
 const LANES = 4;
 
 const keyOf = (name) => ({ pk: { S: `lock#${name}` }, sk: { S: "lease" } });
 
-/** The record of one lock that was acquired and released, without its key. */
+/** The record of a lock that was acquired and released, without its key. */
 export async function releasedRecord(client, table) {
   const name = "pattern-of-the-old";
   const locks = new Holdfast({ client, table });
@@ -27,7 +29,7 @@ export async function releasedRecord(client, table) {
   return attributes;
 }
 
-/** Makes the table, and `count` records in it, named `old-0` and so on. */
+/** Creates the table, with `count` records named `old-0` and so on. */
 export async function createOldTable(client, { table, count, record }) {
   await createTable({ client, table });
   const starts = Array.from(

@@ -1,4 +1,4 @@
-// How many scripts a Redis was asked to run: what a client of redlock sends.
+// The number of scripts that a Redis ran: the requests of a redlock client.
 import { connect } from "node:net";
 
 export function scriptsRun(port) {

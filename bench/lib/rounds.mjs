@@ -1,12 +1,13 @@
-// Runs the same short block in each subject by turns, so that whatever the machine does hits all of them alike.
+// Runs the same short block in each subject in turns, so that a disturbance of the machine affects all subjects
+// alike.
 import { Worker } from "./workers.mjs";
 
 const inWorker = (subject, servers, options) => Worker.start(subject, servers, options);
 
 /**
- * Fresh processes in each repetition, then rounds; the order moves on by one each round, so that nobody always
- * runs after the same neighbour. `start` starts a subject's process; default: a worker, opened with `options`.
- * Answers with the blocks of each subject, in the same order for all.
+ * Starts fresh processes in each repetition, and then runs rounds. The order shifts by one each round, so that
+ * no subject always follows the same neighbour. `start` starts a subject's process; default: a worker, opened
+ * with `options`. Returns the blocks of each subject, in the same order for all subjects.
  */
 export async function inRounds(context, subjects, asked) {
   const { options, start = inWorker, rounds, warmUp, block } = asked;

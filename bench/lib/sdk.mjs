@@ -1,4 +1,6 @@
-/** How every client of the SDK v3 is made: as many sockets as any case wants at once, and no defaults of a machine. */
+/**
+ * The options of every client of the SDK v3: enough sockets for every case, and no defaults of the machine.
+ */
 export function sdkOptions(endpoint) {
   return {
     endpoint,

@@ -1,13 +1,13 @@
-// The servers of a run: one DynamoDB Local for all subjects, and one Redis where it is installed. On the
-// loopback only, in memory only.
+// The servers of a run: one DynamoDB Local for all subjects, and one Redis if installed. Only on the loopback,
+// and only in memory.
 import { spawn, spawnSync } from "node:child_process";
 import { createServer } from "node:net";
 import { CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { createTable } from "../../dist/index.js";
+import { createTable } from "../../dist/table/index.js";
 import { startDynamoDBLocal } from "../../scripts/lib/dynamodb-local.mjs";
 import { TABLES } from "./tables.mjs";
 
-// A server for benchmarks should be as fast as it can be: what is compared is in front of it.
+// The server should be as fast as possible, because the benchmark compares the clients.
 const JVM_FLAGS = ["-XX:+UseParallelGC", "-Xmx1g"];
 
 export function clientFor(endpoint, more = {}) {
@@ -19,7 +19,7 @@ export function clientFor(endpoint, more = {}) {
   });
 }
 
-/** Creates a table with these keys, texts all of them. */
+/** Creates a table with these keys, all strings. */
 export function createKeyedTable(client, TableName, ...keys) {
   return client.send(
     new CreateTableCommand({
@@ -76,7 +76,7 @@ async function startRedis() {
   return { port, stop };
 }
 
-/** Starts what the subjects talk to. `withRedis` false leaves Redis out. */
+/** Starts the servers for the subjects. `withRedis` false leaves Redis out. */
 export async function startServers({ withRedis = true } = {}) {
   const dynamodb = await startDynamoDBLocal({ jvmFlags: JVM_FLAGS });
   try {

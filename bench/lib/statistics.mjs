@@ -30,7 +30,7 @@ export function medianWithInterval(samples) {
   };
 }
 
-/** How many times as long one took as the other, round by round: each pair ran one right after the other. */
+/** The ratio of two times, round by round: the two samples of a pair ran one right after the other. */
 export function pairedRatio(samples, reference) {
   return medianWithInterval(samples.map((value, at) => value / reference[at]));
 }

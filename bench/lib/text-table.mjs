@@ -1,4 +1,4 @@
-// Rows for a terminal: one line each, whatever they hold.
+// Rows for a terminal: one line each, with any content.
 
 function shown(value) {
   if (value === undefined || value === null) return "–";
@@ -10,7 +10,7 @@ function shown(value) {
     .join(", ");
 }
 
-/** Columns in the order in which rows bring them; `what` describes, and is left to the report. */
+/** Columns in the order of the rows' members; `what` is a description for the report only. */
 export function textTable(rows) {
   const heads = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter(
     (key) => key !== "what",

@@ -1,4 +1,4 @@
-// Any number of clients in virtual time over a table in memory: counts that no machine can disturb.
+// Any number of clients in virtual time over a table in memory: exact counts on any machine.
 import { Holdfast } from "../../dist/index.js";
 import { FaultyTable, MemoryTable, seededRandom, VirtualTime } from "../../dist/testing/index.js";
 
@@ -9,7 +9,7 @@ export class VirtualWorld {
   table = new MemoryTable({ keyAttributes: ["pk", "sk"], time: this.time });
   #random = seededRandom(1);
 
-  /** One more process with a client of its own. */
+  /** Adds a process with its own client. */
   client(options = {}) {
     const process = this.time.process();
     const network = new FaultyTable(this.table, process, { latency: () => LATENCY });
@@ -28,7 +28,7 @@ export class VirtualWorld {
     return this.time.runUntil(promise, { limitMs });
   }
 
-  /** What this much time costs. */
+  /** The cost of this much time. */
   async costOf(ms) {
     const before = this.table.counts;
     await this.time.advance(ms);

@@ -1,6 +1,6 @@
-// How a subject can be told to wait: as it does by itself, or with a short poll where it has such a setting.
+// The ways in which a subject can wait: with its default, or with a short poll if configurable.
 
-/** Each way of each subject: `{ subject, label, options }`. A lease that is waited for is short. */
+/** Each way of each subject: `{ subject, label, options }`. A lease under wait is short. */
 export function waysOf(subjects) {
   return subjects.flatMap((subject) =>
     Object.entries(subject.polls).map(([kind, pollMs]) => ({
@@ -17,7 +17,7 @@ export function waysOf(subjects) {
   );
 }
 
-/** Runs some at a time; the answers in the order of what was given. */
+/** Runs up to `width` items at a time. Returns the results in the order of the items. */
 export async function inParallel(width, items, work) {
   const found = new Array(items.length);
   let next = 0;

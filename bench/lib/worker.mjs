@@ -1,4 +1,4 @@
-// One process that is one subject, and does what its parent asks, one thing at a time unless told otherwise.
+// A process for one subject, which runs its parent's steps, one at a time by default.
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { loadSubject } from "../subjects/index.mjs";
 import { difference, startMeter } from "./meter.mjs";
@@ -15,17 +15,17 @@ async function inLanes(lanes, work) {
   await Promise.all(Array.from({ length: lanes }, (_, lane) => work(lane)));
 }
 
-/** Collects what the garbage of the work before would cost the next measurement. */
+/** Collects garbage, so that earlier work does not slow the next measurement. */
 function cpuMsOf(usage) {
   const { user, system } = process.cpuUsage(usage);
   return (user + system) / 1_000;
 }
 
 const STEPS = {
-  /** Acquires and releases `count` times in each of `lanes`, each lane on a name of its own. */
+  /** Acquires and releases `count` times in each of `lanes`, each lane on a separate name. */
   async cycles({ prefix, count, lanes = 1 }) {
-    // No collection is forced before: it throws away what the compiler knows of objects that do not live for long,
-    // and no process does that every hundred cycles.
+    // No forced garbage collection: a forced collection would discard the compiler's knowledge about
+    // short-lived objects, and no real process forces a collection every hundred cycles.
     const [acquire, release, cycle] = [[], [], []];
     const [cpu, fromMs] = [process.cpuUsage(), nowMs()];
     await inLanes(lanes, async (lane) => {
@@ -43,7 +43,7 @@ const STEPS = {
     return { acquire, release, cycle, elapsedMs: nowMs() - fromMs, cpuMs: cpuMsOf(cpu) };
   },
 
-  /** Tries a lock that somebody else holds. */
+  /** Tries a lock held by another client. */
   async tries({ name, count }) {
     const times = [];
     for (let at = 0; at < count; at += 1) {
@@ -68,7 +68,7 @@ const STEPS = {
     return { calledMs, doneMs: nowMs() };
   },
 
-  /** Hands one name over among acquisitions of this process: from each release's call to the next grant. */
+  /** Passes a name among acquisitions of this process: the time from each release's call to the next grant. */
   async passAround({ name, count }) {
     const gaps = [];
     let current = await client.acquire(name);
@@ -85,7 +85,7 @@ const STEPS = {
     return { gaps };
   },
 
-  /** So many want one name, one after the other, each for a while. A release that fails is a figure. */
+  /** Lets many contenders hold a name one after another for `sectionMs` each. A failed release is a figure. */
   async contend({ name, count, sectionMs, staggerMs }) {
     const turns = [];
     await inLanes(count, async (at) => {
@@ -116,7 +116,7 @@ const STEPS = {
     return { held: held.size };
   },
 
-  /** Acquires and releases each of some names once, one after the other. */
+  /** Acquires and releases each of some names once, in order. */
   async each({ prefix, from, count }) {
     const cycle = [];
     for (let at = from; at < from + count; at += 1) {
@@ -127,7 +127,7 @@ const STEPS = {
     return { cycle };
   },
 
-  /** Looks at one name, without wanting it. */
+  /** Inspects a name without acquiring it. */
   async inspects({ name, count }) {
     const times = [];
     for (let at = 0; at < count; at += 1) {
@@ -145,13 +145,13 @@ const STEPS = {
     return { ...found, elapsedMs: nowMs() - startMs, cpuMs: cpuMsOf(cpu) };
   },
 
-  /** What the process keeps, once there is no more garbage. */
+  /** The heap of the process after a garbage collection. */
   heap() {
     globalThis.gc();
     return { heapKb: process.memoryUsage().heapUsed / 1e3 };
   },
 
-  /** Does nothing but hold, and tells what that took. */
+  /** Holds its locks without other work, and reports the cost. */
   async rest({ restMs }) {
     const delay = monitorEventLoopDelay({ resolution: 1 });
     delay.enable();
@@ -177,7 +177,7 @@ const STEPS = {
     };
   },
 
-  /** Begins to act under a lock every few milliseconds, for as long as it is believed in. */
+  /** Acts under a lock every few milliseconds, while the client reports the lock as held. */
   async believe({ name, everyMs }) {
     const handle = await client.acquire(name);
     const watch = { gotMs: nowMs(), acts: [], checkedActs: [], toldMs: undefined };
@@ -195,7 +195,7 @@ const STEPS = {
 
   beliefs: ({ name }) => watched.get(name),
 
-  /** How a process counts: what it sent since it was asked last. */
+  /** The requests of a counting process since the last call. */
   counts: (() => {
     let last = counts && structuredClone(counts);
     return () => {

@@ -2,7 +2,7 @@
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-// One listener for all: a process that dies must not leave its workers behind.
+// One listener for all workers: a process that dies must not leave its workers behind.
 const alive = new Set();
 process.once("exit", () => {
   for (const child of alive) child.kill("SIGKILL");
@@ -17,7 +17,7 @@ export class Worker {
   #ready;
   #exited;
 
-  /** Starts a subject in a process of its own, and resolves when it is open. */
+  /** Starts a subject in a separate process, and resolves when the client is open. */
   static async start(subject, servers, options = {}, { meter = false } = {}) {
     const worker = new Worker(subject, servers, options, meter);
     await worker.#ready;
@@ -51,7 +51,7 @@ export class Worker {
     });
   }
 
-  /** Has it do one step. */
+  /** Runs one step. */
   do(step, asked = {}) {
     this.#ids += 1;
     const id = this.#ids;
@@ -70,7 +70,7 @@ export class Worker {
     await this.#exited;
   }
 
-  /** Ends it without asking; what it holds is nobody's care: every case has names of its own. */
+  /** Kills the worker without a release: every case uses separate names. */
   end() {
     return this.kill();
   }

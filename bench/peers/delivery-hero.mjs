@@ -14,7 +14,7 @@ class DeliveryHero {
     this.options = options;
     const config = { tableName: TABLES.pair, partitionKey: "pk", sortKey: "sk" };
     this.locks = dynamoDBLockClientFactory(DynamoDBDocument.from(client), config);
-    // A renewal that fails is a rejection that nobody can catch; it is its only sign of a loss.
+    // A failed renewal is an unhandled rejection, which is the client's only sign of a loss.
     this.lost = new Set();
     process.on("unhandledRejection", () => {
       for (const listener of this.lost) listener();

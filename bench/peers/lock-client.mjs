@@ -1,4 +1,5 @@
-// dynamodb-lock-client 0.7.3, on the AWS SDK v2: FailOpen (a lease, renewed) and FailClosed (none at all).
+// dynamodb-lock-client 0.7.3, on the AWS SDK v2: FailOpen (with a renewed lease) and FailClosed (without a
+// lease).
 import { Agent } from "node:http";
 import { promisify } from "node:util";
 import AWS from "aws-sdk";
@@ -12,7 +13,7 @@ export function documentClient2(endpoint) {
     endpoint,
     region: "local",
     credentials: new AWS.Credentials("local", "local"),
-    // Its own default agent keeps no connection, and would be compared with ones that do.
+    // The client's default agent keeps no connection alive, unlike the other subjects.
     httpOptions: { agent: new Agent({ keepAlive: true, maxSockets: 256 }) },
   });
 }
@@ -36,7 +37,7 @@ class LockClient {
     }
   }
 
-  // An "error" that nobody listens to ends a process.
+  // An "error" event without a listener ends a process.
   #listening(lock) {
     lock.on("error", () => undefined);
     return lock;
@@ -59,10 +60,10 @@ function failOpen(label, trustLocalTime) {
   return {
     label,
     what: `dynamodb-lock-client 0.7.3 FailOpen${trustLocalTime ? ", trustLocalTime" : ""}, SDK v2`,
-    // Held locks are renewed alike, whomever it trusts.
+    // Held locks are renewed in the same way with any trust setting.
     roles: ["free", "wait", ...(trustLocalTime ? [] : ["hold"]), "fault"],
     polls: { default: undefined },
-    // It sleeps the lease that it read, whatever one asks for.
+    // The client sleeps the lease that it read, for any configured poll.
     waitsALease: true,
     keyOf,
     open: ({ endpoint, leaseMs = 10_000, beatMs }) => {

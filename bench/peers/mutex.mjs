@@ -1,4 +1,4 @@
-// dynamodb-mutex 1.3.4, on the AWS SDK v2. It renews nothing, and its release asks for no holder.
+// dynamodb-mutex 1.3.4, on the AWS SDK v2. The client never renews, and its release checks no holder.
 import { Agent } from "node:http";
 import { promisify } from "node:util";
 import AWS from "aws-sdk";
@@ -49,7 +49,7 @@ export const mutex = {
   renewsNothing: true,
   keyOf: (name) => ({ table: TABLES.key, key: { key: { S: name } } }),
   open: (options) => {
-    // It tells its every step to the terminal, at some expense.
+    // The client logs every step to the terminal, at some cost.
     console.log = () => undefined;
     return new MutexLock(options);
   },

@@ -1,4 +1,4 @@
-// redlock 5.0.0-beta.2 on one Redis: not the same promises, but what many would take instead.
+// redlock 5.0.0-beta.2 on one Redis: different guarantees, but a common alternative.
 import { Redis } from "ioredis";
 import Redlock from "redlock";
 

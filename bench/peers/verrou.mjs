@@ -1,4 +1,5 @@
-// @verrou/core 0.5.2 with its DynamoDB store, on the AWS SDK v3. It renews nothing by itself: an interval does.
+// @verrou/core 0.5.2 with its DynamoDB store, on the AWS SDK v3. The client does not renew, so an interval
+// does.
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { LockFactory } from "@verrou/core";
 import { dynamodbStore } from "@verrou/core/drivers/dynamodb";
@@ -28,7 +29,7 @@ class VerrouLock {
 
   async acquire(name) {
     const lock = this.factory.createLock(name, this.leaseMs);
-    // It gives up after 30 s, and says so by its answer alone; every other subject waits for as long as it takes.
+    // The client gives up after 30 s, and only its answer says so; every other subject waits without a limit.
     while (!(await lock.acquire()));
     return this.#kept(lock);
   }

@@ -54,7 +54,7 @@ function growth(values, { size, sizeTitle, value, title, series }) {
 const heldSize = { size: "locks", sizeTitle: "locks held", series: "subject" };
 const isHoldfast = ({ subject }) => subject.startsWith("holdfast");
 
-/** Each plot by its file's name: of one case's figures. */
+/** Each plot by its file's name: a function of the figures. */
 export const PLOTS = {
   free: ({ free }) => ranges(free.rows, "cycleMs", "acquire and release a free lock, ms"),
   "free-cpu": ({ free }) => ranges(free.rows, "cpuUs", "the client's CPU for it, µs"),

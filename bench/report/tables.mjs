@@ -1,15 +1,11 @@
-// The tables of the documents, each made of one case's figures.
+// The tables of the documents, made of the figures in bench/results. A table shows what a reader compares, mostly the
+// medians; least, most and intervals of every figure are in the results.
 
 const count = (value) => (value === undefined || value === null ? "–" : value.toLocaleString("en"));
-const range = (found, digits) =>
-  found === undefined || found === null
-    ? "–"
-    : found.min === found.max
-      ? fixed(found.median, digits)
-      : [found.min, found.median, found.max].map((value) => fixed(value, digits)).join(" / ");
 const fixed = (value, digits) =>
   value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 const middle = (found, digits) => (found ? fixed(found.median, digits) : "–");
+const most = (found, digits) => (found ? fixed(found.max, digits) : "–");
 const interval = (found) =>
   found === undefined
     ? "–"
@@ -33,134 +29,180 @@ const own = (row) => (row.subject.startsWith("holdfast") ? `**${row.subject}**` 
 
 const KEPT_BY = { holdfast: "a lease each", "holdfast-session": "a session" };
 
-// What a run makes that is told nothing else.
+// The default number of repetitions.
 const REPETITIONS = 3;
 
-/** Where the figures come from, and what they are worth. */
+const busy = ({ foreignCores }) =>
+  foreignCores >= 0.1
+    ? `; other programs took ${foreignCores} cores meanwhile, so that its times are worth little`
+    : "";
+
+/** The origin of the figures, and their reliability. */
 function origin({ case: name, date, machine, isQuick, repetitions = REPETITIONS }) {
-  const busy =
-    machine.foreignCores >= 0.1
-      ? `; other programs took ${machine.foreignCores} cores meanwhile, so that its times are worth little`
-      : "";
   const short = isQuick ? " -- --quick" : "";
   const fewer = isQuick || repetitions === REPETITIONS ? "" : ` --repetitions ${repetitions}`;
-  return `\n\n\`npm run bench${short || " --"} --case ${name}${fewer}\`, ${date}, Node.js ${machine.node.slice(1)}, ${machine.cores} cores, ${machine.seconds} s${busy}.`;
+  return `\n\n\`npm run bench${short || " --"} --case ${name}${fewer}\`, ${date}, Node.js ${machine.node.slice(1)}, ${machine.cores} cores, ${machine.seconds} s${busy(machine)}.`;
+}
+
+/** Every run: when and where it was made, and the cases with other than the usual repetitions. */
+export function runs(results) {
+  const groups = new Map();
+  for (const found of Object.values(results)) {
+    const { date, machine } = found;
+    const where = `${date}, Node.js ${machine.node.slice(1)}, ${machine.cores} cores`;
+    groups.set(where, [...(groups.get(where) ?? []), found]);
+  }
+  return [...groups].map(([where, of]) => `${where}${exceptionsOf(of).join("")}.`).join("\n");
+}
+
+function exceptionsOf(found) {
+  return found.flatMap(({ case: name, isQuick, repetitions = REPETITIONS, machine }) => {
+    const options = [
+      ...(isQuick ? ["--quick"] : []),
+      ...(isQuick || repetitions === REPETITIONS ? [] : [`--repetitions ${repetitions}`]),
+    ];
+    const noise = busy(machine);
+    if (options.length === 0 && noise === "") return [];
+    return [`; \`${[name, ...options].join(" ")}\`${noise}`];
+  });
 }
 
 const units = ({ writeUnits, readUnits }) => writeUnits + readUnits;
-const unitsAThousand = ({ found, readUnits }) =>
-  found === 0 ? "–" : fixed((1_000 * readUnits) / found, 1);
 
 function remembered({ names: [few, many], kbAName }) {
-  return `\n\nHeap of a client for each further name that it has used, from ${count(few)} to ${count(many)} names: ${kbAName.toFixed(2)} KB.`;
+  return `\n\nA client's heap grows by ${kbAName.toFixed(2)} KB for each further name, from ${count(few)} to ${count(many)} names.`;
 }
 
-const cost = (found) =>
-  found === undefined
-    ? "–"
-    : `${count(found.requests)}: ${Object.entries(found.operations)
-        .map(([operation, times]) => (times === 1 ? operation : `${times} ${operation}`))
-        .join(", ")}`;
+const cycleRequests = ({ acquireAgain, release }) => acquireAgain.requests + release.requests;
 
-const cycleUnits = ({ acquireAgain: one, release: other }) =>
-  count(one.writeUnits + one.readUnits + other.writeUnits + other.readUnits);
-
-/** Whom a run did without, and why. */
+/** The subjects that a run left out, with the reasons. */
 const without = ({ settings: { leftOut } }) =>
   Object.entries(leftOut)
     .map(([subject, why]) => `\n\nLeft out: ${subject}. ${why}`)
     .join("");
 
+/** Subjects that differ little from another row: only in the results. */
+const ONLY_IN_RESULTS = ["raw-http", "dlc-open-tlt", "dh-tlt"];
+const isShown = ({ subject }) => !ONLY_IN_RESULTS.includes(subject);
+/** The transport matters for the client's own time, not for crowds, hand-offs and faults. */
+const isShownOnce = (row) => isShown(row) && row.subject !== "holdfast-lean";
+
+const of = (found, { subject }) => found.rows.find((row) => row.subject === subject);
+
+/** False for a client that waits as another client shown: both sleep for a lease, or poll at the same rate. */
+const isRepresentative = ({ subject, poll }) =>
+  subject !== "dh" && !(poll === "20 ms" && ["dlc-closed", "mutex", "verrou"].includes(subject));
+
+/** The rows of other clients at their default poll, where they have one; Holdfast's at both polls. */
+const defaultsOf = (rows) =>
+  rows.filter(
+    ({ subject, poll }) =>
+      poll === "default" ||
+      subject === "holdfast" ||
+      !rows.some((row) => row.subject === subject && row.poll === "default"),
+  );
+
+/** The crowds that have a column, and the largest. */
+const CROWDS = [
+  { title: "50 at once", contenders: 50, processes: 1 },
+  { title: "50 in 5 processes", contenders: 50, processes: 5 },
+];
+const LARGEST = { contenders: 200, processes: 1 };
+
+/** A row for each client and poll, from rows for each client, poll and crowd. */
+function contenders(found) {
+  const isOf = (crowd) => (row) =>
+    row.contenders === crowd.contenders && row.processes === crowd.processes;
+  const same = (one) => (row) => row.subject === one.subject && row.poll === one.poll;
+  const at = (crowd, row) => found.rows.filter(isOf(crowd)).find(same(row));
+  const failed = found.rows.reduce((sum, { failedReleases = 0 }) => sum + failedReleases, 0);
+  const crowds = CROWDS.map((crowd) => [
+    crowd.title,
+    (row) => {
+      const { requestsAGrant, msAGrant } = at(crowd, row);
+      return `${middle(requestsAGrant, 1)} / ${middle(msAGrant, 0)}`;
+    },
+  ]);
+  const rows = found.rows
+    .filter(isOf(CROWDS[0]))
+    .filter(isRepresentative)
+    .filter((row) => isShownOnce(row) && (row.subject !== "holdfast" || row.poll === "default"));
+  const shown = columns(rows, {
+    client: own,
+    ...Object.fromEntries(crowds),
+    "out of order (50)": ({ outOfOrder }) => outOfOrder.toFixed(2),
+    "longest wait, s (200)": (row) => fixed(at(LARGEST, row).longestWaitMs / 1_000, 1),
+  });
+  return `${shown}\n\nReleases that failed: ${failed}.`;
+}
+
+const pair = ([fair, mutex], cell) => `${cell(fair)} / ${cell(mutex)}`;
+
+/** A row for each number of waiters, from one for each number and kind of lock. */
+function queue(found) {
+  const sizes = [...new Set(found.rows.map(({ waiters }) => waiters))];
+  const rows = sizes.map((size) =>
+    ["fair lock", "mutex"].map((kind) =>
+      found.rows.find((row) => row.waiters === size && row.kind === kind),
+    ),
+  );
+  return columns(rows, {
+    "waiting processes": ([{ waiters }]) => count(waiters),
+    "requests a grant": (row) => pair(row, ({ requestsAGrantAlone }) => count(requestsAGrantAlone)),
+    "in order": (row) => pair(row, ({ inOrder }) => (inOrder ? "yes" : "no")),
+  });
+}
+
+/** The clients that a case measured, and then those that only a second one did. */
+const rowsOfBoth = (one, other) => [
+  ...one.rows,
+  ...other.rows.filter((row) => of(one, row) === undefined),
+];
+
+const byCheck = ({ pausedActsByCheck }) => (pausedActsByCheck ? most(pausedActsByCheck, 0) : "–");
+
 export const TABLES = {
-  steps: (found) =>
-    columns(found.rows, {
+  free: (found, { steps }) =>
+    columns(found.rows.filter(isShown), {
       client: own,
-      "acquire, new name": ({ acquire }) => cost(acquire),
-      release: ({ release }) => cost(release),
-      "acquire again": ({ acquireAgain }) => cost(acquireAgain),
-      "try a held lock": ({ tryHeld }) => cost(tryHeld),
-      "units of acquire and release": cycleUnits,
-    }) + origin(found),
-
-  free: (found) =>
-    columns(found.rows, {
-      client: own,
-      "acquire and release, ms": ({ cycleMs }) => range(cycleMs, 2),
-      "times raw-sdk3 [95 %]": ({ toRawSdk3 }) => interval(toRawSdk3),
-      "times raw-same [95 %]": ({ toRawSame }) => interval(toRawSame),
+      requests: (row) => (of(steps, row) ? count(cycleRequests(of(steps, row))) : "–"),
+      "ms (times raw-sdk3)": ({ cycleMs, toRawSdk3 }) =>
+        `${middle(cycleMs, 2)} (${middle(toRawSdk3, 2)})`,
       "CPU, µs": ({ cpuUs }) => middle(cpuUs, 0),
-    }) + origin(found),
+    }),
 
-  many: (found) =>
-    columns(found.rows, {
-      client: own,
-      "cycles a second": ({ cyclesPerS }) => range(cyclesPerS, 0),
-      "times raw-sdk3 [95 %]": ({ toRawSdk3 }) => interval(toRawSdk3),
-      "times raw-same [95 %]": ({ toRawSame }) => interval(toRawSame),
-      "CPU a cycle, µs": ({ cpuUs }) => middle(cpuUs, 0),
-    }) + origin(found),
-
-  try: (found) =>
-    columns(found.rows, {
-      client: own,
-      "a refused try, ms": ({ tryMs }) => range(tryMs, 2),
-      "times raw-sdk3 [95 %]": ({ toRawSdk3 }) => interval(toRawSdk3),
-    }) + origin(found),
-
-  foreign: (found) =>
-    columns(found.rows, {
-      client: own,
-      "acquire, new name": ({ acquire }) => cost(acquire),
-      release: ({ release }) => cost(release),
-      "acquire again": ({ acquireAgain }) => cost(acquireAgain),
-      "units of acquire and release": cycleUnits,
-      "acquire and release, ms": ({ cycleMs }) => range(cycleMs, 2),
-      "times holdfast [95 %]": ({ toHoldfast }) => interval(toHoldfast),
-    }) +
-    without(found) +
-    origin(found),
+  foreign: (found) => {
+    const others = found.rows.filter(({ subject }) => subject !== "holdfast");
+    const times = others.map(({ subject, toHoldfast }) => `${subject} ${interval(toHoldfast)}`);
+    return `A cycle as a multiple of Holdfast's [95 %]: ${times.join(", ")}.${without(found)}`;
+  },
 
   handover: (found) =>
-    columns(found.rows, {
+    columns(defaultsOf(found.rows.filter(isShownOnce)).filter(isRepresentative), {
       client: own,
       poll: ({ poll }) => poll,
-      "within a process, ms": ({ withinMs }) => range(withinMs, 1),
-      "across processes, ms": ({ acrossMs }) => range(acrossMs, 0),
-      "requests a second of waiting": ({ requestsASecond }) => count(requestsASecond),
+      "within a process, ms": ({ withinMs }) => middle(withinMs, 0),
+      "across processes, ms": ({ acrossMs }) => middle(acrossMs, 0),
       "read / write units a second": ({ readUnitsASecond, writeUnitsASecond }) =>
         readUnitsASecond === undefined ? "–" : `${readUnitsASecond} / ${writeUnitsASecond}`,
-    }) + origin(found),
+    }),
 
-  contenders: (found) =>
-    columns(found.rows, {
-      contenders: ({ contenders, processes }) =>
-        processes === 1 ? count(contenders) : `${contenders} in ${processes} processes`,
-      client: own,
-      poll: ({ poll }) => poll,
-      "requests a grant": ({ requestsAGrant }) => range(requestsAGrant, 1),
-      "ms a grant": ({ msAGrant }) => range(msAGrant, 0),
-      "pairs out of order": ({ outOfOrder }) => outOfOrder.toFixed(2),
-      "longest wait, ms": ({ longestWaitMs }) => count(longestWaitMs),
-      "releases failed": ({ failedReleases = 0 }) => count(failedReleases),
-    }) + origin(found),
+  contenders: (found) => contenders(found),
 
-  takeover: (found) =>
-    columns(found.rows, {
-      client: own,
-      "killed to next holder, ms": ({ takeoverMs }) => range(takeoverMs, 0),
-    }) + origin(found),
+  queue: (found) => queue(found),
 
   held: (found) =>
-    columns(found.rows, {
-      locks: ({ locks }) => count(locks),
-      client: own,
-      "period, s": ({ periodS }) => count(periodS),
-      "requests a period": ({ requestsAPeriod }) => count(requestsAPeriod),
-      "CPU, share of a core": ({ cores }) => cores.toFixed(3),
-      "heap a lock, KB": ({ locks, heapKbALock }) => (locks < 1_000 ? "–" : heapKbALock.toFixed(1)),
-      "event loop late by up to, ms": ({ lateMs }) => lateMs.toFixed(0),
-      "an idle process beside it": ({ idleLateMs }) => idleLateMs.toFixed(0),
-    }) + origin(found),
+    columns(
+      found.rows.filter(
+        ({ locks, subject }) => locks === 1_000 && !["dh", "verrou"].includes(subject),
+      ),
+      {
+        client: own,
+        "requests a period": ({ requestsAPeriod }) => count(requestsAPeriod),
+        "CPU, share of a core": ({ cores }) => cores.toFixed(3),
+        "heap a lock, KB": ({ heapKbALock }) => heapKbALock.toFixed(1),
+      },
+    ),
 
   sessions: (found) =>
     columns(
@@ -176,70 +218,30 @@ export const TABLES = {
       },
     ) + origin(found),
 
-  queue: (found) =>
-    columns(found.rows, {
-      "waiting processes": ({ waiters }) => count(waiters),
-      lock: ({ kind }) => kind,
-      "requests a waiter and minute": ({ requestsAWaiterMinute }) => count(requestsAWaiterMinute),
-      "read units": ({ readUnitsAWaiterMinute }) => count(readUnitsAWaiterMinute),
-      "write units": ({ writeUnitsAWaiterMinute }) => count(writeUnitsAWaiterMinute),
-      "requests a grant": ({ requestsAGrantAlone }) => count(requestsAGrantAlone),
-      "s a grant": ({ secondsAGrant }) => secondsAGrant.toFixed(2),
-      "in order": ({ inOrder }) => (inOrder ? "yes" : "no"),
-    }) + origin(found),
-
-  election: (found) =>
-    columns(found.rows, {
-      "what is measured": ({ step }) => step,
-      runs: ({ found: { n } }) => count(n),
-      "least / median / most": ({ found: one }) => range(one, 0),
-      bound: ({ bound }) => bound,
-      broken: ({ broken }) => count(broken),
-    }) + origin(found),
-
-  objects: (found) =>
-    columns(found.rows, {
-      strategy: ({ strategy }) => `\`${strategy}\``,
-      "requests to the store": ({ storeRequests }) => count(storeRequests),
-      "requests to the table": ({ tableRequests }) => count(tableRequests),
-      "median, ms": ({ putMs }) => putMs.toFixed(2),
-    }) + origin(found),
+  faults: (found, { takeover }) =>
+    columns(rowsOfBoth(found, takeover).filter(isShownOnce), {
+      client: own,
+      "killed to next holder, ms (most)": (row) => {
+        const found = of(takeover, row)?.takeoverMs;
+        return found ? `${middle(found, 0)} (${most(found, 0)})` : "–";
+      },
+      "lost renewal: lock lost": ({ lostRenewalLoses, runs }) =>
+        runs === undefined ? "–" : `${lostRenewalLoses} of ${runs}`,
+      "acts after a pause, by event / check": (row) =>
+        row.runs === undefined ? "–" : `${most(row.pausedActsByEvent, 0)} / ${byCheck(row)}`,
+    }),
 
   age: (found) =>
-    columns(found.rows, {
-      "old records": ({ records }) => count(records),
-      "acquire and release, a new name: requests / units": ({ newName }) =>
-        `${count(newName.requests)} / ${count(units(newName))}`,
-      "an old name": ({ oldName }) =>
-        oldName === undefined ? "–" : `${count(oldName.requests)} / ${count(units(oldName))}`,
-      "a new name, ms": ({ cycleMs }) => range(cycleMs, 2),
-      "times an empty table [95 %]": ({ records, cycleToEmpty }) =>
-        records === 0 ? "–" : interval(cycleToEmpty),
-      "`inspect()`: requests / units": ({ inspection }) =>
-        `${count(inspection.requests)} / ${count(units(inspection))}`,
-      "ms of it": ({ inspectMs }) => middle(inspectMs, 2),
-      "`list()`: requests / units": ({ listing }) =>
-        `${count(listing.requests)} / ${count(listing.readUnits)}`,
-      "units for 1,000 records": ({ listing }) => unitsAThousand(listing),
-      "its time, ms": ({ listMs }) => middle(listMs, 0),
-      "the client's CPU, ms": ({ listCpuMs }) => middle(listCpuMs, 0),
-    }) +
-    remembered(found.memory) +
-    origin(found),
-
-  faults: (found) =>
-    columns(found.rows, {
-      client: own,
-      "answer of the acquiring write lost: wait, ms": ({ lostGrantMs, lostGrantNever }) =>
-        lostGrantMs === null || lostGrantMs === undefined
-          ? `never (${lostGrantNever})`
-          : range(lostGrantMs, 0),
-      "one renewal's answer lost: lock lost": ({ lostRenewalLoses, runs }) =>
-        `${lostRenewalLoses} of ${runs}`,
-      "paused past its lease: acts after, by event": ({ pausedActsByEvent }) =>
-        range(pausedActsByEvent, 0),
-      "by its own check": ({ pausedActsByCheck }) =>
-        pausedActsByCheck ? range(pausedActsByCheck, 0) : "no check",
-      "record deleted: unnoticed, ms": ({ deletedUnnoticedMs }) => range(deletedUnnoticedMs, 0),
-    }) + origin(found),
+    columns(
+      found.rows.filter(({ records }) => records !== 1_000),
+      {
+        "old records": ({ records }) => count(records),
+        "a cycle: requests / units": ({ newName }) =>
+          `${count(newName.requests)} / ${count(units(newName))}`,
+        "ms (times empty)": ({ cycleMs, cycleToEmpty }) =>
+          `${middle(cycleMs, 2)} (${middle(cycleToEmpty, 2)})`,
+        "a listing: requests / units": ({ listing }) =>
+          `${count(listing.requests)} / ${count(listing.readUnits)}`,
+      },
+    ) + remembered(found.memory),
 };

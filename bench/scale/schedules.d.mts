@@ -1,4 +1,4 @@
-/** Leases, and which seconds of them to count. */
+/** The leases of a table, and the seconds to count. */
 export interface Schedules {
   readonly count: number;
   readonly renewMs: number;

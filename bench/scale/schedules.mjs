@@ -1,10 +1,10 @@
-// Counts what schedules of renewals send, without making a lock: one number each, the instant of its next renewal.
-// test/bench/scale.test.ts compares the counts with those of real locks.
+// Counts the requests of renewal schedules without real locks: each lease is a number, the time of its next
+// renewal. test/bench/scale.test.ts compares the counts with real locks.
 import { createHash } from "node:crypto";
 
 /**
- * Between which share of its period and the whole of it the first renewal after a grant is planned, and the second,
- * which spreads leases that were granted together. Those after them come a period apart.
+ * The earliest instants of the first and the second renewal after a grant, as shares of the period; the latest
+ * is the whole period. This spreads leases that were granted together. Later renewals come a period apart.
  */
 const EARLIEST = [0.9, 0];
 
@@ -12,8 +12,8 @@ const EARLIEST = [0.9, 0];
 export const writesASecond = (count, renewMs) => count / (renewMs / 1_000);
 
 /**
- * Writes in each second from `fromS` to `toS`, of `count` leases that were granted evenly over `grantedOverMs` from
- * 0 on and are renewed every `renewMs`. `fraction` is the source of chance, from 0 to 1.
+ * The writes in each second from `fromS` to `toS`. `count` leases are granted evenly over `grantedOverMs` from
+ * 0 on, and renewed every `renewMs`. `fraction` is the source of randomness, from 0 to 1.
  */
 export function renewalsBySecond({ count, renewMs, grantedOverMs, fromS, toS, fraction }) {
   const bySecond = new Uint32Array(toS - fromS);
@@ -29,7 +29,7 @@ export function renewalsBySecond({ count, renewMs, grantedOverMs, fromS, toS, fr
   return bySecond;
 }
 
-/** Where so many keys lie in a space of 2^32, by a hash as partitions are found by one. */
+/** The places of `count` keys in a space of 2^32, by a hash, as DynamoDB finds partitions. */
 export function placesOf(count, nameOf) {
   const places = new Uint32Array(count);
   for (let at = 0; at < count; at += 1) {

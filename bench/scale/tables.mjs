@@ -1,15 +1,15 @@
-// The tables of docs/scale.md: what follows on paper from schedules that were counted, limits and prices.
+// The tables of growth in docs/performance.md: calculated from counted schedules, limits and prices.
 import { seededRandom } from "../../dist/testing/index.js";
 import { loadSource } from "../../scripts/lib/source.mjs";
 import { fullestPart, mostOf, placesOf, renewalsBySecond, writesASecond } from "./schedules.mjs";
 
 const { ON_DEMAND_PRICES } = await loadSource("cli/election-cost");
 
-/** What one partition of a table takes: DynamoDB's published limits. */
+/** The published limits of a partition of a DynamoDB table. */
 const PARTITION_WRITES = 1_000;
 const PARTITION_READS = 3_000;
 const MONTH_S = 730 * 3_600;
-/** Every so often a lock on a session is written once, so that TTL does not reach it. */
+/** A lock on a session is written at this interval, so that TTL does not reach its record. */
 const TOUCH_S = 2 * 24 * 3_600;
 
 const PROCESSES = 10_000;
@@ -43,8 +43,8 @@ const FLEETS = [
   },
 ];
 
-/** How many partitions it takes for so many writes, until the fullest has no more renewals than it can carry. */
-function partitionsFor({ count, renewMs }, places, writes) {
+/** The number of partitions for these writes, until the fullest partition can carry its renewals. */
+function partitionsFor({ renewMs }, places, writes) {
   const least = Math.ceil(writes / PARTITION_WRITES);
   for (let parts = least; ; parts += 1) {
     const fullest = fullestPart(places, parts);
@@ -76,34 +76,27 @@ function fleets() {
   );
 }
 
-const GRANTS = [
-  { what: "all at one instant", grantedOverMs: 0 },
-  { what: "within 10 s", grantedOverMs: 10_000 },
-  { what: "within 60 s", grantedOverMs: 60_000 },
-];
-const SECONDS = [10, 30, 60, 120, 300];
+const SECONDS = [10, 30, 300];
 
-/** How the writes of many that began together spread: the busiest second of the period before each instant. */
+/**
+ * The spread of the writes of leases that started together: the busiest second of the period before each
+ * instant.
+ */
 function spreads() {
-  return table(
-    GRANTS.map(({ what, grantedOverMs }) => {
-      const random = seededRandom(1);
-      const bySecond = renewalsBySecond({
-        count: 100_000,
-        renewMs: 10_000,
-        grantedOverMs,
-        fromS: 0,
-        toS: 300,
-        fraction: () => random.fraction(),
-      });
-      const mean = writesASecond(100_000, 10_000);
-      const busiest = (toS) => mostOf(bySecond.subarray(toS - 10, toS)) / mean;
-      return {
-        granted: what,
-        ...Object.fromEntries(SECONDS.map((s) => [`${s} s`, busiest(s).toFixed(2)])),
-      };
-    }),
-  );
+  const random = seededRandom(1);
+  const bySecond = renewalsBySecond({
+    count: 100_000,
+    renewMs: 10_000,
+    grantedOverMs: 0,
+    fromS: 0,
+    toS: 300,
+    fraction: () => random.fraction(),
+  });
+  const mean = writesASecond(100_000, 10_000);
+  const busiest = (toS) => (mostOf(bySecond.subarray(toS - 10, toS)) / mean).toFixed(2);
+  const [first, ...later] = SECONDS;
+  const after = later.map((toS) => `${busiest(toS)} times after ${toS} s`).join(" and ");
+  return `The busiest second carries ${busiest(first)} times the mean in the first ${first} s, ${after}.`;
 }
 
 const POLL_S = 2;
@@ -111,23 +104,14 @@ const POLL_S = 2;
 function limits() {
   // A poll is an eventually consistent read: half a unit.
   const readersOfOne = PARTITION_READS / (0.5 / POLL_S);
-  return table([
-    {
-      limit: "grants and releases of one name",
-      figure: `${whole(PARTITION_WRITES / 2)} cycles a second`,
-    },
-    {
-      limit: "processes that wait for one name, at the slowest poll of 2 s",
-      figure: whole(readersOfOne),
-    },
-    {
-      limit: "leases of 30 s, of locks or of sessions, whose renewals fill one partition",
-      figure: whole(PARTITION_WRITES / writesASecond(1, 10_000)),
-    },
-  ]);
+  return [
+    `**Limits:** ${whole(PARTITION_WRITES / 2)} cycles a second of one name,`,
+    `${whole(readersOfOne)} processes that wait for one name at the slowest poll of ${POLL_S} s,`,
+    `and ${whole(PARTITION_WRITES / writesASecond(1, 10_000))} leases of 30 s on one partition.`,
+  ].join(" ");
 }
 
 const prices = () =>
-  `Prices: ${ON_DEMAND_PRICES.currency} ${ON_DEMAND_PRICES.perMillionWriteUnits} for a million write units and ${ON_DEMAND_PRICES.perMillionReadUnits} for a million read units (${ON_DEMAND_PRICES.asOf}). Check what holds for you.`;
+  `Prices: ${ON_DEMAND_PRICES.currency} ${ON_DEMAND_PRICES.perMillionWriteUnits} for a million write units and ${ON_DEMAND_PRICES.perMillionReadUnits} for a million read units (${ON_DEMAND_PRICES.asOf}). Check your own region.`;
 
 export const SCALE_TABLES = { fleets, spreads, limits, prices };

@@ -1,11 +1,11 @@
-// Holdfast itself, in each of its ways.
+// Holdfast, in each of its ways.
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { Holdfast } from "../../dist/index.js";
 import { lean } from "../../dist/lean/index.js";
 import { sdkOptions } from "../lib/sdk.mjs";
 import { TABLES } from "../lib/tables.mjs";
 
-// As many as every other subject has.
+// The same number as for every other subject.
 const SOCKETS = 256;
 
 class HoldfastLock {
@@ -54,10 +54,12 @@ class HoldfastLock {
     return this.locks.inspect(name);
   }
 
-  /** Every lock of the table, free ones too: how many, in how many pages, and what the server said they cost. */
+  /**
+   * Lists every lock of the table, including free locks: the number of locks and pages, and the server's cost.
+   */
   async list() {
     const found = { locks: 0, pages: 0, readUnits: 0 };
-    for await (const { locks, readUnits } of this.locks.list({ free: true })) {
+    for await (const { locks, readUnits } of this.locks.admin.list({ free: true })) {
       found.locks += locks.length;
       found.pages += 1;
       found.readUnits += readUnits;
@@ -77,7 +79,7 @@ const keyOf = (name) => ({
   key: { pk: { S: `lock#${name}` }, sk: { S: "lease" } },
 });
 
-/** What differs between the ways: the options of the client, and the client. */
+/** The differences between the ways: the client's options, and the client. */
 const WAYS = [
   {
     label: "holdfast",

@@ -1,9 +1,9 @@
-// Who is compared. Each subject says in which roles it can appear: `free`, acquire and release of a free lock;
-// `try` on a held one; `wait` for one; `hold` many of them; `fault`, to be disturbed.
+// The subjects of the comparison. Each subject lists its roles: `free`, acquire and release of a free lock;
+// `try` on a held lock; `wait` for a lock; `hold` many locks; `fault`, with disturbances.
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-/** Modules of their own, so that a process loads no more than the subject that it is. */
+/** Separate modules, so that a process loads only its subject. */
 const MODULES = {
   "raw-http": ["./raw-http.mjs", "rawHttp"],
   "raw-sdk3": ["./raw-sdk3.mjs", "rawSdk3"],
@@ -35,7 +35,7 @@ export async function loadSubject(label) {
   return [exported].flat().find((subject) => subject.label === label);
 }
 
-/** All subjects that can run here: peers if they are installed, Redis if there is one. */
+/** All subjects available on this machine: peers if installed, Redis if running. */
 export async function loadSubjects({ withPeers, withRedis }) {
   const labels = Object.keys(MODULES).filter(
     (label) => withPeers || !MODULES[label][0].startsWith("../peers/"),

@@ -1,10 +1,10 @@
-// The two smallest requests that make a lock, as plain HTTP, without an SDK and without a signature.
+// The two smallest requests for a lock, as plain HTTP, without an SDK and without a signature.
 import { Agent, request } from "node:http";
 import { TABLES } from "../lib/tables.mjs";
 
 const HEADERS = {
   "content-type": "application/x-amz-json-1.0",
-  // Nobody checks it, but DynamoDB Local wants to see one.
+  // DynamoDB Local requires a signature but does not check it.
   authorization:
     "AWS4-HMAC-SHA256 Credential=local/20200101/local/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
 };

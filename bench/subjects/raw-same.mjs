@@ -1,5 +1,5 @@
-// The same two requests that Holdfast sends, byte for byte but for ids and numbers, through the bare SDK, through
-// lean() and as plain HTTP: what is above each is what Holdfast itself takes.
+// Holdfast's two requests, byte for byte except for ids and numbers, through the bare SDK, through lean() and
+// as plain HTTP: the difference to Holdfast is Holdfast's own cost.
 import { randomUUID } from "node:crypto";
 import { DynamoDBClient, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { Holdfast } from "../../dist/index.js";
@@ -8,7 +8,7 @@ import { sdkOptions } from "../lib/sdk.mjs";
 import { TABLES } from "../lib/tables.mjs";
 import { sender } from "./raw-http.mjs";
 
-/** What Holdfast sends for one acquire and one release, overheard. */
+/** Records Holdfast's requests for an acquire and a release. */
 async function overhear(client) {
   const inputs = [];
   const listening = {
@@ -37,7 +37,7 @@ function withValues(input, name, swap) {
   return { ...input, Key, ExpressionAttributeValues: values };
 }
 
-/** A lock of those requests, whatever sends an `UpdateItem` and answers its output. */
+/** A lock made of these requests, over any function that sends an `UpdateItem` and returns the output. */
 async function lockOver(client, update, close) {
   const { claim, release, id, fence } = await overhear(client);
   return {

@@ -1,5 +1,5 @@
-// The floor: what a careful programmer writes with the SDK v3 alone, in an afternoon. One conditional write to
-// acquire, one to release, an update at an interval to stay; polling at an interval to wait.
+// The floor: a careful programmer's code with the SDK v3 alone, written in an afternoon. One conditional write
+// to acquire, one to release, an update at an interval to renew; polling at an interval to wait.
 import { randomUUID } from "node:crypto";
 import {
   DeleteItemCommand,

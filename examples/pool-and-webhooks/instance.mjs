@@ -18,15 +18,17 @@ const tell = (what, more) => {
 let ticks = 0;
 
 // A run is some steps, and looks before each of them whether it still may.
-const work = (worker, steps) => async (signal, term) => {
-  ticks += 1;
-  const tick = ticks;
-  for (let step = 1; step <= steps; step += 1) {
-    signal.throwIfAborted();
-    tell("act", { worker, tick, step, term: String(term.fence) });
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-};
+const work =
+  (worker, steps) =>
+  async ({ signal, term }) => {
+    ticks += 1;
+    const tick = ticks;
+    for (let step = 1; step <= steps; step += 1) {
+      signal.throwIfAborted();
+      tell("act", { worker, tick, step, term: String(term.fence) });
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  };
 
 const coordinator = locks.leaderTasks({
   name: "pool",

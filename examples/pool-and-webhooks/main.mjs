@@ -4,7 +4,7 @@
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { createTable } from "holdfast";
+import { createTable } from "holdfast/table";
 import { startFaultProxy, startMemoryServer } from "holdfast/testing";
 
 const FAILOVER_MS = 3_000;

@@ -1,4 +1,4 @@
-// The public surface as text: what a user's compiler sees, one report for each subpath of the package.
+// The public surface as text, as a user's compiler sees the package: a report for each subpath.
 import {
   cpSync,
   existsSync,
@@ -13,13 +13,13 @@ import { join } from "node:path";
 import { Extractor, ExtractorConfig } from "@microsoft/api-extractor";
 import { MANIFEST, ROOT } from "./entries.mjs";
 
-// In the checkout, whose dependencies are then found as they are from dist.
+// In the checkout, so that dependencies are found as from dist.
 const TEMPORARY = join(ROOT, ".tmp");
 const { compilerOptions } = JSON.parse(readFileSync(join(ROOT, "tsconfig.json"), "utf8"));
 
 /**
- * The declarations as those of a package beside holdfast: what they import from `holdfast` is then another
- * package's, and stays out of their report. Inside it, the compiler would take it for a part of them.
+ * Copies the declarations to a package beside holdfast. Imports from `holdfast` then come from another package
+ * and stay out of the report. Inside the package, the compiler would include them.
  */
 function prepare(folder) {
   cpSync(join(ROOT, "dist"), join(folder, "dist"), { recursive: true });
@@ -39,7 +39,7 @@ function extract({ report, declarations }, folder) {
       compiler: { overrideTsconfig: { compilerOptions, files: [declarations] } },
       apiReport: {
         enabled: true,
-        // A type that a user meets but cannot import by name changes the surface all the same.
+        // A type without an exported name still changes the surface that a user sees.
         includeForgottenExports: true,
         reportFileName: report,
         reportFolder: folder,
@@ -64,10 +64,10 @@ function extract({ report, declarations }, folder) {
   return readFileSync(join(folder, report), "utf8");
 }
 
-/** The report of one subpath, from the declarations of the last build. */
+/** The report of a subpath, from the declarations of the last build. */
 export function apiReport(one) {
   if (!existsSync(join(ROOT, one.declarations))) {
-    throw new Error(`${one.declarations} is not there: run \`npm run build\`.`);
+    throw new Error(`${one.declarations} is missing: run \`npm run build\`.`);
   }
   mkdirSync(TEMPORARY, { recursive: true });
   const folder = mkdtempSync(join(TEMPORARY, "api-"));

@@ -1,10 +1,10 @@
-// Kernels with one rule broken each, to see that the chaos run can fail. The source is changed while it
-// is bundled, and nowhere else.
+// Kernels with one broken rule each, to prove that the chaos run can fail. Only the bundle has the change, not
+// the source.
 import { readFile } from "node:fs/promises";
 
-/** By name: the file of `src`, what stands there, and what is put in its place. */
+/** By name: the file in `src`, the original text, and its replacement. */
 const BROKEN = {
-  // A lease ends only when an answer says so.
+  // A lease ends only with an answer.
   deadline: [
     "core/hold/deadline.ts",
     "({ start, lengthMs }) => lengthMs - elapsedMsSince(start, this.#clock)",
@@ -12,16 +12,16 @@ const BROKEN = {
   ],
   // A rival counts as dead after a fifth of its lease.
   watch: ["core/record/decide.ts", "leaseMs * (1 + 2 * maxClockDrift)", "0.2 * leaseMs"],
-  // Of a holder that lives by a session the lock's record is watched, which nobody renews.
+  // For a holder on a session, watches the lock's record, which receives no renewals.
   session: [
     "core/record/decide.ts",
     "if (session !== undefined) return",
     'if (session === "") return',
   ],
-  // A guarded write requires only that somebody was granted the lock once.
+  // A guarded write requires only that the lock was granted once.
   guard: [
     "core/hold/condition.ts",
-    "format.heldCondition(hold.held)",
+    "format.lease.heldCondition(hold.held)",
     '{ kind: "equals", attribute: "v", value: { N: "1" } }',
   ],
   // A deadline is counted by the wall clock alone.
@@ -32,11 +32,11 @@ const BROKEN = {
   ],
 };
 
-/** A plugin of esbuild that breaks the kernel in the way of this name. */
+/** An esbuild plugin that breaks the kernel in the named way. */
 export function brokenKernel(name) {
   const broken = BROKEN[name];
   if (broken === undefined) {
-    throw new Error(`--break takes ${Object.keys(BROKEN).join(", ")}; it is "${name}".`);
+    throw new Error(`--break must be one of ${Object.keys(BROKEN).join(", ")}, not "${name}".`);
   }
   const [file, was, is] = broken;
   return {

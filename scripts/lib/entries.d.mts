@@ -1,18 +1,18 @@
-/** One subpath of the package that users import. */
+/** A subpath of the package for users. */
 export interface Subpath {
-  /** As package.json's `exports` has it. */
+  /** The subpath in package.json's `exports`. */
   readonly subpath: string;
-  /** The source that it is built from, relative to the checkout. */
+  /** The source of the subpath, relative to the checkout. */
   readonly source: string;
-  /** Where the build puts its code, as package.json has it. */
+  /** The built code, as in package.json. */
   readonly built: string;
-  /** Where the build puts its declarations, as package.json has it. */
+  /** The built declarations, as in package.json. */
   readonly declarations: string;
-  /** The name of its report in `api/`. */
+  /** The name of the report in `api/`. */
   readonly report: string;
 }
 
-/** The subpaths that users import. */
+/** The subpaths for users. */
 export const subpaths: readonly Subpath[];
 
 /** The sources of the programs, relative to the checkout. */

@@ -1,5 +1,5 @@
-// What the package consists of: one table for the build, the checks and the tests, read from package.json.
-// A promised `dist/x.js` is built from `src/x.ts`.
+// The parts of the package: one table for the build, the checks and the tests, read from package.json.
+// `dist/x.js` is built from `src/x.ts`.
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ export const MANIFEST = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf
 
 const sourceOf = (built) => built.replace(/^\.\/dist\/(.*)\.js$/, "src/$1.ts");
 
-/** The subpaths that users import: their sources, built files, declarations and API reports. */
+/** The subpaths for users: sources, built files, declarations and API reports. */
 export const subpaths = Object.entries(MANIFEST.exports)
   .filter(([, target]) => typeof target === "object")
   .map(([subpath, target]) => ({
@@ -23,10 +23,10 @@ export const subpaths = Object.entries(MANIFEST.exports)
     report: subpath === "." ? "holdfast.api.md" : `holdfast-${basename(subpath)}.api.md`,
   }));
 
-/** How the source names a file of ours that it starts as a process of its own. */
+/** The way in which the source names a file that it starts as a process. */
 export const STARTED_FILE = /new URL\("(\.{1,2}\/[\w./-]+)\.js", import\.meta\.url\)/g;
 
-/** The programs: sources of the commands in `bin`, and of the files that they start as processes. */
+/** The programs: sources of the commands in `bin`, and of the files that the commands start as processes. */
 export const programs = [...Object.values(MANIFEST.bin).map(sourceOf), ...startedFiles()];
 
 function startedFiles() {

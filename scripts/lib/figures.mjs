@@ -1,18 +1,18 @@
-// Writes what a measuring command found. A file of the repository changes only where the command got `--write`.
+// Writes the results of a measuring command. A file of the repository changes only with `--write`.
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** Whether git would commit the file; false for one that it ignores, and outside of a repository. */
+/** Whether git would commit the file; false for an ignored file, and outside of a repository. */
 function isCommitted(path) {
   const { status } = spawnSync("git", ["check-ignore", "--quiet", path], { cwd: dirname(path) });
   return status === 1;
 }
 
-/** Writes a file. Throws if it is one of the repository's and the command was not asked to write. */
+/** Writes a file. Throws for a file of the repository if the command runs without `--write`. */
 export function writeFigures(path, text, isAsked = process.argv.includes("--write")) {
   if (!isAsked && isCommitted(path)) {
-    throw new Error(`${path} belongs to the repository: it is written with --write alone.`);
+    throw new Error(`${path} belongs to the repository: only --write changes it.`);
   }
   writeFileSync(path, text);
 }

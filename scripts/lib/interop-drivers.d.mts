@@ -1,4 +1,4 @@
-/** The formats whose clients have a driver. */
+/** The formats of clients with a driver. */
 export type DriverName =
   | "aws-lock-client"
   | "dynamolock"
@@ -6,15 +6,15 @@ export type DriverName =
   | "lock-client-fail-open"
   | "lock-client-fail-closed";
 
-/** Every driver of locks: those of formats, and of an older client of one of them. */
+/** Every driver of locks: one for each format, and one for an older client. */
 export type LockDriverName = DriverName | "dynamolock-v1";
 
-/** Every driver: those of locks, and the one of object commits, which writes no format of locks. */
+/** Every driver: the drivers of locks, and the driver of object commits, which writes no lock format. */
 export type AnyDriverName = LockDriverName | "object-store";
 
 /**
- * The program and the arguments of a driver; throws if it has not been built. One that `isTimed` runs as its
- * users have it, and not as starts and builds soonest; default false.
+ * The program and the arguments of a driver; throws for a driver that is not built. With `isTimed` (default
+ * false) the driver runs as users run the client, and not in the form that builds and starts fastest.
  */
 export function driverCommand(
   name: AnyDriverName,
@@ -24,5 +24,5 @@ export function driverCommand(
   readonly args: readonly string[];
 };
 
-/** The folder of a language's build; throws if it has not been built. */
+/** The folder of a language's build; throws if the build is missing. */
 export function builtFolder(language: "python"): string;

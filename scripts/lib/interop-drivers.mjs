@@ -1,6 +1,5 @@
-// Builds the drivers of test/interop: programs of ours around other lock clients, as those are published.
-// What is built lies outside the checkout, under the fingerprint of what it was built from, so that it is
-// built once, however many checkouts there are.
+// Builds the drivers of test/interop: programs around other lock clients in their published form. Builds lie
+// outside the checkout, under a fingerprint of their sources, so that several checkouts share a build.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -19,7 +18,7 @@ import { outputOf, ROOT } from "./projects.mjs";
 
 const SOURCES = join(ROOT, "test", "interop");
 
-/** Where builds are kept; `XDG_CACHE_HOME` moves it. */
+/** The folder of the builds; `XDG_CACHE_HOME` moves the folder. */
 export const CACHE = join(
   process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"),
   "holdfast",
@@ -28,7 +27,7 @@ export const CACHE = join(
 
 const JVM_FLAGS = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m"];
 
-// `least` is what the sources ask for; Debian's package is named where it exists, old as it may be.
+// `least` is the version that the sources require. Debian's package is named if one exists, even if old.
 const TOOLS = {
   javac: { asks: ["-version"], least: "17", debian: "openjdk-17-jdk-headless" },
   mvn: { asks: ["-v"], least: "3.6", debian: "maven" },
@@ -38,7 +37,7 @@ const TOOLS = {
   pip3: { asks: ["--version"], least: "22.0", debian: "python3-pip" },
 };
 
-// How each language is built: from its sources, into an empty folder.
+// The build of each language: from its sources, into an empty folder.
 const LANGUAGES = {
   java: {
     tools: ["javac", "mvn"],
@@ -51,7 +50,7 @@ const LANGUAGES = {
     build(sources, folder) {
       outputOf("go", ["build", "-buildvcs=false", "-o", join(folder, "driver"), "."], {
         cwd: sources,
-        // A toolchain that Go fetched by itself would be another one than was asked for.
+        // Go must not download a toolchain of a different version.
         env: { ...process.env, GOTOOLCHAIN: "local" },
       });
     },
@@ -60,7 +59,7 @@ const LANGUAGES = {
     tools: ["cargo"],
     build(sources, folder) {
       const debug = cargo(sources, "--workspace");
-      // One binary a member, each named driver-*.
+      // A binary for each member, named driver-*.
       for (const name of readdirSync(debug).filter((file) => /^driver-[\w-]+$/.test(file))) {
         copyFileSync(join(debug, name), join(folder, name));
       }
@@ -75,7 +74,7 @@ const LANGUAGES = {
       });
     },
   },
-  // No client: a server that is both an object store and DynamoDB.
+  // Not a client: a server for both an object store and DynamoDB.
   python: {
     tools: ["pip3"],
     build(sources, folder) {
@@ -87,7 +86,7 @@ const LANGUAGES = {
   },
 };
 
-/** Builds in Rust; answers with the folder that the programs are in. */
+/** Builds in Rust. Returns the folder of the programs. */
 function cargo(sources, ...options) {
   const target = join(CACHE, "rust", "target");
   const env = { ...process.env, CARGO_TARGET_DIR: target };
@@ -95,7 +94,9 @@ function cargo(sources, ...options) {
   return join(target, options.includes("--release") ? "release" : "debug");
 }
 
-/** The folder of a Rust driver that is built to be timed: it takes minutes, and no test needs it. */
+/**
+ * The folder of an optimised Rust driver, for timing: the build takes minutes, and no test needs the driver.
+ */
 function optimised(name) {
   return cargo(join(SOURCES, "rust"), "--release", "--package", name);
 }
@@ -110,7 +111,7 @@ const javascript = (kind) => ({
   command: (folder) => [process.execPath, [join(folder, "driver.mjs"), kind]],
 });
 
-/** Every driver, by the name of the format that its client writes; an older client, by its version too. */
+/** Every driver, by the format of its client; an older client also by its version. */
 export const DRIVERS = {
   "aws-lock-client": {
     language: "java",
@@ -141,10 +142,10 @@ export const DRIVERS = {
   },
 };
 
-/** The languages that drivers are written in. */
+/** The languages of the drivers. */
 export const languages = Object.keys(LANGUAGES);
 
-/** Where the drivers of a language are, or will be, for the sources as they are now. */
+/** The folder for a language's drivers, built or not, for the current sources. */
 function folderOf(language) {
   const sources = join(SOURCES, language);
   const hash = createHash("sha256");
@@ -161,7 +162,7 @@ function folderOf(language) {
 
 function versionOf(tool) {
   const { status, stdout, stderr } = spawnSync(tool, TOOLS[tool].asks, { encoding: "utf8" });
-  // With a dot: Maven colours what it says, even into a pipe, by escapes with numbers.
+  // The pattern needs a dot: Maven adds colour escapes with numbers, even into a pipe.
   return status === 0 ? (/\d+(?:\.\d+)+/.exec(`${stdout}${stderr}`)?.[0] ?? "0") : undefined;
 }
 
@@ -171,7 +172,7 @@ function isOlder(version, least) {
   return at >= 0 && (have[at] ?? 0) < want[at];
 }
 
-/** Installs a Debian package where this may be done without asking anybody. */
+/** Installs a Debian package if no password is needed. */
 function installDebian(name) {
   const isRoot = process.getuid?.() === 0;
   const asRoot = isRoot ? [] : ["sudo", "-n"];
@@ -199,7 +200,7 @@ function needTool(tool) {
   }
 }
 
-/** Builds the drivers of one language, unless they are there; answers whether they were. */
+/** Builds the drivers of a language unless they exist. Returns whether they existed. */
 export function buildLanguage(language) {
   const folder = folderOf(language);
   if (existsSync(folder)) return { wasThere: true };
@@ -209,7 +210,7 @@ export function buildLanguage(language) {
   mkdirSync(unfinished, { recursive: true });
   try {
     build(join(SOURCES, language), unfinished);
-    // At once, so that a folder that is there is whole; another build of the same may have been faster.
+    // A rename, so that an existing folder is always complete; a parallel build may have finished first.
     if (!existsSync(folder)) renameSync(unfinished, folder);
   } finally {
     rmSync(unfinished, { recursive: true, force: true });
@@ -218,8 +219,8 @@ export function buildLanguage(language) {
 }
 
 /**
- * The program and the arguments of a driver; throws if it has not been built. One that `isTimed` runs as its
- * users have it, and not as starts and builds soonest.
+ * The program and the arguments of a driver; throws for a driver that is not built. With `isTimed` the driver
+ * runs as users run the client, and not in the form that builds and starts fastest.
  */
 export function driverCommand(name, { isTimed = false } = {}) {
   const { language, command } = DRIVERS[name];
@@ -227,7 +228,7 @@ export function driverCommand(name, { isTimed = false } = {}) {
   return { program, args };
 }
 
-/** The folder of a language's build; throws if it has not been built. */
+/** The folder of a language's build; throws if the build is missing. */
 export function builtFolder(language) {
   const folder = folderOf(language);
   if (!existsSync(folder)) throw new Error(`Build first: npm run interop:build (${language}).`);

@@ -1,13 +1,13 @@
-/** What a model's definitions are set to, beside no fault at all. */
+/** The values of a model's definitions, in addition to "no fault". */
 export type Bounds = Readonly<Record<string, number>>;
 
-/** One exhaustive search in which every invariant holds. */
+/** An exhaustive search in which every invariant is true. */
 export interface Search {
   readonly name: string;
   readonly bounds: Bounds;
 }
 
-/** One error, and the invariant that it must break first. */
+/** An error, and the first invariant that the error must break. */
 export interface Mutant {
   readonly name: string;
   readonly breaks: string;

@@ -1,14 +1,13 @@
-// What `npm run model` searches: of each model the protocol as it is within several bounds, a shorter form of
-// that, and the mutants, each with the invariant that it must break first. Names are those of the tables in
-// verification/README.md.
+// The searches of `npm run model`: for each model the protocol within several bounds, a shorter form, and the
+// mutants, each with the first invariant to break. verification/README.md counts searches and mutants.
 
-/** No fault at all; a search names those that it allows. */
+/** No fault; a search names the faults that it allows. */
 export const NOTHING = { LOST: 0, LATE: 0, SUSPENDED: 0, CRASHES: 0 };
 const DELETION = { DELETION: 1, RENEWALS: 0, FIRST_LEASE: 2 };
-/** Two records on one session, and a rival for each. */
+/** Two records on one session, with a rival for each record. */
 const APART = { PROCESSES: 3, RECORDS: 2, APART: 1, SESSION_RENEWALS: 1 };
 
-/** Where that shows what an error leads to better than what it breaks first. */
+/** For errors whose consequence is clearer than the first broken invariant. */
 const EXCLUSION = { EXCLUSION_ALONE: 1 };
 
 const LEASE_SEARCHES = [
@@ -36,7 +35,7 @@ const SHORT_LEASE_SEARCHES = [
   { name: "deletion", bounds: { ...DELETION, HORIZON: 6 } },
 ];
 
-/** What each error breaks first, breadth first, and the bounds within which it shows. */
+/** The first invariant that each error breaks, in a breadth-first search, and the bounds of the search. */
 const LEASE_MUTANTS = [
   { name: "R1", breaks: "Exclusion", what: "a record that is read as free counts as granted" },
   { name: "R2_BEFORE_SEND", breaks: "Exclusion", what: "the deadline counts from the answer" },
@@ -437,7 +436,7 @@ const SEVERAL_MUTANTS = [
   },
 ];
 
-/** The models of verification/model, each with what is searched: also read by the test of their page. */
+/** The models of verification/model, each with its searches and mutants; also used by the test of their page. */
 export const MODELS = [
   {
     name: "lease",

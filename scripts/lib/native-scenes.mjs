@@ -1,6 +1,6 @@
-// What the golden vectors of the native record are made of: every step of a lock's life, with fixed
-// clocks and ids. Played against DynamoDB Local to record them, and by a test to see whether the code
-// still writes the same.
+// The scenes for the golden vectors of the native record: every step of a lock's life, with fixed clocks and
+// ids. A script plays the scenes against DynamoDB Local to record the vectors. A test plays them to check that
+// the code still writes the same.
 import { setTimeout as sleep } from "node:timers/promises";
 import { GetItemCommand, UpdateTimeToLiveCommand } from "@aws-sdk/client-dynamodb";
 
@@ -18,7 +18,7 @@ export const SHAPES = {
 const MANUAL = { lease: "30s", renew: "manual" };
 const DATA = { job: 7, tags: ["a", "ß"], ratio: 0.1, none: null, yes: true, deep: { empty: {} } };
 
-// Each leaves one record behind. `locks(seed)` is a client as if of another process.
+// Each scene leaves one record behind. `locks(seed)` is a client, as if in another process.
 const SCENES = [
   ["held", async ({ locks }) => void (await locks(1).mutex(NAME).acquire(MANUAL))],
   [
@@ -110,8 +110,8 @@ const SCENES = [
   ],
 ];
 
-// The first renewal of a lease moves it. Timers are this machine's, and find it due once the clock was
-// set on; the session is renewed at the same time, and neither of them again.
+// The first renewal of a lease moves the lease to the session. Timers are this machine's, and the renewal is
+// due once the clock was advanced; the session is renewed at the same time, and neither is renewed again.
 async function moved({ locks, pass }) {
   const one = locks(1);
   const session = await one.session({ lease: "30s", renew: "10ms" });
@@ -122,7 +122,7 @@ async function moved({ locks, pass }) {
   return session;
 }
 
-/** A clock that stands still until time is passed by hand. */
+/** A clock that advances only on request. */
 function handClock() {
   let passedMs = 0;
   return {
@@ -157,20 +157,20 @@ async function play(scene, { client, table, keys, Holdfast, seededRandom }) {
   return Item;
 }
 
-// By the clock of the server these items expired long ago, and it would delete them in the middle of a scene.
+// By the server's clock these items expired long ago, and the server would delete them during a scene.
 async function keepExpired(client, table) {
   const TimeToLiveSpecification = { AttributeName: "expiresAt", Enabled: false };
   await client.send(new UpdateTimeToLiveCommand({ TableName: table, TimeToLiveSpecification }));
 }
 
 /**
- * Plays every scene in a table of its own, and answers with the items that they leave behind. Give it
- * `createTable`, `Holdfast` and `seededRandom` of the code that is to be looked at.
+ * Plays every scene in a separate table. Returns the remaining items. Takes `createTable`, `Holdfast` and
+ * `seededRandom` of the code under test.
  */
 export async function playNativeScenes({ client, createTable, prefix, ...code }) {
   const items = [];
   for (const [shape, keys] of Object.entries(SHAPES)) {
-    // The shape of the key changes nothing but the key: one scene shows it.
+    // The shape of the key changes only the key, so one scene is enough.
     for (const [state, scene] of shape === "default" ? SCENES : SCENES.slice(0, 1)) {
       const table = `${prefix}-${items.length}`;
       await createTable({ client, table, keys });
@@ -208,76 +208,88 @@ const FORCED = {
   now: false,
 };
 
-/** Every request of the format with fixed arguments, compiled: what DynamoDB is sent, word for word. */
+/** Every request of the format with fixed arguments, compiled to the exact text for DynamoDB. */
 export function nativeRequests({ nativeFormat, compileWrite }) {
   const format = nativeFormat({ pk: "pk", sk: "sk" });
-  const ref = format.refOf("lock", NAME);
+  const ref = format.codec.refOf("lock", NAME);
   const held = { holder: GRANT.holder, fence: 1_767_225_600_001n };
   const watched = { holder: OTHER, version: 3n };
   const data = { value: { n: 1 }, seq: 2 };
   const free = { keepData: false, lastHolder: held.holder, wallMs: START_MS };
   const writes = {
-    "claim, blind": format.claim(ref, GRANT, { kind: "blind" }),
-    "claim of what was seen absent": format.claim(ref, GRANT, { kind: "absent" }),
-    "claim of what was seen free": format.claim(ref, GRANT, { kind: "free", fence: 9n }),
-    "claim of what exists": format.claim(ref, GRANT, { kind: "existing" }),
-    "claim with data": format.claim(ref, { ...GRANT, data: "new" }, { kind: "blind" }),
-    "claim that keeps data": format.claim(
+    "claim, blind": format.lease.claim(ref, GRANT, { kind: "blind" }),
+    "claim of what was seen absent": format.lease.claim(ref, GRANT, { kind: "absent" }),
+    "claim of what was seen free": format.lease.claim(ref, GRANT, { kind: "free", fence: 9n }),
+    "claim of what exists": format.lease.claim(ref, GRANT, { kind: "existing" }),
+    "claim with data": format.lease.claim(ref, { ...GRANT, data: "new" }, { kind: "blind" }),
+    "claim that keeps data": format.lease.claim(
       ref,
       { ...GRANT, data: "new", existingData: "keep" },
       { kind: "blind" },
     ),
-    takeover: format.takeOver(ref, GRANT, watched),
-    "hand-over": format.handOver(ref, GRANT, { known: { ...held, holder: OTHER }, maybe: [] }),
-    "hand-over after an unanswered one": format.handOver(ref, GRANT, {
+    takeover: format.lease.takeOver(ref, GRANT, watched),
+    "hand-over": format.lease.handOver(ref, GRANT, {
+      known: { ...held, holder: OTHER },
+      maybe: [],
+    }),
+    "hand-over after an unanswered one": format.lease.handOver(ref, GRANT, {
       known: held,
       maybe: [OTHER],
     }),
-    renewal: format.renew(ref, held, RENEWAL),
-    "renewal with data": format.renew(ref, held, { ...RENEWAL, data }),
-    "change of length": format.changeLength(ref, held, { ...RENEWAL, leaseMs: 90_000 }),
-    "move to a session": format.moveToSession(ref, held, RENEWAL, SESSION),
-    "takeover from an ended session": format.takeOver(ref, GRANT, { ...watched, session: SESSION }),
-    "end of a session": format.free(
-      format.refOf("session", SESSION),
+    renewal: format.lease.renew(ref, held, RENEWAL),
+    "renewal with data": format.lease.renew(ref, held, { ...RENEWAL, data }),
+    "change of length": format.lease.changeLength(ref, held, { ...RENEWAL, leaseMs: 90_000 }),
+    "move to a session": format.sessions.moveTo(ref, held, RENEWAL, SESSION),
+    "takeover from an ended session": format.lease.takeOver(ref, GRANT, {
+      ...watched,
+      session: SESSION,
+    }),
+    "end of a session": format.lease.free(
+      format.codec.refOf("session", SESSION),
       { known: undefined, maybe: [], watched },
       { ...free, lastHolder: "" },
     ),
-    "tombstone of a session": format.tombstone(format.refOf("session", SESSION), {
+    "tombstone of a session": format.sessions.tombstone(format.codec.refOf("session", SESSION), {
       fence: BigInt(START_MS),
       owner: OWNER,
       wallMs: START_MS,
     }),
-    "keeping from expiring": format.keepFromExpiring(ref, held, {
+    "keeping from expiring": format.sessions.keepFromExpiring(ref, held, {
       leaseMs: 30_000,
       wallMs: START_MS,
     }),
-    "update of data": format.updateData(ref, held, data),
-    "removal of data": format.updateData(ref, held, { value: undefined, seq: 3 }),
-    release: format.free(ref, { known: held, maybe: [] }, free),
-    "release that keeps data": format.free(
+    "update of data": format.lease.updateData(ref, held, data),
+    "removal of data": format.lease.updateData(ref, held, { value: undefined, seq: 3 }),
+    release: format.lease.free(ref, { known: held, maybe: [] }, free),
+    "release that keeps data": format.lease.free(
       ref,
       { known: held, maybe: [] },
       { ...free, keepData: true },
     ),
-    "neutraliser of a claim": format.free(ref, { known: undefined, maybe: [OTHER] }, free),
-    "neutraliser of a takeover": format.free(
+    "neutraliser of a claim": format.lease.free(ref, { known: undefined, maybe: [OTHER] }, free),
+    "neutraliser of a takeover": format.lease.free(
       ref,
       { known: undefined, maybe: [held.holder], watched },
       free,
     ),
-    "request to end, with who and why": format.force(ref, FORCED),
-    "the same, told to the holder's session": format.notify(
-      format.refOf("session", SESSION),
+    "request to end, with who and why": format.requests.ask(ref, {
+      ...FORCED,
+      kind: "release",
+    }),
+    "the same, told to the holder's session": format.requests.notify(
+      format.codec.refOf("session", SESSION),
       held.holder,
     ),
-    "forced release at once": format.free(
+    "forced release at once": format.lease.free(
       ref,
       { known: held, maybe: [] },
       { ...free, keepData: true, forced: { ...FORCED, now: true } },
     ),
-    "request to resign": format.ask(ref, held.holder, "resign"),
-    "request of a preferred candidate": format.ask(ref, held.holder, "prefer"),
+    "request to resign": format.requests.ask(ref, { kind: "resign", holder: held.holder }),
+    "request of a preferred candidate": format.requests.ask(ref, {
+      kind: "prefer",
+      holder: held.holder,
+    }),
   };
   return Object.entries(writes).map(([step, { key, condition, change }]) => {
     const { text, update, names, values } = compileWrite(condition, change);
@@ -294,7 +306,7 @@ export function nativeRequests({ nativeFormat, compileWrite }) {
   });
 }
 
-/** What a format reads in an item, as JSON can say it: whole numbers as text. */
+/** The content of an item in a format, as JSON: whole numbers as text. */
 export function readable(record) {
   return JSON.parse(
     JSON.stringify(record, (_, value) => (typeof value === "bigint" ? `${value}` : value)),

@@ -1,4 +1,4 @@
-// Small projects beside the checkout's own, to try the package as its users will have it.
+// Small projects outside the checkout, to test the package as users install it.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,10 +6,11 @@ import { MANIFEST, ROOT } from "./entries.mjs";
 
 export { MANIFEST, ROOT };
 
-// `npm ci` clears it, git ignores it, and nobody else can write to it, as they could in a shared /tmp.
+// `npm ci` clears this folder, git ignores the folder, and other users cannot write to it, unlike a shared
+// /tmp.
 const CACHE = join(ROOT, "node_modules", ".cache", "holdfast");
 
-/** Runs a program to its end, its output with ours; throws if it fails. */
+/** Runs a program to its end with inherited output; throws on failure. */
 export function run(program, args, options = {}) {
   const { status, signal, error } = spawnSync(program, args, { stdio: "inherit", ...options });
   if (error !== undefined) throw error;
@@ -17,7 +18,7 @@ export function run(program, args, options = {}) {
   throw new Error(`${[program, ...args].join(" ")}: ${signal ?? `exit status ${status}`}`);
 }
 
-/** Runs a program to its end and answers what it printed; throws, with that, if it fails. */
+/** Runs a program to its end and returns its output; throws on failure, with the output. */
 export function outputOf(program, args, options = {}) {
   const { status, signal, stdout, stderr, error } = spawnSync(program, args, {
     encoding: "utf8",
@@ -37,7 +38,7 @@ export function cacheFolder(name) {
   return folder;
 }
 
-/** Packs the package as it would be published; answers the tarball's path. The build must be there. */
+/** Packs the package as for publishing. Returns the tarball's path. Needs a build. */
 export function pack(folder) {
   for (const old of readdirSync(folder)) if (old.endsWith(".tgz")) rmSync(join(folder, old));
   outputOf("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], { cwd: ROOT });
@@ -46,7 +47,7 @@ export function pack(folder) {
   return join(folder, tarball);
 }
 
-/** Installs these packages in the folder, as a project of its own, without running their scripts. */
+/** Installs these packages in the folder, as a separate project, without running their scripts. */
 export function install(folder, packages) {
   if (!existsSync(join(folder, "package.json"))) {
     writeFileSync(join(folder, "package.json"), '{ "private": true, "type": "module" }\n');
@@ -55,7 +56,7 @@ export function install(folder, packages) {
   outputOf("npm", ["install", ...flags, "--prefer-offline", ...packages], { cwd: folder });
 }
 
-/** Prints how many things were tried, and ends with a failure where one failed. */
+/** Prints the number of attempts, and exits with a failure if an attempt failed. */
 export function finish(results) {
   for (const { title, error } of results) {
     console.log(error === undefined ? `ok      ${title}` : `FAILED  ${title}: ${error.message}`);
@@ -64,7 +65,7 @@ export function finish(results) {
   if (failed > 0 || results.length === 0) process.exitCode = 1;
 }
 
-/** Tries one thing and goes on whatever comes of it. */
+/** Runs one attempt and records the result; a failure does not stop the script. */
 export async function attempt(title, work) {
   try {
     await work();

@@ -1,4 +1,4 @@
-/** A document whose rules are numbered. */
+/** A document with numbered rules. */
 export interface RuleDocument {
   readonly path: string;
   readonly row: RegExp;
@@ -6,7 +6,7 @@ export interface RuleDocument {
 }
 
 export interface NumberedRule {
-  /** As tests name it: `R4`, `protocol 16`, `object-commit 2`. */
+  /** The id in tests: `R4`, `protocol 16`, `object-commit 2`. */
   readonly id: string;
   readonly number: string;
   readonly rule: string;

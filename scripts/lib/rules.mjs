@@ -1,4 +1,4 @@
-// The numbered rules of the documents, and the tests that show them: a comment before a test names its rules,
+// The numbered rules of the documents, and the tests for each rule: a comment before a test names its rules,
 // `// rule: R4, protocol 16, object-commit 2`.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ export const DOCUMENTS = [
   },
 ];
 
-/** Every rule of one document, in its order. */
+/** Every rule of a document, in order. */
 export function rulesOf(root, { path, row, idOf }) {
   const lines = readFileSync(join(root, path), "utf8").split("\n");
   return lines.flatMap((line) => {
@@ -39,7 +39,7 @@ export function taggedTests(root) {
 
 const TAG = /^\/\/ rule: (.+)$/;
 
-/** The tags of one file. Throws where a tag stands before something else than a test. */
+/** The tags of a file. Throws for a tag before anything except a test. */
 export function tagsIn(file, text) {
   const written = text.split("\n").filter((line) => TAG.test(line.trim())).length;
   if (written === 0) return [];

@@ -5,7 +5,7 @@ import { build } from "esbuild";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Makes the bundle, and answers with its path. */
+/** Makes the bundle. Returns its path. */
 export async function bundleSimulation() {
   const folder = `${root}/node_modules/.cache/holdfast`;
   const outfile = `${folder}/sim.mjs`;

@@ -1,12 +1,12 @@
-// Loads modules of src that no subpath exports, for scripts that look inside: compiled together, so that they
-// share what they share in the library, and apart from dist, which holds only what users get.
+// Loads modules of src that no subpath exports, for scripts that need internals. The modules are compiled
+// together, so that they share code as in the library, and apart from dist, which holds only code for users.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { ROOT } from "./entries.mjs";
 
-/** The exports of these modules, given relative to src and without their endings, as one object. */
+/** The exports of these modules as one object. Modules are relative to src, without file endings. */
 export async function loadSource(...modules) {
   const folder = join(ROOT, "node_modules", ".cache", "holdfast");
   const outfile = join(folder, `source-${process.pid}.mjs`);

@@ -1,11 +1,11 @@
-// The licences of what is bundled into the package, as they ask to be passed on.
+// The licences of the bundled packages, as the licences require.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const INTRODUCTION =
   "This package contains code of the packages that follow, under their licences.";
 
-/** The text of the notice, from the paths of all the modules that went into the build. */
+/** The text of the notice, from the paths of all modules in the build. */
 export function thirdPartyNotices(paths) {
   const folders = new Set(paths.flatMap((path) => path.match(PACKAGE_FOLDER)?.slice(0, 1) ?? []));
   return [INTRODUCTION, ...[...folders].sort().map(noticeOf)].join("\n\n---\n\n").concat("\n");

@@ -1,40 +1,45 @@
 import type { AcquireContext } from "../core/acquire/context.js";
+import { steady } from "../core/backoff.js";
+import { requireCapability } from "../core/record/capability.js";
 import { watchMs } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { ForcedRelease, HeldRecord, LeaseRecord } from "../core/record/record.js";
-import { type Unavailable, unavailableError } from "../core/unavailable.js";
+import { unavailableError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { isoTimeOf } from "../platform/clock.js";
-import type { Write } from "../platform/table.js";
+import { type NoAnswer, retry } from "../platform/retry.js";
+import type { Misconfigured, Write } from "../platform/table.js";
 import type { InspectOptions } from "./list.js";
 
-/** Options of `Holdfast.forceRelease`. */
+/** Options of `Admin.forceRelease`. */
 export interface ForceReleaseOptions extends InspectOptions {
-  /** Why, for the holder and for whoever looks later: 1 to 1,000 characters. */
+  /** The reason, for the holder and for later inspections: 1 to 1,000 characters. */
   readonly reason: string;
-  /** Who wants it. Default: the client's `owner`. */
+  /** The operator's label. Default: the client's `owner`. */
   readonly by?: string | undefined;
   /**
-   * Frees the lock at once, without waiting for its holder: **two may then act at once** until the
-   * holder's next renewal. Default false.
+   * Frees the lock at once, without waiting for its holder: **two may then act at once** until the holder's next
+   * renewal. Default false.
    */
   readonly now?: boolean | undefined;
-  /** For how long to wait until it is free. Default: until the holder's lease must have run out. */
+  /** How long to wait until the lock is free. Default: until the holder's lease must have expired. */
   readonly wait?: Duration | undefined;
-  /** Ends the wait, which then rejects with the signal's reason; what was asked stays asked. */
+  /** Ends the wait, which then rejects with the signal's reason; the request remains. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What became of a forced release: the holder has ended unless neither `isFree` nor `successor` says so. */
+/**
+ * The result of a forced release. The holder may still hold the lock if `isFree` is false and `successor` undefined.
+ */
 export interface ForceReleaseResult {
-  /** Whether the last answer showed the lock free, or its holder is dead by now. */
+  /** Whether the last answer showed the lock free, or the holder is dead by now. */
   readonly isFree: boolean;
-  /** The holder that was asked, or freed; undefined where the lock was free already. */
+  /** The holder that was asked, or freed; undefined if the lock was free already. */
   readonly holder: string | undefined;
-  /** Its label. */
+  /** The holder's label. */
   readonly owner: string | undefined;
-  /** The next holder, where the lock was granted again by then: it was neither asked nor freed. */
+  /** The next holder, if the lock was granted again by then: neither asked nor freed. */
   readonly successor: { readonly holder: string; readonly owner: string | undefined } | undefined;
 }
 
@@ -43,13 +48,14 @@ const WAIT_RANGE = { leastMs: 0, mostMs: 24 * 3_600_000 };
 const PAUSE_MS = 250;
 
 /**
- * Asks the holder of a record to end, or frees the record; see `Holdfast.forceRelease`. In this order:
+ * Asks the holder of a record to release, or frees the record; see `Admin.forceRelease`. In this order:
  *
- * 1. Read the record: whom to ask.
- * 2. Write `forced` into it. A holder that moves to its session afterwards finds `forced` in the move's answer.
- * 3. Tell the session that the answer to step 2 shows: a holder that moved before reads its record no more.
- * 4. With `now`, free the record. Only a holder that will hear of it is freed, so an operator that dies
- *    before this step leaves a lock that is held as before, and a second call begins anew.
+ * 1. Read the record to learn the holder.
+ * 2. Write `request` into the record. A holder that moves to its session afterwards reads the request in the answer to
+ *    that move.
+ * 3. Notify the session in the answer to step 2: a holder that moved before no longer reads its record.
+ * 4. With `now`, free the record. Only a holder that will read the request is freed. If the operator dies before this
+ *    step, the lock stays held, and a second call starts again.
  */
 export async function forceRelease(
   context: AcquireContext,
@@ -60,26 +66,23 @@ export async function forceRelease(
   const { reason, by = defaultBy, now = false, wait, signal } = options;
   if (!isText(reason)) throw noText("reason");
   if (!isText(by)) throw noText("by");
-  const { force } = context.format;
-  if (force === undefined) {
-    throw refuse(`Records of format "${context.format.name}" have no room for a forced release.`);
-  }
+  const requests = requireCapability(context.format, "requests", "forced releases");
   const limitMs = wait === undefined ? undefined : durationMs("wait", wait, WAIT_RANGE);
-  const patience = new Patience(context, ref, limitMs, signal);
-  const first = await patience.insist(() => lookOnce(context, ref));
+  const retries = new BoundedRetry(context, ref, limitMs, signal);
+  const first = await retries.send(() => readOnce(context, ref));
   if (first.state !== "held") return resultOf(context, ref, undefined, first);
-  patience.knows(first);
+  retries.allowFor(first);
   const at = isoTimeOf(context.wallMs());
   const forced = { holder: first.holder, by, reason, at, now: false };
-  const asked = await patience.insist(() => writeOnce(context, ref, force(ref, forced)));
+  const request = { ...forced, kind: "release" } as const;
+  const asked = await retries.send(() => writeOnce(context, ref, requests.ask(ref, request)));
   if (!names(asked, first)) return resultOf(context, ref, first, asked);
-  patience.wasAsked();
+  retries.noteRequest();
   const { session } = asked;
-  if (session !== undefined)
-    await patience.insist(() => notifyOnce(context, session, first.holder));
+  if (session !== undefined) await retries.send(() => notifyOnce(context, session, first.holder));
   const last = now
-    ? await patience.insist(() => writeOnce(context, ref, freeingOf(context, ref, forced)))
-    : await untilOver(context, ref, first, patience);
+    ? await retries.send(() => writeOnce(context, ref, freeingOf(context, ref, forced)))
+    : await untilOver(context, ref, first, retries);
   return resultOf(context, ref, first, last);
 }
 
@@ -93,17 +96,17 @@ function freeingOf(context: AcquireContext, ref: RecordRef, forced: ForcedReleas
   );
 }
 
-/** Resolves to the record once that holder is gone, or was watched dead, or the wait is over. */
+/** Resolves to the record once the holder is gone or was observed dead, or the wait is over. */
 async function untilOver(
   context: AcquireContext,
   ref: RecordRef,
   first: HeldRecord,
-  patience: Patience,
+  retries: BoundedRetry,
 ): Promise<LeaseRecord> {
   for (;;) {
-    await patience.pause();
-    const record = await patience.insist(() => lookOnce(context, ref));
-    if (!names(record, first) || isDead(context, ref) || patience.isOver) return record;
+    await retries.pause();
+    const record = await retries.send(() => readOnce(context, ref));
+    if (!names(record, first) || isDead(context, ref) || retries.isOver) return record;
   }
 }
 
@@ -111,10 +114,10 @@ function names(record: LeaseRecord, { holder }: HeldRecord): record is HeldRecor
   return record.state === "held" && record.holder === holder;
 }
 
-// A queue before the lock says nothing about its holder.
+// A queue before the lock says nothing about the holder.
 function isDead(context: AcquireContext, ref: RecordRef): boolean {
   const { kind } = context.decide(ref, false, { kind: "barge" });
-  return kind === "take over" || kind === "end session";
+  return kind === "take-over" || kind === "end-session";
 }
 
 function resultOf(
@@ -132,8 +135,8 @@ function resultOf(
   };
 }
 
-/** Sends what must be answered, with pauses, for as long as the caller waits; at least once. */
-class Patience {
+/** Retries requests with pauses for as long as the caller waits; sends each at least once. */
+class BoundedRetry {
   readonly #context: AcquireContext;
   readonly #ref: RecordRef;
   readonly #signal: AbortSignal | undefined;
@@ -160,15 +163,15 @@ class Patience {
     return this.#context.nowMs() - this.#fromMs >= this.#limitMs;
   }
 
-  /** Once asked, a live holder renews within its lease, and then is silent for one. */
-  knows({ leaseMs }: HeldRecord): void {
+  /** After the request a live holder renews within its lease, and may then be silent for another lease. */
+  allowFor({ leaseMs }: HeldRecord): void {
     if (!this.#isGiven) this.#limitMs += 2 * watchMs(leaseMs, this.#context.settings.maxClockDrift);
   }
 
-  /** From now on a failure leaves a request that its holder may honour. */
-  wasAsked(): void {
+  /** From here on a failure leaves a request that the holder may honour. */
+  noteRequest(): void {
     this.#whatFailed =
-      "was not released by force: its holder was asked to end, but may not know it; call forceRelease() again";
+      "was not released by force, and the request to its holder may not have arrived (call forceRelease() again)";
   }
 
   async pause(): Promise<void> {
@@ -176,14 +179,18 @@ class Patience {
     this.#throwIfAborted();
   }
 
-  async insist<T>(ask: () => Promise<{ readonly told: T } | Unavailable>): Promise<T> {
-    for (;;) {
-      this.#throwIfAborted();
-      const answer = await ask();
-      if ("told" in answer) return answer.told;
-      if (this.isOver) throw unavailableError(this.#ref.name, this.#whatFailed, answer);
-      await this.pause();
-    }
+  async send<T>(ask: () => Promise<Result<T>>): Promise<T> {
+    this.#throwIfAborted();
+    const retried = await retry(this.#context, ask, {
+      backoff: steady(PAUSE_MS),
+      signal: this.#signal,
+      isOver: () => this.#context.closing.aborted,
+      onNoAnswer: (answer) => {
+        if (this.isOver) throw unavailableError(this.#ref.name, this.#whatFailed, answer);
+      },
+    });
+    if (retried.kind === "answered") return retried.answer.value;
+    throw retried.kind === "aborted" ? this.#signal?.reason : closedError(this.#ref.name);
   }
 
   #throwIfAborted(): void {
@@ -192,50 +199,56 @@ class Patience {
   }
 }
 
-type Told<T> = { readonly told: T } | Unavailable;
+interface Answered<T> {
+  readonly kind: "answered";
+  readonly value: T;
+}
 
-async function lookOnce(context: AcquireContext, ref: RecordRef): Promise<Told<LeaseRecord>> {
+type Result<T> = Answered<T> | NoAnswer | Misconfigured;
+
+async function readOnce(context: AcquireContext, ref: RecordRef): Promise<Result<LeaseRecord>> {
   const { requestTimeoutMs } = context.settings;
   const answer = await context.read({ key: ref.key, consistent: true }, requestTimeoutMs);
-  if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "found") return answer;
   const record = context.seeRecord(ref, answer.item, "strong");
-  // Without a look at its session nobody could tell whether it is dead.
+  // Only a read of the session shows whether the session is dead.
   if (record.state === "held" && record.session !== undefined) {
     await context.sessions.look(record.session, requestTimeoutMs);
   }
-  return { told: record };
+  return { kind: "answered", value: record };
 }
 
-/** Answers what the record says after the write, or as it refused it. */
+/** Returns the record after the write, or the record that refused the write. */
 async function writeOnce(
   context: AcquireContext,
   ref: RecordRef,
   write: Write,
-): Promise<Told<LeaseRecord>> {
+): Promise<Result<LeaseRecord>> {
   const answer = await context.write(write, context.settings.requestTimeoutMs);
-  if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
-  return { told: context.seeRecord(ref, answer.item, "strong") };
+  return { kind: "answered", value: context.seeRecord(ref, answer.item, "strong") };
 }
+
+const NOTIFIED: Answered<true> = { kind: "answered", value: true };
 
 async function notifyOnce(
   context: AcquireContext,
   session: string,
   holder: string,
-): Promise<Told<true>> {
-  const write = context.format.notify?.(context.format.refOf("session", session), holder);
-  if (write === undefined) return { told: true };
+): Promise<Result<true>> {
+  const requests = requireCapability(context.format, "requests");
+  const write = requests.notify(context.format.codec.refOf("session", session), holder);
   const answer = await context.write(write, context.settings.requestTimeoutMs);
-  if (answer.kind === "misconfigured") throw answer.error;
-  // Refused: the session has ended, and its leases with it.
-  return answer.kind === "applied" || answer.kind === "refused" ? { told: true } : answer;
+  // Refused: the session and its leases have ended.
+  return answer.kind === "applied" || answer.kind === "refused" ? NOTIFIED : answer;
 }
 
 const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
 function closedError(lockName: string): HoldfastError {
-  const message = `The client was closed while it released lock "${lockName}" by force; what was asked stays asked.`;
+  const message =
+    `The client was closed while it released lock "${lockName}" by force. The holder may still release the lock. ` +
+    "Read the lock with inspect() of another client.";
   return new HoldfastError("closed", message, { lockName });
 }
 
@@ -244,5 +257,5 @@ function isText(text: unknown): text is string {
 }
 
 function noText(option: string): HoldfastError {
-  return refuse(`The option \`${option}\` must be a text of 1 to ${LONGEST_TEXT} characters.`);
+  return refuse(`The option \`${option}\` must be a string of 1 to ${LONGEST_TEXT} characters.`);
 }

@@ -1,56 +1,48 @@
 import type { AcquireContext } from "../core/acquire/context.js";
+import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
-import type { ForcedRelease, GrantNote } from "../core/record/record.js";
+import { type ForcedRelease, forcedReleaseIn, type GrantNote } from "../core/record/record.js";
 import { unavailableError } from "../core/unavailable.js";
-import { HoldfastError } from "../errors.js";
+import { unlessMisconfigured } from "../platform/retry.js";
 
-/** The last grants of a name, as far as their holders noted them, and the last forced releases. */
+/** The last grants of a name, as noted by their holders, and the last forced releases. */
 export interface History {
   readonly name: string;
-  /** The newest first, sixteen at most. A gap in the fences is a grant that nobody noted. */
+  /** Newest first, at most sixteen. If a fence is missing between two others, its grant has no note. */
   readonly grants: readonly GrantNote[];
-  /** The newest first, as far as a grant after them was noted, or the record still says so. */
+  /** Newest first. The client finds forced releases in the record, and in the notes of later grants. */
   readonly forced: readonly ForcedRelease[];
 }
 
-/** Reads the history of a name: seventeen reads of half a unit, at once. Throws coded errors. */
+/** Reads the history of a name: seventeen reads at once, each for half a read unit. Throws coded errors. */
 export async function historyOf(context: AcquireContext, ref: RecordRef): Promise<History> {
-  const { history } = context.format;
-  if (history === undefined) throw noHistory(context.format.name);
+  const history = requireCapability(context.format, "history");
   const keys = [...history.keysOf(ref), ref.key];
   const items = await Promise.all(
     keys.map(async (key) => {
       const read = { key, consistent: false };
-      const answer = await context.read(read, context.settings.requestTimeoutMs);
-      if (answer.kind === "misconfigured") throw answer.error;
+      const answer = unlessMisconfigured(
+        await context.read(read, context.settings.requestTimeoutMs),
+      );
       if (answer.kind !== "found")
-        throw unavailableError(ref.name, "did not show its history", answer);
+        throw unavailableError(ref.name, "was not read", answer, `The history of "${ref.name}"`);
       return answer.item;
     }),
   );
-  const found = context.format.read(items.pop());
+  const found = context.format.codec.read(items.pop());
   const grants = items
     .map((item) => history.noteIn(item))
     .filter((note) => note !== undefined)
     .sort((a, b) => Number(b.fence - a.fence));
-  const last = "forced" in found ? found.forced : undefined;
+  const last = "request" in found ? forcedReleaseIn(found) : undefined;
   return { name: ref.name, grants, forced: forcedOf([last, ...grants.map((note) => note.forced)]) };
 }
 
-/** Each once, though the record goes on saying it. */
+/** Removes duplicates: the record and several notes may contain the same forced release. */
 function forcedOf(all: readonly (ForcedRelease | undefined)[]): ForcedRelease[] {
   const byGrant = new Map<string, ForcedRelease>();
   for (const forced of all) {
     if (forced !== undefined) byGrant.set(`${forced.holder} ${forced.at}`, forced);
   }
   return [...byGrant.values()];
-}
-
-/** The error for a format, or a table, that has no room for a history. */
-export function noHistory(format: string): HoldfastError {
-  return new HoldfastError(
-    "invalid-argument",
-    `Records of format "${format}" have no room for a history: it needs native records, and a table with a ` +
-      "sort key.",
-  );
 }

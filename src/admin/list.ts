@@ -1,4 +1,5 @@
 import type { AcquireContext } from "../core/acquire/context.js";
+import { rising } from "../core/backoff.js";
 import type { LeaseFormat, RecordRef } from "../core/record/format.js";
 import type { FormatTypes, LockName, NativeTypes } from "../core/record/format-types.js";
 import { queueRefOf, refOf } from "../core/record/key.js";
@@ -6,57 +7,58 @@ import { isReadable } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { causeText } from "../internal/cause-text.js";
 import { type Inspection, inspectionOf } from "../locks/inspect.js";
+import { type NoAnswer, retry } from "../platform/retry.js";
 import type { Item, Scan, ScanAnswer } from "../platform/table.js";
 
-/** What can be looked at by name: locks, or the leaderships of elections. */
+/** The kinds of records with a name: locks, and leaderships of elections. */
 export type RecordKind = "lock" | "leader";
 
 /** Options of `Holdfast.inspect`. */
 export interface InspectOptions {
   /** `leader` for the leadership of an election. Default `lock`. */
   readonly kind?: RecordKind | undefined;
-  /** The namespace of a fair lock. Default: none, which is the lock that `mutex(name)` is too. */
+  /** The namespace of a fair lock. Default: none, for the lock of `mutex(name)`. */
   readonly namespace?: string | undefined;
 }
 
-/** Which locks to list. */
+/** Selects the locks to list. */
 export interface ListOptions {
-  /** `leader` for the leaderships of elections. Default `lock`. One listing is of one kind. */
+  /** `leader` for the leaderships of elections. Default `lock`. A listing has a single kind. */
   readonly kind?: RecordKind | undefined;
-  /** Only names that begin with this. It does not make the scan cheaper. */
+  /** Only names with this prefix. Does not make the scan cheaper. */
   readonly prefix?: string | undefined;
-  /** Also locks that nobody holds. Default false. */
+  /** Include locks without a holder. Default false. */
   readonly free?: boolean | undefined;
 }
 
-/** A place in the queue of a fair lock, as a scan shows it. */
+/** A place in the queue of a fair lock, as read by a scan. */
 export interface ListedEntry {
-  /** The lock's. */
+  /** The lock's name. */
   readonly name: string;
   readonly namespace: string | undefined;
   readonly ticket: bigint;
-  /** The label of whose place it is, or was. */
+  /** The waiter's label. */
   readonly owner: string | undefined;
-  /** The session that it lives by; undefined while its waiter renews it. */
+  /** The session that keeps the place alive; undefined while the waiter renews the place itself. */
   readonly session: string | undefined;
-  /** For how long its waiter may be silent, in milliseconds. */
+  /** How long the waiter may go without renewing, in milliseconds. */
   readonly leaseMs: number;
-  /** Whether its ticket, or a later one, was granted: a waiter that is alive removes it at once. */
+  /** Whether this ticket, or a later ticket, was granted: a live waiter removes such a place at once. */
   readonly isServed: boolean;
-  /** Whether this client has watched its waiter be silent for longer than its lease. */
+  /** Whether this client has observed the waiter silent for longer than its lease. */
   readonly appearsExpired: boolean;
-  /** In how many milliseconds it looks dead at the earliest, if its waiter stays silent. */
+  /** Milliseconds until the place counts as dead at the earliest, if the waiter stays silent. */
   readonly acquirableInMs: number;
 }
 
 /** One page of a listing. */
 export interface ListPage<S extends FormatTypes = NativeTypes> {
   readonly locks: readonly Inspection<S>[];
-  /** Names of records that this version cannot read, with what was found; never stolen from. */
+  /** Names of records that this version cannot read, with the layout found; never taken over. */
   readonly unreadable: readonly { readonly name: string; readonly found: string }[];
-  /** Places in the queues of fair locks, held or not; in the order of the table. */
+  /** Places in the queues of fair locks, held or free; in the order of the table. */
   readonly queued: readonly ListedEntry[];
-  /** What DynamoDB charged for this page, in read units, where it said so. */
+  /** The read units that DynamoDB charged for this page, if reported. */
   readonly readUnits: number | undefined;
 }
 
@@ -65,14 +67,14 @@ type Page = Extract<ScanAnswer, { readonly kind: "page" }>;
 const ATTEMPTS = 4;
 const PAUSE_MS = 200;
 
-/** Lists the locks of the table by scanning it. */
+/** Lists the locks of the table by a scan. */
 export async function* list(
   context: AcquireContext,
   options: ListOptions,
 ): AsyncGenerator<ListPage> {
   const kind = kindOf(options);
   checkPrefix(options);
-  const prefix = context.format.prefixOf(kind, options.prefix ?? "");
+  const prefix = context.format.codec.prefixOf(kind, options.prefix ?? "");
   let after: Item | undefined;
   do {
     const page = await scanPage(context, prefix, after);
@@ -81,44 +83,50 @@ export async function* list(
   } while (after !== undefined);
 }
 
-/** One page of a scan, sent again where it was not answered. Throws coded errors. */
+/** Reads one page of a scan, with retries. Throws coded errors. */
 export async function scanPage(
   context: AcquireContext,
   prefix: Scan["prefix"],
   after: Item | undefined,
 ): Promise<Page> {
-  for (let attempt = 1; ; attempt += 1) {
-    const answer = await context.table.scan(
-      { prefix, after },
-      { timeoutMs: context.settings.requestTimeoutMs },
-    );
-    if (answer.kind === "page") return answer;
-    if (answer.kind === "misconfigured") throw answer.error;
-    if (attempt === ATTEMPTS) {
-      const isSilent = answer.kind === "unknown" || answer.kind === "skewed";
-      throw new HoldfastError(
-        isSilent ? "unreachable" : "throttled",
-        `The locks could not be listed: ${isSilent ? `the table does not answer${causeText(answer.cause)}` : "DynamoDB refused every request for now"}. ` +
-          "Check the endpoint, the region and the table's capacity.",
-        { cause: answer.cause },
-      );
-    }
-    await context.sleep(context.jittered(PAUSE_MS * attempt));
-  }
+  let left = ATTEMPTS;
+  const send = () =>
+    context.table.scan({ prefix, after }, { timeoutMs: context.settings.requestTimeoutMs });
+  const retried = await retry(context, send, {
+    backoff: rising(PAUSE_MS),
+    onNoAnswer: (answer) => {
+      left -= 1;
+      if (left === 0) throw notListed(context.tableName, answer);
+    },
+  });
+  if (retried.kind !== "answered") throw new Error("A listing ends only after its attempts.");
+  return retried.answer;
 }
 
-/** Which record the options of `inspect` and the like name. Throws `invalid-argument`. */
+function notListed(table: string, { kind, cause }: NoAnswer): HoldfastError {
+  const isSilent = kind === "unknown" || kind === "skewed";
+  return new HoldfastError(
+    isSilent ? "unreachable" : "throttled",
+    `The locks of table "${table}" could not be listed: ` +
+      (isSilent
+        ? `the table does not answer${causeText(cause)}. Check the endpoint, the region and the network.`
+        : "DynamoDB throttled every request. Give the table more capacity, or list again later."),
+    { cause },
+  );
+}
+
+/** Resolves the record that the options of `inspect` and the like name. Throws `invalid-argument`. */
 export function namedRef(format: LeaseFormat, name: LockName, options: InspectOptions): RecordRef {
   const kind = kindOf(options);
   if (options.namespace === undefined) return refOf(format, name, kind);
   if (kind === "lock") return queueRefOf(format, name as string, options.namespace);
   throw new HoldfastError(
     "invalid-argument",
-    `The option \`namespace\` is for fair locks: the election "${name}" has none.`,
+    `The option \`namespace\` is for fair locks only, and "${name}" is an election. Leave the option out.`,
   );
 }
 
-/** Which kind is asked for. Throws `invalid-argument`. */
+/** Resolves the kind. Throws `invalid-argument`. */
 export function kindOf({ kind = "lock" }: Pick<InspectOptions, "kind">): RecordKind {
   if (kind === "lock" || kind === "leader") return kind;
   throw new HoldfastError(
@@ -145,12 +153,12 @@ function pageOf(
   const unreadable: { name: string; found: string }[] = [];
   const queued: ListedEntry[] = [];
   for (const item of items) {
-    const name = context.format.nameOf(kind, item);
+    const name = context.format.codec.nameOf(kind, item);
     if (name === undefined) {
       queued.push(...entryIn(context, kind, item));
       continue;
     }
-    const ref = context.format.refOf(kind, name, context.format.queue?.namespaceIn(item));
+    const ref = context.format.codec.refOf(kind, name, context.format.queue?.namespaceIn(item));
     const found = context.see(ref, item, "eventual");
     if (!isReadable(found)) unreadable.push({ name: ref.name, found: found.found });
     else if (found.state === "held" || withFree) locks.push(inspectionOf(context, ref, found));
@@ -158,12 +166,12 @@ function pageOf(
   return { locks, unreadable, queued, readUnits };
 }
 
-/** The entry that an item is; nothing, if it is none. */
+/** Reads an item as a queue entry; an empty list if the item is no entry. */
 function entryIn(context: AcquireContext, kind: RecordKind, item: Item): ListedEntry[] {
   const { queue } = context.format;
   const [name, ticket] = [queue?.nameIn(kind, item), queue?.ticketIn(item)];
   if (queue === undefined || name === undefined || ticket === undefined) return [];
-  const lock = context.format.refOf(kind, name, queue.namespaceIn(item));
+  const lock = context.format.codec.refOf(kind, name, queue.namespaceIn(item));
   const entry = queue.entryOf(lock, ticket);
   const found = context.see(entry, item, "eventual");
   if (found.state !== "held") return [];
@@ -183,7 +191,7 @@ function entryIn(context: AcquireContext, kind: RecordKind, item: Item): ListedE
   ];
 }
 
-// A lock's record comes before its entries, in the order of their sort keys.
+// A lock's record comes before its entries, in the order of the sort keys.
 function servedOf(context: AcquireContext, lock: RecordRef): bigint | undefined {
   const record = context.observations.of(lock.id)?.record;
   return record === undefined || record.state === "absent" ? undefined : record.queue.served;

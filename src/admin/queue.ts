@@ -4,33 +4,34 @@ import { watchMs } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import { unavailableError } from "../core/unavailable.js";
 import { type Inspection, inspect } from "../locks/inspect.js";
+import { unlessMisconfigured } from "../platform/retry.js";
 import type { Item } from "../platform/table.js";
 
-/** Who waits for a lock. */
+/** A waiter for a lock. */
 export interface QueuedWaiter {
-  /** How many are before it. */
+  /** How many waiters come before this waiter. */
   readonly position: number;
   readonly ticket: bigint;
   /** The label for people. */
   readonly owner: string | undefined;
-  /** When it joined the queue, ISO, by its own clock. */
+  /** When the waiter joined the queue, ISO, by the waiter's clock. */
   readonly since: string | undefined;
-  /** The session that it lives by; undefined while it renews its place itself. */
+  /** The session that keeps the place alive; undefined while the waiter renews the place itself. */
   readonly session: string | undefined;
-  /** For how long it may be silent, in milliseconds. */
+  /** How long the waiter may go without renewing, in milliseconds. */
   readonly leaseMs: number;
-  /** Whether this client has watched it be silent for longer than that. */
+  /** Whether this client has observed the waiter silent for longer than its lease. */
   readonly appearsExpired: boolean;
 }
 
-/** A lock and its queue, as one reading of each showed them. */
+/** A lock and its queue, each as read once. */
 export interface QueueListing {
   readonly lock: Inspection;
-  /** In order. */
+  /** In the order of the queue. */
   readonly waiters: readonly QueuedWaiter[];
 }
 
-/** Lists who holds a lock and who waits for it, by strongly consistent readings. Throws coded errors. */
+/** Lists the holder of a lock and the waiters, by strongly consistent reads. Throws coded errors. */
 export async function listQueue(context: AcquireContext, ref: RecordRef): Promise<QueueListing> {
   const lock = await inspect(context, ref);
   const record = context.observations.of(ref.id)?.record;
@@ -39,7 +40,7 @@ export async function listQueue(context: AcquireContext, ref: RecordRef): Promis
   const waiters: QueuedWaiter[] = [];
   for (const item of await entriesOf(context, ref)) {
     const ticket = context.format.queue?.ticketIn(item);
-    // What was granted, and not yet deleted, waits for nothing.
+    // An entry that was granted, and not yet deleted, no longer waits.
     if (ticket === undefined || (served !== undefined && ticket <= served)) continue;
     const waiter = waiterIn(context, ref, ticket, item, waiters.length);
     if (waiter !== undefined) waiters.push(waiter);
@@ -54,10 +55,11 @@ async function entriesOf(context: AcquireContext, ref: RecordRef): Promise<Item[
   let after: Item | undefined;
   do {
     const query = { ...queue.upTo(ref, LAST_TICKET), consistent: true, after };
-    const answer = await context.query(query, context.settings.requestTimeoutMs);
-    if (answer.kind === "misconfigured") throw answer.error;
+    const answer = unlessMisconfigured(
+      await context.query(query, context.settings.requestTimeoutMs),
+    );
     if (answer.kind !== "page")
-      throw unavailableError(ref.name, "was not listed with its queue", answer);
+      throw unavailableError(ref.name, "was not read", answer, `The queue of lock "${ref.name}"`);
     items.push(...answer.items);
     after = answer.next;
   } while (after !== undefined);
@@ -79,7 +81,7 @@ function waiterIn(
   const silentMs = context.nowMs() - sinceMs;
   return {
     ...{ position, ticket, owner, since: acquiredAt, session, leaseMs },
-    // One that lives by a session says nothing itself.
+    // On a session the entry is not renewed, so silence of the entry means nothing.
     appearsExpired:
       session === undefined && silentMs >= watchMs(leaseMs, context.settings.maxClockDrift),
   };

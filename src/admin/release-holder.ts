@@ -1,20 +1,24 @@
 import type { AcquireContext } from "../core/acquire/context.js";
+import { rising } from "../core/backoff.js";
 import { freeOnce } from "../core/hold/release.js";
 import type { LeaseFormat, RecordRef } from "../core/record/format.js";
 import { isReadable, type LeaseRecord } from "../core/record/record.js";
-import { type Unavailable, unavailableError } from "../core/unavailable.js";
+import { unavailableError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
+import { type NoAnswer, retry } from "../platform/retry.js";
 import type { InspectOptions } from "./list.js";
 
-/** Options of `Holdfast.release`. */
+/** Options of `Admin.releaseByHolder`. */
 export type ReleaseByHolderOptions = Pick<InspectOptions, "namespace">;
 
 const ATTEMPTS = 4;
 const PAUSE_MS = 200;
 
 /**
- * Frees the record if it names this holder, whichever process that is. Safe to repeat: the id is in
- * one grant only. Answers whether the record named it.
+ * Frees the record if the record names this holder. The holder can be in any process.
+ *
+ * Returns whether the record named this holder. A caller can repeat the call safely, because an id belongs to a single
+ * grant.
  */
 export async function releaseByHolder(
   context: AcquireContext,
@@ -24,29 +28,36 @@ export async function releaseByHolder(
   if (typeof holder !== "string" || holder === "") {
     throw new HoldfastError(
       "invalid-argument",
-      "A lock is released by its holder id: `lease.holder`, or what inspect() shows.",
+      `The holder id of lock "${ref.name}" must be a string that is not empty. Pass \`lease.holder\`, or the ` +
+        "holder from inspect().",
     );
   }
-  // As a release of its own would: in some formats another deletes what its clients keep in the record.
-  const keepData = context.format.defaults?.keepData ?? false;
-  let trouble: Unavailable | undefined;
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    const answer = await freeOnce(context, ref, { maybe: [holder] }, keepData);
-    if (answer.kind === "misconfigured") throw answer.error;
-    if (answer.kind === "applied") return true;
-    if (answer.kind === "refused") {
-      const found = context.format.read(answer.item);
-      // After an attempt that nobody answered: it may be that one which freed the record.
-      return attempt > 1 && isReadable(found) && isFreeOf(found, holder, context.format);
-    }
-    trouble = answer;
-    await context.sleep(context.jittered(PAUSE_MS * attempt));
-  }
-  throw unavailableError(ref.name, "may not have been released", trouble as Unavailable);
+  // The holder's own release has the same default. In some formats another value would delete data of the format's
+  // clients.
+  const keepData = context.format.facts.defaults?.keepData ?? false;
+  let unanswered = 0;
+  let trouble: NoAnswer | undefined;
+  const send = () => freeOnce(context, ref, { maybe: [holder] }, keepData);
+  const retried = await retry(context, send, {
+    backoff: rising(PAUSE_MS),
+    isOver: () => unanswered === ATTEMPTS,
+    onNoAnswer: (answer) => {
+      unanswered += 1;
+      trouble = answer;
+    },
+  });
+  if (retried.kind !== "answered")
+    throw unavailableError(ref.name, "may not have been released", trouble as NoAnswer);
+  const { answer } = retried;
+  if (answer.kind === "applied") return true;
+  const found = context.format.codec.read(answer.item);
+  // An earlier attempt without an answer may have freed the record.
+  return unanswered > 0 && isReadable(found) && isFreeOf(found, holder, context.format);
 }
 
-// A format whose release deletes the record leaves nothing that could tell who freed it.
+// If the format's releases can delete the record, an absent record counts as freed: nothing shows which client deleted
+// the record.
 function isFreeOf(found: LeaseRecord, holder: string, format: LeaseFormat): boolean {
-  if (found.state === "absent") return format.deletes === true;
+  if (found.state === "absent") return format.facts.releaseMayDelete;
   return found.state === "free" && found.lastHolder === holder;
 }

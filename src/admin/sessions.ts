@@ -4,36 +4,42 @@ import { type Found, type HeldRecord, isReadable } from "../core/record/record.j
 import type { Item } from "../platform/table.js";
 import { scanPage } from "./list.js";
 
-/** A session that is alive, or that a lock still names, as a listing of the table shows it. */
+/** A session that is alive, or that a lock still names. */
 export interface SessionListing {
   readonly id: string;
   /**
-   * `alive`: it has not been ended, though its process may have died; see `appearsExpired`. `ended`: for
-   * good. `absent`: a lock names it, and it has no record. `unreadable`: it has one that this version
-   * cannot read, so that its locks are never taken over by this version.
+   * - `alive`: not ended, though its process may have died; see `appearsExpired`.
+   * - `ended`: ended for good.
+   * - `absent`: a lock names the session, and there is no record.
+   * - `unreadable`: this version cannot read the record, so this version never takes over the session's locks.
    */
   readonly state: "alive" | "ended" | "absent" | "unreadable";
-  /** The label of whose session it is; undefined where its record is gone. */
+  /** The label of the session's owner; undefined without a record. */
   readonly owner: string | undefined;
-  /** When it was opened, ISO, by its owner's clock. */
+  /** When the session was opened, ISO, by the owner's clock. */
   readonly openedAt: string | undefined;
-  /** For how long its owner may be silent, in milliseconds; undefined unless alive. */
+  /** How long the owner may go without renewing, in milliseconds; undefined unless alive. */
   readonly leaseMs: number | undefined;
-  /** Whether this client has watched it be silent for longer than its lease. */
+  /** Whether this client has observed the session silent for longer than its lease. */
   readonly appearsExpired: boolean;
-  /** The names of the locks that live by it. */
+  /** The names of the locks on this session. */
   readonly locks: readonly string[];
 }
 
 /**
- * The sessions of the table with the locks that name them. Ended ones are left out unless a lock still
- * names them. It scans twice, as {@link Holdfast.list} does, and holds the answer in memory.
+ * Lists the sessions of the table with the locks that name them.
+ *
+ * Leaves out ended sessions without locks. Scans twice, as `Admin.list` does, and holds the result in memory.
  */
 export async function listSessions(context: AcquireContext): Promise<SessionListing[]> {
   const locks = new Map<string, string[]>();
   for await (const { name, item } of recordsOf(context, "lock")) {
     const namespace = context.format.queue?.namespaceIn(item);
-    const found = context.see(context.format.refOf("lock", name, namespace), item, "eventual");
+    const found = context.see(
+      context.format.codec.refOf("lock", name, namespace),
+      item,
+      "eventual",
+    );
     if (found.state !== "held" || found.session === undefined) continue;
     const names = locks.get(found.session);
     if (names === undefined) locks.set(found.session, [name]);
@@ -83,9 +89,9 @@ async function* recordsOf(
 ): AsyncGenerator<{ readonly name: string; readonly item: Item }> {
   let after: Item | undefined;
   do {
-    const page = await scanPage(context, context.format.prefixOf(kind, ""), after);
+    const page = await scanPage(context, context.format.codec.prefixOf(kind, ""), after);
     for (const item of page.items) {
-      const name = context.format.nameOf(kind, item);
+      const name = context.format.codec.nameOf(kind, item);
       if (typeof name === "string") yield { name, item };
     }
     after = page.next;

@@ -1,23 +1,25 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { Holdfast, type LockFormat, type TableKeys, type TableOptions } from "../index.js";
+import type { LockFormat } from "../formats/index.js";
+import { Holdfast } from "../index.js";
+import type { TableKeys, TableOptions } from "../table/index.js";
 import type { CommonOptions } from "./options.js";
 import { usageError } from "./output/exit-codes.js";
 import { type AnyLocks, formatOf } from "./output/format.js";
 import { type Output, tellFailure } from "./output/output.js";
 
-// The SDK waits for ever by default, and only warns unless it is told to throw.
+// By default the SDK waits without limit, and only warns unless configured to throw.
 const CONNECT_MS = 5_000;
 const REQUEST_MS = 10_000;
-/** Only part of a signature where an endpoint is named; any value will do there. */
+/** With an endpoint the region is only part of a signature; any value will do. */
 export const REGION_OF_AN_ENDPOINT = "us-east-1";
 
-/** The table that the options name, and a client for it. Throws a usage error if they name none. */
+/** Resolves the table of the options, and a client. Throws a usage error without a table. */
 export async function tableOf(
   options: CommonOptions,
 ): Promise<Omit<TableOptions, "format"> & { readonly format?: LockFormat }> {
   const { table, endpoint } = options;
   const format = formatOf(options);
-  if (!table) throw usageError("No table is named: use --table or set HOLDFAST_TABLE.");
+  if (!table) throw usageError("The table is missing: use --table or set HOLDFAST_TABLE.");
   checkEndpoint(endpoint);
   const client = await clientOf(options);
   return format === undefined
@@ -25,7 +27,7 @@ export async function tableOf(
     : { client, table, format };
 }
 
-/** Locks in the table that the options name. Errors in the background are told on stderr. */
+/** Creates a client for the locks in the table. Errors in the background go to stderr. */
 export async function locksOf(
   options: CommonOptions & { readonly history?: boolean },
   output: Output,
@@ -37,7 +39,7 @@ export async function locksOf(
   return new Holdfast<AnyLocks>({ ...(await tableOf(options)), history, onError });
 }
 
-/** Throws a usage error for what is no URL. */
+/** Throws a usage error unless the endpoint is a URL. */
 export function checkEndpoint(endpoint: string | undefined): void {
   if (!endpoint || URL.canParse(endpoint)) return;
   throw usageError(
@@ -63,7 +65,7 @@ async function clientOf({ region, endpoint }: CommonOptions): Promise<DynamoDBCl
   } catch {
     client.destroy();
     if (endpoint) return make(REGION_OF_AN_ENDPOINT);
-    throw usageError("No region is known: use --region, or set HOLDFAST_REGION or AWS_REGION.");
+    throw usageError("The region is missing: use --region, or set HOLDFAST_REGION or AWS_REGION.");
   }
 }
 

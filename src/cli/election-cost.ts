@@ -3,25 +3,25 @@ import { type ElectionOptions, resolveElection } from "../election/options.js";
 import { MEAN_PAUSE } from "../election/standby.js";
 import { HoldfastError } from "../errors.js";
 
-/** What a million request units cost. */
+/** The prices of a million request units. */
 export interface Prices {
   readonly perMillionWriteUnits: number;
   readonly perMillionReadUnits: number;
   readonly currency: string;
-  /** Where and since when these prices hold. */
+  /** The region and the date of these prices. */
   readonly asOf: string;
 }
 
-/** Options of {@link electionCost}: the lengths of an election, and who takes part in it. */
+/** Options of {@link electionCost}: the durations of an election, and the number of candidates. */
 export interface ElectionCostOptions
   extends Pick<ElectionOptions, "failover" | "lease" | "renew" | "poll"> {
-  /** How many processes take part, the leader included; at least 1. */
+  /** The number of processes, including the leader; at least 1. */
   readonly instances: number;
   /** Default {@link ON_DEMAND_PRICES}. */
   readonly prices?: Prices | undefined;
 }
 
-/** What one election costs while one leader leads on. */
+/** The cost of an election during a single term. */
 export interface ElectionCost {
   readonly writesPerDay: number;
   readonly readsPerDay: number;
@@ -29,7 +29,7 @@ export interface ElectionCost {
   readonly writeUnitsPerDay: number;
   /** An eventually consistent read of up to 4 KB is half a unit. */
   readonly readUnitsPerDay: number;
-  /** Money for 730 hours, rounded to nothing. */
+  /** Cost of 730 hours, not rounded. */
   readonly perMonth: number;
   readonly prices: Prices;
 }
@@ -47,9 +47,10 @@ const MONTH_DAYS = 730 / 24;
 const UNITS_OF_A_READ = 0.5;
 
 /**
- * What one election costs: the renewals of one leader, and the reads of everybody else. Pure; costs no
- * request. The time that requests take makes it less; a transition adds two writes, a proclaimed value
- * beyond 1 KB another unit for each write. Throws `invalid-argument`.
+ * Computes the cost of an election: the renewals of the leader, and the reads of the standby candidates.
+ *
+ * Pure; costs no request. Request times lower the cost; a transition adds two writes, a proclaimed value beyond 1 KB
+ * another unit for each write. Throws `invalid-argument`.
  */
 export function electionCost(options: ElectionCostOptions): ElectionCost {
   const { instances, prices = ON_DEMAND_PRICES, failover, lease, renew, poll } = options;

@@ -7,8 +7,8 @@ const words = process.argv.slice(2);
 const ownWords = words.includes("--") ? words.slice(0, words.indexOf("--")) : words;
 const output = standardOutput(ownWords.includes("--json"));
 
-// Notices of dependencies, such as the SDK's about versions of Node, are for developers of programs,
-// and writing them would make the command's stderr non-blocking (see output.ts).
+// Notices of dependencies, such as the SDK's about Node versions, are for developers of programs. Writing notices would
+// also make the command's stderr non-blocking (see output.ts).
 process.removeAllListeners("warning");
 process.on("warning", () => undefined);
 
@@ -27,7 +27,7 @@ async function main(): Promise<number> {
   return run === undefined ? EXIT.usage : run(output);
 }
 
-/** Help and the version are no failures; anything else that commander throws is wrong usage. */
+/** Help and the version are no failures; every further error of commander is wrong usage. */
 function parsingEnded(error: unknown): number {
   const { code, exitCode, message } = error as {
     code?: string;
@@ -37,12 +37,12 @@ function parsingEnded(error: unknown): number {
   if (exitCode === 0) return EXIT.ok;
   if (typeof code !== "string" || !code.startsWith("commander.")) throw error;
   if (code === "commander.help") {
-    throw usageError("A command is missing. See `holdfast --help`.");
+    throw usageError("The command is missing. See `holdfast --help`.");
   }
   throw usageError(`${message.replace(/^error: /, "").trim()}. See \`holdfast --help\`.`);
 }
 
-/** A peer that is not installed is the commonest fault of an installation. */
+/** Explains a missing peer, the most common installation fault. */
 function explained(error: unknown): unknown {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   if (code !== "ERR_MODULE_NOT_FOUND" || !String(message).includes("@aws-sdk/")) return error;

@@ -1,17 +1,18 @@
 import type { Command } from "commander";
 import { usageError } from "./output/exit-codes.js";
 
-/** What a command of ours is about, and the user's command that it runs. */
+/** The names for a command of holdfast, and the user's command to run. */
 export interface Operands {
   readonly names: readonly string[];
   readonly command: readonly string[];
 }
 
 /**
- * Splits the operands of `holdfast <verb> NAME... -- COMMAND ARG...` at the two dashes. The parser drops the
- * dashes, so the length of what follows them in `words` says where the names end. A name that is missing must
- * not be filled by a word of the command: two jobs whose unset variable was their name would run at once.
- * Throws a usage error where a name or the command is missing.
+ * Splits the operands of `holdfast <verb> NAME... -- COMMAND ARG...` at the two dashes.
+ *
+ * The parser drops the dashes, so the names end where the number of words after `--` in `words` begins. A word of the
+ * command must not replace a missing name: two jobs with an unset variable as the name would run at once. Throws a
+ * usage error without a name or a command.
  */
 export function operandsOf(
   verb: string,
@@ -29,8 +30,9 @@ export function operandsOf(
 }
 
 /**
- * Refuses two dashes as the value of an option: the value is missing, as with an unset variable, and the parser
- * took the dashes for it. Throws a usage error.
+ * Refuses two dashes as the value of an option. Throws a usage error.
+ *
+ * The value is missing, as with an unset variable, and the parser took the dashes as the value.
  */
 export function refuseDashesAsValue(command: Command): void {
   for (const [option, value] of Object.entries(command.opts())) {

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { type FormatOptions, LOCK_FORMATS } from "./output/format.js";
 
-/** The options of every command that talks to a table, as commander leaves them. */
+/** The options of every command that uses a table, as parsed by commander. */
 export interface CommonOptions extends FormatOptions {
   readonly table?: string;
   readonly region?: string;
@@ -9,22 +9,25 @@ export interface CommonOptions extends FormatOptions {
   readonly json?: boolean;
 }
 
-/** Adds the options that every command on a table has. */
+/** Adds the options common to all commands that use a table. */
 export function withCommonOptions(
   command: Command,
   formats: readonly string[] = LOCK_FORMATS,
 ): Command {
   return command
     .addOption(tableOption())
-    .addOption(regionOption("its region; default: as the AWS SDK finds it"))
+    .addOption(regionOption("the table's region; default: as found by the AWS SDK"))
     .addOption(
-      new Option("--endpoint <url>", "where DynamoDB answers, for DynamoDB Local and the like").env(
+      new Option("--endpoint <url>", "the DynamoDB endpoint, for example of DynamoDB Local").env(
         "HOLDFAST_ENDPOINT",
       ),
     )
     .addOption(formatOption(formats))
     .addOption(
-      new Option("--fences <where>", "with a format that has none: kept beside each record")
+      new Option(
+        "--fences <where>",
+        "with a format without fences: store fences beside the records",
+      )
         .choices(["companion"])
         .env("HOLDFAST_FENCES"),
     )
@@ -41,54 +44,54 @@ export function withCommonOptions(
     .addOption(
       new Option(
         "--longest-lease <duration>",
-        "with dynamodb-lease: of any client; default 60s",
+        "with dynamodb-lease: the longest lease of any client; default 60s",
       ).env("HOLDFAST_LONGEST_LEASE"),
     )
     .addOption(
       new Option(
         "--max-clock-skew <duration>",
-        "with dynamodb-lease: of two clocks; default 2s",
+        "with dynamodb-lease: the largest skew of two clocks; default 2s",
       ).env("HOLDFAST_MAX_CLOCK_SKEW"),
     )
-    .option("--json", "answer in JSON, one object a line");
+    .option("--json", "print JSON, one object a line");
 }
 
-/** Whose records they are. */
+/** Defines --format. */
 export function formatOption(formats: readonly string[] = LOCK_FORMATS): Option {
-  return new Option("--format <format>", "whose records they are")
+  return new Option("--format <format>", "the format of the records")
     .choices(formats)
     .default("native")
     .env("HOLDFAST_FORMAT");
 }
 
-/** The second part of a name, in a table with a sort key that is part of names. */
+/** Defines --sort: the second part of a name, in a table whose sort key is part of names. */
 export function sortOption(): Option {
-  return new Option("--sort <value>", "the name's sort key, in a format whose names have one");
+  return new Option("--sort <value>", "the name's sort key, in a format with sort keys in names");
 }
 
-/** One of several fair locks of a name. */
+/** Selects a fair lock among several of the same name. */
 export interface NamespaceOptions {
   readonly namespace?: string;
 }
 
-/** Which of several fair locks of a name. */
+/** Defines --namespace. */
 export function namespaceOption(): Option {
-  return new Option("--namespace <text>", "which of several fair locks of the name");
+  return new Option("--namespace <text>", "the namespace of a fair lock");
 }
 
-/** Which table. */
+/** Defines --table. */
 export function tableOption(): Option {
   return new Option("--table <name>", "the table of the locks").env("HOLDFAST_TABLE");
 }
 
-/** In which region it is. */
-export function regionOption(description = "its region; default: any"): Option {
+/** Defines --region. */
+export function regionOption(description = "the table's region; default: any"): Option {
   return new Option("--region <region>", description).env("HOLDFAST_REGION");
 }
 
-/** Locks, or the leaderships of elections: their names never meet. */
+/** Defines --kind. A lock and a leadership of the same name are different records. */
 export function kindOption(): Option {
-  return new Option("--kind <kind>", "locks, or the leaderships of elections")
+  return new Option("--kind <kind>", "locks, or leaderships of elections")
     .choices(["lock", "leader"])
     .default("lock");
 }

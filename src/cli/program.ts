@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { Command, Option } from "commander";
-import { addDoctor } from "./commands/doctor-program.js";
-import { addCost, addElections } from "./commands/election-commands.js";
-import { addObject } from "./commands/object-program.js";
-import { addTable } from "./commands/table-program.js";
+import { addCost, addElections } from "./commands/election/program.js";
+import { addObject } from "./commands/object/program.js";
+import { addDiagnose } from "./commands/table/diagnose-program.js";
+import { addTable } from "./commands/table/program.js";
 import { addWatch } from "./commands/watch-program.js";
 import { operandsOf, refuseDashesAsValue } from "./operands.js";
 import { kindOption, namespaceOption, sortOption, withCommonOptions } from "./options.js";
@@ -11,8 +11,9 @@ import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP } from "./output/exit-codes.js";
 import { type Run, standardOutput } from "./output/output.js";
 
 /**
- * The command line's grammar. `onRun` is called with what the words ask for; nothing is run by
- * parsing. `words` are all of them, to tell `--` from its absence.
+ * Builds the command line's grammar. Parsing calls `onRun` with the requested run, and runs nothing.
+ *
+ * `words` are all words of the command line, to detect `--`.
  */
 export function programOf(words: readonly string[], onRun: (run: Run) => void): Command {
   const program = new Command("holdfast")
@@ -22,7 +23,7 @@ export function programOf(words: readonly string[], onRun: (run: Run) => void): 
     .exitOverride()
     .configureOutput({
       writeOut: (text) => standardOutput(false).out(text.trimEnd()),
-      // Told once, by whoever catches the error.
+      // The caller that catches the error prints it, once.
       writeErr: () => undefined,
     })
     .hook("preAction", (_, command) => refuseDashesAsValue(command))
@@ -38,7 +39,7 @@ export function programOf(words: readonly string[], onRun: (run: Run) => void): 
   addQueue(program, onRun);
   addRelease(program, onRun);
   addTable(program, onRun);
-  addDoctor(program, onRun);
+  addDiagnose(program, onRun);
   addObject(program, onRun);
   addDemo(program, onRun);
   return program;
@@ -55,17 +56,19 @@ function addLock(program: Command, words: readonly string[], onRun: (run: Run) =
       .command("lock")
       .usage("<name...> [options] -- <command> [argument...]")
       .argument("[operands...]")
-      .description("Holds a lock while a command runs, and stops the command if the lock is lost."),
+      .description(
+        "Runs a command while holding a lock, and ends the command if the lock is lost.",
+      ),
   )
     .addOption(sortOption())
-    .option("--wait <duration>", 'for how long to wait: "30s", "forever" or 0; default 60s')
-    .option("--lease <duration>", "how long a dead holder keeps others out; default 30s")
+    .option("--wait <duration>", 'how long to wait: "30s", "forever" or 0; default 60s')
+    .option("--lease <duration>", "how long a dead holder blocks the lock; default 30s")
     .option("--renew <duration>", "how often to renew; default a third of the lease")
-    .option("--data <text>", "text to store with the lock: a JSON string, or its bytes")
-    .option("--history", "note the grant beside the lock, for `holdfast history`: one write more")
-    .option("--owner <text>", "who this is, for people; default host name and process id")
-    .option("--fair", "wait in the order of arrival; the lease is then 60s by default")
-    .option("--namespace <text>", "with --fair: which of several locks of the name")
+    .option("--data <text>", "text to store with the lock: as a JSON string, or as bytes")
+    .option("--history", "note the grant for `holdfast history`; costs another write")
+    .option("--owner <text>", "the holder's label for people; default host name and process id")
+    .option("--fair", "wait in the order of arrival; the default lease is then 60s")
+    .option("--namespace <text>", "with --fair: the namespace of the lock")
     .addHelpText("after", LOCK_HELP)
     .action((operands: string[], options) => {
       const { names, command } = operandsOf("lock", words, operands);
@@ -76,16 +79,16 @@ function addLock(program: Command, words: readonly string[], onRun: (run: Run) =
 }
 
 const LOCK_HELP = `
-The command finds HOLDFAST_LEASE_NAME, HOLDFAST_LEASE_FENCE, HOLDFAST_LEASE_OWNER and
-HOLDFAST_LEASE_HOLDER in its environment. In another --format there may be no fence, and lengths of
-time are those of its own client by default. It runs in a process group of its own, which a guard
-ends before the lease does, even if holdfast itself is stopped or killed. INT, TERM, HUP, QUIT,
-USR1 and USR2 are passed on to the group. The lock is released when the whole group has ended,
-whatever the command's status. With --json only errors are JSON: stdout is the command's.
+The environment of the command has HOLDFAST_LEASE_NAME, HOLDFAST_LEASE_FENCE, HOLDFAST_LEASE_OWNER
+and HOLDFAST_LEASE_HOLDER. With another --format there may be no fence, and durations default as in
+the format's own client. The command runs in a separate process group. A guard process ends the
+group before the lease expires, even if holdfast itself is stopped or killed. INT, TERM, HUP, QUIT,
+USR1 and USR2 are passed on to the group. The lock is released when the whole group has ended, for
+any exit status. With --json only errors are JSON: stdout belongs to the command.
 
-Several names are locked at once, all or none, in the order of arrival. The command then finds
-HOLDFAST_LEASE_NAMES, HOLDFAST_LEASE_FENCES and HOLDFAST_LEASE_HOLDERS instead, each a JSON array
-of strings in the order of the names. The loss of one lock stops the command.
+Several names are locked together, all or none, in the order of arrival. The environment then has
+HOLDFAST_LEASE_NAMES, HOLDFAST_LEASE_FENCES and HOLDFAST_LEASE_HOLDERS, each a JSON array of strings
+in the order of the names. The loss of any of the locks ends the command.
 ${LOCK_EXIT_CODES_HELP}
 
 Example:
@@ -94,13 +97,13 @@ Example:
 
 function addLs(program: Command, onRun: (run: Run) => void): void {
   withCommonOptions(
-    program.command("ls").description("Lists the locks that are held, by scanning the table."),
+    program.command("ls").description("Lists the held locks, by a scan of the table."),
   )
     .addOption(kindOption())
-    .option("--prefix <prefix>", "only names that begin with this; the scan costs the same")
-    .option("--limit <number>", "stop after so many locks")
-    .option("--all", "also locks that nobody holds")
-    .addHelpText("after", `\nWhat the scan cost is told on stderr.\n${EXIT_CODES_HELP}`)
+    .option("--prefix <prefix>", "only names with this prefix; the scan costs the same")
+    .option("--limit <number>", "list at most this many locks")
+    .option("--all", "include locks without a holder")
+    .addHelpText("after", `\nThe cost of the scan is printed on stderr.\n${EXIT_CODES_HELP}`)
     .action((options) =>
       onRun(async (output) => (await import("./commands/index.js")).ls(options, output)),
     );
@@ -110,11 +113,11 @@ function addSessions(program: Command, onRun: (run: Run) => void): void {
   withCommonOptions(
     program
       .command("sessions")
-      .description("Lists the sessions that locks live by, by scanning the table twice."),
+      .description("Lists sessions and their locks, by two scans of the table."),
   )
     .addHelpText(
       "after",
-      "\nOne that has ended is listed only while a lock still names it: that lock can be had at once.\n" +
+      "\nAn ended session is listed only while a lock names the session. Such a lock is free to acquire.\n" +
         EXIT_CODES_HELP,
     )
     .action((options) =>
@@ -126,9 +129,7 @@ function addHistory(program: Command, onRun: (run: Run) => void): void {
   withCommonOptions(
     program
       .command("history <name>")
-      .description(
-        "Shows the last grants and forced releases of a lock, as far as they were noted.",
-      ),
+      .description("Shows the noted grants and forced releases of a lock."),
   )
     .addOption(kindOption())
     .addOption(namespaceOption())
@@ -139,7 +140,7 @@ function addHistory(program: Command, onRun: (run: Run) => void): void {
 
 function addInspect(program: Command, onRun: (run: Run) => void): void {
   withCommonOptions(
-    program.command("inspect <name>").description("Shows what is known of a lock, by one read."),
+    program.command("inspect <name>").description("Shows the state of a lock, by a single read."),
   )
     .addOption(sortOption())
     .addOption(kindOption())
@@ -154,10 +155,10 @@ function addQueue(program: Command, onRun: (run: Run) => void): void {
   withCommonOptions(
     program
       .command("queue <name>")
-      .description("Lists who holds a fair lock and who waits for it, by one read and one query."),
+      .description("Lists the holder and the waiters of a fair lock, by one read and one query."),
   )
     .addOption(namespaceOption())
-    .option("--watch", "go on, every two seconds, and print what has changed")
+    .option("--watch", "poll every two seconds, and print changes")
     .addHelpText("after", EXIT_CODES_HELP)
     .action((name: string, options) =>
       onRun(async (output) => (await import("./commands/index.js")).queue(name, options, output)),
@@ -165,28 +166,31 @@ function addQueue(program: Command, onRun: (run: Run) => void): void {
 }
 
 const RELEASE_HELP = `
-With --holder, whoever still holds it learns at the next renewal. With --force, the holder
-finds the request at its next renewal and ends; the lock is free once it has released it, or
-once its lease has run out. --force --now does not wait for that.
+With --holder, a live holder detects the loss at its next renewal. With --force, the holder reads the
+request at its next renewal, and its lease is lost; the lock is free when the holder releases, or when
+the lease expires. --force --now frees the lock without waiting for the holder.
 ${EXIT_CODES_HELP}
-  75   with --force: its holder has not ended in time; it stays asked
-  76   with --holder: the lock does not name that holder`;
+  75   with --force: the holder has not released in time; the request remains
+  76   with --holder: the lock does not name this holder`;
 
 function addRelease(program: Command, onRun: (run: Run) => void): void {
   withCommonOptions(
     program
       .command("release <name>")
-      .description("Releases a hold of your own whose id you know, or anybody's with --force."),
+      .description("Releases a lock by holder id, or by force with --force."),
   )
     .addOption(sortOption())
     .addOption(kindOption())
     .addOption(namespaceOption())
-    .option("--holder <id>", "the id of the hold: HOLDFAST_LEASE_HOLDER, or see `holdfast inspect`")
-    .option("--force", "ask whoever holds it to end, and wait until it is free")
-    .option("--reason <text>", "with --force: why, for its holder and for `inspect`")
-    .option("--by <text>", "with --force: who wants it; default host name and process id")
-    .option("--now", "with --force: free it at once; two may act until the holder's next renewal")
-    .option("--wait <duration>", "with --force: for how long; default until its lease has run out")
+    .option("--holder <id>", "the holder id: HOLDFAST_LEASE_HOLDER, or see `holdfast inspect`")
+    .option("--force", "ask the holder to release, and wait until the lock is free")
+    .option("--reason <text>", "with --force: the reason, for the holder and for `inspect`")
+    .option("--by <text>", "with --force: the operator's label; default host name and process id")
+    .option(
+      "--now",
+      "with --force: free the lock at once; two may act until the holder's next renewal",
+    )
+    .option("--wait <duration>", "with --force: how long to wait; default until the lease expires")
     .addHelpText("after", RELEASE_HELP)
     .action((name: string, options) =>
       onRun(async (output) => {
@@ -202,14 +206,12 @@ function addDemo(program: Command, onRun: (run: Run) => void): void {
   program
     .command("demo")
     .description("Shows processes that contend for a lock, die and stall, on a table in memory.")
-    // Not from the environment: what is set there may be the table that work depends on.
-    .option("--endpoint <url>", "run it on DynamoDB there, for example DynamoDB Local")
-    .option("--table <name>", "run it on this table, which is created if it is missing")
-    .option("--region <region>", "the region of that table")
-    .addOption(
-      new Option("--break", "let the stalled process write without looking at its deadline"),
-    )
-    .option("--json", "tell what happens in JSON, one event a line")
+    // Not from the environment: a table named there may be in production use.
+    .option("--endpoint <url>", "use DynamoDB at this endpoint, for example DynamoDB Local")
+    .option("--table <name>", "use this table; created if missing")
+    .option("--region <region>", "the region of the table")
+    .addOption(new Option("--break", "let the stalled process write without checking its deadline"))
+    .option("--json", "print events as JSON, one a line")
     .addHelpText("after", DEMO_HELP)
     .action((options) =>
       onRun(async (output) => (await import("./demo/demo.js")).demo(options, output)),
@@ -217,13 +219,13 @@ function addDemo(program: Command, onRun: (run: Run) => void): void {
 }
 
 const DEMO_HELP = `
-Needs no AWS account. One process is killed while it holds the lock, another is stopped until its
-lease is over; at the end the ledger that they wrote is checked from the file alone.
+Needs no AWS account. One process is killed while holding the lock, another is stopped until its lease
+has expired. At the end the ledger that the processes wrote is checked, from the file alone.
 
 Exit status:
   0    the ledger is in order
-  1    it is not, or something did not happen that should have; as with --break
+  1    the ledger is not in order, or an expected event did not happen; as with --break
   64   wrong usage
   69   the table cannot be reached
   77   access denied
-  78   the table is of another shape`;
+  78   the table has different keys or settings`;

@@ -1,12 +1,43 @@
-// A renewal that nobody answered is sent again after this part of the lease, and at most this long.
+import type { Backoff } from "../platform/retry.js";
+
+// The pause before the retry of an unacknowledged renewal, as a fraction of the lease, and its maximum.
 const RETRY_PART = 1 / 20;
 const LONGEST_RETRY_MS = 1_000;
-// Towards the deadline more often: an outage that ends just before it must not cost the lease.
+// Retries come faster near the deadline: an outage that ends just before the deadline must not cost the lease.
 const RETRY_PART_OF_REST = 1 / 4;
 const SHORTEST_RETRY_MS = 5;
 
-/** How long a holder waits before it sends again what nobody answered, in milliseconds, without jitter. */
+/** Returns a holder's pause before it retries an unacknowledged request, in milliseconds, without jitter. */
 export function retryPauseMs(leaseMs: number, remainingMs: number): number {
   const longestMs = Math.min(LONGEST_RETRY_MS, leaseMs * RETRY_PART);
   return Math.min(longestMs, Math.max(remainingMs * RETRY_PART_OF_REST, SHORTEST_RETRY_MS));
+}
+
+/** Spreads a length evenly by up to a quarter in both directions, so that processes do not move in step. */
+export function spread(lengthMs: number, fraction: number): number {
+  return lengthMs * (0.75 + 0.5 * fraction);
+}
+
+/** Constant pauses with jitter. */
+export function steady(pauseMs: number): Backoff {
+  return (fraction) => spread(pauseMs, fraction);
+}
+
+/** Pauses that grow by the same length each time, with jitter. */
+export function rising(stepMs: number): Backoff {
+  let lengthMs = 0;
+  return (fraction) => {
+    lengthMs += stepMs;
+    return spread(lengthMs, fraction);
+  };
+}
+
+/** Pauses that double up to the longest, with jitter. */
+export function doubling(firstMs: number, longestMs = Number.POSITIVE_INFINITY): Backoff {
+  let nextMs = firstMs;
+  return (fraction) => {
+    const pauseMs = nextMs;
+    nextMs = Math.min(2 * nextMs, longestMs);
+    return spread(pauseMs, fraction);
+  };
 }

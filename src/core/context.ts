@@ -7,6 +7,7 @@ import { type Clock, isoTimeOf } from "../platform/clock.js";
 import { hasSubscribers } from "../platform/diagnostics.js";
 import type { Random } from "../platform/random.js";
 import type {
+  Call,
   Item,
   Query,
   Read,
@@ -14,28 +15,23 @@ import type {
   ScanAnswer,
   TablePort,
   Transaction,
+  TransactionAnswer,
   Write,
   WriteAnswer,
 } from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";
+import { spread } from "./backoff.js";
 import { emitRequest, LEASE_CHANNELS, type RequestEvent } from "./events.js";
 import type { ClientSettings } from "./options.js";
 import { type Decision, decide } from "./record/decide.js";
-import type {
-  ExistingData,
-  FreeOptions,
-  Grant,
-  Held,
-  Holders,
-  LeaseFormat,
-  RecordRef,
-} from "./record/format.js";
+import type { FreeOptions, Grant, Held, Holders, LeaseFormat, RecordRef } from "./record/format.js";
+import type { ExistingData } from "./record/format-facts.js";
 import { type Consistency, Observations } from "./record/observation.js";
 import { type Found, isReadable, type LeaseRecord, type Passage } from "./record/record.js";
 import { RenewalScheduler } from "./scheduler.js";
 import { unreadable } from "./unavailable.js";
 
-/** Everything that is not deterministic, and the table. */
+/** The sources of nondeterminism, and the table. */
 export interface ClientEnvironment {
   readonly table: TablePort;
   readonly tableName: string;
@@ -43,23 +39,23 @@ export interface ClientEnvironment {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly random: Random;
-  /** Where an error goes that has no caller to go to. */
+  /** Receives errors that no caller waits for. */
   readonly report: (error: HoldfastError) => void;
-  /** Whether grants are noted beside their records; left out: not. */
+  /** Whether the client notes grants beside their records. Default false. */
   readonly keepsHistory?: boolean;
 }
 
-/** A lease that is held, as closing its client needs it. */
+/** The parts of a held lease that `close()` of the client uses. */
 export interface OpenLease {
   readonly ref: RecordRef;
   readonly held: Held;
   readonly settings: { readonly keepData: boolean };
-  /** Requests about the record, one at a time. */
+  /** Sends the requests about the record one at a time. */
   readonly requests: Exclusive;
   end(reason: LossReason): void;
 }
 
-/** What a waiter asked for that its grant writes. */
+/** The waiter's options that a grant writes. */
 export interface GrantOptions {
   readonly leaseMs: number;
   readonly owner: string;
@@ -70,10 +66,10 @@ export interface GrantOptions {
   readonly passage?: Passage | undefined;
 }
 
-// Enough for every id that can still matter for a lease, at a thousand grants a second.
+// At a thousand grants a second, the client remembers every id that can still matter for a lease.
 const MOST_ABANDONED = 100_000;
 
-/** What the parts of one client share: its environment, and what it has seen and given up. */
+/** Shares the environment, the observations and the abandoned ids between the parts of one client. */
 export class ClientContext {
   readonly table: TablePort;
   readonly tableName: string;
@@ -86,7 +82,7 @@ export class ClientContext {
   readonly keepsHistory: boolean;
   readonly observations = new Observations();
   readonly scheduler: RenewalScheduler;
-  /** What is held, to be released when the client closes. */
+  /** The held leases. `close()` of the client releases them. */
   readonly holds = new Set<OpenLease>();
   readonly #abandoned = new IdMemory(MOST_ABANDONED);
   readonly #running = new Set<Promise<unknown>>();
@@ -102,9 +98,9 @@ export class ClientContext {
     this.random = environment.random;
     this.report = environment.report;
     this.keepsHistory = environment.keepsHistory === true;
-    // A hand-over is one write, and has no time to be numbered in.
+    // A local handoff is a single write, without time to count a fence.
     this.settings =
-      this.format.counter === undefined ? settings : { ...settings, maxLocalHandoffs: 0 };
+      this.format.fenceCounter === undefined ? settings : { ...settings, maxLocalHandoffs: 0 };
     this.scheduler = new RenewalScheduler(this.clock, this.timers);
   }
 
@@ -113,7 +109,7 @@ export class ClientContext {
     return this.#closing;
   }
 
-  /** Whether there is no table, so that every lock is free. */
+  /** Whether the client has no table, so that every lock is free. */
   get isLocal(): boolean {
     return this.table.isLocal === true;
   }
@@ -126,17 +122,17 @@ export class ClientContext {
     return this.clock.monotonicMs();
   }
 
-  /** Civil time, corrected where the table's answers showed this machine's to be far off (R10). */
+  /** The wall clock, corrected if the table's answers showed a large error of this machine's clock (R10). */
   wallMs(): number {
     return this.clock.wallMs() + this.table.clockCorrectionMs;
   }
 
-  /** A length spread evenly by a quarter both ways, so that processes do not move in step. */
+  /** Spreads a length by a random fraction. */
   jittered(lengthMs: number): number {
-    return lengthMs * (0.75 + 0.5 * this.random.fraction());
+    return spread(lengthMs, this.random.fraction());
   }
 
-  /** How long one request may take that is useless after a deadline, in `leftMs`: never all of that. */
+  /** Returns the timeout of a request that DynamoDB must answer within `leftMs`: at most half of this time. */
   timeoutWithin(leftMs: number): number {
     return Math.min(this.settings.requestTimeoutMs, Math.max(1, leftMs / 2));
   }
@@ -146,32 +142,39 @@ export class ClientContext {
   }
 
   write(write: Write, timeoutMs: number, signal?: SignalLike): Promise<WriteAnswer> {
-    return this.#told("write", (tellsUnits) =>
-      this.table.write(write, { timeoutMs, signal, ...tellsUnits }),
-    );
+    return this.answerTo("write", this.table.write(write, this.callOf(timeoutMs, signal)));
   }
 
   read(read: Read, timeoutMs: number, signal?: SignalLike): Promise<ReadAnswer> {
-    return this.#told("read", (tellsUnits) =>
-      this.table.read(read, { timeoutMs, signal, ...tellsUnits }),
-    );
+    return this.answerTo("read", this.table.read(read, this.callOf(timeoutMs, signal)));
   }
 
-  transact(transaction: Transaction, timeoutMs: number, signal?: SignalLike) {
-    const { transact } = this.table;
-    if (transact === undefined) throw new Error("A table without transactions was asked for one.");
-    return this.#told("transaction", () =>
-      transact.call(this.table, transaction, { timeoutMs, signal }),
-    );
+  transact(
+    transaction: Transaction,
+    timeoutMs: number,
+    signal?: SignalLike,
+  ): Promise<TransactionAnswer> {
+    const { table } = this;
+    if (table.transact === undefined) {
+      throw new Error("The table does not support transactions.");
+    }
+    return this.answerTo("transaction", table.transact(transaction, { timeoutMs, signal }));
   }
 
-  async #told<A extends { readonly kind: string; readonly units?: number | undefined }>(
+  /** The bounds of one request. The request asks for consumed capacity only if a listener receives the event. */
+  callOf(timeoutMs: number, signal: SignalLike | undefined): Call {
+    const tellsUnits = hasSubscribers(LEASE_CHANNELS.request);
+    return tellsUnits ? { timeoutMs, signal, tellsUnits } : { timeoutMs, signal };
+  }
+
+  /** Returns the answer to a request in flight, and emits an event if the channel has listeners. */
+  async answerTo<A extends { readonly kind: string; readonly units?: number | undefined }>(
     operation: RequestEvent["operation"],
-    send: (call: { readonly tellsUnits?: boolean }) => Promise<A>,
+    sent: Promise<A>,
   ): Promise<A> {
-    if (!hasSubscribers(LEASE_CHANNELS.request)) return send({});
+    if (!hasSubscribers(LEASE_CHANNELS.request)) return sent;
     const fromMs = this.nowMs();
-    const answer = await send({ tellsUnits: true });
+    const answer = await sent;
     emitRequest(operation, answer, this.nowMs() - fromMs);
     return answer;
   }
@@ -180,50 +183,50 @@ export class ClientContext {
     return this.table.query(query, { timeoutMs, signal });
   }
 
-  /** A new grant, with an id that was never used. */
+  /** Returns a grant with a new id. */
   grant(ref: RecordRef, options: GrantOptions): Grant {
     const { leaseMs, owner, data, existingData, attributes, existingAttributes, passage } = options;
     const id = this.random.id();
     return {
       ...{ leaseMs, owner, data, existingData, attributes, existingAttributes, passage },
-      holder: this.format.holderOf?.(options.owner, id) ?? id,
+      holder: this.format.codec.holderOf(options.owner, id),
       ...this.datesOf(ref),
     };
   }
 
-  /** What a grant takes from the clock. */
+  /** The values of a grant that depend on the clock. */
   datesOf(ref: RecordRef): Pick<Grant, "wallMs" | "acquiredAt" | "fenceSeed"> {
     const wallMs = this.wallMs();
     return { wallMs, acquiredAt: isoTimeOf(wallMs), fenceSeed: this.fenceSeed(ref) };
   }
 
-  /** Where the fences of a record begin that is not there. */
+  /** Returns the fence that a grant gives to an absent record. */
   fenceSeed({ id }: RecordRef): bigint {
     const seen = this.observations.highestFence(id);
     const now = BigInt(Math.floor(this.wallMs()));
     return now > seen ? now : seen;
   }
 
-  /** Takes note of an item that an answer showed just now. */
-  see(ref: RecordRef, item: Item | undefined, strength: Consistency): Found {
-    const found = this.format.read(item);
-    if (isReadable(found)) this.observations.see(ref.id, found, strength, this.nowMs());
+  /** Notes the observation of an item, from an answer that has arrived now. */
+  see(ref: RecordRef, item: Item | undefined, consistency: Consistency): Found {
+    const found = this.format.codec.read(item);
+    if (isReadable(found)) this.observations.see(ref.id, found, consistency, this.nowMs());
     return found;
   }
 
-  /** As {@link see}, where something unreadable ends the matter. Throws R12's typed errors. */
+  /** As {@link see}, but throws the typed errors of an unreadable record (R12). */
   seeRecord(
     ref: RecordRef,
     item: Item | undefined,
-    strength: Consistency,
+    consistency: Consistency,
     wasClaimed = false,
   ): LeaseRecord {
-    const found = this.see(ref, item, strength);
+    const found = this.see(ref, item, consistency);
     if (!isReadable(found)) throw unreadable(ref.name, found, this.format.name, wasClaimed);
     return found;
   }
 
-  /** What to do about a record now, as far as this client has seen it. */
+  /** Decides the next step for a record, from this client's observations. */
   decide(ref: RecordRef, onlyIfExists: boolean, passage?: Passage): Decision {
     return decide(this.observations.of(ref.id), {
       nowMs: this.nowMs(),
@@ -232,22 +235,23 @@ export class ClientContext {
       isAbandoned: (holder) => this.#abandoned.has(holder),
       onlyIfExists,
       passage,
-      sessionSeen: (session) => this.observations.of(this.format.refOf("session", session).id),
+      sessionSeen: (session) =>
+        this.observations.of(this.format.codec.refOf("session", session).id),
     });
   }
 
-  /** A write that frees a record of these holders. */
+  /** Composes a write that frees a record of these holders. */
   freeing(ref: RecordRef, from: Holders, options: Omit<FreeOptions, "wallMs" | "mark">): Write {
-    const mark = this.format.marksFree === true ? this.random.id() : "";
-    return this.format.free(ref, from, { ...options, wallMs: this.wallMs(), mark });
+    const mark = this.format.facts.freeNeedsMark ? this.random.id() : "";
+    return this.format.lease.free(ref, from, { ...options, wallMs: this.wallMs(), mark });
   }
 
-  /** Remembers an id in which nobody of this process believes any more (R14). */
+  /** Remembers the id of a grant that no part of this process uses any more (R14). */
   abandon(holder: string): void {
     this.#abandoned.add(holder);
   }
 
-  /** Goes on with work that no caller waits for; closing the client waits for it (R13). */
+  /** Runs work that no caller waits for. `close()` of the client waits for the work (R13). */
   inBackground(work: () => Promise<void>): void {
     const task = work().catch((cause: unknown) => {
       this.report(asHoldfastError(cause));
@@ -255,14 +259,14 @@ export class ClientContext {
     this.tracked(task);
   }
 
-  /** Reports a wrong configuration that would come again with everything that it is about, once. */
+  /** Reports a recurring configuration error once for each `about`. */
   reportOnce(about: string, error: HoldfastError): void {
     if (this.#reported.has(about)) return;
     this.#reported.add(about);
     this.report(error);
   }
 
-  /** Lets closing the client wait for this too, however it ends; the same promise. */
+  /** Makes `close()` of the client wait for a task, however the task ends. Returns the task. */
   tracked<T>(task: Promise<T>): Promise<T> {
     const forget = (): void => {
       this.#running.delete(task);
@@ -272,7 +276,7 @@ export class ClientContext {
     return task;
   }
 
-  /** Resolves when nothing of this client runs any more: acquisitions, releases, work for no caller. */
+  /** Resolves when the client runs no acquisition, no release and no background work. */
   async drain(): Promise<void> {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }

@@ -4,23 +4,23 @@ import { publish } from "../platform/diagnostics.js";
 import type { Held, Kind, RecordRef } from "./record/format.js";
 
 /**
- * The names of the channels of `node:diagnostics_channel` that leases publish to: those of locks, of
- * leaderships, of occurrences and of sessions. Nothing is made for a channel to which nobody listens.
+ * The names of the channels of `node:diagnostics_channel` for leases: of locks, leaderships, occurrences and
+ * sessions. A channel without listeners costs nothing: the client builds no message.
  */
 export const LEASE_CHANNELS = Object.freeze({
-  /** {@link RequestEvent}: a request was answered, or given up. */
+  /** {@link RequestEvent}: a request was answered or abandoned. */
   request: "holdfast:request",
   /** {@link WaitEvent}: an acquisition found the lease held, and waits. */
   wait: "holdfast:lease:wait",
-  /** {@link PositionEvent}: a waiter in a queue learnt how many are before it. */
+  /** {@link PositionEvent}: a waiter in a queue learnt its position. */
   position: "holdfast:queue:position",
-  /** {@link PlaceExpiredEvent}: a waiter in a queue could not keep its place. */
+  /** {@link PlaceExpiredEvent}: a waiter in a queue lost its place. */
   overslept: "holdfast:queue:overslept",
   /** {@link AcquireFailedEvent}: an acquisition ended without a lease. */
   refusal: "holdfast:lease:refusal",
   /** {@link GrantEvent}: a lease was granted. */
   grant: "holdfast:lease:grant",
-  /** {@link LeaseRenewalEvent}: what became of one renewal. */
+  /** {@link LeaseRenewalEvent}: a renewal was answered or abandoned. */
   renewal: "holdfast:lease:renewal",
   /** {@link LossEvent}: a lease ended against its holder's will. */
   loss: "holdfast:lease:loss",
@@ -28,105 +28,106 @@ export const LEASE_CHANNELS = Object.freeze({
   release: "holdfast:lease:release",
 });
 
-/** One request to the table, as the kernel sends them. */
+/** One request of the core to the table. */
 export interface RequestEvent {
   readonly operation: "write" | "read" | "transaction";
   /**
-   * `applied`, `refused` (its condition did not hold), `found`, or why it told nothing: `unknown` (nobody
-   * answered), `throttled` and the like, `misconfigured`.
+   * `applied`, `refused` (the condition did not hold), `found`, or the reason for a missing result: `unknown`
+   * (no answer), `throttled` and the like, `misconfigured`.
    */
   readonly outcome: string;
-  /** From its sending to its answer, in milliseconds of the monotonic clock. */
+  /** From the send to the answer, in milliseconds of the monotonic clock. */
   readonly durationMs: number;
   /**
-   * What DynamoDB charged for it, in units of its kind, where it said so. It does not for a refused write,
-   * which costs as much as an applied one: 1 below 1 KB.
+   * The consumed capacity, in read or write units, if DynamoDB reported it. DynamoDB reports none for a refused
+   * write, which costs as much as an applied one: 1 unit below 1 KB.
    */
   readonly units: number | undefined;
 }
 
-/** What an event is about, before there is a grant. */
+/** The subject of an event before a grant. */
 export interface LeaseSubject {
   /** `lock`, `leader`, `once` or `session`. */
   readonly kind: Kind;
-  /** The name; of a session, its id. */
+  /** The name of the lock; for a session, the session's id. */
   readonly name: string;
-  /** The label for people of who asks. */
+  /** The caller's readable label. */
   readonly owner: string;
 }
 
-/** Told once for an acquisition that does not get the lease at once. */
+/** Emitted once for an acquisition that has to wait. */
 export interface WaitEvent extends LeaseSubject {
-  /** The label of who holds it, as far as is known. */
+  /** The label of the holder, if known. */
   readonly heldBy: string | undefined;
 }
 
-/** Told when a waiter has joined a queue, and whenever a reading shows another number. */
+/** Emitted when a waiter has joined a queue, and whenever a read shows another position. */
 export interface PositionEvent extends LeaseSubject {
-  /** How many are before it; 0 for the next in line. */
+  /** The number of waiters before this waiter, or 0 for the first in the queue. */
   readonly position: number;
-  /** The number that was told before, with this ticket; undefined for one that has just joined. */
+  /** The last emitted position with this ticket, or undefined if the waiter has just joined. */
   readonly before: number | undefined;
   readonly ticket: bigint;
 }
 
-/** Told when a waiter has lost its place: it slept, or was cut off, for longer than its lease. */
+/** Emitted when a waiter has lost its place: the process was suspended, or disconnected, for longer than the lease. */
 export interface PlaceExpiredEvent extends LeaseSubject {
   readonly ticket: bigint;
 }
 
-/** Told once for an acquisition that ends without a lease. */
+/** Emitted once for an acquisition that ends without a lease. */
 export interface AcquireFailedEvent extends LeaseSubject {
-  /** The error's code; `not-acquired` also where nothing was thrown. */
+  /** The error's code; `not-acquired` also for a call that resolved with null. */
   readonly code: ErrorCode | "aborted";
   readonly waitedMs: number;
 }
 
-/** Which grant an event is about. */
+/** The grant that an event is about. */
 export interface LeaseEvent extends LeaseSubject {
   readonly holder: string;
   readonly fence: bigint;
 }
 
-/** Told before the acquisition resolves. */
+/** Emitted before the acquisition resolves. */
 export interface GrantEvent extends LeaseEvent {
-  /** From nobody, from one who was watched dead, from a lease of this very process, or exported by one. */
+  /** How the holder got the lease: a free record, a dead holder, a holder of the same process, or an export. */
   readonly how: "claim" | "takeover" | "hand-over" | "import";
   /** From the call to the grant, in milliseconds. */
   readonly waitedMs: number;
   readonly leaseMs: number;
 }
 
-/** Told when a renewal is answered, or given up to be sent again. */
+/** Emitted when a renewal is answered, or abandoned and retried. */
 export interface LeaseRenewalEvent extends LeaseEvent {
   readonly isAnswered: boolean;
-  /** How long after it was due it was sent, in milliseconds; 0 for one that was asked for by hand. */
+  /** The delay of the send after the scheduled time, in milliseconds, or 0 for a manual renewal. */
   readonly lateMs: number;
-  /** From its sending until it was answered or given up, in milliseconds. */
+  /** From the send to the answer or the abandonment, in milliseconds. */
   readonly durationMs: number;
   /** Milliseconds left until the deadline. */
   readonly remainingMs: number;
 }
 
-/** Told at the first question after the deadline, by timer at it, or when an answer shows the loss. */
+/** Emitted when the loss is noticed: by the timer at the deadline, by a later check, or by an answer. */
 export interface LossEvent extends LeaseEvent {
   readonly reason: LossReason;
   readonly heldMs: number;
   /**
-   * How long after its deadline it was noticed, in milliseconds: for as long the event loop was blocked, or
-   * the process stopped, or nobody asked about a lease that is renewed by hand. 0 for one that was lost before its deadline.
+   * How long after the deadline the loss was noticed, in milliseconds. Causes of a delay: a blocked event loop,
+   * a suspended process, or a manually renewed lease that the caller did not check. 0 for a loss before the
+   * deadline.
    */
   readonly lateMs: number;
 }
 
-/** Told when the lease has ended in its process; its release is on its way then. */
+/** Emitted when the lease has ended in its process. The release is in flight at that time. */
 export interface ReleaseEvent extends LeaseEvent {
   readonly heldMs: number;
 }
 
 type Subject = Pick<RecordRef, "kind" | "name">;
 
-/** What the events of a lease are made of. */
+/** The parts of a lease in an event. */
 interface LeaseFacts {
   readonly ref: RecordRef;
   readonly held: Held;
@@ -136,7 +137,7 @@ interface LeaseFacts {
   remainingMs(): number;
 }
 
-/** Tells of a request that was answered, or given up. */
+/** Publishes an answered or abandoned request. */
 export function emitRequest(
   operation: RequestEvent["operation"],
   answer: { readonly kind: string; readonly units?: number | undefined },
@@ -147,12 +148,12 @@ export function emitRequest(
   });
 }
 
-/** Tells of an acquisition that found the lease held. */
+/** Publishes that an acquisition found the lease held. */
 export function emitWait({ kind, name }: Subject, owner: string, heldBy: string | undefined): void {
   publish(LEASE_CHANNELS.wait, (): WaitEvent => ({ kind, name, owner, heldBy }));
 }
 
-/** Tells how many are before a waiter in a queue. */
+/** Publishes the position of a waiter in a queue. */
 export function emitPosition(
   { kind, name }: Subject,
   owner: string,
@@ -161,12 +162,12 @@ export function emitPosition(
   publish(LEASE_CHANNELS.position, (): PositionEvent => ({ kind, name, owner, ...place }));
 }
 
-/** Tells that a waiter in a queue could not keep its place. */
+/** Publishes the loss of a place in a queue. */
 export function emitPlaceExpired({ kind, name }: Subject, owner: string, ticket: bigint): void {
   publish(LEASE_CHANNELS.overslept, (): PlaceExpiredEvent => ({ kind, name, owner, ticket }));
 }
 
-/** Tells of an acquisition that ended without a lease; `error` is what it rejects with, if it does. */
+/** Publishes that an acquisition ended without a lease; `error` is the reason of the rejection, if any. */
 export function emitAcquireFailed(
   { kind, name }: Subject,
   owner: string,
@@ -179,29 +180,29 @@ export function emitAcquireFailed(
   });
 }
 
-// What is no error of this package is the reason of the caller's own signal.
+// An error of another package is the reason of the caller's own signal.
 function codeOf(error: unknown): ErrorCode | "aborted" {
   return isHoldfastError(error) ? error.code : "aborted";
 }
 
-/** Tells of a grant. */
+/** Publishes a grant. */
 export function emitGrant(lease: LeaseFacts, how: GrantEvent["how"], waitedMs: number): void {
   publish(LEASE_CHANNELS.grant, (): GrantEvent => {
     return { ...leaseOf(lease), how, waitedMs, leaseMs: lease.leaseMs };
   });
 }
 
-// A place in a queue is kept as a lease is; to those who listen it is none.
-const isTold = ({ ref }: LeaseFacts): boolean => ref.isEntry !== true;
+// A lease keeps a place in a queue, but listeners hear only of locks.
+const isPublished = ({ ref }: LeaseFacts): boolean => ref.isEntry !== true;
 
-/** Tells what became of a renewal that was sent at `start`, so long after it was due. */
+/** Publishes the result of a renewal that was sent at `start`, with its delay. */
 export function emitRenewal(
   lease: LeaseFacts,
   isAnswered: boolean,
   lateMs: number,
   start: Instant,
 ): void {
-  if (!isTold(lease)) return;
+  if (!isPublished(lease)) return;
   publish(LEASE_CHANNELS.renewal, (): LeaseRenewalEvent => {
     const durationMs = lease.context.nowMs() - start.monotonicMs;
     const remainingMs = lease.remainingMs();
@@ -209,17 +210,17 @@ export function emitRenewal(
   });
 }
 
-/** Tells that a lease ended against its holder's will. */
+/** Publishes the loss of a lease. */
 export function emitLoss(lease: LeaseFacts, reason: LossReason, heldMs: number): void {
-  if (!isTold(lease)) return;
+  if (!isPublished(lease)) return;
   publish(LEASE_CHANNELS.loss, (): LossEvent => {
     return { ...leaseOf(lease), reason, heldMs, lateMs: Math.max(0, -lease.remainingMs()) };
   });
 }
 
-/** Tells that a lease ended by its holder's will. */
+/** Publishes the end of a lease by the holder's will. */
 export function emitRelease(lease: LeaseFacts, heldMs: number): void {
-  if (isTold(lease))
+  if (isPublished(lease))
     publish(LEASE_CHANNELS.release, (): ReleaseEvent => ({ ...leaseOf(lease), heldMs }));
 }
 

@@ -1,13 +1,15 @@
 import type { Timer, Timers } from "../platform/timers.js";
 import type { Unavailable } from "./unavailable.js";
 
-/** What a waiter of this process gets when it is its turn: the table to itself, or a grant. */
-export type Turn<Granted> = "contend" | Granted;
+/** The result of a waiter's turn: the right to contend for the lock, or a grant. */
+export type Turn<Granted> =
+  | { readonly kind: "contend" }
+  | { readonly kind: "granted"; readonly result: Granted };
 
-/** One acquisition that waits in this process's line for a name. */
+/** One acquisition in this process's queue for a name. */
 export class LocalWaiter<Settings, Granted> {
   readonly settings: Settings;
-  /** Its turn, or the error with which it gave up, whichever came first. */
+  /** Resolves with the turn. Rejects with the error if the waiter gives up first. */
   readonly turn: Promise<Turn<Granted>>;
   #settle:
     | { readonly take: (turn: Turn<Granted>) => void; readonly fail: (error: unknown) => void }
@@ -20,13 +22,22 @@ export class LocalWaiter<Settings, Granted> {
     });
   }
 
-  /** Whether it still wants the lock: it has not given up, and has not been given anything. */
+  /** Whether the acquisition still waits: no turn yet, and not given up. */
   get isWaiting(): boolean {
     return this.#settle !== undefined;
   }
 
-  /** Gives the waiter its turn, or the grant itself; false if it has given up meanwhile. */
-  offer(turn: Turn<Granted>): boolean {
+  /** Offers a grant to the waiter. Returns false if the waiter has given up. */
+  offer(result: Granted): boolean {
+    return this.#take({ kind: "granted", result });
+  }
+
+  /** Lets the waiter contend. Returns false if the waiter has given up. */
+  contend(): boolean {
+    return this.#take({ kind: "contend" });
+  }
+
+  #take(turn: Turn<Granted>): boolean {
     const settle = this.#settle;
     this.#settle = undefined;
     settle?.take(turn);
@@ -40,25 +51,24 @@ export class LocalWaiter<Settings, Granted> {
   }
 }
 
-/** The hold that a line stands behind. */
+/** The hold that a queue waits for. */
 export interface Occupant {
-  /** Whether nothing but a question notices its deadline. */
+  /** Whether the hold has no timer, so that only a check notices its deadline. */
   readonly isManual: boolean;
   remainingMs(): number;
-  /** Ends it if its deadline has passed. */
+  /** Ends the hold if its deadline has passed. */
   check(): void;
 }
 
 /**
- * The waiters of this process for one name, in the order in which they came. Only one at a time talks
- * to the table, and none while the process holds the name: N waiters cost as much as one.
+ * Queues the waiters of this process for one name, first come, first served. Only the first waiter contends at
+ * the table, and no waiter does while the process holds the name: N waiters cost as much as one.
  */
 export class LocalQueue<Settings, Granted> {
   readonly #waiting: LocalWaiter<Settings, Granted>[] = [];
-  /** How often in a row the lock was handed over without leaving the process. */
-  localHandoffs = 0;
-  /** Why the one of them that talks to the table is told nothing; undefined while it is. */
-  trouble: Unavailable | undefined;
+  /** The number of consecutive handoffs within the process. */
+  #localHandoffs = 0;
+  #unavailable: Unavailable | undefined;
   #isBusy = false;
   #occupant: Occupant | undefined;
   #watch: Timer | undefined;
@@ -74,18 +84,42 @@ export class LocalQueue<Settings, Granted> {
     return this.#waiting.length > 0;
   }
 
-  /** A hold has the turn now, until it ends. */
+  get localHandoffs(): number {
+    return this.#localHandoffs;
+  }
+
+  /** Why DynamoDB did not answer the last request of the contending waiter, or undefined if DynamoDB answered. */
+  get unavailable(): Unavailable | undefined {
+    return this.#unavailable;
+  }
+
+  /** The contending waiter reports why DynamoDB did not answer its request, or undefined if DynamoDB answered. */
+  setUnavailable(unavailable: Unavailable | undefined): void {
+    this.#unavailable = unavailable;
+  }
+
+  /** Counts a handoff to a waiter of this process. */
+  handedOver(): void {
+    this.#localHandoffs += 1;
+  }
+
+  /** Resets the count of handoffs: the lock has left the process, or is not held any more. */
+  endHandoffs(): void {
+    this.#localHandoffs = 0;
+  }
+
+  /** Gives the turn to a hold, until the hold ends. */
   occupy(occupant: Occupant): void {
     this.#occupant = occupant;
     this.#watchOccupant();
   }
 
-  /** Whether somebody of this process holds the name, contends for it, or passes it on. */
+  /** Whether this process holds the name, contends for it, or hands it off. */
   get isBusy(): boolean {
     return this.#isBusy;
   }
 
-  /** Takes the turn if nobody has it. Whoever has it must call {@link next} when done. */
+  /** Takes the turn if it is free. The caller must call {@link next} when it is done. */
   tryEnter(): boolean {
     this.#occupant?.check();
     if (this.#isBusy) return false;
@@ -102,31 +136,31 @@ export class LocalQueue<Settings, Granted> {
     this.#waiting.unshift(waiter);
   }
 
-  /** The waiter gives up, in the same instant for itself and for whoever would hand over to it. */
+  /** Removes a waiter that gives up, synchronously, so that no handoff can reach the waiter. */
   leave(waiter: LocalWaiter<Settings, Granted>, error: unknown): void {
     waiter.giveUp(error);
     const at = this.#waiting.indexOf(waiter);
     if (at >= 0) this.#waiting.splice(at, 1);
   }
 
-  /** Takes the first waiter out of the line, to hand the lock to it. */
+  /** Removes and returns the first waiter, for a handoff. */
   shift(): LocalWaiter<Settings, Granted> | undefined {
     return this.#waiting.shift();
   }
 
-  /** The turn is over: the next waiter contends, or the line is idle. */
+  /** Ends the turn: the next waiter contends, or the queue is idle. */
   next(): void {
     this.#occupant = undefined;
     this.#watch?.cancel();
     this.#watch = undefined;
     for (let waiter = this.shift(); waiter !== undefined; waiter = this.shift()) {
-      if (waiter.offer("contend")) return;
+      if (waiter.contend()) return;
     }
     this.#isBusy = false;
     this.#onIdle();
   }
 
-  // A lease that is renewed by hand has no timer of its own: those who wait behind it have one.
+  // A manually renewed lease has no timer of its own, so the queue watches its deadline.
   #watchOccupant(): void {
     const occupant = this.#occupant;
     if (occupant?.isManual !== true || !this.hasWaiters || this.#watch !== undefined) return;
@@ -138,19 +172,19 @@ export class LocalQueue<Settings, Granted> {
   }
 }
 
-/** The lines of one client, made when somebody comes and dropped when nobody is left. */
+/** The local queues of one client: created for the first waiter of a name, deleted when idle. */
 export class LocalQueues<Settings, Granted> {
   readonly #localQueues = new Map<string, LocalQueue<Settings, Granted>>();
   readonly #timers: Timers;
   readonly #isShared: boolean;
 
-  /** `isShared` false: everybody has a line to himself, so that nobody waits for anybody. */
+  /** With `isShared` false, every acquisition gets a queue of its own and never waits for another. */
   constructor(timers: Timers, isShared = true) {
     this.#timers = timers;
     this.#isShared = isShared;
   }
 
-  /** A line that nobody else stands in. */
+  /** Creates a queue for a single acquisition. */
   alone(): LocalQueue<Settings, Granted> {
     return new LocalQueue(this.#timers, () => undefined);
   }

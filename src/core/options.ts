@@ -2,87 +2,87 @@ import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
 import type { Item } from "../platform/table.js";
 import { watchMs } from "./record/decide.js";
-import type { ExistingData, LeaseDefaults } from "./record/format.js";
+import type { ExistingData, LeaseDefaults } from "./record/format-facts.js";
 import type { FormatTypes, NativeTypes } from "./record/format-types.js";
 
 /** How often a waiter reads the record. */
 export interface PollOptions {
-  /** The first pause between two reads, and the first after the holder changed. Default 100 ms. */
+  /** The first pause between two reads, and the first pause after a change of the holder. Default 100 ms. */
   readonly min?: Duration | undefined;
-  /** What the pause grows to. Default 2 s. */
+  /** The longest pause. Default 2 s. */
   readonly max?: Duration | undefined;
 }
 
-/** The lengths of time of a lease; every one has a default. */
+/** The lengths of time of a lease, each with a default. */
 export interface LeaseOptions {
-  /** For how long the lease lasts without a renewal; at least two renewals. Default 30 s, or the format's. */
+  /** How long a lease lasts without a renewal: at least twice `renew`. Default 30 s, or the format's default. */
   readonly lease?: Duration | undefined;
   /**
-   * How often the lease is renewed; a third of it by default, or the format's part. `"manual"` starts no timer at all:
-   * renew with `lease.renew()`.
+   * How often the holder renews the lease. Default a third of the lease, or the format's fraction. `"manual"` starts
+   * no timer: the caller renews with `lease.renew()`.
    */
   readonly renew?: Duration | "manual" | undefined;
   /**
-   * For how long `acquire` waits for a lock that is held: 0 for no wait, `Infinity` for ever. Default 60 s,
-   * or the format's.
+   * How long `acquire` waits for a held lock: 0 for no wait, `Infinity` for ever. Default 60 s, or the format's
+   * default.
    */
   readonly wait?: Duration | undefined;
-  /** How often a waiter looks. */
+  /** How often a waiter reads the record. */
   readonly poll?: PollOptions | undefined;
-  /** A label for people: who is this? Default: host name and process id. */
+  /** A readable label of the holder. Default: host name and process id. */
   readonly owner?: string | undefined;
 }
 
-/** What all leases of a client share. */
+/** The options of a client, for all its leases. */
 export interface ClientOptions extends LeaseOptions {
-  /** The bound on how much faster or slower than true time any clock may run. Default 0.01, 1 %. */
+  /** The bound on clock drift: how much faster or slower than true time any clock may run. Default 0.01, 1 %. */
   readonly maxClockDrift?: number | undefined;
-  /** For how long one request may go unanswered. Default 5 s, and never longer than the lease lasts. */
+  /** How long the client waits for the answer to one request. Default 5 s, and never longer than the lease lasts. */
   readonly requestTimeout?: Duration | undefined;
-  /** For how long `close()` tries to release what is held. Default 5 s. */
+  /** How long `close()` tries to release the held leases. Default 5 s. */
   readonly closeTimeout?: Duration | undefined;
   /**
-   * Whether the leases of the client's length live by one session: one write a period for all of them. Default
-   * false: every lease renews its own record, one write a period each. A lease with a length of its own, or
-   * renewed by hand, always renews itself. See docs/sessions.md.
+   * Whether one session keeps the leases of the client's length alive: one write a period for all of them.
+   * Default false: every lease renews its own record, one write a period each. A lease with another length, or
+   * with manual renewal, always renews itself. See docs/sessions.md.
    */
   readonly sharedSession?: boolean | undefined;
   /**
-   * How many times in a row a lock may pass between waiters of this process before other processes
-   * get their turn. Default 16; 0 never passes it on.
+   * How many times in a row a lock may pass between waiters of this process before other processes get their
+   * turn. Default 16. With 0 there is no local handoff.
    */
   readonly maxLocalHandoffs?: number | undefined;
 }
 
-/** What one acquisition may ask for, beside the lengths of time. */
+/** The options of one acquisition, besides the lengths of time. */
 export interface AcquireOptions<S extends FormatTypes = NativeTypes> extends LeaseOptions {
-  /** Ends the wait. `acquire` then rejects with the signal's reason, and nothing is left behind. */
+  /** Ends the wait. `acquire` then rejects with the signal's reason, and leaves nothing behind. */
   readonly signal?: AbortSignal | undefined;
-  /** User data to store with the lock: any JSON value, or what the format has. */
+  /** User data to store with the lock: any JSON value, or the data type of the format. */
   readonly data?: S extends NativeTypes ? unknown : S["data"] | undefined;
   /**
-   * What becomes of data that the record already has. `"replace"`, the default unless the format has
-   * another: `data`, or nothing, takes its place. `"keep"`: it stays, and `data` is stored only where
-   * there is none.
+   * Whether a grant replaces data already in the record. `"replace"`: `data` replaces them; without `data` the
+   * record has none. `"keep"`: existing data stay, and `data` is stored only if the record has none. Default
+   * `"replace"`, or the format's default.
    */
   readonly existingData?: ExistingData | undefined;
-  /** Further attributes to write with the grant, in a format whose records carry them for their users. */
+  /** Further attributes to write with the grant, in a format that supports attributes. */
   readonly attributes?: S["attributes"] | undefined;
   /**
-   * What becomes of further attributes that the record already has. `"replace"`, the default: `attributes`,
-   * or nothing, takes their place, unless the data are kept, which keeps them too. `"keep"`: those that
-   * `attributes` does not name stay.
+   * Whether a grant replaces further attributes already in the record. `"replace"`: `attributes` replaces all of
+   * them, unless the data are kept (`existingData: "keep"`). `"keep"`: attributes that `attributes` does not name
+   * stay. Default `"replace"`.
    */
   readonly existingAttributes?: S["attributes"] extends undefined
     ? undefined
     : ExistingData | undefined;
-  /** Whether the data stays in the record at release. Default false, or the format's. */
+  /** Whether a release leaves the user data in the record. Default false, or the format's default. */
   readonly keepData?: boolean | undefined;
-  /** Acquire only a lock whose record exists already. Default false. */
+  /** Whether to acquire the lock only if its record already exists. Default false. */
   readonly onlyIfExists?: boolean | undefined;
 }
 
-/** The client's options, resolved. */
+/** The resolved options of a client. */
 export interface ClientSettings {
   readonly maxClockDrift: number;
   readonly requestTimeoutMs: number;
@@ -90,7 +90,7 @@ export interface ClientSettings {
   readonly maxLocalHandoffs: number;
 }
 
-/** What one acquisition may ask for, whatever the format. */
+/** The options of one acquisition in any format. */
 export type AnyAcquireOptions = Omit<
   AcquireOptions,
   "data" | "attributes" | "existingAttributes"
@@ -119,22 +119,22 @@ export interface LeaseSettings {
 
 /** The defaults of the mutex on native records, each with its reason. */
 export const DEFAULTS = Object.freeze({
-  /** Long enough for a garbage collection or a redeployed table to pass; short enough to wait out. */
+  /** Longer than most garbage collections and short outages; short enough to wait out. */
   lease: "30s",
   /** Two renewals may fail, and the third still comes in time. */
   renewsPerLease: 3,
-  /** Two leases: whoever waits sees a dead holder replaced. */
+  /** Two leases, so that a waiter can take over from a dead holder. */
   wait: "60s",
-  /** Ten half-unit reads a second at most, for the first moments only. */
+  /** At most ten half-unit reads a second, and only at first. */
   minPoll: "100ms",
   /** A waiter for a long job costs a quarter unit a second. */
   maxPoll: "2s",
-  /** A hundred times what quartz does; virtual machines are worse than quartz. */
+  /** A hundred times the drift of a quartz clock; virtual machines drift more than quartz. */
   maxClockDrift: 0.01,
-  /** A request that takes longer is more likely lost than late. */
+  /** A slower request is more likely lost than late. */
   requestTimeout: "5s",
   closeTimeout: "5s",
-  /** Other processes get a chance at least once in so many grants. */
+  /** Other processes get a turn at least once in so many grants. */
   maxLocalHandoffs: 16,
 });
 
@@ -148,7 +148,7 @@ const TIMEOUT_RANGE: DurationRange = { leastMs: 10, mostMs: DAY_MS };
 const LONGEST_OWNER_BYTES = 1_000;
 const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
-/** Resolves what all leases of a client share. Throws `invalid-argument`. */
+/** Resolves the options of a client. Throws `invalid-argument`. */
 export function resolveClient(options: ClientOptions): ClientSettings {
   const maxClockDrift = options.maxClockDrift ?? DEFAULTS.maxClockDrift;
   if (!(maxClockDrift >= 0 && maxClockDrift <= 0.1)) {
@@ -169,7 +169,7 @@ export function resolveClient(options: ClientOptions): ClientSettings {
   }
   if (options.sharedSession === true && options.renew === "manual") {
     throw refuse(
-      'The option `sharedSession: true` renews by itself; it does not go with `renew: "manual"`.',
+      'The client renews a shared session itself. Leave out `sharedSession: true` or `renew: "manual"`.',
     );
   }
   return {
@@ -189,8 +189,8 @@ export function resolveClient(options: ClientOptions): ClientSettings {
 }
 
 /**
- * Resolves one acquisition: its own options before the mutex's, and those before the client's.
- * Throws `invalid-argument`; nothing is corrected in silence.
+ * Resolves the options of one acquisition. `layers`: first the acquisition's options, then the mutex's, then
+ * the client's. Throws `invalid-argument`; never corrects a value silently.
  */
 export function resolveAcquire(
   layers: readonly AnyAcquireOptions[],
@@ -233,20 +233,20 @@ export function resolveAcquire(
   };
 }
 
-/** Checks a lease's length against its renewals. Throws `invalid-argument`. */
+/** Checks the length of a lease against its renewals. Throws `invalid-argument`. */
 export function checkLease(leaseMs: number, renewMs: number | "manual"): void {
   if (!Number.isInteger(leaseMs)) {
     throw refuse(`The option \`lease\` must be whole milliseconds; it is ${leaseMs}.`);
   }
   if (renewMs !== "manual" && leaseMs < 2 * renewMs) {
     throw refuse(
-      `The option \`lease\` (${leaseMs} ms) must last for two renewals (\`renew\` is ${renewMs} ms): ` +
-        "one renewal that fails would end it. Make the lease longer, or renew more often.",
+      `The option \`lease\` (${leaseMs} ms) must be at least twice \`renew\` (${renewMs} ms). ` +
+        "Otherwise a single failed renewal ends the lease. Make the lease longer, or renew more often.",
     );
   }
 }
 
-/** Resolves a lease length given to a renewal. Throws `invalid-argument`. */
+/** Resolves the lease length of a renewal. Throws `invalid-argument`. */
 export function resolveLease(value: Duration): number {
   return durationMs("lease", value, LEASE_RANGE);
 }
@@ -260,7 +260,7 @@ function resolvePoll(
   return durationMs(`poll.${key}`, value ?? fallback, POLL_RANGE);
 }
 
-// Not `??`: null is neither a value nor left out, and would hide what was asked for elsewhere.
+// Not `??`: null is not a valid value, and must not silently select another layer's value.
 function given<T>(value: T | undefined, fallback: T): T {
   return value === undefined ? fallback : value;
 }

@@ -2,24 +2,25 @@ import { SingleFlight } from "../internal/single-flight.js";
 import type { SignalLike } from "../platform/abort.js";
 import type { Item, ReadAnswer, Unknown, WriteAnswer } from "../platform/table.js";
 import type { ClientContext } from "./context.js";
+import { requireCapability } from "./record/capability.js";
 import type { Decision } from "./record/decide.js";
 import type { RecordRef } from "./record/format.js";
 import type { Observation } from "./record/observation.js";
 import type { Found, Version } from "./record/record.js";
 
-/** The decision to end a session that was watched dead. */
-export type Ending = Extract<Decision, { readonly kind: "end session" }>;
+/** The decision to end a session. The client has watched it until it counted as dead. */
+export type Ending = Extract<Decision, { readonly kind: "end-session" }>;
 
-// A session is renewed once before any record names it.
+// A client renews its session once before any record names the session.
 const FIRST_VERSION = 1n;
 
 /**
- * What a client knows of the sessions by which others hold, and how it looks at them: once for all of
- * its waiters, however many records name the same session.
+ * Reads the sessions of other holders: one read for all waiters of the client, however many records name the
+ * session.
  */
 export class RemoteSessions {
   readonly #context: ClientContext;
-  readonly #looks = new SingleFlight<ReadAnswer>();
+  readonly #reads = new SingleFlight<ReadAnswer>();
   readonly #ends = new SingleFlight<WriteAnswer>();
 
   constructor(context: ClientContext) {
@@ -30,7 +31,7 @@ export class RemoteSessions {
     return this.#context.observations.of(this.#refOf(session).id);
   }
 
-  /** Looks at the session, unless an answer has shown it within the last `freshMs` milliseconds. */
+  /** Reads the session, unless an answer has shown it within the last `freshMs` milliseconds. */
   async poll(
     session: string,
     freshMs: number,
@@ -42,20 +43,20 @@ export class RemoteSessions {
     if (this.#context.nowMs() - observations.lookedAtMs(ref.id) < freshMs) return undefined;
     const answer = await this.#read(ref, "eventual", timeoutMs, signal);
     if (answer.kind !== "found") return answer;
-    if (isDoubtful(this.#context.format.read(answer.item))) {
+    if (isDoubtful(this.#context.format.codec.read(answer.item))) {
       return this.look(session, timeoutMs, signal);
     }
     this.#context.seeRecord(ref, answer.item, "eventual");
     return answer;
   }
 
-  /** What an eventual reading showed by the way; noted, where a watch may begin with it. */
+  /** Records a session's row from an eventual read of several items, unless a watch must not begin with that row. */
   glance(session: string, item: Item): Found {
-    const found = this.#context.format.read(item);
+    const found = this.#context.format.codec.read(item);
     return isDoubtful(found) ? found : this.#context.see(this.#refOf(session), item, "eventual");
   }
 
-  /** Looks at the session by a strongly consistent read. */
+  /** Reads the session with strong consistency. */
   async look(session: string, timeoutMs: number, signal?: SignalLike): Promise<ReadAnswer> {
     const ref = this.#refOf(session);
     const answer = await this.#read(ref, "strong", timeoutMs, signal);
@@ -64,8 +65,8 @@ export class RemoteSessions {
   }
 
   /**
-   * Ends a session for good, on condition of exactly what was watched: its row is freed, or made as a
-   * free one where it was watched absent. Refused, the answer shows that it lives, or has ended.
+   * Ends a session for good, on condition of exactly the observed row: frees the row, or creates a free row if
+   * the client has watched an absent row. A refused answer shows that the session is alive, or has ended already.
    */
   end({ session, watched }: Ending, owner: string, signal: SignalLike): Promise<WriteAnswer> {
     const ref = this.#refOf(session);
@@ -74,7 +75,11 @@ export class RemoteSessions {
       const wallMs = this.#context.wallMs();
       const write =
         watched === undefined
-          ? format.tombstone(ref, { fence: BigInt(Math.floor(wallMs)), owner, wallMs })
+          ? requireCapability(format, "sessions").tombstone(ref, {
+              fence: BigInt(Math.floor(wallMs)),
+              owner,
+              wallMs,
+            })
           : this.#context.freeing(ref, { watched }, { keepData: false, lastHolder: "" });
       const answer = await this.#context.write(write, settings.requestTimeoutMs);
       if (answer.kind === "applied" || answer.kind === "refused") {
@@ -86,25 +91,25 @@ export class RemoteSessions {
   }
 
   #refOf(session: string): RecordRef {
-    return this.#context.format.refOf("session", session);
+    return this.#context.format.codec.refOf("session", session);
   }
 
   #read(
     ref: RecordRef,
-    strength: "strong" | "eventual",
+    consistency: "strong" | "eventual",
     timeoutMs: number,
     signal: SignalLike | undefined,
   ): Promise<ReadAnswer> {
-    const attributes = this.#context.format.pollAttributes;
-    const read = { key: ref.key, consistent: strength === "strong", attributes };
-    const looked = this.#looks.run(`${strength} ${ref.id}`, () =>
+    const attributes = this.#context.format.codec.pollAttributes;
+    const read = { key: ref.key, consistent: consistency === "strong", attributes };
+    const reading = this.#reads.run(`${consistency} ${ref.id}`, () =>
       this.#context.read(read, timeoutMs),
     );
-    return orAborted(looked, signal);
+    return orAborted(reading, signal);
   }
 }
 
-// The request itself goes on: other waiters want the same answer.
+// After the abort the request continues, because further waiters share the answer.
 function orAborted<A>(answer: Promise<A>, signal?: SignalLike): Promise<A | Unknown> {
   if (signal === undefined) return answer;
   return new Promise((resolve, reject) => {
@@ -115,8 +120,8 @@ function orAborted<A>(answer: Promise<A>, signal?: SignalLike): Promise<A | Unkn
   });
 }
 
-// A lagging replica may show neither the row nor its renewals, and a row that was deleted and made
-// anew begins with its first version: only a strong reading tells these from a living session.
+// A lagging replica may show neither the row nor its renewals, and a re-created row begins with its first
+// version. Only a strong read tells these from a living session.
 function isDoubtful(found: Found): boolean {
   return found.state === "absent" || ("version" in found && isFirst(found.version));
 }

@@ -2,11 +2,11 @@ import TinyQueue from "tinyqueue";
 import type { Clock } from "../platform/clock.js";
 import type { Timer, Timers } from "../platform/timers.js";
 
-/** Something that must be looked at again and again until it ends. */
+/** A lease that the scheduler visits until the lease ends. */
 export interface Kept {
   /**
-   * Does what is due, and says when, on the monotonic clock in milliseconds, to look again; undefined
-   * once there is nothing left to do. Never throws, never waits.
+   * Does the work that is due. Returns the time of the next visit, in milliseconds on the monotonic clock, or
+   * undefined if this visit was the last. Never throws, never waits.
    */
   tend(): number | undefined;
 }
@@ -17,15 +17,15 @@ interface Visit {
 }
 
 /**
- * The only background loop of a client: it visits every kept lease when its renewal, or its deadline,
- * is due, from one timer, which never keeps the process alive.
+ * Runs the only background loop of a client: visits every lease when its renewal or its deadline is due. Uses a
+ * single timer, which never keeps the process alive.
  */
 export class RenewalScheduler {
   readonly #clock: Clock;
   readonly #timers: Timers;
-  // The visits that count, and stale ones: a heap cannot take one out of its middle. So these are skipped.
+  // Current and stale visits. A heap cannot remove an element from its middle, so the scheduler skips stale visits.
   #visits = heapOf([]);
-  // The visit that counts for each.
+  // The current visit of each lease.
   readonly #next = new Map<Kept, Visit>();
   #timer: Timer | undefined;
   #timerAtMs = Number.POSITIVE_INFINITY;
@@ -35,7 +35,7 @@ export class RenewalScheduler {
     this.#timers = timers;
   }
 
-  /** Visits `kept` at `atMs` on the monotonic clock, in milliseconds, and at no other time. */
+  /** Schedules the next visit of `kept`, in milliseconds on the monotonic clock. Replaces an earlier schedule. */
   visit(kept: Kept, atMs: number): void {
     const visit = { kept, atMs };
     this.#next.set(kept, visit);
@@ -50,7 +50,7 @@ export class RenewalScheduler {
     if (this.#next.size === 0) this.#disarm();
   }
 
-  /** How many visits it remembers, stale ones included: at most two for each lease that it keeps. */
+  /** The number of remembered visits, including stale visits: at most two for each lease. */
   get size(): number {
     return this.#visits.length;
   }
@@ -73,7 +73,7 @@ export class RenewalScheduler {
       this.#next.delete(due.kept);
       const againAtMs = due.kept.tend();
       if (againAtMs !== undefined) {
-        // Never at once: a visit that asks for the present would spin here for ever.
+        // Always later than now: an immediate next visit would spin here for ever.
         const visit = { kept: due.kept, atMs: Math.max(againAtMs, nowMs + 1) };
         this.#next.set(due.kept, visit);
         this.#visits.push(visit);
@@ -95,8 +95,8 @@ export class RenewalScheduler {
     }
   }
 
-  // A stale visit keeps a lease that has ended, with its data, until its time comes, which may be an hour away.
-  // Rebuilding only when most are stale costs each visit a constant share.
+  // A stale visit keeps an ended lease and its data in memory until its time comes, up to an hour later.
+  // Rebuilding only when most visits are stale costs each visit a constant share.
   #dropManyStale(): void {
     if (this.#visits.length > 2 * this.#next.size) this.#visits = heapOf([...this.#next.values()]);
   }

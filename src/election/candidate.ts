@@ -4,17 +4,17 @@ import { HoldfastError } from "../errors.js";
 import { Monitor } from "./events.js";
 import type { ElectionSettings } from "./options.js";
 
-/** What the parts of one candidate share. */
+/** The state and services that the parts of one candidate share. */
 export interface Candidate {
   readonly context: AcquireContext;
   readonly ref: RecordRef;
   readonly settings: ElectionSettings;
   readonly monitor: Monitor;
-  /** Where an error goes that has no caller to go to. */
+  /** Reports an error that no caller can receive. */
   readonly report: (cause: unknown) => void;
 }
 
-/** Puts together what one candidate needs. */
+/** Composes the parts of one candidate. */
 export function candidateOf(
   context: AcquireContext,
   ref: RecordRef,
@@ -28,15 +28,15 @@ export function candidateOf(
 function asHoldfastError(name: string, cause: unknown): HoldfastError {
   if (cause instanceof HoldfastError) return cause;
   const what = cause instanceof Error ? cause.message : String(cause);
-  const message = `Code that the candidate for "${name}" called failed: ${what}`;
+  const message = `A callback of the candidate for "${name}" failed: ${what}`;
   return new HoldfastError("outcome-unknown", message, { lockName: name, cause });
 }
 
-/** The error for whoever campaigns with a client that was closed. */
+/** The error for campaigning with a closed client. */
 export function closedError(name: string): HoldfastError {
   return new HoldfastError(
     "closed",
-    `The candidate for "${name}" cannot be elected: the client was closed. Make a new one.`,
+    `The candidate for "${name}" cannot be elected: the client was closed. Create a new client.`,
     { lockName: name },
   );
 }

@@ -1,23 +1,24 @@
 import type { AcquireContext } from "../core/acquire/context.js";
+import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import type { HeldRecord } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { type Candidate, candidateOf, closedError } from "./candidate.js";
 import { Ending } from "./ending.js";
-import type { Transition } from "./events.js";
+import type { LeadershipChange } from "./events.js";
 import { govern, type LeaderBody, type Leading } from "./lead.js";
 import { type LeaderInfo, leaderNow, observe } from "./observe.js";
 import { type ElectionOptions, resolveElection } from "./options.js";
-import { askToResign, assertAsks, type RequestResignOptions, resolveWait } from "./requests.js";
+import { askToResign, type RequestResignOptions, resolveWait } from "./requests.js";
 import { STAND_BACK_POLLS, Standby } from "./standby.js";
-import { numberOf, Term, type TermOf } from "./term.js";
+import { beginTerm, numberOf, type Term } from "./term.js";
 
 /** Options of {@link Election.campaign}. */
 export interface CampaignOptions<S extends FormatTypes = NativeTypes> {
-  /** Ends the campaign, which then rejects with the signal's reason; nothing is left behind. */
+  /** Ends the campaign, which then rejects with the signal's reason and leaves nothing in the table. */
   readonly signal?: AbortSignal | undefined;
-  /** What to proclaim with the election itself, in the same request: any JSON value, or what the format keeps. */
+  /** The value to proclaim in the same request as the grant: any JSON value, or user data of the format. */
   readonly value?: S["data"] | undefined;
 }
 
@@ -28,15 +29,15 @@ export interface LeadOptions<S extends FormatTypes = NativeTypes> extends Campai
 }
 
 /**
- * One candidate for the leadership of a name: of all candidates, in any number of processes, at most one
- * leads. It does **not** promise that: see {@link UnfencedTerm}. A leader that dies is replaced within the
- * failover time; one that resigns, within a poll. In a format of other clients the leadership of a name is
- * their lock of that name.
+ * One candidate for the leadership of a name. At most one candidate leads at a time, in any number of processes.
  *
- * Two elections made for one name are two candidates. One candidate has one term at a time.
+ * Mutual exclusion is **not** promised: see {@link AnyTerm}. A dead leader is replaced within the failover time, a
+ * resigned leader within a poll. In a format of another client, leading a name means holding that client's lock.
+ *
+ * Two `Election` objects of the same name are two candidates. A candidate has at most one term at a time.
  */
 export class Election<S extends FormatTypes = NativeTypes> {
-  /** The name of what is led. */
+  /** The election's name. */
   readonly name: string;
   readonly #candidate: Candidate;
   readonly #leading: Set<Leading>;
@@ -53,34 +54,33 @@ export class Election<S extends FormatTypes = NativeTypes> {
     leading: Set<Leading>,
   ) {
     this.name = ref.name;
-    if (options.preferred === true) assertAsks(context.format);
+    if (options.preferred === true)
+      requireCapability(context.format, "requests", "preferred candidates");
     const settings = resolveElection(
       options,
       defaultOwner,
       context.settings.maxClockDrift,
-      context.format.defaults?.keepData,
+      context.format.facts.defaults?.keepData,
     );
     this.#candidate = candidateOf(context, ref, settings);
     this.#leading = leading;
   }
 
   /**
-   * Stands by until this candidate is elected, for as long as that takes. Costs a read of half a unit a
-   * poll, at most 20 % more, and one write. Goes on where the table does not answer. The term lasts until
-   * it resigns, is lost, or the client closes.
-   *
-   * Rejects with the reason of `signal`, or with `closed`, `misconfigured`, `access-denied`,
-   * `foreign-record` or `unsupported-layout`. Throws `invalid-argument`, also while this candidate
-   * campaigns or leads already.
+   * Stands by until this candidate is elected, without a time limit. Retries while the table does not answer. The term
+   * lasts until the candidate resigns, loses the lease, or closes the client. Costs half a read unit a poll, at most a
+   * fifth more, and one write. Rejects with the reason of `signal`, or with `closed`, `misconfigured`, `access-denied`,
+   * `foreign-record` or `unsupported-layout`. Throws `invalid-argument`, also while this candidate already campaigns or
+   * leads.
    */
-  async campaign(options: CampaignOptions<S> = {}): Promise<TermOf<S>> {
+  async campaign(options: CampaignOptions<S> = {}): Promise<Term<S>> {
     this.#occupy(options);
     const ending = new Ending(this.#candidate.context.closing, this.name, options.signal);
     try {
       const term = await this.#elected(ending.signal, options.value, () => {
         this.#isBusy = false;
       });
-      return term as TermOf<S>;
+      return term as Term<S>;
     } catch (error) {
       this.#isBusy = false;
       throw error;
@@ -90,14 +90,12 @@ export class Election<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Campaigns, runs `body` while it leads, and campaigns again. The body gets a signal, which aborts when
-   * it has to end, and its term. A term is released only after the body has ended; where the body returns
-   * by itself, the candidate has resigned. After a resignation it stands back for two polls.
-   *
-   * Resolves once `signal` aborts or the client closes, and the body has ended; with `again: false`, after
-   * one term. Rejects with the body's error, unless the body had been told to end: such an error goes to
-   * the client's `onError`, if it is not the signal's reason or an `AbortError`. Otherwise as
-   * {@link Election.campaign}.
+   * Campaigns, runs `body` during each term, and campaigns again. `body` receives its term, whose signal aborts when
+   * `body` must end. A term is released only after `body` has ended; returning from `body` resigns. After a resignation
+   * the candidate waits two polls before campaigning again. Resolves after `signal` aborts or the client closes, and
+   * `body` has ended; with `again: false`, after a single term. Rejects with the error of `body`. If the signal had
+   * aborted before the error, the error goes to the client's `onError` instead, unless it is the signal's reason or an
+   * `AbortError`. Other errors as in {@link Election.campaign}.
    */
   async lead(body: LeaderBody<S>): Promise<void>;
   async lead(options: LeadOptions<S>, body: LeaderBody<S>): Promise<void>;
@@ -106,7 +104,10 @@ export class Election<S extends FormatTypes = NativeTypes> {
   ): Promise<void> {
     const [options, body] = given.length === 1 ? [{}, given[0]] : given;
     if (typeof body !== "function") {
-      throw new HoldfastError("invalid-argument", "lead() takes the body last, as a function.");
+      throw new HoldfastError(
+        "invalid-argument",
+        "The last argument of lead() must be the body, a function.",
+      );
     }
     this.#occupy(options);
     const ending = new Ending(this.#candidate.context.closing, this.name, options.signal);
@@ -126,23 +127,22 @@ export class Election<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Ends the present term of this candidate, if it has one: see {@link Term.resign}. It goes on
-   * campaigning where it was told to lead again, two polls later.
+   * Ends the current term of this candidate, if any: see {@link Term.resign}. Under `lead()` with `again`, the
+   * candidate campaigns again two polls later.
    */
   async resign(): Promise<void> {
     await this.#term?.resign();
   }
 
   /**
-   * Asks whoever leads, in whatever process, to resign: by one write in the record, which the leader finds
-   * at its next renewal. Resolves to whether its term was over within the wait, and to true where nobody
-   * led. What was asked stays asked: a leader may resign after this has resolved to false. One read, one
-   * write, and some reads while it waits. Rejects with `unreachable`, `throttled` and the like, and with
-   * `invalid-argument` in a format whose records have no room for a request.
+   * Asks the current leader, in any process, to resign. Writes the request to the record; the leader reads it at its
+   * next renewal. Resolves to true if the term ended within the wait, or if no candidate led. After false the request
+   * remains: the leader may still resign later. Costs a read, a write, and some reads while waiting. Rejects with
+   * `unreachable`, `throttled` and the like, and with `invalid-argument` if the format does not support requests.
    */
   async requestResign(options: RequestResignOptions = {}): Promise<boolean> {
     const waitMs = resolveWait(options);
-    assertAsks(this.#candidate.context.format);
+    requireCapability(this.#candidate.context.format, "requests", "requests to resign");
     if (this.#candidate.context.isLocal) {
       this.#term?.end("it was asked to resign");
       return this.#term?.isOver !== false;
@@ -150,15 +150,17 @@ export class Election<S extends FormatTypes = NativeTypes> {
     return askToResign(this.#candidate, waitMs, options.signal);
   }
 
-  /** Who leads, as the record says, which is no proof. One read of one unit. Rejects with coded errors. */
+  /**
+   * Reads the current leader from the record. The answer is no proof. Costs one read unit. Rejects with coded errors.
+   */
   leader(): Promise<LeaderInfo<S>> {
     return leaderNow(this.#candidate, this.#term) as Promise<LeaderInfo<S>>;
   }
 
   /**
-   * Who leads, at first and at every change of it or of the value: one read of half a unit a poll, of one
-   * unit in a format whose grants are not numbered. A change that lasts for less than a poll may not be seen; an earlier term is never told after a later
-   * one. Goes on where the table does not answer; ends when `signal` aborts or the client closes. Throws
+   * Yields the leader, at first and after every change of leader or value. Costs half a read unit a poll; in a format
+   * without fences, one unit. A change shorter than a poll may be missed. An earlier term is never yielded after a
+   * later term. Retries while the table does not answer; ends when `signal` aborts or the client closes. Throws
    * `misconfigured`, `access-denied`, `foreign-record` or `unsupported-layout`.
    */
   async *observe(
@@ -174,54 +176,54 @@ export class Election<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Shows a value to whoever observes, while this candidate leads: see {@link Term.proclaim}. Rejects with
-   * `not-acquired` where it does not.
+   * Publishes a value to observers while this candidate leads: see {@link Term.proclaim}. Rejects with `not-acquired`
+   * if the candidate does not lead.
    */
   async proclaim(value: S["data"] | undefined): Promise<void> {
     const term = this.#term;
     if (term === undefined || !term.isLeading) {
       throw new HoldfastError(
         "not-acquired",
-        `This candidate does not lead "${this.name}", so it has nothing to proclaim.`,
+        `This candidate does not lead "${this.name}", so it cannot proclaim a value. Proclaim during a term.`,
         { lockName: this.name },
       );
     }
     await term.proclaim(value as NativeTypes["data"] | undefined);
   }
 
-  /** Whether this candidate leads now; asks the clocks. Costs no request. */
+  /** Whether this candidate leads now, by the clocks. Costs no request. */
   get isLeader(): boolean {
     return this.#term?.isLeading === true;
   }
 
-  /** The term of this candidate, until it is released or lost. Costs no request. */
-  get term(): TermOf<S> | undefined {
-    return this.#term?.isOver === true ? undefined : (this.#term as TermOf<S> | undefined);
+  /** This candidate's term, until released or lost. Costs no request. */
+  get term(): Term<S> | undefined {
+    return this.#term?.isOver === true ? undefined : (this.#term as Term<S> | undefined);
   }
 
   /**
-   * Calls `listener` with each {@link Transition} of this candidate, in order, as it happens; what it
-   * throws goes to the client's `onError`. Answers a function that ends it. Costs no request.
+   * Calls `listener` with each {@link LeadershipChange} of this candidate, in order. Errors of `listener` go to the
+   * client's `onError`. Returns a function that removes the listener. Costs no request.
    */
-  onTransition(listener: (transition: Transition<S>) => void): () => void {
+  onTransition(listener: (transition: LeadershipChange<S>) => void): () => void {
     return this.#candidate.monitor.onTransition(
-      listener as (told: Transition<FormatTypes>) => void,
+      listener as (change: LeadershipChange<FormatTypes>) => void,
     );
   }
 
-  /** @internal For what is built on elections. */
+  /** @internal For leader tasks and the command line. */
   get candidate(): Candidate {
     return this.#candidate;
   }
 
   #occupy(options: CampaignOptions<S>): void {
     const { context } = this.#candidate;
-    if (options.value !== undefined) context.format.checkData(options.value);
+    if (options.value !== undefined) context.format.codec.checkData(options.value);
     if (context.closing.aborted) throw closedError(this.name);
     if (this.#isBusy) {
       throw new HoldfastError(
         "invalid-argument",
-        `This candidate for "${this.name}" campaigns or leads already. Make another election for ` +
+        `This candidate for "${this.name}" already campaigns or leads. Create another election for ` +
           "another candidate.",
         { lockName: this.name },
       );
@@ -271,7 +273,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
     });
     const { lease, gapMs } = await standby.run();
     candidate.monitor.transition("elected", numberOf(lease), { gapMs });
-    term = Term.on(lease, candidate.monitor, () => {
+    term = beginTerm(lease, candidate.monitor, () => {
       const { context, settings } = candidate;
       if (!lease.signal.aborted) {
         this.#notBeforeMs = context.nowMs() + STAND_BACK_POLLS * settings.pollMs;
@@ -285,8 +287,10 @@ export class Election<S extends FormatTypes = NativeTypes> {
   #renewed(term: Term, record: HeldRecord | undefined): void {
     const { monitor, settings } = this.#candidate;
     monitor.renewal(term.fence, record !== undefined, term.remainingMs());
-    if (record?.resignAsked === term.holder) term.end("it was asked to resign");
-    else if (record?.preferAsked === term.holder && !settings.preferred) {
+    const request = record?.request;
+    if (request?.holder !== term.holder) return;
+    if (request.kind === "resign") term.end("it was asked to resign");
+    else if (request.kind === "prefer" && !settings.preferred) {
       term.end("a preferred candidate stands by");
     }
   }

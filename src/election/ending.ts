@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import type { SignalLike } from "../platform/abort.js";
 import { closedError } from "./candidate.js";
 
-/** What ends a candidate's waiting: its caller's signal, or the closing client. */
+/** Ends a candidate's wait: by the caller's signal, or by the closing client. */
 export class Ending {
   readonly #controller = new AbortController();
   readonly #closing: SignalLike;
@@ -13,7 +13,7 @@ export class Ending {
     this.#closing = closing;
     this.#asked = asked;
     this.#name = name;
-    // Every look of a long wait listens, and a caller's signal may end many candidates.
+    // Every poll of a long wait adds a listener, and a caller's signal may end many candidates.
     setMaxListeners(0, this.signal, ...(asked === undefined ? [] : [asked]));
     asked?.addEventListener("abort", this.#end);
     closing.addEventListener("abort", this.#end);
@@ -24,7 +24,7 @@ export class Ending {
     return this.#controller.signal;
   }
 
-  /** Takes the listeners away again. */
+  /** Removes the listeners. */
   dispose(): void {
     this.#asked?.removeEventListener("abort", this.#end);
     this.#closing.removeEventListener("abort", this.#end);

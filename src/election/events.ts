@@ -4,92 +4,92 @@ import { publish } from "../platform/diagnostics.js";
 
 /** The names of the channels of `node:diagnostics_channel` that elections publish to. */
 export const ELECTION_CHANNELS = Object.freeze({
-  /** {@link Transition}: a candidate became leader, or is leader no longer. */
+  /** {@link LeadershipChange}: a candidate became leader, or stopped leading. */
   transition: "holdfast:election:transition",
-  /** {@link RenewalEvent}: what became of one renewal. */
+  /** {@link RenewalEvent}: the result of a leader's renewal. */
   renewal: "holdfast:election:renewal",
-  /** {@link NoLeaderEvent}: a candidate that stands by knows of no live leader. */
+  /** {@link NoLeaderEvent}: a standby candidate knows of no live leader. */
   gap: "holdfast:election:gap",
-  /** {@link TaskRunEvent}: a worker's run begins, ends, fails, or does not begin. */
+  /** {@link TaskRunEvent}: a task's run begins, ends, fails, or is late. */
   tick: "holdfast:election:tick",
 });
 
 /**
- * One change of a candidate's own state, told once.
- * - `elected`: its grant was answered in time; told before `campaign()` resolves or the body is called.
- * - `resigned`: its release was answered; told after the body has ended.
- * - `lost`: told at the first question after the deadline, by timer at the deadline, or when an answer
- *   shows it, whichever is first. A term is told resigned or lost, never both.
+ * One change of a candidate's own state, published once.
+ * - `elected`: the grant was acknowledged in time; published before `campaign()` resolves or the body runs.
+ * - `resigned`: the release was acknowledged; published after the body has ended.
+ * - `lost`: published at the first check after the deadline, by the timer at the deadline, or when an answer shows the
+ *   loss, whichever comes first. A term ends as resigned or lost, never both.
  */
-export interface Transition<S extends FormatTypes = NativeTypes> {
+export interface LeadershipChange<S extends FormatTypes = NativeTypes> {
   readonly kind: "elected" | "resigned" | "lost";
-  /** The election. */
+  /** The election's name. */
   readonly name: string;
   /** The candidate's label. */
   readonly owner: string;
-  /** The fence of the term; undefined in a format whose grants are not numbered. */
+  /** The fence of the term; undefined in a format without fences. */
   readonly term: S["fence"];
-  /** With `elected`: for how long, in milliseconds, this candidate had known of no live leader. */
+  /** With `elected`: milliseconds for which this candidate knew of no live leader. */
   readonly gapMs: number | undefined;
-  /** With `lost`: why. */
+  /** With `lost`: the reason. */
   readonly reason: LossReason | undefined;
 }
 
-/** What became of one renewal of a leader. */
+/** The result of one renewal of a leader. */
 export interface RenewalEvent<S extends FormatTypes = NativeTypes> {
   readonly name: string;
   readonly owner: string;
   readonly term: S["fence"];
-  /** Whether it was answered; one that was not moves no deadline, and is sent again. */
+  /** Whether DynamoDB answered. An unanswered renewal moves no deadline, and is retried. */
   readonly isAnswered: boolean;
   /** Milliseconds left until the deadline. */
   readonly remainingMs: number;
 }
 
 /**
- * That a candidate which stands by knows of no live leader, told at every look as long as that lasts,
- * and once more when it has become leader itself, with `isOver`.
+ * A standby candidate knows of no live leader.
+ *
+ * Published at every poll while this lasts, and once more, with `isOver`, when the candidate becomes leader.
  */
 export interface NoLeaderEvent {
   readonly name: string;
   readonly owner: string;
   /**
-   * `vacant`: nobody leads. `silent`: the leader has not renewed for longer than its lease.
-   * `unreachable`: nobody answers this candidate, so it cannot know.
+   * `vacant`: no candidate leads. `silent`: the leader has not renewed for longer than its lease. `unreachable`:
+   * DynamoDB does not answer this candidate.
    */
   readonly cause: "vacant" | "silent" | "unreachable";
-  /** For how long, in milliseconds: since it was seen vacant, the last renewal, or the last answer. */
+  /** Milliseconds since the record was first read as vacant, since the last renewal, or since the last answer. */
   readonly gapMs: number;
   readonly isOver: boolean;
 }
 
-/** One step of a worker's run. */
+/** One step of a task's run. */
 export interface TaskRunEvent<S extends FormatTypes = NativeTypes> {
-  /** The coordinator's election. */
+  /** The election's name. */
   readonly name: string;
   readonly worker: string;
   readonly term: S["fence"];
   /**
-   * `start`, `end` and `error` are told once for each run; `overdue` once for each run that has not
-   * begun two intervals after it was due; `wedged` once for each run that goes on although it was told
-   * to stop.
+   * `start`, `end` and `error` are published once for each run; `overdue` once for each run that has not begun two
+   * intervals after its due time; `wedged` once for each run that continues after its signal aborted.
    */
   readonly phase: "start" | "end" | "error" | "overdue" | "wedged";
-  /** How long after it was due it began, or has not begun, in milliseconds. */
+  /** Milliseconds from the due time to the start of the run, or to this event if the run has not begun. */
   readonly lateMs: number;
-  /** For how long it has run, in milliseconds; 0 with `start` and `overdue`. */
+  /** Milliseconds since the run began; 0 with `start` and `overdue`. */
   readonly ranMs: number;
-  /** With `error`: what it rejected with. */
+  /** With `error`: the error of the run. */
   readonly error: unknown;
 }
 
-/** Tells what happens in one election, to its channels and its listeners. */
+/** Publishes the events of one election to its channels and listeners. */
 export class Monitor {
   readonly name: string;
   readonly owner: string;
-  /** Where an error goes that has no caller to go to. */
+  /** Reports an error that no caller can receive. */
   readonly report: (cause: unknown) => void;
-  readonly #listeners = new Set<(transition: Transition<FormatTypes>) => void>();
+  readonly #listeners = new Set<(transition: LeadershipChange<FormatTypes>) => void>();
 
   constructor(name: string, owner: string, report: (cause: unknown) => void) {
     this.name = name;
@@ -97,26 +97,26 @@ export class Monitor {
     this.report = report;
   }
 
-  onTransition(listener: (transition: Transition<FormatTypes>) => void): () => void {
+  onTransition(listener: (transition: LeadershipChange<FormatTypes>) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   transition(
-    kind: Transition["kind"],
+    kind: LeadershipChange["kind"],
     term: bigint | undefined,
     more: { readonly gapMs?: number | undefined; readonly reason?: LossReason | undefined } = {},
   ): void {
     const { name, owner } = this;
     const { gapMs, reason } = more;
-    const made = (): Transition<FormatTypes> => ({ kind, name, owner, term, gapMs, reason });
+    const made = (): LeadershipChange<FormatTypes> => ({ kind, name, owner, term, gapMs, reason });
     publish(ELECTION_CHANNELS.transition, made);
     if (this.#listeners.size === 0) return;
-    const told = made();
+    const change = made();
     for (const listener of this.#listeners) {
-      // What a listener throws must neither hide a transition from others nor end a term.
+      // An error of a listener must neither hide a change from further listeners nor end a term.
       try {
-        listener(told);
+        listener(change);
       } catch (cause) {
         this.report(cause);
       }

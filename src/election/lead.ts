@@ -1,23 +1,21 @@
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
-import type { Term, TermOf } from "./term.js";
+import type { Term } from "./term.js";
 
-/** What runs while a candidate leads. The signal is the term's own. */
-export type LeaderBody<S extends FormatTypes = NativeTypes> = (
-  signal: AbortSignal,
-  term: TermOf<S>,
-) => unknown;
+/** The work of a leader. Must end when the term's signal aborts. */
+export type LeaderBody<S extends FormatTypes = NativeTypes> = (term: Term<S>) => unknown;
 
-/** A candidate that leads, or stands by to, until its client closes. */
+/** A call of `lead()`, which the closing client ends. */
 export interface Leading {
-  /** Settles once it has stopped; never rejects. */
+  /** Settles once the call has ended; never rejects. */
   readonly ended: Promise<unknown>;
-  /** Ends its term in this process alone, where the body goes on in spite of everything. */
+  /** Ends the term in this process alone, for a body that ignores its signal. */
   forsake(): void;
 }
 
 /**
- * Runs the body under a term, and releases the term after it has ended, however it ends. Rejects with
- * the body's error, unless the body had been told to end.
+ * Runs the body during a term, and releases the term after the body has ended.
+ *
+ * Rejects with the body's error, unless the signal had aborted before.
  */
 export async function govern(
   term: Term,
@@ -29,7 +27,7 @@ export async function govern(
   const end = (): void => term.end("its candidate stops");
   ending.addEventListener("abort", end, { once: true });
   if (ending.aborted) end();
-  const running = run(body, signal, term);
+  const running = run(body, term);
   term.occupy(running);
   try {
     await running;
@@ -42,12 +40,12 @@ export async function govern(
   }
 }
 
-// A body that throws at once fails like one that rejects.
-async function run(body: LeaderBody, signal: AbortSignal, term: Term): Promise<void> {
-  await body(signal, term);
+// Turns a synchronous throw of the body into a rejection.
+async function run(body: LeaderBody, term: Term): Promise<void> {
+  await body(term);
 }
 
-/** Whether a body that was told to end has failed by doing so. */
+/** Whether the error of a body only repeats the abort of its signal. */
 export function isConsequence(error: unknown, signal: AbortSignal): boolean {
   if (error === signal.reason) return true;
   return error instanceof Error && error.name === "AbortError";

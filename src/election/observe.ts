@@ -1,29 +1,30 @@
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import type { LeaseRecord } from "../core/record/record.js";
 import { unavailableError } from "../core/unavailable.js";
+import { unlessMisconfigured } from "../platform/retry.js";
 import type { ReadAnswer } from "../platform/table.js";
 import type { Candidate } from "./candidate.js";
 import type { Term } from "./term.js";
 
-/** Who leads, as the record says: the last one written, and no proof that it is so now. */
+/** The leader according to the record as last written; no proof that the leader still leads. */
 export interface LeaderInfo<S extends FormatTypes = NativeTypes> {
   readonly name: string;
-  /** The leader's label for people; undefined where nobody leads. */
+  /** The leader's label for people; undefined if no candidate leads. */
   readonly leader: string | undefined;
-  /** The id of the leader's grant; undefined where nobody leads. */
+  /** The id of the leader's grant; undefined if no candidate leads. */
   readonly holder: string | undefined;
   /**
-   * The fence of the term, or of the last one where nobody leads; undefined where there was none, and in a
-   * format whose grants are not numbered.
+   * The fence of the current term, or of the last term if no candidate leads; undefined before the first term, and in a
+   * format without fences.
    */
   readonly term: S["fence"] | undefined;
-  /** When the term began, ISO, by that leader's clock; undefined in formats that do not say. */
+  /** When the term began, ISO, by the leader's clock; undefined in formats without this time. */
   readonly since: string | undefined;
-  /** What the leader proclaimed. */
+  /** The value that the leader proclaimed. */
   readonly value: S["data"] | undefined;
 }
 
-/** What a record says of who leads. */
+/** Reads the leader from a record. */
 function leadershipOf({ context, ref }: Candidate, record: LeaseRecord): LeaderInfo {
   const known = record.state === "absent" ? undefined : record;
   const held = record.state === "held" ? record : undefined;
@@ -31,27 +32,28 @@ function leadershipOf({ context, ref }: Candidate, record: LeaseRecord): LeaderI
     name: ref.name,
     leader: held?.owner,
     holder: held?.holder,
-    term: context.format.isFenced === false ? undefined : known?.fence,
+    term: !context.format.facts.recordsHaveFences ? undefined : known?.fence,
     since: held?.acquiredAt,
     value: held?.data as LeaderInfo["value"],
   };
 }
 
-/** Who leads, by one strongly consistent read; without a table, this very candidate or nobody. */
+/** Reads the leader by one strongly consistent read; without a table, checks this candidate alone. */
 export async function leaderNow(candidate: Candidate, term: Term | undefined): Promise<LeaderInfo> {
   const { context, ref } = candidate;
   if (context.isLocal) return localLeadership(candidate, term);
-  const answer = await read(candidate, true);
-  if (answer.kind === "misconfigured") throw answer.error;
-  if (answer.kind !== "found") throw unavailableError(ref.name, "was not read", answer);
+  const answer = unlessMisconfigured(await read(candidate, true));
+  if (answer.kind !== "found")
+    throw unavailableError(ref.name, "was not read", answer, `Election "${ref.name}"`);
   return leadershipOf(candidate, context.seeRecord(ref, answer.item, "strong"));
 }
 
 /**
- * Yields who leads, at first and whenever that, or the proclaimed value, is seen to have changed; reads a
- * poll apart, and goes on where nobody answers. What comes from the past is dropped: it never goes back
- * to a lower term, nor, within one, to an earlier value or to a leader that has resigned. Where terms are
- * not numbered the past cannot be told: every read is then strongly consistent.
+ * Yields the leader, at first and after every change of leader or proclaimed value.
+ *
+ * Polls the record, and retries while DynamoDB does not answer. Drops stale reads: never goes back to a lower term nor,
+ * within a term, to an earlier value or a leader that has resigned. Without fences stale reads cannot be recognised, so
+ * every read is strongly consistent.
  */
 export async function* observe(
   candidate: Candidate,
@@ -63,7 +65,7 @@ export async function* observe(
   while (!signal.aborted) {
     const seen = context.isLocal
       ? { rank: NO_RANK, leadership: localLeadership(candidate, termNow()) }
-      : await look(candidate, signal);
+      : await readLeader(candidate, signal);
     if (seen !== undefined && !(last !== undefined && isBefore(seen.rank, last.rank))) {
       const { holder, term, value } = seen.leadership;
       const shown = JSON.stringify([holder, String(term), value]);
@@ -76,13 +78,13 @@ export async function* observe(
   }
 }
 
-/** The term, whether it is over, and the number of its last value: each only grows. */
+/** The term, whether the term is over, and the number of its last value: each only grows. */
 type Rank = readonly [bigint, number, number];
 
 const NO_RANK: Rank = Object.freeze([0n, 0, 0]);
 
 function rankOf({ context }: Candidate, record: LeaseRecord): Rank {
-  if (record.state === "absent" || context.format.isFenced === false) return NO_RANK;
+  if (record.state === "absent" || !context.format.facts.recordsHaveFences) return NO_RANK;
   return record.state === "free" ? [record.fence, 1, 0] : [record.fence, 0, record.dataSeq];
 }
 
@@ -91,19 +93,20 @@ function isBefore(a: Rank, b: Rank): boolean {
   return a[1] !== b[1] ? a[1] < b[1] : a[2] < b[2];
 }
 
-async function look(
+async function readLeader(
   candidate: Candidate,
   signal: AbortSignal,
 ): Promise<{ readonly rank: Rank; readonly leadership: LeaderInfo } | undefined> {
   const { context, ref } = candidate;
-  let strength: "eventual" | "strong" = context.format.isFenced === false ? "strong" : "eventual";
-  let answer = await read(candidate, strength === "strong", signal);
+  let strength: "eventual" | "strong" = context.format.facts.recordsHaveFences
+    ? "eventual"
+    : "strong";
+  let answer = unlessMisconfigured(await read(candidate, strength === "strong", signal));
   if (strength === "eventual" && answer.kind === "found" && answer.item === undefined) {
-    // Absence is only concluded from a strongly consistent read.
+    // Only a strongly consistent read may conclude that there is no record.
     strength = "strong";
-    answer = await read(candidate, true, signal);
+    answer = unlessMisconfigured(await read(candidate, true, signal));
   }
-  if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "found") return undefined;
   const record = context.seeRecord(ref, answer.item, strength);
   return { rank: rankOf(candidate, record), leadership: leadershipOf(candidate, record) };

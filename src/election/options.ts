@@ -3,33 +3,29 @@ import { resolveAcquire } from "../core/options.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
 
-/** Options of an election. Lengths of time are not taken from the client: they fit mutexes, not terms. */
+/** Options of an election. Defaults of the client do not apply: they fit mutexes, not terms. */
 export interface ElectionOptions {
   /**
-   * The longest time from the last renewal of a leader that dies to the next leader: lease, renewal and
-   * standby read are derived from it. Default `"60s"`, which gives 52 s, 10 s and 5 s. Cannot be given
-   * together with one of the three.
+   * The longest time from the last renewal of a dead leader to the next leader. `lease`, `renew` and `poll` are derived
+   * from it. Default `"60s"`, which gives 52 s, 10 s and 5 s. Excludes `lease`, `renew` and `poll`.
    */
   readonly failover?: Duration | undefined;
-  /** For how long a leader may be silent; at least two renewals. Default 52 s. */
+  /** How long a leader may go without renewing; at least two renewals. Default 52 s. */
   readonly lease?: Duration | undefined;
-  /** How often the leader renews. Default 10 s; a fifth of the lease where that is given. */
+  /** How often the leader renews. Default 10 s; with `lease`, a fifth of the lease. */
   readonly renew?: Duration | undefined;
-  /**
-   * The longest pause between two reads of a candidate that stands by. Default 5 s; a tenth of the
-   * lease where that is given.
-   */
+  /** The longest pause between two reads of a standby candidate. Default 5 s; with `lease`, a tenth of the lease. */
   readonly poll?: Duration | undefined;
-  /** The candidate's label for people, which `leader()` shows. Default: the client's owner. */
+  /** The candidate's label for people, as shown by `leader()`. Default: the client's owner. */
   readonly owner?: string | undefined;
   /**
-   * Whether this candidate is preferred to those that are not: standing by, it asks one of them to
-   * hand over, once a term, and they let it go first. Default false.
+   * Whether this candidate is preferred. A preferred standby asks a leader that is not preferred to resign, once a
+   * term; the remaining candidates let the preferred candidate go first. Default false.
    */
   readonly preferred?: boolean | undefined;
 }
 
-/** The lengths of time of an election, in milliseconds. */
+/** The durations of an election, in milliseconds. */
 export interface ElectionLengths {
   readonly leaseMs: number;
   readonly renewMs: number;
@@ -38,33 +34,33 @@ export interface ElectionLengths {
 
 /** An election's options, resolved and checked together. */
 export interface ElectionSettings extends ElectionLengths {
-  /** What each grant asks of the kernel. */
+  /** The settings of each grant. */
   readonly grant: AcquireSettings;
   readonly preferred: boolean;
 }
 
 /** The defaults of elections, each with its reason. */
 export const ELECTION_DEFAULTS = Object.freeze({
-  /** A common promise to whoever is on call. */
+  /** A common promise to the people on call. */
   failoverMs: 60_000,
-  /** Of the failover time: the watch of a lease of 52 s, which is 53.04 s, is what 60 s leave room for. */
+  /** The watch of a lease of 52 s takes 53.04 s of the 60 s of failover. */
   watchPart: 53.04 / 60,
-  /** Five renewals in a lease: four may fail, and 40 s of outage cost no transition. */
+  /** Five renewals in a lease: four may fail, and an outage of 40 s costs no transition. */
   renewPart: 1 / 6,
-  /** A standby reads for some cents a month; what is left of the 60 s are two seconds for requests. */
+  /** Standby reads cost some cents a month. About two seconds of the 60 s remain for requests. */
   pollPart: 1 / 12,
-  /** Where only the lease is given: about the same relations. */
+  /** With only `lease` given: about the same proportions. */
   renewsPerLease: 5,
   pollsPerLease: 10,
 });
 
-// Below it, requests of some milliseconds are no longer short beside the pauses between them.
+// Below 300 ms, request times of some milliseconds are no longer short beside the pauses.
 const FAILOVER_RANGE: DurationRange = { leastMs: 300, mostMs: 24 * 3_600_000 };
 const POLL_RANGE: DurationRange = { leastMs: 1, mostMs: 24 * 3_600_000 };
 
 const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
-/** Resolves an election's options. Throws `invalid-argument`; nothing is corrected in silence. */
+/** Resolves an election's options. Throws `invalid-argument`; corrects nothing silently. */
 export function resolveElection(
   options: ElectionOptions,
   defaultOwner: string,
@@ -86,7 +82,7 @@ export function resolveElection(
   return { ...lengths, grant, preferred };
 }
 
-// How soon a grant that nobody answered is tried again: the kernel's own pace, but never above the poll.
+// The backoff after an unanswered grant: as in the core, but never above the poll.
 function pollsOf(pollMs: number): { readonly min: number; readonly max: number } {
   return { min: Math.min(100, pollMs), max: Math.min(2_000, pollMs) };
 }
@@ -95,7 +91,7 @@ function lengthsOfFailover(failover: Duration, maxClockDrift: number): ElectionL
   const { watchPart, renewPart, pollPart } = ELECTION_DEFAULTS;
   const failoverMs = durationMs("failover", failover, FAILOVER_RANGE);
   return {
-    // Rounded to whole milliseconds, as records have them; never above what the watch leaves room for.
+    // Rounded down to whole milliseconds, as records store them.
     leaseMs: Math.floor((failoverMs * watchPart) / (1 + 2 * maxClockDrift) + 1e-6),
     renewMs: failoverMs * renewPart,
     pollMs: failoverMs * pollPart,
@@ -106,14 +102,14 @@ function lengthsFrom(options: ElectionOptions, maxClockDrift: number): ElectionL
   const { failover, lease, renew, poll } = options;
   if (failover !== undefined) {
     throw refuse(
-      "The option `failover` derives `lease`, `renew` and `poll`: give it alone, or give them.",
+      "The option `failover` sets `lease`, `renew` and `poll`. Give either `failover` or these options.",
     );
   }
   const fallback = lengthsOfFailover(ELECTION_DEFAULTS.failoverMs, maxClockDrift);
   const leaseMs =
     lease === undefined ? fallback.leaseMs : durationMs("lease", lease, FAILOVER_RANGE);
   const { renewsPerLease, pollsPerLease } = ELECTION_DEFAULTS;
-  // Where the lease is the default one, so are the other two.
+  // With the default lease, `renew` and `poll` keep their defaults too.
   const renewMs = lease === undefined ? fallback.renewMs : leaseMs / renewsPerLease;
   const pollMs = lease === undefined ? fallback.pollMs : leaseMs / pollsPerLease;
   return {

@@ -1,57 +1,53 @@
-import type { Ask, LeaseFormat } from "../core/record/format.js";
-import { type Unavailable, unavailableError } from "../core/unavailable.js";
-import { HoldfastError } from "../errors.js";
+import { spread } from "../core/backoff.js";
+import { requireCapability } from "../core/record/capability.js";
+import type { HolderRequest } from "../core/record/record.js";
+import { unavailableError } from "../core/unavailable.js";
+import type { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
+import { type Backoff, type NoAnswer, retry, unlessMisconfigured } from "../platform/retry.js";
 import type { Candidate } from "./candidate.js";
 
 /** Options of {@link Election.requestResign}. */
 export interface RequestResignOptions {
-  /** For how long to wait until the leader has resigned. Default: as long as its own lease. */
+  /** How long to wait for the leader's resignation. Default: the leader's own lease. */
   readonly wait?: Duration | undefined;
-  /** Ends the wait, which then rejects with the signal's reason; what was asked stays asked. */
+  /** Ends the wait, which then rejects with the signal's reason; the request remains. */
   readonly signal?: AbortSignal | undefined;
 }
 
 const WAIT_RANGE = { leastMs: 0, mostMs: 24 * 3_600_000 };
 
-/** For how long to wait, in milliseconds; undefined where nothing was asked. Throws `invalid-argument`. */
+/** Resolves the wait to milliseconds; undefined without `wait`. Throws `invalid-argument`. */
 export function resolveWait({ wait }: RequestResignOptions): number | undefined {
   return wait === undefined ? undefined : durationMs("wait", wait, WAIT_RANGE);
 }
 
-/** Throws `invalid-argument` for a format whose records cannot carry a request to a leader. */
-export function assertAsks(format: LeaseFormat): void {
-  if (format.ask === undefined) throw noRoom(format);
-}
-
-function noRoom({ name }: LeaseFormat): HoldfastError {
-  return new HoldfastError(
-    "invalid-argument",
-    `Records of format "${name}" have no room for a request to resign, nor for a preference.`,
-  );
-}
-
 /**
- * Sends one request to a leader, by one write that touches nothing that anybody lives by. Answers
- * whether it is in the record; `unanswered` tells nothing, and it can be sent again.
+ * Sends one request to a leader. The write changes no attribute by which rivals judge the leader.
+ *
+ * Answers `asked` if the record has this request, or a stronger request to the same leader. An unanswered write can be
+ * retried.
  */
 export async function askOnce(
   { context, ref }: Candidate,
   holder: string,
-  ask: Ask,
-): Promise<"asked" | "gone" | Unavailable> {
-  const write = context.format.ask?.(ref, holder, ask);
-  if (write === undefined) throw noRoom(context.format);
-  const answer = await context.write(write, context.settings.requestTimeoutMs, context.closing);
-  if (answer.kind === "misconfigured") throw answer.error;
+  kind: Exclude<HolderRequest["kind"], "release">,
+): Promise<{ readonly kind: "asked" | "gone" } | NoAnswer> {
+  const write = requireCapability(context.format, "requests").ask(ref, { kind, holder });
+  const answer = unlessMisconfigured(
+    await context.write(write, context.settings.requestTimeoutMs, context.closing),
+  );
   if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
-  context.seeRecord(ref, answer.item, "strong");
-  return answer.kind === "applied" ? "asked" : "gone";
+  const record = context.seeRecord(ref, answer.item, "strong");
+  const isAsked = record.state === "held" && record.holder === holder;
+  return { kind: isAsked ? "asked" : "gone" };
 }
 
 /**
- * Asks whoever leads to resign, and waits until its term is over, for at most `waitMs`, or for as long
- * as the leader's own lease. Answers whether it is; also where nobody led.
+ * Asks the leader to resign, and waits until its term is over.
+ *
+ * Waits at most `waitMs`, by default as long as the leader's own lease. Answers whether the term is over; true if no
+ * candidate led.
  */
 export async function askToResign(
   candidate: Candidate,
@@ -60,35 +56,46 @@ export async function askToResign(
 ): Promise<boolean> {
   const { context, settings, ref } = candidate;
   const first = await read(candidate);
-  if (first.kind !== "holding") throw unavailableError(ref.name, "was not read", first);
+  if (first.kind !== "holding")
+    throw unavailableError(ref.name, "was not read", first, `Election "${ref.name}"`);
   if (first.holder === undefined) return true;
+  const leader = first.holder;
   const untilMs = context.nowMs() + (waitMs ?? first.leaseMs);
-  let trouble: Unavailable | undefined;
-  for (let isAsked = false; ; ) {
-    if (signal?.aborted === true) throw signal.reason;
-    const now: Holding | Unavailable | "asked" | "gone" = isAsked
-      ? await read(candidate)
-      : await askOnce(candidate, first.holder, "resign");
-    if (now === "gone" || (isHolding(now) && now.holder !== first.holder)) return true;
-    isAsked ||= now === "asked";
-    trouble = now === "asked" || isHolding(now) ? undefined : now;
-    const leftMs = untilMs - context.nowMs();
-    if (leftMs <= 0) break;
-    await context.sleep(
-      Math.min(context.jittered(settings.pollMs / LOOKS_PER_POLL), leftMs),
-      signal,
+  const leftMs = (): number => untilMs - context.nowMs();
+  const failed = (unanswered: NoAnswer): HoldfastError =>
+    unavailableError(
+      ref.name,
+      "could not be asked to resign",
+      unanswered,
+      `The leader of "${ref.name}"`,
     );
+  const backoff: Backoff = (fraction) =>
+    Math.min(spread(settings.pollMs / READS_PER_POLL, fraction), leftMs());
+  signal?.throwIfAborted();
+  const asked = await retry(context, () => askOnce(candidate, leader, "resign"), {
+    backoff,
+    signal,
+    onNoAnswer: (answer) => {
+      if (leftMs() <= 0) throw failed(answer);
+    },
+  });
+  if (asked.kind !== "answered") throw signal?.reason;
+  if (asked.answer.kind === "gone") return true;
+  // The request is acknowledged, so poll. After an unanswered read, read again.
+  let unanswered: NoAnswer | undefined;
+  while (leftMs() > 0) {
+    await context.sleep(backoff(context.random.fraction()), signal);
+    signal?.throwIfAborted();
+    const now = await read(candidate);
+    if (now.kind === "holding" && now.holder !== leader) return true;
+    unanswered = now.kind === "holding" ? undefined : now;
   }
-  if (trouble === undefined) return false;
-  throw unavailableError(ref.name, "could not be asked to resign", trouble);
+  if (unanswered === undefined) return false;
+  throw failed(unanswered);
 }
 
-// Whoever asks is a person, or a script, who waits for it.
-const LOOKS_PER_POLL = 5;
-
-function isHolding(answer: Holding | Unavailable | "asked" | "gone"): answer is Holding {
-  return typeof answer === "object" && answer.kind === "holding";
-}
+// A person or a script waits for the answer.
+const READS_PER_POLL = 5;
 
 interface Holding {
   readonly kind: "holding";
@@ -96,10 +103,9 @@ interface Holding {
   readonly leaseMs: number;
 }
 
-async function read({ context, ref }: Candidate): Promise<Holding | Unavailable> {
-  const query = { key: ref.key, consistent: true, attributes: context.format.pollAttributes };
-  const answer = await context.read(query, context.settings.requestTimeoutMs);
-  if (answer.kind === "misconfigured") throw answer.error;
+async function read({ context, ref }: Candidate): Promise<Holding | NoAnswer> {
+  const query = { key: ref.key, consistent: true, attributes: context.format.codec.pollAttributes };
+  const answer = unlessMisconfigured(await context.read(query, context.settings.requestTimeoutMs));
   if (answer.kind !== "found") return answer;
   const record = context.seeRecord(ref, answer.item, "strong");
   return record.state === "held"

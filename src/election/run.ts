@@ -8,14 +8,16 @@ import type { Term } from "./term.js";
 
 /** How a run ended. */
 export interface Ended {
-  /** What it rejected with; undefined where it did not, or by having been told to end. */
+  /** The error of the run; undefined without an error, or if the error only repeats the abort of the signal. */
   readonly failure: { readonly error: unknown } | undefined;
 }
 
 /**
- * One run of a worker. Whether it has to end is asked of the clocks at every question, and told by timer:
- * at the end of its term, a while before the deadline of a lease that nobody renews, at its own timeout.
- * It cannot be made to end. One that goes on although it was told to is wedged.
+ * One run of a task.
+ *
+ * Every check asks the clocks whether the run must end; a timer aborts the signal too: at the end of the term, shortly
+ * before the deadline of a lease without renewal, and at the run's own timeout. Code cannot be ended by force: a run
+ * that continues after the abort is wedged.
  */
 export class Run {
   readonly startedMs: number;
@@ -25,7 +27,7 @@ export class Run {
   readonly #stopBeforeMs: number;
   readonly #onWedged: () => void;
   readonly #signal = new LossSignal(() => this.#check());
-  #toldMs: number | undefined;
+  #abortedAtMs: number | undefined;
   #timer: Timer | undefined;
   #isOver = false;
 
@@ -44,19 +46,19 @@ export class Run {
     this.startedMs = context.nowMs();
   }
 
-  /** Milliseconds since it began. */
+  /** Milliseconds since the run began. */
   get ranMs(): number {
     return this.#context.nowMs() - this.startedMs;
   }
 
-  /** Whether it goes on although it was told to end, longer than it may take for that. */
+  /** Whether the run has continued after the abort for longer than `stopBefore`. */
   get isWedged(): boolean {
     this.#check();
-    if (this.#isOver || this.#toldMs === undefined) return false;
-    return this.#context.nowMs() - this.#toldMs >= this.#stopBeforeMs;
+    if (this.#isOver || this.#abortedAtMs === undefined) return false;
+    return this.#context.nowMs() - this.#abortedAtMs >= this.#stopBeforeMs;
   }
 
-  /** Runs it to its end; never rejects. */
+  /** Executes the run to its end; never rejects. */
   async toEnd(): Promise<Ended> {
     const { signal } = this.#signal;
     const termSignal = this.#term.signal;
@@ -64,11 +66,11 @@ export class Run {
     termSignal.addEventListener("abort", follow, { once: true });
     this.#watch();
     try {
-      await this.#worker.run(signal, this.#term);
+      await this.#worker.run({ name: this.#worker.name, signal, term: this.#term });
       return { failure: undefined };
     } catch (error) {
-      const isTold = this.#toldMs !== undefined;
-      return { failure: isTold && isConsequence(error, signal) ? undefined : { error } };
+      const isAborted = this.#abortedAtMs !== undefined;
+      return { failure: isAborted && isConsequence(error, signal) ? undefined : { error } };
     } finally {
       this.#isOver = true;
       this.#timer?.cancel();
@@ -77,10 +79,10 @@ export class Run {
   }
 
   #check(): void {
-    if (this.#isOver || this.#toldMs !== undefined) return;
+    if (this.#isOver || this.#abortedAtMs !== undefined) return;
     const reason = this.#reason();
     if (reason === undefined) return;
-    this.#toldMs = this.#context.nowMs();
+    this.#abortedAtMs = this.#context.nowMs();
     this.#signal.abort(reason);
     this.#timer?.cancel();
     this.#timer = this.#context.timers.set(this.#stopBeforeMs, false, () => {
@@ -92,21 +94,21 @@ export class Run {
     const { name } = this.#worker;
     if (this.#term.signal.aborted) return this.#term.signal.reason as Error;
     if (this.ranMs >= this.#worker.timeoutMs) {
-      const message = `LeaderTask "${name}" has run for its timeout of ${this.#worker.timeoutMs} ms.`;
+      const message = `Task "${name}" exceeded its timeout of ${this.#worker.timeoutMs} ms.`;
       return new DOMException(message, "TimeoutError");
     }
     if (this.#term.remainingMs() > this.#stopBeforeMs) return undefined;
     return new HoldfastError(
       "unreachable",
-      `LeaderTask "${name}" has to end: the lease of "${this.#term.name}" runs out, and nobody answers its ` +
-        "renewals. It runs again as soon as one is answered.",
+      `Task "${name}" must end: the lease of "${this.#term.name}" is about to expire, because DynamoDB ` +
+        "does not answer renewals. The task runs again after the next acknowledged renewal.",
       { lockName: this.#term.name },
     );
   }
 
-  /** Looks again when the first of them could be due; each renewal puts one of them off. */
+  /** Checks again at the earliest possible end; each renewal moves the end of the lease. */
   #watch(): void {
-    if (this.#isOver || this.#toldMs !== undefined) return;
+    if (this.#isOver || this.#abortedAtMs !== undefined) return;
     const leaseMs = this.#term.remainingMs() - this.#stopBeforeMs;
     const nextMs = Math.max(1, Math.min(leaseMs, this.#worker.timeoutMs - this.ranMs));
     this.#timer = this.#context.timers.set(nextMs, false, () => {

@@ -4,60 +4,62 @@ import type { Lease } from "../core/hold/lease.js";
 import type { Decision } from "../core/record/decide.js";
 import type { ObservedRecord } from "../core/record/observation.js";
 import { isHoldfastError } from "../errors.js";
+import { unlessMisconfigured } from "../platform/retry.js";
 import type { Candidate } from "./candidate.js";
 import { askOnce } from "./requests.js";
 
-// The pause before a read, as parts of the poll: spread, so that candidates do not read in step, and
-// short of the whole, so that a read and the grant after it still come within the poll.
+// The pause before a read, as parts of the poll: spread, so that candidates do not read in step, and shorter than the
+// poll, so that a read and the grant after it fit into the poll.
 const SHORTEST_PAUSE = 0.8;
 const PAUSE_SPREAD = 0.1;
-/** The mean of it. */
+/** The mean pause. */
 export const MEAN_PAUSE = SHORTEST_PAUSE + PAUSE_SPREAD / 2;
-// After a read that nobody answered; the table may be back any moment.
+// The longest pause after an unanswered read; the table may answer again at any moment.
 const LONGEST_RETRY_MS = 1_000;
-// The last look before a takeover comes this part of the poll before it, so that its answer is there by
-// then: of many candidates only those that look in the same moment write, and none is late for it.
-const LAST_LOOK_PART = 1 / 40;
-// A read that hangs must not put a takeover off by more than this part of the poll.
-const LONGEST_LOOK_PART = 1 / 10;
-/** For how many polls a candidate lets others go first: after its own resignation, and a preferred one. */
+// Reads once more 1/40 of a poll before the takeover time, so that the answer is there by then. Only candidates that
+// read in that moment attempt the write.
+const LAST_READ_PART = 1 / 40;
+// A hanging read must not delay a takeover by more than this part of the poll.
+const LONGEST_READ_PART = 1 / 10;
+/** Polls for which a candidate lets rivals go first: after its own resignation, and before a preferred candidate. */
 export const STAND_BACK_POLLS = 2;
 
-/** Why there is no live leader, as far as one candidate can tell, and since when. */
+/** Why this candidate knows of no live leader, and since when. */
 interface Gap {
   readonly cause: "vacant" | "silent" | "unreachable";
   readonly sinceMs: number;
 }
 
-/** What makes a grant, except for what the candidate's settings say. */
+/** The parts of a grant that are not candidate settings. */
 export interface Standing {
   readonly data: unknown;
   readonly onRenewal: NonNullable<AcquireSettings["onRenewal"]>;
-  /** Ends it; also when the client closes. */
+  /** Ends the wait; also aborts when the client closes. */
   readonly signal: AbortSignal;
-  /** Not elected before this instant of the monotonic clock: it has just resigned. */
+  /** Do not take the leadership before this instant of the monotonic clock: the candidate has just resigned. */
   readonly notBeforeMs: number;
 }
 
-/** A grant, and for how long this candidate had known of no live leader before it. */
+/** A grant, and for how long this candidate had known of no live leader. */
 export interface Elected {
   readonly lease: Lease;
   readonly gapMs: number | undefined;
 }
 
 /**
- * Stands by until it is elected: reads the record, all the time, at most a poll apart, and sends a write
- * only where one can be applied. So an observation is never older than a poll, a dead leader is replaced
- * a poll after its watch ends at the latest, and hundreds of candidates cost no more than their reads.
+ * Stands by until the candidate is elected.
+ *
+ * Polls the record, and sends a write only if the write can be applied. So an observation is never older than a poll, a
+ * dead leader is replaced at most a poll after its watch ends, and hundreds of candidates cost only their reads.
  */
 export class Standby {
   readonly #candidate: Candidate;
   readonly #standing: Standing;
-  /** Both on the monotonic clock. */
+  /** All instants are on the monotonic clock. */
   #vacantSinceMs: number | undefined;
   #answeredAtMs: number;
-  #lookedAtMs = 0;
-  #aside: { readonly last: string; readonly untilMs: number } | undefined;
+  #readAtMs = 0;
+  #yielding: { readonly last: string; readonly untilMs: number } | undefined;
   #lastCause: Gap["cause"] = "vacant";
 
   constructor(candidate: Candidate, standing: Standing) {
@@ -67,27 +69,27 @@ export class Standby {
   }
 
   /**
-   * Resolves once elected. Rejects with the signal's reason, with `closed`, or with what no waiting
-   * mends: `misconfigured`, `access-denied`, `foreign-record`, `unsupported-layout`.
+   * Resolves once elected. Rejects with the signal's reason, with `closed`, or with an error that waiting cannot cure:
+   * `misconfigured`, `access-denied`, `foreign-record`, `unsupported-layout`.
    */
   async run(): Promise<Elected> {
-    // Candidates that start together do not read in step from the first pause on.
+    // A random first pause: candidates that start together do not read in step.
     let part = this.#candidate.context.random.fraction();
     for (;;) {
-      const isAnswered = await this.#look();
+      const isAnswered = await this.#readRecord();
       if (isAnswered) await this.#untilTakeable();
-      this.#throwIfStopped();
+      this.#throwIfEnded();
       const decision = this.#decide();
-      const gapMs = this.#tellGap(isAnswered);
-      if (isAnswered && isGrantable(decision) && !this.#mustStandAside()) {
+      const gapMs = this.#emitGap(isAnswered);
+      if (isAnswered && isGrantable(decision) && !this.#mustYield()) {
         const lease = await this.#try();
-        if (lease !== undefined) return { lease, gapMs: this.#tellOver(gapMs) };
-        this.#throwIfStopped();
+        if (lease !== undefined) return { lease, gapMs: this.#emitGapOver(gapMs) };
+        this.#throwIfEnded();
       }
       if (isAnswered) await this.#ask();
       await this.#pause(isAnswered, part);
       part = SHORTEST_PAUSE + PAUSE_SPREAD * this.#candidate.context.random.fraction();
-      this.#throwIfStopped();
+      this.#throwIfEnded();
     }
   }
 
@@ -101,17 +103,17 @@ export class Standby {
     return context.observations.of(ref.id)?.record;
   }
 
-  #throwIfStopped(): void {
+  #throwIfEnded(): void {
     if (this.#standing.signal.aborted) throw this.#standing.signal.reason;
   }
 
-  /** Reads the record; answers whether anybody answered. */
-  async #look(): Promise<boolean> {
+  /** Reads the record; answers whether DynamoDB answered. */
+  async #readRecord(): Promise<boolean> {
     const { context, ref } = this.#candidate;
-    this.#lookedAtMs = context.nowMs();
+    this.#readAtMs = context.nowMs();
     const found = await this.#read(false);
     if (found === undefined) return false;
-    // Absence is only concluded from a strongly consistent read.
+    // Only a strongly consistent read may conclude that there is no record.
     const isGone = found.item === undefined;
     const certain = isGone ? await this.#read(true) : found;
     if (certain === undefined) return false;
@@ -124,23 +126,24 @@ export class Standby {
 
   async #read(consistent: boolean) {
     const { context, ref } = this.#candidate;
-    const read = { key: ref.key, consistent, attributes: context.format.pollAttributes };
-    const answer = await context.read(read, this.#lookMs(), this.#standing.signal);
-    if (answer.kind === "misconfigured") throw answer.error;
+    const read = { key: ref.key, consistent, attributes: context.format.codec.pollAttributes };
+    const answer = unlessMisconfigured(
+      await context.read(read, this.#readTimeoutMs(), this.#standing.signal),
+    );
     return answer.kind === "found" ? answer : undefined;
   }
 
-  /** How long a read may take: one that hangs must not put a takeover off. */
-  #lookMs(): number {
+  /** The timeout of a read: a hanging read must not delay a takeover. */
+  #readTimeoutMs(): number {
     const { context, settings } = this.#candidate;
     const { requestTimeoutMs } = context.settings;
     const inMs = this.#acquirableInMs();
     const leftMs = Number.isFinite(inMs) ? inMs : requestTimeoutMs;
-    const shortestMs = Math.max(settings.pollMs * LONGEST_LOOK_PART, 50);
+    const shortestMs = Math.max(settings.pollMs * LONGEST_READ_PART, 50);
     return Math.min(requestTimeoutMs, Math.max(leftMs, shortestMs));
   }
 
-  // Sent once; what was not answered is neutralised by the kernel, and looked at again after a pause.
+  // Attempts the grant once. The core rolls back an unanswered grant; this loop reads again after a pause.
   async #try(): Promise<Lease | undefined> {
     const { context, ref, settings } = this.#candidate;
     try {
@@ -154,11 +157,11 @@ export class Standby {
     }
   }
 
-  /** A preferred candidate asks a leader that may be another, once a term. */
+  /** A preferred candidate asks a leader that may not be preferred to resign, once a term. */
   async #ask(): Promise<void> {
     const record = this.#record;
     if (!this.#candidate.settings.preferred || record?.state !== "held") return;
-    if (record.preferAsked === record.holder || this.#isSilent(record.leaseMs)) return;
+    if (record.request?.holder === record.holder || this.#isSilent(record.leaseMs)) return;
     await askOnce(this.#candidate, record.holder, "prefer");
   }
 
@@ -168,49 +171,51 @@ export class Standby {
     return context.nowMs() - sinceMs > leaseMs;
   }
 
-  // Others go first after a resignation. Where a preferred candidate asked the last leader, one is standing by, and goes first.
-  #mustStandAside(): boolean {
+  // After a resignation rivals go first. If a preferred candidate asked the last leader to resign, that candidate goes
+  // first.
+  #mustYield(): boolean {
     const { context, settings } = this.#candidate;
     if (context.nowMs() < this.#standing.notBeforeMs) return true;
     const record = this.#record;
     if (settings.preferred || record === undefined || record.state === "absent") return false;
     const last = record.state === "held" ? record.holder : record.lastHolder;
-    if (last === undefined || record.preferAsked !== last) return false;
-    if (this.#aside?.last !== last) {
-      this.#aside = { last, untilMs: context.nowMs() + STAND_BACK_POLLS * settings.pollMs };
+    const { request } = record;
+    if (last === undefined || request?.kind !== "prefer" || request.holder !== last) return false;
+    if (this.#yielding?.last !== last) {
+      this.#yielding = { last, untilMs: context.nowMs() + STAND_BACK_POLLS * settings.pollMs };
     }
-    return context.nowMs() < this.#aside.untilMs;
+    return context.nowMs() < this.#yielding.untilMs;
   }
 
-  /** Waits for the next look, or for the last one before the leader counts as dead. */
+  /** Waits until the next poll, or until the last read before the leader counts as dead. */
   async #pause(isAnswered: boolean, part: number): Promise<void> {
     const { context, settings } = this.#candidate;
     const { pollMs } = settings;
-    // Counted from the last look's beginning: the time that it took comes out of the pause.
-    const pollLeftMs = this.#lookedAtMs + pollMs * part - context.nowMs();
-    const lastLookMs = this.#acquirableInMs() - pollMs * LAST_LOOK_PART;
+    // Counted from the start of the last read: the pause shrinks by the read's duration.
+    const pollLeftMs = this.#readAtMs + pollMs * part - context.nowMs();
+    const lastReadMs = this.#acquirableInMs() - pollMs * LAST_READ_PART;
     const retryMs = context.jittered(Math.min(LONGEST_RETRY_MS, pollMs / 4));
-    const pauseMs = Math.min(isAnswered ? pollLeftMs : retryMs, lastLookMs);
+    const pauseMs = Math.min(isAnswered ? pollLeftMs : retryMs, lastReadMs);
     await context.sleep(Math.max(1, pauseMs), this.#standing.signal);
   }
 
-  /** After the last look: nothing but the rest of the watch is left. */
+  /** Waits for the rest of the watch after the last read. */
   async #untilTakeable(): Promise<void> {
     const { context, settings } = this.#candidate;
     const leftMs = this.#acquirableInMs();
-    if (leftMs > 0 && leftMs <= settings.pollMs * LAST_LOOK_PART) {
+    if (leftMs > 0 && leftMs <= settings.pollMs * LAST_READ_PART) {
       await context.sleep(leftMs, this.#standing.signal);
     }
   }
 
-  /** In how long the leader that is being watched can be taken for dead; for ever where none is. */
+  /** Milliseconds until the observed leader counts as dead; infinite without such a leader. */
   #acquirableInMs(): number {
     const decision = this.#decide();
     if (decision.kind !== "wait") return Number.POSITIVE_INFINITY;
     return decision.acquirableAtMs - this.#candidate.context.nowMs();
   }
 
-  #tellGap(isAnswered: boolean): number | undefined {
+  #emitGap(isAnswered: boolean): number | undefined {
     const gap = this.#gap(isAnswered);
     if (gap === undefined) return undefined;
     const gapMs = this.#candidate.context.nowMs() - gap.sinceMs;
@@ -219,7 +224,7 @@ export class Standby {
     return gapMs;
   }
 
-  #tellOver(gapMs: number | undefined): number | undefined {
+  #emitGapOver(gapMs: number | undefined): number | undefined {
     if (gapMs !== undefined) this.#candidate.monitor.gap(this.#lastCause, gapMs, true);
     return gapMs;
   }
@@ -235,5 +240,5 @@ export class Standby {
 }
 
 function isGrantable(decision: Decision): boolean {
-  return decision.kind === "claim" || decision.kind === "take over";
+  return decision.kind === "claim" || decision.kind === "take-over";
 }

@@ -1,5 +1,10 @@
-import type { DocumentGuardCondition, GuardCondition } from "../core/hold/condition.js";
-import { type FencedLease, Lease } from "../core/hold/lease.js";
+import type {
+  DocumentGuardCondition,
+  Fenced,
+  FencedInRecord,
+  GuardCondition,
+} from "../core/hold/condition.js";
+import type { Lease } from "../core/hold/lease.js";
 import { LossSignal } from "../core/hold/loss-signal.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
@@ -7,12 +12,13 @@ import type { Duration } from "../internal/duration.js";
 import type { Monitor } from "./events.js";
 
 /**
- * One candidate's time as leader, in a format whose grants are not numbered. It does **not** promise that
- * nobody else believes to lead: it promises that it ends, by this machine's clocks, before anybody else can
- * be elected. There is no number by which any store could tell a former leader's write, and no condition for a
- * transaction.
+ * One candidate's time as leader: the members of terms in every format.
+ *
+ * **Not** promised: that no rival believes to lead. Promised: by this machine's clocks the term ends before a rival can
+ * be elected. In a format without fences no store can recognise a former leader's write, and there is no condition for
+ * a transaction.
  */
-export class UnfencedTerm<S extends FormatTypes = NativeTypes> implements AsyncDisposable {
+export class AnyTerm<S extends FormatTypes = NativeTypes> implements AsyncDisposable {
   readonly #lease: Lease;
   readonly #monitor: Monitor;
   readonly #onOver: () => void;
@@ -28,7 +34,7 @@ export class UnfencedTerm<S extends FormatTypes = NativeTypes> implements AsyncD
     this.#onOver = onOver;
     this.#stop = new LossSignal(() => this.#follow());
     lease.signal.addEventListener("abort", () => this.#lost(), { once: true });
-    // A lease that was lost in the very instant calls nobody any more.
+    // A lease that is already lost dispatches no event any more.
     if (lease.signal.aborted) this.#lost();
   }
 
@@ -47,44 +53,47 @@ export class UnfencedTerm<S extends FormatTypes = NativeTypes> implements AsyncD
     return this.#lease.owner;
   }
 
-  /** For how long the leader may be silent, in milliseconds. */
+  /** The lease in milliseconds: how long the leader may go without renewing. */
   get leaseMs(): number {
     return this.#lease.leaseMs;
   }
 
-  /** What was last proclaimed. */
+  /** The value last proclaimed. */
   get value(): S["data"] | undefined {
     return this.#lease.data;
   }
 
   /**
-   * Aborts when what this leader does has to end: with code `lost` at the loss of the leadership, with
-   * `resigned` when it resigns, was asked to, or closes. Reading `aborted` looks at the clocks first; compose it
-   * with {@link anySignal}, since a signal of `AbortSignal.any` does not. Costs no request.
+   * Aborts when the leader's work must end: with code `lost` when the leadership is lost, with `resigned` when the
+   * leader resigns, is asked to resign, or closes its client.
+   *
+   * Reading `aborted` asks the clocks first. Compose this signal with {@link anySignal}, since a signal of
+   * `AbortSignal.any` does not ask. Costs no request.
    */
   get signal(): AbortSignal {
     this.#follow();
     return this.#stop.signal;
   }
 
-  /** Aborts at the loss alone: what has not ended then acts beside another leader. Costs no request. */
+  /** Aborts at the loss alone: work that continues afterwards runs beside another leader. Costs no request. */
   get lossSignal(): AbortSignal {
     return this.#lease.signal;
   }
 
-  /** Whether it leads now, and is not about to resign; asks the clocks. Costs no request. */
+  /** Whether this candidate leads now, by the clocks, and is not resigning. Costs no request. */
   get isLeading(): boolean {
     return this.#lease.isHeld && !this.signal.aborted;
   }
 
-  /** Milliseconds until the deadline; 0 once it is lost or released. Costs no request. */
+  /** Milliseconds until the deadline; 0 once lost or released. Costs no request. */
   remainingMs(): number {
     return this.#lease.remainingMs();
   }
 
   /**
-   * Throws the reason of {@link UnfencedTerm.signal}, unless it leads now. Call it right before an effect: what
-   * happens between the check and the effect is protected only by the fence. Costs no request.
+   * Throws the reason of {@link AnyTerm.signal}, unless the candidate leads now.
+   *
+   * Call this right before an effect: between the check and the effect only the fence protects. Costs no request.
    */
   assertLeading(): void {
     this.signal.throwIfAborted();
@@ -92,28 +101,32 @@ export class UnfencedTerm<S extends FormatTypes = NativeTypes> implements AsyncD
   }
 
   /**
-   * Calls `listener` once, when no more than `within` is left until the deadline: see
-   * `lease.onExpiring()`. Costs no request. Throws `invalid-argument`, and `lost`.
+   * Calls `listener` once, when at most `within` is left until the deadline: see `lease.onExpiring()`.
+   *
+   * Costs no request. Throws `invalid-argument`, and `lost`.
    */
   onExpiring(within: Duration, listener: () => void): () => void {
     return this.#lease.onExpiring(within, listener);
   }
 
   /**
-   * Shows a value to whoever observes: any JSON value, at most 350,000 bytes, or what the format keeps as
-   * user data; `undefined` removes it. A late or doubled write never undoes a newer one. One write.
-   * Rejects with `lost`, and throws `invalid-argument` for anything that the format cannot keep.
+   * Publishes a value to observers.
+   *
+   * Takes any JSON value of at most 350,000 bytes, or user data of the format; `undefined` removes the value. A late or
+   * repeated write never undoes a newer value. Costs one write. Rejects with `lost`, and throws `invalid-argument` for
+   * a value that the format cannot store.
    */
   proclaim(value: S["data"] | undefined): Promise<void> {
     return this.#lease.update(value as NativeTypes["data"]);
   }
 
   /**
-   * Ends the term: {@link UnfencedTerm.signal} aborts, and the leadership is released, so that another candidate
-   * is elected within a poll. One write. Idempotent. Under `lead()` it is released, and this resolves,
-   * only after the body has ended: so return from the body instead of waiting for this in it. Resolves
-   * if it turns out to be lost. Rejects with `outcome-unknown` if nobody answered: it is then free, or
-   * will be once its lease has run out.
+   * Ends the term: {@link AnyTerm.signal} aborts, and the leadership is released for the next candidate.
+   *
+   * Another candidate is elected within a poll. Under `lead()` the release, and this promise, wait until the body has
+   * ended: return from the body instead of awaiting this promise in the body. Costs one write. Idempotent. Resolves if
+   * the term turns out to be lost. Rejects with `outcome-unknown` if DynamoDB did not answer: the leadership is then
+   * free, or will be when the lease expires.
    */
   resign(): Promise<void> {
     this.#resigning ??= this.#resign();
@@ -125,25 +138,25 @@ export class UnfencedTerm<S extends FormatTypes = NativeTypes> implements AsyncD
     await this.#quietly();
   }
 
-  /** @internal Whether the term has been released, or lost. */
+  /** @internal Whether the term was released or lost. */
   get isOver(): boolean {
     this.#follow();
     return this.#isOver;
   }
 
-  /** @internal Tells what runs under the term to end. */
+  /** @internal Aborts the term's signal. */
   end(why: string): void {
     if (this.signal.aborted) return;
-    const message = `The term of "${this.name}" ends: ${why}. Stop what it protected.`;
+    const message = `The term of "${this.name}" ends: ${why}. Stop the protected work.`;
     this.#stop.abort(new HoldfastError("resigned", message, { lockName: this.name }));
   }
 
-  /** @internal From now on it is released only after this has ended, however it ends. */
+  /** @internal Delays the release until this body has ended, whether it succeeds or fails. */
   occupy(body: Promise<unknown>): void {
     this.#body = body.catch(() => undefined);
   }
 
-  /** @internal Ends it in this process, and leaves it in the table: what ran under it may still act. */
+  /** @internal Ends the term in this process, and leaves the record held: the body may still act. */
   forsake(): void {
     this.#lease.forsake();
   }
@@ -154,7 +167,7 @@ export class UnfencedTerm<S extends FormatTypes = NativeTypes> implements AsyncD
     try {
       await this.#lease.release();
     } finally {
-      // The release may be what finds out that it had been lost.
+      // The release may reveal that the lease had been lost.
       if (!this.#isOver) {
         this.#isOver = true;
         this.#monitor.transition("resigned", numberOf(this.#lease));
@@ -171,7 +184,7 @@ export class UnfencedTerm<S extends FormatTypes = NativeTypes> implements AsyncD
     }
   }
 
-  // The lease's own signal asks the clocks; so this one does too.
+  // The signal of the lease asks the clocks; so this signal does too.
   #follow(): void {
     if (this.#lease.signal.aborted) this.#lost();
   }
@@ -186,70 +199,61 @@ export class UnfencedTerm<S extends FormatTypes = NativeTypes> implements AsyncD
   }
 }
 
-/**
- * One candidate's time as leader, as an {@link UnfencedTerm} is, with a number that tells any store which
- * remembers the highest one whether a write comes from a former leader. Of a format with `fences: "companion"`.
- */
-export class FencedTerm<S extends FormatTypes = NativeTypes> extends UnfencedTerm<S> {
-  readonly #lease: FencedLease;
+/** A term in a format that stores fences beside the records. */
+class FencedTerm extends AnyTerm<NativeTypes> implements Fenced {
+  readonly #lease: Fenced;
 
-  /** @internal Made by an election. */
   constructor(lease: Lease, monitor: Monitor, onOver: () => void) {
     super(lease, monitor, onOver);
     this.#lease = lease;
   }
 
-  /** The term's number: higher than that of every earlier term of this name. See docs/fencing.md. */
   get fence(): bigint {
     return this.#lease.fence;
   }
 
-  /** Conditions for your own transaction, which has to carry all of them: see {@link FencedLease.conditions}. */
   conditions(): readonly GuardCondition[];
-  /** The same for lib-dynamodb's `TransactWriteCommand`. */
   conditions(options: { readonly document: true }): readonly DocumentGuardCondition[];
   conditions(options?: { readonly document: true }): readonly object[] {
     return options === undefined ? this.#lease.conditions() : this.#lease.conditions(options);
   }
 }
 
-/** One candidate's time as leader, as a {@link FencedTerm} is, of a format whose records carry the number themselves. */
-export class Term<S extends FormatTypes = NativeTypes> extends FencedTerm<S> {
-  readonly #lease: Lease;
+/** A term in a format that stores fences in the records. */
+class RecordFencedTerm extends FencedTerm implements FencedInRecord {
+  readonly #lease: FencedInRecord;
 
-  /** @internal Made by an election. */
   constructor(lease: Lease, monitor: Monitor, onOver: () => void) {
     super(lease, monitor, onOver);
     this.#lease = lease;
   }
 
-  /** @internal Begun by whoever was elected, who tells of it. Of the class that the format has: only the types say so. */
-  static on(lease: Lease, monitor: Monitor, onOver: () => void): Term {
-    if (lease instanceof Lease) return new Term(lease, monitor, onOver);
-    const OfFormat = numberOf(lease) === undefined ? UnfencedTerm : FencedTerm;
-    return new OfFormat(lease, monitor, onOver) as Term;
-  }
-
-  /**
-   * A condition for your own transaction: it commits only while the record names this term. Costs
-   * nothing here; in the transaction, two write units.
-   */
   condition(): GuardCondition;
-  /** The same for lib-dynamodb's `TransactWriteCommand`. */
   condition(options: { readonly document: true }): DocumentGuardCondition;
   condition(options?: { readonly document: true }): GuardCondition | DocumentGuardCondition {
     return options === undefined ? this.#lease.condition() : this.#lease.condition(options);
   }
 }
 
-/** What an election in a format gives: with a fence, and conditions, where the format has one. */
-export type TermOf<S extends FormatTypes> = S["fence"] extends bigint
-  ? S["hasCompanion"] extends true
-    ? FencedTerm<S>
-    : Term<S>
-  : UnfencedTerm<S>;
+/**
+ * One candidate's time as leader: the members of every term, and `fence`, `conditions()` and `condition()` if the
+ * format has them. Native records, the default, do.
+ */
+export type Term<S extends FormatTypes = NativeTypes> = AnyTerm<S> &
+  (S["fence"] extends bigint
+    ? S["hasCompanion"] extends true
+      ? Fenced
+      : FencedInRecord
+    : unknown);
 
-/** The fence of a lease; undefined in a format that has none, whatever the type says. */
+/** Begins a term after the election, of the class that fits the format. Only the types say which. */
+export function beginTerm(lease: Lease, monitor: Monitor, onOver: () => void): Term {
+  if ("condition" in lease) return new RecordFencedTerm(lease, monitor, onOver);
+  const OfFormat = numberOf(lease) === undefined ? AnyTerm : FencedTerm;
+  return new OfFormat(lease, monitor, onOver) as Term;
+}
+
+/** The fence of a lease; undefined in a format without fences, despite the type. */
 export function numberOf(lease: Lease): bigint | undefined {
   return (lease as Partial<Pick<Lease, "fence">>).fence;
 }

@@ -1,13 +1,20 @@
 /**
- * The record of the AWS lock client for Java (`com.amazonaws:dynamodb-lock-client`, all releases to
- * 1.4.0) and of its C# port: spec/formats/aws-lock-client.md. Its writes are those of `owned.ts`.
+ * The record of the AWS lock client for Java (`com.amazonaws:dynamodb-lock-client`, all releases to 1.4.0) and
+ * of its C# port: spec/formats/aws-lock-client.md. `owned.ts` composes the writes.
  *
- * What it does not do: its grants are not numbered, so a lease has no fence without `fences: "companion"`. A peer that sets
- * `updateExistingLockRecord` can leave a lock that is held and looks released; whoever comes next then
- * holds it too, and nothing here can tell. Of the house's rules it cannot keep R9 (a peer's put wipes,
- * a release deletes), R10 (nobody moves a TTL; it has to be off), and R14 in part: a claim of what is
- * absent that was given up may land late, and then holds for one lease. A peer judges by its own clock
- * with no margin for drift; the holder here keeps one (R2), and so does the watch (R3).
+ * Not promised:
+ * - A fence. Grants have no number, so a lease has a fence only with `fences: "companion"`.
+ * - A single holder beside a peer, which is a process with the AWS lock client, that uses `updateExistingLockRecord`.
+ *   Such a peer can leave the record of a held lock so that the lock looks released. The next client that claims the
+ *   lock then holds it too, and no client can detect this.
+ *
+ * The format cannot keep three rules of the protocol:
+ * - R9: a peer's put deletes a fence in the record, and so does a release.
+ * - R10: no client extends a TTL, so the table must have no TTL attribute.
+ * - R14, in part: DynamoDB may apply an abandoned claim of an absent record late. The lock is then held for one lease.
+ *
+ * A peer judges by its own clock, without a margin for drift. This library's holders (R2) and waiters (R3) keep a
+ * margin.
  */
 import type { LockFormat } from "../core/record/format-types.js";
 import { type LeasesWith, type OwnedOptions, ownedFormat } from "./owned.js";
@@ -16,7 +23,7 @@ import type { Dialect } from "./owned-record.js";
 const DIALECT: Dialect = Object.freeze({
   name: "aws-lock-client",
   keepsAttributes: false,
-  // Their own: a beat every 5 s, a look every second, a lease and a second of waiting.
+  // The defaults of the Java client: a heartbeat every 5 s, a poll every second, and a wait of a lease and 1 s more.
   defaults: Object.freeze({
     lease: "20s",
     renewsPerLease: 4,
@@ -32,12 +39,15 @@ const DIALECT: Dialect = Object.freeze({
 });
 
 /**
- * Shares a table with the AWS lock client for Java and its C# port. User data are bytes, and a lease
- * has no fence without `fences: "companion"`. A release deletes the record, unless `keepData` asks to keep it. Lengths of time are
- * the Java client's: lease 20 s, renewal a quarter of it, wait 1 s beyond the watch of a lease, poll 1 s.
+ * Shares a table with the AWS lock client for Java and its C# port. User data are bytes. A lease has a fence only with
+ * `fences: "companion"`. A release deletes the record, unless `keepData` keeps it.
  *
- * Costs what native locks cost, one request a step, and needs `dynamodb:PutItem` and
- * `dynamodb:DeleteItem` besides. Throws `invalid-argument`. docs/formats.md maps every option of theirs.
+ * The lengths of time are those of the Java client:
+ * - The lease is 20 s. A holder renews after a quarter of the lease.
+ * - A waiter polls every second. It waits for the lease, the drift margin and 1 s more.
+ *
+ * Costs as much as native locks: one request for each step. The client also needs the permissions `dynamodb:PutItem`
+ * and `dynamodb:DeleteItem`. Throws `invalid-argument`. docs/formats.md maps every option of the Java client.
  */
 export function awsLockClient<const O extends OwnedOptions = OwnedOptions>(
   options?: O,

@@ -1,48 +1,49 @@
 /**
- * Fences for a format that has none: a number in an item beside the record, the lock's _companion_, under
- * the record's key with {@link SUFFIX} after its last part. Peers neither read nor write it, so it survives
- * their grants, which replace the record, and their releases, which delete it.
+ * Fences for a format without fences: a counter in an item beside the record, the lock's _companion_. Its key
+ * is the record's key with {@link SUFFIX} after the last part. Peers neither read nor write the companion, so
+ * the counter survives their grants, which replace the record, and their releases, which delete the record.
  *
- * A grant counts the companion up, and then reads its own record, strongly consistent: if that still names
- * the grant, the number is its fence. Every later grant of ours is made after that read, and so counts up
- * after it; every earlier one that has a fence had read before. So fences grow from grant to grant of ours,
- * without any clock. What was counted up and is not handed out is a number that nobody has.
+ * After a grant, the client increments the counter and then reads its own record with strong consistency. If
+ * the record still names the grant, the number is the grant's fence. A later grant of this library comes after
+ * this read, and so increments the counter later; an earlier grant with a fence did its read before. So fences
+ * grow from grant to grant of this library, without any clock. An incremented number that failed the check is
+ * never used as a fence.
  *
- * What it cannot do: number the grants of peers. The number that one of ours has is refused by a store that
- * saw a higher one, and only a later grant of ours brings that; what a peer writes meanwhile carries none.
- * The record itself says no number, so nobody else can tell whose it is.
+ * Not promised: grants of peers have no number. A store that has seen a higher number refuses a lower one, but
+ * only a later grant of this library brings the higher number; a peer's writes until then carry none. The
+ * record itself contains no number, so other clients cannot match a number with its grant.
  */
 import type { FenceCounter, RecordRef } from "../core/record/format.js";
 import type { LockName } from "../core/record/format-types.js";
 import type { Condition, Item } from "../platform/table.js";
 import { any, equals, invalid, isAbsent } from "./foreign.js";
 
-/** How the names of companions end. */
+/** The suffix of a companion's name. */
 export const SUFFIX = "#holdfast-fence";
 
 const FENCE = "fence";
-// As of a native record: counted up beyond 38 digits, it could not be read any more.
+// The limit of a native record: a counter beyond 38 digits becomes unreadable.
 const IS_NUMBERED: Condition = {
   kind: "below",
   attribute: FENCE,
   value: { N: (10n ** 37n).toString() },
 };
 
-/** Where a format keeps its fences: nowhere, or in a companion. */
+/** Where a format stores its fences: in a companion, or nowhere. */
 export type Fences = "companion" | undefined;
 
-/** The fence of a lease in a format with these options. */
+/** The type of a lease's fence in a format with these options. */
 export type FenceOf<O> = O extends { readonly fences: "companion" } ? bigint : undefined;
 
 /**
- * The counter of a format whose partition key is `pk` and whose sort key, if any, is `sk`. `looks`: what
- * the companion has besides, so that a peer which lists the table can read it.
+ * Makes the counter of a format with the partition key `pk` and an optional sort key `sk`. `looks`: further
+ * attributes of a companion, so that a peer can read it in a listing of the table.
  */
 export function companion(pk: string, sk: string | undefined, looks: Item): FenceCounter {
   return {
     count: (ref: RecordRef, seed: bigint) => ({
       key: keyOf(ref, sk ?? pk),
-      // Whatever else is there is somebody's, and its place is not taken.
+      // Any other item at the key belongs to another program: the counter leaves it alone.
       condition: any(isAbsent(pk), IS_NUMBERED),
       change: { set: { ...looks, [FENCE]: { incrementFrom: seed.toString() } }, remove: [] },
     }),
@@ -58,18 +59,18 @@ export function companion(pk: string, sk: string | undefined, looks: Item): Fenc
   };
 }
 
-/** Whether it is the name of a companion, and of no lock. */
+/** Whether the name is a companion's, and not a lock's. */
 export function isCompanion(name: LockName): boolean {
   return (typeof name === "string" ? name : name[1]).endsWith(SUFFIX);
 }
 
-/** Throws `invalid-argument` for a name that would be a companion's. */
+/** Throws `invalid-argument` for a lock's name that could be a companion's. */
 export function checkNoCompanion(name: LockName): void {
   if (!isCompanion(name)) return;
-  throw invalid(`A lock's name must not end in "${SUFFIX}": there the fences of another are kept.`);
+  throw invalid(`A lock's name must not end in "${SUFFIX}": such names are for stored fences.`);
 }
 
-/** Throws `invalid-argument` for anything but what the types say. */
+/** Throws `invalid-argument` for a value outside the type {@link Fences}. */
 export function checkFences(fences: unknown): void {
   if (fences === undefined || fences === "companion") return;
   throw invalid(`The option \`fences\` must be "companion"; it is ${JSON.stringify(fences)}.`);

@@ -1,18 +1,17 @@
 /**
  * The record of dynamodb-lease, a lock client for Rust (0.22 and before): spec/formats/dynamodb-lease.md.
  *
- * What it does not do: peers judge by the wall clock alone. One whose clock is ahead by more than what is
- * left of a lease takes it from its holder (R3, R4, R11), and no write here can keep it from that. Here a
- * lease is taken only once its expiry has passed by the wall clock, with a margin, and its version was
- * also watched standing still for a lease. Its grants are not numbered, so a lease has no fence (R9).
- * The TTL attribute is the expiry itself, so DynamoDB may delete a lease whose holder's clock is behind by
- * more than the lease (R10). A claim of what is absent that was given up may land late, and then holds
- * until its expiry (R14). A peer never looks at its own deadline (R2). There are no user data: a grant
- * replaces the whole item.
+ * Not promised: peers judge by the wall clock alone. A peer whose clock is ahead by more than the rest of a
+ * lease takes the lease from its holder (R3, R4, R11), and no write of this library can prevent that. This
+ * library takes a lease over only after its expiry by the wall clock, with a margin, and after watching an
+ * unchanged version for a lease. Grants have no number, so a lease has no fence (R9). The TTL attribute is the
+ * expiry itself, so DynamoDB may delete a lease whose holder's clock is behind by more than the lease (R10). An
+ * abandoned claim of an absent record may land late, and then holds until its expiry (R14). A peer never checks
+ * its own deadline (R2). The format has no user data, because a grant replaces the whole item.
  *
- * A grant of ours carries `holder` besides: the owner's label, `/` and an id that is new with every
- * grant. A peer's grant replaces it with all else, and its renewals are of its own grants, so what it
- * names is whose grant this is.
+ * A grant of this library also writes `holder`: the owner's label, `/` and an id that is new with every grant.
+ * A peer's grant removes `holder`, and a peer renews its own grants only. So `holder`, if present, names the
+ * current grant.
  *
  * | step | request | condition | change |
  * | --- | --- | --- | --- |
@@ -27,11 +26,15 @@ import type {
   Grant,
   Held,
   Holders,
-  LeaseDefaults,
   LeaseFormat,
+  LeaseWrites,
+  Onto,
+  RecordCodec,
   RecordRef,
   Renewal,
+  Watched,
 } from "../core/record/format.js";
+import type { FormatFacts, LeaseDefaults } from "../core/record/format-facts.js";
 import type { FormatTypes, LockFormat } from "../core/record/format-types.js";
 import type { Found, Version } from "../core/record/record.js";
 import { type Duration, durationMs } from "../internal/duration.js";
@@ -56,11 +59,10 @@ import {
   nameIn,
   s,
   stringIn,
-  withoutSessions,
 } from "./foreign.js";
 import { looksLike } from "./recognise.js";
 
-/** The leases of {@link dynamodbLease}: no fence by default, and no user data. */
+/** The types of {@link dynamodbLease}: no fence by default, and no user data. */
 export interface BareLeases<Fence extends bigint | undefined = undefined> extends FormatTypes {
   readonly name: string;
   readonly data: undefined;
@@ -69,27 +71,27 @@ export interface BareLeases<Fence extends bigint | undefined = undefined> extend
   readonly hasCompanion: Fence extends bigint ? true : false;
 }
 
-/** What the records of {@link dynamodbLease} do not say themselves. */
+/** Options of {@link dynamodbLease}: facts about the table that its records do not contain. */
 export interface DynamodbLeaseOptions {
   /**
-   * The longest lease that any client of the table asks for: for so long a version has to stand still
-   * before its lease is taken. Default 60 s, the Rust client's.
+   * The longest lease of any client of the table: the watch of an unchanged version lasts so long. Default 60
+   * s, the Rust client's default.
    */
   readonly longestLease?: Duration | undefined;
-  /** By how much the clocks of two machines may differ. Default 2 s. */
+  /** The largest difference between the clocks of two machines. Default 2 s. */
   readonly maxClockSkew?: Duration | undefined;
-  /** As of `awsLockClient()`: `"companion"` for fences of this library's grants. Default: none. */
+  /** As in `awsLockClient()`: `"companion"` for fences of this library's grants. Default: no fences. */
   readonly fences?: Fences;
 }
 
 const NAME = "dynamodb-lease";
-// No name is chosen: the Rust client has them all at compile time.
+// Constants, because the Rust client fixes its attribute names at compile time.
 const KEY = "key";
 const EXPIRY = "lease_expiry";
 const VERSION = "lease_version";
 const HOLDER = "holder";
 
-/** Their own: 60 s, renewed after half of it, a look every second, for ever. */
+/** The Rust client's: lease 60 s, renewed after half of it, polled every second, without an end. */
 const DEFAULTS: LeaseDefaults = Object.freeze({
   lease: "60s",
   renewsPerLease: 2,
@@ -99,14 +101,13 @@ const DEFAULTS: LeaseDefaults = Object.freeze({
 });
 
 /**
- * Shares a table with dynamodb-lease for Rust. There are no user data, and a lease has no fence. All
- * clocks have to be right within `maxClockSkew`: peers go by them alone. A release deletes the record.
- * Lengths of time are the Rust client's: lease 60 s, renewal half of it, wait for ever, poll 1 s. The
- * end of a lease is rounded up to whole seconds for peers.
+ * Shares a table with dynamodb-lease for Rust. The format has no user data, and a lease has no fence without
+ * `fences: "companion"`. All clocks have to be right within `maxClockSkew`, because peers use wall clocks
+ * alone. A release deletes the record. The lengths of time are the Rust client's: lease 60 s, renewal half of
+ * the lease, wait for ever, poll 1 s. The end of a lease is rounded up to whole seconds for peers.
  *
- * Costs what native locks cost, one request a step, and needs `dynamodb:PutItem` and
- * `dynamodb:DeleteItem` besides. The Rust client refuses a table that `checkTable()` with this format
- * does not pass. Throws `invalid-argument`.
+ * Costs as much as native locks, one request a step. Also needs `dynamodb:PutItem` and `dynamodb:DeleteItem`.
+ * The Rust client refuses a table that fails `checkTable()` with this format. Throws `invalid-argument`.
  */
 export function dynamodbLease<const O extends DynamodbLeaseOptions = DynamodbLeaseOptions>(
   options?: O,
@@ -118,13 +119,26 @@ export function dynamodbLease(options: DynamodbLeaseOptions = {}): LockFormat {
   const skewMs = durationMs("maxClockSkew", options.maxClockSkew ?? "2s", SKEWS);
   const format: LeaseFormat = {
     name: NAME,
-    isFenced: false,
-    // It has no expiry, so TTL leaves it alone.
-    ...(fences === undefined ? {} : { counter: companion(KEY, undefined, {}) }),
-    deletes: true,
-    schema: { keys: { pk: KEY, sk: null }, ttlAttribute: EXPIRY },
-    writes: { hold: ["PutItem", "UpdateItem", "DeleteItem"], free: ["DeleteItem"] },
-    defaults: DEFAULTS,
+    facts: FACTS,
+    codec: codecOf(longestMs, skewMs, fences),
+    lease: LEASE_WRITES,
+    // A companion has no expiry, so TTL never deletes it.
+    ...(fences === undefined ? {} : { fenceCounter: companion(KEY, undefined, {}) }),
+  };
+  return format;
+}
+
+const FACTS: FormatFacts = Object.freeze({
+  schema: { keys: { pk: KEY, sk: null }, ttlAttribute: EXPIRY },
+  writes: { hold: ["PutItem", "UpdateItem", "DeleteItem"], free: ["DeleteItem"] },
+  defaults: DEFAULTS,
+  recordsHaveFences: false,
+  releaseMayDelete: true,
+  freeNeedsMark: false,
+});
+
+function codecOf(longestMs: number, skewMs: number, fences: Fences): RecordCodec {
+  return {
     pollAttributes: [EXPIRY, VERSION, HOLDER],
     refOf(kind, name) {
       const ref = foreignRef(NAME, kind, name, KEY, undefined);
@@ -139,31 +153,34 @@ export function dynamodbLease(options: DynamodbLeaseOptions = {}): LockFormat {
     holderOf: (owner, id) => `${owner}/${id}`,
     read: (item) => readRecord(item, longestMs, skewMs),
     checkData() {
-      throw invalid(`Records of format "${NAME}" have no room for user data.`);
+      throw invalid(`Records of format "${NAME}" cannot store user data. Leave out \`data\`.`);
     },
-    // What exists is never free: a record that is required could only be one that somebody holds.
-    claim: (ref, grant, onto) =>
-      granting(ref, grant, onto.kind === "existing" ? NEVER : isAbsent(KEY)),
-    takeOver: (ref, grant, { version }) => granting(ref, grant, seen(version)),
-    handOver: (ref, grant, from) => granting(ref, grant, holdersCondition(from)),
-    renew: beat,
-    changeLength: beat,
-    free: (ref, from) => ({
-      key: ref.key,
-      condition: holdersCondition(from),
-      change: { set: {}, remove: [] },
-      as: "delete",
-    }),
-    heldCondition,
-    ...withoutSessions(NAME),
   };
-  return format;
 }
 
 const DAY_MS = 24 * 3_600_000;
 const LENGTHS = { leastMs: 100, mostMs: 365 * DAY_MS };
 const SKEWS = { leastMs: 0, mostMs: DAY_MS };
 const NEVER: Condition = all(isAbsent(KEY), isPresent(KEY));
+
+const LEASE_WRITES: LeaseWrites = Object.freeze({
+  // An existing item is never free, so a claim that requires an existing record can never be applied.
+  claim: (ref: RecordRef, grant: Grant, onto: Onto) =>
+    granting(ref, grant, onto.kind === "existing" ? NEVER : isAbsent(KEY)),
+  takeOver: (ref: RecordRef, grant: Grant, { version }: Watched) =>
+    granting(ref, grant, seen(version)),
+  handOver: (ref: RecordRef, grant: Grant, from: Holders) =>
+    granting(ref, grant, holdersCondition(from)),
+  renew: beat,
+  changeLength: beat,
+  free: (ref: RecordRef, from: Holders): Write => ({
+    key: ref.key,
+    condition: holdersCondition(from),
+    change: { set: {}, remove: [] },
+    as: "delete",
+  }),
+  heldCondition,
+});
 
 function seen(version: Version): Condition {
   return equals(VERSION, s(String(version)));
@@ -191,7 +208,7 @@ function granting(ref: RecordRef, grant: Grant, condition: Condition): Write {
   return { key: ref.key, condition, change: { set, remove: [] }, as: "put" };
 }
 
-/** As in the other formats: it names the version before it, or its own, so that none comes back. */
+/** Names the version before the write, or the write's own, so that an older version never returns. */
 function beat(ref: RecordRef, held: Held, { mark, version, wallMs, leaseMs }: Renewal): Write {
   return {
     key: ref.key,
@@ -201,19 +218,19 @@ function beat(ref: RecordRef, held: Held, { mark, version, wallMs, leaseMs }: Re
 }
 
 /**
- * Whole seconds, rounded up: the Rust client rounds the time of the write down, and TTL may then delete a
- * lease up to a second before it ends.
+ * Returns the expiry in whole seconds, rounded up. The Rust client rounds down, so that TTL may delete its
+ * lease up to a second before the end.
  */
 function expiryOf(wallMs: number, leaseMs: number): AttributeValue {
   return { N: String(Math.ceil((wallMs + leaseMs) / 1000)) };
 }
 
-/** Reads an item; pure, and never throws: what it cannot read it names (R12). */
+/** Reads an item. Pure; never throws: describes an unreadable item instead (R12). */
 function readRecord(item: Item | undefined, longestMs: number, skewMs: number): Found {
   if (item === undefined) return { state: "absent" };
   const version = stringIn(item, VERSION);
   const expiry = item[EXPIRY];
-  // To a peer what has no version is free, whatever else it is; here it is somebody else's.
+  // A peer claims any item without a version as free; this library treats such an item as foreign.
   if (version === undefined || expiry === undefined || !("N" in expiry)) {
     return {
       state: "foreign",
@@ -235,7 +252,8 @@ function readRecord(item: Item | undefined, longestMs: number, skewMs: number): 
     data: undefined,
     holder: holder ?? PEER,
     leaseMs: longestMs,
-    // Smaller than the time in whole seconds, which is then at least one more.
+    // A peer rounds its clock down to whole seconds and requires more than the expiry: at least one second
+    // later.
     notBeforeWallMs: (Number(expiry.N) + 1) * 1000 + skewMs,
     session: undefined,
     mark: version,
@@ -243,5 +261,5 @@ function readRecord(item: Item | undefined, longestMs: number, skewMs: number): 
   };
 }
 
-// Peers have no name; the version alone tells their grants apart.
+// Peers have no name; only the version tells their grants apart.
 const PEER = "a peer";

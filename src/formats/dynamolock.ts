@@ -1,12 +1,17 @@
 /**
  * The record of dynamolock (`cirello.io/dynamolock`, v1 to v5), a lock client for Go:
- * spec/formats/dynamolock.md. Its writes are those of `owned.ts`.
+ * spec/formats/dynamolock.md. `owned.ts` composes the writes.
  *
- * What it does not do: its grants are not numbered, so a lease has no fence without `fences: "companion"`. Of the house's rules it
- * cannot keep R9 (a release may delete), R10 (there must be no TTL attribute: a peer copies it into its own
- * grant and never moves it), and R14 in part: a claim of what is absent that was given up may land late,
- * and then holds for one lease. A peer that is told not to wait never takes a dead lock (R3), and one that
- * finds no lease length takes the lock at its second look (R12); here such a record is refused.
+ * Not promised: a fence. Grants have no number, so a lease has a fence only with `fences: "companion"`.
+ *
+ * The format cannot keep three rules of the protocol:
+ * - R9: a release may delete the record.
+ * - R10: the table must have no TTL attribute. A peer, which is a process with dynamolock, copies the attribute into
+ *   its own grant and never extends it.
+ * - R14, in part: DynamoDB may apply an abandoned claim of an absent record late. The lock is then held for one lease.
+ *
+ * A peer that does not wait never takes over from a dead holder (R3). If a record has no lease length, a peer takes
+ * the lock at its second read (R12); this library refuses such a record.
  */
 
 import type { LockFormat } from "../core/record/format-types.js";
@@ -17,7 +22,7 @@ import type { Dialect } from "./owned-record.js";
 const DIALECT: Dialect = Object.freeze({
   name: "dynamolock",
   keepsAttributes: true,
-  // Their own, as are keeping the data at a grant and the record at a release.
+  // The defaults of the Go client. By default its grants keep the data, and its releases keep the record.
   defaults: Object.freeze({
     lease: "20s",
     renewsPerLease: 4,
@@ -30,19 +35,22 @@ const DIALECT: Dialect = Object.freeze({
   leaseText: goDurationText,
   leaseMsIn(text: string) {
     const leaseMs = goDurationMs(text);
-    // A part of a millisecond is one more to wait, never one less.
+    // Rounds a fraction of a millisecond up: a waiter may watch a silent holder for longer, never for a shorter time.
     return leaseMs !== undefined && leaseMs > 0 ? Math.ceil(leaseMs) : undefined;
   },
 });
 
 /**
- * Shares a table with dynamolock for Go. User data are bytes, and a lease has no fence without `fences: "companion"`. As there, a grant
- * keeps the data and the further attributes that a record has (`existingData: "replace"` for other data), and
- * a release keeps the record (`keepData: false` deletes it). Lengths of time are theirs: lease 20 s, renewal a
- * quarter of it, wait 1 s beyond the watch of a lease, poll 1 s.
+ * Shares a table with dynamolock for Go. User data are bytes. A lease has a fence only with `fences: "companion"`.
  *
- * Costs what native locks cost, one request a step, and needs `dynamodb:DeleteItem` besides where a
- * release deletes. Throws `invalid-argument`.
+ * The defaults are those of dynamolock:
+ * - A grant keeps the data and the further attributes of a record. `existingData: "replace"` replaces the data.
+ * - A release keeps the record. `keepData: false` deletes the record.
+ * - The lease is 20 s. A holder renews after a quarter of the lease.
+ * - A waiter polls every second. It waits for the lease, the drift margin and 1 s more.
+ *
+ * Costs as much as native locks: one request for each step. The client also needs the permission
+ * `dynamodb:DeleteItem` if a release deletes the record. Throws `invalid-argument`.
  */
 export function dynamolock<const O extends OwnedOptions = OwnedOptions>(
   options?: O,

@@ -1,9 +1,9 @@
-import type { Kind, LeaseFormat, RecordRef } from "../core/record/format.js";
+import type { Kind, RecordRef } from "../core/record/format.js";
 import type { LockName } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import type { AttributeValue, Condition, Item } from "../platform/table.js";
 
-/** What the formats of other clients have in common. */
+/** Helpers for the formats of other clients. */
 
 export const s = (value: string): AttributeValue => ({ S: value });
 export const isAbsent = (attribute: string): Condition => ({ kind: "absent", attribute });
@@ -14,46 +14,30 @@ export const equals = (attribute: string, value: AttributeValue): Condition => (
   value,
 });
 
-/** All of these, of which those that are themselves "all of" are spelt out, as a person would. */
+/** Requires all conditions; flattens nested "all" conditions, as a person would write them. */
 export const all = (...of: readonly Condition[]): Condition => ({
   kind: "all",
   of: of.flatMap((part) => (part.kind === "all" ? part.of : [part])),
 });
 export const any = (...of: readonly Condition[]): Condition => ({ kind: "any", of });
 
-/** The text of an attribute; undefined for anything else, the empty text too. */
+/** The text of an attribute; undefined for an empty text and for any other value. */
 export function stringIn(item: Item, attribute: string): string | undefined {
   const value = item[attribute];
   return value !== undefined && "S" in value && value.S !== "" ? value.S : undefined;
 }
 
-type SessionWrites = Pick<
-  LeaseFormat,
-  "hasSessions" | "moveToSession" | "keepFromExpiring" | "tombstone"
->;
-
-/** The part of a format that is about sessions, for one whose records have no room for them. */
-export function withoutSessions(name: string): SessionWrites {
-  const refuse = (): never => {
-    throw new HoldfastError(
-      "invalid-argument",
-      `Records of format "${name}" have no room for sessions.`,
-    );
-  };
-  return { hasSessions: false, moveToSession: refuse, keepFromExpiring: refuse, tombstone: refuse };
-}
-
-/** How the keys of a table are called. */
+/** The names of a table's key attributes. */
 export interface KeyNames {
-  /** The partition key, a string. Default: `key`, or `id` where the other client's documents use that. */
+  /** The partition key, a string. Default: `key`, or `id` for a client whose documents use `id`. */
   readonly partitionKeyName?: string | undefined;
-  /** The sort key, a string, of a table that has one: every name then has two parts. Default: none. */
+  /** The sort key, a string. With a sort key every name has two parts. Default: no sort key. */
   readonly sortKeyName?: string | undefined;
 }
 
 /**
- * Where a lock of this name is, in a format that has no records but locks. To lead is to hold one: peers
- * elect by their locks, and know no other records. Throws `invalid-argument`.
+ * Returns the record of a lock in a format that has lock records only. A leadership is a lock too, because
+ * peers elect by their locks. Throws `invalid-argument`.
  */
 export function foreignRef(
   format: string,
@@ -64,7 +48,7 @@ export function foreignRef(
 ): RecordRef {
   if (kind !== "lock" && kind !== "leader") {
     throw invalid(
-      `A table of format "${format}" keeps locks alone, and none of what ${WANTED_BY[kind]} needs.`,
+      `A table of format "${format}" stores locks only. Use ${WANTED_BY[kind]} with a client of native records.`,
     );
   }
   if ((typeof name === "string") !== (sk === undefined)) {
@@ -81,7 +65,7 @@ export function foreignRef(
 
 const WANTED_BY = { once: "once()", session: "a session" } as const;
 
-/** The name in the key of an item; undefined where the item has none. */
+/** The name in the key of an item; undefined for an item without one. */
 export function nameIn(item: Item, pk: string, sk: string | undefined): LockName | undefined {
   const first = stringIn(item, pk);
   if (sk === undefined || first === undefined) return first;
@@ -89,21 +73,22 @@ export function nameIn(item: Item, pk: string, sk: string | undefined): LockName
   return second === undefined ? undefined : [first, second];
 }
 
-/** The id at the end of a holder's name: new with every grant. */
+/** The id at the end of a holder's name; new with every grant. */
 export function idIn(holder: string): string {
   return holder.slice(holder.lastIndexOf("/") + 1);
 }
 
-/** Throws `invalid-argument` for key attributes that the record itself would overwrite. */
+/** Throws `invalid-argument` for a key attribute with the name of a record attribute. */
 export function checkKeys(pk: string, sk: string | undefined, own: readonly string[]): void {
   const names = [pk, ...(sk === undefined ? [] : [sk])];
   for (const name of names) {
     if (typeof name === "string" && name !== "" && !own.includes(name)) continue;
     throw invalid(
-      `A key attribute must have a name that the record does not use; it is "${name}".`,
+      `"${name}" cannot be the name of a key attribute. Use a name that is not empty, and not one of the ` +
+        `record's own attributes: ${own.join(", ")}.`,
     );
   }
-  if (pk === sk) throw invalid("The partition key and the sort key must have two names.");
+  if (pk === sk) throw invalid("The partition key and the sort key must have different names.");
 }
 
 export function invalid(message: string): HoldfastError {

@@ -1,6 +1,6 @@
 /**
- * Formats of other lock clients, to share a table with them. Names only: each is documented where it is
- * defined.
+ * The formats of other lock clients. With such a format, a client shares a table with those lock clients. Each name is
+ * documented at its definition.
  * @module
  */
 export type {

@@ -1,17 +1,16 @@
 /**
- * The record of the npm package dynamodb-lock-client, kind "fail open":
- * spec/formats/lock-client-fail-open.md.
+ * The record of the npm package dynamodb-lock-client, kind "fail open": spec/formats/lock-client-fail-open.md.
  *
- * What it does not do: a peer's heartbeat that lands after its own release takes the lock back for a lease,
- * with nobody in it (R14). Peers with `trustLocalTime` compare wall clocks (R11); each write here carries
- * the time that they ask for, but one whose clock is ahead by more than what is left of a lease takes it
- * from its holder, whom only the fence then stops. The fencing token begins at 1 with a new record, so
- * whoever deletes a record starts it again (R9), and TTL has to be off (R10). There are no user data: a
- * peer's next write would wipe them.
+ * Not promised: a peer's heartbeat that lands after its own release takes the lock again for a lease, without a
+ * holder (R14). Peers with `trustLocalTime` compare wall clocks (R11). Each write of this library carries the
+ * time for such peers, but a peer whose clock is ahead by more than the rest of a lease takes the lock from its
+ * holder, and only the fence stops the former holder. The fencing token of a new record is 1, so deleting a
+ * record restarts the fences (R9), and TTL has to be off (R10). The format has no user data, because a peer's
+ * next write would delete them.
  *
- * `owner` is the owner's label, `/` and an id that is new with every grant; to a peer a label like any
- * other, here the holder. `guid` is the version: 64 bytes, of which ours begin with the mark of the write
- * that set them. A record is free when its length is 1 ms.
+ * `owner` is the owner's label, `/` and an id that is new with every grant. For a peer it is an ordinary label;
+ * for this library it is the holder. `guid` is the version: 64 bytes, which in writes of this library begin
+ * with the mark of the write. A record with a length of 1 ms is free.
  *
  * | step | request | condition | change |
  * | --- | --- | --- | --- |
@@ -23,13 +22,16 @@
  * | release | update | not released, owner and token as granted | length 1, time |
  */
 import type {
+  FreeOptions,
   Grant,
   Held,
   Holders,
   LeaseFormat,
+  LeaseWrites,
   Onto,
   RecordRef,
   Renewal,
+  Watched,
 } from "../core/record/format.js";
 import type {
   CompositeName,
@@ -53,11 +55,10 @@ import {
   nameIn,
   s,
   stringIn,
-  withoutSessions,
 } from "./foreign.js";
 import { looksLike } from "./recognise.js";
 
-/** The leases of {@link lockClientFailOpen}: a fence, and no user data. */
+/** The types of {@link lockClientFailOpen}: a fence, and no user data. */
 export interface TokenLeases<Name extends LockName = string> extends FormatTypes {
   readonly name: Name;
   readonly data: undefined;
@@ -77,12 +78,12 @@ const RELEASED_MS = 1;
 const n = (value: number | bigint): AttributeValue => ({ N: value.toString() });
 
 /**
- * Shares a table with `FailOpen` of the npm package dynamodb-lock-client. Its fencing token is the fence,
- * and goes on where it stood. There are no user data. Lengths of time are this library's, since the package
- * asks for them: 30 s, renewed after a third.
+ * Shares a table with `FailOpen` of the npm package dynamodb-lock-client. The package's fencing token is the
+ * fence, and continues from its current value. The format has no user data. The lengths of time are this
+ * library's, since the package has no defaults: lease 30 s, renewed after a third.
  *
- * One write to acquire, to renew and to release, as native locks. Beside peers with `trustLocalTime` all
- * clocks have to be right. Throws `invalid-argument`. See docs/migrating-from-dynamodb-lock-client.md.
+ * Costs one write to acquire, to renew and to release, as native locks. With `trustLocalTime` peers, all clocks
+ * have to be right. Throws `invalid-argument`. See docs/migration/from-dynamodb-lock-client.md.
  */
 export function lockClientFailOpen(
   keys?: KeyNames & { readonly sortKeyName?: undefined },
@@ -95,32 +96,46 @@ export function lockClientFailOpen(keys: KeyNames = {}): LockFormat {
   checkKeys(pk, sk, [OWNER, GUID, TOKEN, LEASE, TIME]);
   const format: LeaseFormat = {
     name: NAME,
-    schema: { keys: { pk, sk: sk ?? null }, ttlAttribute: null },
-    pollAttributes: [OWNER, GUID, TOKEN, LEASE],
-    refOf: (kind, name) => foreignRef(NAME, kind, name, pk, sk),
-    nameOf: (_kind, item) => nameIn(item, pk, sk),
-    prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: pk, value }),
-    holderOf: (owner, id) => `${owner}/${id}`,
-    read: readRecord,
-    checkData() {
-      throw invalid(`Records of format "${NAME}" have no room for user data.`);
+    facts: {
+      schema: { keys: { pk, sk: sk ?? null }, ttlAttribute: null },
+      writes: { hold: ["UpdateItem"], free: ["UpdateItem"] },
+      recordsHaveFences: true,
+      releaseMayDelete: false,
+      freeNeedsMark: false,
     },
-    claim: (ref, grant, onto) => granting(ref, grant, ontoCondition(onto, ref)),
-    takeOver: (ref, grant, { version }) => granting(ref, grant, seen(version)),
-    handOver: (ref, grant, from) => granting(ref, grant, holdersCondition(from)),
-    renew: beat,
-    changeLength: beat,
-    free: (ref, from, { wallMs }) => ({
-      key: ref.key,
-      condition: holdersCondition(from),
-      // The guid stays: waiters of the package name it when they have slept for the lease that they read.
-      change: { set: { [LEASE]: n(RELEASED_MS), [TIME]: timeOf(wallMs) }, remove: [] },
-    }),
-    heldCondition,
-    ...withoutSessions(NAME),
+    codec: {
+      pollAttributes: [OWNER, GUID, TOKEN, LEASE],
+      refOf: (kind, name) => foreignRef(NAME, kind, name, pk, sk),
+      nameOf: (_kind, item) => nameIn(item, pk, sk),
+      prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: pk, value }),
+      holderOf: (owner, id) => `${owner}/${id}`,
+      read: readRecord,
+      checkData() {
+        throw invalid(`Records of format "${NAME}" cannot store user data. Leave out \`data\`.`);
+      },
+    },
+    lease: LEASE_WRITES,
   };
   return format;
 }
+
+const LEASE_WRITES: LeaseWrites = Object.freeze({
+  claim: (ref: RecordRef, grant: Grant, onto: Onto) =>
+    granting(ref, grant, ontoCondition(onto, ref)),
+  takeOver: (ref: RecordRef, grant: Grant, { version }: Watched) =>
+    granting(ref, grant, seen(version)),
+  handOver: (ref: RecordRef, grant: Grant, from: Holders) =>
+    granting(ref, grant, holdersCondition(from)),
+  renew: beat,
+  changeLength: beat,
+  free: (ref: RecordRef, from: Holders, { wallMs }: FreeOptions) => ({
+    key: ref.key,
+    condition: holdersCondition(from),
+    // The guid stays: the package's waiters name the guid of their first read after their sleep of one lease.
+    change: { set: { [LEASE]: n(RELEASED_MS), [TIME]: timeOf(wallMs) }, remove: [] },
+  }),
+  heldCondition,
+});
 
 const IS_HELD: Condition = { kind: "at-least", attribute: LEASE, value: n(RELEASED_MS + 1) };
 const IS_FREE: Condition = all(
@@ -156,7 +171,7 @@ function holdersCondition({ known, maybe = [], watched }: Holders): Condition {
   );
 }
 
-// A release leaves owner, token and guid as they were: the length alone says that it is over.
+// A release keeps owner, token and guid: only the length shows the release.
 function heldCondition({ holder, fence }: Held): Condition {
   return all(equals(OWNER, s(holder)), equals(TOKEN, n(fence)), IS_HELD);
 }
@@ -174,8 +189,8 @@ function granting(ref: RecordRef, grant: Grant, condition: Condition): Write {
 }
 
 /**
- * The guid it names is the last known one, or this write's own: sent again it is harmless, and one that
- * lands late, after another, fails, so that no guid comes back.
+ * Names the last known guid or the write's own. A repeated write is harmless, and a late write fails after
+ * another one, so an older guid never returns.
  */
 function beat(ref: RecordRef, held: Held, { mark, version, leaseMs, wallMs }: Renewal): Write {
   const guid = guidOf(mark);
@@ -189,26 +204,26 @@ function beat(ref: RecordRef, held: Held, { mark, version, leaseMs, wallMs }: Re
   };
 }
 
-// A peer with `trustLocalTime` takes what lacks it at once, however alive its holder is.
+// A peer with `trustLocalTime` takes a record without a time at once, even from a live holder.
 function timeOf(wallMs: number): AttributeValue {
   return n(Math.floor(wallMs));
 }
 
-/** 64 bytes, as the package has them: the mark of a write, and zeros. */
+/** Makes a guid of the package's 64 bytes: the mark of a write, and zeros. */
 function guidOf(mark: string): Uint8Array {
   const bytes = new Uint8Array(GUID_BYTES);
   bytes.set(Buffer.from(mark).subarray(0, GUID_BYTES));
   return bytes;
 }
 
-/** The mark in a guid of ours; of a peer's random bytes, something that is no mark. */
+/** The mark in a guid of this library; for a peer's random bytes, a text that matches no mark. */
 function markIn(guid: Uint8Array): string {
   let end = guid.length;
   while (guid[end - 1] === 0) end -= 1;
   return Buffer.from(guid.subarray(0, end)).toString("utf8");
 }
 
-/** Reads an item; pure, and never throws: what it cannot read it names (R12). */
+/** Reads an item. Pure; never throws: describes an unreadable item instead (R12). */
 function readRecord(item: Item | undefined): Found {
   if (item === undefined) return { state: "absent" };
   const owner = stringIn(item, OWNER);

@@ -1,15 +1,16 @@
 /**
- * The history beside a native record: sixteen items in the record's own partition, at `sk` = `history/`, for a
- * fair lock of a namespace that and `/`, percent-encoded, and two digits, so that whoever may write to a lock may keep its history, and no listing takes them for locks. A
- * grant is noted at its fence modulo sixteen. Nothing is decided by them.
+ * The history beside a native record: sixteen items in the record's own partition. The `sk` of an item is `history/`
+ * and two digits. For a fair lock of a namespace, the percent-encoded namespace and `/` stand before the digits. With
+ * these keys, the permissions for a lock also cover its history, and no listing shows the items as locks. The client
+ * writes the note of a grant into the item whose digits are the fence modulo sixteen. No decision uses the history.
  *
  * | attribute | type | meaning |
  * | --- | --- | --- |
- * | `fence` | N | the grant's; the item only ever goes to a higher one |
- * | `holder`, `owner`, `at` | S | as the record says them: `at` is its `acquiredAt` |
+ * | `fence` | N | the fence of the grant; only a note with a higher fence replaces the item |
+ * | `holder`, `owner`, `at` | S | as in the record; `at` is the record's `acquiredAt` |
  * | `how` | S | `claim`, `takeover`, `hand-over` or `import` |
- * | `forced` | M | the forced release that the record showed at this grant, if it may have led to it |
- * | `expiresAt` | N | TTL in seconds, thirty days on |
+ * | `forced` | M | the forced release that the record had at this grant; it may have made the grant possible |
+ * | `expiresAt` | N | TTL in seconds since 1970, thirty days after the note |
  */
 import type { HistoryFormat, RecordRef } from "../core/record/format.js";
 import type { GrantNote } from "../core/record/record.js";
@@ -19,7 +20,7 @@ import { forcedIn, forcedValue, numberIn, stringIn } from "./native-values.js";
 const SLOTS = 16;
 const RETENTION_S = 30 * 24 * 3_600;
 
-/** Makes it for a table with these key attributes. */
+/** Returns the history format of a table with these key attributes. */
 export function nativeHistory(pk: string, sk: string): HistoryFormat {
   const keyAt = ({ key, namespace }: RecordRef, slot: number): Item => {
     const of = namespace === undefined ? "" : `${encodeURIComponent(namespace)}/`;
@@ -37,7 +38,7 @@ export function nativeHistory(pk: string, sk: string): HistoryFormat {
   };
 }
 
-// One that lands late must not take the place of a later grant.
+// A late note must not replace the note of a later grant.
 function isNewer(fence: bigint): Condition {
   const value = { N: fence.toString() };
   return {

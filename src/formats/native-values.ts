@@ -1,42 +1,74 @@
-import type { ForcedRelease } from "../core/record/record.js";
+import type { ForcedRelease, HolderRequest } from "../core/record/record.js";
 import type { AttributeValue, Item } from "../platform/table.js";
 
-/** A forced release, as a record has it. */
-export function forcedValue({ holder, by, reason, at, now }: ForcedRelease): AttributeValue {
+/** Encodes a forced release for a note of the history. */
+export function forcedValue(forced: ForcedRelease): AttributeValue {
+  return { M: forcedMembers(forced) };
+}
+
+function forcedMembers({ holder, by, reason, at, now }: ForcedRelease): Item {
   return {
-    M: {
-      holder: { S: holder },
-      by: { S: by },
-      reason: { S: reason },
-      at: { S: at },
-      now: { BOOL: now },
-    },
+    holder: { S: holder },
+    by: { S: by },
+    reason: { S: reason },
+    at: { S: at },
+    now: { BOOL: now },
   };
 }
 
-/** Undefined for what is none: no reason to refuse the record, since it is for people, and for one holder. */
+/** Encodes a client's request to a holder, as the record contains it. */
+export function requestValue(request: HolderRequest): AttributeValue {
+  const kind = { S: request.kind };
+  if (request.kind !== "release") return { M: { holder: { S: request.holder }, kind } };
+  return { M: { ...forcedMembers(request), kind } };
+}
+
+/**
+ * Returns the request in a record, or undefined if the attribute is absent or cannot be read. The client uses such a
+ * record anyway, because a request is only advice to one holder.
+ */
+export function requestIn(item: Item): HolderRequest | undefined {
+  const request = item["request"];
+  if (request === undefined || !("M" in request)) return undefined;
+  const kind = stringIn(request.M, "kind");
+  if (kind === "release") {
+    const forced = forcedOf(request.M);
+    return forced && { ...forced, kind };
+  }
+  const holder = stringIn(request.M, "holder");
+  if (holder === undefined || (kind !== "prefer" && kind !== "resign")) return undefined;
+  return { kind, holder };
+}
+
+/**
+ * Returns the forced release in a note, or undefined if the attribute is absent or cannot be read. The client uses
+ * such a note anyway, because the forced release only informs operators.
+ */
 export function forcedIn(item: Item): ForcedRelease | undefined {
   const forced = item["forced"];
-  if (forced === undefined || !("M" in forced)) return undefined;
-  const holder = stringIn(forced.M, "holder");
+  return forced !== undefined && "M" in forced ? forcedOf(forced.M) : undefined;
+}
+
+function forcedOf(members: Item): ForcedRelease | undefined {
+  const holder = stringIn(members, "holder");
   if (holder === undefined) return undefined;
-  const now = forced.M["now"];
+  const now = members["now"];
   return {
     holder,
-    by: stringIn(forced.M, "by") ?? "somebody",
-    reason: stringIn(forced.M, "reason") ?? "no reason was given",
-    at: stringIn(forced.M, "at") ?? "",
+    by: stringIn(members, "by") ?? "an unnamed operator",
+    reason: stringIn(members, "reason") ?? "no reason was given",
+    at: stringIn(members, "at") ?? "",
     now: now !== undefined && "BOOL" in now && now.BOOL,
   };
 }
 
-/** A text that is not empty. */
+/** The text of an attribute, if it is a non-empty string. */
 export function stringIn(item: Item, attribute: string): string | undefined {
   const value = item[attribute];
   return value !== undefined && "S" in value && value.S !== "" ? value.S : undefined;
 }
 
-/** A whole number. */
+/** The number of an attribute, if it is a whole number. */
 export function numberIn(item: Item, attribute: string): bigint | undefined {
   const value = item[attribute];
   return value !== undefined && "N" in value && /^-?\d{1,38}$/.test(value.N)

@@ -1,54 +1,58 @@
 /**
  * The native record.
  *
- * What it does not do: it does not keep two processes apart by itself. The deadline of the holder,
- * the watch of the rival and the fence do; the record only makes each of their steps atomic.
+ * Not promised: the record alone does not keep two processes apart. The holder's deadline, the rival's watch
+ * and the fence do; the record makes each of their steps atomic.
  *
- * Key: `pk` (S) is the kind and the name joined by `#`; `sk` (S), where the table has one, is `lease`.
+ * Key: `pk` (S) is the kind and the name joined by `#`; `sk` (S), in a table with a sort key, is `lease`.
  *
  * | attribute | type | meaning |
  * | --- | --- | --- |
- * | `v` | N | the layout, 1; any other is never claimed nor taken over |
- * | `holder` | S | the acquisition that holds; absent while the record is free |
- * | `version` | N | changes with every grant and renewal, never goes back |
- * | `fence` | N | higher at every grant than at any earlier one |
- * | `leaseMs` | N | how long the holder may be silent, milliseconds |
- * | `owner` | S | a label for people |
- * | `acquiredAt` | S | ISO time of the grant by the holder's clock, for people |
- * | `data`, `dataSeq` | any, N | user data, and the number of its last write under this grant |
- * | `mark` | S | the renewal that was applied last |
- * | `lastHolder` | S | who freed the record last |
- * | `session` | S | the session that the holder lives by; absent while it renews the record itself |
- * | `tail`, `served` | N | the last ticket given, and granted, of a queue before the record |
- * | `resignAsked`, `preferAsked` | S | the holder that was last asked to give up; meant for no other |
- * | `forced` | M | the last forced release: whose grant, who, when and why; whether at once |
- * | `asked#` and a holder | BOOL | of a session: that this holder on it was asked to end |
- * | `expiresAt` | N | TTL in seconds, at least seven days beyond the lease; a record of kind `once` has none |
+ * | `v` | N | the layout, 1; the client never claims or takes over any other |
+ * | `holder` | S | the id of the holder's acquisition; absent while the record is free |
+ * | `version` | N | changes with every grant and renewal, never decreases |
+ * | `fence` | N | higher at every grant than at any earlier grant |
+ * | `leaseMs` | N | how long the holder may be silent, in milliseconds |
+ * | `owner` | S | a readable label |
+ * | `acquiredAt` | S | ISO time of the grant by the holder's clock, for operators |
+ * | `data`, `dataSeq` | any, N | user data, and the number of the last data write under this grant |
+ * | `mark` | S | the last applied renewal |
+ * | `lastHolder` | S | the holder that freed the record last |
+ * | `session` | S | the session that keeps the holder alive; absent while the holder renews the record itself |
+ * | `tail`, `served` | N | the last ticket taken, and granted, of a queue before the record |
+ * | `request` | M | the last request to a holder: `holder`, the only addressee, and `kind`: |
+ * | | | `prefer`, `resign` or `release`; a release also has `by`, `reason`, `at` and `now`, whether at once |
+ * | `request#` and a holder | BOOL | in a session's record: this holder on the session has a request |
+ * | `expiresAt` | N | TTL in seconds, at least seven days beyond the lease; absent in a record of kind `once` |
  *
- * Beside a record: places in its queue, below, and its history, in `native-history.ts`.
- * Several records at once: the claims and takeovers of each, exactly as seen, in one transaction; before
- * that `raise` of each and the claims of their entries, in another. See spec/protocol.md, "Several locks".
+ * Beside a record: the entries of its queue (below), and its history (`native-history.ts`). A grant of several
+ * records is one transaction: the claim or takeover of each, exactly as observed. Before the grant, another
+ * transaction takes the tickets (`raise`) and claims the entries of all the queues. See spec/protocol.md,
+ * "Several locks".
  *
- * Steps, each one conditional UpdateItem: see `claim`, `takeOver`, `handOver`, `renew`, `changeLength`,
- * `moveToSession`, `updateData`, `free`, `ask` and what follows it below, in the order of spec/protocol.md.
+ * Each step is one conditional UpdateItem: see `leaseWrites`, `sessionWrites` and `REQUESTS` below.
  */
 
 import type {
-  ExistingData,
   Grant,
   Held,
   Holders,
   Kind,
   LeaseFormat,
+  LeaseWrites,
   NumberedData,
   Onto,
   QueueFormat,
+  RecordCodec,
   RecordRef,
   Renewal,
+  RequestWrites,
+  SessionWrites,
   Watched,
 } from "../core/record/format.js";
+import type { ExistingData } from "../core/record/format-facts.js";
 import type { LockName } from "../core/record/format-types.js";
-import type { Found, Version } from "../core/record/record.js";
+import type { Found, HolderRequest, Version } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { decodeJson, encodeJson } from "../internal/json-value.js";
 import type {
@@ -60,30 +64,30 @@ import type {
   Write,
 } from "../platform/table.js";
 import { nativeHistory } from "./native-history.js";
-import { forcedIn, forcedValue, numberIn, stringIn } from "./native-values.js";
+import { numberIn, requestIn, requestValue, stringIn } from "./native-values.js";
 import { looksLike } from "./recognise.js";
 
-/** The names of the key attributes; `sk` is null in a table that has a hash key alone. */
+/** The names of the key attributes; `sk` is null in a table without a sort key. */
 export interface NativeKeys {
   readonly pk: string;
   readonly sk: string | null;
 }
 
-/** `pk` and `sk`, as `createTable` makes them. */
+/** The key names of `createTable`: `pk` and `sk`. */
 export const NATIVE_KEYS: NativeKeys = Object.freeze({ pk: "pk", sk: "sk" });
 
-/** The attribute that DynamoDB's TTL looks at, in seconds since 1970. */
+/** The TTL attribute, in seconds since 1970. */
 export const NATIVE_TTL_ATTRIBUTE = "expiresAt";
 
 const LAYOUT = "1";
 const SORT_KEY = "lease";
 const ENTRY_KEY = "ticket";
-// What DynamoDB's numbers hold exactly; padded to as many, they are in order as text too.
+// The exact digits of a DynamoDB number; texts padded to this length sort in the order of the numbers.
 const TICKET_DIGITS = 38;
 
-// TTL only tidies, but it must not tidy a live record; and the fence of a deleted one must restart above
-// its old value (R10). Seven days do both where no clock is wrong by more than two: there are three that
-// can be, those of who seeded the fence, of who wrote the TTL last, and of who claims next.
+// TTL must not delete a live record, and the fence of a re-created record must start above its old value (R10).
+// Seven days ensure both while no clock is wrong by more than two days. Three clocks count: of the client that
+// seeded the fence, of the last writer of the TTL, and of the next claimer.
 const RETENTION_MS = 7 * 24 * 3_600_000;
 
 const s = (value: string): AttributeValue => ({ S: value });
@@ -100,18 +104,18 @@ const any = (...of: readonly Condition[]): Condition => ({ kind: "any", of });
 
 const NEXT_VERSION: Increment = { incrementFrom: "0" };
 
-// Every grant without a ticket requires it, the mutex's too: a version of this library that did not would pass the
-// queue of one that does.
+// Every grant without a ticket requires an empty queue, the mutex's too: a version of this library without the
+// condition would pass the queue of a version with it.
 const NOBODY_QUEUED = any(
   { kind: "same", attribute: "tail", as: "served" },
   all(isAbsent("tail"), isAbsent("served")),
 );
 
-// A renewal, and a move, of one that lives by a session would count as life that nobody watches.
+// A renewal of a lease on a session would count as a sign of life that no rival watches; so would a move.
 const NO_SESSION = isAbsent("session");
 
-// DynamoDB's numbers are exact to 38 digits. One that is near that end can be counted up to what nobody can read, and
-// the record of that name could never be used again: such a record is refused before anything is written.
+// DynamoDB's numbers are exact to 38 digits. Increments of a number near the limit could make the record
+// unreadable, and its name unusable for ever: the client refuses such a record before it writes anything.
 const TOO_LARGE = 10n ** 37n;
 
 const isNumber = (attribute: string): Condition => ({
@@ -130,34 +134,56 @@ const FREE = all(
   NO_SESSION,
 );
 
-/** Makes the format for a table with these key attributes. */
+/** Makes the native format for a table with these key attributes. */
 export function nativeFormat(keys: NativeKeys): LeaseFormat {
-  const refOf = (kind: Kind, name: LockName, namespace?: string): RecordRef => {
-    if (typeof name !== "string") throw nameOfTwoParts();
-    const pk = `${kind}#${name}`;
-    if (keys.sk === null) return { kind, name, key: { [keys.pk]: s(pk) }, id: pk };
-    const sk = namespace === undefined ? SORT_KEY : `${SORT_KEY}/${encodeURIComponent(namespace)}`;
-    // As JSON, an id is no pk, which begins with the kind.
-    const id = namespace === undefined ? pk : JSON.stringify([pk, sk]);
-    return { kind, name, key: { [keys.pk]: s(pk), [keys.sk]: s(sk) }, id, namespace };
-  };
   return {
     name: "native",
-    // The owner only for messages: a read is charged by the whole item, whatever it brings.
-    pollAttributes: [
-      "v",
-      "holder",
-      "version",
-      "fence",
-      "leaseMs",
-      "session",
-      "tail",
-      "served",
-      "owner",
-      "preferAsked",
-      "lastHolder",
-    ],
-    refOf,
+    facts: {
+      schema: { keys, ttlAttribute: NATIVE_TTL_ATTRIBUTE },
+      writes: { hold: ["UpdateItem"], free: ["UpdateItem"] },
+      recordsHaveFences: true,
+      releaseMayDelete: false,
+      freeNeedsMark: false,
+    },
+    codec: nativeCodec(keys),
+    lease: leaseWrites(keys.pk),
+    sessions: sessionWrites(keys.pk),
+    queue: keys.sk === null ? undefined : nativeQueue(keys.pk, keys.sk),
+    history: keys.sk === null ? undefined : nativeHistory(keys.pk, keys.sk),
+    requests: REQUESTS,
+    // The grant of a transfer is the same write as a local handoff: the importer knows the holder's id.
+    transfers: { reserve: handOver },
+  };
+}
+
+// The owner is read for messages only, at no cost: DynamoDB charges a read by the whole item.
+const POLL_ATTRIBUTES = Object.freeze([
+  "v",
+  "holder",
+  "version",
+  "fence",
+  "leaseMs",
+  "session",
+  "tail",
+  "served",
+  "owner",
+  "request",
+  "lastHolder",
+]);
+
+function nativeCodec(keys: NativeKeys): RecordCodec {
+  return {
+    pollAttributes: POLL_ATTRIBUTES,
+    refOf(kind: Kind, name: LockName, namespace?: string): RecordRef {
+      if (typeof name !== "string") throw nameOfTwoParts();
+      const pk = `${kind}#${name}`;
+      if (keys.sk === null) return { kind, name, key: { [keys.pk]: s(pk) }, id: pk };
+      const sk =
+        namespace === undefined ? SORT_KEY : `${SORT_KEY}/${encodeURIComponent(namespace)}`;
+      // An id in JSON differs from every `pk`, which begins with the kind.
+      const id = namespace === undefined ? pk : JSON.stringify([pk, sk]);
+      return { kind, name, key: { [keys.pk]: s(pk), [keys.sk]: s(sk) }, id, namespace };
+    },
     nameOf(kind, item) {
       const pk = item[keys.pk];
       if (pk === undefined || !("S" in pk) || !pk.S.startsWith(`${kind}#`)) return undefined;
@@ -166,11 +192,17 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
       return pk.S.slice(kind.length + 1);
     },
     prefixOf: (kind, namePrefix) => ({ attribute: keys.pk, value: `${kind}#${namePrefix}` }),
+    holderOf: (_owner, id) => id,
     read: readNative,
     checkData: (value) => void encodeJson(value),
+  };
+}
+
+function leaseWrites(pk: string): LeaseWrites {
+  return {
     claim: (ref, grant, onto) => ({
       key: ref.key,
-      condition: all(ontoCondition(onto, keys.pk), ...queueCondition(grant)),
+      condition: all(ontoCondition(onto, pk), ...queueCondition(grant)),
       change: lasting(ref, grantChange(grant)),
     }),
     takeOver: (ref, grant, watched) => ({
@@ -178,12 +210,7 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
       condition: all(watchedCondition(watched), ...queueCondition(grant)),
       change: lasting(ref, grantChange(grant)),
     }),
-    // Within the bound on local hand-overs a waiter of this process may pass the queue.
-    handOver: (ref, grant, from) => ({
-      key: ref.key,
-      condition: holdersCondition(from),
-      change: lasting(ref, grantChange(grant)),
-    }),
+    handOver,
     renew: (ref, held, renewal) => ({
       key: ref.key,
       condition: all(
@@ -199,7 +226,42 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
       condition: changeCondition(held, renewal),
       change: lasting(ref, withSet(renewalChange(renewal), { leaseMs: n(renewal.leaseMs) })),
     }),
-    moveToSession: (ref, held, renewal, session) => ({
+    updateData: (ref, held, data) => ({
+      key: ref.key,
+      condition: all(heldCondition(held), ...newerData(data)),
+      change: { set: dataSet(data), remove: dataRemove(data.value) },
+    }),
+    free: (ref, from, options): Write => ({
+      key: ref.key,
+      condition: holdersCondition(from),
+      change: lasting(ref, {
+        set: {
+          lastHolder: s(options.lastHolder),
+          expiresAt: expiresAt(options.wallMs, 0),
+          ...(options.lastData === undefined ? {} : { data: encodeJson(options.lastData) }),
+          ...(options.forced === undefined
+            ? {}
+            : { request: requestValue({ ...options.forced, kind: "release" }) }),
+        },
+        remove: ["holder", "session", ...(options.keepData ? [] : ["data"])],
+      }),
+    }),
+    heldCondition,
+  };
+}
+
+// A waiter of this process may pass the queue, within the bound on local handoffs.
+function handOver(ref: RecordRef, grant: Grant, from: Holders): Write {
+  return {
+    key: ref.key,
+    condition: holdersCondition(from),
+    change: lasting(ref, grantChange(grant)),
+  };
+}
+
+function sessionWrites(pk: string): SessionWrites {
+  return {
+    moveTo: (ref, held, renewal, session) => ({
       key: ref.key,
       condition: changeCondition(held, renewal),
       change: withSet(renewalChange(renewal), {
@@ -214,7 +276,7 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
     }),
     tombstone: (ref, { fence, owner, wallMs }) => ({
       key: ref.key,
-      condition: isAbsent(keys.pk),
+      condition: isAbsent(pk),
       change: {
         set: {
           v: { N: LAYOUT },
@@ -226,69 +288,62 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
         remove: [],
       },
     }),
-    updateData: (ref, held, data) => ({
-      key: ref.key,
-      condition: all(heldCondition(held), ...newerData(data)),
-      change: { set: dataSet(data), remove: dataRemove(data.value) },
-    }),
-    free: (ref, from, options): Write => ({
-      key: ref.key,
-      condition: holdersCondition(from),
-      change: lasting(ref, {
-        set: {
-          lastHolder: s(options.lastHolder),
-          expiresAt: expiresAt(options.wallMs, 0),
-          ...(options.lastData === undefined ? {} : { data: encodeJson(options.lastData) }),
-          ...(options.forced === undefined ? {} : { forced: forcedValue(options.forced) }),
-        },
-        remove: ["holder", "session", ...(options.keepData ? [] : ["data"])],
-      }),
-    }),
-    // Not a grant nor a sign of life: the holder, the version and all that rivals judge by stay.
-    ask: (ref, holder, ask): Write => ({
-      key: ref.key,
-      condition: all(equals("v", n(1n)), equals("holder", s(holder))),
-      change: { set: { [ASKED[ask]]: s(holder) }, remove: [] },
-    }),
-    force: (ref, forced): Write => ({
-      key: ref.key,
-      condition: all(equals("v", n(1n)), equals("holder", s(forced.holder))),
-      change: { set: { forced: forcedValue(forced) }, remove: [] },
-    }),
-    notify: (session, holder): Write => ({
-      key: session.key,
-      condition: all(equals("v", n(1n)), isPresent("holder")),
-      change: { set: { [`${ASKED_ON_SESSION}${holder}`]: { BOOL: true } }, remove: [] },
-    }),
-    heldCondition,
-    queue: keys.sk === null ? undefined : nativeQueue(keys.pk, keys.sk),
-    handsOn: true,
-    history: keys.sk === null ? undefined : nativeHistory(keys.pk, keys.sk),
   };
 }
+
+// A request is neither a grant nor a sign of life: holder, version and all that rivals judge by stay.
+const REQUESTS: RequestWrites = Object.freeze({
+  ask: (ref: RecordRef, request: HolderRequest): Write => ({
+    key: ref.key,
+    condition: all(equals("v", n(1n)), equals("holder", s(request.holder)), ...noStronger(request)),
+    change: { set: { request: requestValue(request) }, remove: [] },
+  }),
+  notify: (session: RecordRef, holder: string): Write => ({
+    key: session.key,
+    condition: all(equals("v", n(1n)), isPresent("holder")),
+    change: { set: { [`${REQUEST_ON_SESSION}${holder}`]: { BOOL: true } }, remove: [] },
+  }),
+});
 
 function nameOfTwoParts(): HoldfastError {
   return new HoldfastError(
     "invalid-argument",
-    "The name of a lock must be a string: a native record has no second part.",
+    "The name of a lock must be a string: names in the native format have one part.",
   );
 }
 
-// One attribute for each, so that no request to end undoes another.
-const ASKED_ON_SESSION = "asked#";
+// A session has one attribute for each holder, so that no notification replaces another.
+const REQUEST_ON_SESSION = "request#";
+
+// The kinds that a request of each kind may replace, if both are to the same holder. Every request may replace
+// a request to an earlier holder, since that holder has ended.
+const REPLACED_BY = Object.freeze({ prefer: ["prefer"], resign: ["prefer", "resign"] });
+
+function noStronger({ kind, holder }: HolderRequest): Condition[] {
+  if (kind === "release") return [];
+  const member = (name: string, text: string) =>
+    ({ attribute: "request", member: name, value: s(text) }) as const;
+  return [
+    any(
+      isAbsent("request"),
+      { kind: "differs", ...member("holder", holder) },
+      ...REPLACED_BY[kind].map((one) => ({ kind: "equals" as const, ...member("kind", one) })),
+    ),
+  ];
+}
 
 /**
- * The queue before a record: entries in the record's own partition, at `sk` = `ticket/`, the namespace,
- * `/` and the ticket in 38 digits. Each is laid out as a record, and lives as one.
+ * The queue before a record: entries in the record's own partition, at `sk` = `ticket/`, the namespace, `/` and
+ * the ticket in 38 digits. Each entry has the layout of a record, and is kept alive in the same way.
  */
 function nativeQueue(pkName: string, skName: string): QueueFormat {
-  // The separator is in no namespace as it is written here, so none is the beginning of another's.
+  // An encoded namespace never contains the separator, so no namespace is a prefix of another.
   const prefixOf = ({ namespace }: RecordRef): string =>
     `${ENTRY_KEY}/${namespace === undefined ? "" : encodeURIComponent(namespace)}/`;
   const padded = (ticket: bigint): string => ticket.toString().padStart(TICKET_DIGITS, "0");
   const pkOf = (ref: RecordRef): string => stringIn(ref.key, pkName) ?? "";
   return {
-    // A record that was never granted would be nobody's: whoever finds none claims it.
+    // Requires an existing record: a waiter that finds none claims the lock instead.
     take: (ref, { wallMs }) => ({
       key: ref.key,
       condition: KNOWN,
@@ -328,7 +383,7 @@ function nativeQueue(pkName: string, skName: string): QueueFormat {
     },
     namespaceIn(item) {
       const [, encoded] = stringIn(item, skName)?.split("/") ?? [];
-      // Whatever is in the table: nothing that it says may throw.
+      // The text comes from the table, so decoding must not throw.
       return encoded === undefined || encoded === "" ? undefined : decoded(encoded);
     },
     nameIn(kind, entry) {
@@ -373,8 +428,6 @@ function queueCondition({ passage }: Grant): Condition[] {
   return [any(isAbsent("served"), below)];
 }
 
-const ASKED = Object.freeze({ resign: "resignAsked", prefer: "preferAsked" });
-
 function ontoCondition(onto: Onto, pk: string): Condition {
   switch (onto.kind) {
     case "blind":
@@ -396,7 +449,8 @@ function watchedCondition({ holder, version, session }: Watched): Condition {
   );
 }
 
-// A write that changes what rivals judge the holder by is applied once, or never (R5).
+// A write that changes the length or the session is applied once, or never: rivals judge the holder by both
+// (R5).
 function changeCondition(held: Held, renewal: Renewal): Condition {
   return all(
     heldCondition(held),
@@ -426,16 +480,16 @@ function expiresAt(wallMs: number, leaseMs: number): AttributeValue {
   return n(Math.ceil((wallMs + leaseMs + RETENTION_MS) / 1000));
 }
 
-// The record of a task is all that says which occurrences have run: deleted by TTL, it would let them run
-// again. There is one for each task, not for each occurrence.
+// A task's record is the only memory of its past occurrences: deleted by TTL, the record would let them run
+// again. All occurrences of a task share a single record.
 function lasting({ kind }: RecordRef, change: Change): Change {
   if (kind !== "once") return change;
   const { expiresAt: _, ...set } = change.set;
   return { set, remove: [...change.remove, "expiresAt"] };
 }
 
-// A grant writes everything that a holder lives by: whatever it left, the next holder would be
-// judged by the former one's lease length, or by a session that has ended.
+// A grant replaces everything that rivals judge a holder by: otherwise the new holder would be judged by the
+// former holder's lease length, or by an ended session.
 function grantChange(grant: Grant): Change {
   return {
     set: {
@@ -490,7 +544,7 @@ function withSet(change: Change, set: Change["set"]): Change {
   return { set: { ...change.set, ...set }, remove: change.remove };
 }
 
-/** Reads an item; pure, and never throws: what it cannot read it names (R12). */
+/** Reads an item. Pure; never throws: describes an unreadable item instead (R12). */
 function readNative(item: Item | undefined): Found {
   if (item === undefined) return { state: "absent" };
   const layout = numberIn(item, "v");
@@ -522,16 +576,14 @@ function readNative(item: Item | undefined): Found {
     owner: stringIn(item, "owner"),
     acquiredAt: stringIn(item, "acquiredAt"),
     data: item["data"] === undefined ? undefined : decodeJson(item["data"]),
-    resignAsked: stringIn(item, ASKED.resign),
-    preferAsked: stringIn(item, ASKED.prefer),
-    forced: forcedIn(item),
-    asked: askedIn(item),
+    request: requestIn(item),
+    requestedHolders: requestedHoldersIn(item),
   };
   const session = stringIn(item, "session");
   if (item["session"] !== undefined && (session === undefined || item["holder"] === undefined)) {
     return {
       state: "foreign",
-      found: "names a session by no readable id, or has one and no holder",
+      found: "names a session without a readable id, or names a session but no holder",
     };
   }
   if (item["holder"] === undefined) return { state: "free", ...known };
@@ -551,8 +603,8 @@ function readNative(item: Item | undefined): Found {
   };
 }
 
-function askedIn(item: Item): string[] | undefined {
-  const asked = Object.keys(item).filter((attribute) => attribute.startsWith(ASKED_ON_SESSION));
-  if (asked.length === 0) return undefined;
-  return asked.map((attribute) => attribute.slice(ASKED_ON_SESSION.length));
+function requestedHoldersIn(item: Item): string[] | undefined {
+  const names = Object.keys(item).filter((attribute) => attribute.startsWith(REQUEST_ON_SESSION));
+  if (names.length === 0) return undefined;
+  return names.map((attribute) => attribute.slice(REQUEST_ON_SESSION.length));
 }

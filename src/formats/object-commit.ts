@@ -2,30 +2,30 @@ import { HoldfastError } from "../errors.js";
 import type { AttributeValue, Condition, Item, Write } from "../platform/table.js";
 
 /**
- * The commit record of the Rust crate object_store, 0.9 to 0.12.5: how writers of one object take
- * turns through a table, where the object store itself has no conditional writes.
+ * The commit record of the Rust crate object_store, 0.9 to 0.12.5. With it, the writers of one object take turns. They
+ * need it for an object store without conditional writes.
  *
- * What it does not give: a fence. Nothing looks at the record when the object is written, so a request
- * that stays on the wire for longer than `timeout` times the skew rate is carried out all the same.
- * Only the object store's own conditions can refuse it.
+ * Not promised: a fence. The object store does not read the record. If the object store applies a writer's request only
+ * after `timeout` times the skew rate, another writer may have the turn. Only the object store's own conditions can
+ * refuse such a request.
  *
- * | attribute    | type | content                                                                  |
- * | ------------ | ---- | ------------------------------------------------------------------------ |
- * | `path`       | S    | partition key: the object's key, without the bucket                      |
- * | `etag`       | S    | sort key: `*` to create, else the ETag to replace, quotation marks and all |
- * | `generation` | N    | 0 at first, one more at every takeover                                   |
- * | `timeout`    | N    | milliseconds for which its writer may act; 0 where nobody does any more  |
- * | `ttl`        | N    | seconds since 1970, for DynamoDB's TTL alone                             |
- * | `token`      | S    | ours: the id of the commit, so that it recognises its own record         |
- * | `owner`      | S    | ours: who it is, for people                                              |
+ * | attribute    | type | content                                                                    |
+ * | ------------ | ---- | -------------------------------------------------------------------------- |
+ * | `path`       | S    | partition key: the object's key, without the bucket                        |
+ * | `etag`       | S    | sort key: `*` to create, else the ETag to replace, with quotation marks    |
+ * | `generation` | N    | 0 at first, one more at every takeover                                     |
+ * | `timeout`    | N    | milliseconds for which the writer may act; 0 after the writer has ended    |
+ * | `ttl`        | N    | seconds since 1970, for DynamoDB's TTL alone                               |
+ * | `token`      | S    | of this library: the commit's id; a writer recognises its own record by it |
+ * | `owner`      | S    | of this library: a readable label of the writer                            |
  *
- * The crate reads every attribute of a record as a string or as a whole number of 64 bits without a
- * sign, and fails on a record with any other: nothing else may ever be written here.
+ * The crate reads every attribute of a record as a string or as an unsigned whole number of 64 bits. The crate fails if
+ * a record has any other value, so this library writes no other value.
  *
- * The steps, and how they differ from the crate's, are in spec/formats/object-commit.md.
+ * spec/formats/object-commit.md describes the steps, and their differences from the crate's.
  */
 
-/** The names of the attributes, and of the sort key of a create. */
+/** The names of the attributes, and the sort key of a create. */
 export const COMMIT_ATTRIBUTES = Object.freeze({
   path: "path",
   etag: "etag",
@@ -39,25 +39,25 @@ export const COMMIT_ATTRIBUTES = Object.freeze({
 
 const { path, etag, generation, timeout, ttl, token, owner } = COMMIT_ATTRIBUTES;
 
-/** What is to be committed: a new object, or another in the place of the one with this ETag. */
+/** The object to write: a new object, or the replacement of the object with this ETag. */
 export interface CommitTarget {
   readonly key: string;
-  /** Undefined to create. */
+  /** Undefined for a new object. */
   readonly etag: string | undefined;
 }
 
-/** A record, as read. */
+/** A commit record as read. */
 export interface CommitRecord {
   readonly generation: bigint;
-  /** 0: nobody acts on it any more. */
+  /** 0: the writer has ended. */
   readonly timeoutMs: number;
   readonly ttlEpochS: bigint | undefined;
-  /** Undefined where the Rust crate wrote it. */
+  /** Undefined in a record of the Rust crate. */
   readonly token: string | undefined;
   readonly owner: string | undefined;
 }
 
-/** What a writer puts into the record that it takes. */
+/** The values that a claim writes into the record. */
 export interface CommitClaim {
   readonly timeoutMs: number;
   readonly ttlEpochS: bigint;
@@ -65,12 +65,12 @@ export interface CommitClaim {
   readonly owner: string;
 }
 
-/** The key of the record about a target. */
+/** Returns the key of a target's record. */
 export function commitKeyOf(target: CommitTarget): Item {
   return { [path]: { S: target.key }, [etag]: { S: target.etag ?? COMMIT_ATTRIBUTES.create } };
 }
 
-/** Takes the record: where there is none, or in the place of exactly the one that was watched. */
+/** Returns the write that claims an absent record, or exactly the record that the writer has watched. */
 export function claimCommit(
   target: CommitTarget,
   claim: CommitClaim,
@@ -92,15 +92,15 @@ export function claimCommit(
   };
 }
 
-/** The generation that a claim writes. */
+/** Returns the generation that a claim writes. */
 export function generationAfter(watched: CommitRecord | undefined): bigint {
   return watched === undefined ? 0n : watched.generation + 1n;
 }
 
 /**
- * Says that nobody acts on the record any more, so that whoever meets it need not wait. It stays, with
- * its generation: were it deleted, the next one would begin at 0 again, and pass for the one that
- * somebody has watched for a while.
+ * Returns the write that ends a commit, so that the next writer need not wait. The write keeps the record and its
+ * generation. If a writer deleted the record, the next record would start at generation 0 again. That record could
+ * match an older record that another writer is watching.
  */
 export function endCommit(target: CommitTarget, ownToken: string, ownGeneration: bigint): Write {
   const own: Condition[] = [
@@ -114,7 +114,8 @@ export function endCommit(target: CommitTarget, ownToken: string, ownGeneration:
   };
 }
 
-// The crate names the generation alone. A record that vanished and was made anew has the same one.
+// The crate's claim requires only the generation. But a record that was deleted and created again can have the same
+// generation.
 function exactly(record: CommitRecord): Condition {
   return {
     kind: "all",
@@ -131,21 +132,21 @@ function optional(attribute: string, value: AttributeValue | undefined): Conditi
   return value === undefined ? { kind: "absent", attribute } : { kind: "equals", attribute, value };
 }
 
-/** Reads a record. Throws `foreign-record` for an item that is none; nothing is then written. */
+/** Reads a record. Throws `foreign-record` if the item is not a commit record. Writes nothing. */
 export function readCommit(target: CommitTarget, item: Item): CommitRecord {
   const found = wholeNumber(item[generation]);
   const foundTimeout = wholeNumber(item[timeout]);
   if (found === undefined || foundTimeout === undefined) {
     throw new HoldfastError(
       "foreign-record",
-      `The record of object "${target.key}" has no readable \`generation\` and \`timeout\`, so it is ` +
+      `The record of object "${target.key}" has no readable \`generation\` and \`timeout\`, so the record is ` +
         "not a commit record. Nothing was written. Use another table.",
       { objectKey: target.key },
     );
   }
   return {
     generation: found,
-    // Beyond 2^53 ms rounding does not matter: it is for ever.
+    // A number above 2^53 ms is rounded. That does no harm, because so much time never passes.
     timeoutMs: Number(foundTimeout),
     ttlEpochS: wholeNumber(item[ttl]),
     token: text(item[token]),
@@ -153,7 +154,7 @@ export function readCommit(target: CommitTarget, item: Item): CommitRecord {
   };
 }
 
-/** Whether two readings show one record that nobody has touched in between. */
+/** Whether two reads show the same record, unchanged. */
 export function isSameRecord(one: CommitRecord, other: CommitRecord): boolean {
   return (
     one.generation === other.generation &&

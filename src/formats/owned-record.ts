@@ -1,21 +1,21 @@
-/** What is in a record that says who owns it: how it is read, and what may be put into it. */
+/** Reads and checks a record with an owner's name. */
 
-import type { LeaseDefaults } from "../core/record/format.js";
+import type { LeaseDefaults } from "../core/record/format-facts.js";
 import type { Found } from "../core/record/record.js";
 import { hasPrototypeKey } from "../internal/json-value.js";
 import type { AttributeValue, Item } from "../platform/table.js";
 import { invalid, stringIn } from "./foreign.js";
 import { looksLike } from "./recognise.js";
 
-/** In what the clients that write such records differ. */
+/** The differences between the clients that write such records. */
 export interface Dialect {
   /** The format's name. */
   readonly name: string;
   readonly defaults: LeaseDefaults;
-  /** Whether a grant always keeps attributes that it does not know. */
+  /** Whether a grant always keeps unknown attributes. */
   readonly keepsAttributes: boolean;
   leaseText(leaseMs: number): string;
-  /** In milliseconds; undefined for what is no length that a lease can have. */
+  /** The length in milliseconds; undefined for an invalid length. */
   leaseMsIn(text: string): number | undefined;
 }
 
@@ -25,10 +25,10 @@ export const VERSION = "recordVersionNumber";
 export const RELEASED = "isReleased";
 export const DATA = "data";
 
-/** What the record itself has, beside its key. */
+/** The attributes of the record, without its key. */
 export const OWN = [OWNER, LEASE, VERSION, RELEASED, DATA];
 
-/** Reads an item; pure, and never throws: what it cannot read it names (R12). */
+/** Reads an item. Pure; never throws: describes an unreadable item instead (R12). */
 export function readRecord(
   item: Item | undefined,
   reserved: ReadonlySet<string>,
@@ -56,14 +56,14 @@ export function readRecord(
     data: data?.B,
     attributes: othersIn(item, reserved),
   };
-  // Any value of it reads as released to a peer, and so to everybody.
+  // Peers read any value of `isReleased` as released, so this library does too.
   if (item[RELEASED] !== undefined) return { state: "free", ...known, lastHolder: owner };
   const leaseText = stringIn(item, LEASE);
   const leaseMs = leaseText === undefined ? undefined : dialect.leaseMsIn(leaseText);
   if (leaseMs === undefined) {
     return {
       state: "foreign",
-      found: `has no length of a lease that it knows in \`${LEASE}\`${looksLike(item, dialect.name)}`,
+      found: `has no known length of a lease in \`${LEASE}\`${looksLike(item, dialect.name)}`,
     };
   }
   const mark = version;
@@ -75,7 +75,7 @@ export function readRecord(
     leaseMs,
     session: undefined,
     mark,
-    // Data carry no number: what was written is known by its mark.
+    // Data have no number: a write of data is recognised by its mark.
     dataSeq: 0,
   };
 }
@@ -93,10 +93,10 @@ export function checkAttributes(attributes: Item, reserved: ReadonlySet<string>)
   const taken = Object.keys(attributes).find((name) => reserved.has(name));
   if (taken !== undefined) {
     throw invalid(
-      `The option \`attributes\` must not name \`${taken}\`, which the record itself has.`,
+      `The option \`attributes\` must not name \`${taken}\`, an attribute of the record itself.`,
     );
   }
-  // As in user data of our own records: rivals could not read a refusal that shows it.
+  // As in user data of native records: rivals could not read a refusal with this item.
   if (hasPrototypeKey(attributes)) {
     throw invalid('The option `attributes` must not have a key "__proto__", at any depth.');
   }

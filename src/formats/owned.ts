@@ -1,20 +1,20 @@
 /**
- * A record that says who owns it and in which version, without a number that grows: what the AWS lock
- * client for Java and dynamolock have in common. What each says of a lease's length, and what it keeps of
- * a former record, is its dialect.
+ * The record with an owner's name and a version, but without a growing number: the AWS lock client for Java and
+ * dynamolock share its design. A dialect describes the differences: the text of a lease's length, and what a
+ * grant keeps of an older record.
  *
- * `ownerName` is the owner's label, `/` and an id that is new with every grant: to a peer a name like
- * any other, here the holder, so that R4, R5 and R7 hold without a fence. `recordVersionNumber` is the
- * version, and the mark of the write that set it.
+ * `ownerName` is the owner's label, `/` and an id that is new with every grant. For a peer it is an ordinary
+ * name; for this library it is the holder, so that R4, R5 and R7 hold without a fence. `recordVersionNumber` is
+ * the version, and the mark of the write that set it.
  *
  * | step | request | condition | change |
  * | --- | --- | --- | --- |
- * | claim, unseen | put, or update where anything is kept | absent, or released as the peers do | all; `isReleased` removed |
+ * | claim, unseen | put, or update to keep anything | absent, or released as peers do | all; `isReleased` removed |
  * | claim, seen free | as above | released in any way, and the version as seen | the same |
  * | take over | as above | the version as watched | the same |
  * | hand over | as above | not released, and the owner as granted | the same |
  * | renew; data; another length | update | not released, owner, version the last known or this write's own | length, version, data |
- * | release | delete, or update that keeps | not released, and the owner as granted | `isReleased`, a new version |
+ * | release | delete, or update to keep the record | not released, and the owner as granted | `isReleased`, a new version |
  */
 
 import type {
@@ -22,6 +22,7 @@ import type {
   Held,
   Holders,
   LeaseFormat,
+  LeaseWrites,
   Onto,
   RecordRef,
   Renewal,
@@ -50,7 +51,6 @@ import {
   type KeyNames,
   nameIn,
   s,
-  withoutSessions,
 } from "./foreign.js";
 import {
   checkAttributes,
@@ -65,7 +65,7 @@ import {
   VERSION,
 } from "./owned-record.js";
 
-/** The leases of a format whose user data are bytes, with further attributes, and without a fence by default. */
+/** The types of a format with bytes as user data, with further attributes, and without a fence by default. */
 export interface ByteLeases<
   Name extends LockName = string,
   Fence extends bigint | undefined = undefined,
@@ -77,17 +77,17 @@ export interface ByteLeases<
   readonly hasCompanion: Fence extends bigint ? true : false;
 }
 
-/** Options of a format whose records say who owns them. */
+/** Options of a format whose records have an owner's name. */
 export interface OwnedOptions extends KeyNames {
   /**
-   * `"companion"`: number the grants of this library's clients in an item beside each record, so that a
-   * lease has a fence. Each grant costs a write and a strongly consistent read more, and waiters of one
-   * process get no lock handed over. Grants of peers have no number. Default: no fences.
+   * `"companion"`: numbers the grants of this library's clients in an item beside each record, so that a lease
+   * has a fence. Costs one more write and one more strong read per grant, and disables local handoffs. Grants
+   * of peers have no number. Default: no fences.
    */
   readonly fences?: Fences;
 }
 
-/** What the leases of a format with these options are like. */
+/** The types of a format with these options. */
 export type LeasesWith<O extends OwnedOptions> = ByteLeases<
   O extends { readonly sortKeyName: string } ? CompositeName : string,
   FenceOf<O>
@@ -100,34 +100,44 @@ export function ownedFormat(dialect: Dialect, options: OwnedOptions): LeaseForma
   checkFences(fences);
   checkKeys(pk, sk, OWN);
   const reserved = new Set([pk, ...(sk === undefined ? [] : [sk]), ...OWN]);
+  return {
+    name,
+    facts: {
+      schema: { keys: { pk, sk: sk ?? null }, ttlAttribute: null },
+      writes: writesOf(dialect),
+      defaults,
+      recordsHaveFences: false,
+      releaseMayDelete: true,
+      freeNeedsMark: true,
+    },
+    codec: {
+      pollAttributes: [OWNER, LEASE, VERSION, RELEASED],
+      refOf(kind, lock) {
+        const ref = foreignRef(name, kind, lock, pk, sk);
+        if (fences !== undefined) checkNoCompanion(lock);
+        return ref;
+      },
+      nameOf(_kind, item) {
+        const lock = nameIn(item, pk, sk);
+        return fences !== undefined && lock !== undefined && isCompanion(lock) ? undefined : lock;
+      },
+      prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: pk, value }),
+      holderOf: (owner, id) => `${owner}/${id}`,
+      read: (item) => readRecord(item, reserved, dialect),
+      checkData: (value) => checkData(value, name),
+    },
+    lease: leaseWrites(dialect),
+    attributes: { check: (attributes) => checkAttributes(attributes, reserved) },
+    ...(fences === undefined ? {} : { fenceCounter: companion(pk, sk, looksOf(dialect)) }),
+  };
+}
+
+function leaseWrites(dialect: Dialect): LeaseWrites {
   const granting = (ref: RecordRef, grant: Grant, condition: Condition): Write =>
     grantWrite(dialect, ref, grant, condition);
   const beat = (ref: RecordRef, held: Held, renewal: Renewal): Write =>
     beatWrite(dialect, ref, held, renewal);
   return {
-    name,
-    isFenced: false,
-    ...(fences === undefined ? {} : { counter: companion(pk, sk, looksOf(dialect)) }),
-    deletes: true,
-    schema: { keys: { pk, sk: sk ?? null }, ttlAttribute: null },
-    writes: writesOf(dialect),
-    defaults,
-    marksFree: true,
-    pollAttributes: [OWNER, LEASE, VERSION, RELEASED],
-    refOf(kind, lock) {
-      const ref = foreignRef(name, kind, lock, pk, sk);
-      if (fences !== undefined) checkNoCompanion(lock);
-      return ref;
-    },
-    nameOf(_kind, item) {
-      const lock = nameIn(item, pk, sk);
-      return fences !== undefined && lock !== undefined && isCompanion(lock) ? undefined : lock;
-    },
-    prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: pk, value }),
-    holderOf: (owner, id) => `${owner}/${id}`,
-    read: (item) => readRecord(item, reserved, dialect),
-    checkData: (value) => checkData(value, name),
-    checkAttributes: (attributes) => checkAttributes(attributes, reserved),
     claim: (ref, grant, onto) => granting(ref, grant, ontoCondition(onto, ref)),
     takeOver: (ref, grant, { version }) => granting(ref, grant, seenCondition(ref, version)),
     handOver: (ref, grant, from) => granting(ref, grant, holdersCondition(ref, from)),
@@ -138,12 +148,11 @@ export function ownedFormat(dialect: Dialect, options: OwnedOptions): LeaseForma
         ? {
             key: ref.key,
             condition: holdersCondition(ref, from),
-            // A version of its own: a peer that has watched the former one must not take it for dead.
+            // A new version, so that a peer's watch of the former version does not count the record as dead.
             change: { set: { [RELEASED]: s("1"), [VERSION]: s(mark) }, remove: [] },
           }
         : { key: ref.key, condition: holdersCondition(ref, from), change: NOTHING, as: "delete" },
     heldCondition,
-    ...withoutSessions(name),
   };
 }
 
@@ -153,7 +162,7 @@ function writesOf({ keepsAttributes, defaults }: Dialect) {
   return { hold, free: frees.length > 0 ? frees : ["UpdateItem"] };
 }
 
-// A released lock to peers, who read every item of a table when they list it.
+// Looks like a released lock to peers, which read every item of a table for a listing.
 function looksOf({ leaseText, defaults }: Dialect): Item {
   return {
     [OWNER]: s("holdfast"),
@@ -182,7 +191,7 @@ function ontoCondition(onto: Onto, ref: RecordRef): Condition {
     case "absent":
       return isNothing;
     case "free":
-      // In whatever way it was released: a peer can leave one that it will never take itself.
+      // Any value of `isReleased`: a peer can leave one that peers themselves never claim.
       return all(seenCondition(ref, onto.version), isPresent(RELEASED));
   }
 }
@@ -199,7 +208,7 @@ function holdersCondition(ref: RecordRef, { known, maybe = [], watched }: Holder
   );
 }
 
-// The owner's name is in one grant only, so it stands for holder and fence.
+// A holder's name occurs in one grant only, so it identifies the grant without a fence.
 function heldCondition({ holder }: Held): Condition {
   return all(equals(OWNER, s(holder)), isAbsent(RELEASED));
 }
@@ -225,8 +234,8 @@ function grantWrite(dialect: Dialect, ref: RecordRef, grant: Grant, condition: C
 }
 
 /**
- * The version it names is the last known one, or this write's own: sent again it is harmless, and one
- * that lands late, after another, fails, so that no version comes back.
+ * Names the last known version or the write's own. A repeated write is harmless, and a late write fails after
+ * another one, so an older version never returns.
  */
 function beatWrite(
   dialect: Dialect,

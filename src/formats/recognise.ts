@@ -1,6 +1,6 @@
 import type { Item } from "../platform/table.js";
 
-/** What a record of each format always has, its key aside. */
+/** The attributes that every record of a format has, apart from its key. */
 const MARKS: readonly (readonly [string, readonly string[]])[] = [
   ["native", ["v", "fence", "version"]],
   ["aws-lock-client", ["ownerName", "leaseDuration", "recordVersionNumber"]],
@@ -8,14 +8,14 @@ const MARKS: readonly (readonly [string, readonly string[]])[] = [
   ["lock-client-fail-open", ["owner", "guid", "fencingToken", "leaseDurationMs"]],
 ];
 
-/** For a message about a record that is not of format `asked`: which it seems to be of, if any. Pure. */
+/** Describes, for a message, which format other than `asked` the record seems to have. Pure. */
 export function looksLike(item: Item, asked: string): string {
   const [format] = MARKS.find(([, marks]) => marks.every((mark) => item[mark])) ?? [];
   const name = format === "aws-lock-client" && hasGoLength(item) ? "dynamolock" : format;
   return name === undefined || name === asked ? "" : `, and looks like one of format "${name}"`;
 }
 
-// The two differ in nothing else: whole milliseconds, or a number with its unit.
+// The two formats differ only in this text: whole milliseconds, or a number with a unit.
 function hasGoLength({ leaseDuration }: Item): boolean {
   return leaseDuration !== undefined && "S" in leaseDuration && /[a-zµ]$/.test(leaseDuration.S);
 }

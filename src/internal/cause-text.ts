@@ -1,6 +1,6 @@
 import { shown } from "./shown.js";
 
-/** What is known of a thrown value, whoever threw it. */
+/** The members of a thrown value that are read. */
 interface Thrown {
   readonly name?: unknown;
   readonly code?: unknown;
@@ -9,19 +9,19 @@ interface Thrown {
   readonly $metadata?: { readonly httpStatusCode?: unknown };
 }
 
-// They say nothing of their own.
+// Names without information.
 const PLAIN_NAMES = ["Error", "AggregateError"];
 
 /**
- * What an error underneath says, for the message of the one above it: ` (NAME: message)`, cut; the empty text
- * where it says nothing. Pure.
+ * Describes an underlying error for the message of the error above: ` (NAME: message)`, cut to one line. Pure.
+ * Returns the empty string for an error without information.
  */
 export function causeText(cause: unknown): string {
   const { name, code, message, errors, $metadata } = (cause ?? {}) as Thrown;
-  // Ours: the call was ended from outside.
+  // The library's own abort: the caller or a timeout ended the call.
   if (name === "AbortError") return "";
   const status = $metadata?.httpStatusCode;
-  // One connection was tried to each address of a host; the first failure says as much as all.
+  // The runtime tried each address of a host. The first failure says as much as all failures.
   const inner = message === "" ? (errors?.[0] as Thrown | undefined)?.message : undefined;
   const said = firstLine(inner ?? message);
   const title = [code, name].find(
@@ -36,7 +36,7 @@ export function causeText(cause: unknown): string {
   return text === "" ? "" : ` (${shown(text)})`;
 }
 
-// The SDK puts advice for its own developers below.
+// The SDK adds advice for its developers below the first line.
 function firstLine(message: unknown): string {
   if (typeof message !== "string") return "";
   const [line = ""] = message.split("\n", 1);

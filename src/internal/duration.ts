@@ -4,15 +4,15 @@ import { HoldfastError } from "../errors.js";
 /** A length of time: milliseconds, or a string such as `"30s"`, `"1.5h"` or `"250ms"`. */
 export type Duration = number | string;
 
-/** What a duration may be, in milliseconds, both ends included. */
+/** The allowed range of a duration in milliseconds, both ends included. */
 export interface DurationRange {
   readonly leastMs: number;
   readonly mostMs: number;
 }
 
 /**
- * A duration in milliseconds. Throws `invalid-argument`, naming the option, for anything that is not
- * one, and for one outside the range: nothing is silently corrected.
+ * Converts a duration to milliseconds. Throws `invalid-argument` with the option's name for a value that is not
+ * a duration or is out of range. Never corrects a value silently.
  */
 export function durationMs(option: string, value: Duration, range: DurationRange): number {
   const parsed = typeof value === "number" ? value : parse(value);
@@ -25,7 +25,7 @@ export function durationMs(option: string, value: Duration, range: DurationRange
   return parsed;
 }
 
-// A bare number in a string has no unit: "30" could be meant as seconds, and ms() would take it.
+// A string without a unit is refused: "30" could mean seconds, and ms() would accept the string.
 function parse(value: unknown): number | undefined {
   if (typeof value !== "string" || value.length > 100 || !/[a-z]\s*$/i.test(value))
     return undefined;

@@ -12,8 +12,8 @@ const UNITS_MS: Readonly<Record<string, number>> = Object.freeze({
 const PART = /(\d+(?:\.\d*)?|\.\d+)(ms|us|\u00b5s|\u03bcs|ns|h|m|s)/gy;
 
 /**
- * A length as Go's `time.ParseDuration` reads it, in milliseconds, of which there may be a part:
- * `1h2m3.5s`, `500ms`. Undefined for anything else, such as digits without a unit.
+ * Parses a duration as Go's `time.ParseDuration` does: `1h2m3.5s`, `500ms`. Returns milliseconds, possibly with
+ * a fraction, or undefined for other text, such as digits without a unit.
  */
 export function goDurationMs(text: string): number | undefined {
   const unsigned = text.replace(/^[+-]/, "");
@@ -28,7 +28,7 @@ export function goDurationMs(text: string): number | undefined {
   return text.startsWith("-") ? -totalMs : totalMs;
 }
 
-/** Whole milliseconds as Go's `Duration.String` writes them: `1m30s`, `1.5s`, `500ms`. */
+/** Formats whole milliseconds as Go's `Duration.String` does: `1m30s`, `1.5s`, `500ms`. */
 export function goDurationText(lengthMs: number): string {
   if (lengthMs < 1_000) return `${lengthMs}ms`;
   const hours = Math.floor(lengthMs / 3_600_000);

@@ -1,4 +1,4 @@
-/** Remembers the ids that were added last, and forgets the oldest beyond a bound. */
+/** Remembers the most recent ids and forgets the oldest beyond a bound. */
 export class IdMemory {
   readonly #ids = new Set<string>();
   readonly #most: number;

@@ -1,7 +1,7 @@
 import { HoldfastError } from "../errors.js";
 import type { AttributeValue } from "../platform/table.js";
 
-/** Anything that JSON can say. */
+/** Any JSON value. */
 export type Json =
   | null
   | boolean
@@ -10,28 +10,28 @@ export type Json =
   | readonly Json[]
   | { readonly [name: string]: Json };
 
-// DynamoDB refuses what is nested deeper, and an item beyond 400 KB: said here, before a lock depends
-// on it. The rest of the 400 KB is left to the name and the record.
+// DynamoDB refuses deeper nesting and items above 400 KB. The check runs before a lock depends on the data. The
+// rest of the 400 KB is reserved for the name and the record.
 const DEEPEST = 30;
 const LONGEST_BYTES = 350_000;
-// Smaller and larger magnitudes are not numbers to DynamoDB.
+// DynamoDB refuses numbers of smaller or larger magnitude.
 const SMALLEST = 1e-130;
 const LARGEST = 9.99e125;
 
 const refuse = (why: string): HoldfastError =>
   new HoldfastError("invalid-argument", `The data of a lock must be a JSON value: ${why}.`);
 
-/** A JSON value as DynamoDB keeps it. Throws `invalid-argument` for anything else. */
+/** Encodes a JSON value for DynamoDB. Throws `invalid-argument` for any other value. */
 export function encodeJson(value: unknown): AttributeValue {
   const encoded = encode(value, 0);
   const bytes = sizeOf(encoded);
   if (bytes > LONGEST_BYTES) {
-    throw refuse(`this one has ${bytes} bytes, and an item holds ${LONGEST_BYTES} of data`);
+    throw refuse(`the data has ${bytes} bytes, and the limit is ${LONGEST_BYTES} bytes`);
   }
   return encoded;
 }
 
-// As DynamoDB counts: a digit in a list takes more room than as JSON.
+// Counts as DynamoDB does: a digit in a list takes more room than in JSON.
 function sizeOf(value: AttributeValue): number {
   if ("S" in value) return Buffer.byteLength(value.S);
   if ("N" in value) return Math.ceil(value.N.length / 2) + 1;
@@ -46,7 +46,7 @@ function sizeOf(value: AttributeValue): number {
 }
 
 function encode(value: unknown, depth: number): AttributeValue {
-  if (depth > DEEPEST) throw refuse(`this one is nested deeper than ${DEEPEST} levels`);
+  if (depth > DEEPEST) throw refuse(`the data is nested deeper than ${DEEPEST} levels`);
   if (value === null) return { NULL: true };
   switch (typeof value) {
     case "string":
@@ -57,18 +57,18 @@ function encode(value: unknown, depth: number): AttributeValue {
       return { N: encodeNumber(value) };
     case "object":
       return Array.isArray(value)
-        ? // Unlike map(), it does not skip holes, which would be no value at all.
+        ? // Unlike map(), Array.from does not skip holes, which are undefined and not JSON.
           { L: Array.from(value, (entry) => encode(entry, depth + 1)) }
         : encodeObject(value, depth);
     default:
-      throw refuse(`it holds a ${typeof value}`);
+      throw refuse(`the data contains a ${typeof value}`);
   }
 }
 
 function encodeNumber(value: number): string {
   const size = Math.abs(value);
   if (!Number.isFinite(value) || size > LARGEST || (size !== 0 && size < SMALLEST)) {
-    throw refuse(`it holds the number ${value}, which DynamoDB cannot keep`);
+    throw refuse(`the data contains the number ${value}, which is out of DynamoDB's range`);
   }
   return value === 0 ? "0" : value.toString();
 }
@@ -76,23 +76,26 @@ function encodeNumber(value: number): string {
 function encodeObject(value: object, depth: number): AttributeValue {
   const prototype = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) {
-    throw refuse(`it holds an instance of ${prototype?.constructor?.name ?? "a class"}`);
+    throw refuse(`the data contains an instance of ${prototype?.constructor?.name ?? "a class"}`);
   }
-  // The AWS SDK fails as it reads a refusal with such a key in its item: rivals would take the table for dead.
-  if (Object.hasOwn(value, "__proto__")) throw refuse('it has a key "__proto__"');
+  // The AWS SDK cannot parse a refusal with this key in its item: rivals would report an unavailable table.
+  if (Object.hasOwn(value, "__proto__")) throw refuse('the data contains a key "__proto__"');
   const entries = Object.entries(value)
     .filter(([, entry]) => entry !== undefined)
     .map(([name, entry]) => [name, encode(entry, depth + 1)] as const);
   return { M: Object.fromEntries(entries) };
 }
 
-/** Whether there is a key `__proto__`, at any depth, in what DynamoDB is to keep. */
+/** Whether a value has a key `__proto__` at any depth. */
 export function hasPrototypeKey(value: unknown): boolean {
   if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return false;
   return Object.hasOwn(value, "__proto__") || Object.values(value).some(hasPrototypeKey);
 }
 
-/** Reads a value back. What is not JSON (a set, bytes written by hand) comes as its nearest JSON. */
+/**
+ * Decodes a stored value. A value outside JSON (a set, bytes written by another client) becomes the nearest
+ * JSON.
+ */
 export function decodeJson(value: AttributeValue): Json {
   if ("S" in value) return value.S;
   if ("N" in value) return Number(value.N);

@@ -1,8 +1,8 @@
 import type { Timers } from "../platform/timers.js";
 
 /**
- * Whether this is done within the time, in milliseconds: true once it is, false once the time is over.
- * Rejects as it does. The timer keeps the process alive.
+ * Waits for a promise for a limited time in milliseconds: true if the promise settles first, else false.
+ * Rejects if the promise rejects. The timer keeps the process alive.
  */
 export function settlesWithin(
   timers: Timers,

@@ -1,18 +1,18 @@
 /**
- * Text that others wrote, as it may be shown. Owners, reasons and the like may be as long as an item, and hold
- * what a terminal obeys or what forges a line of a log. Cut before it is matched or shown: nothing here takes
- * longer than its text is long.
+ * Makes text from other clients safe to display. Owners and reasons may be as long as an item, and may contain
+ * terminal control sequences or forged log lines. The text is cut before any other step, so the cost never
+ * depends on its length.
  */
 
 // Long enough for a label and a sentence, and short enough for a line of a log.
 const MOST_CHARACTERS = 200;
 
-/** Cuts text to `most` characters, the last of which is then an ellipsis, and makes control characters visible. */
+/** Cuts text to `most` characters, with an ellipsis as the last, and escapes control characters. */
 export function shown(text: string, most = MOST_CHARACTERS): string {
   return visible(cut(text, most));
 }
 
-/** Shows control characters, and what reverses or breaks lines, as `\u` escapes. */
+/** Escapes control characters, and characters that reverse text or break lines, as `\u` escapes. */
 export function visible(text: string): string {
   return text.replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,

@@ -1,4 +1,4 @@
-/** Runs a task for everybody who asks for it under the same key while it runs. */
+/** Runs a task once for all callers that ask under the same key while the task runs. */
 export class SingleFlight<T> {
   readonly #running = new Map<string, Promise<T>>();
 

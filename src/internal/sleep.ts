@@ -1,7 +1,7 @@
 import type { SignalLike } from "../platform/abort.js";
 import type { Timers } from "../platform/timers.js";
 
-/** Waits, or less where `signal` aborts first. Never rejects: whoever waits looks at the signal. */
+/** Waits `delayMs`, or less if `signal` aborts first. Never rejects: the caller checks the signal. */
 export function sleep(
   timers: Timers,
   delayMs: number,

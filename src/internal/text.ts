@@ -1,7 +1,4 @@
-/**
- * The first characters of a text, at most `most`, as a text of their own: a slice would keep the whole one
- * in memory.
- */
+/** Copies the first `most` characters of a text. A slice would keep the whole text in memory. */
 export function copyOfStart(text: string, most: number): string {
   if (text.length <= most) return text;
   return Buffer.from(text.slice(0, most), "utf16le").toString("utf16le");

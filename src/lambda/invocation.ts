@@ -4,7 +4,7 @@ import { type DurationRange, durationMs } from "../internal/duration.js";
 import { sleep } from "../internal/sleep.js";
 import { systemTimers } from "../platform/timers.js";
 
-/** What is needed of the context of an invocation. */
+/** The part of an invocation's context that the library uses. */
 export interface LambdaContext {
   /** Milliseconds until the function is stopped. */
   getRemainingTimeInMillis(): number;
@@ -14,32 +14,32 @@ export interface LambdaContext {
 export interface LockOptions<Event = unknown, Context extends LambdaContext = LambdaContext> {
   /** The client, made outside of the handler; without `sharedSession: true`. */
   readonly locks: Holdfast;
-  /** The name of the lock, or what makes it of the event. */
+  /** The name of the lock, or a function of the event. */
   readonly name: string | ((event: Event, context: Context) => string);
   /**
-   * For how long to wait for the lock. Default 0: not at all. Cut so that `needs` are left; with `Infinity` it
-   * is all that is left but for those.
+   * How long to wait for the lock. Default 0: no wait. The wait is cut to leave `needs`; `Infinity` waits for
+   * all the remaining time except `needs`.
    */
   readonly wait?: Duration | undefined;
-  /** How much time the handler needs at least; with less left, it is not run. Default 1 s. */
+  /** The least time that the handler needs; with less time left the handler does not run. Default 1 s. */
   readonly needs?: Duration | undefined;
   /** How much of the invocation is kept for the release. Default 500 ms. */
   readonly margin?: Duration | undefined;
   /**
-   * Whether one that had to wait takes the result of a run that ended meanwhile, instead of running the
-   * handler again. The result is then stored with the lock, and must be JSON. Errors are not reused.
-   * Default false.
+   * Whether an invocation that had to wait returns the result of a run that ended meanwhile, instead of running
+   * the handler again. The result is stored with the lock and must be JSON. Errors are not reused. Default
+   * false.
    */
   readonly reuse?: boolean | undefined;
 }
 
-/** What is stored of a run, to be reused. */
+/** The stored result of a run. */
 interface Stored {
   readonly fence: string;
   readonly result: Json;
 }
 
-/** An invocation that has the lock, or need not have it. */
+/** An invocation with the lock, or with a result to reuse. */
 export type Begun =
   | { readonly kind: "held"; readonly lease: Lease }
   | { readonly kind: "reused"; readonly result: Json };
@@ -47,17 +47,17 @@ export type Begun =
 const RANGE: DurationRange = { leastMs: 0, mostMs: Number.POSITIVE_INFINITY };
 const DEFAULTS = Object.freeze({ wait: 0, needs: 1_000, margin: 500 });
 const SHORTEST_LEASE_MS = 100;
-// A lease is not made shorter for less: it would cost a write to spare rivals next to nothing.
+// A smaller saving does not shorten the lease: the write would cost more than rivals gain.
 const WORTH_A_WRITE_MS = 250;
-// For how many request timeouts the end of an invocation waits for work in the background. Copies of a request
-// that come later than that are rare, and what they make ends with its lease; waiting for those would bill
-// every failure at the start for the whole invocation.
+// How many request timeouts the end of an invocation waits for background work. A later copy of a request is
+// rare, and a lease granted by such a copy expires. A longer wait would bill every early failure for the whole
+// invocation.
 const SETTLES_FOR_TIMEOUTS = 3;
 
 /**
- * One invocation under a lock. The lease is as long as the invocation may take, less the margin, and is
- * not renewed: so there is no timer that a frozen process could miss, and one that is stopped by its
- * timeout keeps nobody out for longer. It ends by this machine's clocks, which are asked at every look.
+ * One invocation under a lock. The lease is as long as the remaining time of the invocation, less the margin,
+ * and is never renewed. So no timer can be missed by a frozen process, and a process stopped by its timeout
+ * keeps rivals out no longer. The lease ends by this machine's clocks, which are read at every question.
  */
 export class Invocation<Event, Context extends LambdaContext> {
   readonly #options: LockOptions<Event, Context>;
@@ -81,13 +81,13 @@ export class Invocation<Event, Context extends LambdaContext> {
     this.#marginMs = durationMs("margin", margin ?? DEFAULTS.margin, RANGE);
   }
 
-  /** Acquires the lock within what is left, or finds what to reuse. Rejects as `Mutex.acquire`. */
+  /** Acquires the lock within what is left, or finds what to reuse. Rejects as `Lock.acquire`. */
   async begin(): Promise<Begun> {
     const leftMs = this.#leftMs();
     if (leftMs < this.#needsMs) {
       throw new HoldfastError(
         "not-acquired",
-        `Lock "${this.#name}" was not asked for: ${Math.max(0, leftMs)} ms of the invocation are left, and its ` +
+        `Lock "${this.#name}" was not requested: ${Math.max(0, leftMs)} ms of the invocation are left, and its ` +
           `handler needs ${this.#needsMs} ms. Raise the function's timeout, or lower \`needs\`.`,
         { lockName: this.#name },
       );
@@ -99,7 +99,7 @@ export class Invocation<Event, Context extends LambdaContext> {
     const lease = await locks.mutex(this.#name).acquire({ ...this.#grant(leftMs), ...rest });
     this.#lease = lease;
     const stored = seen === undefined ? undefined : storedIn(lease.data);
-    // Numbered, not timed: whatever was granted from what was seen on has ended since.
+    // Compares fences, not times: a grant with this fence or a later fence ended after the first attempt.
     if (stored !== undefined && seen !== undefined && BigInt(stored.fence) >= seen) {
       this.#isReused = true;
       return { kind: "reused", result: stored.result };
@@ -108,8 +108,8 @@ export class Invocation<Event, Context extends LambdaContext> {
   }
 
   /**
-   * Stores what is to be reused, if the run succeeded, releases the lock, and waits for work in the
-   * background, for at most three request timeouts. Rejects with `lost` if the lock was lost meanwhile.
+   * Ends the invocation: stores a result to reuse, releases the lock, and waits for background work. Waits at
+   * most three request timeouts. Rejects with `lost` if the lock was lost meanwhile.
    */
   async end(outcome: { readonly result: unknown } | undefined): Promise<void> {
     this.#stopAlarm();
@@ -124,11 +124,11 @@ export class Invocation<Event, Context extends LambdaContext> {
       await lease?.[Symbol.asyncDispose]();
       await this.#settle();
     }
-    // Asked after the release, which may be what finds out.
+    // Checked after the release, which may detect the loss.
     if (lease?.signal.aborted === true && !this.#isReused) throw lease.signal.reason;
   }
 
-  /** A lease; or, where somebody has it, the number of the grant that was seen. */
+  /** Tries once: a lease, or the fence of the grant that holds the lock. */
   async #tryFirst(leftMs: number): Promise<Lease | bigint> {
     const { locks } = this.#options;
     const lease = await locks.mutex(this.#name).tryAcquire(this.#grant(leftMs));
@@ -152,7 +152,7 @@ export class Invocation<Event, Context extends LambdaContext> {
     if (lease.leaseMs - leftMs > WORTH_A_WRITE_MS) {
       await lease.renew({ lease: Math.max(SHORTEST_LEASE_MS, leftMs) });
     }
-    // Without renewals the lease has no timer of its own: being asked is what ends it.
+    // A lease without renewals has no timer: only a question ends the lease.
     const alarm = systemTimers.set(lease.remainingMs(), false, () => void lease.isHeld);
     this.#stopAlarm = () => alarm.cancel();
     return { kind: "held", lease };

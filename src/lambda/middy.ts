@@ -1,14 +1,14 @@
 import type { Lease } from "../index.js";
 import { Invocation, type LambdaContext, type LockOptions } from "./invocation.js";
 
-/** What is needed of a request of middy's. */
-interface MiddyRequest<Event, Context> {
+/** The members of middy's request that the middleware reads. */
+export interface MiddyRequest<Event, Context> {
   readonly event: Event;
   readonly context: Context;
   readonly response?: unknown;
 }
 
-/** A middleware as middy takes it. */
+/** A middleware for middy. */
 export interface LockMiddleware<Event, Context> {
   readonly before: (request: MiddyRequest<Event, Context>) => Promise<unknown>;
   readonly after: (request: MiddyRequest<Event, Context>) => Promise<void>;
@@ -18,10 +18,10 @@ export interface LockMiddleware<Event, Context> {
 const leases = new WeakMap<object, Lease>();
 
 /**
- * The same as {@link withLock}, as a middleware for middy: put it last, so that it is the first to end. The
- * handler gets its lease by {@link leaseOf}. A result that is reused ends the request early.
- * @example
- * export const handler = middy(work).use(lockMiddleware({ locks, name: "nightly" }));
+ * Runs a middy handler under a lock, as {@link withLock} does. Put this middleware last, so that its `after`
+ * runs first. In the handler, {@link leaseOf} returns the lease. If the middleware can reuse a result, middy returns
+ * this result and does not call the handler.
+ * @example export const handler = middy(work).use(lockMiddleware({ locks, name: "nightly" }));
  */
 export function lockMiddleware<Event, Context extends LambdaContext>(
   options: LockOptions<Event, Context>,
@@ -42,7 +42,7 @@ export function lockMiddleware<Event, Context extends LambdaContext>(
     after: async ({ context, response }) => {
       await invocations.get(context)?.end({ result: response });
     },
-    // Middy has the handler's own error, which wins.
+    // Middy already has the error of the request. An error of this call must not replace it.
     onError: async ({ context }) => {
       await invocations
         .get(context)
@@ -53,8 +53,8 @@ export function lockMiddleware<Event, Context extends LambdaContext>(
 }
 
 /**
- * The lease under which this invocation runs, by its context; undefined outside of {@link lockMiddleware}.
- * Costs no request.
+ * Returns the lease of the invocation with this context. Returns undefined if {@link lockMiddleware} acquired no lease
+ * for the invocation. Sends no request.
  */
 export function leaseOf(context: object): Lease | undefined {
   return leases.get(context);

@@ -2,18 +2,19 @@ import type { Lease } from "../index.js";
 import { Invocation, type LambdaContext, type LockOptions } from "./invocation.js";
 
 /**
- * A Lambda handler that runs under a lock. The lease lasts for what is left of the invocation, less
- * `margin`, and ends by this machine's clocks: look at `lease.signal` or `lease.assertHeld()` before every
- * effect, also because a process that was frozen goes on in the middle. It does **not** promise that nobody
- * else runs: what must never be written by a former holder carries `lease.condition()`, or `lease.fence`.
+ * Wraps a Lambda handler to run under a lock. The lease lasts for the remaining time of the invocation, less
+ * `margin`, and ends by this machine's clocks. Check `lease.signal` or `lease.assertHeld()` before every
+ * effect, also because a frozen process continues in the middle of the handler. Does **not** promise exclusion:
+ * a write that a former holder must never make needs `lease.condition()` or `lease.fence`.
  *
- * When it returns, the lock is released. What undoes a request that was not answered is awaited for at most
- * three request timeouts of the client (15 s by default). It does **not** promise that this has ended then: the
- * rest goes on when the process is used again, and a claim that lands in between ends with its lease, at the
- * latest when this invocation's time is over. One write to acquire, one to release; with `reuse` one more to store the result.
+ * The wrapper releases the lock when the handler returns. The cleanup of unanswered requests is awaited for at
+ * most three request timeouts of the client (15 s by default). Does **not** promise that the cleanup has
+ * finished: the rest continues when the process is used again, and the lease of a late claim expires at the
+ * latest when the time of this invocation is over. One write to acquire, one to release; with `reuse` one more
+ * to store the result.
  *
- * The handler rejects with `not-acquired` where somebody else has the lock, or too little time is left;
- * with `lost` where the lease ended before the handler did; otherwise as `Mutex.acquire`.
+ * The handler rejects with `not-acquired` if another client holds the lock, or too little time is left;
+ * with `lost` where the lease ended before the handler did; otherwise as `Lock.acquire`.
  * @example
  * export const handler = withLock({ locks, name: (event) => `order/${event.id}` }, (event, context, lease) => ...);
  */
@@ -27,7 +28,7 @@ export function withLock<Event, Context extends LambdaContext, Result>(
     try {
       const begun = await invocation.begin();
       outcome = {
-        // Of the same handler: whoever stored it declared the same type.
+        // The result comes from the same handler, so the type is the same.
         result:
           begun.kind === "reused"
             ? (begun.result as Result)

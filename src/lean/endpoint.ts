@@ -5,7 +5,7 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";
 
-/** Where a request goes, as the SDK has it. */
+/** The server that receives a request, as the SDK resolves endpoints. */
 export interface Endpoint {
   /** `http:` or `https:`. */
   readonly protocol: string;
@@ -15,10 +15,10 @@ export interface Endpoint {
 }
 
 /**
- * Where the SDK would send a request about this table, by all that it goes by: options, environment, shared
- * configuration, region, account. Its own stack is asked, and stopped before anything is sent; without what
- * users put on it, which would tell of a request that there is not. Rejects with the SDK's error where it
- * does not know.
+ * Resolves the endpoint to which the SDK would send a request about this table. Considers all of the SDK's
+ * sources: options, environment, shared configuration, region, account. Runs the SDK's own stack and stops
+ * before sending, without the user's middleware, which would otherwise report a request that never happens.
+ * Rejects with the SDK's error if the SDK cannot resolve the endpoint.
  */
 export async function endpointOf(client: DynamoDBLike, table: string): Promise<Endpoint> {
   const asked = new DynamoDBClient(client.config as DynamoDBClientConfig);

@@ -1,14 +1,14 @@
 import type { Dispatcher } from "undici";
 import type { SignalLike } from "../platform/abort.js";
 
-/** An answer as it came. */
+/** An answer in wire form. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
 }
 
-/** One request and its answer, ended by a signal wherever it is by then. */
+/** Sends one request and returns its answer. The signal aborts the request at any stage. */
 export function exchange(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
@@ -39,7 +39,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     signal.addEventListener("abort", this.#abort);
   }
 
-  // One that was given up while it waited for a connection must not be sent after all.
+  // A request that was aborted while waiting for a connection must not be sent later.
   readonly #abort = (): void => this.#controller?.abort(this.#signal.reason as Error);
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

@@ -1,6 +1,8 @@
 /**
- * Requests of locks straight to DynamoDB, beside the AWS SDK's own way. Names only: each is documented where
- * it is defined.
+ * Sends requests of locks directly to DynamoDB, without the AWS SDK's stack. This file lists the public names
+ * only; each name is documented at its definition.
  * @module
  */
+export type { SignalLike } from "../platform/abort.js";
+export type { Operation, Sender, Transport } from "../platform/dynamodb/sender.js";
 export { LeanClient, type LeanOptions, lean } from "./lean.js";

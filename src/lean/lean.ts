@@ -15,7 +15,7 @@ export interface LeanOptions {
   readonly connections?: number | undefined;
 }
 
-/** What is read of an SDK client's configuration. */
+/** The members of an SDK client's configuration that are read. */
 interface SdkConfig {
   readonly region: () => Promise<string>;
   readonly credentials: () => Promise<Credentials>;
@@ -27,7 +27,7 @@ interface Credentials {
   readonly sessionToken?: string | undefined;
 }
 
-/** Where the requests of one table go, and for which region they are signed. */
+/** The server for the requests of one table, and the region for their signatures. */
 interface Destination {
   readonly origin: string;
   readonly host: string;
@@ -36,32 +36,34 @@ interface Destination {
 }
 
 const DEFAULT_CONNECTIONS = 128;
-// The SDK's own connections have no bound but the server's: this one lies beyond a usual renewal.
+// The SDK never closes an idle connection; this limit is longer than a usual renewal interval.
 const IDLE_MS = 60_000;
-// What the SDK puts up with too: signatures are in force for five minutes.
+// The SDK's limit too: signatures are valid for five minutes.
 const MOST_SKEW_MS = 240_000;
 
 /**
- * Sends the requests of locks by itself, as JSON over kept-alive connections, where `client` would have sent
- * them: with its endpoint, region and credentials, all as the SDK finds and refreshes them. For
+ * Sends the requests of locks directly, as JSON over kept-alive connections. Requests go where `client` would
+ * have sent them, with the endpoint, region and credentials that the SDK finds and refreshes. For
  * `new Holdfast({ client: lean(client), table })`. Needs the packages `undici` and `aws4`.
  *
- * It does **not** do what else is set up in `client`: its middleware, request handler (so no agent for a
- * proxy), logger, retries and timeouts; a Holdfast client makes its own attempts and has its own timeouts.
- * What is made here outlives the Holdfast client: {@link LeanClient.destroy} closes its connections. Costs no
- * request. Throws `invalid-argument`.
+ * Does **not** use anything else set up in `client`: middleware, request handler (so no agent for a proxy),
+ * logger, retries and timeouts. A Holdfast client makes its own attempts and has its own timeouts. The
+ * connections outlive the Holdfast client: {@link LeanClient.destroy} closes them. Sends no request. Throws
+ * `invalid-argument`.
  */
 export function lean(client: DynamoDBLike, options: LeanOptions = {}): LeanClient {
   return new LeanClient(client, options);
 }
 
-/** A way to DynamoDB beside the SDK's. {@link lean} makes one. */
+/** Sends requests to DynamoDB without the SDK's stack. {@link lean} creates a client. */
 export class LeanClient implements Transport {
   readonly #client: DynamoDBLike;
   readonly #config: SdkConfig;
   readonly #clock: Clock;
   readonly #agent: Agent;
-  /** How far the server's clock is ahead of this machine's, once that is too far for a signature. */
+  /**
+   * How far the server's clock is ahead of this machine's clock, once the difference invalidates signatures.
+   */
   #skewMs = 0;
   #signingSecond = Number.NaN;
   #signingText = "";
@@ -81,19 +83,19 @@ export class LeanClient implements Transport {
     this.#agent = new Agent({
       connections: connections ?? DEFAULT_CONNECTIONS,
       keepAliveTimeout: IDLE_MS,
-      // Each call has its own deadline, which aborts it.
+      // Each call has its own deadline, which aborts the request.
       headersTimeout: 0,
       bodyTimeout: 0,
       allowH2: false,
     });
   }
 
-  /** A way for one table's requests; called by the client for locks, and by nobody else. */
+  /** Opens a sender for one table's requests. Only the Holdfast client calls this method. */
   openSender(onDate: (date: string | undefined) => void): Sender {
     let destination: Promise<Destination> | undefined;
     return async (operation, input, signal) => {
       const { TableName } = input as { readonly TableName: string };
-      // Asked again where it failed: what it needs may only be missing for now.
+      // A failure may be temporary, so the next request resolves the destination again.
       destination ??= this.#destinationOf(TableName).catch((error: unknown) => {
         destination = undefined;
         throw error;
@@ -111,7 +113,7 @@ export class LeanClient implements Transport {
     };
   }
 
-  /** Closes all connections; what is still on its way is answered by nobody. */
+  /** Closes all connections; requests in flight fail. */
   destroy(): Promise<void> {
     return this.#agent.destroy();
   }
@@ -159,7 +161,7 @@ export class LeanClient implements Transport {
     };
   }
 
-  // In whole seconds, so many requests share one.
+  // In whole seconds, so that many requests share a signing time.
   #signingTime(): string {
     const second = Math.floor((this.#clock.wallMs() + this.#skewMs) / 1_000);
     if (second !== this.#signingSecond) {
@@ -169,7 +171,7 @@ export class LeanClient implements Transport {
     return this.#signingText;
   }
 
-  // A request whose signature is refused for its time tells the right time with the refusal.
+  // A refusal of an expired signature carries the server's time.
   #correctSkew(date: string | undefined): void {
     const serverMs = epochMsOf(date);
     if (serverMs === undefined) return;
@@ -187,7 +189,7 @@ function configOf(client: DynamoDBLike): SdkConfig {
   }
   throw new HoldfastError(
     "invalid-argument",
-    "lean() takes a DynamoDBClient of the AWS SDK v3, whose endpoint, region and credentials it uses.",
+    "lean() requires a DynamoDBClient of the AWS SDK v3, for its endpoint, region and credentials.",
   );
 }
 

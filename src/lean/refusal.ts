@@ -1,6 +1,6 @@
 import { parseBody } from "./wire.js";
 
-/** What a refusal says of itself, by header or in its body. */
+/** The error in a refusal's header or body. */
 interface Told {
   readonly __type?: unknown;
   readonly code?: unknown;
@@ -8,7 +8,7 @@ interface Told {
   readonly Message?: unknown;
 }
 
-/** An answer of the service's that is no success, of the same shape as an SDK client's error. */
+/** A refusal by the service, in the shape of an SDK error. */
 class Refusal extends Error {
   readonly $metadata: { readonly httpStatusCode: number; readonly attempts: 1 };
 
@@ -20,13 +20,13 @@ class Refusal extends Error {
   }
 }
 
-/** The error that an answer with this status stands for. Pure. */
+/** Makes the error for an answer with this status. Pure. */
 export function refusalOf(status: number, type: string | undefined, text: string): Error {
   let told: Told & object = {};
   try {
     told = parseBody(text);
   } catch {
-    // Half an answer, or a proxy's page. The SDK's client has the same name for it.
+    // A truncated answer, or a proxy's page. The SDK uses the same name.
     told = { code: "SyntaxError", message: "The answer is no JSON object." };
   }
   const { __type, code, message, Message, ...details } = told;

@@ -1,6 +1,6 @@
 import type { AttributeValue, Item } from "../platform/table.js";
 
-/** An output, or the body of a refusal, as far as it holds values. */
+/** The members of an output or refusal that contain attribute values. */
 interface Body {
   Attributes?: Item;
   Item?: Item;
@@ -10,14 +10,15 @@ interface Body {
 
 /** An input as DynamoDB's JSON, in which bytes are base64. Pure. */
 export function bodyOf(input: object): string {
-  // A replacer is asked about every value: only where there is one to replace.
+  // JSON.stringify calls a replacer for every value, so the replacer is used only for input with bytes.
   return holdsBytes(input) ? JSON.stringify(input, asBase64) : JSON.stringify(input);
 }
 
-/** What a body of DynamoDB's JSON says. Throws for what is no JSON object. Pure. */
+/** Parses a body of DynamoDB's JSON. Throws for text other than a JSON object. Pure. */
 export function parseBody(text: string): object {
   const parsed: unknown = JSON.parse(text);
-  if (typeof parsed !== "object" || parsed === null) throw new SyntaxError("It is no JSON object.");
+  if (typeof parsed !== "object" || parsed === null)
+    throw new SyntaxError("The text is not a JSON object.");
   const body = parsed as Body;
   for (const item of [body.Attributes, body.Item, body.LastEvaluatedKey, ...(body.Items ?? [])]) {
     if (item !== undefined) decode(item);
@@ -30,14 +31,14 @@ function holdsBytes(value: unknown): boolean {
   return ArrayBuffer.isView(value) || Object.values(value).some(holdsBytes);
 }
 
-// Bytes are asked for where they stand: a Buffer's own `toJSON` would have been called before.
+// Reads the bytes from their parent: JSON.stringify has already called a Buffer's `toJSON`.
 function asBase64(this: Readonly<Record<string, unknown>>, key: string, value: unknown): unknown {
   const own = this[key];
   if (!ArrayBuffer.isView(own)) return value;
   return Buffer.from(own.buffer, own.byteOffset, own.byteLength).toString("base64");
 }
 
-/** Puts bytes in the place of base64, in what was just parsed. */
+/** Replaces base64 by bytes in a parsed body. */
 function decode(values: Item | AttributeValue[]): void {
   const within = values as Record<string, AttributeValue>;
   for (const [at, value] of Object.entries(within)) {

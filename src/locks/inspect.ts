@@ -2,50 +2,58 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import { leftByWallMs, watchMs } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
-import type { ForcedRelease, HeldRecord, LeaseRecord, Version } from "../core/record/record.js";
+import {
+  type ForcedRelease,
+  forcedReleaseIn,
+  type HeldRecord,
+  type LeaseRecord,
+  type Version,
+} from "../core/record/record.js";
 import { unavailableError } from "../core/unavailable.js";
 import type { Json } from "../internal/json-value.js";
 import type { Item, ReadAnswer } from "../platform/table.js";
 
-/** What is known of a lock without acquiring it. */
+/** The state of a lock, read without acquiring the lock. */
 export interface Inspection<S extends FormatTypes = NativeTypes> {
   readonly name: S["name"];
-  /** Which of several fair locks of the name; undefined for the one that is its mutex too. */
+  /** The namespace of a fair lock; undefined for the lock that the mutex of the same name shares. */
   readonly namespace: string | undefined;
   /**
-   * `absent`: the name was never locked, or its record has gone by TTL. `local`: there is no table, and
-   * every lock is free.
+   * `absent`: the name was never locked, or TTL has deleted its record. `local`: the client has no table, and every
+   * lock is free.
    */
   readonly state: "absent" | "free" | "held" | "local";
-  /** Who holds it; undefined unless held. */
+  /** The id of the holder; undefined unless held. */
   readonly holder: string | undefined;
-  /** The label of who holds it, or held it last. */
+  /** The owner label of the holder, or of the last holder. */
   readonly owner: string | undefined;
   /** The fence of the last grant; undefined also in a format without fences. */
   readonly fence: S["fence"] | undefined;
-  /** The session that its holder lives by; undefined while the holder renews the lock itself. */
+  /** The session that keeps the lease alive; undefined while the holder renews the lock itself. */
   readonly session: string | undefined;
-  /** Changes with every renewal: a number that grows, or in some formats a text that is always new. */
+  /** Changes with every renewal: a number that grows, or in some formats a new text. */
   readonly version: Version | undefined;
-  /** When it was last granted, ISO, by that holder's clock. */
+  /** The time of the last grant, ISO, by the clock of that holder. */
   readonly acquiredAt: string | undefined;
-  /** For how long the holder may be silent, in milliseconds; undefined unless held. */
+  /** The length of the lease without a renewal, in milliseconds; undefined unless held. */
   readonly leaseMs: number | undefined;
   readonly data: S["data"] | undefined;
-  /** Further attributes of the record, in a format that carries them for its users. */
+  /** Further attributes of the record, in a format with user attributes. */
   readonly attributes: S["attributes"] | undefined;
-  /** The last forced release of this name, whoever holds it now: whose grant, who, when and why. */
+  /**
+   * The last forced release of this name, until the next request to a holder: the grant, the operator, time and reason.
+   */
   readonly forced: ForcedRelease | undefined;
-  /** Whether this client has watched the holder be silent for longer than its lease. */
+  /** Whether this client has watched the record without a renewal for longer than the lease. */
   readonly appearsExpired: boolean;
   /**
-   * In how many milliseconds this client could take it at the earliest, if the holder stays silent:
-   * 0 for a free lock and a dead holder.
+   * Milliseconds until this client can acquire the lock at the earliest, if the holder does not renew: 0 for a free
+   * lock and a dead holder.
    */
   readonly acquirableInMs: number;
 }
 
-/** What an inspection of a record says, as far as this client has watched it. */
+/** Computes the inspection of a record from the record and from the observations of this client. */
 export function inspectionOf(
   context: AcquireContext,
   ref: RecordRef,
@@ -55,26 +63,26 @@ export function inspectionOf(
   const held = record.state === "held" ? record : undefined;
   const leftMs = held === undefined ? 0 : leftToWatchMs(context, ref, held);
   return {
-    // The format says which of the two it is, as it does to the types.
+    // The type of a name, in one part or two, depends on the format.
     name: (ref.parts ?? ref.name) as string,
     namespace: ref.namespace,
     state: context.isLocal ? "local" : record.state,
     holder: held?.holder,
     owner: known?.owner,
-    fence: context.format.isFenced === false ? undefined : known?.fence,
+    fence: !context.format.facts.recordsHaveFences ? undefined : known?.fence,
     session: held?.session,
     version: known?.version,
     acquiredAt: known?.acquiredAt,
     leaseMs: held?.leaseMs,
     data: known?.data as Json | undefined,
-    forced: known?.forced,
+    forced: forcedReleaseIn(known),
     attributes: known?.attributes as undefined,
     appearsExpired: held !== undefined && leftMs === 0,
     acquirableInMs: leftMs,
   };
 }
 
-// Who lives by a session is as dead, or as alive, as that is.
+// The holder on a session is dead only if the session is dead.
 function leftToWatchMs(context: AcquireContext, ref: RecordRef, held: HeldRecord): number {
   const { observations, sessions, settings } = context;
   const seen = held.session === undefined ? observations.of(ref.id) : sessions.of(held.session);
@@ -86,8 +94,8 @@ function leftToWatchMs(context: AcquireContext, ref: RecordRef, held: HeldRecord
 }
 
 /**
- * Reads one record, strongly, and inspects it; one that lives by a session, with its session. One read
- * unit, or two. Throws coded errors.
+ * Reads one record, strongly consistent, and inspects the record; for a lease on a session, reads the session, too.
+ * Costs one read unit, or two with a session. Throws coded errors.
  */
 export async function inspect(context: AcquireContext, ref: RecordRef): Promise<Inspection> {
   const { requestTimeoutMs } = context.settings;

@@ -2,7 +2,9 @@ import type { Cancelling } from "../core/acquire/cancellation.js";
 import type { AcquireContext } from "../core/acquire/context.js";
 import { GrantManyWrite, type GrantPart } from "../core/acquire/grant-many.js";
 import { AcquireLoop } from "../core/acquire/loop.js";
+import type { AcquireOutcome } from "../core/acquire/outcome.js";
 import type { AcquireSettings, Granted, Place } from "../core/acquire/settings.js";
+import { untilAnswered } from "../core/acquire/until-answered.js";
 import { Hold } from "../core/hold/hold.js";
 import { Pacer } from "../core/pacer.js";
 import { Entry } from "../core/queue/entry.js";
@@ -14,30 +16,50 @@ import type { RecordRef } from "../core/record/format.js";
 import { tooSlow } from "../core/unavailable.js";
 import { type MultiAcquire, MultiPlace } from "./multi-place.js";
 
-// Looks, and claims nothing: one lock that could be had is of no use before all can be.
-const ONLY_LOOKING: Place = { isFirst: async () => false };
+// A place that is never first. With it, the loop reads and waits, but claims nothing: one available lock is of no use
+// before all locks are available.
+const READ_ONLY: Place = { isFirst: async () => false };
 
 /**
- * Acquires all of several locks, or none; undefined where they are not to be had without waiting, and
- * there is no wait. Nothing is ever held while another is waited for, so nobody can wait in a circle.
+ * Acquires all of several locks, or none. Resolves with undefined if the caller allows no wait and a lock is not
+ * available. A client never holds one of these locks while it waits for another, so two clients cannot deadlock.
  */
 export async function acquireMany(together: MultiAcquire): Promise<readonly Granted[] | undefined> {
-  const { refs, context, settings, cancellation, onPlaceExpired } = together;
-  await look(
-    together,
-    refs.filter((ref) => !isGranting(context.decide(ref, false))),
-  );
-  const granted = await withoutPlace(together);
+  const { refs, context, settings } = together;
+  const unknown = refs.filter((ref) => !isGranting(context.decide(ref, false)));
+  await readAll(together, unknown);
+  const granted = await acquireFree(together);
   if (granted !== undefined) return granted;
-  if (settings.waitMs === 0) return closeQueues(together);
-  cancellation.onWait(holderOf(together));
+  return settings.waitMs === 0 ? acquirePastDeadWaiters(together) : acquireInTurn(together);
+}
+
+/** Acquires all locks without a place in a queue. Resolves with undefined if a lock is held or has a queue. */
+async function acquireFree(together: MultiAcquire): Promise<readonly Granted[] | undefined> {
+  const { refs, context, cancellation, settings } = together;
+  const pacer = new Pacer(context, settings);
+  for (; ; await pacer.beforeNextRound(cancellation.signal)) {
+    if (cancellation.isStopped) throw cancellation.error();
+    // A call with a wait polls the sessions of the holders later, when it has a place.
+    if (settings.waitMs === 0) {
+      await Promise.all(refs.map((ref) => untilAvailable(context, ref, settings, cancellation)));
+    }
+    if (!refs.every((ref) => isGranting(context.decide(ref, false)))) return undefined;
+    const granted = await grantAll(together, settings, cancellation);
+    if (granted !== undefined) return granted;
+  }
+}
+
+/** Takes a place in the queues and waits with it. Takes another place if this place ends without a grant. */
+async function acquireInTurn(together: MultiAcquire): Promise<readonly Granted[]> {
+  const { refs, context, settings, cancellation, onPlaceExpired } = together;
+  cancellation.onWait(ownerOfHolder(together));
   const pacer = new Pacer(context, settings);
   for (; ; await pacer.beforeNextRound(cancellation.signal)) {
     const place = await MultiPlace.take(together);
     if (place === undefined) continue;
     try {
-      const inTurn = await inOrder(together, place);
-      if (inTurn !== "again") return inTurn;
+      const outcome = await acquireWith(together, place);
+      if (outcome.kind === "granted") return outcome.granted;
     } catch (error) {
       if (!Entry.isOver(error)) throw error;
       if (onPlaceExpired === "fail") throw overslept(refs.map(({ name }) => name).join(", "));
@@ -47,32 +69,18 @@ export async function acquireMany(together: MultiAcquire): Promise<readonly Gran
   }
 }
 
-function holderOf({ context, refs }: MultiAcquire): string | undefined {
+function ownerOfHolder({ context, refs }: MultiAcquire): string | undefined {
   const records = refs.map(({ id }) => context.observations.of(id)?.record);
   return records.flatMap((record) => (record?.state === "held" ? (record.owner ?? []) : []))[0];
 }
 
-/** Where all are free, or watched dead, and nobody is queued. */
-async function withoutPlace(together: MultiAcquire): Promise<readonly Granted[] | undefined> {
-  const { refs, context, cancellation, settings } = together;
-  const pacer = new Pacer(context, settings);
-  for (; ; await pacer.beforeNextRound(cancellation.signal)) {
-    if (cancellation.isStopped) throw cancellation.error();
-    // Whoever waits looks at the holders' sessions with a place; nobody else would.
-    if (settings.waitMs === 0) {
-      await Promise.all(refs.map((ref) => lookAt(context, ref, settings, cancellation)));
-    }
-    if (!refs.every((ref) => isGranting(context.decide(ref, false)))) return undefined;
-    const granted = await grant(together, settings, cancellation);
-    if (granted !== undefined) return granted;
-  }
-}
+/** How the wait with one place ends. `again`: the locks can never be granted to this place. */
+type TurnOutcome =
+  | { readonly kind: "granted"; readonly granted: readonly Granted[] }
+  | { readonly kind: "again" };
 
-/** Waits for its turn in every queue, and for every lock, and takes them all. */
-async function inOrder(
-  together: MultiAcquire,
-  place: MultiPlace,
-): Promise<readonly Granted[] | "again"> {
+/** Waits until the place is first in every queue and every lock is available. Then acquires all locks. */
+async function acquireWith(together: MultiAcquire, place: MultiPlace): Promise<TurnOutcome> {
   const { refs, context, settings } = together;
   const own = withTicket(settings, place.ticket);
   const queues = refs.map((ref) => new Waiting({ context, ref, settings, options: {} }, place));
@@ -82,49 +90,57 @@ async function inOrder(
       place,
       queues.map((queue) => queue.untilFirst()),
     );
-    const standings = await all(
+    const outcomes = await all(
       place,
-      refs.map((ref) => lookAt(context, ref, own, place)),
+      refs.map((ref) => untilAvailable(context, ref, own, place)),
     );
-    if (standings.includes("passed over")) return "again";
+    if (outcomes.some(({ kind }) => kind === "passed-over")) return { kind: "again" };
     const isFirst = await all(
       place,
       queues.map((queue) => queue.isFirst()),
     );
     if (!isFirst.every(Boolean)) continue;
-    const granted = await grant(together, own, place);
-    if (granted !== undefined) return granted;
+    const granted = await grantAll(together, own, place);
+    if (granted !== undefined) return { kind: "granted", granted };
   }
 }
 
-/** Without waiting, where nothing but queues stands before them in which nobody lives. */
-async function closeQueues(together: MultiAcquire): Promise<readonly Granted[] | undefined> {
+/**
+ * Acquires locks with queues for a caller that does not wait. Resolves with undefined unless all locks are free and all
+ * waiters in their queues are dead.
+ */
+async function acquirePastDeadWaiters(
+  together: MultiAcquire,
+): Promise<readonly Granted[] | undefined> {
   const { refs, context, settings, cancellation } = together;
-  const standings = refs.map((ref) => context.decide(ref, false));
-  const isQueued = standings.every(
+  const decisions = refs.map((ref) => context.decide(ref, false));
+  const isQueued = decisions.every(
     (decision) => isGranting(decision) || decision.kind === "queued",
   );
-  if (!isQueued || standings.every(isGranting)) return undefined;
+  if (!isQueued || decisions.every(isGranting)) return undefined;
   const isFirst = async (upTo: bigint): Promise<boolean> => {
     const clear = refs.map((ref) => isClear(context, ref, upTo, settings.owner, cancellation));
     return (await Promise.all(clear)).every(Boolean);
   };
-  // No ticket is taken where it would be of no use: each leaves a number behind.
+  // A ticket costs a write and stays in the records. So the caller takes a ticket only if the ticket can be first.
   if (!(await isFirst(LAST_TICKET))) return undefined;
   const place = await MultiPlace.take(together);
   if (place === undefined) return undefined;
   try {
     const own = { ...withTicket(settings, place.ticket), waitMs: 0 };
-    await look(together, refs);
+    await readAll(together, refs);
     if (!(await isFirst(place.ticket - 1n))) return undefined;
-    return await grant(together, own, place);
+    return await grantAll(together, own, place);
   } finally {
     place.leave(context);
   }
 }
 
-/** One transaction; undefined where it was refused, or not all can be had as they were last seen. */
-async function grant(
+/**
+ * Sends one transaction that grants all locks. Resolves with undefined if DynamoDB refuses the transaction or does not
+ * answer it. Sends none, and resolves with undefined, if a lock is not available by the last observation of its record.
+ */
+async function grantAll(
   together: MultiAcquire,
   settings: AcquireSettings,
   cancellation: Cancelling,
@@ -136,78 +152,69 @@ async function grant(
     return before !== undefined && isGranting(decision) ? [{ ref, decision, before }] : [];
   });
   if (parts.length < refs.length) {
-    await look(together, refs);
+    await readAll(together, refs);
     return undefined;
   }
-  const begun = await new GrantManyWrite(context, parts, settings, cancellation).run();
-  if (begun === "silent") {
+  const answer = await new GrantManyWrite(context, parts, settings, cancellation).run();
+  if (answer.kind === "silent") {
     const silence = cancellation.error();
-    await look(together, refs);
+    await readAll(together, refs);
     const names = refs.map(({ name }) => name);
-    const couldBeHad = refs.every((ref) =>
+    const areAvailable = refs.every((ref) =>
       isGranting(context.decide(ref, false, settings.passage)),
     );
-    // Sent again, it would take as long, and end the same way: without a wait there is one attempt.
-    if (settings.waitMs === 0 && couldBeHad) throw tooSlow(names, settings.leaseMs, silence);
+    // A caller that does not wait has one attempt: another transaction would take as long and end the same way.
+    if (settings.waitMs === 0 && areAvailable) throw tooSlow(names, settings.leaseMs, silence);
   }
-  if (typeof begun !== "object") return undefined;
-  return begun.map((beginning, index) => {
+  if (answer.kind !== "granted") return undefined;
+  return answer.results.map((result, index) => {
     const { ref, decision } = parts[index] as (typeof parts)[number];
-    // Whoever waits in order stands in no line of this process.
+    // A waiter with a place in the queue of a record does not enter the local queue.
     const localQueue = context.localQueues.alone();
     localQueue.tryEnter();
-    const how = decision.kind === "take over" ? "takeover" : "claim";
-    return { hold: new Hold(context, ref, localQueue, beginning), record: beginning.record, how };
+    const how = decision.kind === "take-over" ? "takeover" : "claim";
+    return { hold: new Hold(context, ref, localQueue, result), record: result.record, how };
   });
 }
 
 function isGranting(decision: Decision): decision is GrantPart["decision"] {
   return (
-    decision.kind === "take over" || (decision.kind === "claim" && decision.onto.kind !== "blind")
+    decision.kind === "take-over" || (decision.kind === "claim" && decision.onto.kind !== "blind")
   );
 }
 
-/** `not first`: it could be had now. With a wait, resolves once it can, or never can. */
-function lookAt(
+/**
+ * Waits until one lock is available (outcome `not-first`), or until it can never be granted to this place (outcome
+ * `passed-over`). If the caller does not wait, only reads.
+ */
+function untilAvailable(
   context: AcquireContext,
   ref: RecordRef,
   settings: AcquireSettings,
   cancellation: Cancelling,
-): Promise<unknown> {
+): Promise<AcquireOutcome> {
   const localQueue = context.localQueues.alone();
-  return new AcquireLoop(context, ref, localQueue, settings, cancellation, ONLY_LOOKING).run();
+  return new AcquireLoop(context, ref, localQueue, settings, cancellation, READ_ONLY).run();
 }
 
-/** Reads the records strongly, all at once, until each has been told. */
-async function look(
+/** Reads all records at the same time, strongly consistent. Repeats each read until DynamoDB answers. */
+async function readAll(
   { context, settings, cancellation }: MultiAcquire,
   refs: readonly RecordRef[],
 ): Promise<void> {
+  const asking = { waitMs: settings.waitMs, pauseMs: settings.minPollMs, cancellation };
   await Promise.all(
     refs.map(async (ref) => {
-      for (;;) {
-        if (cancellation.isStopped) throw cancellation.error();
-        const read = { key: ref.key, consistent: true };
-        const answer = await context.read(
-          read,
-          context.settings.requestTimeoutMs,
-          cancellation.signal,
-        );
-        if (answer.kind === "misconfigured") throw answer.error;
-        if (answer.kind === "found") {
-          cancellation.onResponse();
-          context.seeRecord(ref, answer.item, "strong");
-          return;
-        }
-        cancellation.onNoResponse(answer);
-        if (settings.waitMs === 0) throw cancellation.error();
-        await context.sleep(context.jittered(settings.minPollMs), cancellation.signal);
-      }
+      const read = { key: ref.key, consistent: true };
+      const { item } = await untilAnswered(context, asking, (timeoutMs) =>
+        context.read(read, timeoutMs, cancellation.signal),
+      );
+      context.seeRecord(ref, item, "strong");
     }),
   );
 }
 
-// Where one of them fails the others have to end, too: nobody would wait for them.
+// If one task fails, nobody receives the results of the other tasks. So the place ends, and with it the other tasks.
 async function all<T>(place: MultiPlace, tasks: readonly Promise<T>[]): Promise<T[]> {
   try {
     return await Promise.all(tasks);

@@ -10,12 +10,12 @@ interface Part {
 }
 
 /**
- * Several locks that are held together: they were granted at one instant, and are lost together. As of
- * one {@link Lease}, it does **not** promise that nobody else holds them: it knows, by this machine's
- * clocks, when to stop believing, which is at the earliest deadline of them all.
+ * Holds several locks together: all granted at one instant, and all lost together. Like {@link Lease}, a multi-lease
+ * does **not** promise that no other client holds a lock. It ends at the earliest deadline of the locks, by the clocks
+ * of this machine.
  *
- * The loss of any of them ends all, once and for good. The others stay nobody else's until `release()`,
- * or until their leases have run out.
+ * The loss of one lock ends the whole multi-lease for good. Other clients can acquire the remaining locks only after
+ * `release()`, or after the leases of these locks have expired.
  */
 export class MultiLease implements AsyncDisposable {
   readonly #parts: readonly Part[];
@@ -23,14 +23,14 @@ export class MultiLease implements AsyncDisposable {
   #release: Promise<void> | undefined;
   #isLost = false;
 
-  /** The names, in the order in which they were given. */
+  /** The names, in the order of the call to `multiLock`. */
   readonly names: readonly string[];
-  /** For each name its fence: higher at every grant of that name than at any earlier one. */
+  /** The fence of each name, higher than the fence of every earlier grant of that name. */
   readonly fences: ReadonlyMap<string, bigint>;
-  /** For each name the id of this grant, random and never used twice. */
+  /** The holder id of each name: random, never used twice. */
   readonly holders: ReadonlyMap<string, string>;
 
-  /** @internal Made by a multi-lock. */
+  /** @internal Created by {@link MultiLock}. */
   constructor(holds: readonly Hold[]) {
     this.#parts = holds.map((hold) => ({ hold, lease: Lease.on(hold) }));
     this.names = holds.map(({ ref }) => ref.name);
@@ -39,42 +39,42 @@ export class MultiLease implements AsyncDisposable {
     for (const hold of holds) {
       const { signal } = hold.lossSignal;
       signal.addEventListener("abort", () => this.#loseWith(hold), { once: true });
-      // An abort that came before the listener calls nobody.
+      // A signal that has already aborted does not call a new listener.
       if (signal.aborted) this.#loseWith(hold);
     }
   }
 
-  /** The label for people that the records carry. */
+  /** The owner label in the records, for people to read. */
   get owner(): string {
     return this.#first.lease.owner;
   }
 
-  /** For how long the leases last without a renewal, in milliseconds. */
+  /** The length of the leases without a renewal, in milliseconds. */
   get leaseMs(): number {
     return this.#first.lease.leaseMs;
   }
 
   /**
-   * Aborts when one of the locks is lost, with its {@link HoldfastError} of code `lost` as the reason,
-   * whose `lockName` says which. Otherwise as {@link Lease.signal}. Costs no request.
+   * Aborts when a lock is lost. The reason is a {@link HoldfastError} with the code `lost`, and its `lockName` is the
+   * name of the lost lock. In all other respects the same as {@link Lease.signal}. Costs no request.
    */
   get signal(): AbortSignal {
     this.#check();
     return this.#lossSignal.signal;
   }
 
-  /** Whether all are held now, computed from the clocks at every question. Costs no request. */
+  /** Whether all locks are held now, computed from the clocks at every call. Costs no request. */
   get isHeld(): boolean {
     return this.#release === undefined && this.#parts.every(({ hold }) => hold.isHeld);
   }
 
-  /** Milliseconds until the earliest deadline; 0 once they are not held. Costs no request. */
+  /** Milliseconds until the earliest deadline; 0 unless all locks are held. Costs no request. */
   remainingMs(): number {
     if (!this.isHeld) return 0;
     return Math.min(...this.#parts.map(({ hold }) => hold.remainingMs()));
   }
 
-  /** Throws `lost`, with the reason, unless all are held now; see {@link Lease.assertHeld}. Costs no request. */
+  /** Throws `lost`, with the reason, unless all locks are held now; see {@link Lease.assertHeld}. Costs no request. */
   assertHeld(): void {
     if (this.isHeld) return;
     if (this.#lossSignal.signal.aborted) throw this.#lossSignal.signal.reason;
@@ -82,9 +82,9 @@ export class MultiLease implements AsyncDisposable {
   }
 
   /**
-   * A condition for your own transaction: that the record of this name still has this holder and this
-   * fence. Costs nothing here; in the transaction, two write units. Throws `invalid-argument` for a name
-   * that is none of these.
+   * Returns a condition for your own transaction: the record of this name still has this holder and this fence. The
+   * call costs no request. The condition costs two write units in the transaction. Throws `invalid-argument` for a
+   * name outside this lease.
    */
   condition(name: string): GuardCondition;
   /** The same for lib-dynamodb's `TransactWriteCommand`. */
@@ -97,7 +97,7 @@ export class MultiLease implements AsyncDisposable {
     return options === undefined ? lease.condition() : lease.condition(options);
   }
 
-  /** The conditions of all the names, in order. */
+  /** Returns the conditions of all names, in order. */
   conditions(): GuardCondition[];
   /** The same for lib-dynamodb's `TransactWriteCommand`. */
   conditions(options: { readonly document: true }): DocumentGuardCondition[];
@@ -108,32 +108,33 @@ export class MultiLease implements AsyncDisposable {
   }
 
   /**
-   * Renews all of them now, and resolves once each renewal was answered; see {@link Lease.renew}. One
-   * write for each name, or one for all that live by a session. Rejects with `lost`.
+   * Renews all locks now, and resolves after DynamoDB has answered each renewal; see {@link Lease.renew}. Costs one
+   * write for each name. If the locks are on a session, one write renews all of them. Rejects with `lost`.
    */
   async renew(): Promise<void> {
     await Promise.all(this.#parts.map(({ lease }) => lease.renew()));
   }
 
   /**
-   * Releases all of them, by one write each, at once: a transaction would cost twice as much, and free
-   * none where one is lost. Idempotent; never touches a later lease. Resolves if they turn out to be lost
-   * already. Rejects with `outcome-unknown`, and one error in `errors` for each name of which nobody
-   * answered for twice the request timeout: it is free, or will be once its lease has run out.
+   * Releases all locks at the same time, with one write each. (A transaction would cost twice as much, and would free
+   * no lock if any lock is lost.) Idempotent; never touches a later lease. Resolves if the locks are already lost.
+   *
+   * Rejects with `outcome-unknown` if DynamoDB did not answer a release within twice the request timeout. `errors` then
+   * has one error for each unanswered release. Each of these locks is free now or when its lease expires.
    */
   release(): Promise<void> {
     this.#release ??= this.#releaseAll();
     return this.#release;
   }
 
-  /** Releases without throwing: what could not be answered goes to the client's `onError`. */
+  /** Releases without throwing: passes the error of an unanswered release to the client's `onError`. */
   async [Symbol.asyncDispose](): Promise<void> {
     const { context } = this.#first.hold;
     await this.release().catch((error: HoldfastError) => context.report(error));
   }
 
   async #releaseAll(): Promise<void> {
-    // Each ends in this process before the first request is sent.
+    // All leases end in this process before the first request is sent.
     const released = await Promise.allSettled(this.#parts.map(({ lease }) => lease.release()));
     const errors = released.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
     if (errors.length > 0) throw unreleased(errors);
@@ -144,7 +145,7 @@ export class MultiLease implements AsyncDisposable {
   }
 
   #loseWith(lost: Hold): void {
-    // Those that are ended below tell so themselves.
+    // Each hold that is ended below aborts its own signal and calls this method again.
     if (this.#isLost) return;
     this.#isLost = true;
     const reason = lost.loss?.reason;
@@ -156,7 +157,10 @@ export class MultiLease implements AsyncDisposable {
   #partOf(name: string): Part {
     const part = this.#parts.find(({ hold }) => hold.ref.name === name);
     if (part !== undefined) return part;
-    throw new HoldfastError("invalid-argument", `"${name}" is none of the locks of this lease.`);
+    throw new HoldfastError(
+      "invalid-argument",
+      `This lease does not hold lock "${name}". Pass a name of the multi-lock.`,
+    );
   }
 
   get #first(): Part {
@@ -168,8 +172,8 @@ function unreleased(errors: readonly HoldfastError[]): HoldfastError {
   const names = errors.map(({ lockName }) => `"${lockName}"`);
   return new HoldfastError(
     "outcome-unknown",
-    `Nobody answered whether ${names.join(", ")} ${names.length === 1 ? "was" : "were"} released. ` +
-      "What is not free will be when its lease has run out; there is nothing to do.",
+    `DynamoDB did not acknowledge the release of ${names.length === 1 ? "lock" : "locks"} ${names.join(", ")}. ` +
+      "Each lock is free now, or when its lease expires. No action is needed.",
     { lockName: errors.map(({ lockName }) => lockName).join(", "), errors },
   );
 }

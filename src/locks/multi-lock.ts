@@ -1,8 +1,6 @@
-import { Cancellation } from "../core/acquire/cancellation.js";
+import { withAcquisition } from "../core/acquire/acquire.js";
 import type { AcquireContext } from "../core/acquire/context.js";
-import { noteGrant } from "../core/acquire/note-grant.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
-import { emitAcquireFailed, emitGrant } from "../core/events.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
 import type { AnyAcquireOptions, LeaseOptions } from "../core/options.js";
@@ -21,34 +19,33 @@ import {
 import { acquireMany } from "./multi-acquire.js";
 import { MultiLease } from "./multi-lease.js";
 
-/** What one acquisition of several locks may ask for. */
+/** Options of {@link MultiLock.acquire}. */
 export interface MultiAcquireOptions extends LeaseOptions, Pick<QueueOptions, "onPlaceExpired"> {
-  /** Ends the wait. `acquire` then rejects with the signal's reason, and nothing is left behind. */
+  /** Ends the wait. `acquire` then rejects with the reason of the signal, and leaves nothing in the table. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Options of a multi-lock: what its acquisitions ask for unless they say otherwise. */
+/** Options of a multi-lock: the defaults of every acquisition through the multi-lock. */
 export interface MultiLockOptions extends Omit<MultiAcquireOptions, "signal"> {
-  /** A session that its leases, and its places in the queues, are to live by; as of a mutex. */
+  /** A session that keeps the leases and the places in the queues alive, as for a mutex. */
   readonly session?: Session | undefined;
 }
 
-/** Options of {@link MultiLock.tryAcquire}: it never waits. */
+/** Options of {@link MultiLock.tryAcquire}, which never waits. */
 export type MultiTryOptions = Omit<
   MultiAcquireOptions,
   "wait" | "poll" | "signal" | "onPlaceExpired"
 >;
 
-// A transaction has 100 actions at most, and to take a place takes two for each name.
+// A transaction has at most 100 actions, and taking a place needs two actions for each name.
 const MOST_NAMES = 50;
 
 /**
- * Several locks at once: all of them are granted together, by one transaction, or none is, in whatever
- * order the names are given. So nobody holds one while waiting for another, and no two can wait for each
- * other. Those who wait are served first come, first served, with one ticket in the queue of every name;
- * meanwhile a lock that is free waits with whoever is first in its queue. What is **not** promised is as of
- * {@link FairLock} and {@link Lease}; the locks are those that `mutex(name)` and `fairLock(name)` are, too,
- * and exclude them. Not reentrant.
+ * Acquires several locks at once: one transaction grants all of the locks, or none. A client never holds a lock while
+ * it waits for another lock, so two clients cannot deadlock, in any order of names. Waiters are served first come,
+ * first served, with one ticket in the queues of all names; a free lock stays free until its first waiter can acquire
+ * all of its locks. What {@link Lock} and {@link Lease} do **not** promise, a multi-lock does not promise either. The
+ * locks are the same as `mutex(name)` and `fairLock(name)`, and exclude both. Not reentrant.
  *
  * Protocol: spec/protocol.md, "Several locks".
  */
@@ -60,7 +57,7 @@ export class MultiLock {
   readonly #defaultOwner: string;
   readonly #keptAliveBy: KeepAliveSource<Hold> | undefined;
 
-  /** @internal Made by `Holdfast.multiLock`. */
+  /** @internal Created by `Holdfast.multiLock`. */
   constructor(
     context: AcquireContext,
     names: readonly string[],
@@ -73,7 +70,7 @@ export class MultiLock {
     this.#refs = refsOf(context, names);
     this.names = this.#refs.map(({ name }) => name);
     const life = keepAliveChoice(options.session, shared);
-    // A client's polls are a mutex's: what is near there is far here.
+    // The client's polls are tuned for mutexes; queues have their own default.
     const { poll: _, ...client } = clientOptions;
     this.#layers = [options, life.options, client, FAIR_DEFAULTS];
     this.#keptAliveBy = life.keptAliveBy;
@@ -82,16 +79,15 @@ export class MultiLock {
   }
 
   /**
-   * Acquires all the locks in the order of arrival, waiting up to `wait` (default 60 s; 0 for no wait,
-   * `Infinity` for ever). For N names:
+   * Acquires all locks in the order of arrival, waiting up to `wait` (default 60 s; 0 for no wait, `Infinity` for
+   * ever).
    *
-   * Where all are free and nobody is queued, N reads, left out for names that this client released or saw
-   * free itself, and one transaction of 2 N write units. Otherwise one transaction more, of 4 N units, for
-   * the place in all the queues, N renewals a period, and N deletions; while it waits, what a fair lock's
-   * waiter costs for each name that it is not first in line for, or that is held. Refused, a transaction
-   * costs as much.
+   * Costs for N names, if all locks are free and have no queue: N reads (no read for a name that this client released
+   * or observed free) and one transaction of 2 N write units. Otherwise also one transaction of 4 N units for the place
+   * in all queues, N renewals a period and N deletions; and while waiting, the cost of a waiter of a fair lock for each
+   * name that is held or has an earlier waiter. A refused transaction costs the same.
    *
-   * Rejects as {@link FairLock.acquire}. Its places are given up at once, by N deletions in the background.
+   * Rejects as {@link Lock.acquire}. A failed acquire gives up the places at once, by N deletions in the background.
    */
   async acquire(options: MultiAcquireOptions = {}): Promise<MultiLease> {
     const settings = this.#settings(options);
@@ -101,9 +97,9 @@ export class MultiLock {
   }
 
   /**
-   * Acquires all the locks if that needs no waiting; null if somebody has one of them or is queued for it.
-   * N reads, left out as in {@link MultiLock.acquire}, and one transaction; where queues were left before
-   * locks that are free, 4 N reads and N deletions more, and another transaction. Errors as there.
+   * Acquires all locks without waiting. Resolves with null if any lock is held or has a waiter. Costs N reads, at most,
+   * as for {@link MultiLock.acquire}, and one transaction; for free locks with abandoned queues, 4 N reads, N deletions
+   * and a transaction more. Errors as {@link MultiLock.acquire}.
    */
   async tryAcquire(options: MultiTryOptions = {}): Promise<MultiLease | null> {
     const settings = this.#settings({ ...options, wait: 0 });
@@ -111,10 +107,10 @@ export class MultiLock {
   }
 
   /**
-   * Holds all the locks while `body` runs, and releases them whatever happens. The body's error wins: an
-   * error of the release never hides it, nor the body's result, and goes to the client's `onError`.
-   * Rejects with `lost` if one was lost before the body ended, unless the body threw. Otherwise as
-   * {@link MultiLock.acquire}.
+   * Holds all locks while `body` runs, and always releases the locks afterwards. Returns the result of `body`, or
+   * rejects with the error of `body`. An error of the release never replaces either; the client's `onError` gets the
+   * error. Rejects with `lost` if a lock was lost before the body ended, unless the body threw. Otherwise as {@link
+   * MultiLock.acquire}.
    */
   async run<T>(body: (lease: MultiLease) => T | PromiseLike<T>): Promise<T>;
   async run<T>(
@@ -141,46 +137,20 @@ export class MultiLock {
     settings: AcquireSettings,
     options: MultiAcquireOptions,
   ): Promise<MultiLease | undefined> {
-    return this.#context.tracked(this.#acquireOnce(settings, this.#onPlaceExpired(options)));
-  }
-
-  async #acquireOnce(
-    settings: AcquireSettings,
-    onPlaceExpired: "requeue" | "fail",
-  ): Promise<MultiLease | undefined> {
     const context = this.#context;
     const refs = this.#refs;
-    const fromMs = context.nowMs();
-    const cancellation = new Cancellation(context, refs, settings);
-    const tellRefusals = (error: unknown): void => {
-      for (const ref of refs)
-        emitAcquireFailed(ref, settings.owner, error, context.nowMs() - fromMs);
-    };
-    try {
-      if (cancellation.isStopped) throw cancellation.error();
-      const granted = await acquireMany({ context, refs, settings, cancellation, onPlaceExpired });
-      if (granted === undefined) {
-        tellRefusals(undefined);
-        return undefined;
-      }
-      for (const one of granted) {
-        emitGrant(one.hold, one.how, context.nowMs() - fromMs);
-        noteGrant(context, one);
-      }
-      const lease = new MultiLease(granted.map(({ hold }) => hold));
-      if (!cancellation.isRefused) return lease;
-      // The client was closed, or the session ended, in the instant between the answer and the beginning of the lease.
-      await lease.release();
-      throw cancellation.error();
-    } catch (error) {
-      tellRefusals(error);
-      throw error;
-    } finally {
-      cancellation.dispose();
-    }
+    const onPlaceExpired = this.#onPlaceExpired(options);
+    return withAcquisition({
+      context,
+      refs,
+      settings,
+      grant: (cancellation) =>
+        acquireMany({ context, refs, settings, cancellation, onPlaceExpired }),
+      begin: (granted) => new MultiLease(granted.map(({ hold }) => hold)),
+    });
   }
 
-  /** The first of the locks that somebody has, or is queued for. */
+  /** The first lock that is held or has a queue. */
   get #blocking(): RecordRef {
     const { observations } = this.#context;
     const isHeld = ({ id }: RecordRef): boolean => observations.of(id)?.record.state === "held";
@@ -192,14 +162,16 @@ export class MultiLock {
 
 function refsOf(context: AcquireContext, names: readonly string[]): readonly RecordRef[] {
   if (!Array.isArray(names) || names.length === 0 || names.length > MOST_NAMES) {
-    throw refuse(`A multi-lock has an array of 1 to ${MOST_NAMES} names.`);
+    throw refuse(`A multi-lock needs an array of 1 to ${MOST_NAMES} names.`);
   }
   const refs = names.map((name) => queueRefOf(context.format, name, undefined));
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined)
-    throw refuse(`A multi-lock has each name once; it has "${twice}" twice.`);
+    throw refuse(`The name "${twice}" occurs twice in this multi-lock. Give each name once.`);
   if (context.table.transact === undefined) {
-    throw refuse("A multi-lock needs a table with transactions, and this one has none.");
+    throw refuse(
+      "A multi-lock needs a table with transactions, and the table of this client has none.",
+    );
   }
   return refs;
 }

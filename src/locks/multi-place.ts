@@ -8,7 +8,7 @@ import type { RecordRef } from "../core/record/format.js";
 import type { Unavailable } from "../core/unavailable.js";
 import { Abort, type SignalLike } from "../platform/abort.js";
 
-/** One acquisition of several locks. */
+/** The acquisition of several locks. */
 export interface MultiAcquire {
   readonly context: AcquireContext;
   readonly refs: readonly RecordRef[];
@@ -18,9 +18,8 @@ export interface MultiAcquire {
 }
 
 /**
- * One ticket in the queues of several names, with an entry in each: the same number everywhere, so that
- * of two waiters the same one is before the other wherever they meet. Once one of the entries is over,
- * the whole place is.
+ * A place in the queues of several names: the same ticket in each queue, with an entry in each. So two waiters have the
+ * same order in all queues. The place ends when any of the entries ends.
  */
 export class MultiPlace implements Cancelling {
   readonly ticket: bigint;
@@ -39,9 +38,9 @@ export class MultiPlace implements Cancelling {
   }
 
   /**
-   * Takes the next number that is free in all the queues, and puts the entries there, by one transaction.
-   * Refused, some number was given out meanwhile, and was shown: it takes another one. Undefined where
-   * it may not try again.
+   * Takes the next ticket that is free in all queues and creates the entries, in one transaction. A refusal shows a
+   * ticket that another waiter took meanwhile, and the next attempt takes a higher ticket. Resolves with undefined if a
+   * single attempt is allowed and fails.
    */
   static async take({
     context,
@@ -62,15 +61,12 @@ export class MultiPlace implements Cancelling {
         return { ref, write: queue.raise(ref, ticket, { fenceSeed, wallMs }) };
       });
       const places = refs.map((ref) => queue.entryOf(ref, ticket));
-      const parts = places.map((ref) => ({ ref, ...NOTHING_THERE }));
-      const begun = await new GrantManyWrite(context, parts, own, cancellation, asides).run();
-      if (typeof begun === "object") {
-        const entries = places.flatMap((ref, index) => {
-          const beginning = begun[index];
-          return beginning === undefined
-            ? []
-            : [Entry.on(context, ref, ticket, beginning, cancellation)];
-        });
+      const parts = places.map((ref) => ({ ref, ...ONTO_ABSENT }));
+      const answer = await new GrantManyWrite(context, parts, own, cancellation, asides).run();
+      if (answer.kind === "granted") {
+        const entries = answer.results.map((result, index) =>
+          Entry.on(context, places[index] as RecordRef, ticket, result, cancellation),
+        );
         return new MultiPlace(ticket, entries, cancellation);
       }
       if (settings.waitMs === 0) return undefined;
@@ -93,32 +89,33 @@ export class MultiPlace implements Cancelling {
     this.#cancellation.onResponse();
   }
 
-  onNoResponse(trouble: Unavailable): void {
-    this.#cancellation.onNoResponse(trouble);
+  onNoResponse(unavailable: Unavailable): void {
+    this.#cancellation.onNoResponse(unavailable);
   }
 
   error(): unknown {
     return (this.#entries.find((entry) => entry.isStopped) ?? this.#cancellation).error();
   }
 
-  /** Leaves all the queues, by one deletion each, in the background. */
+  /** Leaves all queues, by one deletion each, in the background. */
   leave(context: AcquireContext): void {
     this.end();
     for (const entry of this.#entries) entry.leave(context);
   }
 
-  /** Ends all that waits in the queues. */
+  /** Ends every wait with this place. */
   readonly end = (): void => this.#abort.abort();
 }
 
-const NOTHING_THERE = {
+const ONTO_ABSENT = {
   before: { state: "absent" },
   decision: { kind: "claim", onto: { kind: "absent" } },
 } as const;
 
 /**
- * Above every number that was seen to be given out or granted in any of the queues; time where none was. A counter
- * that was deleted with its record starts again, and may lie below the last ticket granted.
+ * The next ticket: above every ticket observed as taken or granted in the queues, and at least the wall clock time.
+ * Checks granted tickets, too: a counter that was deleted with its record restarts, maybe below the last granted
+ * ticket.
  */
 function nextTicket(context: AcquireContext, refs: readonly RecordRef[]): bigint {
   let highest = BigInt(Math.floor(context.wallMs()));

@@ -2,7 +2,7 @@ import type { Lease } from "../core/hold/lease.js";
 import type { AnyAcquireOptions } from "../core/options.js";
 import { HoldfastError } from "../errors.js";
 
-// A second acquire shares the record as it is; an option that would change it would be ignored.
+// A second acquire shares the lease as it is, so an option that changes the lease would have no effect.
 const WOULD_CHANGE = [
   "lease",
   "renew",
@@ -13,11 +13,11 @@ const WOULD_CHANGE = [
   "owner",
 ] as const;
 
-/** Shares one hold among the acquires of one mutex object, and counts them. */
+/** Shares one hold among the acquires of one mutex object, and counts the handles. */
 export class Reentry {
   #current: Lease | undefined;
 
-  /** Another handle on the present hold, or what `take` acquires. Throws `invalid-argument`. */
+  /** Returns another handle on the current hold, else the lease that `take` acquires. Throws `invalid-argument`. */
   async acquire(
     asked: AnyAcquireOptions,
     take: () => Promise<Lease | undefined>,
@@ -32,8 +32,8 @@ export class Reentry {
     await shared.release();
     throw new HoldfastError(
       "invalid-argument",
-      `The option \`${changing}\` cannot be given to a reentrant acquire of lock "${shared.name}", ` +
-        "which is held already: it would be ignored. Use lease.renew() or lease.update().",
+      `The option \`${changing}\` has no effect: this process already holds lock "${shared.name}", and the acquisition ` +
+        "is reentrant. Use lease.renew() or lease.update().",
       { lockName: shared.name },
     );
   }

@@ -1,6 +1,6 @@
 /**
- * For NestJS: a module that provides the client and closes it, and a decorator for scheduled methods.
- * Names only: each is documented where it is defined.
+ * A NestJS module that provides and closes the client, and a decorator for scheduled methods. This file lists
+ * the public names only; each name is documented at its definition.
  * @module
  */
 export { HOLDFAST, HoldfastModule } from "./module.js";

@@ -7,10 +7,9 @@ export const HOLDFAST: unique symbol = Symbol.for("holdfast.client");
 const CLOSER = Symbol.for("holdfast.closer");
 
 /**
- * Provides the client to the whole application, and closes it when that shuts down. Nest calls shutdown
- * hooks at `app.close()`, and at signals after `app.enableShutdownHooks()`.
- * @example
- * imports: [ScheduleModule.forRoot(), HoldfastModule.forRoot(locks)]
+ * Provides the client to the whole application, and closes the client at shutdown. Nest calls shutdown hooks at
+ * `app.close()`, and at signals after `app.enableShutdownHooks()`.
+ * @example imports: [ScheduleModule.forRoot(), HoldfastModule.forRoot(locks)]
  */
 // biome-ignore lint/complexity/noStaticOnlyClass: Nest knows a module by its class.
 export class HoldfastModule {

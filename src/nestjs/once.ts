@@ -7,8 +7,8 @@ export interface OnceMethodOptions extends Omit<OnceOptions, "occurrence" | "sig
   /** The task's name, the same in every instance. Default: the names of class and method. */
   readonly name?: string | undefined;
   /**
-   * Which occurrence a call is. For a method at a fixed period that period, `{ every: "1m" }`: the call is
-   * the occurrence at the nearest multiple of it. Otherwise a function that says so.
+   * The occurrence of a call. For a method at a fixed period pass the period, `{ every: "1m" }`: the call is
+   * the occurrence at the nearest multiple. Otherwise pass a function.
    */
   readonly occurrence: Extract<Occurrence, { readonly every: unknown }> | (() => Occurrence);
 }
@@ -19,13 +19,13 @@ const CLIENT = "holdfast$client";
 
 /**
  * Runs a scheduled method in one of all instances: it goes beneath or above `@Cron` and `@Interval`. The
- * method is called with the signal and the lease of {@link Holdfast.once}, in place of its arguments; a
+ * method is called with the lease of {@link Holdfast.once}, in place of its arguments; a
  * call that does not run it resolves to undefined. Needs {@link HoldfastModule}. Costs and rejects as
  * {@link Holdfast.once}.
  * @example
  * \@Cron("0 * * * * *")
  * \@Once({ occurrence: { every: "1m" } })
- * async report(signal: AbortSignal) { ... }
+ * async report(lease: Lease) { ... }
  */
 export function Once(options: OnceMethodOptions): MethodDecorator {
   const { name, occurrence, ...rest } = options;
@@ -36,10 +36,8 @@ export function Once(options: OnceMethodOptions): MethodDecorator {
     const wrapped: Method = async function (this) {
       const { [CLIENT]: locks } = this as { readonly [CLIENT]: Holdfast };
       const which = typeof occurrence === "function" ? occurrence() : occurrence;
-      const result = await locks.once(
-        task,
-        { ...rest, occurrence: which },
-        (signal: AbortSignal, lease: Lease) => method.call(this, signal, lease),
+      const result = await locks.once(task, { ...rest, occurrence: which }, (lease: Lease) =>
+        method.call(this, lease),
       );
       return result.ran ? result.value : undefined;
     };
@@ -49,14 +47,14 @@ export function Once(options: OnceMethodOptions): MethodDecorator {
   };
 }
 
-/** What `reflect-metadata` adds to `Reflect`, and every Nest application loads. */
+/** The members that `reflect-metadata` adds to `Reflect`. Every Nest application loads reflect-metadata. */
 interface Metadata {
   getMetadataKeys?(target: object): unknown[];
   getMetadata?(key: unknown, target: object): unknown;
   defineMetadata?(key: unknown, value: unknown, target: object): void;
 }
 
-// Decorators beneath have written theirs on the method itself, and are looked for on what replaces it.
+// Decorators below have stored metadata on the original method, but Nest reads the replacement's metadata.
 function keepMetadata(from: object, to: object): void {
   const reflect = Reflect as Metadata;
   for (const key of reflect.getMetadataKeys?.(from) ?? []) {

@@ -1,44 +1,45 @@
 import type { HoldfastError } from "../errors.js";
 import type { TablePort } from "../platform/table.js";
-import type { Around, Limit, Patience } from "./around.js";
+import type { CommitContext, Limit, Patience } from "./context.js";
 import { isMet } from "./decide.js";
 import { leaseRanOut, onNoResponse, outcomeUnknown, unmet } from "./errors.js";
 import { CommitLock, type Held } from "./lock.js";
-import { expectMet, look } from "./look.js";
+import { expectMet, readHead } from "./read.js";
 import { type ObjectWrite, type Settled, Settling } from "./settle.js";
 
-/** Commits by the store's own conditions: one request, where it is answered. Answers the ETag. */
+/** Commits by the store's own conditions: a single request, if answered. Returns the ETag. */
 export async function commitConditionally(
-  around: Around,
+  context: CommitContext,
   write: ObjectWrite,
   patience: Patience,
 ): Promise<string> {
   const how = { withConditions: true, mayRepeatUnsure: true };
-  const settled = await new Settling(around, write, how, patience).run();
+  const settled = await new Settling(context, write, how, patience).run();
   return etagOf(write, settled, (cause) => notSent(write, patience, cause));
 }
 
 /**
- * Commits under the target's record: a HEAD, the record, a HEAD, the write, the record's end. With
- * conditions, the write carries those as well. Answers the ETag.
+ * Commits under the target's record: a HEAD, the record, a HEAD, the write, the record's end.
+ *
+ * With conditions, the write carries the store's conditions as well. Returns the ETag.
  */
 export async function commitUnderRecord(
-  around: Around,
+  context: CommitContext,
   table: TablePort,
   write: ObjectWrite,
   withConditions: boolean,
   patience: Patience,
 ): Promise<string> {
-  await expectMet(around, write.target, patience);
-  const lock = new CommitLock(around, table, write.target, write.commitId);
+  await expectMet(context, write.target, patience);
+  const lock = new CommitLock(context, table, write.target, write.commitId);
   for (;;) {
     const held = await lock.take(patience);
-    const settled = await writeWhileHeld(around, write, withConditions, held);
-    // Nothing was carried out, and the time is over: with patience left, once more, in its own place.
+    const settled = await writeWhileHeld(context, write, withConditions, held);
+    // Nothing was applied, and the record's time is over: if time remains for the operation, take the record again.
     if (isWorthAnother(write, settled) && patience.remainingMs() > 0) continue;
-    // While something may still land, the record has to keep the others out.
+    // While a send may still be applied, the record must keep rivals out.
     if (settled.isQuiet) await lock.end(held.record);
-    return etagOf(write, settled, (cause) => notWritten(around, write, patience, cause));
+    return etagOf(write, settled, (cause) => notWritten(context, write, patience, cause));
   }
 }
 
@@ -47,33 +48,34 @@ function isWorthAnother({ canRepeat }: ObjectWrite, { outcome, wasSent }: Settle
 }
 
 async function writeWhileHeld(
-  around: Around,
+  context: CommitContext,
   write: ObjectWrite,
   withConditions: boolean,
   held: Held,
 ): Promise<Settled> {
-  const before = await lookOnceMore(around, write, held);
+  const before = await readAgain(context, write, held);
   if (before !== undefined) return { outcome: before, isQuiet: true, wasSent: false };
-  // Even with conditions: under a record the store may be one that ignores them.
-  return new Settling(around, write, { withConditions, mayRepeatUnsure: false }, held).run();
+  // Even with conditions: under a record the store may ignore conditions.
+  return new Settling(context, write, { withConditions, mayRepeatUnsure: false }, held).run();
 }
 
 /**
- * Between the first look and the record anything may have happened: somebody may have written, and the
- * record of it may have been ended, or swept away. Undefined: the object is as it should be.
+ * Reads the object again under the record. Undefined: the object is as required.
+ *
+ * Since the first read a rival may have written, and the rival's record may have been ended, or deleted by TTL.
  */
-async function lookOnceMore(
-  around: Around,
+async function readAgain(
+  context: CommitContext,
   write: ObjectWrite,
   held: Held,
 ): Promise<Settled["outcome"] | undefined> {
   try {
-    const looked = await look(around, write.target.key, held);
-    if (looked.kind === "trouble") return { kind: "spent", cause: looked.trouble.cause };
-    if (isMet(write.target, looked.head)) return undefined;
-    return { kind: "failed", error: unmet(write.target, looked.head) };
+    const read = await readHead(context, write.target.key, held);
+    if (read.kind === "trouble") return { kind: "spent", cause: read.trouble.cause };
+    if (isMet(write.target, read.head)) return undefined;
+    return { kind: "failed", error: unmet(write.target, read.head) };
   } catch (error) {
-    // What a look throws is the table's or the store's configuration: nothing was written.
+    // A read throws on a wrong configuration of the table or the store: nothing was written.
     return { kind: "failed", error: error as HoldfastError };
   }
 }
@@ -101,11 +103,11 @@ function notSent({ target }: ObjectWrite, limit: Limit, cause: unknown): Holdfas
 }
 
 function notWritten(
-  around: Around,
+  context: CommitContext,
   { target }: ObjectWrite,
   limit: Limit,
   cause: unknown,
 ): HoldfastError {
   limit.signal?.throwIfAborted();
-  return leaseRanOut(target, around.settings.timeoutMs, cause);
+  return leaseRanOut(target, context.settings.timeoutMs, cause);
 }

@@ -1,55 +1,62 @@
-import { HoldfastError, isHoldfastError } from "../errors.js";
+import { isHoldfastError } from "../errors.js";
 import type { CommitTarget } from "../formats/object-commit.js";
 import type { ObjectHead } from "../platform/s3/objects.js";
-import { type Around, Patience, Pauses } from "./around.js";
-import { Choice } from "./choice.js";
 import { commitConditionally, commitUnderRecord } from "./commit.js";
-import { contentOf, type ObjectBody, type OperationOptions, type PutOptions } from "./content.js";
+import { contextOf } from "./compose.js";
+import {
+  checkApart,
+  checkAttempts,
+  checkEtag,
+  checkKey,
+  contentOf,
+  type ObjectBody,
+  type OperationOptions,
+  type PutOptions,
+} from "./content.js";
+import { type CommitContext, Patience, Pauses } from "./context.js";
 import { isMet } from "./decide.js";
 import { onNoResponse, sourceMissing, unmet } from "./errors.js";
-import { checkApart, checkEtag, checkKey } from "./keys.js";
-import { look } from "./look.js";
-import { aroundOf } from "./made.js";
 import {
   type CommitterSettings,
   type FixedStrategy,
   type ObjectCommitterOptions,
   resolveCommitter,
 } from "./options.js";
-import type { ProbeReport } from "./probe.js";
+import { Choice, type ProbeReport } from "./probe.js";
 import {
   fetchObject,
   inspectObject,
   type ObjectInspection,
   type ReadObject,
+  readHead,
   readObject,
 } from "./read.js";
 import type { ObjectWrite } from "./settle.js";
 import { copyWrite, type PutContent, putWrite, removeWrite } from "./writes.js";
 
-/** A commit that took place. */
+/** The result of a commit. */
 export interface Committed {
   readonly key: string;
-  /** Of the object as committed. */
+  /** The ETag of the object as committed. */
   readonly etag: string;
-  /** What the object carries in its metadata to tell by which commit it was written. */
+  /** The commit's id in the metadata of the object. */
   readonly commitId: string;
   readonly strategy: FixedStrategy;
 }
 
 /** Options of a delete. */
 export interface DeleteOptions extends OperationOptions {
-  /** Delete only the object with this ETag; left out: whichever is there. */
+  /** Delete only the object with this ETag. Default: any object with this key. */
   readonly ifMatch?: string | undefined;
 }
 
 /** Options of an update. */
 export interface UpdateOptions extends PutOptions {
-  /** How often at most to read and commit, if others commit in between. From 1; default 20. */
+  /** How often to read and commit at most, if rivals commit in between. From 1; default 20. */
   readonly attempts?: number | undefined;
 }
 
-/** Makes the next body of the current one; undefined leaves the object as it is. */
+/** Returns the next body for the current object; undefined leaves the object unchanged. */
 export type UpdateFunction = (
   current: ReadObject | undefined,
 ) => ObjectBody | undefined | Promise<ObjectBody | undefined>;
@@ -57,44 +64,45 @@ export type UpdateFunction = (
 const MOST_ATTEMPTS = 20;
 
 /**
- * Commits objects to one bucket so that of many writers only one wins. Made by {@link objectCommitter}.
+ * Commits objects to one bucket so that a single writer wins. Created by {@link objectCommitter}.
  *
- * What it does not promise: anything against writers that write plainly, or decide in another way; one
- * decision about several objects; multi-part uploads; in `dynamo`, that a request is stopped which stays
- * on the wire for longer than the record's `timeout` times the skew rate. See docs/object-commit.md.
+ * **Not** promised: protection against plain writers, or writers that decide in another way; a single decision about
+ * several objects; multi-part uploads; in `dynamo`, protection against a request that stays on the wire for longer than
+ * the record's `timeout` times the skew rate. See docs/object-commit.md.
  *
- * Every operation may reject with `invalid-argument`, `misconfigured`, `access-denied`, `throttled`,
- * `unreachable` (nothing was written), `not-acquired` (another writer's record outlasted the wait),
- * `lost` (its own record ran out before the write was sent) and `outcome-unknown` (it may have been
- * written). Requests are counted where nothing is in the way.
+ * Every operation may reject with `invalid-argument`, `misconfigured`, `access-denied`, `throttled`, `unreachable`
+ * (nothing was written), `not-acquired` (another writer's record outlasted the wait), `lost` (the writer's own record
+ * expired before the write was sent) and `outcome-unknown` (the write may have been applied). Request counts are for
+ * operations without faults or rivals.
  */
 export class ObjectCommitter {
   /** The options as resolved. Shown by inspecting a committer; holds no client and no credentials. */
   readonly settings: CommitterSettings;
-  readonly #around: Around;
+  readonly #context: CommitContext;
   readonly #choice: Choice;
 
   /** Use {@link objectCommitter}. */
   constructor(options: ObjectCommitterOptions) {
     this.settings = Object.freeze(resolveCommitter(options));
-    this.#around = aroundOf(options, this.settings);
-    this.#choice = new Choice(this.#around);
+    this.#context = contextOf(options, this.settings);
+    this.#choice = new Choice(this.#context);
   }
 
   /**
-   * Creates an object where there is none. Rejects with `already-exists`. `conditional`: one PUT.
-   * `dynamo` and `both`: HEAD, record, HEAD, PUT, record.
+   * Creates an object. Rejects with `already-exists` if the key has an object.
+   *
+   * Requests: `conditional`: a PUT. `dynamo` and `both`: HEAD, record, HEAD, PUT, record.
    */
   async putIfAbsent(key: string, body: ObjectBody, options: PutOptions = {}): Promise<Committed> {
-    const patience = new Patience(this.#around, options.signal);
+    const patience = new Patience(this.#context, options.signal);
     return this.#put({ key: checkKey(key), etag: undefined }, contentOf(body, options), patience);
   }
 
   /**
-   * Replaces the object that has this ETag, as the store gave it, with its quotation marks. Rejects with
-   * `precondition-failed`, which tells the ETag found. Requests as for {@link putIfAbsent}.
+   * Replaces the object with this ETag, as returned by the store, with quotation marks.
    *
-   * An ETag is usually made from the content alone: content that returns to what it once was passes.
+   * Rejects with `precondition-failed`, which carries the ETag found. Requests as for {@link putIfAbsent}. An ETag is
+   * usually derived from the content alone: an object that has returned to its earlier content passes.
    */
   async putIfMatch(
     key: string,
@@ -102,16 +110,17 @@ export class ObjectCommitter {
     body: ObjectBody,
     options: PutOptions = {},
   ): Promise<Committed> {
-    const patience = new Patience(this.#around, options.signal);
+    const patience = new Patience(this.#context, options.signal);
     const target = { key: checkKey(key), etag: checkEtag(etag) };
     return this.#put(target, contentOf(body, options), patience);
   }
 
   /**
-   * Reads, lets `next` make a new body of it, commits, and does so again where somebody else committed
-   * in between, with pauses that grow, at most `attempts` times; then rejects as the last attempt did.
-   * Resolves to undefined where `next` did. An `outcome-unknown` is not tried again: only the content
-   * can tell whether this update is in it. One GET more than {@link putIfAbsent} for each attempt.
+   * Reads the object, lets `next` compute a new body, and commits.
+   *
+   * Retries with growing pauses if rivals commit in between, at most `attempts` times; then rejects as the last attempt
+   * did. Resolves to undefined if `next` returned undefined. Does not retry an `outcome-unknown`: only the content can
+   * show whether this update was applied. Each attempt costs a GET more than {@link putIfAbsent}.
    */
   async update(
     key: string,
@@ -120,11 +129,11 @@ export class ObjectCommitter {
   ): Promise<Committed | undefined> {
     checkKey(key);
     const attempts = checkAttempts(options.attempts ?? MOST_ATTEMPTS);
-    const between = new Patience(this.#around, options.signal);
-    const pauses = new Pauses(this.#around, between);
+    const between = new Patience(this.#context, options.signal);
+    const pauses = new Pauses(this.#context, between);
     for (let attempt = 1; ; attempt += 1) {
-      const patience = new Patience(this.#around, options.signal);
-      const current = await readObject(this.#around, key, patience);
+      const patience = new Patience(this.#context, options.signal);
+      const current = await readObject(this.#context, key, patience);
       const body = await next(current);
       if (body === undefined) return undefined;
       try {
@@ -138,21 +147,23 @@ export class ObjectCommitter {
   }
 
   /**
-   * Copies an object within the bucket, with its metadata, where the destination is absent. Rejects with
-   * `already-exists`; with `not-found` where there is no source, and `precondition-failed` where it was
-   * replaced meanwhile. A HEAD of the source, and then as {@link putIfAbsent} with a copy in the place of
-   * the PUT. With `conditional`, the first copy probes whether the store minds the destination; where it
-   * does not, the object passes through this process: GET and PUT.
+   * Copies an object within the bucket, with its metadata, to a free key.
+   *
+   * Rejects with `already-exists`; with `not-found` without a source; and with `precondition-failed` if the source was
+   * replaced meanwhile. Requests: a HEAD of the source, and then as {@link putIfAbsent} with a copy in place of the
+   * PUT. With `conditional`, the first copy probes whether the store checks conditions on the destination; if not, the
+   * object passes through this process: GET and PUT.
    */
   async copyIfAbsent(from: string, to: string, options: OperationOptions = {}): Promise<Committed> {
     checkApart(from, to);
-    const patience = new Patience(this.#around, options.signal);
+    const patience = new Patience(this.#context, options.signal);
     return (await this.#copy(from, to, patience)).committed;
   }
 
   /**
-   * A copy, and then a delete of exactly the source that was copied: two steps, of which the first can
-   * stand alone after a crash, or where the delete is refused. Rejects as both do.
+   * Copies an object, and then deletes exactly the source that was copied.
+   *
+   * These are two steps: after a crash, or a refused delete, the copy may remain beside the source. Rejects as both do.
    */
   async renameIfAbsent(
     from: string,
@@ -160,30 +171,31 @@ export class ObjectCommitter {
     options: OperationOptions = {},
   ): Promise<Committed> {
     checkApart(from, to);
-    const patience = new Patience(this.#around, options.signal);
+    const patience = new Patience(this.#context, options.signal);
     const { committed, sourceEtag } = await this.#copy(from, to, patience);
     await this.delete(from, { ...options, ifMatch: sourceEtag });
     return committed;
   }
 
   /**
-   * Deletes an object, in turn with those who change it; resolves to whether there was one. Its path can
-   * be created anew at once, unless the Rust crate made it less than `timeout` times the rate ago. With
-   * `ifMatch`, rejects with `precondition-failed` where another is there.
-   * HEAD, and then as {@link putIfAbsent} with a DELETE in the place of the PUT.
+   * Deletes an object, in turn with rival writers; resolves to whether there was an object.
+   *
+   * The key can be created again at once, unless the Rust crate created the object less than `timeout` times the rate
+   * ago. With `ifMatch`, rejects with `precondition-failed` if the ETag differs. Requests: HEAD, and then as {@link
+   * putIfAbsent} with a DELETE in place of the PUT.
    */
   async delete(key: string, options: DeleteOptions = {}): Promise<boolean> {
     checkKey(key);
     const { ifMatch, signal } = options;
     if (ifMatch !== undefined) checkEtag(ifMatch);
-    const patience = new Patience(this.#around, signal);
-    const pauses = new Pauses(this.#around, patience);
+    const patience = new Patience(this.#context, signal);
+    const pauses = new Pauses(this.#context, patience);
     for (let attempt = 1; ; attempt += 1) {
-      const found = await this.#look(key, patience);
+      const found = await this.#readHead(key, patience);
       if (found === undefined && ifMatch === undefined) return false;
       const target = { key, etag: ifMatch ?? found?.etag };
       if (!isMet(target, found)) throw unmet(target, found);
-      const write = removeWrite(this.#around, target, this.#around.random.id());
+      const write = removeWrite(this.#context, target, this.#context.random.id());
       try {
         await this.#commit(write, patience);
         return true;
@@ -194,36 +206,38 @@ export class ObjectCommitter {
     }
   }
 
-  /** Reads an object, with the ETag to replace it by; undefined where there is none. One GET. */
+  /** Reads an object, with the ETag for {@link putIfMatch}; undefined without an object. Costs a GET. */
   read(key: string, options: OperationOptions = {}): Promise<ReadObject | undefined> {
-    return readObject(this.#around, checkKey(key), new Patience(this.#around, options.signal));
+    return readObject(this.#context, checkKey(key), new Patience(this.#context, options.signal));
   }
 
-  /** What is known of an object and of its commit records: one HEAD, and up to two strong reads. */
+  /** Reads the state of an object and of its commit records: a HEAD, and up to two strongly consistent reads. */
   inspect(key: string, options: OperationOptions = {}): Promise<ObjectInspection> {
-    return inspectObject(this.#around, checkKey(key), new Patience(this.#around, options.signal));
+    return inspectObject(this.#context, checkKey(key), new Patience(this.#context, options.signal));
   }
 
   /**
-   * What the store does with conditions, and what `auto` makes of it: up to 60 requests on objects of
-   * its own, the first time. Rejects with `misconfigured` where nothing is left to decide by.
+   * Probes the store's support for conditions, and returns the choice of `auto`.
+   *
+   * The first call sends up to 60 requests on objects of its own. Rejects with `misconfigured` if neither the store nor
+   * a table can decide.
    */
   probe(): Promise<ProbeReport> {
     return this.#choice.report();
   }
 
-  /** The strategy of this committer; with `auto`, what the probe of puts says, once. */
+  /** Returns the strategy of this committer; with `auto`, by a probe of puts, made once. */
   strategy(): Promise<FixedStrategy> {
     return this.#choice.strategy();
   }
 
-  /** What `util.inspect` shows, and with it `console.log`: no client, and so no credentials. */
+  /** The output of `util.inspect` and `console.log`: no client, and so no credentials. */
   [Symbol.for("nodejs.util.inspect.custom")](): object {
     return { ObjectCommitter: this.settings };
   }
 
   async #put(target: CommitTarget, content: PutContent, patience: Patience): Promise<Committed> {
-    const write = putWrite(this.#around, target, content, this.#around.random.id());
+    const write = putWrite(this.#context, target, content, this.#context.random.id());
     const committed = await this.#commit(write, patience);
     if (write.canRepeat) content.onBytes?.(content.body.length);
     return committed;
@@ -235,58 +249,48 @@ export class ObjectCommitter {
     patience: Patience,
   ): Promise<{ readonly committed: Committed; readonly sourceEtag: string }> {
     const strategy = await this.strategy();
-    const { random } = this.#around;
+    const { random } = this.#context;
     if (strategy === "conditional" && !(await this.#choice.hasConditionalCopies())) {
-      const source = await fetchObject(this.#around, from, patience);
+      const source = await fetchObject(this.#context, from, patience);
       if (source === undefined) throw sourceMissing(from, to);
       const { contentType, metadata, system, etag } = source.head;
       const content = { body: source.body, contentType, metadata, system };
       const committed = await this.#put({ key: to, etag: undefined }, content, patience);
       return { committed, sourceEtag: etag };
     }
-    const source = await this.#look(from, patience);
+    const source = await this.#readHead(from, patience);
     if (source === undefined) throw sourceMissing(from, to);
-    const write = copyWrite(this.#around, from, source, to, random.id());
+    const write = copyWrite(this.#context, from, source, to, random.id());
     return { committed: await this.#commit(write, patience), sourceEtag: source.etag };
   }
 
   async #commit(write: ObjectWrite, patience: Patience): Promise<Committed> {
     const strategy = await this.strategy();
-    const { table } = this.#around;
+    const { table } = this.#context;
     const etag =
       strategy === "conditional" || table === undefined
-        ? await commitConditionally(this.#around, write, patience)
-        : await commitUnderRecord(this.#around, table, write, strategy === "both", patience);
+        ? await commitConditionally(this.#context, write, patience)
+        : await commitUnderRecord(this.#context, table, write, strategy === "both", patience);
     return { key: write.target.key, etag, commitId: write.commitId, strategy };
   }
 
-  async #look(key: string, patience: Patience): Promise<ObjectHead | undefined> {
-    const looked = await look(this.#around, key, patience);
-    if (looked.kind === "seen") return looked.head;
+  async #readHead(key: string, patience: Patience): Promise<ObjectHead | undefined> {
+    const read = await readHead(this.#context, key, patience);
+    if (read.kind === "seen") return read.head;
     patience.signal?.throwIfAborted();
-    throw onNoResponse({ key, etag: undefined }, "object store", looked.trouble);
+    throw onNoResponse({ key, etag: undefined }, "object store", read.trouble);
   }
 }
 
 /**
- * A committer for one bucket: see {@link ObjectCommitter} for what it promises. Costs no request. Throws
+ * Creates a committer for one bucket: see {@link ObjectCommitter} for its promises. Costs no request. Throws
  * `invalid-argument`.
  */
 export function objectCommitter(options: ObjectCommitterOptions): ObjectCommitter {
   return new ObjectCommitter(options);
 }
 
-function checkAttempts(attempts: number): number {
-  if ((Number.isInteger(attempts) && attempts >= 1) || attempts === Number.POSITIVE_INFINITY) {
-    return attempts;
-  }
-  throw new HoldfastError(
-    "invalid-argument",
-    `The option \`attempts\` must be a whole number from 1, or Infinity; it is ${attempts}.`,
-  );
-}
-
-/** Somebody else committed in between; read anew, the next attempt may succeed. */
+/** A rival committed in between; after a new read, the next attempt may succeed. */
 function isOvertaken(error: unknown): boolean {
   return isHoldfastError(error, "already-exists") || isHoldfastError(error, "precondition-failed");
 }

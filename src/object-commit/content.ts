@@ -3,12 +3,13 @@ import { COMMIT_METADATA, type StreamBody } from "../platform/s3/objects.js";
 import type { PutContent } from "./writes.js";
 
 /**
- * What an object is to hold: text (as UTF-8), bytes, or a stream with its length in bytes. A stream is
- * read once, and never sent twice: where a second send would be needed, the operation fails instead.
+ * The content of an object: text (as UTF-8), bytes, or a stream with its length in bytes.
+ *
+ * A stream is read once, and never sent twice: if a second send is needed, the operation fails instead.
  */
 export type ObjectBody = string | Uint8Array | StreamBody;
 
-/** How far a body has been sent. */
+/** The progress of sending a body. */
 export interface Progress {
   readonly sentBytes: number;
   readonly totalBytes: number;
@@ -17,8 +18,8 @@ export interface Progress {
 /** Options of every operation. */
 export interface OperationOptions {
   /**
-   * Ends the operation. It rejects with the signal's reason if nothing was written, and with
-   * `outcome-unknown` if something was sent whose answer had not come.
+   * Ends the operation. Rejects with the signal's reason if nothing was written, and with `outcome-unknown` if a send
+   * was not answered.
    */
   readonly signal?: AbortSignal | undefined;
 }
@@ -28,14 +29,15 @@ export interface PutOptions extends OperationOptions {
   readonly contentType?: string | undefined;
   /** The user's own metadata; printable ASCII. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
-  /**
-   * Called as the bytes of a stream are taken by the connection. For text and bytes once, at the end:
-   * they are handed over whole.
-   */
+  /** Called as the connection takes the bytes of a stream. For text and bytes called once, at the end. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** The body and its headers, checked. Throws `invalid-argument`. */
+const LONGEST_KEY_BYTES = 1_024;
+
+const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
+
+/** Checks the body and the headers. Throws `invalid-argument`. */
 export function contentOf(given: ObjectBody, options: PutOptions): PutContent {
   const body = bodyOf(given);
   const { contentType, onProgress } = options;
@@ -60,22 +62,55 @@ function bodyOf(given: ObjectBody): Uint8Array | StreamBody {
   }
   throw new HoldfastError(
     "invalid-argument",
-    "The body of an object must be a text, bytes, or { stream, length } with an async iterable of " +
-      "bytes and how many there will be.",
+    "The body of an object must be text, bytes, or { stream, length } with an async iterable of " +
+      "bytes and the number of bytes.",
   );
 }
 
 function checkMetadata(metadata: PutOptions["metadata"]): PutOptions["metadata"] {
   for (const [name, value] of Object.entries(metadata ?? {})) {
-    // Stores fold the names of metadata, and headers carry nothing but ASCII.
+    // Stores ignore case in the names of metadata, and headers carry only ASCII.
     const isTaken = name.toLowerCase() === COMMIT_METADATA;
     if (!isTaken && /^[\x21-\x7e]+$/.test(name) && /^[\x20-\x7e]*$/.test(value)) continue;
     throw new HoldfastError(
       "invalid-argument",
       isTaken
-        ? `The metadata \`${COMMIT_METADATA}\` is the committer's own.`
+        ? `The metadata name \`${COMMIT_METADATA}\` is reserved for the committer. Use another name.`
         : `The metadata \`${name}\` must be printable ASCII.`,
     );
   }
   return metadata;
+}
+
+/** Checks an object's key. Throws `invalid-argument`. */
+export function checkKey(key: string): string {
+  const bytes = typeof key === "string" ? Buffer.byteLength(key) : 0;
+  if (bytes >= 1 && bytes <= LONGEST_KEY_BYTES) return key;
+  throw refuse(`The key of an object must be a string of 1 to ${LONGEST_KEY_BYTES} bytes.`);
+}
+
+/** Checks an ETag that is expected. Throws `invalid-argument`. */
+export function checkEtag(etag: string): string {
+  // "*" would name the record of a create, and in a header any object.
+  if (typeof etag === "string" && etag !== "" && etag !== "*") return etag;
+  throw refuse(
+    `The expected ETag is not valid: ${JSON.stringify(etag)}. Pass an ETag as the object store returned it, ` +
+      "with its quotation marks.",
+  );
+}
+
+/** Checks that source and destination of a copy differ. Throws `invalid-argument`. */
+export function checkApart(from: string, to: string): void {
+  if (checkKey(from) !== checkKey(to)) return;
+  throw refuse(`Object "${from}" cannot be copied to itself. Give another destination.`);
+}
+
+/** Checks the number of attempts of an update. Throws `invalid-argument`. */
+export function checkAttempts(attempts: number): number {
+  if ((Number.isInteger(attempts) && attempts >= 1) || attempts === Number.POSITIVE_INFINITY) {
+    return attempts;
+  }
+  throw refuse(
+    `The option \`attempts\` must be a whole number from 1, or Infinity; it is ${attempts}.`,
+  );
 }

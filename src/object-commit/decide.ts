@@ -1,33 +1,33 @@
 import type { CommitTarget } from "../formats/object-commit.js";
 import type { ObjectHead, StoreAnswer } from "../platform/s3/objects.js";
 
-/** All that branches in committing an object, in pure functions. */
+/** All decisions of a commit, as pure functions. */
 
-/** Whether the object is as the caller demands: absent for a create, else of exactly this ETag. */
+/** Whether the object meets the caller's condition: absent for a create, else with exactly this ETag. */
 export function isMet({ etag }: CommitTarget, found: ObjectHead | undefined): boolean {
   return found?.etag === etag;
 }
 
-/** What is known of a write that was sent. */
+/** The state of a write after its sends. */
 export interface SentState {
-  /** Some send of it was never answered, so it may have landed, or may still land. */
+  /** A send was never answered, so the write may have been applied, or may still be. */
   readonly isUnsure: boolean;
-  /** It may be sent again after a send without an answer: the store would refuse a second landing. */
+  /** The write may be retried after an unanswered send: the store would refuse a second application. */
   readonly mayRepeatUnsure: boolean;
-  /** Its body can be read again. */
+  /** The body can be read again. */
   readonly canRepeat: boolean;
 }
 
 /**
- * What comes after an answer.
- * - `committed`: it is done.
- * - `look`: read back, and judge by what is found.
- * - `again`: it was certainly not carried out; send it once more.
- * - `failed`: it was certainly not carried out, and never will be.
+ * The next step after an answer.
+ * - `committed`: the write was applied.
+ * - `look`: read back, and judge by the object.
+ * - `again`: the write was certainly not applied; retry.
+ * - `failed`: the write was certainly not applied, and never will be.
  */
 export type AfterAnswer = "committed" | "look" | "again" | "failed";
 
-/** Decides by the answer alone; `look` wherever that is not enough. */
+/** Decides by the answer alone; `look` if the answer is not enough. */
 export function afterAnswer(answer: StoreAnswer["kind"], state: SentState): AfterAnswer {
   switch (answer) {
     case "stored":
@@ -38,7 +38,7 @@ export function afterAnswer(answer: StoreAnswer["kind"], state: SentState): Afte
       if (state.canRepeat) return "again";
       return state.isUnsure ? "look" : "failed";
     case "misconfigured":
-      // It says what became of the last send, and nothing of one before it.
+      // The answer is about the last send, and says nothing about earlier sends.
       return state.isUnsure ? "look" : "failed";
     case "refused":
     case "absent":
@@ -48,32 +48,33 @@ export function afterAnswer(answer: StoreAnswer["kind"], state: SentState): Afte
 }
 
 /**
- * What a look shows.
- * - `committed`: the object is what this write made.
- * - `unmet`: the condition does not hold, and the write was not carried out.
- * - `again`: the object is as it was; send again.
- * - `wait`: the object is as it was; the write may still land, so nothing can be sent.
- * - `unknown`: the object is another; whether this write was there in between, nobody can say.
+ * The verdict of a read.
+ * - `committed`: this write made the object.
+ * - `unmet`: the condition is false, and the write was not applied.
+ * - `again`: the object is unchanged; retry.
+ * - `wait`: the object is unchanged, but the write may still be applied, so nothing can be sent.
+ * - `unknown`: the object has changed; this write may have been applied in between.
  */
 export type AfterLook = "committed" | "unmet" | "again" | "wait" | "unknown";
 
-/** Decides by the object as it is now. */
+/** Decides by the object as read now. */
 export function afterLook(isMine: boolean, isAsBefore: boolean, state: SentState): AfterLook {
   if (isMine) return "committed";
   if (!isAsBefore) return state.isUnsure ? "unknown" : "unmet";
-  // It was refused a moment ago, and its body is gone: that moment is what the caller is told of.
+  // The store refused a moment ago, and the body is gone: report the condition at that moment as false.
   if (!state.isUnsure) return state.canRepeat ? "again" : "unmet";
   return state.canRepeat && state.mayRepeatUnsure ? "again" : "wait";
 }
 
 /**
- * For how much longer a record keeps others out, in milliseconds; 0 when its place may be taken.
- * Counted from when this process first saw it, by its monotonic clock, and strictly longer than
- * the record's `timeout` times the rate. A record that says 0 is nobody's.
+ * Returns for how many more milliseconds a record keeps rivals out; 0 when a rival may take the record.
+ *
+ * Counted from when this process first read the record, by its monotonic clock, and strictly longer than the record's
+ * `timeout` times the rate. A `timeout` of 0 means that no writer acts on the record.
  */
 export function acquirableInMs(timeoutMs: number, rate: number, watchedMs: number): number {
   if (timeoutMs === 0) return 0;
   const leftMs = timeoutMs * rate - watchedMs;
-  // At exactly that length it is not yet longer.
+  // At exactly this duration the wait is not yet longer.
   return leftMs < 0 ? 0 : Math.max(leftMs, 1);
 }

@@ -1,7 +1,6 @@
 /**
- * Objects in an S3-compatible store that only one of many writers creates or replaces. Names only: each
- * is documented where it is defined.
- * @module
+ * Objects in an S3-compatible store that a single one of many writers creates or replaces. Each name is documented at
+ * its definition. @module
  */
 export { type ErrorCode, HoldfastError, isHoldfastError } from "../errors.js";
 export type { Duration } from "../internal/duration.js";

@@ -10,13 +10,21 @@ import {
   readCommit,
 } from "../formats/object-commit.js";
 import { type Clock, elapsedMsSince, type Instant, instantOf } from "../platform/clock.js";
+import { type NoAnswer, retry, unlessMisconfigured } from "../platform/retry.js";
 import { type Item, mayBeApplied, type TablePort } from "../platform/table.js";
-import { type Around, callBeyond, callWithin, type Limit, Pauses } from "./around.js";
+import {
+  type CommitContext,
+  callBeyond,
+  callWithin,
+  type Limit,
+  Pauses,
+  retryWithin,
+} from "./context.js";
 import { acquirableInMs } from "./decide.js";
 import { onNoResponse, recordTaken } from "./errors.js";
-import { expectMet } from "./look.js";
+import { expectMet } from "./read.js";
 
-/** The right to write one target, until its own deadline, by the clock that says longest (R2). */
+/** The right to write one target until its deadline, by the clock that says longest (R2). */
 export class Held implements Limit {
   readonly record: CommitRecord;
   readonly signal: AbortSignal | undefined;
@@ -33,42 +41,51 @@ export class Held implements Limit {
 
   remainingMs(): number {
     const leftMs = this.record.timeoutMs - elapsedMsSince(this.#start, this.#clock);
-    // For good: a clock that is stepped back gives nothing back.
+    // Permanently: a wall clock that is set back gives no time back.
     this.#isOver ||= leftMs <= 0 || this.signal?.aborted === true;
     return this.#isOver ? 0 : leftMs;
   }
 }
 
-/** Another writer's record, or none: refused without an item, and absent for a strong read too. */
+/** The record that refused a claim; undefined if a strongly consistent read found none either. */
 interface Found {
   readonly found: CommitRecord | undefined;
+}
+
+/** The record as read; undefined without a record. */
+interface ReadRecord {
+  readonly kind: "read";
+  readonly record: CommitRecord | undefined;
 }
 
 /**
  * The commit record of one target, for one operation: taken, waited for, taken over, ended.
  *
- * R14 cannot be kept wholly: an unanswered claim that lands after it was given up keeps others out for
+ * Rule R14 cannot be kept wholly: an unanswered claim that is applied after the operation gave up keeps rivals out for
  * `timeout` times their rate, since the protocol has no earlier sign of death.
  */
 export class CommitLock {
-  readonly #around: Around;
+  readonly #context: CommitContext;
   readonly #table: TablePort;
   readonly #target: CommitTarget;
   readonly #token: string;
-  /** What may be replaced now: a record that was watched, or this operation's own; undefined: none. */
+  /**
+   * The record that may be replaced now: an observed dead record, or this operation's own; undefined without a record.
+   */
   #replaceable: CommitRecord | undefined;
 
-  constructor(around: Around, table: TablePort, target: CommitTarget, token: string) {
-    this.#around = around;
+  constructor(context: CommitContext, table: TablePort, target: CommitTarget, token: string) {
+    this.#context = context;
     this.#table = table;
     this.#target = target;
     this.#token = token;
   }
 
   /**
-   * Takes the record: one write, where nobody has it. Called again, it takes this operation's own
-   * record anew, at once. Throws what a look at the object says while it waits; `not-acquired`,
-   * `unreachable` or `throttled` when the limit is over.
+   * Takes the record: one write if the record is free.
+   *
+   * A second call takes this operation's own record again, at once. Throws the error that a read of the object shows
+   * while waiting; `not-acquired`, `unreachable` or `throttled` when the limit is over.
    */
   async take(limit: Limit): Promise<Held> {
     for (;;) {
@@ -82,44 +99,49 @@ export class CommitLock {
     }
   }
 
-  /** Says that nobody acts on the record any more. One write, once: unheard, others wait it out. */
+  /**
+   * Ends the record: this process no longer acts on it. One write, sent once: if the write fails, rivals wait out the
+   * record.
+   */
   async end({ generation }: CommitRecord): Promise<void> {
     await this.#table.write(
       endCommit(this.#target, this.#token, generation),
-      callBeyond(this.#around),
+      callBeyond(this.#context),
     );
   }
 
   async #claim(limit: Limit): Promise<Held | Found> {
-    const { settings, clock } = this.#around;
+    const { settings, clock } = this.#context;
     const wanted = this.#wanted();
     const write = claimCommit(this.#target, wanted, this.#replaceable);
-    // From before the first send: any of them may be the one that was carried out.
+    // Before the first send: any of the sends may be applied (R2).
     const start = instantOf(clock);
     let wasUnanswered = false;
-    for (const pauses = new Pauses(this.#around, limit); ; ) {
-      const answer = await this.#table.write(write, callWithin(limit, settings.requestTimeoutMs));
-      if (answer.kind === "applied") return new Held(clock, wanted, start, limit.signal);
-      if (answer.kind === "misconfigured") throw answer.error;
-      if (answer.kind === "refused") {
-        const found = await this.#foundBy(answer.item, limit);
-        // All sends answered, a refused one was not applied, whatever token the record shows.
-        return (wasUnanswered || mayBeApplied(answer)) && this.#isOwn(found, wanted)
-          ? new Held(clock, wanted, start, limit.signal)
-          : { found };
-      }
-      wasUnanswered ||= answer.kind === "unknown";
-      await pauses.wait();
-      if (limit.remainingMs() > 0) continue;
-      // It may have been carried out, or still be; this is all that can be done about it.
-      if (answer.kind === "unknown") await this.end(wanted);
-      limit.signal?.throwIfAborted();
-      throw onNoResponse(this.#target, "table", answer);
-    }
+    const send = () => this.#table.write(write, callWithin(limit, settings.requestTimeoutMs));
+    const sent = await retryWithin(this.#context, limit, send, {
+      onNoAnswer: (answer) => {
+        wasUnanswered ||= answer.kind === "unknown";
+      },
+    });
+    if (sent.kind === "over") return this.#giveUpClaim(limit, wanted, sent.trouble as NoAnswer);
+    const { answer } = sent;
+    if (answer.kind === "applied") return new Held(clock, wanted, start, limit.signal);
+    const found = await this.#foundBy(answer.item, limit);
+    // If all sends were answered, a refused claim was not applied, even if the record shows this token.
+    return (wasUnanswered || mayBeApplied(answer)) && this.#isOwn(found, wanted)
+      ? new Held(clock, wanted, start, limit.signal)
+      : { found };
+  }
+
+  async #giveUpClaim(limit: Limit, wanted: CommitRecord, trouble: NoAnswer): Promise<never> {
+    // The claim may have been applied, or may still be; ending the record is all that can be done.
+    if (trouble.kind === "unknown") await this.end(wanted);
+    limit.signal?.throwIfAborted();
+    throw onNoResponse(this.#target, "table", trouble);
   }
 
   #wanted(): CommitClaim & CommitRecord {
-    const { settings, clock } = this.#around;
+    const { settings, clock } = this.#context;
     const wallMs = clock.wallMs() + this.#table.clockCorrectionMs;
     return {
       generation: generationAfter(this.#replaceable),
@@ -134,28 +156,31 @@ export class CommitLock {
     return found?.token === this.#token && found.generation === wanted.generation;
   }
 
-  /** The record that refused a claim. Some servers refuse without showing it. */
+  /** Returns the record that refused a claim. Some servers refuse without showing the record. */
   async #foundBy(item: Item | undefined, limit: Limit): Promise<CommitRecord | undefined> {
     if (item !== undefined) return readCommit(this.#target, item);
-    for (const pauses = new Pauses(this.#around, limit); ; ) {
-      const read = await this.#read(limit);
-      if (read !== "trouble") return read;
-      if (limit.remainingMs() <= 0) this.#giveUp(limit, undefined);
-      await pauses.wait();
-    }
+    const retried = await retry(this.#context, () => this.#read(limit), {
+      backoff: new Pauses(this.#context, limit).backoff,
+      signal: limit.signal,
+      onNoAnswer: () => {
+        if (limit.remainingMs() <= 0) this.#giveUp(limit, undefined);
+      },
+    });
+    return retried.kind === "answered" ? retried.answer.record : this.#giveUp(limit, undefined);
   }
 
   /**
-   * Waits until the record may be replaced, and answers it; or undefined when it is gone. At every look
-   * the object is looked at first: usually its writer succeeds, and there is nothing left to wait for.
+   * Waits until the record may be replaced, and returns the record; or undefined once the record is gone.
+   *
+   * Each poll reads the object first: usually the record's writer succeeds, and the wait is over.
    */
   async #watch(first: CommitRecord, limit: Limit): Promise<CommitRecord | undefined> {
-    const { clock, settings } = this.#around;
+    const { clock, settings } = this.#context;
     let record = first;
-    // After the answer that showed it: its writer counts from before it was sent.
+    // After the answer that showed the record: the record's writer counts from before its send.
     let seenMs = clock.monotonicMs();
-    for (const pauses = new Pauses(this.#around, limit); ; ) {
-      await expectMet(this.#around, this.#target, limit);
+    for (const pauses = new Pauses(this.#context, limit); ; ) {
+      await expectMet(this.#context, this.#target, limit);
       const { timeoutMs } = record;
       const leftMs = acquirableInMs(
         timeoutMs,
@@ -166,26 +191,29 @@ export class CommitLock {
       if (limit.remainingMs() <= 0) this.#giveUp(limit, record);
       await pauses.wait(leftMs);
       const read = await this.#read(limit);
-      if (read === undefined) return undefined;
-      if (read === "trouble" || isSameRecord(read, record)) continue;
-      record = read;
+      // After an unanswered read, read again.
+      if (read.kind !== "read") continue;
+      if (read.record === undefined) return undefined;
+      if (isSameRecord(read.record, record)) continue;
+      record = read.record;
       seenMs = clock.monotonicMs();
       pauses.restart();
     }
   }
 
-  async #read(limit: Limit): Promise<CommitRecord | undefined | "trouble"> {
-    const answer = await this.#table.read(
-      { key: commitKeyOf(this.#target), consistent: true },
-      callWithin(limit, this.#around.settings.requestTimeoutMs),
+  async #read(limit: Limit): Promise<ReadRecord | NoAnswer> {
+    const answer = unlessMisconfigured(
+      await this.#table.read(
+        { key: commitKeyOf(this.#target), consistent: true },
+        callWithin(limit, this.#context.settings.requestTimeoutMs),
+      ),
     );
-    if (answer.kind === "misconfigured") throw answer.error;
-    if (answer.kind !== "found") return "trouble";
-    return answer.item && readCommit(this.#target, answer.item);
+    if (answer.kind !== "found") return answer;
+    return { kind: "read", record: answer.item && readCommit(this.#target, answer.item) };
   }
 
   #giveUp(limit: Limit, record: CommitRecord | undefined): never {
     limit.signal?.throwIfAborted();
-    throw recordTaken(this.#target, this.#around.settings.waitMs, record);
+    throw recordTaken(this.#target, this.#context.settings.waitMs, record);
   }
 }

@@ -11,39 +11,39 @@ import type { TablePort } from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";
 
 /**
- * How a commit is decided.
- * - `conditional`: by the object store alone, whose conditional writes are taken at their word.
- * - `dynamo`: by a record in a DynamoDB table, as the Rust crate object_store does up to 0.12.
- * - `both`: by the record, and by the store's conditions as well.
+ * Who decides a commit.
+ * - `conditional`: the object store alone, by its conditional writes.
+ * - `dynamo`: a record in a DynamoDB table, as in the Rust crate object_store up to 0.12.
+ * - `both`: the record, and the store's conditions as well.
  */
 export type FixedStrategy = "conditional" | "dynamo" | "both";
 
-/** A strategy, or `auto`: `conditional` where a probe shows that the store can, else `dynamo`. */
+/** A strategy, or `auto`: `conditional` if a probe shows that the store supports conditions, else `dynamo`. */
 export type Strategy = FixedStrategy | "auto";
 
 /** The table of the commit records. */
 export interface CommitTableOptions {
   /**
-   * An SDK v3 `DynamoDBClient`, with an endpoint and credentials of its own; the same within `lean()` of
-   * `holdfast/lean`; or a table for tests.
+   * An SDK v3 `DynamoDBClient`, with its endpoint and credentials; a client wrapped by `lean()` of `holdfast/lean`; or
+   * a table for tests.
    */
   readonly client: DynamoDBLike | Transport | TablePort;
-  /** The table's name. One table serves one bucket: the bucket is not in its key. */
+  /** The table's name. Use a table for a single bucket: the bucket is not part of the key. */
   readonly table: string;
-  /** For how long a writer may act on a record that it took. Whole milliseconds; default 20 s. */
+  /** How long a writer may act on its record. Whole milliseconds; default 20 s. */
   readonly timeout?: Duration | undefined;
   /**
-   * After how many times the `timeout` *in the record* a waiter takes its place. At least 2, default 3.
-   * A request that is still on the wire then overwrites, in `dynamo`.
+   * A waiter replaces a record after this multiple of the `timeout` *in the record*. At least 2, default 3. In
+   * `dynamo`, a request of the former writer that is still on the wire then overwrites the object.
    */
   readonly maxClockSkewRate?: number | undefined;
-  /** After how long DynamoDB may delete a record. At least `timeout` times the rate; default 1 h. */
+  /** How long before DynamoDB may delete a record. At least `timeout` times the rate; default 1 h. */
   readonly ttl?: Duration | undefined;
-  /** How soon a waiter looks again; it grows to 2 s, or to this if that is more. Default 100 ms. */
+  /** The first pause of a waiter between polls; pauses grow to 2 s, or to this value if longer. Default 100 ms. */
   readonly poll?: Duration | undefined;
 }
 
-/** What everything that is not deterministic can be replaced by, for tests. */
+/** Replacements for the non-deterministic parts, for tests. */
 export interface CommitterSurroundings {
   readonly clock?: Clock | undefined;
   readonly timers?: Timers | undefined;
@@ -52,36 +52,36 @@ export interface CommitterSurroundings {
 
 /** Options of {@link objectCommitter}. */
 export interface ObjectCommitterOptions {
-  /** An SDK v3 `S3Client`, whose own retries are not used; or, for tests, an object store in memory. */
+  /** An SDK v3 `S3Client`, whose own retries are switched off; or, for tests, an object store in memory. */
   readonly s3: S3Like | ObjectPort;
   /** The bucket's name. */
   readonly bucket: string;
-  /** All writers of a path must use the same, but see docs/object-commit.md. Default `auto`. */
+  /** All writers of a key must use the same strategy; for exceptions see docs/object-commit.md. Default `auto`. */
   readonly strategy?: Strategy | undefined;
-  /** Needed for `dynamo` and `both`; with `auto`, where the store cannot decide by itself. */
+  /** Required for `dynamo` and `both`; with `auto`, if the store cannot decide alone. */
   readonly dynamodb?: CommitTableOptions | undefined;
   /**
-   * For how long one operation tries, in all. Default `timeout` times one more than the rate, 80 s: long
-   * enough to replace one writer that died. From 1 s.
+   * The time limit of one operation. Default `timeout` times one more than the rate, 80 s: long enough to replace the
+   * record of a single dead writer. From 1 s.
    */
   readonly wait?: Duration | undefined;
-  /** For how long a request without a body may go unanswered. Default 5 s. */
+  /** The timeout of a request without a body. Default 5 s. */
   readonly requestTimeout?: Duration | undefined;
-  /** For how long the request with the body may; with a record, never beyond `timeout`. Default 60 s. */
+  /** The timeout of a request with the body; with a record, never beyond `timeout`. Default 60 s. */
   readonly transferTimeout?: Duration | undefined;
-  /** A label for people, in the record: who is this? Default: host name and process id. */
+  /** The writer's label for people, in the record. Default: host name and process id. */
   readonly owner?: string | undefined;
-  /** Under which the probe makes, and deletes, its objects. Default `.holdfast-probe/`. */
+  /** The prefix of the objects that the probe creates and deletes. Default `.holdfast-probe/`. */
   readonly probePrefix?: string | undefined;
-  /** Clocks, timers and chance, for tests. Default: this machine's. */
+  /** Clocks, timers and randomness, for tests. Default: this machine's. */
   readonly environment?: CommitterSurroundings | undefined;
 }
 
-/** The options, resolved: what inspecting a committer shows. No client, so no credentials. */
+/** The resolved options, as shown by inspecting a committer. No client, so no credentials. */
 export interface CommitterSettings {
   readonly bucket: string;
   readonly strategy: Strategy;
-  /** Undefined where no table was given. */
+  /** Undefined without a table. */
   readonly table: string | undefined;
   readonly timeoutMs: number;
   readonly maxClockSkewRate: number;
@@ -95,14 +95,14 @@ export interface CommitterSettings {
   readonly probePrefix: string;
 }
 
-/** The defaults; those of the record are the Rust crate's. */
+/** The defaults; the record's defaults are the Rust crate's. */
 export const COMMIT_DEFAULTS = Object.freeze({
   strategy: "auto",
   timeout: "20s",
   maxClockSkewRate: 3,
   ttl: "1h",
   poll: "100ms",
-  /** The crate looks ten times a second for as long as it waits: 600 requests for one dead writer. */
+  /** The crate polls ten times a second during its wait: 600 requests for one dead writer. */
   maxPollMs: 2_000,
   /** A request that takes longer is more likely lost than late. */
   requestTimeout: "5s",
@@ -118,7 +118,7 @@ const STRATEGIES: readonly Strategy[] = ["conditional", "dynamo", "both", "auto"
 
 const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
-/** Resolves the options and checks them together. Throws `invalid-argument`. */
+/** Resolves the options, and checks them together. Throws `invalid-argument`. */
 export function resolveCommitter(options: ObjectCommitterOptions): CommitterSettings {
   const { dynamodb = {} as Partial<CommitTableOptions> } = options;
   const d = COMMIT_DEFAULTS;
@@ -184,18 +184,18 @@ function checkRate(rate: number): number {
 }
 
 function checkTimeouts(timeoutMs: number, rate: number, ttlMs: number): void {
-  // A fraction would be a number that the Rust crate cannot read.
+  // The Rust crate cannot read a fraction.
   if (!Number.isInteger(timeoutMs)) {
     throw refuse(`The option \`dynamodb.timeout\` must be whole milliseconds; it is ${timeoutMs}.`);
   }
   if (ttlMs >= timeoutMs * rate) return;
   throw refuse(
     `The option \`dynamodb.ttl\` (${ttlMs} ms) must not be shorter than \`timeout\` times ` +
-      `\`maxClockSkewRate\` (${timeoutMs * rate} ms): a record must not go while somebody waits for it.`,
+      `\`maxClockSkewRate\` (${timeoutMs * rate} ms): TTL must not delete a record during a wait.`,
   );
 }
 
 function checkText(option: string, value: unknown): string {
   if (typeof value === "string" && value !== "") return value;
-  throw refuse(`The option \`${option}\` must be a text that is not empty.`);
+  throw refuse(`The option \`${option}\` must be a string that is not empty.`);
 }

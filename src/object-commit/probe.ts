@@ -5,57 +5,58 @@ import type {
   ObjectHead,
   StoreAnswer,
 } from "../platform/s3/objects.js";
-import { type Around, callBeyond } from "./around.js";
+import { type CommitContext, callBeyond } from "./context.js";
 import type { FixedStrategy } from "./options.js";
 
 /**
- * What a store does with conditions.
- * - `atomic`: it refuses what it should, also in a burst, one of which exactly succeeds.
- * - `ignored`: it takes the header and writes all the same, or lets several of a burst succeed.
- * - `rejected`: it refuses requests that carry the header.
+ * The store's support for conditions.
+ * - `atomic`: the store refuses false conditions, also in a burst, of which exactly one request succeeds.
+ * - `ignored`: the store accepts the header and writes anyway, or lets several requests of a burst succeed.
+ * - `rejected`: the store refuses requests with the header.
  */
 export type ConditionSupport = "atomic" | "ignored" | "rejected";
 
-/** What a probe found, and what `auto` makes of it. */
+/** The result of a probe, and the choice of `auto`. */
 export interface ProbeReport {
-  /** `If-None-Match: *` and `If-Match` when an object is put. */
+  /** `If-None-Match: *` and `If-Match` on a put. */
   readonly put: ConditionSupport;
   /** `If-None-Match: *` on the destination of a copy. */
   readonly copy: ConditionSupport;
-  /** What `auto` chooses by it. */
+  /** The strategy that `auto` chooses. */
   readonly strategy: FixedStrategy;
 }
 
-// A server that looks and then writes passes a probe of one request after another.
+// A server that first reads and then writes passes a probe by sequential requests.
 const BURST = 16;
 const NOBODYS_ETAG = '"00000000000000000000000000000000"';
 const BYTES = new Uint8Array([104, 111, 108, 100]);
 
 /**
- * Finds out what the store does with conditions, on objects of its own below the probe's prefix, which
- * it deletes. It proves what it finds `ignored` and `rejected`; `atomic` is what a burst of 16 suggests.
- * For puts 37 requests, for copies 23, at most. Throws `unreachable`, `throttled`, `access-denied`.
+ * Probes the store's support for conditions, on objects of its own below the probe's prefix.
+ *
+ * Deletes these objects afterwards. `ignored` and `rejected` are proven; `atomic` is only suggested by a burst of 16.
+ * At most 37 requests for puts, 23 for copies. Throws `unreachable`, `throttled`, `access-denied`.
  */
 export class Probe {
-  readonly #around: Around;
+  readonly #context: CommitContext;
   readonly #made = new Set<string>();
 
-  constructor(around: Around) {
-    this.#around = around;
+  constructor(context: CommitContext) {
+    this.#context = context;
   }
 
-  /** Whether puts are conditional. */
+  /** Probes conditions on puts. */
   put(): Promise<ConditionSupport> {
     return this.#tidily(async () => {
       const key = this.#newKey();
-      // Without a condition, so that what is wrong with the bucket is not put down to conditions.
+      // Without a condition, so that a problem of the bucket is not taken for a problem of conditions.
       const etag = stored(await this.#put(key, {}));
       for (const condition of [{ ifAbsent: true }, { ifMatch: NOBODYS_ETAG }]) {
         const support = supportBy(await this.#put(key, condition));
         if (support !== "atomic") return support;
       }
       const creates = await this.#burst((fresh) => this.#put(fresh, { ifAbsent: true }));
-      // The body is one byte longer each time: an equal one would have an equal ETag.
+      // The body is one byte longer each time: an equal body would have an equal ETag.
       const replaces = await this.#burst(
         (_, turn) => this.#put(key, { ifMatch: etag }, turn + 1),
         key,
@@ -64,13 +65,13 @@ export class Probe {
     });
   }
 
-  /** Whether the destination of a copy is. */
+  /** Probes conditions on the destination of a copy. */
   copy(): Promise<ConditionSupport> {
     return this.#tidily(async () => {
       const [from, to] = [this.#newKey(), this.#newKey()];
       stored(await this.#put(from, {}));
       stored(await this.#put(to, {}));
-      const source = await this.#look(from);
+      const source = await this.#readHead(from);
       const support = supportBy(await this.#copy(from, source, to));
       if (support !== "atomic") return support;
       return this.#burst((fresh) => this.#copy(from, source, fresh));
@@ -81,8 +82,8 @@ export class Probe {
     try {
       return await probe();
     } finally {
-      const { objects } = this.#around;
-      const all = [...this.#made].map((key) => objects.remove({ key }, callBeyond(this.#around)));
+      const { objects } = this.#context;
+      const all = [...this.#made].map((key) => objects.remove({ key }, callBeyond(this.#context)));
       await Promise.all(all);
     }
   }
@@ -100,36 +101,72 @@ export class Probe {
   }
 
   #newKey(): string {
-    const key = `${this.#around.settings.probePrefix}${this.#around.random.id()}`;
+    const key = `${this.#context.settings.probePrefix}${this.#context.random.id()}`;
     this.#made.add(key);
     return key;
   }
 
   #put(key: string, conditions: ObjectConditions, more = 0): Promise<StoreAnswer> {
     const body = new Uint8Array([...BYTES, ...new Uint8Array(more)]);
-    const { objects, random } = this.#around;
+    const { objects, random } = this.#context;
     return objects.put(
       { key, body, commitId: random.id(), ...conditions },
-      callBeyond(this.#around),
+      callBeyond(this.#context),
     );
   }
 
   #copy(from: string, source: ObjectHead, key: string): Promise<StoreAnswer> {
-    const { objects, random } = this.#around;
+    const { objects, random } = this.#context;
     return objects.copy(
       { from, source, key, commitId: random.id(), ifAbsent: true },
-      callBeyond(this.#around),
+      callBeyond(this.#context),
     );
   }
 
-  async #look(key: string): Promise<ObjectHead> {
-    const answer = await this.#around.objects.head(key, callBeyond(this.#around));
+  async #readHead(key: string): Promise<ObjectHead> {
+    const answer = await this.#context.objects.head(key, callBeyond(this.#context));
     if (answer.kind === "found") return answer.head;
     throw silent(answer);
   }
 }
 
-/** What `auto` chooses: the store's own conditions where puts have them. */
+/** Chooses the strategy: as configured, or by a probe of the store, made once. */
+export class Choice {
+  readonly #context: CommitContext;
+  readonly #known = new Map<"put" | "copy", Promise<ConditionSupport>>();
+
+  constructor(context: CommitContext) {
+    this.#context = context;
+  }
+
+  async strategy(): Promise<FixedStrategy> {
+    const { strategy } = this.#context.settings;
+    if (strategy !== "auto") return strategy;
+    return strategyFor(await this.#support("put"), this.#context.table !== undefined);
+  }
+
+  async hasConditionalCopies(): Promise<boolean> {
+    return (await this.#support("copy")) === "atomic";
+  }
+
+  async report(): Promise<ProbeReport> {
+    const put = await this.#support("put");
+    const copy = await this.#support("copy");
+    return { put, copy, strategy: strategyFor(put, this.#context.table !== undefined) };
+  }
+
+  #support(of: "put" | "copy"): Promise<ConditionSupport> {
+    const known = this.#known.get(of);
+    if (known !== undefined) return known;
+    const asked = new Probe(this.#context)[of]();
+    this.#known.set(of, asked);
+    // An outage says nothing about the store: the next operation probes again.
+    asked.catch(() => this.#known.delete(of));
+    return asked;
+  }
+}
+
+/** The choice of `auto`: the store's own conditions if puts support conditions. */
 export function strategyFor(put: ConditionSupport, hasTable: boolean): FixedStrategy {
   if (put === "atomic") return "conditional";
   if (hasTable) return "dynamo";
@@ -139,8 +176,8 @@ export function strategyFor(put: ConditionSupport, hasTable: boolean): FixedStra
       : "refuses conditional writes";
   throw new HoldfastError(
     "misconfigured",
-    `The object store ${why}, so it cannot decide who commits. Name a table of ` +
-      "commit records: with the option `dynamodb`, or on the command line with --table.",
+    `The object store ${why}, so it cannot decide commits. Give a table of commit ` +
+      "records: with the option `dynamodb`, or on the command line with --table.",
   );
 }
 
@@ -148,7 +185,7 @@ function worse(one: ConditionSupport, other: ConditionSupport): ConditionSupport
   return one === "atomic" ? other : one;
 }
 
-/** What the answer to a write says whose condition does not hold. */
+/** Judges the answer to a write whose condition is false. */
 function supportBy(answer: StoreAnswer): ConditionSupport {
   if (answer.kind === "refused" || answer.kind === "conflict") return "atomic";
   if (answer.kind === "stored") return "ignored";
@@ -156,7 +193,7 @@ function supportBy(answer: StoreAnswer): ConditionSupport {
   throw silent(answer);
 }
 
-/** The ETag; throws where the answer decides nothing about the store's conditions. */
+/** Returns the ETag; throws if the answer decides nothing about the store's conditions. */
 function stored(answer: StoreAnswer): string {
   if (answer.kind === "stored") return answer.etag;
   throw silent(answer);
@@ -167,9 +204,9 @@ function silent(answer: StoreAnswer | HeadAnswer): HoldfastError {
   const isThrottled = answer.kind === "throttled" || answer.kind === "conflict";
   return new HoldfastError(
     isThrottled ? "throttled" : "unreachable",
-    "The object store could not be probed for conditional writes: it " +
-      (isThrottled ? "refuses requests for now." : `gave no clear answer (${answer.kind}).`) +
-      " Nothing was committed; try again.",
+    "It is not known whether the object store supports conditional writes: it " +
+      (isThrottled ? "throttles requests." : `gave no clear answer (${answer.kind}).`) +
+      " Nothing was committed. Try again.",
     { cause: "cause" in answer ? answer.cause : undefined },
   );
 }

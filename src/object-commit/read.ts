@@ -1,8 +1,14 @@
-import { type CommitRecord, commitKeyOf, readCommit } from "../formats/object-commit.js";
+import {
+  type CommitRecord,
+  type CommitTarget,
+  commitKeyOf,
+  readCommit,
+} from "../formats/object-commit.js";
+import { type NoAnswer, unlessMisconfigured } from "../platform/retry.js";
 import type { ObjectHead } from "../platform/s3/objects.js";
-import { type Around, callWithin, type Limit, Pauses } from "./around.js";
-import { onNoResponse } from "./errors.js";
-import { look } from "./look.js";
+import { type CommitContext, callWithin, type Limit, retryWithin } from "./context.js";
+import { isMet } from "./decide.js";
+import { onNoResponse, unmet } from "./errors.js";
 
 /** An object with its body. */
 export interface ReadObject {
@@ -11,77 +17,71 @@ export interface ReadObject {
   readonly body: Uint8Array;
   readonly contentType: string | undefined;
   readonly metadata: Readonly<Record<string, string>>;
-  /** The commit that wrote it, where a committer of this library did. */
+  /** The id of the commit that wrote the object; undefined for an object of another writer. */
   readonly commitId: string | undefined;
 }
 
-/** A commit record that stands in the table. */
+/** A commit record in the table. */
 export interface InspectedRecord {
-  /** Undefined: the record of a create. */
+  /** Undefined for the record of a create. */
   readonly etag: string | undefined;
   readonly generation: bigint;
-  /** For how long its writer may act; 0: nobody does any more. */
+  /** How long the record's writer may act; 0 once no writer acts on the record. */
   readonly timeoutMs: number;
   readonly owner: string | undefined;
-  /** The id of its commit; undefined where the Rust crate wrote it. */
+  /** The id of the commit; undefined for a record of the Rust crate. */
   readonly commitId: string | undefined;
 }
 
-/** What is known of an object and of who is about to write it. */
+/** The state of an object and of its commit records. */
 export interface ObjectInspection {
   readonly key: string;
-  /** Undefined: there is none. */
+  /** Undefined without an object. */
   readonly object: (Omit<ReadObject, "key" | "body"> & { readonly size: number }) | undefined;
-  /** Of the create, and of the change of the object as it is. */
+  /** The record of a create, and the record of a change of the present object. */
   readonly records: readonly InspectedRecord[];
 }
 
-/** Reads a whole object, again where it fails; undefined: there is none. */
+/** Reads a whole object, with retries; undefined without an object. */
 export async function readObject(
-  around: Around,
+  context: CommitContext,
   key: string,
   limit: Limit,
 ): Promise<ReadObject | undefined> {
-  const found = await fetchObject(around, key, limit);
+  const found = await fetchObject(context, key, limit);
   return found && { key, body: found.body, ...shown(found.head) };
 }
 
-/** The same with everything that the store says of it. */
+/** Reads an object with all its headers. */
 export async function fetchObject(
-  around: Around,
+  context: CommitContext,
   key: string,
   limit: Limit,
 ): Promise<{ readonly head: ObjectHead; readonly body: Uint8Array } | undefined> {
-  for (const pauses = new Pauses(around, limit); ; ) {
-    const answer = await around.objects.get(
-      key,
-      callWithin(limit, around.settings.transferTimeoutMs),
-    );
-    if (answer.kind === "found") return answer;
-    if (answer.kind === "absent") return undefined;
-    if (answer.kind === "misconfigured") throw answer.error;
-    await pauses.wait();
+  const { transferTimeoutMs } = context.settings;
+  const ask = () => context.objects.get(key, callWithin(limit, transferTimeoutMs));
+  const asked = await retryWithin(context, limit, ask);
+  if (asked.kind === "over") {
     limit.signal?.throwIfAborted();
-    if (limit.remainingMs() <= 0) {
-      throw onNoResponse({ key, etag: undefined }, "object store", answer);
-    }
+    throw onNoResponse({ key, etag: undefined }, "object store", asked.trouble as NoAnswer);
   }
+  return asked.answer.kind === "found" ? asked.answer : undefined;
 }
 
-/** One HEAD, and a strong read of each record where there is a table. */
+/** Reads the head of an object, and each record by a strongly consistent read if there is a table. */
 export async function inspectObject(
-  around: Around,
+  context: CommitContext,
   key: string,
   limit: Limit,
 ): Promise<ObjectInspection> {
-  const looked = await look(around, key, limit);
-  if (looked.kind === "trouble") {
+  const found = await readHead(context, key, limit);
+  if (found.kind === "trouble") {
     limit.signal?.throwIfAborted();
-    throw onNoResponse({ key, etag: undefined }, "object store", looked.trouble);
+    throw onNoResponse({ key, etag: undefined }, "object store", found.trouble);
   }
-  const { head } = looked;
+  const { head } = found;
   const etags = [undefined, ...(head === undefined ? [] : [head.etag])];
-  const records = await Promise.all(etags.map((etag) => recordOf(around, key, etag, limit)));
+  const records = await Promise.all(etags.map((etag) => recordOf(context, key, etag, limit)));
   return {
     key,
     object: head && { size: head.size, ...shown(head) },
@@ -90,18 +90,19 @@ export async function inspectObject(
 }
 
 async function recordOf(
-  around: Around,
+  context: CommitContext,
   key: string,
   etag: string | undefined,
   limit: Limit,
 ): Promise<InspectedRecord | undefined> {
   const target = { key, etag };
-  const answer = await around.table?.read(
-    { key: commitKeyOf(target), consistent: true },
-    callWithin(limit, around.settings.requestTimeoutMs),
+  if (context.table === undefined) return undefined;
+  const answer = unlessMisconfigured(
+    await context.table.read(
+      { key: commitKeyOf(target), consistent: true },
+      callWithin(limit, context.settings.requestTimeoutMs),
+    ),
   );
-  if (answer === undefined) return undefined;
-  if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "found") throw onNoResponse(target, "table", answer);
   return answer.item && inspected(etag, readCommit(target, answer.item));
 }
@@ -113,4 +114,41 @@ function inspected(etag: string | undefined, record: CommitRecord): InspectedRec
 
 function shown({ etag, contentType, metadata, commitId }: ObjectHead) {
   return { etag, contentType, metadata, commitId };
+}
+
+/** The result of reading an object's head; `trouble` if no read was answered within the limit. */
+export type HeadRead =
+  | { readonly kind: "seen"; readonly head: ObjectHead | undefined }
+  | { readonly kind: "trouble"; readonly trouble: NoAnswer };
+
+/** Reads an object's head, with retries: one HEAD, if answered. Throws on a wrong configuration. */
+export async function readHead(
+  context: CommitContext,
+  key: string,
+  limit: Limit,
+): Promise<HeadRead> {
+  const { requestTimeoutMs } = context.settings;
+  const ask = () => context.objects.head(key, callWithin(limit, requestTimeoutMs));
+  const asked = await retryWithin(context, limit, ask);
+  if (asked.kind === "over") return { kind: "trouble", trouble: asked.trouble as NoAnswer };
+  const { answer } = asked;
+  return { kind: "seen", head: answer.kind === "found" ? answer.head : undefined };
+}
+
+/**
+ * Reads the object, and throws unless it meets the caller's condition.
+ *
+ * Throws `already-exists` or `precondition-failed`; `unreachable` or `throttled` without an answer.
+ */
+export async function expectMet(
+  context: CommitContext,
+  target: CommitTarget,
+  limit: Limit,
+): Promise<void> {
+  const found = await readHead(context, target.key, limit);
+  if (found.kind === "trouble") {
+    limit.signal?.throwIfAborted();
+    throw onNoResponse(target, "object store", found.trouble);
+  }
+  if (!isMet(target, found.head)) throw unmet(target, found.head);
 }

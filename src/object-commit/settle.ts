@@ -1,57 +1,72 @@
 import type { HoldfastError } from "../errors.js";
 import type { CommitTarget } from "../formats/object-commit.js";
+import { AGAIN, type Again } from "../platform/retry.js";
 import type { ObjectHead, StoreAnswer } from "../platform/s3/objects.js";
 import type { Call } from "../platform/table.js";
-import { type Around, callBeyond, callWithin, type Limit, Pauses } from "./around.js";
+import {
+  type CommitContext,
+  callBeyond,
+  callWithin,
+  type Limit,
+  Pauses,
+  retryWithin,
+} from "./context.js";
 import { type AfterLook, afterAnswer, afterLook, isMet, type SentState } from "./decide.js";
 import { unmet } from "./errors.js";
-import { look } from "./look.js";
+import { readHead } from "./read.js";
 
-/** One write of an object, whatever it writes. */
+/** One write of an object: a put, a copy or a delete. */
 export interface ObjectWrite {
   readonly target: CommitTarget;
   readonly commitId: string;
-  /** False for a body that is gone once it was sent. */
+  /** False for a body that can be sent only once. */
   readonly canRepeat: boolean;
   send(withConditions: boolean, call: Call): Promise<StoreAnswer>;
-  /** Whether the object, as found, is what this write makes. */
+  /** Whether the object, as found, is the result of this write. */
   isDone(found: ObjectHead | undefined): boolean;
-  /** What an answer means that leaves the object as it was, where sending again would not help. */
+  /** Explains an answer that leaves the object unchanged, if a retry would not help. */
   explain?(answer: "refused" | "absent"): HoldfastError;
 }
 
-/** What became of a write. */
+/** The result of a write. */
 export interface Settled {
   readonly outcome:
     | { readonly kind: "committed"; readonly etag: string }
-    /** Not carried out, for this reason. */
+    /** Not applied, for this reason. */
     | { readonly kind: "failed"; readonly error: HoldfastError }
-    /** Not carried out until the limit was over: nothing was sent, or everything was declined. */
+    /** Not applied within the limit: nothing was sent, or every send was declined. */
     | { readonly kind: "spent"; readonly cause: unknown }
     | { readonly kind: "unknown"; readonly cause: unknown };
-  /** Nothing of it is on its way any more. */
+  /** No send of this write can still be applied. */
   readonly isQuiet: boolean;
-  /** Something was sent, so that a body that can be read once is gone. */
+  /** A send was made, so a body that can be read only once is gone. */
   readonly wasSent: boolean;
 }
 
-/** How a write is sent. */
+/** The way to send a write. */
 export interface SendingHow {
-  /** It carries the store's conditions. */
+  /** The write carries the store's conditions. */
   readonly withConditions: boolean;
-  /** They can be relied on: it may be sent again after a send that was not answered. */
+  /** The store's conditions are reliable: the write may be retried after an unanswered send. */
   readonly mayRepeatUnsure: boolean;
 }
 
 type Outcome = Settled["outcome"];
 
+/** The result of an attempt: the outcome, or undefined to send the write again. */
+interface Known<O extends Outcome | undefined> {
+  readonly kind: "known";
+  readonly outcome: O;
+}
+
 /**
- * Sends one write until it is known what became of it, or the limit is over. Where the store's conditions
- * do not decide, it is never sent again after a send without an answer: a first one that lands late would
- * undo whatever came between. One request, where it is answered; a HEAD for each answer that does not tell.
+ * Sends one write until the outcome is known, or the limit is over.
+ *
+ * Unless the store's conditions decide, an unanswered send is never repeated: if the first send were applied late, it
+ * would undo every write in between. Costs one request, if answered; a HEAD for each inconclusive answer.
  */
 export class Settling {
-  readonly #around: Around;
+  readonly #context: CommitContext;
   readonly #write: ObjectWrite;
   readonly #how: SendingHow;
   readonly #limit: Limit;
@@ -60,22 +75,30 @@ export class Settling {
   #unanswered = 0;
   #cause: unknown;
 
-  constructor(around: Around, write: ObjectWrite, how: SendingHow, limit: Limit) {
-    this.#around = around;
+  constructor(context: CommitContext, write: ObjectWrite, how: SendingHow, limit: Limit) {
+    this.#context = context;
     this.#write = write;
     this.#how = how;
     this.#limit = limit;
-    this.#pauses = new Pauses(around, limit);
+    this.#pauses = new Pauses(context, limit);
   }
 
   async run(): Promise<Settled> {
-    while (this.#limit.remainingMs() > 0) {
-      const answer = await this.#send();
-      const outcome = await this.#judge(answer);
-      if (outcome !== undefined) return this.#settled(outcome);
-      await this.#pauses.wait();
-    }
-    return this.#settled(await this.#atTheEnd());
+    if (this.#limit.remainingMs() <= 0) return this.#settled(await this.#atTheEnd());
+    const outcome = await this.#untilKnown(async () => {
+      const known = await this.#judge(await this.#send());
+      return known === undefined ? AGAIN : { kind: "known", outcome: known };
+    });
+    return this.#settled(outcome);
+  }
+
+  /** Retries until the next step is known, or the limit is over. The pauses keep growing. */
+  async #untilKnown<O extends Outcome | undefined>(
+    attempt: () => Promise<Known<O> | Again>,
+  ): Promise<O | Outcome> {
+    const { backoff } = this.#pauses;
+    const retried = await retryWithin(this.#context, this.#limit, attempt, { backoff });
+    return retried.kind === "answered" ? retried.answer.outcome : this.#atTheEnd();
   }
 
   get #state(): SentState {
@@ -87,7 +110,7 @@ export class Settling {
   }
 
   async #send(): Promise<StoreAnswer> {
-    const call = callWithin(this.#limit, this.#around.settings.transferTimeoutMs);
+    const call = callWithin(this.#limit, this.#context.settings.transferTimeoutMs);
     this.#sent += 1;
     const answer = await this.#write.send(this.#how.withConditions, call);
     if ("cause" in answer) this.#cause = answer.cause;
@@ -96,7 +119,7 @@ export class Settling {
     return answer;
   }
 
-  /** Undefined: to be sent again. */
+  /** Judges an answer; undefined: send again. */
   async #judge(answer: StoreAnswer): Promise<Outcome | undefined> {
     const next = afterAnswer(answer.kind, this.#state);
     if (next === "again") return undefined;
@@ -108,19 +131,18 @@ export class Settling {
         ? { kind: "failed", error: answer.error }
         : { kind: "spent", cause: this.#cause };
     }
-    return this.#lookUntilTold(answer);
+    return this.#readUntilKnown(answer);
   }
 
-  async #lookUntilTold(answer: StoreAnswer): Promise<Outcome | undefined> {
-    for (;;) {
-      const looked = await look(this.#around, this.#write.target.key, this.#limit);
-      if (looked.kind === "trouble") return this.#atTheEnd();
-      const verdict = this.#verdictOf(looked.head);
-      const outcome = this.#outcomeOf(verdict, looked.head, answer);
-      if (verdict !== "wait") return outcome;
-      await this.#pauses.wait();
-      if (this.#limit.remainingMs() <= 0) return this.#atTheEnd();
-    }
+  /** Reads the object until the outcome is known, or the write must be sent again. */
+  #readUntilKnown(answer: StoreAnswer): Promise<Outcome | undefined> {
+    return this.#untilKnown(async (): Promise<Known<Outcome | undefined> | Again> => {
+      const read = await readHead(this.#context, this.#write.target.key, this.#limit);
+      if (read.kind === "trouble") return { kind: "known", outcome: await this.#atTheEnd() };
+      const verdict = this.#verdictOf(read.head);
+      if (verdict === "wait") return AGAIN;
+      return { kind: "known", outcome: this.#outcomeOf(verdict, read.head, answer) };
+    });
   }
 
   #verdictOf(found: ObjectHead | undefined): AfterLook {
@@ -144,11 +166,11 @@ export class Settling {
     return undefined;
   }
 
-  /** The limit is over, or the caller is gone. One more look is worth it where something was sent. */
+  /** At the end of the limit, or after an abort: if a send was unanswered, read the object once more. */
   async #atTheEnd(): Promise<Outcome> {
     if (this.#unanswered === 0) return { kind: "spent", cause: this.#cause };
     const { key } = this.#write.target;
-    const answer = await this.#around.objects.head(key, callBeyond(this.#around));
+    const answer = await this.#context.objects.head(key, callBeyond(this.#context));
     if (answer.kind === "found" && this.#write.isDone(answer.head)) {
       return { kind: "committed", etag: answer.head.etag };
     }
@@ -159,7 +181,7 @@ export class Settling {
   }
 
   #settled(outcome: Outcome): Settled {
-    // What was sent once, and is seen to have landed, is not on its way any more.
+    // A single send that was found applied cannot be applied later.
     const landed = outcome.kind === "committed" ? 1 : 0;
     return { outcome, isQuiet: this.#unanswered <= landed, wasSent: this.#sent > 0 };
   }

@@ -1,10 +1,10 @@
 import type { CommitTarget } from "../formats/object-commit.js";
 import type { ObjectHead, ObjectPut, StreamBody } from "../platform/s3/objects.js";
-import type { Around } from "./around.js";
+import type { CommitContext } from "./context.js";
 import { sourceChanged, sourceMissing } from "./errors.js";
 import type { ObjectWrite } from "./settle.js";
 
-/** What a put says beside its body. */
+/** The body and headers of a put. */
 export interface PutContent {
   readonly body: Uint8Array | StreamBody;
   readonly contentType: string | undefined;
@@ -16,9 +16,9 @@ export interface PutContent {
 const conditionsOf = ({ etag }: CommitTarget, withConditions: boolean) =>
   withConditions ? (etag === undefined ? { ifAbsent: true } : { ifMatch: etag }) : {};
 
-/** Puts an object, with the commit's id in its metadata. */
+/** Builds a put, with the commit's id in the metadata. */
 export function putWrite(
-  { objects }: Around,
+  { objects }: CommitContext,
   target: CommitTarget,
   content: PutContent,
   commitId: string,
@@ -36,9 +36,9 @@ export function putWrite(
   };
 }
 
-/** Copies an object as it was looked at, within the store, with the commit's id in its metadata. */
+/** Builds a copy of the object as read, within the store, with the commit's id in the metadata. */
 export function copyWrite(
-  { objects }: Around,
+  { objects }: CommitContext,
   from: string,
   source: ObjectHead,
   key: string,
@@ -57,9 +57,9 @@ export function copyWrite(
   };
 }
 
-/** Deletes exactly the object with this ETag. */
+/** Builds a delete of exactly the object with this ETag. */
 export function removeWrite(
-  { objects }: Around,
+  { objects }: CommitContext,
   target: CommitTarget,
   commitId: string,
 ): ObjectWrite {

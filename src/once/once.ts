@@ -7,64 +7,74 @@ import { unavailableError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
 import { sleep } from "../internal/sleep.js";
+import { unlessMisconfigured } from "../platform/retry.js";
 import type { OnceSettings } from "./options.js";
 
 /**
- * What became of a call: it ran, or why it did not. `already`: this occurrence, or a later one, has run,
- * or was interrupted. `running`: this one, or an earlier one, is being run elsewhere.
+ * The result of a call. If the call did not run the occurrence, `why` is the reason:
+ * - `already`: this occurrence has run or was interrupted, or a later occurrence has begun.
+ * - `running`: another caller is running this occurrence, or an earlier occurrence.
  */
 export type OnceResult<T> =
   | { readonly ran: true; readonly value: T }
   | { readonly ran: false; readonly why: "already" | "running" };
 
-/** An occurrence that this caller is the one to run. */
+/** An occurrence that this caller must run. */
 export interface OnceRun {
+  readonly kind: "begun";
   readonly lease: Lease;
   /**
-   * Records that the occurrence has ended, and releases the record, at once or when `atLeastFor` is over.
-   * Where interrupted occurrences are run again it rejects with `outcome-unknown` if DynamoDB did not
-   * acknowledge the record of the end: a caller may then run the occurrence again.
+   * Records the end of the occurrence and releases the record, with one write. If `atLeastFor` is not over yet, the
+   * client sends this write later, in the background. With `ifInterrupted: "rerun"`, another write then records the end
+   * at once.
+   *
+   * With `ifInterrupted: "rerun"`, rejects with `outcome-unknown` if DynamoDB did not acknowledge the write of the end.
+   * A caller may then run the occurrence again.
    */
   end(): Promise<void>;
 }
 
-/** What a record of this kind carries: the occurrence that was begun last. */
+/** The data of a record: the last occurrence that a caller has begun. */
 interface Begun {
   readonly occurrence: string;
   /**
-   * Whether its work has ended, however it ended. A version of this library that did not write it left
-   * it out: then a free record stands for a run that has ended, and a dead holder for an interrupted one.
+   * Whether the work has ended, with or without an error. Earlier versions of this library did not write this member.
+   * Without it, a free record means that the run has ended, and a dead holder means that the run was interrupted.
    */
   readonly ended?: boolean;
 }
 
 type Refusal = "already" | "running";
 
-// One for each end that was not acknowledged within a lease; each matters until its record is written again.
+/** An occurrence that this caller has begun, or the reason why the caller has not begun it. */
+export type OnceBeginning = OnceRun | { readonly kind: Refusal };
+
+// The client remembers each end that DynamoDB did not acknowledge within a lease. An entry matters only until the next
+// write of the record.
 const MOST_UNRECORDED = 1_000;
 
-/** The occurrences that one client runs. */
+/** Runs the occurrences of one client. */
 export class Occurrences {
   readonly #context: AcquireContext;
-  /** Those that ended here, while no answer says that their records tell of it. */
+  /** The occurrences that this client has ended, although DynamoDB did not acknowledge the write of the end. */
   readonly #unrecorded = new IdMemory(MOST_UNRECORDED);
 
   constructor(context: AcquireContext) {
     this.#context = context;
   }
 
-  /** Runs an occurrence here if it is run nowhere else. */
+  /** Runs an occurrence, unless another caller runs or ran it. */
   async run<T>(
     ref: RecordRef,
     settings: OnceSettings,
-    fn: (signal: AbortSignal, lease: Lease) => T | PromiseLike<T>,
+    fn: (lease: Lease) => T | PromiseLike<T>,
   ): Promise<OnceResult<T>> {
     const begun = await this.begin(ref, settings);
-    if (typeof begun === "string") return { ran: false, why: begun };
+    if (begun.kind !== "begun") return { ran: false, why: begun.kind };
     const { lease } = begun;
     let value: T;
     try {
-      value = await fn(lease.signal, lease);
+      value = await fn(lease);
     } catch (error) {
       await begun.end().catch((unrecorded: HoldfastError) => this.#context.report(unrecorded));
       throw error;
@@ -75,34 +85,34 @@ export class Occurrences {
   }
 
   /**
-   * Begins an occurrence, or says why not. The record names it before this resolves, so no caller begins
-   * it as a new one after that, whatever becomes of this run.
+   * Begins an occurrence, or returns the reason why not.
+   *
+   * Resolves with a run only after the record names the occurrence. From then on every caller finds that the occurrence
+   * has begun, even if this run fails.
    */
-  async begin(ref: RecordRef, settings: OnceSettings): Promise<OnceRun | Refusal> {
+  async begin(ref: RecordRef, settings: OnceSettings): Promise<OnceBeginning> {
     const context = this.#context;
     for (;;) {
       const seen = await this.#look(ref, settings);
-      const begun = seen === "try" ? await this.#tryToBegin(ref, settings) : seen;
-      if (begun !== "running" || !settings.reruns) return begun;
+      const begun =
+        seen === "try" ? await this.#tryToBegin(ref, settings) : ({ kind: seen } as const);
+      if (begun.kind !== "running" || !settings.reruns) return begun;
       await context.sleep(context.jittered(settings.grant.maxPollMs), settings.grant.signal);
       if (settings.grant.signal?.aborted === true) throw settings.grant.signal.reason;
       if (context.closing.aborted) throw closed(ref.name);
     }
   }
 
-  /** One cheap read: most callers find that others were faster, and write nothing. */
+  /** Reads the record with one cheap read. Most callers find that another caller was first, and write nothing. */
   async #look(ref: RecordRef, settings: OnceSettings): Promise<"try" | Refusal> {
     const context = this.#context;
     const read = { key: ref.key, consistent: false };
-    const answer = await context.read(
-      read,
-      context.settings.requestTimeoutMs,
-      settings.grant.signal,
+    const answer = unlessMisconfigured(
+      await context.read(read, context.settings.requestTimeoutMs, settings.grant.signal),
     );
-    if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind !== "found") {
       if (settings.grant.signal?.aborted === true) throw settings.grant.signal.reason;
-      throw unavailableError(ref.name, "was not begun", answer);
+      throw unavailableError(ref.name, "was not begun", answer, `An occurrence of "${ref.name}"`);
     }
     if (answer.item === undefined) return "try";
     const record = context.seeRecord(ref, answer.item, "eventual");
@@ -116,24 +126,25 @@ export class Occurrences {
     return order > 0 || (settings.reruns && isInterrupted) ? "try" : "already";
   }
 
-  async #tryToBegin(ref: RecordRef, settings: OnceSettings): Promise<OnceRun | Refusal> {
+  async #tryToBegin(ref: RecordRef, settings: OnceSettings): Promise<OnceBeginning> {
     const startMs = this.#context.nowMs();
     let how: GrantEvent["how"] | undefined;
     const onGrant = (granted: GrantEvent["how"]): void => {
       how = granted;
     };
     const lease = await acquire(this.#context, ref, settings.grant, onGrant);
-    if (lease === undefined) return "running";
+    if (lease === undefined) return { kind: "running" };
     const last = begunIn(lease.data);
     const order = compare(settings.occurrence, last?.occurrence);
-    // By the record as this grant found it: since it was read, another caller may have run the occurrence.
+    // The data that the grant found decide: another caller may have run the occurrence after the first read.
     const hasEnded = this.#hasEnded(ref, last, how !== "takeover");
     const { occurrence } = settings;
     if (last !== undefined && (order < 0 || (order === 0 && (hasEnded || !settings.reruns)))) {
-      // What is known of its end is recorded with this release, which costs nothing.
+      // This release also records whether the last occurrence has ended, as far as this client knows. The record of it
+      // costs no extra write.
       lease.leave({ ...last, ended: hasEnded } satisfies Begun);
       await lease[Symbol.asyncDispose]();
-      return "already";
+      return { kind: "already" };
     }
     try {
       await lease.update({ occurrence, ended: false } satisfies Begun);
@@ -142,10 +153,10 @@ export class Occurrences {
       throw error;
     }
     lease.leave({ occurrence, ended: true } satisfies Begun);
-    return { lease, end: () => this.#end(ref, lease, settings, startMs) };
+    return { kind: "begun", lease, end: () => this.#end(ref, lease, settings, startMs) };
   }
 
-  /** Whether the run of the occurrence that a record names has ended; if not, it was interrupted. */
+  /** Whether the recorded occurrence has ended; if not, its run was interrupted. */
   #hasEnded(ref: RecordRef, last: Begun | undefined, isFree: boolean): boolean {
     if (last === undefined) return false;
     return (last.ended ?? isFree) || this.#unrecorded.has(keyOf(ref, last.occurrence));
@@ -158,7 +169,7 @@ export class Occurrences {
     startMs: number,
   ): Promise<void> {
     const context = this.#context;
-    // A run that lost its lease counts as interrupted, even if its work went on to its end.
+    // After the loss of the lease a run counts as interrupted, even if the work was completed.
     if (lease.signal.aborted) return lease[Symbol.asyncDispose]();
     const recorded = async (record: () => Promise<void>): Promise<void> => {
       await record().catch((cause: unknown) => {
@@ -170,9 +181,10 @@ export class Occurrences {
     };
     const leftMs = startMs + atLeastMs - context.nowMs();
     if (leftMs <= 0 || !lease.isHeld) return recorded(() => lease.release());
-    // The release comes later, and the process may have ended by then. Without reruns that changes nothing.
+    // The client releases the record later, and the process may end before that. So with reruns another write records
+    // the end now. Without reruns an end that no write has recorded does no harm.
     if (reruns) await recorded(() => lease.update({ occurrence, ended: true } satisfies Begun));
-    // The caller does not wait for it. If the process ends first, the record is free when its lease expires.
+    // The caller does not wait for the release. If the process ends first, the record is free when its lease expires.
     context.inBackground(async () => {
       await sleep(context.timers, leftMs, false, context.closing);
       await recorded(() => lease.release());
@@ -190,7 +202,7 @@ function begunIn(data: unknown): Begun | undefined {
   return typeof ended === "boolean" ? { occurrence, ended } : { occurrence };
 }
 
-/** Above 0: the first is later, or there is no second. */
+/** Returns a positive number if `occurrence` is later than `last`, or if there is no `last`. */
 function compare(occurrence: string, last: string | undefined): number {
   if (last === undefined || occurrence > last) return 1;
   return occurrence === last ? 0 : -1;
@@ -199,14 +211,18 @@ function compare(occurrence: string, last: string | undefined): number {
 function notRecorded(name: string, occurrence: string, cause: unknown): HoldfastError {
   return new HoldfastError(
     "outcome-unknown",
-    `Occurrence "${occurrence}" of "${name}" was run to its end, but DynamoDB did not acknowledge the record ` +
-      'of that. A caller with `ifInterrupted: "rerun"` may run it again.',
+    `Occurrence "${occurrence}" of "${name}" ran to its end, but DynamoDB did not acknowledge the record ` +
+      'of this end. A caller with `ifInterrupted: "rerun"` may run the occurrence again.',
     { lockName: name, cause },
   );
 }
 
 function closed(name: string): HoldfastError {
-  return new HoldfastError("closed", `The client was closed while "${name}" was waited for.`, {
-    lockName: name,
-  });
+  return new HoldfastError(
+    "closed",
+    `The client was closed while it waited for the table, in once("${name}"). Create a new client.`,
+    {
+      lockName: name,
+    },
+  );
 }

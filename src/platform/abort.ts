@@ -1,19 +1,19 @@
-/** What is asked of an `AbortSignal` here: an `AbortSignal`, or something lighter. */
+/** The part of `AbortSignal` that the library uses. */
 export interface SignalLike {
-  /** Whether it has aborted. */
+  /** Whether the signal has aborted. */
   readonly aborted: boolean;
-  /** Why, once it has. */
+  /** The reason, once the signal has aborted. */
   readonly reason: unknown;
-  /** Calls `listener` when it aborts, once; never if it has already. */
+  /** Calls `listener` once when the signal aborts. Never calls a listener added after the abort. */
   addEventListener(type: "abort", listener: () => void): void;
-  /** Takes a listener away again. */
+  /** Removes a listener. */
   removeEventListener(type: "abort", listener: () => void): void;
 }
 
 /**
- * A controller and its signal in one, for what is made with every request. Node's own are event targets of
- * the web's: dearer by far, and they go through all their listeners to find one, of which the closing of a
- * client has one for each acquisition that waits.
+ * A lightweight controller and signal in one object, made for every request. Node's `AbortController` is slower
+ * to create, and removes a listener by a search through all of the signal's listeners. The closing signal of a
+ * client has one listener for each waiting acquisition.
  */
 export class Abort implements SignalLike {
   #isAborted = false;
@@ -24,14 +24,16 @@ export class Abort implements SignalLike {
     return this.#isAborted;
   }
 
-  /** Made when it is asked for: an error is dear, and few want to know. */
+  /**
+   * The reason, created on the first read: creating an error is expensive, and few callers read the reason.
+   */
   get reason(): unknown {
     if (this.#isAborted) this.#reason ??= new DOMException("It was aborted.", "AbortError");
     return this.#reason;
   }
 
   addEventListener(_: "abort", listener: () => void): void {
-    // One that comes too late is never called, as the standard has it.
+    // As in the DOM standard, a listener added after the abort is never called.
     if (this.#isAborted) return;
     this.#listeners ??= new Set();
     this.#listeners.add(listener);
@@ -41,7 +43,7 @@ export class Abort implements SignalLike {
     this.#listeners?.delete(listener);
   }
 
-  /** Calls each listener, in the order in which they came. Does nothing the second time. */
+  /** Calls each listener in the order of registration. A second abort does nothing. */
   abort(): void {
     if (this.#isAborted) return;
     this.#isAborted = true;
@@ -50,7 +52,7 @@ export class Abort implements SignalLike {
   }
 }
 
-/** The same as a real one, for whoever asks for no less. */
+/** Returns a real `AbortSignal` that follows `signal`, for callers that need the full interface. */
 export function abortSignalOf(signal: SignalLike): AbortSignal {
   const controller = new AbortController();
   const abort = (): void => controller.abort(signal.reason);

@@ -1,10 +1,10 @@
-// Windows counts in ticks of 15.6 ms; elsewhere what is finer than a second is in hundredths.
+// Windows counts in ticks of 15.6 ms. Other systems with a fine clock report hundredths of a second.
 const FINE_MS = { windows: 16, others: 10 } as const;
 const WHOLE_SECONDS_MS = 1_000;
-// Longer than the fine steps: two whole seconds that far apart cannot both be chance.
+// Longer than the fine steps: two whole seconds at this distance cannot both be chance.
 const LONG_ENOUGH_MS = 20;
 
-/** What {@link BootStep} reads. */
+/** The clocks that {@link BootStep} reads. */
 export interface BootStepSources {
   readonly uptimeS: () => number;
   readonly monotonicMs: () => number;
@@ -12,11 +12,11 @@ export interface BootStepSources {
 }
 
 /**
- * The step in which this machine's boot clock counts, measured. Node.js on Linux and Windows has one of
- * milliseconds; on macOS and FreeBSD, and in Bun and Deno, it counts whole seconds.
+ * Measures the step in which this machine's boot clock counts. Node.js on Linux and Windows has a step of
+ * milliseconds; Node.js on macOS and FreeBSD, Bun and Deno count whole seconds.
  *
- * A reading with a fraction shows a fine step at once. A reading without one is 1 in 100 on a fine clock:
- * only then, and only when asked within 20 ms, does the first question wait for the rest of these 20 ms.
+ * A reading with a fraction proves a fine step at once. On a fine clock, 1 reading in 100 has no fraction. Only
+ * then does the first call wait, for at most the rest of 20 ms.
  */
 export class BootStep {
   readonly #sources: BootStepSources;
@@ -30,7 +30,7 @@ export class BootStep {
     this.#read();
   }
 
-  /** In milliseconds. */
+  /** The step in milliseconds. */
   get ms(): number {
     this.#stepMs ??= this.#read() ?? this.#readLater();
     return this.#stepMs;
@@ -46,7 +46,7 @@ export class BootStep {
   #readLater(): number {
     const { monotonicMs } = this.#sources;
     const sinceMs = monotonicMs() - this.#firstMs;
-    // Close to whole seconds after the first reading a fine clock may show a whole second again.
+    // Near a whole second after the first reading, a fine clock may show a whole second again.
     const isApart = sinceMs >= LONG_ENOUGH_MS && sinceMs <= WHOLE_SECONDS_MS - LONG_ENOUGH_MS;
     if (isApart) return WHOLE_SECONDS_MS;
     for (const fromMs = monotonicMs(); monotonicMs() - fromMs < LONG_ENOUGH_MS; );

@@ -1,42 +1,67 @@
 import { Abort, type SignalLike } from "./abort.js";
 import type { Call, Unknown } from "./table.js";
-import type { Timers } from "./timers.js";
+import type { Timer, Timers } from "./timers.js";
+
+/** How one request ends: with its output, without an answer in time, or with the meaning of its error. */
+export type Bounded<Output, Failure> =
+  | { readonly kind: "output"; readonly output: Output }
+  | Unknown
+  | Failure;
 
 /**
- * One request within the bounds of its call, as an answer and never as a rejection. The deadline is our
- * own: the SDK's `requestTimeout` only warns unless it is told to throw, and an abort that the SDK is
- * slow to honour must not hold up the answer.
+ * The bounds of one request: its deadline and the caller's signal. Create them before the client sends the request.
+ *
+ * The library keeps the deadline itself: by default the SDK's `requestTimeout` only warns, and does not throw. If the
+ * SDK is slow to end an aborted request, the caller still gets its answer at once.
  */
-export function bounded<Output, Failure>(
-  timers: Timers,
-  call: Call,
-  send: (signal: SignalLike) => Promise<unknown>,
-  answerOf: (error: unknown) => Failure,
-): Promise<{ readonly kind: "output"; readonly output: Output } | Unknown | Failure> {
-  const abort = new Abort();
-  return new Promise((resolve) => {
-    const end = (cause: unknown): void => {
-      resolve({ kind: "unknown", cause });
-      abort.abort();
-    };
-    const onAbort = (): void => end(call.signal?.reason);
-    // Keeps nothing alive: whoever waits for the answer has a timer of its own.
-    const timer = timers.set(call.timeoutMs, false, () =>
-      end(new Error(`No answer within ${Math.round(call.timeoutMs)} ms.`)),
+export class Bounds {
+  readonly #abort = new Abort();
+  readonly #call: Call;
+  readonly #timer: Timer;
+  readonly #over: Promise<Unknown>;
+  #end: (answer: Unknown) => void = () => undefined;
+
+  constructor(timers: Timers, call: Call) {
+    this.#call = call;
+    this.#over = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+    // This timer does not keep the process alive: the caller that waits for the answer has a timer of its own.
+    this.#timer = timers.set(call.timeoutMs, false, () =>
+      this.#stop(new Error(`No answer within ${Math.round(call.timeoutMs)} ms.`)),
     );
-    call.signal?.addEventListener("abort", onAbort);
-    if (call.signal?.aborted === true) onAbort();
-    const settle = async (): Promise<void> => {
-      try {
-        resolve({ kind: "output", output: (await send(abort)) as Output });
-      } catch (error) {
-        // Also of a client that throws at once.
-        resolve(answerOf(error));
-      } finally {
-        timer.cancel();
-        call.signal?.removeEventListener("abort", onAbort);
-      }
-    };
-    void settle();
-  });
+    call.signal?.addEventListener("abort", this.#onAbort);
+    if (call.signal?.aborted === true) this.#onAbort();
+  }
+
+  /** Aborts when the call is over. The sender gives this signal to the request. */
+  get signal(): SignalLike {
+    return this.#abort;
+  }
+
+  /**
+   * Resolves with the request's output, or with the meaning of its error. If the call is over before the request ends,
+   * resolves with `unknown`. Never rejects.
+   */
+  async answerTo<Output, Failure>(
+    sent: Promise<unknown>,
+    answerOf: (error: unknown) => Failure,
+  ): Promise<Bounded<Output, Failure>> {
+    try {
+      const output = sent.then((found) => ({ kind: "output", output: found as Output }) as const);
+      return await Promise.race([this.#over, output]);
+    } catch (error) {
+      return answerOf(error);
+    } finally {
+      this.#timer.cancel();
+      this.#call.signal?.removeEventListener("abort", this.#onAbort);
+    }
+  }
+
+  readonly #onAbort = (): void => this.#stop(this.#call.signal?.reason);
+
+  #stop(cause: unknown): void {
+    this.#end({ kind: "unknown", cause });
+    this.#abort.abort();
+  }
 }

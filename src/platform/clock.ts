@@ -3,17 +3,17 @@ import { performance } from "node:perf_hooks";
 import { BootStep } from "./boot-step.js";
 
 /**
- * The three clocks of a process. They are read together and never mixed: what counts is how far each
- * has moved since an earlier reading, because each can stand still, or jump, where another does not.
+ * The three clocks of a process. They are read together and compared only as elapsed times, because each clock
+ * can stand still or jump while the others run.
  */
 export interface Clock {
-  /** Never steps; stands still while a virtual machine is suspended. Milliseconds from an arbitrary start. */
+  /** Milliseconds from an arbitrary start. Never steps; stands still while a virtual machine is suspended. */
   monotonicMs(): number;
-  /** Civil time; can be stepped in both directions. Milliseconds since 1970. */
+  /** Civil time in milliseconds since 1970. May step in both directions. */
   wallMs(): number;
-  /** Time since boot, suspends included, in steps of {@link Clock.bootStepMs}. */
+  /** Milliseconds since boot, including suspends, in steps of {@link Clock.bootStepMs}. */
   bootMs(): number;
-  /** The step in which `bootMs` counts, in milliseconds. A deadline allows for it. Left out: 10. */
+  /** The step of `bootMs` in milliseconds; default 10. A deadline allows for one step. */
   readonly bootStepMs?: number;
 }
 
@@ -30,9 +30,9 @@ export function instantOf(clock: Clock): Instant {
 }
 
 /**
- * How long ago `start` was, in milliseconds, by whichever clock says longest (R2). A suspended machine
- * stops the monotonic clock, a frozen function stops timers, and a stepped wall clock only ever adds:
- * taking the largest means that a holder can stop too early, never too late.
+ * Milliseconds since `start`, by the clock that shows the longest time (R2). A suspended machine stops the
+ * monotonic clock, a frozen function stops timers, and a step of the wall clock can only add. With the largest
+ * value a holder may stop too early, never too late.
  */
 export function elapsedMsSince(start: Instant, clock: Clock): number {
   return Math.max(
@@ -42,15 +42,15 @@ export function elapsedMsSince(start: Instant, clock: Clock): number {
   );
 }
 
-/** The step of a clock that does not tell it: that of Node.js on Linux. */
+/** The assumed step of a clock without `bootStepMs`: the step of Node.js on Linux. */
 export const USUAL_BOOT_STEP_MS = 10;
 
-/** An instant of civil time as people write it. */
+/** Formats an instant of civil time as ISO 8601. */
 export function isoTimeOf(wallMs: number): string {
   return new Date(wallMs).toISOString();
 }
 
-/** An instant as people or servers write it, in milliseconds since 1970; undefined for what is none. */
+/** Parses an instant into milliseconds since 1970. Returns undefined for text that is not a date. */
 export function epochMsOf(text: string | undefined): number | undefined {
   const epochMs = text === undefined ? Number.NaN : Date.parse(text);
   return Number.isNaN(epochMs) ? undefined : epochMs;

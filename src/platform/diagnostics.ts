@@ -1,22 +1,21 @@
 import { channel, subscribe, unsubscribe } from "node:diagnostics_channel";
 
 /**
- * Tells whoever subscribed to a channel of `node:diagnostics_channel`; where nobody did, the message is
- * not even made. What a
- * subscriber throws becomes an uncaught exception of its own, and never comes back here.
+ * Publishes a message on a channel of `node:diagnostics_channel`. Without a subscriber the message is not
+ * created. An exception of a subscriber becomes an uncaught exception and never reaches the publisher.
  */
 export function publish(channelName: string, message: () => object): void {
   const found = channel(channelName);
   if (found.hasSubscribers) found.publish(message());
 }
 
-/** Listens to a channel until the function that it answers is called. */
+/** Subscribes to a channel. Returns a function that ends the subscription. */
 export function listenTo(channelName: string, told: (message: unknown) => void): () => void {
   subscribe(channelName, told);
   return () => void unsubscribe(channelName, told);
 }
 
-/** Whether anybody listens: for what costs something to find out before it is told. */
+/** Whether the channel has subscribers. Publishers check this before they compute an expensive message. */
 export function hasSubscribers(channelName: string): boolean {
   return channel(channelName).hasSubscribers;
 }

@@ -1,11 +1,13 @@
 import { hostname } from "node:os";
 
-/** A label for people that tells this process from others. */
+/** A readable label for this process: host name and process id. */
 export function defaultOwner(): string {
   return `${hostname()}:${process.pid}`;
 }
 
-/** Shows an error that no caller waits for, where nobody asked for it to go elsewhere. */
+/**
+ * Reports an error without a waiting caller as a process warning, the default when the user sets no handler.
+ */
 export function warn(error: Error): void {
   process.emitWarning(error);
 }

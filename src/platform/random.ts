@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 
-/** The one source of chance. */
+/** The one source of randomness. */
 export interface Random {
-  /** An id that no other process and no other call will ever make. */
+  /** Returns an id that no other call of any process returns. */
   id(): string;
   /** Evenly spread, at least 0 and below 1. */
   fraction(): number;
@@ -10,14 +10,14 @@ export interface Random {
 
 /** The chance of this machine. */
 export const systemRandom: Random = {
-  // `randomUUID()` draws 128 ids in advance: two processes restored from one snapshot would draw the same ones.
+  // `randomUUID()` draws 128 ids in advance: two processes restored from one snapshot would draw the same ids.
   id: () => idFrom(randomBytes(16), `${process.pid} ${Date.now()} ${process.hrtime.bigint()}`),
   fraction: () => Math.random(),
 };
 
 /**
- * An id in the form of a UUID, of random bytes and the moment at which it is drawn. Two copies of one process
- * may draw the same bytes, since a snapshot copies the generator too; they do not draw at the same moment. Pure.
+ * Makes an id in the form of a UUID from random bytes and the current moment. Pure. A snapshot copies the
+ * random generator, so two copies of a process may draw the same bytes, but not at the same moment.
  */
 export function idFrom(bytes: Uint8Array, moment: string): string {
   const hex = createHash("sha256").update(bytes).update(moment).digest("hex");

@@ -2,13 +2,13 @@ import type { HoldfastError } from "../errors.js";
 import type { SignalLike } from "./abort.js";
 
 /**
- * What the kernel needs of a table, and no more. Conditions and changes are small data, so that the
- * same request can be compiled to DynamoDB's expressions, and interpreted directly by a simulation.
- * Every call answers with a closed union: contention, throttling, an unreachable table and a wrong
- * configuration are four different things, and none of them is an exception.
+ * The port to a table, with only the requests that the core needs. Conditions and changes are plain data:
+ * DynamoDB's adapter compiles them to expressions, and the simulation interprets them directly. The answer to a call is
+ * one of a closed union. Contention, throttling, an unreachable table and a wrong configuration are four different
+ * answers, and no call throws.
  */
 
-/** A value as DynamoDB has it. */
+/** A value in DynamoDB's form. */
 export type AttributeValue =
   | { readonly S: string }
   | { readonly N: string }
@@ -21,54 +21,57 @@ export type AttributeValue =
   | { readonly L: readonly AttributeValue[] }
   | { readonly M: { readonly [name: string]: AttributeValue } };
 
-/** An item as DynamoDB has it. */
+/** An item in DynamoDB's form. */
 export type Item = { readonly [attribute: string]: AttributeValue };
 
-/** What must be true of the item for a write to be applied. */
+/** The condition of a write. */
 export type Condition =
   | { readonly kind: "present" | "absent"; readonly attribute: string }
   | {
-      readonly kind: "equals" | "below" | "at-least";
+      /** `differs`: the attribute is absent, or has another value. */
+      readonly kind: "equals" | "differs" | "below" | "at-least";
       readonly attribute: string;
+      /** The member to compare, if the attribute is a map. Without `member`, the whole attribute is compared. */
+      readonly member?: string | undefined;
       readonly value: AttributeValue;
     }
   | { readonly kind: "same"; readonly attribute: string; readonly as: string }
   | { readonly kind: "all" | "any"; readonly of: readonly Condition[] };
 
-/** One above the attribute's value, or above `incrementFrom` where it is absent. */
+/** Increments the attribute, or sets an absent attribute to one above `incrementFrom`. */
 export interface Increment {
   readonly incrementFrom: string;
 }
 
-/** The attribute as it is, or this value where it is absent. */
+/** Keeps the attribute, or sets an absent attribute to this value. */
 export interface OrElse {
   readonly orElse: AttributeValue;
 }
 
-/** What a write does to the item, once its condition holds. */
+/** The change of a write, applied if the condition is true. */
 export interface Change {
   readonly set: { readonly [attribute: string]: AttributeValue | Increment | OrElse };
   readonly remove: readonly string[];
 }
 
-/** One conditional write on one item. The item is created if the condition holds on its absence. */
+/** One conditional write on one item. Creates the item if the condition is true for an absent item. */
 export interface Write {
   readonly key: Item;
   readonly condition: Condition;
   readonly change: Change;
   /**
-   * What becomes of the rest of the item. `"update"`, the default: it stays. `"put"`: nothing of it does,
-   * and what `change` sets are plain values. `"delete"`: the item is deleted, and `change` is empty.
+   * What happens to the other attributes. `"update"` (default) keeps them. `"put"` removes them; `change` must then
+   * have no {@link Increment} and no {@link OrElse}. `"delete"` deletes the item; `change` must then be empty.
    */
   readonly as?: "update" | "put" | "delete";
 }
 
-/** Up to 100 conditional writes on as many items: all of them are applied, or none is. */
+/** Up to 100 conditional writes, each on another item. DynamoDB applies all of them or none. */
 export interface Transaction {
   readonly writes: readonly Write[];
   /**
-   * New with every transaction, at most 36 characters. For ten minutes a repetition of one that was
-   * applied is answered `applied`, and changes nothing, whatever has become of the items since.
+   * A new value for each transaction, at most 36 characters. If a client sends an applied transaction again
+   * within ten minutes, DynamoDB answers `applied` and changes nothing, whatever has happened to the items since.
    */
   readonly token: string;
 }
@@ -76,134 +79,145 @@ export interface Transaction {
 /** One read of one item. */
 export interface Read {
   readonly key: Item;
-  /** True: sees every write answered before it was sent, for twice the price. */
+  /**
+   * True for a strongly consistent read. It shows every write that DynamoDB answered earlier, and costs twice as much.
+   */
   readonly consistent: boolean;
-  /** Only these attributes come back; all of them where it is left out. */
+  /** The attributes to return; default all. */
   readonly attributes?: readonly string[];
 }
 
 /** One page of a scan over the whole table. */
 export interface Scan {
-  /** Only items whose key attribute `attribute` begins with this, which is not empty; else all. */
+  /** Limits the scan to items whose key attribute `attribute` begins with `value`, which is not empty. */
   readonly prefix: { readonly attribute: string; readonly value: string } | undefined;
-  /** Where the page before this one ended. */
+  /** The `next` of the page before. */
   readonly after?: Item | undefined;
 }
 
-/** One page of the items of one partition, in the order of their sort keys' bytes. */
+/** One page of the items of one partition, in the byte order of their sort keys. */
 export interface Query {
   readonly partition: { readonly attribute: string; readonly value: string };
-  /** Only sort keys from here to there, both included. */
+  /** The range of the sort keys, from `from` to `to`, both included. */
   readonly sort: { readonly attribute: string; readonly from: string; readonly to: string };
-  /** True: sees every write answered before it was sent, for twice the price. */
+  /**
+   * True for a strongly consistent read. It shows every write that DynamoDB answered earlier, and costs twice as much.
+   */
   readonly consistent: boolean;
   /** From the highest sort key down. */
   readonly isDescending?: boolean;
-  /** A page ends after so many items; by default only where a megabyte is full. */
+  /** The largest number of items on a page. By default only DynamoDB's limit of one megabyte ends a page. */
   readonly mostItems?: number;
-  /** Where the page before this one ended. */
+  /** The `next` of the page before. */
   readonly after?: Item | undefined;
 }
 
 /** The bounds of one call. */
 export interface Call {
-  /** The call is answered `unknown` when this many milliseconds have passed. */
+  /** After this many milliseconds without an answer, the port answers `unknown`. */
   readonly timeoutMs: number;
-  /** The call is answered `unknown` when this aborts. */
+  /** When this signal aborts, the port answers `unknown`. */
   readonly signal?: SignalLike | undefined;
-  /** Whether the answer is to say what was charged for it, where DynamoDB says so: not for a refused write. */
+  /**
+   * Whether the answer includes the consumed capacity. DynamoDB does not report capacity for a refused write.
+   */
   readonly tellsUnits?: boolean;
 }
 
-/** Nobody can say whether the request was, or will still be, applied. */
+/** The request may have been applied, or may still be applied. */
 export interface Unknown {
   readonly kind: "unknown";
   readonly cause: unknown;
 }
 /**
- * The request was certainly not applied; it may be sent again after a pause. `skewed`: the time of its signature
- * was refused, since this machine's clock is minutes off; the client signs the next request by the table's time.
+ * The request was certainly not applied; the caller may retry after a pause. `skewed`: DynamoDB refused the
+ * signature because this machine's clock is minutes off. The client signs the next request by DynamoDB's time.
  */
 export interface NotNow {
   readonly kind: "throttled" | "conflict" | "skewed";
   readonly cause: unknown;
 }
-/** The request was not applied and would not be if it were sent again. */
+/** The request was not applied, and a retry would not be applied. */
 export interface Misconfigured {
   readonly kind: "misconfigured";
   readonly error: HoldfastError;
 }
 
-/** What a write is answered with. */
+/** The answer to a write. */
 export type WriteAnswer =
-  /** The write was applied; `item` is what it made, or undefined if it deleted the item. */
+  /** The write was applied; `item` is the new item, or undefined after a delete. */
   | {
       readonly kind: "applied";
       readonly item: Item | undefined;
       readonly units?: number | undefined;
     }
-  /** The condition did not hold; `item` is what was found, or undefined where there was nothing. */
+  /** The condition was false; `item` is the item found, or undefined for an absent item. */
   | {
       readonly kind: "refused";
       readonly item: Item | undefined;
-      /** The client sent the request more than once, so an earlier send of it may have been applied. */
+      /** The client sent the request more than once, so an earlier send may have been applied. */
       readonly isRepeated?: boolean;
-      /** Nobody can tell whether it did: what is around the client may send again, and says nothing of it. */
+      /**
+       * A wrapper around the client may have sent the request more than once, and the answer does not show it.
+       */
       readonly mayBeRepeated?: boolean;
     }
   | Unknown
   | NotNow
   | Misconfigured;
 
-/** What a transaction is answered with. */
+/** The answer to a transaction. */
 export type TransactionAnswer =
-  /** All its writes were applied. What they made is not shown. */
+  /** All writes were applied. The new items are not in the answer. */
   | { readonly kind: "applied" }
-  /** Some condition did not hold, so none was applied. */
+  /** At least one condition was false, so no write was applied. */
   | {
       readonly kind: "refused";
-      /** For each write, in order: what was found where its condition did not hold; else undefined. */
+      /** For each write, in order: the refusal if its condition was false, else undefined. */
       readonly refusals: readonly (Refusal | undefined)[];
       /**
-       * The refusal itself could not be read: `refusals` has, for every write, what a strongly consistent read
-       * found afterwards, and does not say which conditions failed.
+       * True: the SDK could not parse the refusal, so the port has read every item, strongly consistent. For every
+       * write, `refusals` then has the result of this read. The result does not show which conditions failed.
        */
       readonly isReadLater?: boolean;
-      /** As of a single write. */
+      /** As in {@link WriteAnswer}. */
       readonly isRepeated?: boolean;
-      /** As of a single write. */
+      /** As in {@link WriteAnswer}. */
       readonly mayBeRepeated?: boolean;
     }
   | Unknown
   | NotNow
   | Misconfigured;
 
-/** Whether a request that was answered so may have been applied by a send of the client's own before. */
+/**
+ * Whether DynamoDB may have applied the write, by this answer: the answer is `applied`, or the client may have sent a
+ * refused request more than once. The caller itself has to count earlier sends without an answer.
+ */
 export function mayBeApplied(answer: WriteAnswer | TransactionAnswer): boolean {
   if (answer.kind !== "refused") return answer.kind === "applied";
   return answer.isRepeated === true || answer.mayBeRepeated === true;
 }
 
-/** Why one write of a transaction could not be applied. */
+/** Why one write of a transaction was not applied. */
 export interface Refusal {
-  /** What was found, or undefined where there was nothing. */
+  /** The item found, or undefined for an absent item. */
   readonly item: Item | undefined;
 }
 
-/** What a read is answered with. */
+/** The answer to a read. */
 export type ReadAnswer =
   | { readonly kind: "found"; readonly item: Item | undefined; readonly units?: number | undefined }
   | Unknown
   | NotNow
   | Misconfigured;
 
-/** What a scan, or a query, is answered with, page by page. */
+/** The answer to a scan or a query, one page at a time. */
 export type ScanAnswer =
   | {
       readonly kind: "page";
       readonly items: readonly Item[];
       readonly next: Item | undefined;
-      /** What DynamoDB charged for the page, in read capacity units, where it said so. */
+      /** The consumed read capacity units of the page, if DynamoDB reported them. */
       readonly readUnits: number | undefined;
     }
   | Unknown
@@ -213,19 +227,19 @@ export type ScanAnswer =
 /** How a table carries out a transaction. */
 export type Transacting = (transaction: Transaction, call: Call) => Promise<TransactionAnswer>;
 
-/** The table, as the kernel sees it. */
+/** The port to a table: everything that the core asks of a table. */
 export interface TablePort {
   write(write: Write, call: Call): Promise<WriteAnswer>;
-  /** Left out where the table has no transactions: several locks at once are refused then. */
+  /** Undefined if the table has no transactions. A client then refuses to lock several names at once. */
   readonly transact?: Transacting | undefined;
   read(read: Read, call: Call): Promise<ReadAnswer>;
   scan(scan: Scan, call: Call): Promise<ScanAnswer>;
   query(query: Query, call: Call): Promise<ScanAnswer>;
   /**
-   * How far the table's clock is ahead of this machine's, in milliseconds, where an answer has shown
-   * them more than an hour apart; else 0 (R10).
+   * How far the table's clock is ahead of this machine's clock, in milliseconds. 0 unless an answer has shown a
+   * difference of more than an hour. The client corrects its wall clock by this number (R10).
    */
   readonly clockCorrectionMs: number;
-  /** There is no table: nobody else is there, and every claim is granted. */
+  /** A table of this process alone: there are no other holders, and every claim is granted. */
   readonly isLocal?: boolean;
 }

@@ -3,16 +3,16 @@ export interface Timer {
   cancel(): void;
 }
 
-/** The one source of waking up later. */
+/** The one source of delayed calls. */
 export interface Timers {
   /**
-   * Calls back after at least `delayMs` milliseconds of the monotonic clock.
-   * `keepsAlive` says whether the process may end while the timer is pending.
+   * Calls `callback` after at least `delayMs` milliseconds of the monotonic clock. `keepsAlive` says whether a
+   * pending timer keeps the process alive.
    */
   set(delayMs: number, keepsAlive: boolean, callback: () => void): Timer;
 }
 
-// Node fires a longer timer after one millisecond: a long lease would become a busy loop.
+// Node.js fires a timer with a longer delay after one millisecond. A long lease would then cause a busy loop.
 const LONGEST_MS = 2 ** 31 - 1;
 
 /** The timers of this process, for any length. */

@@ -2,14 +2,14 @@ import type { TableDescription } from "@aws-sdk/client-dynamodb";
 import type { LockFormat } from "../core/record/format-types.js";
 import { keySchemaOf, type TableFormat, type TableSchema } from "./schema.js";
 
-/** What is wrong with a table, and what to do about it. */
+/** A problem of a table, and its fix. */
 export interface Defect {
   readonly check: "key" | "ttl" | "replication";
   readonly message: string;
   readonly fix: string;
 }
 
-/** Whether its key is the one that was configured; the names of a format's key are not always to choose. Pure. */
+/** Checks that the table has the configured key. Some formats have fixed key names. Pure. */
 export function keyDefects(
   description: TableDescription,
   { keys }: TableSchema,
@@ -27,10 +27,10 @@ export function keyDefects(
   return [
     ...(found === expected
       ? []
-      : [defect(`Its key is ${found}, not ${expected}`, keysFix(format))]),
+      : [defect(`The key is ${found}, not ${expected}`, keysFix(format))]),
     ...types.map(({ AttributeName, AttributeType }) =>
       defect(
-        `Its key attribute ${AttributeName} is of type ${AttributeType}, not S`,
+        `The key attribute ${AttributeName} has type ${AttributeType}, not S`,
         "use another table.",
       ),
     ),
@@ -40,50 +40,55 @@ export function keyDefects(
 function keysFix(format: TableFormat | LockFormat): string {
   if (format === "object-commit") return "use another table.";
   if (format === "native") {
-    return "name its attributes in `keys` (`sk: null` for none), or use another table.";
+    return "set the table's key attributes in `keys` (`sk: null` for none), or use another table.";
   }
-  return "name its attributes in the options of the `format`, if it has such, or use another table.";
+  return (
+    "set the table's key attributes in the options of the `format`, if the format has such options, " +
+    "or use another table."
+  );
 }
 
-/** What a table's TTL looks at: undefined while it is off. */
+/** The TTL attribute of a table, undefined while TTL is off. */
 export interface Ttl {
   readonly attribute: string | undefined;
-  /** Whether it is being turned off, which takes up to an hour; nobody promises that nothing is deleted until then. */
+  /**
+   * Whether TTL is being turned off. This takes up to an hour, and DynamoDB may still delete items meanwhile.
+   */
   readonly isEnding: boolean;
 }
 
-/** Whether its TTL looks at the right attribute. Pure. */
+/** Checks that TTL reads the right attribute. Pure. */
 export function ttlDefects({ attribute, isEnding }: Ttl, schema: TableSchema): Defect[] {
   if (isEnding) {
     const then =
       schema.ttlAttribute === null ? "." : `, then turn it on for \`${schema.ttlAttribute}\`.`;
-    const message = `Its TTL on \`${attribute}\` is being turned off`;
-    return [{ check: "ttl", message, fix: `wait until it is off, at most an hour${then}` }];
+    const message = `TTL on \`${attribute}\` is being turned off`;
+    return [{ check: "ttl", message, fix: `wait until TTL is off, at most an hour${then}` }];
   }
   if (attribute === (schema.ttlAttribute ?? undefined)) return [];
   if (schema.ttlAttribute === null) {
     const message =
-      `Its TTL looks at \`${attribute}\`, and clients of this format never move what it reads: it may ` +
-      "delete a lock that is held";
-    return [{ check: "ttl", message, fix: "turn it off (UpdateTimeToLive)." }];
+      `TTL is on for \`${attribute}\`, but clients of this format never update this attribute, so TTL may ` +
+      "delete a held lock";
+    return [{ check: "ttl", message, fix: "turn TTL off (UpdateTimeToLive)." }];
   }
   const fix =
-    `turn it on for \`${schema.ttlAttribute}\` (UpdateTimeToLive, or \`holdfast table create\`), ` +
-    "so that records of names no longer used are tidied away.";
+    `turn TTL on for \`${schema.ttlAttribute}\` (UpdateTimeToLive, or \`holdfast table create\`), ` +
+    "so that DynamoDB deletes the records of unused names.";
   const message =
     attribute === undefined
-      ? "Its TTL is off"
-      : `Its TTL looks at \`${attribute}\`, which deletes what it should not`;
+      ? "TTL is off"
+      : `TTL is on for \`${attribute}\` and deletes records in use`;
   return [{ check: "ttl", message, fix }];
 }
 
-/** Whether it is replicated in a way that lets two regions both succeed. Pure. */
+/** Checks that replication cannot grant one lock in two regions. Pure. */
 export function replicaDefects(
   description: TableDescription,
   homeRegion: string | undefined,
 ): Defect[] {
   const regions = regionsOf(description);
-  // An older SDK does not know the field; the server's answer carries it all the same.
+  // An older SDK has no type for this field; the server's answer contains the field anyway.
   const { MultiRegionConsistency } = description as { MultiRegionConsistency?: string };
   if (regions.length === 0 || MultiRegionConsistency === "STRONG") return [];
   const defect = (message: string, fix: string): Defect[] => [
@@ -91,20 +96,20 @@ export function replicaDefects(
   ];
   if (homeRegion === undefined) {
     return defect(
-      `It is replicated to ${regions.join(", ")} with the last writer winning, so two regions can both ` +
-        "be granted one lock",
+      `The table is replicated to ${regions.join(", ")} and the last writer wins, so two regions can both ` +
+        "grant the same lock",
       "use a table of one region, or of multi-region strong consistency, or " +
-        "name the one region in which all clients take their locks as `homeRegion`.",
+        "set `homeRegion` to the one region in which all clients take their locks.",
     );
   }
   if (regions.includes(homeRegion)) return [];
   return defect(
-    `\`homeRegion\` is ${homeRegion}, but its replicas are in ${regions.join(", ")}`,
-    "name one of them.",
+    `\`homeRegion\` is ${homeRegion}, but the replicas are in ${regions.join(", ")}`,
+    "set `homeRegion` to a region with a replica.",
   );
 }
 
-/** The regions of its replicas. Pure. */
+/** The regions of the table's replicas. Pure. */
 export function regionsOf(description: TableDescription): string[] {
   return (description.Replicas ?? []).map(({ RegionName }) => RegionName ?? "?");
 }

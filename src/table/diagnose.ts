@@ -10,7 +10,7 @@ import type { Kind } from "../core/record/format.js";
 import { type ErrorCode, HoldfastError, isHoldfastError } from "../errors.js";
 import { nativeFormat } from "../formats/native.js";
 import { abortSignalOf } from "../platform/abort.js";
-import { bounded } from "../platform/bounded.js";
+import { Bounds } from "../platform/bounded.js";
 import { type Clock, epochMsOf, systemClock } from "../platform/clock.js";
 import { answerOf } from "../platform/dynamodb/errors.js";
 import { withoutRetries } from "../platform/dynamodb/sdk.js";
@@ -29,23 +29,23 @@ import { type CheckTableOptions, describe, ttlOf } from "./table.js";
 
 /** Options of {@link diagnose}. */
 export interface DiagnoseOptions extends Omit<CheckTableOptions, "format"> {
-  /** What the process does with the table, as for `policyFor()`. Default `["lock"]`. */
+  /** The features that the process uses, as in `policyFor()`. Default `["lock"]`. */
   readonly for?: readonly Exclude<PolicyFeature, "object-commit">[] | undefined;
-  /** What the probed names begin with, where the process may only touch such. Default none. */
+  /** The prefix of the probed names, if the process has access only to such names. Default none. */
   readonly prefix?: string | undefined;
   /** Civil time, for tests. Default: this machine's. */
   readonly clock?: Pick<Clock, "wallMs"> | undefined;
 }
 
-/** One thing that was looked at. */
+/** One result of the diagnosis. */
 export interface Finding {
   readonly check: "table" | "key" | "ttl" | "replication" | "permission" | "latency" | "clock";
-  /** `problem`: something will not work. `warning`: it will, with a reservation. */
+  /** `problem`: a feature will fail. `warning`: the feature works with a restriction. */
   readonly level: "ok" | "warning" | "problem";
   readonly message: string;
-  /** What to do about it; undefined where nothing is to be done. */
+  /** How to fix the finding; undefined if no action is needed. */
   readonly fix: string | undefined;
-  /** With a problem: the code of the error that it will be met as. */
+  /** The error code that clients will meet, for a problem. */
   readonly code: ErrorCode | undefined;
   /** How long a probe took, in milliseconds. */
   readonly latencyMs: number | undefined;
@@ -55,7 +55,7 @@ const PROBE_MS = 5_000;
 const SLOW_MS = 1_000;
 // The header has whole seconds, and synchronised clocks differ by less.
 const SKEW_MS = 5_000;
-const PROBED_NAME = "holdfast-doctor";
+const PROBED_NAME = "holdfast-diagnose";
 const NEVER = "attribute_exists(#k) AND attribute_not_exists(#k)";
 
 const partitionOf = (key: Item, pk: string) => ({
@@ -67,22 +67,22 @@ const partitionOf = (key: Item, pk: string) => ({
 });
 
 /**
- * Looks at a table and at what these credentials may do with it: its key, TTL and replication; each
- * permission that the features need, with the time that it took; this machine's clock against the table's.
- * Writes nothing: the probes are writes whose conditions cannot hold, and reads of names that nobody uses.
- * Two requests about the table, and for each feature one to seven probes, of a unit or two each. Throws
- * `invalid-argument`; everything else is a finding.
+ * Diagnoses a table with the caller's credentials. Checks key, TTL and replication, each permission that the
+ * features need with its latency, and this machine's clock against the table's clock. Writes nothing: the
+ * probes are writes with impossible conditions, and reads of unused names. Sends two requests about the table
+ * and, for each feature, one to seven probes of one or two units each. Throws `invalid-argument`; every other
+ * failure is a finding.
  */
 export async function diagnose(options: DiagnoseOptions): Promise<Finding[]> {
   checkFeatures(options);
   const shape = await examineShape(options);
-  // Where there is no such table, or nobody answers, every probe would say so again.
+  // For a missing or unreachable table every probe would repeat the same finding.
   const isHopeless = ({ check, code }: Finding): boolean =>
     (check === "table" || check === "key") && code !== undefined && code !== "access-denied";
   if (shape.some(isHopeless)) return shape;
   const probes = new Probes(options);
   const probed: Finding[] = [];
-  // One by one: each is to be timed by itself.
+  // One at a time, so that each latency is measured alone.
   for (const probe of probes.all()) probed.push(await probe());
   return [...shape, ...probed, ...probes.clockFindings()];
 }
@@ -101,7 +101,8 @@ function checkFeatures({ for: features = ["lock"], table }: DiagnoseOptions): vo
   if (!(features as readonly PolicyFeature[]).includes("object-commit")) return;
   throw new HoldfastError(
     "invalid-argument",
-    "A table of commit records is checked by checkTable(), or `holdfast table check --format object-commit`.",
+    "diagnose() does not check tables of commit records. Use checkTable(), or " +
+      "`holdfast table check --format object-commit`.",
   );
 }
 
@@ -112,14 +113,14 @@ async function examineShape(options: DiagnoseOptions): Promise<Finding[]> {
     const regions = regionsOf(description);
     return [
       ok("table", `Table "${options.table}" is ${description.TableStatus?.toLowerCase()}.`),
-      ...findingsOf("key", keyDefects(description, schema), "Its key is the one configured."),
+      ...findingsOf("key", keyDefects(description, schema), "The table has the configured key."),
       ...findingsOf("ttl", ttlDefects(await ttlOf(options), schema), "TTL is on."),
       ...findingsOf(
         "replication",
         replicaDefects(description, options.homeRegion),
         regions.length === 0
-          ? "It is in one region."
-          : `It is replicated to ${regions.join(", ")}, and locks can rely on it.`,
+          ? "The table is in one region."
+          : `The table is replicated to ${regions.join(", ")}, with strong consistency; locks are safe.`,
       ),
     ];
   } catch (error) {
@@ -140,7 +141,7 @@ function findingsOf(check: Defect["check"], defects: readonly Defect[], fine: st
   }));
 }
 
-// Holders need not be able to look at the table itself.
+// Holders do not need permission to describe the table.
 function needsDescription({ for: features = [] }: DiagnoseOptions): boolean {
   return features.includes("operate") || features.includes("table");
 }
@@ -159,15 +160,15 @@ function troubleOf(
     message: error.message,
     fix: isDenied
       ? isOptional
-        ? "Nothing, if another role looks at the table; else allow what `holdfast table policy --for operate` prints."
-        : "Allow what `holdfast table policy` prints for this process."
+        ? "If another role checks the table, do nothing. Otherwise allow the actions of `holdfast table policy --for operate`."
+        : "Allow the actions that `holdfast table policy` prints for this process."
       : "Check the table's name, the region, the endpoint and the network.",
     code: isOptional ? undefined : error.code,
     latencyMs,
   };
 }
 
-/** The probes of one examination, and what their answers say of the clock. */
+/** The probes of one diagnosis, and their evidence about the clock. */
 class Probes {
   readonly #options: DiagnoseOptions;
   readonly #client: ReturnType<typeof withoutRetries>;
@@ -207,8 +208,8 @@ class Probes {
         level: "warning",
         message:
           `This machine's clock is at least ${Math.floor(Math.abs(aheadMs) / 1000)} s ${way} the table's. Leases do not ` +
-          "depend on it; times shown to people do, signatures fail at 15 minutes until the SDK has corrected " +
-          "itself, and fences start from it.",
+          "depend on this machine's clock, but displayed times and the first fence of a lock do. At a difference of " +
+          "15 minutes signatures fail until the SDK has corrected itself.",
         fix: "Synchronise the clock (NTP).",
         code: undefined,
         latencyMs: undefined,
@@ -219,7 +220,7 @@ class Probes {
   #probe(action: RecordAction, kind: Kind): Promise<Finding> {
     const { keys } = schemaFor("native", this.#options.keys);
     const name = (kind === "session" ? "" : (this.#options.prefix ?? "")) + PROBED_NAME;
-    const { key, id } = nativeFormat(keys).refOf(kind, name);
+    const { key, id } = nativeFormat(keys).codec.refOf(kind, name);
     return this.#send(action, ` on ${id}`, this.#command(action, key, keys.pk));
   }
 
@@ -239,15 +240,14 @@ class Probes {
   async #send(action: string, where: string, command: unknown): Promise<Finding> {
     const startMs = systemClock.monotonicMs();
     this.#sentMs = this.#clock.wallMs();
-    const answer = await bounded(
-      systemTimers,
-      { timeoutMs: PROBE_MS },
-      (signal) =>
-        this.#client.send(command as GetItemCommand, { abortSignal: abortSignalOf(signal) }),
-      (error) =>
-        (error as { name?: unknown }).name === "TransactionCanceledException"
-          ? ({ kind: "refused" } as const)
-          : answerOf(error, this.#options.table, action),
+    const bounds = new Bounds(systemTimers, { timeoutMs: PROBE_MS });
+    // Async, so that a client that throws at once rejects.
+    const send = async (): Promise<unknown> =>
+      this.#client.send(command as GetItemCommand, { abortSignal: abortSignalOf(bounds.signal) });
+    const answer = await bounds.answerTo(send(), (error) =>
+      (error as { name?: unknown }).name === "TransactionCanceledException"
+        ? ({ kind: "refused" } as const)
+        : answerOf(error, this.#options.table, action),
     );
     const latencyMs = Math.round(systemClock.monotonicMs() - startMs);
     const what = `dynamodb:${action}${where}`;
@@ -259,16 +259,18 @@ class Probes {
       return {
         ...ok("latency", `${what} is allowed, and took ${latencyMs} ms.`, latencyMs),
         level: "warning",
-        fix: "Look at the network and the region, and keep leases well above ten times that.",
+        fix: "Check the network and the region. Use leases of much more than ten times this latency.",
       };
     }
     const isThrottled = answer.kind !== "unknown" && answer.kind !== "skewed";
     return {
       check: "latency",
       level: "problem",
-      message: `${what} was ${isThrottled ? "refused for now" : `not answered within ${latencyMs} ms`}.`,
+      message: isThrottled
+        ? `DynamoDB refused ${what} for now.`
+        : `DynamoDB did not answer ${what} within ${latencyMs} ms.`,
       fix: isThrottled
-        ? "Look at the table's capacity and its throttling metrics."
+        ? "Check the table's capacity and its throttling metrics."
         : "Check the endpoint, the region and the network.",
       code: isThrottled ? "throttled" : "unreachable",
       latencyMs,

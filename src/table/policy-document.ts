@@ -1,4 +1,4 @@
-/** Policies as AWS has them, and how their statements are written. */
+/** Types and helpers for AWS policy documents. */
 
 /** A statement of a policy of AWS's. */
 export interface PolicyStatement {
@@ -11,16 +11,16 @@ export interface PolicyStatement {
   };
 }
 
-/** A policy document of AWS's, as `JSON.stringify` should write it. */
+/** A policy document of AWS, ready for `JSON.stringify`. */
 export interface PolicyDocument {
   readonly Version: "2012-10-17";
   readonly Statement: readonly PolicyStatement[];
 }
 
-/** A policy, and what it cannot do. */
+/** A policy, and its limits. */
 export interface Policy {
   readonly document: PolicyDocument;
-  /** What no policy can narrow, or was left out because of that; sentences. */
+  /** Sentences about permissions that a policy cannot narrow, or that were left out for this reason. */
   readonly notes: readonly string[];
 }
 
@@ -34,7 +34,7 @@ export interface PolicyTable {
 
 export const inDynamoDB = (action: string): string => `dynamodb:${action}`;
 
-/** As IAM matches it to the letter: `*`, `?` and `$` mean something else there. */
+/** Escapes text for a literal match in IAM, where `*`, `?` and `$` are special. */
 export function literal(text: string): string {
   return text.replace(/[*?$]/g, (character) => `\${${character}}`);
 }

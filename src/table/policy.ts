@@ -13,16 +13,16 @@ import {
 } from "./policy-document.js";
 
 /**
- * What a process does with a table, as far as permissions go.
+ * A use of a table, for permissions.
  * - `lock`: hold, wait for and release locks.
- * - `fair-lock`: the same, in order, or several at once; also for a mutex of a name that has a fair lock.
- * - `sessions`: as `lock` where anybody who shares the table has sessions, or `sharedSession: true`.
+ * - `fair-lock`: fair locks and multi-locks; also mutexes of a name with a fair lock.
+ * - `sessions`: as `lock`, for a table on which any client uses sessions or `sharedSession: true`.
  * - `elect`: campaign, lead, observe and resign. `once`: run occurrences of scheduled work.
- * - `condition`: put `lease.condition()`, or `conditions()`, into a transaction of your own.
- * - `observe`: look at locks and leaderships, one by one and in listings; changes nothing.
- * - `operate`: observe, check the table, free locks, ask leaders to resign.
+ * - `condition`: use `lease.condition()` or `conditions()` in the caller's own transaction.
+ * - `observe`: inspect and list locks and leaderships; changes nothing.
+ * - `operate`: observe, check the table, force releases, ask leaders to resign.
  * - `table`: create the table.
- * - `object-commit`: commit objects; with `bucket`, also what the object store asks for.
+ * - `object-commit`: commit objects; with `bucket`, also the permissions on the object store.
  */
 export type PolicyFeature =
   | "lock"
@@ -36,7 +36,7 @@ export type PolicyFeature =
   | "table"
   | "object-commit";
 
-/** All that a policy can be for. */
+/** All features of a policy. */
 export const POLICY_FEATURES: readonly PolicyFeature[] = Object.freeze([
   "lock",
   "fair-lock",
@@ -52,46 +52,46 @@ export const POLICY_FEATURES: readonly PolicyFeature[] = Object.freeze([
 
 /** Options of {@link policyFor}. */
 export interface PolicyOptions {
-  /** What the process does with the table; at least one. */
+  /** The features that the process uses; at least one. */
   readonly for: readonly PolicyFeature[];
   /** The table's name. */
   readonly table: string;
-  /** Its region. Default `*`: any. */
+  /** The region. Default `*`: any. */
   readonly region?: string | undefined;
-  /** Its account. Default `*`: any. */
+  /** The account. Default `*`: any. */
   readonly account?: string | undefined;
   /** `aws`, the default, `aws-cn` or `aws-us-gov`. */
   readonly partition?: string | undefined;
   /**
-   * Only names that begin with one of these, for a table that teams share. Default: every name. With
-   * `object-commit`, keys of objects.
+   * The prefixes of allowed names, for a table that teams share. Default: every name. With `object-commit`, the
+   * prefixes of object keys.
    */
   readonly prefixes?: readonly string[] | undefined;
   /** With `object-commit`: the bucket. */
   readonly bucket?: string | undefined;
   /**
-   * Whose records the table has, for one that is shared with other clients: what a function of `holdfast/formats` made,
-   * with the options that the process uses. `lock`, `elect`, `condition`, `observe`, `operate` and `table`
-   * alone. Default: native records.
+   * The format of the table's records, for a table shared with other clients. Default: native records. Pass the
+   * result of a function of `holdfast/formats`, with the process's options. Supports only `lock`, `elect`,
+   * `condition`, `observe`, `operate` and `table`.
    */
   readonly format?: LockFormat | undefined;
 }
 
-/** What is done to single records. */
+/** An action on a single record. */
 export type RecordAction = "UpdateItem" | "GetItem" | "ConditionCheckItem" | "Query" | "DeleteItem";
 
-/** What is done to which kinds of records. */
+/** The actions of each feature, and the kinds of records for each action. */
 const ON_RECORDS: Readonly<Partial<Record<PolicyFeature, Partial<Record<RecordAction, Kind[]>>>>> =
   {
     lock: { UpdateItem: ["lock"], GetItem: ["lock"] },
     "fair-lock": { UpdateItem: ["lock"], GetItem: ["lock"], Query: ["lock"], DeleteItem: ["lock"] },
-    // Who meets a dead holder's session ends it, so a rival needs what the holder needs.
+    // A rival ends the session of a dead holder, so a rival needs the holder's permissions.
     sessions: { UpdateItem: ["lock", "session"], GetItem: ["lock", "session"] },
     elect: { UpdateItem: ["leader"], GetItem: ["leader"] },
     once: { UpdateItem: ["once"], GetItem: ["once"] },
     condition: { ConditionCheckItem: ["lock", "leader", "once"] },
     observe: { GetItem: ["lock", "leader", "session"], Query: ["lock"] },
-    // A lock on a session is not renewed itself, so it is its session that is told of a forced release.
+    // A lease on a session is not renewed itself, so a forced release asks the session.
     operate: {
       UpdateItem: ["lock", "leader", "session"],
       GetItem: ["lock", "leader", "session"],
@@ -99,17 +99,17 @@ const ON_RECORDS: Readonly<Partial<Record<PolicyFeature, Partial<Record<RecordAc
     },
   };
 
-/** What is done to the table as a whole. */
+/** The actions on the table as a whole. */
 const ON_TABLE: Readonly<Partial<Record<PolicyFeature, readonly string[]>>> = {
   operate: ["DescribeTable", "DescribeTimeToLive"],
   table: ["CreateTable", "DescribeTable", "UpdateTimeToLive", "DescribeTimeToLive"],
 };
 
 /**
- * The least that an identity must be allowed for what it does with a table, as a policy document. What
- * each feature needs is proved by tests that refuse one action at a time. Locks, leaderships, occurrences
- * and sessions are told apart by `dynamodb:LeadingKeys`, and so are the `prefixes` of names. With `format`,
- * what its records need where every option is as by default. Pure: asks nobody. Throws `invalid-argument`.
+ * Makes the least policy for these features of a table, as a policy document. Tests that refuse one action at a
+ * time prove what each feature needs. `dynamodb:LeadingKeys` separates locks, leaderships, occurrences and
+ * sessions, and the `prefixes` of names. With `format`, the policy covers the default options. Sends no
+ * request. Pure. Throws `invalid-argument`.
  */
 export function policyFor(options: PolicyOptions): Policy {
   check(options);
@@ -138,7 +138,7 @@ export function policyFor(options: PolicyOptions): Policy {
   };
 }
 
-/** What these features do to single records, of which kinds. Pure. */
+/** The actions of these features on single records, by kind of record. Pure. */
 export function recordAccesses(
   features: readonly PolicyFeature[],
 ): { readonly action: RecordAction; readonly kinds: readonly Kind[] }[] {
@@ -156,7 +156,7 @@ export function listsRecords(features: readonly PolicyFeature[]): boolean {
   return features.some((feature) => feature === "observe" || feature === "operate");
 }
 
-/** One statement for each set of actions that are allowed on the same keys. */
+/** Makes a statement for each set of actions on the same keys. */
 function recordStatements(
   features: readonly PolicyFeature[],
   { prefixes = [] }: PolicyOptions,
@@ -175,10 +175,10 @@ function recordStatements(
 }
 
 function patternsOf(kind: Kind, prefixes: readonly string[]): string[] {
-  // The name of a session is random, so that it has no prefix.
+  // A session has a random name without a prefix.
   const names = prefixes.length === 0 || kind === "session" ? [""] : prefixes;
   const format = nativeFormat(NATIVE_KEYS);
-  return names.map((name) => `${literal(format.prefixOf(kind, name)?.value ?? "")}*`);
+  return names.map((name) => `${literal(format.codec.prefixOf(kind, name)?.value ?? "")}*`);
 }
 
 function commitStatements(options: PolicyOptions, arn: string): PolicyStatement[] {
@@ -197,7 +197,7 @@ function commitStatements(options: PolicyOptions, arn: string): PolicyStatement[
       onObjects,
       below.map((key) => `${bucketArn}/${key}`),
     ),
-    // Without it an object that is missing looks like one that is forbidden.
+    // Without s3:ListBucket a missing object looks forbidden.
     allow("Bucket", ["s3:ListBucket"], bucketArn),
   ];
 }
@@ -206,23 +206,21 @@ function notesOn(features: readonly PolicyFeature[], scans: boolean): string[] {
   return [
     ...(scans
       ? [
-          "Listings are left out: a scan reads the whole table, and no condition on keys can narrow it. " +
-            "Names of the prefix can be looked at one by one.",
+          "Listings are left out: a scan reads the whole table, and no condition on keys can narrow a scan. " +
+            "Single names of the prefix can be inspected.",
         ]
       : []),
     ...(features.includes("sessions")
       ? [
-          "Sessions have random names, so that every team may end every other team's: teams that must " +
+          "Sessions have random names, so every team may end the sessions of every other team: teams that must " +
             "not be able to should have tables of their own, or no sessions.",
         ]
       : []),
     ...(features.some((feature) => ON_TABLE[feature] !== undefined)
-      ? ["What is done to the table as a whole cannot be narrowed to names."]
+      ? ["Actions on the table as a whole cannot be narrowed to names."]
       : []),
     ...(features.includes("object-commit")
-      ? [
-          "The probe of the object store writes below its `probePrefix`, which must lie within a prefix.",
-        ]
+      ? ["The probe of the object store writes below `probePrefix`, which must be within a prefix."]
       : []),
   ];
 }
@@ -233,21 +231,25 @@ function check(options: PolicyOptions): void {
   const unknown = features.find((feature) => !POLICY_FEATURES.includes(feature));
   if (unknown !== undefined || features.length === 0) {
     throw refuse(
-      `A policy is for one or more of ${POLICY_FEATURES.join(", ")}` +
-        (unknown === undefined ? "." : `; "${unknown}" is none of them.`),
+      `The option \`for\` must list one or more of ${POLICY_FEATURES.join(", ")}` +
+        (unknown === undefined ? "." : `; "${unknown}" is not a feature.`),
     );
   }
-  if (typeof table !== "string" || table === "") throw refuse("The table must be named.");
-  if (prefixes.includes("")) throw refuse("An empty prefix is every name: leave it out.");
+  if (typeof table !== "string" || table === "")
+    throw refuse("The option `table` must be the name of the table.");
+  if (prefixes.includes(""))
+    throw refuse(
+      "The option `prefixes` has an empty prefix, which matches every name. Leave it out.",
+    );
   if (bucket !== undefined && !features.includes("object-commit")) {
-    throw refuse("Only `object-commit` has a bucket.");
+    throw refuse("The option `bucket` is for the feature `object-commit` only. Leave it out.");
   }
   if (format !== undefined) checkForeign(features, format);
   const others = features.filter((feature) => feature !== "object-commit" && feature !== "table");
   if (features.includes("object-commit") && others.length > 0) {
     throw refuse(
-      "Commit records have a table of their own: make a policy for `object-commit` alone, and another " +
-        `one for ${others.join(", ")}.`,
+      "Commit records need a table of their own. Make one policy for `object-commit` alone, and another " +
+        `policy for ${others.join(", ")}.`,
     );
   }
 }

@@ -4,7 +4,7 @@ import { HoldfastError } from "../errors.js";
 import { NATIVE_KEYS, NATIVE_TTL_ATTRIBUTE, type NativeKeys } from "../formats/native.js";
 import { COMMIT_ATTRIBUTES } from "../formats/object-commit.js";
 
-/** The names of the key attributes of a table, where they are not `pk` and `sk`. */
+/** The names of a table's key attributes, if not `pk` and `sk`. */
 export interface TableKeys {
   /** The partition key, a string. Default `pk`. */
   readonly pk?: string | undefined;
@@ -12,17 +12,17 @@ export interface TableKeys {
   readonly sk?: string | null | undefined;
 }
 
-/** What a table of locks must look like. Pure. */
+/** The required schema of a table of locks. Pure. */
 export interface TableSchema {
   readonly keys: NativeKeys;
-  /** What TTL has to look at; null: TTL must be off. */
+  /** The attribute for TTL; null if TTL must be off. */
   readonly ttlAttribute: string | null;
 }
 
-/** What a table is for: locks, or the commit records of `holdfast/object-commit`. */
+/** The use of a table: locks, or the commit records of `holdfast/object-commit`. */
 export type TableFormat = "native" | "object-commit";
 
-/** The schema for a format; only native locks may have other key names. Throws `invalid-argument`. */
+/** The schema for a format. Only native locks may have other key names. Throws `invalid-argument`. */
 export function schemaFor(
   format: TableFormat | LockFormat = "native",
   keys?: TableKeys,
@@ -36,18 +36,18 @@ export function schemaFor(
   throw new HoldfastError(
     "invalid-argument",
     format === "object-commit"
-      ? "A table of commit records has the keys `path` and `etag`, which other clients share: leave `keys` out."
-      : `The option \`format\` must be "native" or "object-commit"; it is "${format}".`,
+      ? "A table of commit records has the fixed keys `path` and `etag`. Leave the option `keys` out."
+      : `The option \`format\` must be "native" or "object-commit", not "${format}".`,
   );
 }
 
 function schemaOfFormat(format: LockFormat, keys: TableKeys | undefined): TableSchema {
-  const { schema } = format as Partial<LeaseFormat>;
-  if (schema !== undefined && keys === undefined) return schema;
+  const { facts } = format as Partial<LeaseFormat>;
+  if (facts !== undefined && keys === undefined) return facts.schema;
   throw new HoldfastError(
     "invalid-argument",
-    "The option `keys` is for native records; give the key names to the `format`, which a function of " +
-      "holdfast/formats makes.",
+    "The option `keys` is for native records only. Give the key names to the function of holdfast/formats that " +
+      "makes the `format`.",
   );
 }
 
@@ -62,7 +62,7 @@ export function schemaOf(keys: TableKeys = {}): TableSchema {
   };
 }
 
-/** The key schema as DynamoDB spells it. Pure. */
+/** The key schema in DynamoDB's form. Pure. */
 export function keySchemaOf(keys: NativeKeys) {
   return [
     { AttributeName: keys.pk, KeyType: "HASH" as const },

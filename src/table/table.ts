@@ -23,11 +23,11 @@ export interface TableOptions {
   readonly client: DynamoDBLike;
   /** The table's name. */
   readonly table: string;
-  /** The names of its key attributes. Default `pk` and `sk`. */
+  /** The names of the key attributes. Default `pk` and `sk`. */
   readonly keys?: TableKeys | undefined;
   /**
-   * What the table is for. Default `native`: locks. With `object-commit`, and with a format of
-   * `holdfast/formats`, its keys are given.
+   * The use of the table. Default `native`: locks. `object-commit`, and the formats of `holdfast/formats`, have
+   * fixed keys.
    */
   readonly format?: TableFormat | LockFormat | undefined;
 }
@@ -41,17 +41,17 @@ export interface CreateTableOptions extends TableOptions {
 /** Options of {@link checkTable}. */
 export interface CheckTableOptions extends TableOptions {
   /**
-   * With a table that is replicated without strong consistency: the one region in which every client
-   * takes its locks. Only there are they locks.
+   * The one region in which every client takes its locks, for a table replicated without strong consistency.
+   * Locks taken in another region do not exclude each other.
    */
   readonly homeRegion?: string | undefined;
 }
 
-/** What {@link checkTable} found in order. */
+/** The facts about a table that {@link checkTable} accepted. */
 export interface TableReport {
   readonly table: string;
   readonly keys: { readonly pk: string; readonly sk: string | null };
-  /** What TTL looks at; null for a format whose tables have it off. */
+  /** The TTL attribute; null for a format with TTL off. */
   readonly ttlAttribute: string | null;
   readonly billing: "on-demand" | "provisioned";
   /** The regions of the table's replicas; empty for a table of one region. */
@@ -61,10 +61,10 @@ export interface TableReport {
 const POLL_MS = 250;
 
 /**
- * Creates a table for locks, or what `format` says: on-demand billing, TTL on; waits until it is active. A table
- * of that name that fits already is left as it is. Needs `dynamodb:CreateTable`, `DescribeTable`,
- * `UpdateTimeToLive` and `DescribeTimeToLive`, which holders of locks do not. Throws `misconfigured`
- * (a table of that name has another shape), `access-denied`, `unreachable`.
+ * Creates a table for locks, or for `format`, and waits until the table is active. The table has on-demand
+ * billing and TTL on. An existing table with the right key stays unchanged. Needs `dynamodb:CreateTable`,
+ * `DescribeTable`, `UpdateTimeToLive` and `DescribeTimeToLive`, which holders of locks do not need. Throws
+ * `misconfigured` (a table of this name has another shape), `access-denied`, `unreachable`.
  */
 export async function createTable(options: CreateTableOptions): Promise<TableReport> {
   const { table } = options;
@@ -85,7 +85,7 @@ export async function createTable(options: CreateTableOptions): Promise<TableRep
     "ResourceInUseException",
   );
   const description = await untilActive(options, waitMs);
-  // Before anything is changed: with TTL on, the items of somebody else's table would begin to expire.
+  // Checked before any change: TTL would start to delete items of a table with another purpose.
   if (ttlAttribute !== null && keyDefects(description, schema).length === 0) {
     await turnTtlOn(options, ttlAttribute);
   }
@@ -93,10 +93,10 @@ export async function createTable(options: CreateTableOptions): Promise<TableRep
 }
 
 /**
- * Checks that a table can keep locks: it exists, has this key, its TTL looks at the right attribute, and it is
- * not replicated in a way that lets two regions both succeed. Throws one `misconfigured` that names
- * every finding and its fix; also `access-denied` and `unreachable`. Two requests, which need
- * `dynamodb:DescribeTable` and `dynamodb:DescribeTimeToLive`.
+ * Checks that a table is fit for locks. The table must exist with the expected key, TTL must read the right
+ * attribute, and replication must not let two regions both grant. Throws one `misconfigured` with every finding
+ * and its fix; also `access-denied` and `unreachable`. Sends two requests, which need `dynamodb:DescribeTable`
+ * and `dynamodb:DescribeTimeToLive`.
  */
 export async function checkTable(options: CheckTableOptions): Promise<TableReport> {
   const schema = schemaFor(options.format, options.keys);
@@ -140,7 +140,7 @@ async function turnTtlOn(options: TableOptions, attribute: string): Promise<void
   try {
     await call(options, command);
   } catch (error) {
-    // Somebody else may have turned it on in the meantime; then it is as it should be.
+    // Another client may have turned TTL on in the meantime, which is fine.
     if ((await ttlOf(options)).attribute !== attribute) throw error;
   }
 }
@@ -148,13 +148,13 @@ async function turnTtlOn(options: TableOptions, attribute: string): Promise<void
 async function untilActive(options: TableOptions, waitMs: number): Promise<TableDescription> {
   const startMs = systemClock.monotonicMs();
   for (;;) {
-    // Right after its creation a table can be unknown to the next request.
+    // Right after its creation a table may be unknown to the next request.
     const description = await describe(options, "ResourceNotFoundException");
     if (description.TableStatus === "ACTIVE") return description;
     if (systemClock.monotonicMs() - startMs >= waitMs) {
       throw new HoldfastError(
         "unreachable",
-        `Table "${options.table}" was created, but is not active after ${waitMs} ms. Call again later.`,
+        `Table "${options.table}" was created, but is not active after ${waitMs} ms. Run the same call or command again later.`,
       );
     }
     await sleep(systemTimers, POLL_MS, true);
@@ -171,7 +171,7 @@ export async function describe(
   return output.Table ?? {};
 }
 
-/** What its TTL looks at. Throws coded errors. */
+/** The TTL attribute of a table. Throws coded errors. */
 export async function ttlOf(options: TableOptions): Promise<Ttl> {
   const command = new DescribeTimeToLiveCommand({ TableName: options.table });
   const output = (await call(options, command)) as {
@@ -182,12 +182,12 @@ export async function ttlOf(options: TableOptions): Promise<Ttl> {
   return { attribute: isOff ? undefined : AttributeName, isEnding: status === "DISABLING" };
 }
 
-/** Sends one command, turning the SDK's errors into coded ones; `expected` is one that is none. */
+/** Sends one command and turns SDK errors into coded errors. Returns undefined for the `expected` error. */
 async function call(options: TableOptions, command: unknown, expected?: string): Promise<unknown> {
   if (isTransport(options.client)) {
     throw new HoldfastError(
       "invalid-argument",
-      "Tables are made and looked at by a client of the AWS SDK itself, not by what is within lean().",
+      `Table "${options.table}" cannot be created or checked with lean(). Pass the DynamoDBClient that lean() got.`,
     );
   }
   try {
@@ -198,7 +198,7 @@ async function call(options: TableOptions, command: unknown, expected?: string):
     if (answer.kind === "misconfigured") throw answer.error;
     throw new HoldfastError(
       answer.kind === "throttled" ? "throttled" : "unreachable",
-      `Table "${options.table}" could not be looked at: ${error instanceof Error ? error.message : String(error)}. ` +
+      `Table "${options.table}" could not be read: ${error instanceof Error ? error.message : String(error)}. ` +
         "Check the endpoint, the region and the network.",
       { cause: error },
     );

@@ -1,6 +1,6 @@
 /**
- * What the channels tell, as OpenTelemetry metrics and spans. Names only: each is documented where it is
- * defined.
+ * Turns the events of the channels into OpenTelemetry metrics and spans. This file lists the public names only;
+ * each name is documented at its definition.
  * @module
  */
 export type { NamedSubject, TelemetryOptions } from "./options.js";

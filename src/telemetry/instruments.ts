@@ -1,12 +1,12 @@
 import type { Meter, MetricOptions } from "@opentelemetry/api";
 
-// A request within a region takes milliseconds; where it takes seconds, the kernel has given it up.
+// A request within a region takes milliseconds; after some seconds the core gives up the request.
 const REQUEST_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-// From a free lock to more than the default wait of a minute.
+// The bounds reach from the wait for a free lock to more than the default wait of a minute.
 const WAIT_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
-// From a guarded write to a leadership that lasts a day.
+// The bounds reach from the length of a guarded write to a leadership of a day.
 const HOLD_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800, 3_600, 14_400, 86_400];
-// A second is the alarm of docs/operations.md, a third of a lease what a renewal may be late by.
+// docs/operations.md sets the alarm at one second. A holder may send a renewal late by up to a third of a lease.
 const LATE_S = [0.001, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 60];
 
 const seconds = (description: string, explicitBucketBoundaries: number[]): MetricOptions => ({
@@ -17,7 +17,7 @@ const seconds = (description: string, explicitBucketBoundaries: number[]): Metri
 
 const counted = (description: string, unit: string): MetricOptions => ({ description, unit });
 
-/** Every metric, by name: lengths of time in seconds, counts in what is counted, as UCUM writes it. */
+/** Creates every metric. Times are in seconds, and counts have a UCUM unit. */
 export function instruments(meter: Meter) {
   return { ...ofRequests(meter), ...ofLeases(meter), ...ofElections(meter) };
 }
@@ -26,11 +26,11 @@ function ofRequests(meter: Meter) {
   return {
     requestDuration: meter.createHistogram(
       "holdfast.request.duration",
-      seconds("From the sending of a request to its answer.", REQUEST_S),
+      seconds("Time from the sending of a request to its answer.", REQUEST_S),
     ),
     requestUnits: meter.createCounter(
       "holdfast.request.units",
-      counted("What DynamoDB charged for requests.", "{unit}"),
+      counted("Capacity units that DynamoDB charged for requests.", "{unit}"),
     ),
   };
 }
@@ -43,16 +43,16 @@ function ofLeases(meter: Meter) {
     ),
     waitDuration: meter.createHistogram(
       "holdfast.lease.wait.duration",
-      seconds("From the call to the grant, or to its refusal.", WAIT_S),
+      seconds("Time from the call to the grant or the refusal.", WAIT_S),
     ),
     queuePosition: meter.createHistogram("holdfast.queue.position", {
-      description: "How many were before a waiter that joined a queue.",
+      description: "Number of predecessors of a waiter that joined a queue.",
       unit: "{waiter}",
       advice: { explicitBucketBoundaries: [0, 1, 2, 3, 5, 8, 16, 32, 64, 128, 256, 1_024] },
     }),
     overslept: meter.createCounter(
       "holdfast.queue.overslept",
-      counted("Places in queues that were lost.", "{waiter}"),
+      counted("Places in queues that expired.", "{waiter}"),
     ),
     grants: meter.createCounter("holdfast.lease.grants", counted("Leases granted.", "{grant}")),
     refusals: meter.createCounter(
@@ -69,19 +69,19 @@ function ofLeases(meter: Meter) {
     ),
     losses: meter.createCounter(
       "holdfast.lease.losses",
-      counted("Leases that ended against their holder's will.", "{lease}"),
+      counted("Leases lost before their release.", "{lease}"),
     ),
     lossDelay: meter.createHistogram(
       "holdfast.lease.loss.delay",
-      seconds("How long after its deadline a loss was noticed: a blocked event loop.", LATE_S),
+      seconds("Delay from a deadline to the detection of the loss: a blocked event loop.", LATE_S),
     ),
     renewalDuration: meter.createHistogram(
       "holdfast.lease.renewal.duration",
-      seconds("From the sending of a renewal until it was answered or given up.", REQUEST_S),
+      seconds("Time from the sending of a renewal to its answer or timeout.", REQUEST_S),
     ),
     renewalDelay: meter.createHistogram(
       "holdfast.lease.renewal.delay",
-      seconds("How long after it was due a renewal was sent: a busy event loop.", LATE_S),
+      seconds("Delay of a renewal after its due time: a busy event loop.", LATE_S),
     ),
   };
 }
@@ -94,7 +94,7 @@ function ofElections(meter: Meter) {
     ),
     leading: meter.createUpDownCounter(
       "holdfast.election.leading",
-      counted("Leaderships that this process has now.", "{term}"),
+      counted("Leaderships of this process.", "{term}"),
     ),
     gapDuration: meter.createHistogram(
       "holdfast.election.gap.duration",
@@ -102,19 +102,19 @@ function ofElections(meter: Meter) {
     ),
     gapLooks: meter.createCounter(
       "holdfast.election.gap.looks",
-      counted("Looks of standbys that knew of no live leader.", "{look}"),
+      counted("Polls by standbys that found no live leader.", "{look}"),
     ),
     runDuration: meter.createHistogram(
       "holdfast.worker.run.duration",
-      seconds("From the beginning of a worker's run to its end.", HOLD_S),
+      seconds("Duration of a task's run.", HOLD_S),
     ),
     runDelay: meter.createHistogram(
       "holdfast.worker.run.delay",
-      seconds("How long after it was due a worker's run began.", LATE_S),
+      seconds("Delay of a task's run after its due time.", LATE_S),
     ),
     troubles: meter.createCounter(
       "holdfast.worker.troubles",
-      counted("Runs that did not begin, or did not end when they were told to.", "{run}"),
+      counted("Runs that did not start, or did not end when asked to stop.", "{run}"),
     ),
   };
 }

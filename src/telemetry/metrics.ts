@@ -14,9 +14,9 @@ import {
 } from "../core/events.js";
 import {
   ELECTION_CHANNELS,
+  type LeadershipChange,
   type NoLeaderEvent,
   type TaskRunEvent,
-  type Transition,
 } from "../election/events.js";
 import { instruments } from "./instruments.js";
 import type { NamedSubject, TelemetryOptions } from "./options.js";
@@ -24,7 +24,7 @@ import type { NamedSubject, TelemetryOptions } from "./options.js";
 type NameOf = NonNullable<TelemetryOptions["nameOf"]>;
 type Instruments = ReturnType<typeof instruments>;
 
-/** What each channel's messages count, and measure. */
+/** Maps each channel to the metrics of its messages. */
 export function measured(meter: Meter, nameOf: NameOf) {
   const to = instruments(meter);
   const about = (subject: NamedSubject, more: Attributes = {}): Attributes => {
@@ -42,7 +42,7 @@ function requestsTold(to: Instruments) {
     [LEASE_CHANNELS.request]({ operation, outcome, durationMs, units }: RequestEvent) {
       const attributes = { "holdfast.operation": operation, "holdfast.outcome": outcome };
       to.requestDuration.record(durationMs / 1_000, attributes);
-      // Not told of a refused write, which costs as much as one that is applied.
+      // A refused write reports no units, but costs as much as an applied write.
       const charged = units ?? (outcome === "refused" ? 1 : 0);
       if (charged > 0) to.requestUnits.add(charged, { "holdfast.operation": operation });
     },
@@ -50,7 +50,7 @@ function requestsTold(to: Instruments) {
 }
 
 function leasesTold(to: Instruments, about: About) {
-  // One that was granted before this began would take the count below what is held.
+  // Without this check the end of a lease from before `startTelemetry` would make the gauge too low.
   const known = new Set<string>();
   const ended = (lease: LeaseEvent, heldMs: number, end: string): void => {
     const attributes = about(lease, { "holdfast.end": end });
@@ -95,7 +95,7 @@ function electionsTold(to: Instruments, about: About) {
   const leading = new Set<string>();
   const subject = (name: string): NamedSubject => ({ kind: "leader", name });
   return {
-    [ELECTION_CHANNELS.transition]({ kind, name, term, gapMs, reason }: Transition) {
+    [ELECTION_CHANNELS.transition]({ kind, name, term, gapMs, reason }: LeadershipChange) {
       const why = reason === undefined ? {} : { "holdfast.reason": reason };
       to.transitions.add(1, about(subject(name), { "holdfast.transition": kind, ...why }));
       const id = `${term} ${name}`;

@@ -1,24 +1,24 @@
 import type { Meter, Tracer } from "@opentelemetry/api";
 import type { Kind } from "../core/record/format.js";
 
-/** What a metric is about, before it is decided whether its name may be an attribute. */
+/** The subject of a metric, before `nameOf` decides whether the name becomes an attribute. */
 export interface NamedSubject {
   /** `lock`, `leader`, `once` or `session`. */
   readonly kind: Kind;
-  /** The name; of a session, its id. */
+  /** The name, or the id of a session. */
   readonly name: string;
 }
 
 /** Options of `startTelemetry`. */
 export interface TelemetryOptions {
-  /** Where metrics go; false for none. Default: the global provider's meter `holdfast`. */
+  /** The meter for metrics; false disables metrics. Default: the global provider's meter `holdfast`. */
   readonly meter?: Meter | false | undefined;
-  /** Where spans go; false for none. Default: the global provider's tracer `holdfast`. */
+  /** The tracer for spans; false disables spans. Default: the global provider's tracer `holdfast`. */
   readonly tracer?: Tracer | false | undefined;
   /**
-   * What metrics say, as `holdfast.name`, of the name that they are about; undefined for nothing. Every
-   * different answer is a series of its own, for ever, so it must have few: a prefix, or only names that
-   * you know. Default: nothing. Spans always carry the name.
+   * Returns the attribute `holdfast.name` for a subject; undefined for no attribute. Every different result
+   * becomes a separate time series forever, so keep the number small: a prefix, or only known names. Default:
+   * no attribute. Spans always have the name.
    */
   readonly nameOf?: ((subject: NamedSubject) => string | undefined) | undefined;
 }

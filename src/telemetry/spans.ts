@@ -11,9 +11,9 @@ import {
 import { systemClock } from "../platform/clock.js";
 
 /**
- * One span for each acquisition, `holdfast.acquire`, and one for as long as a lock or an occurrence is held,
- * `holdfast.hold`, both children of whatever was active where it was acquired. Leaderships and sessions
- * last for as long as their process: a span of them would come when nobody looks for it any more.
+ * Creates a span `holdfast.acquire` for each acquisition and a span `holdfast.hold` for each lease of a lock or
+ * occurrence. Both are children of the span that was active at the acquisition. Leaderships and sessions have
+ * no spans: they last as long as their process, and such a span would arrive too late to be useful.
  */
 export function traced(tracer: Tracer) {
   const held = new Map<string, Span>();
@@ -39,7 +39,7 @@ export function traced(tracer: Tracer) {
         if (!isBrief(event)) return;
         const refused = { ...about(event), "error.type": event.code };
         const span = acquireSpan(tracer, event.waitedMs, refused);
-        // That somebody else has it is an answer, not an error.
+        // A lock held by another client is an answer, not an error.
         if (event.code !== "not-acquired" && event.code !== "aborted") {
           span.setStatus({ code: SpanStatusCode.ERROR, message: event.code });
         }
@@ -72,7 +72,7 @@ function about({ kind, name, owner }: LeaseSubject): Attributes {
 }
 
 function aboutLease(event: GrantEvent): Attributes {
-  // A fence is above 2^53 only where somebody seeded it so; as text it is exact.
+  // A seeded fence may be above 2^53; text keeps the exact value.
   return {
     ...about(event),
     "holdfast.holder": event.holder,

@@ -6,9 +6,9 @@ import { measured } from "./metrics.js";
 import type { TelemetryOptions } from "./options.js";
 import { traced } from "./spans.js";
 
-/** What {@link startTelemetry} has begun. */
+/** The running telemetry of {@link startTelemetry}. */
 export interface Telemetry {
-  /** Stops listening: nothing is measured any more, and what was costs nothing. Open spans end. Idempotent. */
+  /** Stops the telemetry: later events are not measured and cost nothing. Open spans end. Idempotent. */
   stop(): void;
 }
 
@@ -20,10 +20,10 @@ const CHANNELS: readonly string[] = [
 ];
 
 /**
- * Turns what all clients of this process tell on `node:diagnostics_channel` into OpenTelemetry metrics and
- * spans; docs/telemetry.md lists them. Call it once, after the providers are registered. It costs no request.
- * What a metric's attributes can be is bounded: kinds, reasons, outcomes, names of workers; a lock's name only by
- * {@link TelemetryOptions.nameOf}.
+ * Turns the events of all clients of this process into OpenTelemetry metrics and spans. The events come from
+ * `node:diagnostics_channel`; docs/telemetry.md lists all metrics and spans. Call once, after the providers are
+ * registered. Sends no request. Metric attributes have bounded values: kinds, reasons, outcomes, task names;
+ * lock names only through {@link TelemetryOptions.nameOf}.
  */
 export function startTelemetry(options: TelemetryOptions = {}): Telemetry {
   const { meter = metrics.getMeter("holdfast"), tracer = trace.getTracer("holdfast") } = options;

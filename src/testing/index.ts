@@ -1,8 +1,9 @@
 /**
- * For tests: tables in memory, virtual time, faults, and a server on the loopback interface. Names
- * only: each is documented where it is defined.
+ * Tools for tests: tables in memory, virtual time, faults, and a server on the loopback interface. This file
+ * lists the public names only; each name is documented at its definition.
  * @module
  */
+export type { SignalLike } from "../platform/abort.js";
 export type { Clock, Instant } from "../platform/clock.js";
 export type { Random } from "../platform/random.js";
 export type {
@@ -33,9 +34,13 @@ export type {
   Query,
   Read,
   ReadAnswer,
+  Refusal,
   Scan,
   ScanAnswer,
   TablePort,
+  Transacting,
+  Transaction,
+  TransactionAnswer,
   Unknown,
   Write,
   WriteAnswer,
@@ -79,6 +84,7 @@ export {
   type ObjectCounts,
 } from "./objects/memory-objects.js";
 export { FaultProxy, type FaultProxyOptions, startFaultProxy } from "./proxy/proxy.js";
+export type { JsonBody, ThrottleError } from "./proxy/proxy-messages.js";
 export type {
   ProxyFault,
   ProxyFaultKind,
@@ -93,6 +99,7 @@ export {
   type TableChange,
   type TamperableTable,
 } from "./table/memory-table.js";
+export type { TrueTime } from "./time/dial.js";
 export { type SeededRandom, seededRandom } from "./time/seeded-random.js";
 export {
   type PauseOptions,

@@ -14,23 +14,23 @@ const LENGTHS = {
 } as const;
 const native = nativeFormat({ pk: "pk", sk: "sk" });
 
-/** Whether a transaction that carries the lease's condition would commit now. */
+/** Whether a transaction with the lease's condition would commit now. */
 function commits(world: World, lease: Lease): boolean {
-  const condition = native.heldCondition({ holder: lease.holder, fence: lease.fence });
+  const condition = native.lease.heldCondition({ holder: lease.holder, fence: lease.fence });
   expect(lease.condition().ConditionCheck.ConditionExpression).toBe(
     compileCondition(condition).text,
   );
   return holds(condition, world.record("a"));
 }
 
-/** Contenders who hold the lock until they are told to end, and write all the while, guarded. */
+/** Contenders that hold the lock until their signal aborts, and write all the while, guarded. */
 class Crowd {
   readonly world = new World();
   readonly held = new Set<Lease>();
   readonly committed: bigint[] = [];
   readonly endings = new Map<string, { readonly atMs: number; readonly error: HoldfastError }>();
   refused = 0;
-  /** At how many looks two believed. */
+  /** The number of checks at which two contenders believed to hold. */
   overlaps = 0;
   isOver = false;
 
@@ -55,7 +55,7 @@ class Crowd {
         this.#writes(lease);
         await new Promise<void>((resolve) => process.timers.set(20, true, resolve));
       }
-      // What it had begun before it was told goes on for a while.
+      // Work from before the abort continues for a while.
       this.#writes(lease);
       this.held.delete(lease);
       await lease.release().catch(() => undefined);
@@ -68,18 +68,18 @@ class Crowd {
     else this.refused += 1;
   }
 
-  /** The one that the record names. */
+  /** The holder that the record names. */
   holder(): Lease | undefined {
     return [...this.held].find((lease) => commits(this.world, lease));
   }
 }
 
-describe("forced releases at once, under load", () => {
+describe("forced releases with now, under load", () => {
   it.each([
     ["renew themselves", {}],
     ["live by sessions", { sharedSession: true }],
   ])(
-    "tell each victim who and why at its next renewal, and refuse its guarded writes: of holders that %s",
+    "tell each victim who and why at its next renewal, and refuse its guarded writes: holders that %s",
     async (_how, options) => {
       const crowd = new Crowd(5, options);
       const { world } = crowd;
@@ -91,7 +91,7 @@ describe("forced releases at once, under load", () => {
         await world.time.advance(400 + 77 * (turn % 10));
         const lease = crowd.holder() as Lease;
         const reason = `turn ${turn}`;
-        const forced = operator.locks.forceRelease("a", { by: "alice", reason, now: true });
+        const forced = operator.locks.admin.forceRelease("a", { by: "alice", reason, now: true });
         const { holder } = await world.until(forced);
         expect(holder).toBe(lease.holder);
         victims.push({ lease, atMs: world.time.nowMs, reason });
@@ -104,12 +104,12 @@ describe("forced releases at once, under load", () => {
         expect(ending?.error).toMatchObject({ code: "lost", reason: "released-by-force" });
         expect(ending?.error.message).toContain("alice");
         expect(ending?.error.message).toContain(reason);
-        // A renewal's period and its answer.
+        // A renewal's period and answer.
         expect((ending?.atMs ?? Number.NaN) - atMs).toBeLessThanOrEqual(RENEW_MS + 10);
       }
       crowd.isOver = true;
       await world.until(Promise.all(crowd.ends));
-      // It is what was chosen: two acted at once, and only one of them could write.
+      // As `now` warns: two acted at once, and only the record's holder could write.
       expect(crowd.overlaps).toBeGreaterThan(10);
       expect(crowd.refused).toBeGreaterThan(victims.length);
       expect(crowd.committed).toEqual(
@@ -119,7 +119,7 @@ describe("forced releases at once, under load", () => {
     },
   );
 
-  it("of two within one renewal, the first victim is told that it is out, and not by whom", async () => {
+  it("tell the first of two victims within one renewal of the loss, without the operator", async () => {
     const world = new World();
     const [one, two, operator] = [0, 1, 2].map(() => world.inhabitant(LENGTHS)) as [
       Inhabitant,
@@ -128,9 +128,9 @@ describe("forced releases at once, under load", () => {
     ];
     const first = await world.until(one.locks.mutex("a").acquire());
     const second = two.locks.mutex("a").acquire();
-    await world.until(operator.locks.forceRelease("a", { reason: "once", now: true }));
+    await world.until(operator.locks.admin.forceRelease("a", { reason: "once", now: true }));
     await world.until(second);
-    await world.until(operator.locks.forceRelease("a", { reason: "again", now: true }));
+    await world.until(operator.locks.admin.forceRelease("a", { reason: "again", now: true }));
     await world.time.advance(1.1 * RENEW_MS);
     expect(first.signal.reason).toMatchObject({ code: "lost", reason: "released-elsewhere" });
     expect((await second).signal.reason).toMatchObject({ reason: "released-by-force" });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type ForceReleaseOptions, HoldfastError, type Lease } from "../../src/index.js";
+import type { ForceReleaseOptions } from "../../src/admin/index.js";
+import { HoldfastError, type Lease } from "../../src/index.js";
 import { type ExpectedError, expectErrorToBe } from "../support/errors.js";
 import { type Inhabitant, World } from "../support/world.js";
 
@@ -7,7 +8,7 @@ const LEASE_MS = 3_000;
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 const LENGTHS = { lease: LEASE_MS, renew: 1_000 } as const;
 const WHY: ForceReleaseOptions = { by: "alice", reason: "the deployment hangs" };
-/** What the holder is told then: who asked, and why. */
+/** The reason in the holder's error: the operator's label and text. */
 const FORCED: ExpectedError = {
   code: "lost",
   lockName: "a",
@@ -25,26 +26,26 @@ function scene(options: { readonly sharedSession?: true } = {}) {
 const held = ({ world, holder }: ReturnType<typeof scene>): Promise<Lease> =>
   world.until(holder.locks.mutex("a").acquire());
 
-/** Releases its lease as soon as it is told to, as the end of a `run()` does. */
+/** Releases its lease as soon as the signal aborts, as the end of a `run()` does. */
 function obeys(lease: Lease): void {
   lease.signal.addEventListener("abort", () => void lease.release(), { once: true });
 }
 
 describe("a forced release", () => {
-  it("is honoured at the holder's next renewal, which says who and why, and then the lock is free", async () => {
+  it("is honoured at the holder's next renewal, which says who and why, and frees the lock", async () => {
     const stage = scene();
     const { world, operator } = stage;
     const lease = await held(stage);
     obeys(lease);
-    const result = await world.until(operator.locks.forceRelease("a", WHY));
+    const result = await world.until(operator.locks.admin.forceRelease("a", WHY));
     expect(result).toEqual({ isFree: true, holder: lease.holder, owner: lease.owner });
     expectErrorToBe(lease.signal.reason, FORCED);
-    // A renewal, its answer, and a look.
+    // A renewal, its answer, and a read.
     expect(world.time.nowMs).toBeLessThan(1_500);
     expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 
-  it("costs a read and a write, and a read for each look while it waits", async () => {
+  it("costs a read and a write, and a read for each poll while waiting", async () => {
     const stage = scene();
     const { world, operator } = stage;
     obeys(await held(stage));
@@ -53,47 +54,48 @@ describe("a forced release", () => {
       sent.push(request.kind);
       return undefined;
     });
-    await world.until(operator.locks.forceRelease("a", WHY));
+    await world.until(operator.locks.admin.forceRelease("a", WHY));
     expect(sent.slice(0, 2)).toEqual(["read", "write"]);
     expect(new Set(sent.slice(2))).toEqual(new Set(["read"]));
   });
 
   // rule: protocol 63
-  it("changes nothing that the holder, or a rival, lives by", async () => {
+  it("changes no attribute that keeps the lease alive", async () => {
     const stage = scene();
     const { world, operator } = stage;
     const lease = await held(stage);
     const before = world.record("a");
-    const asked = operator.locks.forceRelease("a", { ...WHY, wait: 0 });
+    const asked = operator.locks.admin.forceRelease("a", { ...WHY, wait: 0 });
     await world.time.advance(40);
-    const { forced, ...after } = world.record("a") ?? {};
+    const { request, ...after } = world.record("a") ?? {};
     expect(after).toEqual(before);
-    expect(forced).toMatchObject({ M: { holder: { S: lease.holder }, by: { S: "alice" } } });
+    const members = { kind: { S: "release" }, holder: { S: lease.holder }, by: { S: "alice" } };
+    expect(request).toMatchObject({ M: members });
     await world.until(asked);
   });
 
   // rule: protocol 65
-  it("leaves the lock to nobody before its holder has ended, or its lease has run out", async () => {
+  it("grants the lock to no rival before the holder has ended or its lease has expired", async () => {
     const stage = scene();
     const { world, holder, operator } = stage;
     const lease = await held(stage);
-    // It goes on, although it was told to end.
+    // Continues after the abort.
     let lostAtMs = Number.NaN;
     lease.signal.addEventListener("abort", () => {
       lostAtMs = world.time.nowMs;
     });
     const mate = holder.locks.mutex("a").acquire();
     const rival = world.inhabitant(LENGTHS).locks.mutex("a").acquire();
-    const result = await world.until(operator.locks.forceRelease("a", WHY));
+    const result = await world.until(operator.locks.admin.forceRelease("a", WHY));
     const next = await world.until(Promise.race([mate, rival]));
     expect(result).toMatchObject({ isFree: false, successor: { holder: next.holder } });
     expect(world.time.nowMs - lostAtMs).toBeGreaterThanOrEqual(LEASE_MS);
   });
 
-  it("is over at once where nobody holds the lock", async () => {
+  it("resolves at once for a free lock", async () => {
     const { world, operator } = scene();
     const { result, writes, reads } = await world.requests(() =>
-      operator.locks.forceRelease("a", WHY),
+      operator.locks.admin.forceRelease("a", WHY),
     );
     expect({ result, writes, reads }).toEqual({
       result: { isFree: true, holder: undefined, owner: undefined },
@@ -102,23 +104,23 @@ describe("a forced release", () => {
     });
   });
 
-  it("of a dead holder is over once its lease has run out", async () => {
+  it("resolves for a dead holder once the lease has expired", async () => {
     const stage = scene();
     const { world, holder, operator } = stage;
     await held(stage);
     holder.process.kill();
-    const result = await world.until(operator.locks.forceRelease("a", WHY));
+    const result = await world.until(operator.locks.admin.forceRelease("a", WHY));
     expect(result.isFree).toBe(true);
     expect(world.time.nowMs).toBeGreaterThanOrEqual(LEASE_MS * 1.02);
     expect(world.time.nowMs).toBeLessThan(LEASE_MS * 1.02 + 500);
   });
 
-  it("gives up at the end of its wait, and stays asked", async () => {
+  it("resolves to not free at the end of its wait, and the request remains", async () => {
     const stage = scene();
     const { world, operator } = stage;
     const lease = await held(stage);
     obeys(lease);
-    const result = await world.until(operator.locks.forceRelease("a", { ...WHY, wait: 0 }));
+    const result = await world.until(operator.locks.admin.forceRelease("a", { ...WHY, wait: 0 }));
     expect(result).toMatchObject({ isFree: false, holder: lease.holder });
     expect(lease.isHeld).toBe(true);
     await world.time.advance(1_500);
@@ -126,12 +128,12 @@ describe("a forced release", () => {
   });
 
   // rule: protocol 64
-  it("that lands late asks nobody: it names a grant, and no grant comes twice", async () => {
+  it("has no effect when applied late: the request names an earlier grant", async () => {
     const stage = scene();
     const { world, holder, operator } = stage;
     const first = await held(stage);
     operator.network.next("write", { fault: "delayed", delayMs: 4_000 });
-    const asked = operator.locks.forceRelease("a", { ...WHY, wait: "10s" });
+    const asked = operator.locks.admin.forceRelease("a", { ...WHY, wait: "10s" });
     await world.time.advance(50);
     await world.until(first.release());
     const second = await world.until(holder.locks.mutex("a").acquire());
@@ -142,22 +144,22 @@ describe("a forced release", () => {
     expect(second.isHeld).toBe(true);
   });
 
-  it("stays readable after later grants, until the next one", async () => {
+  it("stays readable after later grants, until the next forced release", async () => {
     const stage = scene();
     const { world, holder, operator } = stage;
     const lease = await held(stage);
     obeys(lease);
-    await world.until(operator.locks.forceRelease("a", WHY));
+    await world.until(operator.locks.admin.forceRelease("a", WHY));
     await world.until(holder.locks.mutex("a").acquire());
     const { forced } = await world.until(operator.locks.inspect("a"));
     expect(forced).toEqual({ ...WHY, holder: lease.holder, at: expect.any(String), now: false });
-    await world.until(operator.locks.forceRelease("a", { reason: "again", now: true }));
+    await world.until(operator.locks.admin.forceRelease("a", { reason: "again", now: true }));
     const again = await world.until(operator.locks.inspect("a"));
     expect(again.forced).toMatchObject({ by: "operator", reason: "again", now: true });
   });
 
   it.each(["request-lost", "response-lost"] as const)(
-    "is asked again where nobody answered: %s",
+    "is retried without an answer: %s",
     async (fault) => {
       const stage = scene();
       const { world, operator } = stage;
@@ -165,7 +167,7 @@ describe("a forced release", () => {
       obeys(lease);
       operator.network.next("write", { fault, unknownAfterMs: 20 }, 3);
       operator.network.next("read", { fault, unknownAfterMs: 20 });
-      expect(await world.until(operator.locks.forceRelease("a", WHY))).toMatchObject({
+      expect(await world.until(operator.locks.admin.forceRelease("a", WHY))).toMatchObject({
         isFree: true,
         holder: lease.holder,
       });
@@ -173,37 +175,37 @@ describe("a forced release", () => {
     },
   );
 
-  it("rejects where the table does not answer, where it is cancelled, and where the client closes", async () => {
+  it("rejects when the table does not answer, on abort, and when the client closes", async () => {
     const stage = scene();
     const { world, operator } = stage;
     await held(stage);
     const signal = AbortSignal.abort("enough");
-    await expect(world.until(operator.locks.forceRelease("a", { ...WHY, signal }))).rejects.toBe(
-      "enough",
-    );
+    await expect(
+      world.until(operator.locks.admin.forceRelease("a", { ...WHY, signal })),
+    ).rejects.toBe("enough");
     operator.network.script(() => ({ fault: "request-lost", unknownAfterMs: 20 }));
-    const late = operator.locks.forceRelease("a", { ...WHY, wait: "1s" });
+    const late = operator.locks.admin.forceRelease("a", { ...WHY, wait: "1s" });
     await expect(world.until(late)).rejects.toMatchObject({ code: "unreachable" });
-    const waiting = operator.locks
+    const waiting = operator.locks.admin
       .forceRelease("a", WHY)
       .catch((error: HoldfastError) => error.code);
     await world.until(operator.locks.close());
     expect(await world.until(waiting)).toBe("closed");
   });
 
-  it("waits until its holder was watched dead, however long that lease is", async () => {
+  it("waits until the holder is observed dead, for a lease of any length", async () => {
     const world = new World();
     const holder = world.inhabitant();
     const operator = world.inhabitant();
     const lease = await world.until(holder.locks.mutex("a").acquire({ lease: "2m" }));
     holder.process.kill();
-    const result = await world.until(operator.locks.forceRelease("a", WHY));
+    const result = await world.until(operator.locks.admin.forceRelease("a", WHY));
     expect(result).toMatchObject({ isFree: true, holder: lease.holder });
     expect(world.time.nowMs).toBeGreaterThan(120_000);
     expect(world.time.nowMs).toBeLessThan(125_000);
   });
 
-  it("of one on a session waits until that was watched dead", async () => {
+  it("waits for a lock on a session until the session is observed dead", async () => {
     const stage = scene({ sharedSession: true });
     const { world, holder, operator } = stage;
     const lease = await held(stage);
@@ -211,12 +213,12 @@ describe("a forced release", () => {
     expect(world.record("a")?.["session"]).toBeDefined();
     holder.process.kill();
     const fromMs = world.time.nowMs;
-    const asked = operator.locks.forceRelease("a", { ...WHY, wait: "10s" });
+    const asked = operator.locks.admin.forceRelease("a", { ...WHY, wait: "10s" });
     expect(await world.until(asked)).toMatchObject({ isFree: true, holder: lease.holder });
     expect(world.time.nowMs - fromMs).toBeLessThan(LEASE_MS + 600);
   });
 
-  it("looks strongly, and no more than once where its holder is gone by then", async () => {
+  it("reads strongly, and only once if the holder has gone by then", async () => {
     const stage = scene();
     const { world, operator } = stage;
     const lease = await held(stage);
@@ -226,16 +228,16 @@ describe("a forced release", () => {
       return undefined;
     });
     const before = world.table.counts.consistentReads;
-    const done = await world.requests(() => operator.locks.forceRelease("a", WHY));
+    const done = await world.requests(() => operator.locks.admin.forceRelease("a", WHY));
     expect(done).toMatchObject({ writes: 1, reads: 1, result: { holder: lease.holder } });
     expect(world.table.counts.consistentReads - before).toBe(1);
   });
 
-  it("waits for four timeouts where nobody answers at all, and asks with pauses", async () => {
+  it("retries with pauses for four timeouts when DynamoDB does not answer", async () => {
     const { world, operator } = scene();
     operator.network.script(() => ({ fault: "request-lost", unknownAfterMs: 20 }));
     const fromMs = world.time.nowMs;
-    const asked = world.until(operator.locks.forceRelease("a", WHY));
+    const asked = world.until(operator.locks.admin.forceRelease("a", WHY));
     await expect(asked).rejects.toMatchObject({ code: "unreachable" });
     const tookMs = world.time.nowMs - fromMs;
     expect(tookMs).toBeGreaterThanOrEqual(20_000);
@@ -249,7 +251,7 @@ describe("a forced release", () => {
     ["write", 1],
     ["write", 2],
     ["read", 3],
-  ] as const)("ends with a wrong configuration, at its %s %i", async (kind, at) => {
+  ] as const)("rejects on a wrong configuration, at %s %i", async (kind, at) => {
     const stage = scene({ sharedSession: true });
     const { world, operator } = stage;
     await held(stage);
@@ -258,12 +260,14 @@ describe("a forced release", () => {
     operator.network.script((request, ordinal) =>
       request.kind === kind && ordinal === at ? { fault: "misconfigured", error } : undefined,
     );
-    await expect(world.until(operator.locks.forceRelease("a", WHY))).rejects.toBe(error);
+    await expect(world.until(operator.locks.admin.forceRelease("a", WHY))).rejects.toBe(error);
   });
 
-  it("may wait for a day", async () => {
+  it("accepts a wait of a day", async () => {
     const { world, operator } = scene();
-    const result = await world.until(operator.locks.forceRelease("a", { ...WHY, wait: "24h" }));
+    const result = await world.until(
+      operator.locks.admin.forceRelease("a", { ...WHY, wait: "24h" }),
+    );
     expect(result).toEqual({ isFree: true, holder: undefined, owner: undefined });
   });
 
@@ -277,28 +281,28 @@ describe("a forced release", () => {
     [{ ...WHY, wait: "soon" }, "wait"],
   ])("refuses %j", async (options, word) => {
     const { operator } = scene();
-    await expect(operator.locks.forceRelease("a", options as never)).rejects.toThrow(word);
+    await expect(operator.locks.admin.forceRelease("a", options as never)).rejects.toThrow(word);
     expect(Object.values(operator.network.requests).every((count) => count === 0)).toBe(true);
   });
 });
 
-describe("a forced release at once", () => {
+describe("a forced release with now", () => {
   it("costs a read and two writes, and leaves the data to the next holder", async () => {
     const stage = scene();
     const { world, holder, operator } = stage;
     await world.until(holder.locks.mutex("a").acquire({ data: { x: 1 } }));
     const options = { ...WHY, now: true };
-    const done = await world.requests(() => operator.locks.forceRelease("a", options));
+    const done = await world.requests(() => operator.locks.admin.forceRelease("a", options));
     expect(done).toMatchObject({ writes: 2, reads: 1, result: { isFree: true } });
     expect(done).toMatchObject({ writeUnits: 2, readUnits: 1 });
     expect((await world.until(operator.locks.inspect("a"))).data).toEqual({ x: 1 });
   });
 
-  it("frees the lock, and tells the victim who and why at its next renewal, also after another's grant", async () => {
+  it("frees the lock, and tells the victim who and why at its next renewal, also after another grant", async () => {
     const stage = scene();
     const { world, operator } = stage;
     const victim = await held(stage);
-    const result = await world.until(operator.locks.forceRelease("a", { ...WHY, now: true }));
+    const result = await world.until(operator.locks.admin.forceRelease("a", { ...WHY, now: true }));
     expect(result).toMatchObject({ isFree: true, holder: victim.holder });
     const rival = await world.until(world.inhabitant(LENGTHS).locks.mutex("a").acquire());
     expect(rival.fence).toBe(victim.fence + 1n);
@@ -319,18 +323,18 @@ describe("a forced release of a lock on a session", () => {
     return { ...stage, a, b };
   }
 
-  it("is found by the session's next renewal, and ends that one lock", async () => {
+  it("is read at the session's next renewal, and ends only that lock", async () => {
     const { world, holder, operator, a, b } = await onSession();
     obeys(a);
     let looks = 0;
-    // A replica that lags would never show it.
+    // A replica that lags would never show the lock as free.
     holder.network.script((request) => {
       if (request.kind !== "read") return undefined;
       looks += 1;
       return request.read.consistent ? undefined : { fault: "stale" };
     });
     const fromMs = world.time.nowMs;
-    const result = await world.until(operator.locks.forceRelease("a", WHY));
+    const result = await world.until(operator.locks.admin.forceRelease("a", WHY));
     expect(result).toMatchObject({ isFree: true, holder: a.holder });
     expect(world.time.nowMs - fromMs).toBeLessThan(1_500);
     expect(a.signal.reason).toMatchObject({ reason: "released-by-force" });
@@ -341,11 +345,11 @@ describe("a forced release of a lock on a session", () => {
   });
 
   it.each([[undefined], ["response-lost"]] as const)(
-    "with `now`, too, is found by the session's next renewal: fault %s",
+    "with `now` too, is read at the session's next renewal: fault %s",
     async (fault) => {
       const { world, operator, a, b } = await onSession();
       if (fault !== undefined) operator.network.next("write", { fault, unknownAfterMs: 20 });
-      await world.until(operator.locks.forceRelease("a", { ...WHY, now: true }));
+      await world.until(operator.locks.admin.forceRelease("a", { ...WHY, now: true }));
       await world.time.advance(1_100);
       expectErrorToBe(a.signal.reason, FORCED);
       expect(b.isHeld).toBe(true);
@@ -353,7 +357,7 @@ describe("a forced release of a lock on a session", () => {
   );
 
   // rule: protocol 66
-  it("frees it after a lease where its holder never releases it, though the session lives on", async () => {
+  it("frees the lock after a lease if the holder never releases, while the session stays alive", async () => {
     const { world, holder, operator, a, b } = await onSession();
     const rival = world.inhabitant(LENGTHS).locks.mutex("a").acquire();
     const fromMs = world.time.nowMs;
@@ -361,7 +365,7 @@ describe("a forced release of a lock on a session", () => {
     a.signal.addEventListener("abort", () => {
       endedAtMs = world.time.nowMs;
     });
-    await world.until(operator.locks.forceRelease("a", { ...WHY, wait: 0 }));
+    await world.until(operator.locks.admin.forceRelease("a", { ...WHY, wait: 0 }));
     await world.time.advance(1_100);
     expect(a.signal.aborted).toBe(true);
     expect(holder.process.pendingTimers({ keepsAlive: true })).toBe(0);
@@ -373,7 +377,7 @@ describe("a forced release of a lock on a session", () => {
 });
 
 describe("forced releases under load", () => {
-  it("never make two holders, and every victim is told", async () => {
+  it("never make two holders, and tell every victim", async () => {
     const world = new World();
     const crowd: Inhabitant[] = Array.from({ length: 5 }, (_, index) =>
       world.inhabitant(index % 2 === 0 ? LENGTHS : { ...LENGTHS, sharedSession: true }),
@@ -391,7 +395,7 @@ describe("forced releases under load", () => {
             inside += 1;
             most = Math.max(most, inside);
             turns += 1;
-            // Most hold it until they are told to end; it takes them a while.
+            // Most holders hold until the abort, and end some time later.
             const lengthMs = turn % 3 === 0 ? 50 : 60_000;
             await new Promise<void>((resolve) => {
               process.timers.set(lengthMs + index, true, resolve);
@@ -412,7 +416,7 @@ describe("forced releases under load", () => {
       isOver = true;
     });
     while (!isOver) {
-      await world.until(operator.locks.forceRelease("a", { ...WHY, wait: "20s" }));
+      await world.until(operator.locks.admin.forceRelease("a", { ...WHY, wait: "20s" }));
       await world.time.advance(500);
     }
     await everybody;
@@ -421,9 +425,9 @@ describe("forced releases under load", () => {
   });
 });
 
-describe("a record with a forced release that is not as this library writes it", () => {
+describe("a record with a malformed forced release", () => {
   it.each([[{ S: "x" }], [{ M: {} }], [{ M: { holder: { N: "1" } } }]])(
-    "%j says nothing",
+    "is ignored: %j",
     async (forced) => {
       const world = new World();
       const who = world.inhabitant();

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ForceReleaseOptions, HoldfastError, Lease } from "../../src/index.js";
+import type { ForceReleaseOptions } from "../../src/admin/index.js";
+import type { HoldfastError, Lease } from "../../src/index.js";
 import type { Fault, FaultRequest } from "../../src/testing/faults/fault-plan.js";
 import { type Inhabitant, type InhabitantOptions, World } from "../support/world.js";
 
@@ -7,14 +8,14 @@ const LEASE_MS = 3_000;
 const RENEW_MS = 1_000;
 const LENGTHS = { lease: LEASE_MS, renew: RENEW_MS } as const;
 const WHY: ForceReleaseOptions = { by: "alice", reason: "the deployment hangs" };
-/** A renewal's period, its request and its answer, and a look after it. */
+/** A renewal's period, request and answer, and a read afterwards. */
 const TOLD_WITHIN_MS = RENEW_MS + 50;
 
-/** A holder of "a" that moves to its session within 900 to 1,000 ms, and an operator. */
+/** A holder of "a" that moves to the client's session within 900 to 1,000 ms, and an operator. */
 async function scene(options: InhabitantOptions = { sharedSession: true }) {
   const world = new World();
   const holder = world.inhabitant({ ...LENGTHS, ...options });
-  // It opens the session, which lives on by this lock.
+  // Opens the session, which stays alive with this lock.
   const other = await world.until(holder.locks.mutex("other").acquire());
   await world.time.advance(2 * LEASE_MS);
   const lease = await world.until(holder.locks.mutex("a").acquire());
@@ -22,7 +23,7 @@ async function scene(options: InhabitantOptions = { sharedSession: true }) {
 }
 
 const onSession = (world: World): boolean => world.record("a")?.["session"] !== undefined;
-const asked = (world: World): boolean => world.record("a")?.["forced"] !== undefined;
+const asked = (world: World): boolean => world.record("a")?.["request"] !== undefined;
 
 function reasonOf(lease: Lease): string {
   return (lease.signal.reason as HoldfastError).message;
@@ -32,10 +33,10 @@ async function expectTold(world: World, lease: Lease): Promise<void> {
   await world.time.advance(TOLD_WITHIN_MS);
   expect(lease.isHeld).toBe(false);
   expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "released-by-force" });
-  expect(reasonOf(lease)).toContain("released by alice: the deployment hangs");
+  expect(reasonOf(lease)).toContain("alice released it by force (the deployment hangs)");
 }
 
-/** Kills the operator's process instead of its n-th write. */
+/** Kills the operator's process instead of sending its n-th write. */
 function diesAtWrite({ network, process }: Inhabitant, nth: number): void {
   let writes = 0;
   network.script(({ kind }) => {
@@ -54,12 +55,12 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
     ["takes long", { fault: "reordered", delayMs: 600 }],
     ["is lost once", { fault: "request-lost", unknownAfterMs: 600 }],
   ])(
-    "tells a holder that moves to its session after the look, while the write %s",
+    "tells a holder that moves to its session after the read, while the write %s",
     async (_, fault) => {
       const { world, operator, lease, other } = await scene();
       await world.time.advance(500);
       operator.network.next("write", fault);
-      const released = operator.locks.forceRelease("a", { ...WHY, now, wait: "2s" });
+      const released = operator.locks.admin.forceRelease("a", { ...WHY, now, wait: "2s" });
       await world.time.advance(550);
       expect([onSession(world), asked(world)]).toEqual([true, false]);
       await world.until(released);
@@ -72,7 +73,7 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
     ["is answered", undefined],
     ["is applied without an answer", { fault: "response-lost", unknownAfterMs: 100 }],
     ["is lost", { fault: "request-lost", unknownAfterMs: 100 }],
-  ])("tells a holder that moves after it was asked, by a move that %s", async (_, fault) => {
+  ])("tells a holder that moves after the request, by a move that %s", async (_, fault) => {
     const { world, holder, operator, lease, other } = await scene();
     await world.time.advance(800);
     let moves = 0;
@@ -80,7 +81,7 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
       moves += isMove(request) ? 1 : 0;
       return isMove(request) && moves === 1 ? fault : undefined;
     });
-    await world.until(operator.locks.forceRelease("a", { ...WHY, now, wait: 0 }));
+    await world.until(operator.locks.admin.forceRelease("a", { ...WHY, now, wait: 0 }));
     await expectTold(world, lease);
     expect(moves).toBeGreaterThan(0);
     expect(other.isHeld).toBe(true);
@@ -90,23 +91,25 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
     ["before it moves", 500],
     ["after it has moved", 1_500],
   ])(
-    "that dies before it tells the session leaves the lock to its holder, %s, and a second one ends it",
+    "leaves the lock to its holder if the operator dies before notifying the session, %s; a second call ends the lease",
     async (_, afterMs) => {
       const { world, operator, lease } = await scene();
       await world.time.advance(afterMs);
       const isMoved = onSession(world);
       expect(isMoved).toBe(afterMs > RENEW_MS);
       diesAtWrite(operator, 2);
-      void operator.locks.forceRelease("a", { ...WHY, now }).catch(() => undefined);
+      void operator.locks.admin.forceRelease("a", { ...WHY, now }).catch(() => undefined);
       const rival = world.inhabitant(LENGTHS).locks.mutex("a").acquire({ wait: "10m" });
       await world.time.advance(TOLD_WITHIN_MS);
       expect(asked(world)).toBe(true);
-      // One that renews its record, or still has to move, finds the request all the same.
+      // A holder that renews the record, or has not moved yet, reads the request all the same.
       expect(lease.isHeld).toBe(isMoved);
       if (isMoved) {
         await world.time.advance(20 * LEASE_MS);
         expect([lease.isHeld, world.record("a")?.["holder"]]).toEqual([true, { S: lease.holder }]);
-        await world.until(world.inhabitant().locks.forceRelease("a", { ...WHY, now, wait: 0 }));
+        await world.until(
+          world.inhabitant().locks.admin.forceRelease("a", { ...WHY, now, wait: 0 }),
+        );
         await expectTold(world, lease);
       }
       await world.until(rival);
@@ -114,19 +117,21 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
     },
   );
 
-  it("that another operator asks for at the same time tells the holder, and frees the lock", async () => {
+  it("tells the holder and frees the lock when two operators call at the same time", async () => {
     const { world, operator, lease } = await scene();
     await world.time.advance(1_500);
     const second = world.inhabitant();
     operator.network.next("write", { fault: "reordered", delayMs: 20 }, 2);
-    const both = [operator, second].map(({ locks }) => locks.forceRelease("a", { ...WHY, now }));
+    const both = [operator, second].map(({ locks }) =>
+      locks.admin.forceRelease("a", { ...WHY, now }),
+    );
     const results = await world.until(Promise.all(both));
     expect(results).toMatchObject([{ holder: lease.holder }, { holder: lease.holder }]);
     expect(results.map(({ isFree }) => isFree)).toEqual([true, true]);
     await expectTold(world, lease);
   });
 
-  it("of a dead holder with dead waiters before the lock is over once its lease has run out", async () => {
+  it("resolves for a dead holder with dead waiters once the lease has expired", async () => {
     const world = new World();
     const dead = world.inhabitant(LENGTHS);
     const lease = await world.until(dead.locks.fairLock("a").acquire(LENGTHS));
@@ -137,15 +142,15 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
       .catch(() => undefined);
     await world.time.advance(500);
     for (const { process } of [dead, waiter]) process.kill();
-    const released = world.inhabitant().locks.forceRelease("a", { ...WHY, now });
+    const released = world.inhabitant().locks.admin.forceRelease("a", { ...WHY, now });
     expect(await world.until(released)).toMatchObject({ isFree: true, holder: lease.holder });
     expect(world.time.nowMs).toBeLessThan(500 + 2 * LEASE_MS);
   });
 
-  it("names the next holder, which it did not ask, where the first one has released meanwhile", async () => {
+  it("names the next holder, without asking, if the first has released meanwhile", async () => {
     const { world, operator, lease } = await scene({});
     operator.network.next("write", { fault: "reordered", delayMs: 1_000 });
-    const released = operator.locks.forceRelease("a", { ...WHY, now });
+    const released = operator.locks.admin.forceRelease("a", { ...WHY, now });
     await world.time.advance(100);
     await world.until(lease.release());
     const next = await world.until(world.inhabitant(LENGTHS).locks.mutex("a").acquire());
@@ -157,18 +162,18 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
     expect(next.isHeld).toBe(true);
   });
 
-  it("names the next waiter of the holder's process, where that had the lock handed over", async () => {
+  it("names the next waiter of the holder's process after a local hand-off", async () => {
     const { world, holder, operator, lease } = await scene();
     await world.time.advance(1_500);
     lease.signal.addEventListener("abort", () => void lease.release());
     const waiting = holder.locks.mutex("a").acquire({ wait: "10m" });
-    // The write that would free the lock is late.
+    // The freeing write is late.
     let writes = 0;
     operator.network.script(({ kind }) => {
       writes += kind === "write" ? 1 : 0;
       return writes === 3 && kind === "write" ? { fault: "reordered", delayMs: 2_000 } : undefined;
     });
-    const released = world.until(operator.locks.forceRelease("a", { ...WHY, now }));
+    const released = world.until(operator.locks.admin.forceRelease("a", { ...WHY, now }));
     const [result, next] = await Promise.all([released, waiting]);
     const { isFree, successor } = result;
     expect({ isFree, successor }).toEqual({
@@ -179,8 +184,8 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
   });
 });
 
-describe("a forced release at once", () => {
-  it("frees the lock only after the session was told", async () => {
+describe("a forced release with now", () => {
+  it("frees the lock only after notifying the session", async () => {
     const { world, operator, lease } = await scene();
     await world.time.advance(1_500);
     let writes = 0;
@@ -189,16 +194,16 @@ describe("a forced release at once", () => {
       return kind === "write" && writes === 2 ? { fault: "request-lost" } : undefined;
     });
     const done = await world.requests(() =>
-      operator.locks.forceRelease("a", { ...WHY, now: true }),
+      operator.locks.admin.forceRelease("a", { ...WHY, now: true }),
     );
     expect(world.record("a")?.["holder"]).toBeUndefined();
-    // A request, a note that is lost, the note, and the freeing write.
+    // A request, a lost notification, the notification, and the freeing write.
     expect(writes).toBe(4);
     expect(done).toMatchObject({ result: { isFree: true, holder: lease.holder } });
     await expectTold(world, lease);
   });
 
-  it("costs a read of the session and a write to it more where the lock lives by one", async () => {
+  it("costs an additional read of the session and a write to the session for a lock on a session", async () => {
     const { world, operator } = await scene();
     await world.time.advance(1_500);
     const sent: string[] = [];
@@ -206,11 +211,11 @@ describe("a forced release at once", () => {
       sent.push(kind);
       return undefined;
     });
-    await world.until(operator.locks.forceRelease("a", { ...WHY, now: true }));
+    await world.until(operator.locks.admin.forceRelease("a", { ...WHY, now: true }));
     expect(sent).toEqual(["read", "read", "write", "write", "write"]);
   });
 
-  it("that cannot tell the session frees nothing, and says what stands", async () => {
+  it("frees nothing if the session cannot be notified, and says so", async () => {
     const { world, operator, lease } = await scene();
     await world.time.advance(1_500);
     let writes = 0;
@@ -218,7 +223,7 @@ describe("a forced release at once", () => {
       writes += kind === "write" ? 1 : 0;
       return kind === "write" && writes > 1 ? { fault: "throttled" } : undefined;
     });
-    const released = operator.locks.forceRelease("a", { ...WHY, now: true, wait: "1s" });
+    const released = operator.locks.admin.forceRelease("a", { ...WHY, now: true, wait: "1s" });
     const error = await world.until(
       released.then(
         () => undefined,
@@ -226,20 +231,20 @@ describe("a forced release at once", () => {
       ),
     );
     expect(error).toMatchObject({ code: "throttled", lockName: "a" });
-    expect(error?.message).toContain("was asked to end, but may not know it");
+    expect(error?.message).toContain("the request to its holder may not have arrived");
     expect(world.record("a")?.["holder"]).toEqual({ S: lease.holder });
     expect(lease.isHeld).toBe(true);
   });
 
-  it("says in the record that it was asked for, until the lock is free", async () => {
+  it("keeps its request in the record until the lock is free", async () => {
     const { world, operator, lease } = await scene();
     await world.time.advance(1_500);
     diesAtWrite(operator, 3);
-    void operator.locks.forceRelease("a", { ...WHY, now: true }).catch(() => undefined);
+    void operator.locks.admin.forceRelease("a", { ...WHY, now: true }).catch(() => undefined);
     await world.time.advance(100);
     const look = () => world.until(world.inhabitant().locks.inspect("a"));
     expect(await look()).toMatchObject({ holder: lease.holder, forced: { now: false } });
-    await world.until(world.inhabitant().locks.forceRelease("a", { ...WHY, now: true }));
+    await world.until(world.inhabitant().locks.admin.forceRelease("a", { ...WHY, now: true }));
     expect(await look()).toMatchObject({ state: "free", forced: { now: true } });
   });
 });
@@ -247,7 +252,7 @@ describe("a forced release at once", () => {
 describe("a forced release without options", () => {
   it.each([[undefined], [null], [{}]])("is refused as an invalid argument: %j", async (options) => {
     const { locks, network } = new World().inhabitant();
-    await expect(locks.forceRelease("a", options as never)).rejects.toMatchObject({
+    await expect(locks.admin.forceRelease("a", options as never)).rejects.toMatchObject({
       code: "invalid-argument",
       message: expect.stringContaining("`reason`"),
     });

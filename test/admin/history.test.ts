@@ -28,7 +28,7 @@ async function grants(world: World, { locks }: Inhabitant, times: number): Promi
 }
 
 describe("the history of a lock", () => {
-  it("says of each grant who, when, how and with which fence, the newest first", async () => {
+  it("shows who, when, how and with which fence for each grant, newest first", async () => {
     const { world, one, two } = scene();
     const first = await world.until(one.locks.mutex("a").acquire());
     const waiting = one.locks.mutex("a").acquire();
@@ -37,7 +37,7 @@ describe("the history of a lock", () => {
     one.process.kill();
     const third = await world.until(two.locks.mutex("a").acquire());
     await world.time.advance(100);
-    const { name, grants, forced } = await world.until(two.locks.history("a"));
+    const { name, grants, forced } = await world.until(two.locks.admin.history("a"));
     expect(name).toBe("a");
     expect(forced).toEqual([]);
     expect(grants.map(({ owner, how, fence, holder }) => [owner, how, fence, holder])).toEqual([
@@ -48,11 +48,11 @@ describe("the history of a lock", () => {
     for (const { at } of grants) expect(Number.isNaN(Date.parse(at))).toBe(false);
   });
 
-  it("keeps the last sixteen, in as many items, whatever the fences", async () => {
+  it("keeps the last sixteen grants in sixteen items, for any fences", async () => {
     const { world, one } = scene();
     await grants(world, one, 21);
     await world.time.advance(100);
-    const found = await world.until(one.locks.history("a"));
+    const found = await world.until(one.locks.admin.history("a"));
     const newest = found.grants[0]?.fence ?? 0n;
     expect(found.grants.map(({ fence }) => newest - fence)).toEqual(
       Array.from({ length: 16 }, (_, back) => BigInt(back)),
@@ -60,20 +60,20 @@ describe("the history of a lock", () => {
     expect(notesIn(world)).toHaveLength(16);
   });
 
-  it("shows as a gap what was granted to a client that keeps none", async () => {
+  it("shows grants to clients without a history as a gap", async () => {
     const { world, one } = scene();
     const silent = world.inhabitant({ lease: 3_000, renew: 1_000 });
     await grants(world, one, 1);
     await grants(world, silent, 2);
     await grants(world, one, 1);
     await world.time.advance(100);
-    const { grants: found } = await world.until(silent.locks.history("a"));
+    const { grants: found } = await world.until(silent.locks.admin.history("a"));
     expect(found).toHaveLength(2);
     expect((found[0]?.fence ?? 0n) - (found[1]?.fence ?? 0n)).toBe(3n);
   });
 
   // rule: protocol 81
-  it("is not set back by a note that lands after sixteen later ones", async () => {
+  it("is not set back by a note applied after sixteen later notes", async () => {
     const { world, one, two } = scene();
     one.network.script((request) =>
       isNote(request) ? { fault: "applied-late", delayMs: 60_000, unknownAfterMs: 50 } : undefined,
@@ -81,25 +81,25 @@ describe("the history of a lock", () => {
     await grants(world, one, 1);
     one.network.script(() => undefined);
     await grants(world, two, 16);
-    const before = (await world.until(two.locks.history("a"))).grants;
+    const before = (await world.until(two.locks.admin.history("a"))).grants;
     await world.time.advance(70_000);
-    expect((await world.until(two.locks.history("a"))).grants).toEqual(before);
+    expect((await world.until(two.locks.admin.history("a"))).grants).toEqual(before);
     expect(before.every(({ owner }) => owner === "two")).toBe(true);
   });
 
-  it("has each forced release once, with who and why, though the record goes on saying it", async () => {
+  it("shows each forced release once, with who and why, while the record still names it", async () => {
     const { world, one, two } = scene();
     const { locks } = world.inhabitant({ owner: "operator" });
     for (const reason of ["the first", "the second"]) {
       const lease = await world.until(one.locks.mutex("a").acquire());
       lease.signal.addEventListener("abort", () => void lease.release());
-      await world.until(locks.forceRelease("a", { reason }));
+      await world.until(locks.admin.forceRelease("a", { reason }));
       await grants(world, two, 2);
     }
     const killed = await world.until(one.locks.mutex("a").acquire());
-    await world.until(locks.forceRelease("a", { reason: "at once", now: true }));
+    await world.until(locks.admin.forceRelease("a", { reason: "at once", now: true }));
     await world.time.advance(5_000);
-    const { forced, grants: found } = await world.until(two.locks.history("a"));
+    const { forced, grants: found } = await world.until(two.locks.admin.history("a"));
     expect(forced.map(({ reason, by, now }) => [reason, by, now])).toEqual([
       ["at once", "operator", true],
       ["the second", "operator", false],
@@ -108,27 +108,27 @@ describe("the history of a lock", () => {
     expect(forced[0]?.holder).toBe(killed.holder);
     const victims = found.filter(({ holder }) => forced.some((one) => one.holder === holder));
     expect(victims.map(({ owner }) => owner)).toEqual(["one", "one", "one"]);
-    // Only the grants that followed one carry it.
+    // Only the grants after a forced release carry the forced release.
     expect(found.filter((note) => note.forced !== undefined)).toHaveLength(2);
   });
 
-  it("has a forced release that its victim died of, though a later one is in the record", async () => {
+  it("shows an earlier forced release whose victim died, beside the later release in the record", async () => {
     const { world, one, two } = scene();
     const { locks } = world.inhabitant({ owner: "operator" });
     const victim = await world.until(one.locks.mutex("a").acquire());
     one.process.kill();
-    await world.until(locks.forceRelease("a", { reason: "the first", wait: 0 }));
+    await world.until(locks.admin.forceRelease("a", { reason: "the first", wait: 0 }));
     const taken = await world.until(two.locks.mutex("a").acquire());
     await world.time.advance(100);
-    await world.until(locks.forceRelease("a", { reason: "the second", now: true }));
-    const { forced } = await world.until(two.locks.history("a"));
+    await world.until(locks.admin.forceRelease("a", { reason: "the second", now: true }));
+    const { forced } = await world.until(two.locks.admin.history("a"));
     expect(forced.map(({ reason, holder }) => [reason, holder])).toEqual([
       ["the second", taken.holder],
       ["the first", victim.holder],
     ]);
   });
 
-  it("delays no lease, and loses nothing but a note, where notes are not answered", async () => {
+  it("delays no lease, and loses only a note, when notes are not answered", async () => {
     const { world, one } = scene();
     one.network.script((request) =>
       isNote(request) ? { fault: "request-lost", unknownAfterMs: 5_000 } : undefined,
@@ -139,11 +139,11 @@ describe("the history of a lock", () => {
     await world.time.advance(20_000);
     expect(lease.isHeld).toBe(true);
     expect(one.reported).toEqual([]);
-    expect((await world.until(one.locks.history("a"))).grants).toEqual([]);
+    expect((await world.until(one.locks.admin.history("a"))).grants).toEqual([]);
   });
 
   it.each(["request-lost", "throttled", "conflict"] as const)(
-    "is noted again, once, where the first note met %s",
+    "is noted again, once, after the first note met %s",
     async (fault) => {
       const { world, one } = scene();
       let notes = 0;
@@ -160,11 +160,11 @@ describe("the history of a lock", () => {
       await world.until(one.locks.mutex("b").acquire());
       await world.time.advance(500);
       expect(notes).toBe(3);
-      expect((await world.until(one.locks.history("b"))).grants).toHaveLength(1);
+      expect((await world.until(one.locks.admin.history("b"))).grants).toHaveLength(1);
     },
   );
 
-  it("is not noted again where it was refused, nor where it may not be written, which is told once", async () => {
+  it("is not noted again after a refusal or a denied write, which is reported once", async () => {
     const { world, one } = scene();
     const error = new HoldfastError("misconfigured", "no notes here");
     let notes = 0;
@@ -179,24 +179,24 @@ describe("the history of a lock", () => {
     expect(one.reported).toEqual([error]);
   });
 
-  it("has no place for occurrences", async () => {
+  it("keeps no occurrences of once", async () => {
     const { world, one } = scene();
     await world.until(one.locks.once("o", { occurrence: "1" }, () => undefined));
     await world.time.advance(100);
     expect(notesIn(world)).toEqual([]);
   });
 
-  it("is read by eventually consistent reads, and not at all where that is not allowed", async () => {
+  it("is read by eventually consistent reads, and not at all without permission", async () => {
     const { world, one } = scene();
     const before = world.table.counts;
-    await world.until(one.locks.history("a"));
+    await world.until(one.locks.admin.history("a"));
     expect(world.table.counts.eventualReads - before.eventualReads).toBe(17);
     const error = new HoldfastError("misconfigured", "no reads here");
     one.network.script(() => ({ fault: "misconfigured", error }));
-    await expect(world.until(one.locks.history("a"))).rejects.toBe(error);
+    await expect(world.until(one.locks.admin.history("a"))).rejects.toBe(error);
   });
 
-  it("costs one write a grant, and nothing where nobody asked for it", async () => {
+  it("costs a write a grant, and nothing without the option", async () => {
     const kept = scene();
     const none = scene({ lease: 3_000, renew: 1_000 });
     const work =
@@ -209,11 +209,11 @@ describe("the history of a lock", () => {
     expect(await kept.world.requests(work(kept.one))).toMatchObject({ writes: 3 });
     expect(await none.world.requests(work(none.one))).toMatchObject({ writes: 2 });
     expect(notesIn(none.world)).toEqual([]);
-    const reading = await kept.world.requests(() => kept.two.locks.history("a"));
+    const reading = await kept.world.requests(() => kept.two.locks.admin.history("a"));
     expect(reading).toMatchObject({ reads: 17, readUnits: 8.5, writes: 0 });
   });
 
-  it("is in no listing, of an election too, and none is of a session or of a place in a queue", async () => {
+  it("appears in no listing, also for elections; sessions and queue entries have none", async () => {
     const { world, one, two } = scene();
     await world.until(one.locks.session());
     await world.until(one.locks.election("e").campaign());
@@ -223,17 +223,19 @@ describe("the history of a lock", () => {
     const named = notesIn(world).map((item) => JSON.stringify(item["pk"]));
     expect(named).toEqual(['{"S":"leader#e"}', '{"S":"lock#q"}']);
     for (const kind of ["lock", "leader"] as const) {
-      const pages = one.locks.list({ kind, free: true })[Symbol.asyncIterator]();
+      const pages = one.locks.admin.list({ kind, free: true })[Symbol.asyncIterator]();
       const { value } = await world.until(pages.next());
       expect(value.locks.map((lock: { name: string }) => lock.name)).toEqual([
         kind === "lock" ? "q" : "e",
       ]);
       expect(value.unreadable ?? []).toEqual([]);
     }
-    expect((await world.until(one.locks.history("e", { kind: "leader" }))).grants).toHaveLength(1);
+    expect(
+      (await world.until(one.locks.admin.history("e", { kind: "leader" }))).grants,
+    ).toHaveLength(1);
   });
 
-  it("is refused, by name, where there is no room for it", async () => {
+  it("is refused, by name, in formats without histories", async () => {
     const client = new MemoryTable();
     const refused = expect.objectContaining({
       code: "invalid-argument",
@@ -244,7 +246,7 @@ describe("the history of a lock", () => {
         refused,
       );
       const locks = new Holdfast({ client, table: "locks", ...options });
-      await expect(locks.history("a")).rejects.toEqual(refused);
+      await expect(locks.admin.history("a")).rejects.toEqual(refused);
     }
     const history = "yes" as unknown as boolean;
     expect(() => new Holdfast({ client, table: "locks", history })).toThrow(/`history`/);

@@ -4,7 +4,7 @@ import { type InhabitantOptions, World } from "../support/world.js";
 
 const NAMESPACE = { namespace: "floor/2" } as const;
 
-/** Two fair locks of the name "a", both held: one with a namespace, and one without. */
+/** Two fair locks of the name "a", both held: with a namespace, and without. */
 async function scene(options: InhabitantOptions = {}) {
   const world = new World();
   const holder = world.inhabitant({ lease: 3_000, renew: 1_000, ...options });
@@ -14,8 +14,8 @@ async function scene(options: InhabitantOptions = {}) {
   return { world, holder, plain, spaced, other: world.inhabitant().locks };
 }
 
-describe("the fair locks of one name", () => {
-  it("are inspected apart", async () => {
+describe("the fair locks of the same name", () => {
+  it("are inspected separately", async () => {
     const { world, plain, spaced, other } = await scene();
     expect(await world.until(other.inspect("a", NAMESPACE))).toMatchObject({
       ...{ name: "a", namespace: "floor/2", state: "held", holder: spaced.holder },
@@ -27,49 +27,51 @@ describe("the fair locks of one name", () => {
     expect(absent).toMatchObject({ namespace: "floor/3", state: "absent" });
   });
 
-  it("are released by holder apart", async () => {
+  it("are released by holder separately", async () => {
     const { world, plain, spaced, other } = await scene();
-    expect(await world.until(other.release("a", spaced.holder))).toBe(false);
-    expect(await world.until(other.release("a", spaced.holder, NAMESPACE))).toBe(true);
+    expect(await world.until(other.admin.releaseByHolder("a", spaced.holder))).toBe(false);
+    expect(await world.until(other.admin.releaseByHolder("a", spaced.holder, NAMESPACE))).toBe(
+      true,
+    );
     await world.time.advance(1_500);
     expect([plain.isHeld, spaced.isHeld]).toEqual([true, false]);
   });
 
-  it("are released by force apart", async () => {
+  it("are released by force separately", async () => {
     const { world, plain, spaced, other } = await scene();
     const why = { ...NAMESPACE, reason: "a drill", now: true };
-    const result = await world.until(other.forceRelease("a", why));
+    const result = await world.until(other.admin.forceRelease("a", why));
     expect(result).toMatchObject({ isFree: true, holder: spaced.holder });
     await world.time.advance(1_500);
     expect([plain.isHeld, spaced.isHeld]).toEqual([true, false]);
     expect(spaced.signal.reason).toMatchObject({ reason: "released-by-force" });
   });
 
-  it("have a history each", async () => {
+  it("have separate histories", async () => {
     const { world, holder, plain, spaced, other } = await scene({ history: true });
     await world.until(holder.locks.drain());
     const holders = async (options: object) =>
-      (await world.until(other.history("a", options))).grants.map((grant) => grant.holder);
+      (await world.until(other.admin.history("a", options))).grants.map((grant) => grant.holder);
     expect(await holders({})).toEqual([plain.holder]);
     expect(await holders(NAMESPACE)).toEqual([spaced.holder]);
     expect(await holders({ namespace: "floor/3" })).toEqual([]);
-    // Its notes are beside the records, and are none themselves.
-    const pages = other.list({ free: true })[Symbol.asyncIterator]();
+    // Notes are stored beside the records, and are not records.
+    const pages = other.admin.list({ free: true })[Symbol.asyncIterator]();
     const { value: page } = await world.until(pages.next());
     expect([page?.locks.length, page?.unreadable.length]).toEqual([2, 0]);
   });
 
-  it("are not asked for where there are none", async () => {
+  it("are refused in formats without namespaces", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
     const election = { ...NAMESPACE, kind: "leader" } as const;
     const error = expect.objectContaining({ code: "invalid-argument" });
     expect(() => locks.inspect("a", election)).toThrow(error);
-    expect(() => locks.history("a", election)).toThrow(error);
-    expect(() => locks.forceRelease("a", { ...election, reason: "x" })).toThrow(error);
+    expect(() => locks.admin.history("a", election)).toThrow(error);
+    expect(() => locks.admin.forceRelease("a", { ...election, reason: "x" })).toThrow(error);
     expect(() => locks.inspect("a", { namespace: "" })).toThrow(error);
     const foreign = world.inhabitant({ format: dynamolock() as never }).locks;
     expect(() => foreign.inspect("a", NAMESPACE)).toThrow(error);
-    expect(() => foreign.release("a", "x", NAMESPACE)).toThrow(error);
+    expect(() => foreign.admin.releaseByHolder("a", "x", NAMESPACE)).toThrow(error);
   });
 });

@@ -8,7 +8,7 @@ const ID = "00000000-0000-4000-8000-000000000001";
 
 const keyOf = (pk: string): Item => ({ pk: { S: pk }, sk: { S: "lease" } });
 
-/** A lock that names a session, whose record is as told. */
+/** A lock that names a session, with the given session record. */
 function worldWith(session: Item | undefined): World {
   const world = new World();
   const held = { v: { N: "1" }, fence: { N: "7" }, leaseMs: { N: `${LEASE_MS}` } };
@@ -26,29 +26,29 @@ describe("a listing of sessions", () => {
     ["ended", { version: { N: "2" } }],
     ["absent", undefined],
     ["unreadable", { ...alive(2), v: { N: "2" } }],
-  ] as const)("tells of one that is %s", async (state, session) => {
+  ] as const)("shows a session that is %s", async (state, session) => {
     const world = worldWith(session);
-    const found = await world.until(world.inhabitant().locks.sessions());
+    const found = await world.until(world.inhabitant().locks.admin.sessions());
     expect(found).toMatchObject([{ id: ID, state, locks: ["a"] }]);
   });
 
-  it("watches a session, so that a second one tells that it was silent, and it is ended at once", async () => {
+  it("observes sessions, so that a second listing shows a silent session, which a waiter then ends at once", async () => {
     const world = worldWith(alive(2));
     const { locks } = world.inhabitant(LENGTHS);
-    expect(await world.until(locks.sessions())).toMatchObject([{ appearsExpired: false }]);
+    expect(await world.until(locks.admin.sessions())).toMatchObject([{ appearsExpired: false }]);
     await world.time.advance(1.1 * LEASE_MS);
-    expect(await world.until(locks.sessions())).toMatchObject([{ appearsExpired: true }]);
+    expect(await world.until(locks.admin.sessions())).toMatchObject([{ appearsExpired: true }]);
     const taken = await world.requests(() => locks.mutex("a").tryAcquire());
     expect(taken.result?.fence).toBe(8n);
     expect(taken).toMatchObject({ reads: 0 });
   });
 
-  // It scans eventually consistently, and may show what a row was long ago, or before it was deleted.
-  it("begins no watch of a session at its first version, nor does that count as dead", async () => {
+  // Scans are eventually consistent: a row may be old, or already deleted.
+  it("begins no watch at a session's first version, and does not count that version as dead", async () => {
     const world = worldWith(alive(1));
     const { locks } = world.inhabitant(LENGTHS);
     for (let times = 0; times < 3; times += 1) {
-      expect(await world.until(locks.sessions())).toMatchObject([{ appearsExpired: false }]);
+      expect(await world.until(locks.admin.sessions())).toMatchObject([{ appearsExpired: false }]);
       await world.time.advance(1.1 * LEASE_MS);
     }
     const { result, reads } = await world.requests(() => locks.mutex("a").tryAcquire());
@@ -59,7 +59,7 @@ describe("a listing of sessions", () => {
 });
 
 describe("a lock whose session has a record of an unknown layout", () => {
-  it("is never claimed, and nothing is written", async () => {
+  it("is never claimed or written", async () => {
     const world = worldWith({ ...alive(2), v: { N: "2" } });
     const { locks } = world.inhabitant(LENGTHS);
     for (let times = 0; times < 3; times += 1) {

@@ -8,14 +8,14 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { difference, type Sent, startMeter } from "../../bench/lib/meter.mjs";
-import { createTable } from "../../src/index.js";
+import { createTable } from "../../src/table/index.js";
 import { type MemoryServer, startMemoryServer } from "../../src/testing/index.js";
 import { sdkClient } from "../support/sdk.js";
 
 const TableName = "metered";
 const Key = { pk: { S: "a" }, sk: { S: "b" } };
 
-describe("what the benchmark counts", () => {
+describe("the benchmark's meter", () => {
   let server: MemoryServer;
   let client: ReturnType<typeof sdkClient>;
   let meter: Sent;
@@ -73,13 +73,13 @@ describe("what the benchmark counts", () => {
       () => new TransactWriteItemsCommand({ TransactItems: [{ Put: { TableName, Item: Key } }] }),
     ],
     ["DeleteItem", () => new DeleteItemCommand({ TableName, Key })],
-  ])("is what the server was asked, and what it charged: %s", async (operation, command) => {
+  ])("counts the server's requests and their cost: %s", async (operation, command) => {
     const sent = await counted(() => client.send(command() as PutItemCommand));
     expect(sent.operations).toEqual({ [operation]: 1 });
     expect(charged).toEqual([{ operation, units: sent.readUnits + sent.writeUnits }]);
   });
 
-  it("has a refused write too, which is charged like any", async () => {
+  it("counts a refused write at its full cost", async () => {
     await client.send(new PutItemCommand({ TableName, Item: Key }));
     const ConditionExpression = "attribute_not_exists(pk)";
     const put = new PutItemCommand({ TableName, Item: Key, ConditionExpression });
@@ -87,7 +87,7 @@ describe("what the benchmark counts", () => {
     expect(sent).toMatchObject({ requests: 1, writeUnits: 1, readUnits: 0 });
   });
 
-  it("has what is sent by undici, which fetch is", async () => {
+  it("counts requests of undici, and so of fetch", async () => {
     const sent = await counted(() =>
       fetch(server.endpoint, {
         method: "POST",
@@ -99,7 +99,7 @@ describe("what the benchmark counts", () => {
     expect(charged).toEqual([{ operation: "PutItem", units: 1 }]);
   });
 
-  it("leaves out what a client asks about its table", async () => {
+  it("ignores a client's requests about its table", async () => {
     const sent = await counted(() => createTable({ client, table: TableName }));
     expect(charged.map(({ operation }) => operation)).toContain("DescribeTable");
     expect(sent.requests).toBe(0);

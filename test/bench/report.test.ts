@@ -12,8 +12,8 @@ const namesIn = (folder: URL, ending: string): string[] =>
     .map((file) => file.slice(0, -ending.length))
     .sort();
 
-describe("the figures of the documents", () => {
-  it("are those of the committed runs", () => {
+describe("the figures in the documents", () => {
+  it("equal the committed runs", () => {
     const report = (): string =>
       execFileSync(process.execPath, [REPORT.pathname], {
         encoding: "utf8",
@@ -22,7 +22,7 @@ describe("the figures of the documents", () => {
     expect(report).not.toThrow();
   }, 120_000);
 
-  it("are of whole runs of every case", () => {
+  it("come from complete runs of every case", () => {
     expect(namesIn(RESULTS, ".json")).toEqual(namesIn(CASES, ".mjs"));
     for (const name of namesIn(RESULTS, ".json")) {
       const told = JSON.parse(readFileSync(new URL(`${name}.json`, RESULTS), "utf8"));

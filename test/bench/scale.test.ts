@@ -15,7 +15,7 @@ const RENEW_MS = 10_000;
 const GRANTED_OVER_MS = 10_000;
 const FROM_S = 20;
 
-/** The writes of each second, of so many locks that a client really holds. */
+/** Returns the writes of each second, for this number of locks of a real client. */
 async function renewalsOfLocks(count: number, toS: number): Promise<Uint32Array> {
   const world = new World();
   const { locks, process } = world.inhabitant();
@@ -45,7 +45,7 @@ function counted(count: number, toS: number): Uint32Array {
 }
 
 describe("the counting simulation of renewals", () => {
-  // Chance alone makes the counts of two runs of few locks differ by more.
+  // With few locks, chance alone makes the counts of two runs differ by more.
   it.each([
     [10, 600, 0.02],
     [100, 120, 0.02],
@@ -62,7 +62,7 @@ describe("the counting simulation of renewals", () => {
     120_000,
   );
 
-  it("finds one write a period of each lock, once they are spread", async () => {
+  it("counts one write per period of each lock, after the spread of renewals", async () => {
     const bySecond = await renewalsOfLocks(1_000, 60);
     for (const second of [0, 10, 20]) {
       const from = 30 - FROM_S + second;
@@ -70,16 +70,16 @@ describe("the counting simulation of renewals", () => {
     }
   });
 
-  it("knows the busiest second of a thousand locks", async () => {
+  it("finds the busiest second of a thousand locks", async () => {
     const [real, simulated] = [await renewalsOfLocks(1_000, 60), counted(1_000, 60)];
     expect(mostOf(real) / mostOf(simulated)).toBeGreaterThan(0.85);
     expect(mostOf(real) / mostOf(simulated)).toBeLessThan(1.15);
   });
 
-  it("counts one write a period of a session, however many locks are on it", async () => {
+  it("counts one write per period of a session, for any number of locks", async () => {
     for (const locks of [10, 300]) {
       const writes = await renewalsOnSession(locks);
-      // One session is one schedule; where a window begins within its period is chance.
+      // A session has one schedule; the start of a window within the period is random.
       expect(Math.abs(writes - writesASecond(1, RENEW_MS) * 600)).toBeLessThan(2);
     }
   });
@@ -97,7 +97,7 @@ async function renewalsOnSession(count: number): Promise<number> {
 }
 
 describe("the spread over a key space", () => {
-  it("counts every key once, and finds the part that is fuller than the mean", () => {
+  it("counts every key once, and finds the partition above the mean", () => {
     const name = (at: number): string => `lock#${at}`;
     expect(fullestPart(placesOf(1_000, name), 1)).toBe(1_000);
     const fullest = fullestPart(placesOf(10_000, name), 10);

@@ -30,15 +30,15 @@ async function chaos(...args: readonly string[]) {
 }
 
 describe("real processes under real faults", () => {
-  // One test or the other: a suite that is left out must be seen, and in CI it must fail.
+  // Exactly one of both tests runs: a skipped suite must be visible, and must fail in CI.
   if (!isRun) {
-    it("are left out where Java or libfaketime is missing, but never where CI=true", () => {
+    it("are skipped without Java or libfaketime, but never with CI=true", () => {
       expect(process.env["CI"], LEFT_OUT).not.toBe("true");
     });
     return;
   }
 
-  // A run in which a kind of fault did not happen, or nobody lost anything, counts as failed by itself.
+  // A run without some kind of fault, or without any loss of a lease, fails by itself.
   it("keep every invariant", async () => {
     const { summary, status, told } = await chaos("--minutes", "0.35");
     expect(summary.violations, told).toEqual([]);
@@ -49,7 +49,7 @@ describe("real processes under real faults", () => {
     expect(summary.grants).toBeGreaterThan(5);
   }, 240_000);
 
-  it("break one with a kernel that takes over too early", async () => {
+  it("break an invariant with a core which takes over too early", async () => {
     const { summary, status, told } = await chaos("--minutes", "0.5", "--break", "watch");
     expect(
       summary.violations.map(({ invariant }) => invariant),

@@ -17,8 +17,8 @@ const broken = (spans: readonly Span[]): string[] => [
   ...new Set(checkRun(spans, []).map(({ invariant }) => invariant)),
 ];
 
-describe("spans in order", () => {
-  it("come after what ended before they began, and lower fences first where nothing is known", () => {
+describe("the order of spans", () => {
+  it("respects spans which ended before, and puts lower fences first among overlapping spans", () => {
     const [late, early, within] = [record(4, 9, 7n), record(1, 5, 8n), record(6, 7, 9n)];
     const fences = inOrder([within, late, early]).map((event) => "fence" in event && event.fence);
     expect(fences).toEqual([7n, 8n, 9n]);
@@ -26,7 +26,7 @@ describe("spans in order", () => {
     expect(apart.map((event) => "fence" in event && event.fence)).toEqual([8n, 7n]);
   });
 
-  it("lose nothing and double nothing, however they overlap", () => {
+  it("keeps every overlapping span exactly once", () => {
     const spans = Array.from({ length: 200 }, (_, index) =>
       record((index * 7) % 50, 50 + ((index * 13) % 150), BigInt((index * 31) % 200)),
     );
@@ -36,39 +36,37 @@ describe("spans in order", () => {
   });
 });
 
-describe("a history that is only late accuses nobody", () => {
+describe("a history with late messages accuses no process", () => {
   const cases: readonly (readonly [string, readonly Span[]])[] = [
-    ["a holder that asked before the next grant was known", [acted(2, "p1", 1n), record(1, 3, 2n)]],
-    ["answers of the table that cross", [record(1, 4, 2n), record(2, 3, 1n)]],
-    [
-      "a guarded write that was under way with the next grant",
-      [record(1, 3, 2n), guarded(2, 9, 1n)],
-    ],
-    [
-      "a new holder that acts while the table's answer is not seen",
-      [acted(3, "p2", 2n), record(1, 9, 2n)],
-    ],
+    ["a holder's check before the next grant was known", [acted(2, "p1", 1n), record(1, 3, 2n)]],
+    ["crossing answers of the table", [record(1, 4, 2n), record(2, 3, 1n)]],
+    ["a conditional write in flight during the next grant", [record(1, 3, 2n), guarded(2, 9, 1n)]],
+    ["an act of a new holder before the table's answer", [acted(3, "p2", 2n), record(1, 9, 2n)]],
   ];
   it.each(cases)("%s", (_, spans) => {
     expect(broken(spans)).toEqual([]);
   });
 });
 
-it("what another name's answers show accuses nobody either", () => {
+it("answers about a different name accuse no process", () => {
   const other: Event = { kind: "record", by: "p1", name: "b", fence: 9n, holder: "h" };
   expect(broken([record(1, 10, 5n), span(2, 3, other), acted(4, "p1", 4n)])).toEqual([]);
 });
 
-describe("a history that is bad is refused", () => {
+describe("a bad history is refused", () => {
   const cases: readonly (readonly [string, string, readonly Span[]])[] = [
     ["exclusion", "an old holder acts", [granted(1, "p2", 2n), acted(2, "p1", 1n)]],
-    ["belief", "it believes, though nobody else acts", [record(1, 3, 2n), acted(4, "p1", 1n)]],
-    ["fence order", "a fence that goes back", [record(1, 3, 2n), record(4, 9, 1n)]],
+    [
+      "belief",
+      "a former holder believes, without an act of the new holder",
+      [record(1, 3, 2n), acted(4, "p1", 1n)],
+    ],
+    ["fence order", "a fence goes back", [record(1, 3, 2n), record(4, 9, 1n)]],
     ["fence order", "two holders under one fence", [record(1, 3, 2n, "x"), record(4, 9, 2n, "y")]],
     ["guarded writes", "a former holder writes", [record(1, 3, 2n), guarded(4, 9, 1n)]],
     [
       "lost is final",
-      "a holder that lost the lease acts",
+      "a holder acts after the loss of its lease",
       [
         span(1, 1, { kind: "lost", by: "p1", name: "a", fence: 1n, reason: "expired" }),
         acted(2, "p1", 1n),
@@ -86,12 +84,12 @@ describe("a ledger", () => {
     entries: fences.map((fence) => ({ by: `p${fence}`, fence })),
   });
 
-  it("whose fences never go back is in order", () => {
+  it("passes when its fences never go back", () => {
     expect(historyOf(ledger(1n, 1n, 2n, 5n)).length).toBe(3 + 4);
     expect(checkRun([], [ledger(1n, 1n, 2n, 5n)])).toEqual([]);
   });
 
-  it("with an entry of a former holder is not, without any clock", () => {
+  it("fails with an entry of a former holder, without any clock", () => {
     const violations = checkRun([], [ledger(1n, 2n, 1n)]);
     expect(violations.map(({ invariant }) => invariant)).toEqual(["guarded writes"]);
   });

@@ -8,7 +8,7 @@ import { Witness } from "../../verification/chaos/witness.js";
 const LOCK = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 const RECORD = { fence: { N: "7" }, holder: { S: "h" } };
 
-/** What the table answers next. */
+/** The table's next answer. */
 let answer: { readonly status: number; readonly body: object } = { status: 200, body: {} };
 const table = createServer((incoming, response) => {
   incoming.resume();
@@ -45,7 +45,7 @@ describe("a witness between the proxy and the table", () => {
     return referee.spans.at(-1);
   }
 
-  it("sees a record in what was applied and in what was refused", async () => {
+  it("sees the record in applied and in refused writes", async () => {
     const event = { kind: "record", by: "p1", name: "a", fence: 7n, holder: "h" };
     const applied = await send("UpdateItem", { Key: LOCK }, 200, { Attributes: RECORD });
     expect(applied?.event).toEqual(event);
@@ -54,7 +54,7 @@ describe("a witness between the proxy and the table", () => {
     expect(refused?.from).toBeGreaterThan(applied?.to ?? Number.POSITIVE_INFINITY);
   });
 
-  it("takes a transaction that comes again for one that may have been carried out the first time", async () => {
+  it("dates a repeated transaction from its first arrival", async () => {
     const values = { ":entry": { L: [{ S: "7 p1" }] } };
     const TransactItems = [
       { ConditionCheck: { Key: LOCK } },
@@ -72,7 +72,7 @@ describe("a witness between the proxy and the table", () => {
     expect(other?.from).toBeGreaterThan(again?.to ?? Number.POSITIVE_INFINITY);
   });
 
-  it("breaks the connection and notes nothing where the table does not answer", async () => {
+  it("breaks the connection and records no event when the table does not answer", async () => {
     const before = referee.spans.length;
     await new Promise((resolve) => {
       table.close(resolve);

@@ -11,7 +11,7 @@ afterAll(() => world.close());
 const errorOf = (stderr: string): { code: string; message: string } =>
   (JSON.parse(stderr) as { error: { code: string; message: string } }).error;
 
-describe("the words of the command line", () => {
+describe("the command line", () => {
   it.each([
     [[]],
     [["nonsense"]],
@@ -52,18 +52,18 @@ describe("the words of the command line", () => {
     expect(stdout).toMatch(/Exit status:[\s\S]* 64 [\s\S]* 69 [\s\S]* 77 [\s\S]* 78 /);
   });
 
-  it("tells its version", async () => {
+  it("prints its version", async () => {
     expect((await world.run(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
-  it("says where a holder id is found when none is given to release", async () => {
+  it("explains how to find a holder id when release has no --holder", async () => {
     const { stderr } = await world.run(["release", "a"]);
     expect(stderr).toContain("--holder");
     expect(stderr).toContain("HOLDFAST_LEASE_HOLDER");
     expect(stderr).toContain("holdfast inspect a");
   });
 
-  it("tells errors as one object with --json, of wrong usage too", async () => {
+  it("prints an error as a JSON object with --json, also a usage error", async () => {
     const wrong = await world.run(["ls", "--json", "--nonsense"]);
     expect(wrong.status).toBe(64);
     expect(errorOf(wrong.stderr).code).toBe("usage");
@@ -72,14 +72,14 @@ describe("the words of the command line", () => {
     expect(errorOf(missing.stderr).code).toBe("misconfigured");
   });
 
-  it("does not take a --json of the command for its own", async () => {
+  it("ignores --json in the user's command", async () => {
     const { stderr } = await world.run(["lock", "a", "--", "no-such-command", "--json"]);
     expect(stderr).toMatch(/^holdfast: /);
   });
 });
 
-describe("what goes wrong with the table", () => {
-  it("is 69 where nobody answers", async () => {
+describe("the exit status for a table error", () => {
+  it("is 69 when DynamoDB does not answer", async () => {
     const { status, stderr } = await world.run([
       "inspect",
       "a",
@@ -100,13 +100,13 @@ describe("what goes wrong with the table", () => {
     expect(stderr).toMatch(/^holdfast: [^\n]+\n$/);
   });
 
-  it("is 78 where the table is missing or has another key", async () => {
+  it("is 78 when the table is missing or has different keys", async () => {
     expect((await world.run(["inspect", "a", "--table", "nowhere"])).status).toBe(78);
     expect((await world.run(["inspect", "a", "--pk", "id", "--sk", "none"])).status).toBe(78);
     expect((await world.run(["table", "check", "--sk", "none"])).status).toBe(78);
   });
 
-  it("is 78 where a record has a layout that it does not know, and that is listed", async () => {
+  it("is 78 for a record with an unknown layout, which `ls` lists", async () => {
     await world.run(["lock", "odd", "--", "true"]);
     const { Items = [] } = await world.client.send(new ScanCommand({ TableName: "locks" }));
     const { pk, sk } = Items.find((item) => item["pk"]?.S?.endsWith("odd")) ?? {};
@@ -127,8 +127,8 @@ describe("what goes wrong with the table", () => {
   });
 });
 
-describe("table", () => {
-  it("is created once, checked, and left as it is", async () => {
+describe("the table command", () => {
+  it("creates a table once, checks the table, and leaves an existing table unchanged", async () => {
     const words = ["--table", "fresh", "--pk", "id", "--sk", "none", "--json"];
     expect((await world.run(["table", "check", ...words])).status).toBe(78);
     const created = await world.run(["table", "create", ...words]);
@@ -145,7 +145,7 @@ describe("table", () => {
 });
 
 describe("inspect, ls and release", () => {
-  it("show a lock that is held, and what the scan cost", async () => {
+  it("show a held lock, and the cost of the scan", async () => {
     const lease = await world.locks.mutex("shown/1").acquire({ owner: "me", data: "text" });
     const inspected = await world.run(["inspect", "shown/1", "--json"]);
     expect(JSON.parse(inspected.stdout)).toMatchObject({
@@ -168,7 +168,7 @@ describe("inspect, ls and release", () => {
     await lease.release();
   });
 
-  it("show the session that a lock lives by, with what else is on it", async () => {
+  it("show the session of a lock, with further locks of the session", async () => {
     const session = await world.locks.session({ lease: "3s", renew: "100ms", owner: "me" });
     const leases = [
       await world.locks.mutex("on/1", { session }).acquire(),
@@ -203,7 +203,7 @@ describe("inspect, ls and release", () => {
     expect((await world.run(["sessions", "--json"])).stdout).toBe("");
   });
 
-  it("list held locks only, unless asked for all, and no more than the limit", async () => {
+  it("list held locks by default, all with --all, up to --limit", async () => {
     for (const name of ["few/1", "few/2", "few/3"]) {
       await world.locks.mutex(name).run(() => undefined);
     }
@@ -216,7 +216,7 @@ describe("inspect, ls and release", () => {
     expect(await lines("--all", "--limit", "2")).toBe(2);
   });
 
-  it("obey no control characters of an owner", async () => {
+  it("escape control characters of an owner", async () => {
     const lease = await world.locks.mutex("evil").acquire({ owner: "\u001b[31mred" });
     const { stdout } = await world.run(["ls", "--prefix", "evil"]);
     expect(stdout).toContain("\\u001b[31mred");
@@ -224,7 +224,7 @@ describe("inspect, ls and release", () => {
     await lease.release();
   });
 
-  it("release the hold that is named, and no other", async () => {
+  it("release the lock of the named holder only", async () => {
     const lease = await world.locks.mutex("freed").acquire();
     const wrong = await world.run(["release", "freed", "--holder", "somebody-else"]);
     expect(wrong.status).toBe(76);
@@ -235,7 +235,7 @@ describe("inspect, ls and release", () => {
     expect((await world.locks.inspect("freed")).state).toBe("free");
   });
 
-  it("release by force: the holder is told who and why, and the lock is free", async () => {
+  it("release by force, with operator and reason for the holder", async () => {
     const lease = await world.locks.mutex("forced").acquire({ lease: "2s", renew: "200ms" });
     lease.signal.addEventListener("abort", () => void lease.release(), { once: true });
     const words = ["release", "forced", "--force", "--by", "alice", "--reason", "it hangs"];
@@ -252,20 +252,20 @@ describe("inspect, ls and release", () => {
     expect(shown.stdout).toMatch(/^forced {4,}.*\balice\b.*\bit hangs\b/m);
   });
 
-  it("release by force with --kind leader ends a term, and no lock", async () => {
+  it("release a leadership by force with --kind leader, and no lock", async () => {
     const term = await world.locks.election("forced", { lease: "3s", renew: "300ms" }).campaign();
     const lock = await world.locks.mutex("forced").acquire();
     const words = ["release", "forced", "--kind", "leader"];
     expect((await world.run(words)).status).toBe(64);
     const forced = await world.run([...words, "--force", "--now", "--reason", "it hangs"]);
     expect(forced.status).toBe(0);
-    expect(forced.stdout).toMatch(/^LeaderInfo "forced" /);
+    expect(forced.stdout).toMatch(/^Leadership "forced" /);
     await until(() => term.signal.aborted, "the term has ended");
     expect(lock.isHeld).toBe(true);
     await lock.release();
   });
 
-  it("release by force: 75 where the holder does not end in time, unless at once", async () => {
+  it("exit with 75 if the holder does not release in time, and free the lock with --now", async () => {
     const lease = await world.locks.mutex("stubborn").acquire();
     const words = ["release", "stubborn", "--force", "--reason", "it hangs"];
     const late = await world.run([...words, "--wait", "100ms"]);

@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 describe("holdfast cost", () => {
-  it("tells what the function says, without asking the table", async () => {
+  it("prints the result of electionCost() without requests", async () => {
     const before = world.requests;
     const words = ["cost", "--instances", "2", "--lease", "60s", "--renew", "20s"];
     const { status, stdout } = await world.run([...words, "--standby-poll", "30s", "--json"]);
@@ -18,14 +18,14 @@ describe("holdfast cost", () => {
     expect(world.requests).toBe(before);
   });
 
-  it("tells it to people, with the prices that it reckons with", async () => {
+  it("prints the cost for people, with the prices used", async () => {
     const { stdout } = await world.run(["cost"]);
     expect(stdout).toContain("0.20 USD (us-east-1, on demand, since 2024-11-01)");
     const own = await world.run(["cost", "--write-price", "0", "--read-price", "0"]);
     expect(own.stdout).toContain("a month    0.00 USD (as given)");
   });
 
-  it("refuses what is no number", async () => {
+  it("refuses values that are not numbers", async () => {
     for (const words of [
       ["--instances", "1.5"],
       ["--write-price", "x"],

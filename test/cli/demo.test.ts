@@ -18,7 +18,7 @@ const eventsOf = (stdout: string): Event[] =>
     .map((line) => JSON.parse(line) as Event);
 
 describe("holdfast demo", () => {
-  it("shows a kill, a stall and an orderly ledger, on a table of its own", async () => {
+  it("shows a kill, a stall and an orderly ledger, on a table in memory", async () => {
     const startMs = performance.now();
     const { status, stdout, stderr } = await world.run(["demo"]);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
@@ -31,7 +31,7 @@ describe("holdfast demo", () => {
     expect(stdout).not.toContain(world.server.endpoint);
   }, 40_000);
 
-  it("fails with --break, on a table that is given, and tells it in JSON", async () => {
+  it("fails with --break on a given table, and prints JSON", async () => {
     const { endpoint } = world.server;
     const words = ["demo", "--break", "--json", "--endpoint", endpoint, "--table", "demo"];
     const { status, stdout, stderr } = await world.run(words);

@@ -17,14 +17,14 @@ function linesOf(file: string): string[] {
   return existsSync(path) ? readFileSync(path, "utf8").split("\n").slice(0, -1) : [];
 }
 
-/** Appends a line to a file at once and then every 20 ms, until it is told to end. */
+/** Appends a line to a file at once and then every 20 ms, until ended. */
 function ticking(file: string): string[] {
   const script = `trap 'exit 0' TERM; while :; do echo "$HOLDFAST_LEASE_FENCE" >> "$1"; sleep 0.02; done`;
   return ["sh", "-c", script, "-", world.file(file)];
 }
 
 describe("holdfast elect", () => {
-  it("runs the command while it leads, with what it needs to know, and exits with its status", async () => {
+  it("runs the command during a term, with the term in the environment, and exits with the command's status", async () => {
     const script =
       'echo "$HOLDFAST_LEASE_NAME $HOLDFAST_LEASE_FENCE $HOLDFAST_LEASE_OWNER"; exit 7';
     const words = elect("--once", "--owner", "me", "--", "sh", "-c", script);
@@ -35,7 +35,7 @@ describe("holdfast elect", () => {
     expect(leader.leader).toBeUndefined();
   });
 
-  it("campaigns again when the command has ended", async () => {
+  it("campaigns again after the command has ended", async () => {
     const running = world.start(elect("--", "sh", "-c", `echo ran >> ${world.file("runs")}`));
     await until(() => linesOf("runs").length === 3, "it ran three times");
     running.child.kill("SIGTERM");
@@ -43,7 +43,7 @@ describe("holdfast elect", () => {
     expect(await world.locks.election("pool").leader()).toMatchObject({ leader: undefined });
   });
 
-  it("runs it again at the interval, in one term", async () => {
+  it("runs the command again at the interval, in a single term", async () => {
     const script = `echo "$HOLDFAST_LEASE_FENCE" >> ${world.file("runs")}`;
     const running = world.start(elect("--every", "100ms", "--", "sh", "-c", script));
     await until(() => linesOf("runs").length >= 4, "it ran four times");
@@ -53,7 +53,7 @@ describe("holdfast elect", () => {
     expect((await world.locks.election("pool").leader()).leader).toBeUndefined();
   });
 
-  it("lets one process run it at a time, and the next one soon after the first is told to end", async () => {
+  it("runs the command in a single process at a time, and in the next process soon after the first is ended", async () => {
     const first = world.start(elect("--", ...ticking("first")));
     await until(() => linesOf("first").length > 3, "the first one runs");
     const second = world.start(elect("--", ...ticking("second")));
@@ -69,10 +69,10 @@ describe("holdfast elect", () => {
     await second.result;
   });
 
-  it("ends the command with the leadership, tells the loss, and goes on as a follower", async () => {
+  it("ends the command when the leadership is lost, prints the loss, and continues as a follower", async () => {
     const running = world.start(elect("--json", "--", ...ticking("runs")));
     await until(() => linesOf("runs").length > 3, "it runs");
-    // As somebody would who frees the record by hand.
+    // Frees the record by hand, as an operator might.
     await world.client.send(
       new UpdateItemCommand({
         TableName: "locks",
@@ -99,7 +99,7 @@ describe("holdfast elect", () => {
     expect(stderr).toContain('{"error":{"code":"lost"');
   });
 
-  it("resigns when it is asked to, in order, and `resign` waits for that", async () => {
+  it("resigns on request, in order, and `resign` waits for the resignation", async () => {
     const running = world.start(elect("--", ...ticking("runs")));
     await until(() => linesOf("runs").length > 3, "it runs");
     const asked = await world.run(["resign", "pool", "--json"]);
@@ -108,7 +108,7 @@ describe("holdfast elect", () => {
     await running.result;
   });
 
-  it("has a stubborn command killed half a lease after it was asked to resign", async () => {
+  it("kills a stubborn command half a lease after the request to resign", async () => {
     const running = world.start(
       elect(
         "--",
@@ -122,14 +122,14 @@ describe("holdfast elect", () => {
     running.child.kill("SIGKILL");
   });
 
-  it("says what cannot be run, at once and by its status", async () => {
+  it("exits at once, with a distinct status, if the command cannot run", async () => {
     expect(await world.run(elect("--", "no-such-command"))).toMatchObject({ status: 127 });
     expect(await world.run(elect())).toMatchObject({ status: 64 });
     expect(await world.run(elect("--failover", "9s", "--", "true"))).toMatchObject({ status: 64 });
     expect(await world.run(elect("--every", "x", "--", "true"))).toMatchObject({ status: 64 });
   });
 
-  it("ends a wait at a signal, and leaves nothing behind", async () => {
+  it("ends its wait on a signal, and leaves nothing in the table", async () => {
     const term = await world.locks.election("pool").campaign();
     const before = world.requests;
     const running = world.start(elect("--", "true"));
@@ -141,7 +141,7 @@ describe("holdfast elect", () => {
 });
 
 describe("holdfast leader", () => {
-  it("tells who leads, or exits with 75", async () => {
+  it("prints the leader, or exits with 75", async () => {
     const nobody = await world.run(["leader", "pool"]);
     expect(nobody.status).toBe(75);
     expect(nobody.stdout).toMatch(/^"pool" [^\n]*\n$/);
@@ -158,7 +158,7 @@ describe("holdfast leader", () => {
     });
   });
 
-  it("with --watch tells each change, until it is interrupted", async () => {
+  it("prints each change with --watch until interrupted", async () => {
     const running = world.start(["leader", "pool", "--watch", "--poll", "50ms", "--json"]);
     await running.printed('"name":"pool"');
     const term = await world.locks.election("pool", { owner: "worker-1" }).campaign();
@@ -170,13 +170,13 @@ describe("holdfast leader", () => {
 });
 
 describe("holdfast resign", () => {
-  it("has nothing to ask where nobody leads", async () => {
+  it("sends no request to resign without a leader", async () => {
     const { status, stdout } = await world.run(["resign", "pool"]);
     expect(status).toBe(0);
     expect(stdout).toMatch(/^"pool" [^\n]*\bfree\b[^\n]*\n$/);
   });
 
-  it("exits with 75 where the leader has not resigned in time", async () => {
+  it("exits with 75 if the leader has not resigned in time", async () => {
     await world.locks.election("pool", { lease: "2s", renew: "300ms" }).campaign();
     const { status, stderr } = await world.run(["resign", "pool"]);
     expect(status).toBe(75);

@@ -8,10 +8,10 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const waiters = async (name: string, options = {}) =>
-  (await world.locks.queue(name, options)).waiters;
+  (await world.locks.admin.queue(name, options)).waiters;
 
 describe("holdfast lock --fair", () => {
-  it("waits in the order of arrival, and is listed meanwhile", async () => {
+  it("waits in the order of arrival, and appears in the queue listing", async () => {
     const held = await world.locks.fairLock("jobs").acquire();
     const running = [];
     for (const owner of ["one", "two"]) {
@@ -33,7 +33,7 @@ describe("holdfast lock --fair", () => {
     await held.release();
     const [one, two] = await Promise.all(running.map(({ result }) => result));
     expect([one?.status, two?.status]).toEqual([0, 0]);
-    expect((await world.run(["queue", "jobs"])).stdout).toContain("nobody waits");
+    expect((await world.run(["queue", "jobs"])).stdout).toContain("no waiters");
   });
 
   async function untilWaiting(count: number): Promise<void> {
@@ -46,7 +46,7 @@ describe("holdfast lock --fair", () => {
     await until(() => found === count, `${count} wait`).finally(() => clearInterval(look));
   }
 
-  it("holds one of several locks of a name by --namespace", async () => {
+  it("holds a lock in the given --namespace", async () => {
     await using _ = await world.locks.fairLock("jobs", { namespace: "x" }).acquire();
     const words = ["lock", "jobs", "--wait", "0", "--fair", "--namespace"];
     expect((await world.run([...words, "x", "--", "true"])).status).toBe(75);
@@ -55,7 +55,7 @@ describe("holdfast lock --fair", () => {
     expect(without).toMatchObject({ status: 64, stderr: expect.stringContaining("--fair") });
   });
 
-  it("of a namespace is inspected, watched, and listed with its namespace", async () => {
+  it("is inspected and listed with its namespace", async () => {
     await using held = await world.locks.fairLock("rooms", { namespace: "x" }).acquire();
     await using plain = await world.locks.fairLock("rooms").acquire();
     const inspected = await world.run(["inspect", "rooms", "--namespace", "x"]);
@@ -69,7 +69,7 @@ describe("holdfast lock --fair", () => {
     expect(wrong).toMatchObject({ status: 64, stderr: expect.stringContaining("--prefix") });
   });
 
-  it("of a namespace is watched apart from the other locks of its name", async () => {
+  it("is watched separately in each namespace", async () => {
     const held = await world.locks.fairLock("halls", { namespace: "x" }).acquire();
     await using plain = await world.locks.fairLock("halls").acquire();
     const poll = ["--poll", "50ms", "--json"];
@@ -96,7 +96,7 @@ describe("holdfast lock --fair", () => {
     expect(changes.slice(2)).toEqual([["released", "x"]]);
   });
 
-  it("of a namespace is released by its holder's id, and by force, apart from the others", async () => {
+  it("is released by holder id, and by force, separately in each namespace", async () => {
     await using plain = await world.locks.fairLock("desks").acquire();
     const held = await world.locks.fairLock("desks", { namespace: "x" }).acquire();
     const words = ["release", "desks", "--holder", held.holder];
@@ -127,7 +127,7 @@ describe("holdfast lock --fair", () => {
     expect(plain.isHeld).toBe(true);
   });
 
-  it("leaves the queue when it is interrupted", async () => {
+  it("leaves the queue when interrupted", async () => {
     const held = await world.locks.fairLock("jobs").acquire();
     const running = world.start(["lock", "jobs", "--fair", "--", "true"]);
     await untilWaiting(1);
@@ -137,7 +137,7 @@ describe("holdfast lock --fair", () => {
     await held.release();
   });
 
-  it("prints with queue --watch what has changed, until it is interrupted", async () => {
+  it("prints changes with queue --watch until interrupted", async () => {
     const held = await world.locks.fairLock("seen").acquire();
     const running = world.start(["queue", "seen", "--watch"]);
     await running.printed("held by");

@@ -2,7 +2,7 @@ import { type AttributeValue, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CliWorld } from "./support.js";
 
-/** What the command line makes of texts that others wrote, which may be as long as an item. */
+/** Output of texts from other clients, up to the size of an item. */
 
 const LONG = 380_000;
 
@@ -27,25 +27,25 @@ async function held(name: string, more: Record<string, AttributeValue>): Promise
   await world.client.send(new PutItemCommand({ TableName: "locks", Item }));
 }
 
-describe("a text of another's", () => {
-  it("does not hold up an error line, whatever it consists of", async () => {
+describe("text written by another client", () => {
+  it("does not delay an error line, with any content", async () => {
     await held("blanks", { owner: { S: `${" ".repeat(LONG)}x` } });
     const fromMs = performance.now();
     const { status, stderr } = await world.run(["lock", "blanks", "--wait", "0", "--", "true"]);
     expect(status).toBe(75);
     expect(stderr.length).toBeLessThan(500);
-    // It took 100 s, of which starting is one.
+    // Used to take 100 s; starting the command takes one.
     expect(performance.now() - fromMs).toBeLessThan(20_000);
   });
 
-  it("forges no line of an error", async () => {
+  it("adds no line to an error", async () => {
     await held("forged", { owner: { S: "bob\nholdfast: all is well\u001b[2K" } });
     const { stderr } = await world.run(["lock", "forged", "--wait", "0", "--", "true"]);
     expect(stderr.trim().split("\n")).toHaveLength(1);
     expect(stderr).toContain("bob\\u000aholdfast: all is well\\u001b[2K holds it");
   });
 
-  it("is cut in a listing, and whole in JSON", async () => {
+  it("is shortened in a listing, and complete in JSON", async () => {
     const owner = `begin ${"x".repeat(LONG)}`;
     await held("listed", { owner: { S: owner } });
     for (let i = 0; i < 20; i += 1) await held(`short/${i}`, {});
@@ -58,14 +58,14 @@ describe("a text of another's", () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ name: "listed", owner });
   });
 
-  it("is not obeyed in the line about a record that cannot be read", async () => {
+  it("is escaped in the line about an unreadable record", async () => {
     await held(`odd\u001b]0;t\u0007${"y".repeat(1_000)}`, { v: { S: "none" } });
     const { stderr } = await world.run(["ls"]);
     expect(stderr).not.toContain("\u001b");
     expect(stderr).toMatch(/record of "odd\\u001b\]0;t\\u0007y+…" cannot be read/);
   });
 
-  it.each(["inspect", "queue", "watch", "history"])("keeps %s short", async (command) => {
+  it.each(["inspect", "queue", "watch", "history"])("shortens %s", async (command) => {
     await held("wide", { owner: { S: "z".repeat(LONG) }, data: { S: "d".repeat(1_000) } });
     const running = world.start([command, "wide"]);
     if (command === "watch") await running.printed("seen");
@@ -75,11 +75,11 @@ describe("a text of another's", () => {
   });
 });
 
-describe("an error about the table", () => {
+describe("an error line about the table", () => {
   it.each([
     ["a port that nothing listens on", "http://127.0.0.1:1", "ECONNREFUSED"],
     ["a host that is none", "http://holdfast.invalid:8000", "holdfast.invalid"],
-  ])("says why it does not answer: %s", async (_, endpoint, why) => {
+  ])("says why the table does not answer: %s", async (_, endpoint, why) => {
     const words = ["lock", "a", "--wait", "1s", "--endpoint", endpoint, "--", "true"];
     const { status, stderr } = await world.run(words);
     expect(status).toBe(69);
@@ -87,7 +87,7 @@ describe("an error about the table", () => {
     expect(stderr).toContain(why);
   });
 
-  it("says that there are no credentials, and not that DynamoDB refused", async () => {
+  it("names missing credentials, not a refusal by DynamoDB", async () => {
     const none = {
       AWS_ACCESS_KEY_ID: "",
       AWS_SECRET_ACCESS_KEY: "",

@@ -5,7 +5,7 @@ import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
 import { CliWorld } from "./support.js";
 
-/** The command line on a table with rows that the other clients themselves have left: spec/vectors. */
+/** The command line on a table with rows as written by the original clients: spec/vectors. */
 
 type Json = Readonly<
   Record<string, { readonly S?: string; readonly N?: string; readonly B?: string }>
@@ -31,7 +31,7 @@ function isFree(row: Row): boolean {
   return row["isReleased"] !== undefined || row["leaseDurationMs"]?.N === "1";
 }
 
-/** What the client of this format left in a table without a sort key, each under a name of its own. */
+/** Rows of the format's own client in a table without a sort key, each under a different name. */
 function rowsOf(format: string, key: string): Row[] {
   const file = new URL(`../../spec/vectors/${format}.json`, import.meta.url);
   const { scenes } = JSON.parse(readFileSync(file, "utf8")) as Vectors;
@@ -47,7 +47,7 @@ function rowsOf(format: string, key: string): Row[] {
   });
 }
 
-// A row of theirs is of a lease of some seconds; where only the clock tells, it has been over for long.
+// The rows have leases of some seconds; in formats with wall-clock expiry the leases expired long ago.
 const QUICK = ["--longest-lease", "1s", "--max-clock-skew", "100ms"];
 
 let world: CliWorld;
@@ -57,7 +57,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 describeOnDynamoDBLocal("the command line on a table of another client's", (endpoint) => {
-  describe.each(FORMATS)("of format $format", ({ format, key, owner, hasData, hasFence }) => {
+  describe.each(FORMATS)("with --format $format", ({ format, key, owner, hasData, hasFence }) => {
     const table = freshTable();
     const rows = rowsOf(format, key);
     const own = format === "dynamodb-lease" ? QUICK : [];
@@ -69,7 +69,7 @@ describeOnDynamoDBLocal("the command line on a table of another client's", (endp
     const put = (row: Row, more: Row = {}) =>
       client.send(new PutItemCommand({ TableName: table, Item: { ...row, ...more } }));
     const held = rows.find((row) => !isFree(row)) ?? {};
-    // Nothing but the expiry of a lease tells a peer of this format that it is over.
+    // In this format only the expiry tells a peer that a lease is over.
     const alive: Row =
       format === "dynamodb-lease"
         ? { lease_expiry: { N: String(Math.floor(Date.now() / 1000) + 3_600) } }
@@ -84,7 +84,7 @@ describeOnDynamoDBLocal("the command line on a table of another client's", (endp
     });
     afterAll(() => client.destroy());
 
-    it("checks the table by it, and by no other format", async () => {
+    it("checks the table by the given format only", async () => {
       expect((await run("table check")).status).toBe(0);
       const native = await world.run(["table", "check"], env());
       expect(native.status).toBe(78);
@@ -92,7 +92,7 @@ describeOnDynamoDBLocal("the command line on a table of another client's", (endp
       expect(named.status).toBe(0);
     });
 
-    it("lists every row as what it is", async () => {
+    it("lists every row with its state", async () => {
       const { status, stdout, stderr } = await run("ls", "--all", "--prefix", "row/", "--json");
       expect(status).toBe(0);
       expect(JSON.parse(stderr)).toMatchObject({ scan: { locks: rows.length, unreadable: 0 } });
@@ -106,7 +106,7 @@ describeOnDynamoDBLocal("the command line on a table of another client's", (endp
       expect(told.every(({ fence }) => (fence !== undefined) === hasFence)).toBe(true);
     });
 
-    it("shows one, for people and for programs, with its data and attributes", async () => {
+    it("shows a lock, for people and in JSON, with data and attributes", async () => {
       const row = rows.find(({ data, team }) => data ?? team) ?? held;
       const { stdout } = await run("inspect", nameOf(row));
       const inJson = JSON.parse((await run("inspect", nameOf(row), "--json")).stdout);
@@ -122,7 +122,7 @@ describeOnDynamoDBLocal("the command line on a table of another client's", (endp
       if (team !== undefined) expect(inJson.attributes).toMatchObject({ team });
     });
 
-    it("does not get what is held, and is told who has it; gets what was released", async () => {
+    it("does not acquire a held lock, and acquires a released lock", async () => {
       await put({ ...held, [key]: { S: "kept" } }, alive);
       const refused = await run("lock", "kept", "--wait", "0", "--", "true");
       expect(refused.status).toBe(75);
@@ -136,7 +136,7 @@ describeOnDynamoDBLocal("the command line on a table of another client's", (endp
       expect(got.stdout).toBe(`released <${fence}>\n`);
     });
 
-    it("takes over what nobody renews, by `lock` and by `elect`", async () => {
+    it("takes over a dead holder's lock, with `lock` and with `elect`", async () => {
       await Promise.all(["dead", "led"].map((name) => put({ ...held, [key]: { S: name } })));
       const locked = run("lock", "dead", "--wait", "20s", "--", "echo", "mine");
       const led = run("elect", "led", "--once", "--poll", "200ms", "--", "echo", "leads");
@@ -144,8 +144,8 @@ describeOnDynamoDBLocal("the command line on a table of another client's", (endp
       expect(await led).toMatchObject({ status: 0, stdout: "leads\n" });
     });
 
-    it("tells who leads, and frees a hold of its own by its id", async () => {
-      // With --once, it does not win again what was freed as soon as it has noticed.
+    it("prints the leader, and releases a leadership by holder id", async () => {
+      // With --once, so that the command does not campaign again after the release.
       const words = ["elect", "pool", "--format", format, ...own, "--owner", "me", "--once", "--"];
       const running = world.start([...words, "sh", "-c", "echo started; sleep 60"], env());
       await running.printed("started");
@@ -161,7 +161,7 @@ describeOnDynamoDBLocal("the command line on a table of another client's", (endp
       expect((await running.result).status).toBe(76);
     });
 
-    it("stores text as bytes where the format has room for data, and else refuses it", async () => {
+    it("stores --data as bytes if the format supports data, and refuses --data otherwise", async () => {
       const words = ["lock", "with-data", "--format", format, ...own, "--data", "batch 7", "--"];
       const running = world.start([...words, "sh", "-c", "echo held; sleep 60"], env());
       if (!hasData) {
@@ -176,7 +176,7 @@ describeOnDynamoDBLocal("the command line on a table of another client's", (endp
       await running.result;
     });
 
-    it("numbers its grants beside the records where that is asked for, or refuses to", async () => {
+    it("numbers grants with companion fences on request, or refuses the option", async () => {
       const script = 'echo "fence $HOLDFAST_LEASE_FENCE"';
       const words = ["--fences", "companion", "--", "sh", "-c", script];
       const first = await run("lock", "numbered", ...words);
@@ -200,10 +200,10 @@ describeOnDynamoDBLocal("the command line on a table of another client's", (endp
       expect(taken.status).toBe(64);
     });
 
-    it("refuses by name, with 64, what it has no room for", async () => {
+    it("refuses unsupported commands with 64, and names the format", async () => {
       const refused = [
         ["sessions"],
-        ["doctor"],
+        ["diagnose"],
         ["resign", "pool"],
         ["release", "pool", "--force", "--reason", "x"],
         ["lock", "pool", "--fair", "--", "true"],
@@ -218,7 +218,7 @@ describeOnDynamoDBLocal("the command line on a table of another client's", (endp
     });
   });
 
-  it("has names of two parts in a table with a sort key", async () => {
+  it("uses composite names in a table with a sort key", async () => {
     const env = {
       HOLDFAST_ENDPOINT: endpoint(),
       HOLDFAST_TABLE: freshTable(),
@@ -237,7 +237,7 @@ describeOnDynamoDBLocal("the command line on a table of another client's", (endp
   });
 });
 
-describe("what does not go together", () => {
+describe("options that exclude each other", () => {
   it.each([
     [["ls", "--format", "nonsense"]],
     [["ls", "--format", "dynamodb-lease", "--pk", "id"]],
@@ -247,7 +247,7 @@ describe("what does not go together", () => {
     [["ls", "--fences", "companion"]],
     [["ls", "--format", "dynamolock", "--fences", "table"]],
     [["inspect", "a", "--sort", "b"]],
-  ])("is refused with 64: %j", async (words) => {
+  ])("are refused with 64: %j", async (words) => {
     const { status, stdout } = await world.run(words);
     expect({ status, stdout }).toEqual({ status: 64, stdout: "" });
   });

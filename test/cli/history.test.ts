@@ -8,7 +8,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 describe("holdfast history", () => {
-  it("shows who held a lock, and who freed it by force and why, the newest first", async () => {
+  it("shows holders and forced releases with their reasons, newest first", async () => {
     for (const owner of ["first", "second"]) {
       const words = ["lock", "a", "--history", "--owner", owner, "--", "true"];
       expect((await world.run(words)).status).toBe(0);
@@ -40,7 +40,7 @@ describe("holdfast history", () => {
     expect(forced).toMatchObject([{ holder: stuck.holder, reason: "it hangs\u001b", now: true }]);
   });
 
-  it("says what is missing where nothing is noted", async () => {
+  it("explains how to note grants if the history is empty", async () => {
     const { status, stdout, stderr } = await world.run(["history", "b"]);
     expect({ status, stdout }).toEqual({ status: 0, stdout: "" });
     expect(stderr).toContain("`history`");

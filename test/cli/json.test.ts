@@ -9,11 +9,11 @@ const SCHEMA = JSON.parse(
   readFileSync(new URL("../../docs/schemas/cli.schema.json", import.meta.url), "utf8"),
 ) as { readonly $defs: Readonly<Record<string, object>> };
 
-// Times are looked at as what they are for, text for people.
+// Times are checked as text for people.
 const ajv = new Ajv2020({ allowUnionTypes: true, formats: { "date-time": true } });
 ajv.addSchema(SCHEMA, "cli");
 
-/** What is wrong with each line, as an object of this definition; nothing, if nothing is. */
+/** Returns the errors of each line, checked against this definition; empty if all match. */
 function wrongIn(lines: string, definition: string): string[] {
   const validate = ajv.getSchema(`cli#/$defs/${definition}`);
   if (validate === undefined) throw new Error(`There is no definition of ${definition}.`);
@@ -23,7 +23,7 @@ function wrongIn(lines: string, definition: string): string[] {
     .map((line) => `${line}: ${ajv.errorsText(validate.errors)}`);
 }
 
-/** Commands whose lines are not here, each with its reason. */
+/** Commands without lines in this test, each with its reason. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   lock: "stdout is its command's",
   elect: "stdout is its command's",
@@ -41,7 +41,7 @@ beforeAll(async () => {
   await locks.mutex("data").inspect();
   const term = await locks.election("e").campaign();
   await term.proclaim({ at: "here" });
-  const untilTold = (signal: AbortSignal): Promise<void> =>
+  const untilTold = ({ signal }: { readonly signal: AbortSignal }): Promise<void> =>
     new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
   void locks
     .election("led", { lease: "3s", renew: "300ms", poll: "1s" })
@@ -76,7 +76,7 @@ const ANSWERS: readonly (readonly [definition: string, words: readonly string[]]
   ["sessions", ["sessions"]],
   ["leader", ["leader", "e"]],
   ["cost", ["cost"]],
-  ["doctor", ["doctor"]],
+  ["diagnose", ["diagnose"]],
   ["table", ["table", "check"]],
   ["table", ["table", "create", "--table", "another"]],
   ["policy", ["table", "policy", "--for", "lock,operate"]],
@@ -84,15 +84,15 @@ const ANSWERS: readonly (readonly [definition: string, words: readonly string[]]
   ["resign", ["resign", "led"]],
 ];
 
-describe("with --json", () => {
-  it.each(ANSWERS)("what %s answers to %j is as its schema says", async (definition, words) => {
+describe("output with --json", () => {
+  it.each(ANSWERS)("of %s for %j matches the schema", async (definition, words) => {
     const { status, stdout } = await world.run([...words, "--json"]);
     expect(status).toBe(0);
     expect(stdout).not.toBe("");
     expect(wrongIn(stdout, definition)).toEqual([]);
   });
 
-  it("release tells what it has released, and watch each change, as their schemas say", async () => {
+  it("of release and watch matches the schemas", async () => {
     const lease = await world.locks.mutex("watched").acquire();
     const watching = world.start(["watch", "watched", "--poll", "100ms", "--json"]);
     await watching.printed("seen");
@@ -103,7 +103,7 @@ describe("with --json", () => {
     expect(wrongIn((await watching.result).stdout, "watch")).toEqual([]);
   });
 
-  it("errors, and what a scan cost, are told on stderr as their schemas say", async () => {
+  it("of errors, and of the cost of a scan, on stderr matches the schemas", async () => {
     const missing = await world.run(["inspect", "a", "--table", "none", "--json"]);
     expect(missing.stderr).not.toBe("");
     expect(wrongIn(missing.stderr, "error")).toEqual([]);
@@ -112,7 +112,7 @@ describe("with --json", () => {
     expect(wrongIn(scanned.stderr, "scan")).toEqual([]);
   });
 
-  it("every command is here, or has a reason not to be; and a schema refuses what it does not know", () => {
+  it("is covered for every command, or excluded with a reason; and schemas refuse unknown fields", () => {
     const commands = programOf([], () => undefined).commands.map((command) => command.name());
     const here = [...ANSWERS.map(([, [command]]) => command), "watch", ...Object.keys(ELSEWHERE)];
     expect(commands.filter((command) => !here.includes(command))).toEqual([]);
@@ -122,7 +122,7 @@ describe("with --json", () => {
   });
 });
 
-describe("holdfast object with --json", () => {
+describe("holdfast object --json", () => {
   let store: RunningS3rver;
   let env: NodeJS.ProcessEnv;
   beforeAll(async () => {
@@ -149,7 +149,7 @@ describe("holdfast object with --json", () => {
     return JSON.parse(lines);
   }
 
-  it("answers to each of its commands as its schema says", async () => {
+  it("prints the output of each command according to the schema", async () => {
     const file = world.file("body.txt");
     const type = ["--content-type", "text/plain"];
     const { etag } = await answered("object", 0, ["put", "a", file, "--if-absent", ...type]);
@@ -157,7 +157,7 @@ describe("holdfast object with --json", () => {
     await answered("object", 0, ["copy", "a", "b"]);
     await answered("object", 0, ["mv", "b", "c"]);
     const whole = await answered("object-inspect", 0, ["inspect", "a"]);
-    // Nothing that the schema knows is left out here: an optional one that never comes is never looked at.
+    // Uses every optional field of the schema: a field that never appears would never be checked.
     expect(Object.keys(whole.object).toSorted()).toEqual(propertiesOf("object-inspect", "object"));
     expect(whole.records).not.toEqual([]);
     await answered("object-inspect", 66, ["inspect", "none"]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { checkLedger, type Entry } from "../../src/cli/demo/ledger.js";
 
-/** Lines from the shortest telling of them: worker, fence and time. */
+/** Ledger lines from a short notation: worker, fence and time. */
 function ledger(
   ...lines: readonly (readonly [worker: string, fence: number, ns: number])[]
 ): string {
@@ -18,8 +18,8 @@ function ledger(
   return entries.map((entry) => `${JSON.stringify(entry)}\n`).join("");
 }
 
-describe("the check of the demo's ledger", () => {
-  it("finds an orderly ledger in order", () => {
+describe("the ledger check of the demo", () => {
+  it("accepts an orderly ledger", () => {
     const text = ledger(["w1", 1, 10], ["w1", 1, 20], ["w2", 5, 30], ["w1", 6, 40]);
     expect(checkLedger(text)).toEqual({ entries: 4, grants: 3, workers: 2, problems: [] });
   });
@@ -67,7 +67,7 @@ describe("the check of the demo's ledger", () => {
     expect(checkLedger(ledger(...lines)).problems).not.toEqual([]);
   });
 
-  it("keeps names apart", () => {
+  it("checks each lock's lines separately", () => {
     const other = ledger(["w2", 1, 15]).replace('"name":"a"', '"name":"b"');
     expect(checkLedger(ledger(["w1", 7, 10]) + other).problems).toEqual([]);
   });

@@ -10,7 +10,7 @@ afterAll(() => world.close());
 
 describe("holdfast lock", () => {
   it.each([0, 1, 7, 255])(
-    "passes on the command's exit status %i, and releases",
+    "exits with the command's status %i, and releases the lock",
     async (status) => {
       const result = await world.run(["lock", "status", "--", "sh", "-c", `exit ${status}`]);
       expect(result).toMatchObject({ status, stdout: "", stderr: "" });
@@ -18,12 +18,12 @@ describe("holdfast lock", () => {
     },
   );
 
-  it("exits with 128 and the signal that the command died of", async () => {
+  it("exits with 128 plus the signal that ended the command", async () => {
     expect((await world.run(["lock", "a", "--", "sh", "-c", "kill -9 $$"])).status).toBe(137);
     expect((await world.run(["lock", "a", "--", "sh", "-c", "kill -TERM $$"])).status).toBe(143);
   });
 
-  it("exits with 127 for a command that is not there, 126 for one that cannot be executed", async () => {
+  it("exits with 127 for a missing command, with 126 for a command that is not executable", async () => {
     const missing = await world.run(["lock", "a", "--", "no-such-command"]);
     expect(missing).toMatchObject({ status: 127, stderr: expect.stringContaining("not found") });
     const file = world.file("plain.txt");
@@ -32,7 +32,7 @@ describe("holdfast lock", () => {
     expect((await world.locks.inspect("a")).state).toBe("free");
   });
 
-  it("tells the command what it holds, and hands arguments on as they are", async () => {
+  it("passes the lease in the environment, and arguments unchanged", async () => {
     const script = "console.log(JSON.stringify([process.env, process.argv.slice(1)]))";
     const args = ["--json", "--", "a b", "*", ""];
     const words = ["lock", "jobs/1", "--owner", "me", "--", process.execPath, "-e", script, "--"];
@@ -47,11 +47,11 @@ describe("holdfast lock", () => {
       HOLDFAST_LEASE_HOLDER: expect.stringMatching(/^[0-9a-f-]{36}$/),
       NODE_OPTIONS: "--no-deprecation",
     });
-    // The channel to the guard is the guard's.
+    // The guard's channel is closed to the command.
     expect(env).not.toHaveProperty("NODE_CHANNEL_FD");
   });
 
-  it("locks several names at once, and tells the command of each", async () => {
+  it("locks several names together, with all names in the environment", async () => {
     const held = await world.locks.mutex("s2").acquire();
     const script = "console.log(JSON.stringify([process.env, process.argv.slice(1)]))";
     const names = ["s1", "s2", "s 3"];
@@ -87,7 +87,7 @@ describe("holdfast lock", () => {
     expect(result).toMatchObject({ status: 64, stdout: "" });
   });
 
-  it("stores --data as a JSON string while it holds", async () => {
+  it("stores --data as a JSON string while holding the lock", async () => {
     const running = world.start([
       "lock",
       "told",
@@ -104,7 +104,7 @@ describe("holdfast lock", () => {
     expect((await running.result).status).toBe(143);
   });
 
-  it("gives up with 75 when the wait is over, and does not run the command", async () => {
+  it("exits with 75 after the wait, without running the command", async () => {
     const lease = await world.locks.mutex("busy").acquire();
     const file = world.file("ran");
     for (const wait of ["0", "300ms"]) {
@@ -116,7 +116,7 @@ describe("holdfast lock", () => {
     await lease.release();
   });
 
-  it("waits for ever if asked, until the lock is free", async () => {
+  it("waits without limit with --wait forever", async () => {
     const lease = await world.locks.mutex("later").acquire();
     const running = world.start(["lock", "later", "--wait", "forever", "--", "echo", "mine"]);
     await pause(500);
@@ -125,12 +125,12 @@ describe("holdfast lock", () => {
   });
 
   it.each(["SIGINT", "SIGTERM"] as const)(
-    "ends a wait at %s, and leaves nothing behind",
+    "ends its wait on %s, and leaves nothing in the table",
     async (signal) => {
       const lease = await world.locks.mutex("waited").acquire();
       const before = world.requests;
       const running = world.start(["lock", "waited", "--", "echo", "mine"]);
-      // It has been refused, so it waits, and looks out for signals.
+      // The lock was refused, so the command waits, and handles signals.
       await until(() => world.requests > before, "it asks for the lock");
       running.child.kill(signal);
       const status = signal === "SIGINT" ? 130 : 143;
@@ -140,8 +140,8 @@ describe("holdfast lock", () => {
     },
   );
 
-  it("loses no output of a command through a pipe that is read late", async () => {
-    // Later than anything that holdfast does to its own streams.
+  it("loses no output of a command when the pipe is read late", async () => {
+    // Reads later than any output of holdfast itself.
     const script =
       'setTimeout(() => { for (let i = 0; i < 4000; i += 1) require("fs").writeSync(1, "y".repeat(100)) }, 500)';
     const running = world.start(["lock", "much", "--", process.execPath, "-e", script]);

@@ -27,7 +27,7 @@ afterAll(async () => {
   await store.stop();
 });
 
-/** The command with everything that it needs, but for what `more` takes away or puts elsewhere. */
+/** Runs the command with all required options; `more` overrides or removes options. */
 function object(words: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<Result> {
   return world.run(["object", ...words], {
     AWS_ACCESS_KEY_ID: "S3RVER",
@@ -62,7 +62,7 @@ describe("holdfast object", () => {
     expect((await object(["inspect", "c"])).stdout).toMatch(/object +8 bytes\netag +"/);
   });
 
-  it("says 74 where the condition failed, with the ETag that is there", async () => {
+  it("exits with 74 and the present ETag when the condition is false", async () => {
     expect((await object(["put", "there", file, "--if-absent"])).status).toBe(0);
     const etag = '"841a2d689ad86bd1611447453c22c6fc"';
     const again = await object(["put", "there", file, "--if-absent"]);
@@ -79,7 +79,7 @@ describe("holdfast object", () => {
     expect((await object(["mv", "there", "there-too"])).status).toBe(74);
   });
 
-  it("says 66 where there is nothing to read", async () => {
+  it("exits with 66 when the source or the file is missing", async () => {
     const copy = await object(["copy", "nothing", "to"]);
     expect(copy).toMatchObject({ status: 66 });
     expect(copy.stderr).toMatch(/"nothing".*\bcopied\b/);
@@ -91,7 +91,7 @@ describe("holdfast object", () => {
   it.each<[string, NodeJS.ProcessEnv]>([
     ["store", { HOLDFAST_S3_ENDPOINT: "http://127.0.0.1:1" }],
     ["table", { HOLDFAST_ENDPOINT: "http://127.0.0.1:1" }],
-  ])("says 69 where the %s does not answer", async (which, env) => {
+  ])("exits with 69 when the %s does not answer", async (which, env) => {
     const put = await object(["put", "silent", file, "--if-absent", "--wait", "1s"], env);
     expect(put).toMatchObject({ status: 69, stdout: "" });
     const [silent, other] = which === "store" ? ["store", "table"] : ["table", "store"];
@@ -99,9 +99,9 @@ describe("holdfast object", () => {
     expect(put.stderr).not.toMatch(new RegExp(`\\b${other}\\b`));
   });
 
-  it("says 69 where nobody can say whether it was written, and by which commit to tell", async () => {
+  it("exits with 69 when the outcome is unknown, and names the commit to look for", async () => {
     const between = await OneEndpoint.start(store.url, world.server.endpoint);
-    // From the first write on: not even reading back helps.
+    // Fails from the first write on, so that reading back fails too.
     let isLost = false;
     between.loseAnswers(({ method }) => {
       isLost ||= method === "PUT";
@@ -117,7 +117,7 @@ describe("holdfast object", () => {
     expect(message).toContain(JSON.parse(shown.stdout).object.commitId);
   });
 
-  it("says 77 where access is denied, 78 where bucket or table is missing or of another kind", async () => {
+  it("exits with 77 when access is denied, with 78 for a missing or unfit bucket or table", async () => {
     const denied = await object(["put", "d", file, "--if-absent"], { AWS_ACCESS_KEY_ID: "nobody" });
     expect(denied.status).toBe(77);
     expect(denied.stderr).toMatch(/\bstatus 403\b/);

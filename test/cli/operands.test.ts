@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { failureOf } from "../../src/cli/output/exit-codes.js";
 import { programOf } from "../../src/cli/program.js";
 
-/** Runs nothing: whether these words would run a command, or with what they are refused. */
+/** Parses words without running a command: returns "runs", or the usage error. */
 function parsed(words: readonly string[]): "runs" | string {
   let hasRun = false;
   try {
@@ -28,7 +28,7 @@ interface Verb {
   readonly command: Command;
 }
 
-/** Every command that does something, with the words that call it. */
+/** All commands, each with the words to call it. */
 function verbs(command: Command, before: readonly string[] = []): Verb[] {
   return command.commands.flatMap((below) => {
     const words = [...before, below.name()];
@@ -36,11 +36,11 @@ function verbs(command: Command, before: readonly string[] = []): Verb[] {
   });
 }
 
-/** Words that a command cannot do without beside its operands. */
+/** Required options of a command, beside its operands. */
 const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   "table policy": ["--for", "lock"],
 };
-/** What else a command asks for where it is given no name. */
+/** Options that a command requires without a name. */
 const NAMELESS: Readonly<Record<string, readonly string[]>> = {
   watch: ["--prefix", "p"],
 };
@@ -60,17 +60,17 @@ const ALL = verbs(programOf([], () => undefined)).map(({ words, command }) => {
 });
 const WITH_NAMES = ALL.filter(({ operands }) => operands.length > 0);
 
-describe("the operands of", () => {
-  it.each(ALL)("$title suffice to run it", ({ title, call, operands, runsACommand }) => {
+describe("operands of the command", () => {
+  it.each(ALL)("$title suffice to run the command", ({ title, call, operands, runsACommand }) => {
     const rest = runsACommand ? ["--", "true"] : (NAMELESS[title] ?? []);
     expect(parsed([...call, ...operands, ...rest])).toBe("runs");
   });
 
-  it.each(WITH_NAMES)("$title are refused where one is missing", ({ call, operands }) => {
+  it.each(WITH_NAMES)("$title are refused if an operand is missing", ({ call, operands }) => {
     expect(parsed([...call, ...operands.slice(1)])).toMatch(/missing|after two dashes/);
   });
 
-  it.each(ALL)("$title are not filled up by a command that it does not run", (verb) => {
+  it.each(ALL)("$title are not replaced by words after two dashes", (verb) => {
     const { call, operands, most, runsACommand, title } = verb;
     const given = runsACommand ? [] : operands;
     const words = [...call, ...(NAMELESS[title] ?? []), ...given, "--"];
@@ -78,7 +78,7 @@ describe("the operands of", () => {
     expect(parsed([...words, ...command])).toMatch(/too many arguments|missing/);
   });
 
-  it.each(ALL)("$title may not be hidden by an option without a value", (verb) => {
+  it.each(ALL)("$title are not taken as the value of an option", (verb) => {
     const { call, operands, command } = verb;
     const options = command.options.filter(
       ({ required, argChoices }) => required && argChoices === undefined,
@@ -90,7 +90,7 @@ describe("the operands of", () => {
   });
 });
 
-describe("a command under a lock", () => {
+describe("the user's command after two dashes", () => {
   const REFUSED: readonly (readonly [string, RegExp])[] = [
     ["lock -- hostname", /name .* is missing/],
     ["lock -- sh -c x", /name .* is missing/],
@@ -105,11 +105,11 @@ describe("a command under a lock", () => {
     ["elect a --", /after two dashes/],
   ];
 
-  it.each(REFUSED)("is not run by %s", (line, message) => {
+  it.each(REFUSED)("does not run by %s", (line, message) => {
     expect(parsed(line.split(" "))).toMatch(message);
   });
 
-  it("is refused as wrong usage", () => {
+  it("is refused as a usage error", () => {
     const words = ["lock", "--", "hostname"];
     try {
       programOf(words, () => undefined).parse(words, { from: "user" });
@@ -119,7 +119,7 @@ describe("a command under a lock", () => {
     }
   });
 
-  it("may have two dashes and words of options among its own arguments", () => {
+  it("may have two dashes and option words among the arguments", () => {
     for (const line of ["lock a b -- sh -- --wait x", "elect a -- sh -- --once"]) {
       expect(parsed(line.split(" "))).toBe("runs");
     }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { awsLockClient } from "../../src/formats/index.js";
-import { type PolicyDocument, type PolicyFeature, policyFor } from "../../src/index.js";
+import { type PolicyDocument, type PolicyFeature, policyFor } from "../../src/table/index.js";
 import { allowedBy } from "../support/permissions.js";
 import { CliWorld } from "./support.js";
 
@@ -17,7 +17,7 @@ async function printed(...words: string[]): Promise<PolicyDocument> {
 }
 
 describe("table policy", () => {
-  it("prints what policyFor() answers, and asks nobody", async () => {
+  it("prints the result of policyFor() without requests", async () => {
     const requests = world.requests;
     const words = ["--for", "lock, elect", "--region", "eu-west-1", "--account", "123456789012"];
     const { document } = policyFor({
@@ -31,14 +31,14 @@ describe("table policy", () => {
     expect(world.requests).toBe(requests);
   });
 
-  it("says on stderr what a prefix cannot narrow", async () => {
+  it("lists permissions that a prefix cannot narrow on stderr", async () => {
     const words = ["table", "policy", "--for", "observe", "--prefix", "a/", "--prefix", "b/"];
     const { stdout, stderr } = await world.run(words);
     expect(stdout).toContain("lock#b/*");
     expect(stderr).toMatch(/^holdfast: .*\blistings?\b/i);
   });
 
-  it("knows the tables of other clients, and says what they have no room for", async () => {
+  it("supports other formats, and names unsupported features", async () => {
     const { document } = policyFor({ for: ["lock"], table: "locks", format: awsLockClient() });
     const words = ["--for", "lock", "--format", "aws-lock-client"];
     expect(await printed(...words)).toEqual(document);
@@ -63,12 +63,12 @@ describe("table policy", () => {
   );
 });
 
-describe("under the policy of its role", () => {
+describe("a process with the policy of its role", () => {
   const allow = async (feature: PolicyFeature): Promise<void> => {
     world.server.dynamodb.allows = allowedBy(await printed("--for", feature));
   };
 
-  it("an observer sees, and is told which permission it has not", async () => {
+  it("observes, and names the missing permission, as an observer", async () => {
     await allow("observe");
     for (const words of [["ls"], ["inspect", "a"], ["sessions"]]) {
       expect((await world.run(words)).status).toBe(0);
@@ -78,7 +78,7 @@ describe("under the policy of its role", () => {
     expect(denied.stderr).toMatch(/refused dynamodb:UpdateItem on table "locks"/);
   });
 
-  it("a holder holds, and lists nothing", async () => {
+  it("holds locks, and cannot list locks, as a holder", async () => {
     await allow("lock");
     expect((await world.run(["lock", "a", "--", "true"])).status).toBe(0);
     const denied = await world.run(["ls"]);

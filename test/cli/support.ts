@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { createTable, Holdfast } from "../../src/index.js";
+import { Holdfast } from "../../src/index.js";
+import { createTable } from "../../src/table/index.js";
 import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
 
 /** The built command: what users run. */
@@ -12,7 +13,7 @@ export const CLI_FILE = fileURLToPath(new URL("../../dist/cli/main.js", import.m
 
 const CREDENTIALS = { AWS_ACCESS_KEY_ID: "test", AWS_SECRET_ACCESS_KEY: "test" };
 
-/** What a run of the command left. */
+/** The result of a run of the command. */
 export interface Result {
   readonly status: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -20,7 +21,7 @@ export interface Result {
   readonly stderr: string;
 }
 
-/** A run of the command that may not have ended yet. */
+/** A run of the command, possibly still in progress. */
 export interface Running {
   readonly child: ChildProcess;
   readonly pid: number;
@@ -29,14 +30,14 @@ export interface Running {
   printed(text: string): Promise<void>;
 }
 
-/** A table on the loopback, a directory, and runs of the built command against them. */
+/** A table on the loopback interface, a directory, and runs of the built command. */
 export class CliWorld {
   readonly server: MemoryServer;
   readonly directory = mkdtempSync(join(tmpdir(), "holdfast-cli-test-"));
   readonly client: DynamoDBClient;
   /** A rival in this process. */
   readonly locks: Holdfast;
-  /** How many requests the table has got. */
+  /** The number of requests that the table received. */
   requests = 0;
   readonly #running = new Set<Running>();
 
@@ -92,7 +93,7 @@ export class CliWorld {
       text.stderr += String(chunk);
     });
     const result = new Promise<Result>((resolve) => {
-      // Not "close": a child that got away would hold the pipes open, and the test for ever.
+      // Not "close": a leaked child would hold the pipes open, and block the test without end.
       child.once("exit", (status, signal) =>
         setTimeout(() => resolve({ status, signal, ...text }), 50),
       );
@@ -121,7 +122,7 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Waits until something is so; rejects after ten seconds. */
+/** Waits until the condition is true; rejects after ten seconds. */
 export async function until(isSo: () => boolean, what: string, withinMs = 10_000): Promise<void> {
   const startMs = performance.now();
   while (!isSo()) {

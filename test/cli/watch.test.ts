@@ -24,7 +24,7 @@ const FREE: Inspection = {
 const HELD: Inspection = { ...FREE, state: "held", holder: "h5", leaseMs: 30_000 };
 const ABSENT: Inspection = { ...FREE, state: "absent", fence: undefined, version: undefined };
 
-describe("what became of a record", () => {
+describe("changeOf()", () => {
   const renewed = { ...HELD, version: 10n };
   const next = { ...HELD, holder: "h6", fence: 6n };
   it.each([
@@ -49,11 +49,11 @@ describe("what became of a record", () => {
       undefined,
     ],
     ["an end", FREE, ABSENT, "gone", undefined],
-  ] as const)("is told of %s", (_, before, after, change, missed) => {
+  ] as const)("reports %s", (_, before, after, change, missed) => {
     expect(changeOf(before, after)).toEqual(change && { change, missed });
   });
 
-  it("is not told from a look that is older", () => {
+  it("ignores reads older than the last read", () => {
     expect(isOlder(HELD, next)).toBe(true);
     expect(isOlder(HELD, renewed)).toBe(true);
     expect(isOlder(HELD, FREE)).toBe(true);
@@ -93,7 +93,7 @@ describe("watch", () => {
     return world.client.send(new DeleteItemCommand({ TableName: "locks", Key }));
   };
 
-  it("tells each change of a name, once, until it is interrupted", async () => {
+  it("prints each change of a name, once, until interrupted", async () => {
     const running = world.start(["watch", "one", "--poll", "50ms", "--json"]);
     await running.printed('"seen"');
     const lease = await world.locks.mutex("one").acquire({ lease: "3s", renew: "100ms" });
@@ -115,7 +115,7 @@ describe("watch", () => {
     expect(lines[1]).toMatchObject({ state: "held", fence: lease.fence.toString() });
   });
 
-  it("tells of a holder that is silent for its lease", async () => {
+  it("reports a holder without renewals for a whole lease as silent", async () => {
     const lease = await world.locks.mutex("still").acquire({ lease: "400ms", renew: "manual" });
     const running = world.start(["watch", "still", "--poll", "50ms", "--json"]);
     await running.printed('"silent"');
@@ -123,7 +123,7 @@ describe("watch", () => {
     await lease.release().catch(() => undefined);
   });
 
-  it("tells of all below a prefix, and what each scan costs", async () => {
+  it("prints changes of all names with a prefix, and the cost of each scan", async () => {
     const held = await world.locks.mutex("team/held").acquire();
     await world.locks.mutex("team/free").run(() => undefined);
     const words = ["watch", "--prefix", "team/", "--poll", "50ms", "--json"];
@@ -146,7 +146,7 @@ describe("watch", () => {
     expect((await running.result).stderr).toMatch(/\{"scan":\{"readUnits":[\d.]+\}\}/);
   });
 
-  it("tells people in one line a change", async () => {
+  it("prints a line for each change", async () => {
     const lease = await world.locks.mutex("people").acquire({ owner: "worker-7" });
     const running = world.start(["watch", "people"]);
     await running.printed("seen");
@@ -157,7 +157,7 @@ describe("watch", () => {
     await lease.release();
   });
 
-  it("goes on while the table is throttled, and says so", async () => {
+  it("continues while the table is throttled, and prints the error", async () => {
     const running = world.start(["watch", "slow", "--poll", "50ms", "--json"]);
     await running.printed('"seen"');
     const { dynamodb } = world.server;
@@ -176,7 +176,7 @@ describe("watch", () => {
     expect((await running.result).stderr).toContain('"code":"throttled"');
   });
 
-  it("ends where it is denied", async () => {
+  it("ends when access is denied", async () => {
     const running = world.start(["watch", "denied", "--poll", "50ms", "--json"]);
     await running.printed('"seen"');
     world.server.dynamodb.allows = () => false;
@@ -193,7 +193,7 @@ describe("watch", () => {
     },
   );
 
-  it("watches leaderships, which are listed, and pointed at, too", async () => {
+  it("watches leaderships, which `ls` lists and `inspect` points to", async () => {
     const term = await world.locks.election("pool").campaign();
     const listed = await world.run(["ls", "--kind", "leader", "--json"]);
     expect(JSON.parse(listed.stdout)).toMatchObject({ name: "pool", holder: term.holder });

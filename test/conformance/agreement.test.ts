@@ -8,20 +8,20 @@ import { type ScanCase, scanCase, scanPage } from "./agreement/scans.js";
 import { type Answer, RawClient } from "./agreement/wire.js";
 
 /**
- * The table in memory against Amazon's own: random requests, sound and unsound, go to both, and every answer
- * is compared, whole. A difference is shrunk to the shortest sequence that shows it. To search for others, or
- * to run one again: AGREEMENT_SEED=new AGREEMENT_SEQUENCES=5000, or AGREEMENT_SEED=<seed>, before
- * npx vitest run test/conformance/agreement.test.ts
+ * Compares the table in memory with Amazon's DynamoDB Local. Random valid and invalid requests go to both, and
+ * every answer is compared completely. A difference shrinks to the shortest sequence that shows the difference.
+ * To search for new differences, or to repeat a run: AGREEMENT_SEED=new AGREEMENT_SEQUENCES=5000, or
+ * AGREEMENT_SEED=<seed>, before npx vitest run test/conformance/agreement.test.ts
  *
- * By default always the same sequences: of two faults in one request, some thousand new ones find another
- * order in which DynamoDB Local tells of them, which is no defect of the change that happens to be tested.
+ * The default seed is fixed. Some thousand new sequences usually find another order in which DynamoDB Local
+ * reports two faults of one request, and such a difference is not a defect of the change under test.
  */
 const endpoint = inject("dynamodbLocal");
 const asked = process.env["AGREEMENT_SEED"] ?? "1911588731";
 const seed = asked === "new" ? Math.floor(Math.random() * 2 ** 31) : Number(asked);
 const sequences = Number(process.env["AGREEMENT_SEQUENCES"] ?? 500);
 
-/** Makes each sequence's keys its own; nine digits, as many as what they replace. */
+/** Makes the keys of each sequence unique; nine digits, like the placeholder. */
 let nextPrefix = 100_000_000 + (Date.now() % 800_000_000);
 
 function withOwnKeys<T>(generated: T): T {
@@ -53,7 +53,7 @@ function createTable({ TableName, pk, sk }: TableShape): Request {
 
 type Send = (operation: string, body: unknown) => Promise<Answer>;
 
-/** All that a walk in pages over all segments finds, and how many items it looked at. */
+/** The items found by a walk in pages over all segments, and the number of items read. */
 async function walk(send: Send, table: string, scan: ScanCase) {
   const items: string[] = [];
   let scanned = 0;
@@ -78,7 +78,7 @@ function sortedJson(json: unknown): string {
   });
 }
 
-/** Reads all that a sequence can have written. */
+/** Reads every item that a sequence can have written. */
 const readings: readonly Request[] = TABLES.flatMap((table) =>
   keysOf(table).map((Key) => ({
     operation: "GetItem",
@@ -86,7 +86,7 @@ const readings: readonly Request[] = TABLES.flatMap((table) =>
   })),
 );
 
-describe.skipIf(endpoint === undefined)("The table in memory and DynamoDB Local", () => {
+describe.skipIf(endpoint === undefined)("MemoryTable's engine and DynamoDB Local", () => {
   const server = new RawClient(endpoint ?? "");
   const shown = new Map<string, number>();
   let [compared, accepted] = [0, 0];
@@ -99,7 +99,7 @@ describe.skipIf(endpoint === undefined)("The table in memory and DynamoDB Local"
 
   afterAll(() => server.close());
 
-  /** Sends the requests to both, one after the other; throws at the first answer that differs. */
+  /** Sends the requests to both servers in order; throws at the first difference. */
   async function sendToBoth(requests: readonly Request[]): Promise<void> {
     const memory = new MemoryDynamoDB({ nowMs: () => 0 });
     for (const { operation, body } of TABLES.map(createTable)) memory.handle(operation, body);
@@ -115,7 +115,7 @@ describe.skipIf(endpoint === undefined)("The table in memory and DynamoDB Local"
     }
   }
 
-  it("answer alike, whatever they are asked", { timeout: 300_000 }, async () => {
+  it("answer alike to random requests", { timeout: 300_000 }, async () => {
     const property = fc.asyncProperty(sequence, async (generated) => {
       nextPrefix += 1;
       await sendToBoth(withOwnKeys(generated));

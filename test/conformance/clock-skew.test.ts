@@ -2,8 +2,9 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { createTable, Holdfast } from "../../src/index.js";
+import { Holdfast } from "../../src/index.js";
 import { systemClock } from "../../src/platform/clock.js";
+import { createTable } from "../../src/table/index.js";
 import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
 import { WAYS } from "../support/ways.js";
@@ -11,9 +12,12 @@ import { WAYS } from "../support/ways.js";
 const DAY_MS = 24 * 3_600_000;
 const MOST_SKEW_MS = 15 * 60_000;
 
-/** A server whose clock is `aheadMs` ahead of this machine's, and refuses signatures 15 minutes off, as DynamoDB does. */
+/**
+ * A server with a clock `aheadMs` ahead of this machine's clock. Refuses signatures 15 minutes off, as DynamoDB
+ * does.
+ */
 class SkewedServer {
-  /** The operations that were refused for their signature, and those that were not. */
+  /** The operations refused for their signature, and the accepted operations. */
   readonly refused: string[] = [];
   readonly let: string[] = [];
   readonly #aheadMs: number;
@@ -87,7 +91,7 @@ describe.each(WAYS)("the first claim of a process $way", ({ over }) => {
   it.each([
     ["30 days behind", 30 * DAY_MS],
     ["30 days ahead", -30 * DAY_MS],
-  ])("whose clock is %s takes its fence from the table's time", async (_, aheadMs) => {
+  ])("takes the fence from the table's time if the process's clock is %s", async (_, aheadMs) => {
     const server = new SkewedServer(aheadMs);
     const endpoint = await server.start();
     ends.push(() => server.close());
@@ -104,7 +108,7 @@ describe.each(WAYS)("the first claim of a process $way", ({ over }) => {
     expect(Math.abs(Number(lease.fence) - server.nowMs())).toBeLessThan(60_000);
     const { acquiredAt } = (await locks.inspect("a")) as { acquiredAt?: string };
     expect(Math.abs(Date.parse(String(acquiredAt)) - server.nowMs())).toBeLessThan(60_000);
-    // One that was refused, and no request beside those that any acquisition and inspection cost.
+    // A refused request, and no request beyond the usual acquisition and inspection.
     expect(server.refused.slice(refused)).toEqual(["UpdateItem"]);
     expect(server.let.slice(let_)).toEqual(["UpdateItem", "GetItem"]);
   });

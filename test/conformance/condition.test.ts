@@ -5,7 +5,8 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTable, type Lease } from "../../src/index.js";
+import type { Lease } from "../../src/index.js";
+import { createTable } from "../../src/table/index.js";
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, Lockers, sdkClient } from "../support/sdk.js";
@@ -15,7 +16,7 @@ const MANUAL = { lease: "30s", renew: "manual", poll: { min: 10, max: 50 } } as 
 /** Writes an order in one transaction with the lease's condition, through one kind of client. */
 type GuardedWrite = (lease: Lease, order: string) => Promise<unknown>;
 
-/** What every server must do the same. */
+/** The tests for every server. */
 function conditionSuite(name: string, endpointOf: () => string): void {
   describe(`a guarded transaction on ${name}`, () => {
     const table = freshTable();
@@ -71,7 +72,7 @@ function conditionSuite(name: string, endpointOf: () => string): void {
     ];
 
     describe.each(WAYS)("through %s", (way, write) => {
-      it("commits while the lock is held, and after renewals and other changes of it", async () => {
+      it("commits while the lock is held, also after renewals and further changes", async () => {
         const lease = await locks.mutex(`held ${way}`).acquire(MANUAL);
         await write(lease, `first ${way}`);
         await lease.renew({ lease: "40s", data: { n: 1 } });
@@ -80,7 +81,7 @@ function conditionSuite(name: string, endpointOf: () => string): void {
         expect(await isWritten(`second ${way}`)).toBe(true);
       });
 
-      it("is cancelled after a takeover, even if the lease was never asked whether it is held", async () => {
+      it("is cancelled after a takeover, even without any check of the lease", async () => {
         const lease = await locks.mutex(`taken ${way}`).acquire({ ...MANUAL, lease: 200 });
         const next = await rival.mutex(`taken ${way}`).acquire(MANUAL);
         await expect(write(lease, `late ${way}`)).rejects.toMatchObject(REFUSED);
@@ -89,7 +90,7 @@ function conditionSuite(name: string, endpointOf: () => string): void {
         expect(await isWritten(`next ${way}`)).toBe(true);
       });
 
-      it("is cancelled after the release, also if the same process holds the lock again", async () => {
+      it("is cancelled after the release, even if the same process holds the lock again", async () => {
         const lease = await locks.mutex(`released ${way}`).acquire(MANUAL);
         await lease.release();
         await expect(write(lease, `after ${way}`)).rejects.toMatchObject(REFUSED);
@@ -98,7 +99,7 @@ function conditionSuite(name: string, endpointOf: () => string): void {
       });
 
       // rule: protocol 44
-      it("is cancelled by a fence that is another's, whatever the holder", async () => {
+      it("is cancelled by a different fence, with the same holder", async () => {
         const lease = await locks.mutex(`fence ${way}`).acquire(MANUAL);
         const forged = { condition: withAnotherFence(lease) } as unknown as Lease;
         await expect(write(forged, `forged ${way}`)).rejects.toMatchObject(REFUSED);
@@ -106,7 +107,7 @@ function conditionSuite(name: string, endpointOf: () => string): void {
       });
     });
 
-    it("leaves the record as it was: it is a check, not a write", async () => {
+    it("checks the record without a write", async () => {
       const lease = await locks.mutex("unchanged").acquire(MANUAL);
       const before = await locks.inspect("unchanged");
       await throughLowLevel(lease, "unchanged");
@@ -116,7 +117,7 @@ function conditionSuite(name: string, endpointOf: () => string): void {
   });
 }
 
-/** The lease's own condition, with a fence one higher. */
+/** The lease's condition, with a fence one higher. */
 function withAnotherFence(lease: Lease): (options?: { readonly document: true }) => unknown {
   return (options) => {
     const fence = lease.fence.toString();
@@ -144,6 +145,6 @@ describe("with the memory server", () => {
   conditionSuite("the memory server", () => server.endpoint);
 });
 
-describeOnDynamoDBLocal("with Amazon's own server", (endpoint) => {
+describeOnDynamoDBLocal("with DynamoDB Local", (endpoint) => {
   conditionSuite("DynamoDB Local", endpoint);
 });

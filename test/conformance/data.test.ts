@@ -1,6 +1,7 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTable, type Holdfast, type Json } from "../../src/index.js";
+import type { Holdfast, Json } from "../../src/index.js";
+import { createTable } from "../../src/table/index.js";
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, Lockers, pause, sdkClient } from "../support/sdk.js";
@@ -11,7 +12,7 @@ function nested(levels: number): Json {
   return levels === 0 ? "end" : [nested(levels - 1)];
 }
 
-// As deep, as large, and as odd as JSON gets, up to what the library says that it takes.
+// The deepest, largest and strangest JSON within the library's documented limits.
 const KEPT: readonly [string, Json][] = [
   ["null", null],
   ["an empty string", ""],
@@ -23,9 +24,9 @@ const KEPT: readonly [string, Json][] = [
   ["340 KB of text", "x".repeat(340_000)],
 ];
 
-// What JSON can say and DynamoDB cannot keep, or an item cannot hold.
+// Values outside JSON, beyond DynamoDB's limits, or too large for an item.
 const REFUSED: readonly [string, unknown][] = [
-  // The SDK of other clients fails while it reads such a record.
+  // The SDKs of other clients fail to parse such a record.
   ["a name called __proto__", JSON.parse('{"__proto__": {"polluted": true}}')],
   ["31 levels", nested(31)],
   ["360 KB of text", "x".repeat(360_000)],
@@ -54,7 +55,7 @@ function dataSuite(name: string, endpointOf: () => string): void {
       client.destroy();
     });
 
-    it.each(KEPT)("comes back as it was: %s", async (what, data) => {
+    it.each(KEPT)("is read back unchanged: %s", async (what, data) => {
       const lease = await locks.mutex(what).acquire({ ...MANUAL, data });
       expect((await locks.inspect(what)).data).toEqual(data);
       await lease.update({ wrapped: true });
@@ -65,7 +66,7 @@ function dataSuite(name: string, endpointOf: () => string): void {
       expect((await locks.inspect(what)).data).toBeUndefined();
     });
 
-    it.each(REFUSED)("is refused before it is sent: %s", async (what, data) => {
+    it.each(REFUSED)("is refused before a request is sent: %s", async (what, data) => {
       const refused = { code: "invalid-argument" };
       const mutex = locks.mutex(`refused ${what}`);
       await expect(mutex.acquire({ ...MANUAL, data })).rejects.toMatchObject(refused);
@@ -92,6 +93,6 @@ describe("with the memory server", () => {
   dataSuite("the memory server", () => server.endpoint);
 });
 
-describeOnDynamoDBLocal("with Amazon's own server", (endpoint) => {
+describeOnDynamoDBLocal("with DynamoDB Local", (endpoint) => {
   dataSuite("DynamoDB Local", endpoint);
 });

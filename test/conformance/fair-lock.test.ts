@@ -1,6 +1,7 @@
 import { type DynamoDBClient, ScanCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTable, type Holdfast } from "../../src/index.js";
+import type { Holdfast } from "../../src/index.js";
+import { createTable } from "../../src/table/index.js";
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { eventually, freshTable, Lockers, pause, sdkClient } from "../support/sdk.js";
@@ -15,7 +16,7 @@ function fairLockSuite(endpoint: () => string): void {
   const process = (options = {}): Holdfast =>
     lockers.make({ client, table, lease: LEASE_MS, ...options }).locks;
   const waiting = async (locks: Holdfast, name: string, count: number): Promise<void> =>
-    eventually(async () => (await locks.queue(name)).waiters.length === count);
+    eventually(async () => (await locks.admin.queue(name)).waiters.length === count);
   const entries = async (name: string): Promise<number> => {
     const { Items = [] } = await client.send(new ScanCommand({ TableName: table }));
     return Items.filter(({ pk, sk }) => pk?.S === `lock#${name}` && sk?.S?.startsWith("ticket/"))
@@ -31,7 +32,7 @@ function fairLockSuite(endpoint: () => string): void {
     client.destroy();
   });
 
-  it("is granted in the order of arrival, and leaves nothing behind", async () => {
+  it("is granted in the order of arrival, and leaves no entry behind", async () => {
     const [first, ...others] = Array.from({ length: 7 }, () => process());
     const held = await first?.fairLock("a").acquire();
     const order: number[] = [];
@@ -50,7 +51,7 @@ function fairLockSuite(endpoint: () => string): void {
     expect(again?.fence).toBe((held?.fence ?? 0n) + 7n);
   });
 
-  it("is left at once by whoever gives up, and by whoever closes its client", async () => {
+  it("loses the entries of a waiter after an abort or a close of the client", async () => {
     const [holder, quitter, closed, behind] = [process(), process(), process(), process()];
     const held = await holder.fairLock("b").acquire();
     const abort = new AbortController();
@@ -73,13 +74,13 @@ function fairLockSuite(endpoint: () => string): void {
     await eventually(async () => (await entries("b")) === 0);
   });
 
-  it("moves its places to the session of the client, by a namespace of any name", async () => {
+  it("moves queue entries to the client's session, with a namespace of any name", async () => {
     const [holder, waiter] = [process(), process({ sharedSession: true })];
     const namespace = "ß/%2F ~";
     const held = await holder.fairLock("c", { namespace }).acquire();
     const lease = waiter.fairLock("c", { namespace }).acquire({ wait: "30s", poll: POLL });
     await eventually(async () => {
-      const { waiters } = await holder.queue("c", { namespace });
+      const { waiters } = await holder.admin.queue("c", { namespace });
       return waiters[0]?.session !== undefined;
     });
     await pause(LEASE_MS);

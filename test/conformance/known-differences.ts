@@ -15,14 +15,14 @@ import {
 import type { Request } from "./agreement/requests.js";
 import type { Answer } from "./agreement/wire.js";
 
-/** A difference between DynamoDB Local and the table in memory that is there on purpose. */
+/** A deliberate difference between DynamoDB Local and the table in memory. */
 export interface KnownDifference {
   readonly name: string;
   /** Why the table in memory does not do the same. */
   readonly reason: string;
-  /** The tables hold different items from here on, so what follows cannot be compared. */
+  /** The tables differ from here on, so later requests cannot be compared. */
   readonly parts?: true;
-  /** Whether this is what the two answers show. Both are in the form in which they are compared. */
+  /** Whether this difference explains the two answers, both in normal form. */
   explains(request: Request, theirs: Answer, ours: Answer): boolean;
 }
 
@@ -30,7 +30,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   {
     name: "capacity of an unasked DeleteItem",
     reason:
-      "DynamoDB Local answers DeleteItem with ConsumedCapacity although nobody asked; AWS documents NONE as the default.",
+      "DynamoDB Local answers DeleteItem with ConsumedCapacity without a request for capacity; AWS documents NONE as the default.",
     explains: (request, theirs, ours) =>
       request.operation === "DeleteItem" &&
       [undefined, "NONE"].includes(request.body["ReturnConsumedCapacity"] as string | undefined) &&
@@ -40,7 +40,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   {
     name: "capacity of a transaction",
     reason:
-      "AWS bills a transaction two units where a single request costs one, says whether they are read or written, and bills a replayed token as reads; DynamoDB Local counts each otherwise (awslabs/amazon-dynamodb-local-samples#31).",
+      "AWS bills a transaction two units where a single request costs one, reports read and write units separately, and bills a replayed token as reads; DynamoDB Local counts differently (awslabs/amazon-dynamodb-local-samples#31).",
     explains: (request, theirs, ours) =>
       request.operation.startsWith("Transact") &&
       theirs.body["ConsumedCapacity"] !== undefined &&
@@ -50,7 +50,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   {
     name: "fragments in UPDATED_OLD and UPDATED_NEW",
     reason:
-      "AWS answers with what lies at the updated paths, and for REMOVE with nothing new; DynamoDB Local answers with the whole attribute around it (verified against AWS in ExtendDB/extenddb#98).",
+      "AWS returns the values at the updated paths, and for REMOVE no new value; DynamoDB Local returns the whole attribute around the path (verified against AWS in ExtendDB/extenddb#98).",
     explains: (request, theirs, ours) =>
       request.operation === "UpdateItem" &&
       String(request.body["ReturnValues"]).startsWith("UPDATED_") &&
@@ -59,9 +59,9 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
       isFragment(ours.body["Attributes"] ?? {}, withNormalNumbers(theirs.body["Attributes"] ?? {})),
   },
   {
-    name: "the other one of two overlapping paths",
+    name: "the second of two overlapping paths",
     reason:
-      "DynamoDB Local names as the second path the last one at that place in its tree, which may have nothing to do with the first; the table in memory names the one that overlaps.",
+      "DynamoDB Local names the last path at this place in its tree, which may be unrelated to the first path; the table in memory names the overlapping path.",
     explains: (_request, theirs, ours) =>
       /Two document paths (overlap|conflict)/.test(messageOf(ours)) &&
       alikeBut(/, path two: \[.*\]$/, theirs, ours),
@@ -69,7 +69,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   {
     name: "bounds of BETWEEN in messages",
     reason:
-      "DynamoDB Local prints bounds as Java prints them, binary ones by the address of their buffer, and numbers as they were written.",
+      "DynamoDB Local prints bounds in Java's format: binary values by the address of their buffer, and numbers as written.",
     explains: (_request, theirs, ours) =>
       messageOf(ours).includes("The BETWEEN operator requires") &&
       alikeBut(/; lower bound operand: .*$/s, theirs, ours),
@@ -77,7 +77,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   {
     name: "a value placeholder as a step of a path",
     reason:
-      "DynamoDB Local's grammar takes `a.:b` for a path and fails later, with an internal error or some other fault.",
+      "DynamoDB Local's grammar parses `a.:b` as a path and fails later, with an internal error or another fault.",
     explains: (request, theirs, ours) =>
       bothRefuse(theirs, ours) &&
       /\.\s*:\w/.test(expressionsOf(request)) &&
@@ -86,7 +86,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   {
     name: "a full stop after a failed check",
     reason:
-      "DynamoDB Local ends the reason of a failed ConditionCheck with a full stop, other than that of a failed Put, Update or Delete.",
+      "DynamoDB Local ends the reason of a failed ConditionCheck with a full stop, but not the reason of a failed Put, Update or Delete.",
     explains: (request, theirs, ours) =>
       request.operation === "TransactWriteItems" &&
       sameWithout(theirs, ours, "CancellationReasons") &&
@@ -107,7 +107,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   {
     name: "capacity of an empty page",
     reason:
-      "AWS charges at least half a unit, or a whole one, for a query that finds nothing; DynamoDB Local counts none.",
+      "AWS charges at least half a unit, or a whole unit, for a query without results; DynamoDB Local charges nothing.",
     explains: (request, theirs, ours) =>
       request.operation === "Query" &&
       ours.body["ScannedCount"] === 0 &&
@@ -115,9 +115,9 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
       sameWithout(theirs, ours, "ConsumedCapacity"),
   },
   {
-    name: "redundant parentheses where others are not closed",
+    name: "redundant parentheses before an unclosed parenthesis",
     reason:
-      "Both are faults; which one DynamoDB Local tells of depends on how far its parser looks ahead.",
+      "Both are faults; the lookahead of DynamoDB Local's parser decides which fault is reported.",
     explains: (_request, theirs, ours) => {
       const told = `${messageOf(theirs)}\n${messageOf(ours)}`;
       return (
@@ -130,7 +130,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   {
     name: "order of unused placeholders",
     reason:
-      "DynamoDB Local lists them as Java hashes them; the table in memory, as they were sent.",
+      "DynamoDB Local lists these in Java's hash order; the table in memory lists them in the request's order.",
     explains: (_request, theirs, ours) =>
       /unused in expressions: keys: \{/.test(messageOf(ours)) &&
       bothRefuse(theirs, ours) &&
@@ -146,7 +146,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   {
     name: "which of two faults of an update",
     reason:
-      "Where several actions cannot be made, DynamoDB Local tells of the one that its hash order puts first; the table in memory, of the first as written, but of wrong paths before all else.",
+      "If several actions are impossible, DynamoDB Local reports the first in its hash order; the table in memory reports the first as written, but wrong paths before all other faults.",
     explains: (request, theirs, ours) =>
       request.operation === "UpdateItem" &&
       bothRefuse(theirs, ours) &&
@@ -157,7 +157,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   {
     name: "a path into a key, in a ConditionCheck",
     reason:
-      "DynamoDB Local refuses it in a Put, Update or Delete and takes it for absent in a ConditionCheck; the table in memory refuses it everywhere.",
+      "DynamoDB Local refuses this in a Put, Update or Delete, and treats the value as absent in a ConditionCheck; the table in memory always refuses.",
     parts: true,
     explains: (request, _theirs, ours) =>
       request.operation === "TransactWriteItems" &&
@@ -167,7 +167,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   {
     name: "which of two paths into keys, in a Query",
     reason:
-      "DynamoDB Local tells of the projection's before the key condition's; the table in memory, the other way round.",
+      "DynamoDB Local reports the projection's fault before the key condition's; the table in memory does the reverse.",
     explains: (request, theirs, ours) =>
       request.operation === "Query" &&
       bothRefuse(theirs, ours) &&
@@ -176,9 +176,9 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
       alikeBut(/Key: \w+$/, theirs, ours),
   },
   {
-    name: "two actions on one item",
+    name: "two actions on the same item",
     reason:
-      "AWS refuses such a transaction before it looks at the items; DynamoDB Local may find the failed condition first.",
+      "AWS refuses such a transaction before reading the items; DynamoDB Local may find the failed condition first.",
     explains: (request, theirs, ours) =>
       request.operation === "TransactWriteItems" &&
       bothRefuse(theirs, ours) &&
@@ -187,7 +187,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   {
     name: "a reserved word, in a transaction",
     reason:
-      "DynamoDB Local tells of it after the other faults of all actions; the table in memory, of the first action that has a fault.",
+      "DynamoDB Local reports this fault after the other faults of all actions; the table in memory reports the first action with a fault.",
     explains: (request, theirs, ours) =>
       request.operation === "TransactWriteItems" &&
       bothRefuse(theirs, ours) &&
@@ -195,9 +195,9 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
       messageOf(ours).includes("Attribute name is a reserved keyword;"),
   },
   {
-    name: "an update that cannot be made, in a transaction",
+    name: "an impossible update in a transaction",
     reason:
-      "AWS documents it as a cancelled transaction with the code ValidationError; DynamoDB Local answers as if it had been a single request, or gives one reason for several actions.",
+      "AWS documents a cancelled transaction with the code ValidationError; DynamoDB Local answers like a single request, or gives one reason for several actions.",
     explains: (request, theirs, ours) => {
       const single = messageOf(theirs);
       const told = reasonsOf(theirs).map((reason) => String(reason["Message"]));
@@ -211,7 +211,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   {
     name: "a wrong key in TransactGetItems",
     reason:
-      "DynamoDB Local says that the transaction was cancelled, and gives no reasons, which the SDK needs to read such an answer.",
+      "DynamoDB Local reports the cancellation without reasons, which the SDK needs to parse such an answer.",
     explains: (request, theirs, ours) =>
       request.operation === "TransactGetItems" &&
       typeOf(theirs) === "TransactionCanceledException" &&
@@ -220,16 +220,15 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
       messageOf(theirs) === messageOf(ours),
   },
   {
-    name: "numbers as they were written",
+    name: "numbers not in normal form",
     reason:
-      "DynamoDB Local stores some numbers of an UpdateItem as they were written, such as 9e125, and prints a difference of zero with decimals; AWS answers with their normal form.",
+      "DynamoDB Local stores some numbers of an UpdateItem as written, such as 9e125, and prints a difference of zero with decimals; AWS answers with the normal form.",
     explains: (_request, theirs, ours) =>
       theirs.status === ours.status && isDeepStrictEqual(withNormalNumbers(theirs.body), ours.body),
   },
   {
     name: "an empty hash key to start from",
-    reason:
-      "DynamoDB Local puts a sentence about unique keys before the fault, and it does not apply.",
+    reason: "DynamoDB Local puts an unrelated sentence about unique keys before the fault.",
     explains: (_request, theirs, ours) =>
       alikeBut(/^The query can return at most one row and cannot be restarted\. /, theirs, ours),
   },

@@ -7,8 +7,8 @@ import { WAYS, type Way } from "../support/ways.js";
 const MANUAL = { lease: "2s", renew: "manual", wait: "300ms", poll: { min: 10 } } as const;
 const LATE = { fault: "applied-late", delayMs: 600, how: "hang" } as const;
 
-// The network keeps a request, and delivers it when nobody waits for its answer any more.
-describeOnDynamoDBLocal("a write that is applied after its caller gave up", (endpoint) => {
+// The network delays a request until its client has stopped waiting for the answer.
+describeOnDynamoDBLocal("a write applied after an abort by the caller", (endpoint) => {
   describe.each(WAYS)("$way", (way) => declare(endpoint, way));
 });
 
@@ -19,7 +19,7 @@ function declare(endpoint: () => string, way: Way): void {
   });
   afterAll(() => networks.close());
 
-  /** One behind a slow network, and one beside it. */
+  /** One client behind a slow network, and one with a direct connection. */
   async function two(): Promise<{ network: Network; victim: Locker; other: Locker }> {
     const network = await networks.network();
     const victim = network.locker({ requestTimeout: "400ms" });
@@ -27,7 +27,7 @@ function declare(endpoint: () => string, way: Way): void {
   }
 
   // rule: R14, protocol 39
-  it.concurrent("leaves no holder behind, if it was a claim", async () => {
+  it.concurrent("leaves no holder behind after a late claim", async () => {
     const { network, victim } = await two();
     network.nextWrites("claim", LATE, 20);
     const acquiring = victim.locks.mutex("claim").acquire(MANUAL);
@@ -35,14 +35,14 @@ function declare(endpoint: () => string, way: Way): void {
     expect(await networks.record("claim")).toBeUndefined();
     network.proxy.clear();
     await eventually(async () => (await networks.record("claim")) !== undefined);
-    // It landed. Its client frees it long before a rival could judge it dead.
+    // The late claim was applied. Its client frees the record long before a rival could take over.
     const landedMs = performance.now();
     await eventually(() => networks.isFree("claim"));
     expect(performance.now() - landedMs).toBeLessThan(1_000);
   });
 
   // rule: R14, protocol 38
-  it.concurrent("is refused, if it was a takeover", async () => {
+  it.concurrent("is refused for a late takeover", async () => {
     const { network, victim, other } = await two();
     const dead = await other.locks.mutex("takeover").acquire({ ...MANUAL, lease: 200 });
     const mutex = victim.locks.mutex("takeover");
@@ -50,7 +50,7 @@ function declare(endpoint: () => string, way: Way): void {
     await pause(210);
     network.nextWrites("takeover", LATE, 1);
     await expect(mutex.acquire(MANUAL)).rejects.toMatchObject({ code: "unreachable" });
-    // What neutralises it names the holder that was watched, so it frees the record at once.
+    // The rollback names the watched holder, so the record is free at once.
     await eventually(() => networks.isFree("takeover"));
     const fence = (await networks.record("takeover"))?.["fence"];
     expect(fence).toEqual({ N: dead.fence.toString() });
@@ -59,7 +59,7 @@ function declare(endpoint: () => string, way: Way): void {
     expect(await networks.isFree("takeover")).toBe(true);
   });
 
-  it.concurrent("changes nothing for the next holder, if it was a renewal or an update", async () => {
+  it.concurrent("changes nothing for the next holder after a late renewal or update", async () => {
     for (const write of ["renewal", "update"] as const) {
       const { network, victim, other } = await two();
       const lease = await victim.locks.mutex(write).acquire({ ...MANUAL, lease: 500 });
@@ -68,7 +68,7 @@ function declare(endpoint: () => string, way: Way): void {
       await expect(writing).rejects.toMatchObject({ code: "lost", reason: "expired" });
       network.proxy.clear();
       // By its id, since nobody has to wait for a holder that is known to have given up.
-      await other.locks.release(write, lease.holder);
+      await other.locks.admin.releaseByHolder(write, lease.holder);
       const next = await other.locks.mutex(write).acquire(MANUAL);
       const before = await networks.record(write);
       await network.proxy.settled();
@@ -77,7 +77,7 @@ function declare(endpoint: () => string, way: Way): void {
     }
   });
 
-  it.concurrent("frees nobody else's lock, if it was a release", async () => {
+  it.concurrent("frees no lease of another client after a late release", async () => {
     const { network, victim, other } = await two();
     const lease = await victim.locks.mutex("release").acquire(MANUAL);
     network.nextWrites("release", LATE, 1);
@@ -90,7 +90,7 @@ function declare(endpoint: () => string, way: Way): void {
     expect(next.fence).toBe(lease.fence + 1n);
   });
 
-  it.concurrent("leaves no holder behind, if it was a hand-over to a waiter that gave up", async () => {
+  it.concurrent("leaves no holder behind after a late hand-off to an aborted waiter", async () => {
     const { network, victim } = await two();
     const mutex = victim.locks.mutex("handed");
     const first = await mutex.acquire(MANUAL);
@@ -108,7 +108,7 @@ function declare(endpoint: () => string, way: Way): void {
     expect(await networks.record("handed")).toMatchObject({ fence: { N: first.fence.toString() } });
   });
 
-  it.concurrent("is not waited for by the process that gave it up", async () => {
+  it.concurrent("does not delay the client after the abort", async () => {
     const { network, victim } = await two();
     network.nextWrites("own", { ...LATE, delayMs: 400 }, 1);
     network.nextWrites("own", { fault: "request-lost", how: "hang" }, 3);

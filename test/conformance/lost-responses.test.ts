@@ -1,6 +1,7 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTable, type Lease } from "../../src/index.js";
+import type { Lease } from "../../src/index.js";
+import { createTable } from "../../src/table/index.js";
 import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy/proxy.js";
 import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
@@ -9,15 +10,15 @@ import { freshTable, type Locker, Lockers, pause, sdkClient } from "../support/s
 import { Traffic } from "../support/traffic.js";
 import { LEAN_WAY, SDK_WAY, WAYS, type Way } from "../support/ways.js";
 
-/** What one step is done with. */
+/** The clients and helpers of one step. */
 interface Scene {
   readonly name: string;
-  /** A client for locks behind the proxy, whose next answers get lost once `lose` was called. */
+  /** A client for locks behind the proxy, which loses the next answers after a call of `lose`. */
   readonly victim: Locker;
   /** Another, with a good network. */
   readonly other: Locker;
   readonly lose: () => void;
-  /** Lets virtual time pass, but only while no request is on its way, until the promise has settled. */
+  /** Advances virtual time until the promise settles, but only while no request is in flight. */
   readonly until: <T>(promise: Promise<T>) => Promise<T>;
   /** Lets this many milliseconds of virtual time pass. */
   readonly pass: (ms: number) => Promise<void>;
@@ -40,8 +41,8 @@ async function expectHeldBy(scene: Scene, lease: Lease, version: number): Promis
   });
 }
 
-// Each says what must be true in the table too: a step that is not a plain renewal or a release is
-// applied exactly once, which its version shows.
+// Each step also checks the table: a step other than a plain renewal or release is applied exactly once, which
+// the version of the record shows.
 const STEPS: readonly Step[] = [
   {
     step: "claim",
@@ -154,7 +155,7 @@ function casesFor(sdkRetries: boolean, counts: readonly number[], way = SDK_WAY)
   return STEPS.flatMap((step) =>
     LOSSES.flatMap((fault) => {
       const how = "how" in fault ? fault.how : "";
-      // A release says after two such bounds that its outcome is unknown.
+      // A release reports an unknown outcome after two such bounds.
       const fitting = counts.filter((times) => way !== LEAN_WAY || how !== "hang" || times === 1);
       return fitting.map((times) => {
         const lost = times === 1 ? "one answer is lost" : `${times} answers are lost in a row`;
@@ -171,7 +172,7 @@ function casesFor(sdkRetries: boolean, counts: readonly number[], way = SDK_WAY)
   );
 }
 
-describeOnDynamoDBLocal("a write that was applied, and whose answer was lost", (endpoint) => {
+describeOnDynamoDBLocal("an applied write with a lost answer", (endpoint) => {
   const table = freshTable();
   const lockers = new Lockers();
   let proxy: FaultProxy;
@@ -191,7 +192,7 @@ describeOnDynamoDBLocal("a write that was applied, and whose answer was lost", (
     for (const client of clients) client.destroy();
   });
 
-  // One for each test: the SDK stops retrying when a client has had too many failures.
+  // A new client for each test: the SDK stops retrying after too many failures of one client.
   function clientOf(to: string, traffic: Traffic): DynamoDBClient {
     const client = sdkClient(to);
     clients.push(client);
@@ -216,10 +217,10 @@ describeOnDynamoDBLocal("a write that was applied, and whose answer was lost", (
       while (answersLost(proxy, name) < nth) await pause(1);
       throw Object.assign(new Error("the answer does not come"), { name: "TimeoutError" });
     });
-    // Made after the middleware was put on: of a client of the SDK, this takes what there is by now.
+    // Created after the middleware was added, because lean() copies the SDK client's settings at creation.
     const client = one.sdkRetries ? wrapped(lossy, attempts) : traffic.over(one.way, lossy);
-    // lean() has no bound of its own: an answer that hangs is given up by the kernel's. The SDK has one, for each
-    // attempt, but in real time, in which a busy machine would be taken for one that hangs.
+    // lean() has no timeout: the core aborts a hanging answer. The SDK has a timeout for each attempt, but in
+    // real time, in which a busy machine looks like a hanging server.
     const requestTimeout = one.way === LEAN_WAY ? "1s" : "3s";
     const { until } = traffic;
     const environment = traffic.process;
@@ -240,24 +241,24 @@ describeOnDynamoDBLocal("a write that was applied, and whose answer was lost", (
       record: () => recordOf(direct, table, name),
     });
     expect(victim.reported).toEqual([]);
-    // That it is the SDK which retries is what these cases are about.
+    // These cases need a retry by the SDK.
     if (one.sdkRetries)
       expect(Math.max(...attempts)).toBeGreaterThanOrEqual(Math.min(one.times + 1, 4));
-    // None of them cost a look at the table: the write recognises itself.
+    // No step read the table: the write recognises itself in the refusal.
     expect(countOf(proxy, "GetItem", name)).toBe(0);
     await until(Promise.all([victim.locks.close(), other.locks.close()]));
   }
 
-  describe.each(WAYS)("is recognised by a client without the SDK's retries, $way:", (way) => {
+  describe.each(WAYS)("is recognised by a client without SDK retries, $way:", (way) => {
     it.concurrent.each(casesFor(false, [1, 3], way))("$title", play);
   });
 
   // Four attempts are the SDK's: the fifth request is the kernel's second.
-  describe("is recognised by a client whose SDK retries cannot be switched off:", () => {
+  describe("is recognised by a client whose SDK retries cannot be disabled:", () => {
     it.concurrent.each(casesFor(true, [1, 2, 3, 4]))("$title", play);
   });
 
-  it("is no loss of a release that the SDK repeats, even if a rival was faster than its retry", async () => {
+  it("does not report a release as lost if the SDK repeats the write and a rival was faster", async () => {
     const traffic = new Traffic(() => 0);
     const client = clientOf(proxy.endpoint, traffic);
     const environment = traffic.process;
@@ -280,7 +281,7 @@ describeOnDynamoDBLocal("a write that was applied, and whose answer was lost", (
   });
 });
 
-/** Puts this around each attempt of the SDK's, its own retries too. */
+/** Adds a middleware around each attempt of the SDK, including retries. */
 function aroundEachAttempt(
   client: DynamoDBClient,
   around: (attempt: () => Promise<object>) => Promise<object>,

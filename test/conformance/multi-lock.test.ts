@@ -1,9 +1,10 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTable, type Holdfast } from "../../src/index.js";
+import type { Holdfast } from "../../src/index.js";
 import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
 import type { Transacting, Transaction, Write } from "../../src/platform/table.js";
+import { createTable } from "../../src/table/index.js";
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
@@ -30,7 +31,7 @@ const sizeIs = (size: string): Write["condition"] => ({
   value: { N: size },
 });
 
-/** Each with what it needs the ones before to have done. That one item is in twice DynamoDB Local accepts. */
+/** Each transaction depends on the earlier transactions. DynamoDB Local accepts the same item twice. */
 const TRANSACTIONS: readonly Transaction[] = [
   { token: "1", writes: [write("p", ABSENT, "1"), write("q", ABSENT, "1")] },
   { token: "1", writes: [write("p", ABSENT, "1"), write("q", ABSENT, "1")] },
@@ -80,12 +81,12 @@ function suiteOver(endpoint: () => string, { over }: Way): void {
     client.destroy();
   });
 
-  it("answers to transactions as the table in memory does", async () => {
+  it("answers transactions like MemoryTable", async () => {
     const theirs = new DynamoDBTable(way, table);
     const memory = new MemoryTable({ keyAttributes: ["pk", "sk"] });
     const kinds: string[] = [];
     for (const { token, writes } of TRANSACTIONS) {
-      // The server knows tokens whatever the table is.
+      // The server remembers tokens across tables.
       const transaction = { token: `${token}-${table}`.slice(0, 36), writes };
       const told = async (send: Transacting) => {
         const answer = await send(transaction, CALL);
@@ -105,7 +106,7 @@ function suiteOver(endpoint: () => string, { over }: Way): void {
     ]);
   });
 
-  it("grants all or none, in the order of arrival, and leaves nothing behind", async () => {
+  it("grants all locks or none, in the order of arrival, and leaves no entry behind", async () => {
     const [first, second, third, fourth] = [process(), process(), process(), process()];
     const held = await first.multiLock(["a", "b", "c"]).acquire();
     expect(await second.multiLock(["d", "c"]).tryAcquire()).toBeNull();
@@ -117,17 +118,17 @@ function suiteOver(endpoint: () => string, { over }: Way): void {
     ] as const) {
       const options = { wait: "30s", poll: POLL } as const;
       done.push(locks.multiLock(names).run(options, async () => void order.push(who)));
-      await eventually(async () => (await first.queue("a")).waiters.length === done.length);
+      await eventually(async () => (await first.admin.queue("a")).waiters.length === done.length);
     }
     const single = fourth
       .fairLock("b")
       .run({ wait: "30s", poll: POLL }, async () => void order.push("alone"));
-    await eventually(async () => (await first.queue("b")).waiters.length === 3);
+    await eventually(async () => (await first.admin.queue("b")).waiters.length === 3);
     await held.release();
     await Promise.all([...done, single]);
     expect(order).toEqual(["second", "third", "alone"]);
     for (const name of ["a", "b", "c"]) {
-      await eventually(async () => (await first.queue(name)).waiters.length === 0);
+      await eventually(async () => (await first.admin.queue(name)).waiters.length === 0);
     }
     const again = await first.multiLock(["a", "b", "c", "d"]).acquire({ wait: "10s", poll: POLL });
     expect(again.fences.get("a")).toBe((held.fences.get("a") ?? 0n) + 3n);
@@ -137,7 +138,7 @@ function suiteOver(endpoint: () => string, { over }: Way): void {
     await again.release();
   });
 
-  it("guards a transaction of the user's with all of its conditions", async () => {
+  it("guards a user's transaction with all conditions", async () => {
     const lease = await process().multiLock(["x", "y"]).acquire();
     const put = (id: string) => ({
       Put: { TableName: table, Item: { pk: { S: `own#${id}` }, sk: { S: "x" } } },
@@ -151,12 +152,12 @@ function suiteOver(endpoint: () => string, { over }: Way): void {
     await expect(send("2")).rejects.toMatchObject({ name: "TransactionCanceledException" });
   });
 
-  it("takes 50 names, and waits for them", async () => {
+  it("accepts 50 names, and waits for all locks", async () => {
     const names = Array.from({ length: 50 }, (_, index) => `n${index}`);
     const [one, other] = [process({ lease: "20s" }), process({ lease: "20s" })];
     const held = await one.multiLock(names).acquire();
     const waiting = other.multiLock(names).acquire({ wait: "30s", poll: POLL });
-    await eventually(async () => (await one.queue("n49")).waiters.length === 1);
+    await eventually(async () => (await one.admin.queue("n49")).waiters.length === 1);
     await held.release();
     const lease = await waiting;
     expect(lease.fences.get("n7")).toBe((held.fences.get("n7") ?? 0n) + 1n);

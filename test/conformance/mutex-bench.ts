@@ -1,18 +1,19 @@
 import { type DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
-import type { HoldfastOptions, TableKeys } from "../../src/index.js";
+import type { HoldfastOptions } from "../../src/index.js";
 import { LeanClient } from "../../src/lean/lean.js";
+import type { TableKeys } from "../../src/table/index.js";
 import { type Metered, meter } from "../support/meter.js";
 import { type Locker, Lockers } from "../support/sdk.js";
 import { meterLean, SDK_WAY, type Way } from "../support/ways.js";
 
-/** A server that keeps tables, as the suite needs it. */
+/** A server with tables, as the suite needs. */
 export interface Backend {
   readonly name: string;
-  /** How the requests of locks travel; through the SDK unless it says otherwise. */
+  /** The transport for requests of locks; default the SDK. */
   readonly way?: Way;
-  /** A client of the SDK's, for a table of this name that does not exist yet. */
+  /** An SDK client, for a table of this name that does not exist yet. */
   open(): Promise<OpenBackend>;
-  /** Tests that cannot pass there; each with its reason. */
+  /** Tests to skip on this server, each with a reason. */
   readonly skips: readonly { readonly title: string; readonly reason: string }[];
 }
 
@@ -29,7 +30,7 @@ export interface Shape {
   readonly key: (name: string) => Record<string, { S: string }>;
 }
 
-/** Declares a test; `once` for what no shape of the key can change. */
+/** Declares a test; `once` for tests that are independent of the key's shape. */
 export interface Declare {
   (title: string, body: () => Promise<void>): void;
   readonly once: (title: string, body: () => Promise<void>) => void;
@@ -45,7 +46,7 @@ export const WRITE: Metered = { operation: "UpdateItem", applied: true, units: 1
 export const REFUSED: Metered = { operation: "UpdateItem", applied: false, units: undefined };
 export const POLL: Metered = { operation: "GetItem", applied: true, units: 0.5 };
 
-/** One table on one server, and what the tests do with it. */
+/** One table on one server, with helpers for the tests. */
 export class Bench {
   readonly shape: Shape;
   readonly lockers = new Lockers();
@@ -77,7 +78,7 @@ export class Bench {
     return this.lockers.make({ client, table, keys: this.shape.keys, ...options });
   };
 
-  /** A lock's record as it is. */
+  /** The current record of a lock. */
   readonly item = async (name: string) => {
     const { client, table } = this.open;
     const Key = this.shape.key(name);
@@ -85,7 +86,7 @@ export class Bench {
     return (await client.send(command)).Item;
   };
 
-  /** What was sent while `work` ran. */
+  /** The requests sent while `work` ran. */
   readonly during = async (work: () => Promise<unknown>): Promise<Metered[]> => {
     const before = this.#seen.length;
     await work();

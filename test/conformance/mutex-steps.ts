@@ -3,11 +3,11 @@ import { expect } from "vitest";
 import { pause } from "../support/sdk.js";
 import { type Bench, type Declare, MANUAL, POLL, REFUSED, WRITE } from "./mutex-bench.js";
 
-/** The steps of a lock's life, and what each costs. */
+/** Tests of the steps of a lock's life, and their costs. */
 export function stepTests(test: Declare, bench: Bench): void {
   const { locker, item, during } = bench;
 
-  test("acquires a free lock with one write of one unit, and tries a held one with one", async () => {
+  test("acquires a free lock with one write of one unit, and tries a held lock with one write", async () => {
     const { locks } = locker();
     expect(await during(() => locks.mutex("cost").acquire(MANUAL))).toEqual([WRITE]);
     const rival = locker();
@@ -39,7 +39,7 @@ export function stepTests(test: Declare, bench: Bench): void {
     expect(Object.keys(free ?? {})).not.toContain("data");
   });
 
-  test("reclaims a freed lock with one write and a higher fence, also as another process", async () => {
+  test("reclaims a freed lock with one write and a higher fence, also from another process", async () => {
     const { locks } = locker();
     const first = await locks.mutex("again").acquire(MANUAL);
     await first.release();
@@ -62,7 +62,7 @@ export function stepTests(test: Declare, bench: Bench): void {
     expect(await item("handed")).toMatchObject({ holder: { S: (await second).holder } });
   });
 
-  test.once("polls a held lock with reads of half a unit, and says when it gives up", async () => {
+  test.once("polls a held lock with reads of half a unit, and rejects after the wait", async () => {
     await locker().locks.mutex("polled").acquire(MANUAL);
     const rival = locker();
     const poll = { min: "50ms", max: "50ms" };
@@ -71,14 +71,14 @@ export function stepTests(test: Declare, bench: Bench): void {
       await expect(waiting).rejects.toMatchObject({ code: "not-acquired" });
     });
     expect(sent[0]).toEqual(REFUSED);
-    // The read that the end of the wait cut off may show as an error.
+    // A read cut off by the end of the wait may appear as an error.
     const polls = sent.slice(1).filter((one) => one.applied);
     expect(polls.length).toBeGreaterThanOrEqual(2);
     expect(polls).toEqual(polls.map(() => POLL));
     expect(sent.length - polls.length).toBeLessThanOrEqual(2);
   });
 
-  test("gives a freed lock to a waiting process", async () => {
+  test("grants a freed lock to a waiting process", async () => {
     const lease = await locker().locks.mutex("freed").acquire(MANUAL);
     const waiting = locker().locks.mutex("freed").acquire(MANUAL);
     await pause(100);
@@ -112,25 +112,28 @@ export function stepTests(test: Declare, bench: Bench): void {
     expect(lease.isHeld).toBe(true);
   });
 
-  test.once("commits a guarded transaction of the holder, and none of a former one", async () => {
-    const lease = await locker()
-      .locks.mutex("guard")
-      .acquire({ ...MANUAL, lease: 300 });
-    const key = bench.shape.key("written");
-    const guarded = () =>
-      bench.open.client.send(
-        new TransactWriteItemsCommand({
-          TransactItems: [
-            lease.condition(),
-            { Put: { TableName: bench.open.table, Item: { ...key, at: { S: lease.holder } } } },
-          ],
-        }),
-      );
-    await guarded();
-    await locker().locks.mutex("guard").acquire(MANUAL);
-    await expect(guarded()).rejects.toMatchObject({
-      name: "TransactionCanceledException",
-      CancellationReasons: [{ Code: "ConditionalCheckFailed" }, { Code: "None" }],
-    });
-  });
+  test.once(
+    "commits a guarded transaction of the holder, and refuses a former holder's",
+    async () => {
+      const lease = await locker()
+        .locks.mutex("guard")
+        .acquire({ ...MANUAL, lease: 300 });
+      const key = bench.shape.key("written");
+      const guarded = () =>
+        bench.open.client.send(
+          new TransactWriteItemsCommand({
+            TransactItems: [
+              lease.condition(),
+              { Put: { TableName: bench.open.table, Item: { ...key, at: { S: lease.holder } } } },
+            ],
+          }),
+        );
+      await guarded();
+      await locker().locks.mutex("guard").acquire(MANUAL);
+      await expect(guarded()).rejects.toMatchObject({
+        name: "TransactionCanceledException",
+        CancellationReasons: [{ Code: "ConditionalCheckFailed" }, { Code: "None" }],
+      });
+    },
+  );
 }

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { checkTable, createTable } from "../../src/index.js";
+import { checkTable, createTable } from "../../src/table/index.js";
 import { type Backend, Bench, type Declare, type Shape } from "./mutex-bench.js";
 import { stepTests } from "./mutex-steps.js";
 import { viewTests } from "./mutex-views.js";
@@ -11,7 +11,7 @@ const SHAPES: readonly Shape[] = [
     key: (name) => ({ pk: { S: `lock#${name}` }, sk: { S: "lease" } }),
   },
   {
-    title: "with keys of other names, both reserved words",
+    title: "with keys of different names, both reserved words",
     keys: { pk: "name", sk: "range" },
     key: (name) => ({ name: { S: `lock#${name}` }, range: { S: "lease" } }),
   },
@@ -34,7 +34,7 @@ function declareFor(backend: Backend, shape: Shape): Declare {
   return Object.assign(test, { once });
 }
 
-/** What every server must do the same, for every shape of the key. */
+/** The tests of every server, for every shape of the key. */
 export function mutexSuite(backend: Backend): void {
   describe.each(SHAPES)(`a mutex on ${backend.name} $title`, (shape) => {
     const bench = new Bench(shape);
@@ -48,7 +48,7 @@ export function mutexSuite(backend: Backend): void {
     afterEach(() => bench.lockers.closeAll());
     afterAll(() => bench.open.close());
 
-    test("has a table that createTable made, and that fits", async () => {
+    test("has a valid table made by createTable", async () => {
       const { client, table } = bench.open;
       const { keys } = shape;
       const report = await checkTable({ client, table, keys });

@@ -2,11 +2,11 @@ import { PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { expect } from "vitest";
 import { type Bench, type Declare, MANUAL, POLL } from "./mutex-bench.js";
 
-/** What can be seen of locks without holding them, and what is not theirs. */
+/** Tests of operations without holding a lock, and of records of other clients. */
 export function viewTests(test: Declare, bench: Bench): void {
   const { locker, item, during } = bench;
 
-  test("inspects what is absent, held and free", async () => {
+  test("inspects absent, held and free locks", async () => {
     const { locks } = locker({ owner: "tester" });
     expect(await locks.inspect("seen")).toMatchObject({ state: "absent", acquirableInMs: 0 });
     const lease = await locks.mutex("seen").acquire({ ...MANUAL, data: { job: 7 } });
@@ -25,13 +25,13 @@ export function viewTests(test: Declare, bench: Bench): void {
     expect(await locks.inspect("seen")).toMatchObject({ state: "free", data: { job: 7 } });
   });
 
-  test("lists what is held, by prefix, and what is free where asked", async () => {
+  test("lists held locks by prefix, and free locks on request", async () => {
     const { locks } = locker();
     await locks.mutex("list/held").acquire(MANUAL);
     await (await locks.mutex("list/free").acquire(MANUAL)).release();
     const names = async (options: { prefix: string; free?: boolean }) => {
       const found: string[] = [];
-      for await (const page of locks.list(options)) {
+      for await (const page of locks.admin.list(options)) {
         expect(page.readUnits).toBeGreaterThan(0);
         found.push(...page.locks.map((lock) => lock.name));
       }
@@ -42,16 +42,16 @@ export function viewTests(test: Declare, bench: Bench): void {
     expect(await names({ prefix: "elsewhere/", free: true })).toEqual([]);
   });
 
-  test("releases by holder id, and tells the holder at its next renewal", async () => {
+  test("releases by holder id, and the holder learns of the loss at the next renewal", async () => {
     const lease = await locker().locks.mutex("byHolder").acquire(MANUAL);
     const { locks } = locker();
-    expect(await locks.release("byHolder", "somebody else")).toBe(false);
-    expect(await locks.release("byHolder", lease.holder)).toBe(true);
+    expect(await locks.admin.releaseByHolder("byHolder", "somebody else")).toBe(false);
+    expect(await locks.admin.releaseByHolder("byHolder", lease.holder)).toBe(true);
     await expect(lease.renew()).rejects.toMatchObject({ reason: "released-elsewhere" });
   });
 
   // rule: protocol 7
-  test("never steals what is not its own, nor what it does not know", async () => {
+  test("never takes a lease of another holder or an unknown record", async () => {
     const { locks } = locker();
     const put = (name: string, attributes: Record<string, { N: string } | { S: string }>) =>
       bench.open.client.send(
@@ -81,7 +81,7 @@ export function viewTests(test: Declare, bench: Bench): void {
   });
 
   // rule: protocol 2
-  test("keeps names apart that differ in anything, and takes the longest", async () => {
+  test("keeps different names apart, and accepts the longest names", async () => {
     const { locks } = locker();
     const names = ["a", "A", "a#", "#a", "ä", "a\u0308", " a", "é".repeat(950)];
     const leases = await Promise.all(names.map((name) => locks.mutex(name).acquire(MANUAL)));

@@ -1,9 +1,9 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTable } from "../../src/index.js";
 import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
 import type { TablePort } from "../../src/platform/table.js";
+import { createTable } from "../../src/table/index.js";
 import { memoryClient } from "../../src/testing/dynamodb/client.js";
 import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
@@ -13,9 +13,9 @@ import { SDK_WAY, WAYS } from "../support/ways.js";
 import { answersOf, operations } from "./port-operations.js";
 
 /**
- * The table that the simulation runs on, against the adapter and what is behind it: the same random
- * requests through the port, and every answer compared. A difference is shrunk. To run one again:
- * PORT_SEED=<seed> npx vitest run test/conformance/port-agreement.test.ts, and longer: PORT_SEQUENCES=5000
+ * Compares the simulation's table with the DynamoDB adapter. The same random requests go through both ports,
+ * and every answer is compared. Differences shrink. To repeat a run: PORT_SEED=<seed> npx vitest run
+ * test/conformance/port-agreement.test.ts; for a longer run: PORT_SEQUENCES=5000
  */
 const seed = Number(process.env["PORT_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 const sequences = Number(process.env["PORT_SEQUENCES"] ?? 150);
@@ -40,7 +40,7 @@ async function agree(open: () => { readonly memory: TablePort; readonly theirs: 
     }),
     { seed, numRuns: sequences },
   );
-  // Requests that are all refused, or all applied, would compare nothing of the other kind.
+  // With only refused or only applied requests the comparison would miss the other kind.
   expect(Math.min(refused, applied)).toBeGreaterThan(sequences / 2);
 }
 
@@ -53,7 +53,7 @@ function declare(client: () => DynamoDBClient, way = SDK_WAY): void {
   });
   afterAll(() => opened.destroy());
 
-  it(`answers as the table in memory does, for ${sequences} sequences from seed ${seed}`, async () => {
+  it(`answers like MemoryTable, for ${sequences} sequences from seed ${seed}`, async () => {
     await agree(() => ({
       memory: new MemoryTable({ keyAttributes: ["pk", "sk"] }),
       theirs: new DynamoDBTable(way.over(opened), table),

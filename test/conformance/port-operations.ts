@@ -14,7 +14,7 @@ import type {
 } from "../../src/platform/table.js";
 import { normalDecimal } from "../../src/testing/table/decimal.js";
 
-/** One request through the port. Keys are numbered; what they are called is up to whoever runs it. */
+/** One request through the port. Keys are numbered; the caller chooses their names. */
 export type Operation =
   | { readonly kind: "write"; readonly at: number; readonly write: Omit<Write, "key"> }
   | {
@@ -31,7 +31,8 @@ export type Operation =
         readonly mostItems: number | undefined;
       });
 
-// Few names and few values, so that conditions meet what earlier writes left; some are reserved words.
+// Few names and few values, so that conditions meet the results of earlier writes; some names are reserved
+// words.
 const attribute = fc.constantFrom("version", "size", "data");
 const numeral = fc.constantFrom("0", "1", "1.0", "10e-1", "2", "9007199254740993");
 
@@ -55,7 +56,20 @@ const value: fc.Arbitrary<AttributeValue> = fc.oneof(
 
 const leaf: fc.Arbitrary<Condition> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom("present", "absent"), attribute }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("equals"), attribute, value }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constantFrom("equals", "differs"), attribute, value }),
+  },
+  // Members of maps: the attribute may be absent, or of another type, or a map without the member.
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constantFrom("equals", "differs", "below", "at-least"),
+      attribute,
+      member: fc.constantFrom("x", "y"),
+      value: scalar,
+    }),
+  },
   {
     weight: 3,
     arbitrary: fc.record({
@@ -64,7 +78,8 @@ const leaf: fc.Arbitrary<Condition> = fc.oneof(
       value: numeral.map((N) => ({ N })),
     }),
   },
-  // Now and then what has no order, or is compared with itself: both are refused as a mistake.
+  // Sometimes a value without an order, or a comparison of an attribute with the same attribute: both are
+  // refused.
   fc.record({ kind: fc.constantFrom("below", "at-least"), attribute, value }),
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("same"), attribute, as: attribute }) },
 ) as fc.Arbitrary<Condition>;
@@ -98,7 +113,7 @@ const anyChange: fc.Arbitrary<Change> = fc.record({
   remove: fc.uniqueArray(attribute, { maxLength: 1 }),
 });
 
-// To set and to remove an attribute in one write is a mistake too, and rarely made.
+// Setting and removing the same attribute in one write is a rare mistake.
 const change: fc.Arbitrary<Change> = fc.oneof(anyChange, {
   weight: 9,
   arbitrary: anyChange.map(({ set, remove }) => ({
@@ -107,7 +122,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(anyChange, {
   })),
 });
 
-// What takes the place of an item is plain values, and what deletes it changes nothing.
+// A put has only plain values, and a delete has no change.
 const write: fc.Arbitrary<Omit<Write, "key">> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ condition, change }) },
   fc.record({
@@ -124,7 +139,7 @@ const write: fc.Arbitrary<Omit<Write, "key">> = fc.oneof(
 
 const at = fc.integer({ min: 0, max: 3 });
 
-// The first is the one item of its partition, the others share one.
+// The first is the only item of its partition, the others share a partition.
 const SORT_KEYS = ["lease", "lease", "\uFF5E", "\u{1F511}"];
 
 const CREATED: Omit<Write, "key"> = {
@@ -165,7 +180,7 @@ export const operations: fc.Arbitrary<readonly Operation[]> = fc.array(
       arbitrary: fc.record({
         kind: fc.constant("query" as const),
         consistent: fc.boolean(),
-        // Now and then a range that ends before it begins, which is refused.
+        // Sometimes a range that ends before it begins, which is refused.
         from: fc.constantFrom("a", "a", "lease", "\uFF5E"),
         to: fc.constantFrom("lease", "\uFF5E", "\u{1F511}", "\u{1F511}"),
         isDescending: fc.boolean(),
@@ -178,7 +193,7 @@ export const operations: fc.Arbitrary<readonly Operation[]> = fc.array(
 
 const CALL = { timeoutMs: 20_000 };
 
-/** Carries out the requests on a table, about items whose keys begin with `own`; answers the answers. */
+/** Sends the requests to a table, with keys that begin with `own`. Returns the answers. */
 export async function answersOf(
   table: TablePort,
   own: string,
@@ -236,7 +251,7 @@ async function queried(table: TablePort, query: Query): Promise<unknown> {
   do {
     const page: ScanAnswer = await table.query({ ...query, after }, CALL);
     if (page.kind !== "page") return { kind: page.kind };
-    // Where a page ends differs between servers only in an empty last one.
+    // Servers differ only in an empty last page.
     expect(page.items.length).toBeLessThanOrEqual(query.mostItems ?? Number.POSITIVE_INFINITY);
     items.push(...page.items.map((item) => normal({ M: item })));
     after = page.next;
@@ -244,7 +259,7 @@ async function queried(table: TablePort, query: Query): Promise<unknown> {
   return items;
 }
 
-/** An answer without what differs between servers on purpose: messages, and the order of a set. */
+/** Removes the deliberate differences between servers from an answer: messages, and the order of a set. */
 function comparable(answer: WriteAnswer | ReadAnswer): unknown {
   switch (answer.kind) {
     case "misconfigured":
@@ -270,7 +285,7 @@ function normal(value: AttributeValue): unknown {
   if ("B" in value) return { B: Buffer.from(value.B).toString("hex") };
   if ("SS" in value) return { SS: [...value.SS].sort() };
   if ("NS" in value) return { NS: value.NS.map(normalDecimal).sort() };
-  // DynamoDB Local keeps the zero of a sum such as 1.0 + 1, which the service is documented to trim.
+  // DynamoDB Local keeps the zero of a sum such as 1.0 + 1; AWS documents that DynamoDB removes such zeros.
   if ("N" in value) return { N: normalDecimal(value.N) };
   return value;
 }

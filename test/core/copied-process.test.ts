@@ -6,10 +6,10 @@ import { World } from "../support/world.js";
 const OPTIONS = { lease: "10s", poll: { min: 100, max: 800 } } as const;
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 
-// The lock's id, or those of two locks, or the session's and its holder's.
+// The ids of the lock, of two locks, or of the session and its holder.
 const SAME_IDS = ["drawn by both 1", "drawn by both 2"];
 
-/** Processes restored from one snapshot, which draw the same two ids first. */
+/** Processes restored from one snapshot; their first two ids are equal. */
 function copies(world: World, latencyMs = 0) {
   return ["one", "two"].map((name, index) => {
     const process = world.time.process();
@@ -39,37 +39,34 @@ interface Taken {
   release(): Promise<void>;
 }
 
-/** And when its claim is on its way, where each request is for 50 ms. */
+/** Each case's time until its claim is in flight, with 50 ms a request. */
 const TAKERS: readonly [string, number, (locks: Holdfast) => Promise<Taken | null>][] = [
   ["a mutex", 20, (locks) => locks.mutex("a").tryAcquire()],
   ["a fair lock", 20, (locks) => locks.fairLock("a").tryAcquire()],
   ["several locks", 120, (locks) => locks.multiLock(["a", "b"]).tryAcquire()],
 ];
 
-describe("two processes that draw the same ids", () => {
-  it.each(TAKERS)(
-    "do not both hold %s: the second was refused by the first",
-    async (_, afterMs, take) => {
-      const world = new World();
-      const [first, second] = copies(world, 50);
-      // The second has seen nothing there when it sends its claim.
-      const trying = take(second.locks);
-      await world.time.advance(afterMs);
-      const held = (await world.until(take(first.locks))) as Taken;
-      expect(await world.until(trying)).toBeNull();
-      // Nor does it undo that grant, or take it for one that it gave up itself.
-      for (let tries = 0; tries < 5; tries += 1) {
-        await world.time.advance(6_000);
-        expect(await world.until(take(second.locks))).toBeNull();
-      }
-      expect(held.isHeld).toBe(true);
-      await world.until(held.release());
-      await world.time.advance(1_000);
-      expect((await world.until(take(second.locks)))?.isHeld).toBe(true);
-    },
-  );
+describe("processes that draw the same ids", () => {
+  it.each(TAKERS)("refuse %s to the second process", async (_, afterMs, take) => {
+    const world = new World();
+    const [first, second] = copies(world, 50);
+    // The second process sends its claim before it has observed the record.
+    const trying = take(second.locks);
+    await world.time.advance(afterMs);
+    const held = (await world.until(take(first.locks))) as Taken;
+    expect(await world.until(trying)).toBeNull();
+    // The second process must neither undo the grant, nor treat it as an abandoned grant of its own.
+    for (let tries = 0; tries < 5; tries += 1) {
+      await world.time.advance(6_000);
+      expect(await world.until(take(second.locks))).toBeNull();
+    }
+    expect(held.isHeld).toBe(true);
+    await world.until(held.release());
+    await world.time.advance(1_000);
+    expect((await world.until(take(second.locks)))?.isHeld).toBe(true);
+  });
 
-  it("take over from each other only after the watch of a lease", async () => {
+  it("take over only after the watch of a lease", async () => {
     const world = new World();
     const [first, second] = copies(world);
     const held = await world.until(first.locks.mutex("a").acquire());
@@ -81,7 +78,7 @@ describe("two processes that draw the same ids", () => {
     expect(world.time.nowMs - fromMs).toBeGreaterThan(10_000);
   });
 
-  it("open two sessions", async () => {
+  it("open separate sessions", async () => {
     const world = new World();
     const [first, second] = copies(world);
     const one = await world.until(first.locks.session());
@@ -94,8 +91,8 @@ describe("two processes that draw the same ids", () => {
   });
 });
 
-describe("a client that may send a request more than once", () => {
-  it("still knows its own success by its id", async () => {
+describe("a client whose SDK repeats a request", () => {
+  it("recognises its own grant by the id", async () => {
     const world = new World();
     const [{ locks, network }] = copies(world);
     network.next("write", { fault: "response-lost-and-retried" });
@@ -104,8 +101,8 @@ describe("a client that may send a request more than once", () => {
   });
 });
 
-describe("a hold whose next id another process has drawn", () => {
-  /** The record comes to name the id that the holder draws next, while that is none of its doing. */
+describe("a hold whose next id was drawn by another process", () => {
+  /** The record comes to name the holder's next id, without a write of the holder. */
   async function scene() {
     const world = new World();
     const [{ locks }] = copies(world);
@@ -114,7 +111,7 @@ describe("a hold whose next id another process has drawn", () => {
     return { world, locks, lease, takenBy };
   }
 
-  it("is not handed over by what that process was granted", async () => {
+  it("does not hand off the other process's grant", async () => {
     const { world, locks, lease, takenBy } = await scene();
     const waiting = locks.mutex("a").acquire({ wait: "5s" });
     await world.time.advance(50);
@@ -124,7 +121,7 @@ describe("a hold whose next id another process has drawn", () => {
     await expect(world.until(waiting)).rejects.toMatchObject({ code: "not-acquired" });
   });
 
-  it("is not exported by what that process was granted", async () => {
+  it("does not export the other process's grant", async () => {
     const { world, lease, takenBy } = await scene();
     world.table.putItem(KEY, { ...world.record("a"), ...takenBy });
     await expect(world.until(lease.export())).rejects.toMatchObject({ reason: "stolen" });

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { LEASE_CHANNELS } from "../../src/index.js";
+import { LEASE_CHANNELS } from "../../src/events/index.js";
 import { World } from "../support/world.js";
 
 const LENGTHS = { lease: 3_000, renew: 1_000 } as const;
@@ -37,8 +37,8 @@ function scene() {
   return { world, one, two };
 }
 
-describe("the events of leases", () => {
-  it("are on channels of these names", () => {
+describe("lease events", () => {
+  it("use these channel names", () => {
     expect(LEASE_CHANNELS).toEqual({
       request: "holdfast:request",
       wait: "holdfast:lease:wait",
@@ -53,7 +53,7 @@ describe("the events of leases", () => {
     expect(Object.isFrozen(LEASE_CHANNELS)).toBe(true);
   });
 
-  it("tell of a grant, its renewals and its release, with what each is about", async () => {
+  it("report a grant, the renewals and the release, with the lease's facts", async () => {
     const { world, one } = scene();
     const lease = await world.until(one.locks.mutex("a").acquire());
     await world.time.advance(2_100);
@@ -73,7 +73,7 @@ describe("the events of leases", () => {
     expect(told[3]).toEqual({ event: "release", ...subject, heldMs: 2_100 });
   });
 
-  it("tell once of a wait, by whom it is held, and how it ended", async () => {
+  it("report a wait once, with the current holder and the outcome", async () => {
     const { world, one, two } = scene();
     await world.until(one.locks.mutex("a").acquire());
     one.process.kill();
@@ -86,7 +86,7 @@ describe("the events of leases", () => {
     expect(taken.isHeld).toBe(true);
   });
 
-  it("tell a hand-over within a process from a claim", async () => {
+  it("distinguish a local handoff from a claim", async () => {
     const { world, one } = scene();
     const first = await world.until(one.locks.mutex("a").acquire());
     const second = one.locks.mutex("a").acquire();
@@ -100,7 +100,7 @@ describe("the events of leases", () => {
     [{ wait: 0 }, ["refusal"], "not-acquired"],
     [{ wait: 500 }, ["wait", "refusal"], "not-acquired"],
     [{ signal: AbortSignal.abort("enough") }, ["refusal"], "aborted"],
-  ])("tell why an acquisition with %j ended without a lease: %j", async (options, all, code) => {
+  ])("report why an acquisition with %j ended without a lease: %j", async (options, all, code) => {
     const { world, one, two } = scene();
     await world.until(one.locks.mutex("a").acquire());
     const fromMs = world.time.nowMs;
@@ -110,7 +110,7 @@ describe("the events of leases", () => {
     expect(told.at(-1)).toMatchObject({ event: "refusal", owner: "two", code, waitedMs });
   });
 
-  it("tell of renewals that nobody answered, and of the loss, once, with its reason", async () => {
+  it("report unanswered renewals, and the loss once with the reason", async () => {
     const { world, one } = scene();
     await world.until(one.locks.mutex("a").acquire());
     one.network.script(() => ({ fault: "request-lost", unknownAfterMs: 50 }));
@@ -124,12 +124,12 @@ describe("the events of leases", () => {
     expect(losses[0]?.["heldMs"]).toBeGreaterThan(2_800);
   });
 
-  it("tell how long a renewal took, answered or not, and what is left of the lease", async () => {
+  it("report how long a renewal took, and the time left, with and without an answer", async () => {
     const { world, one } = scene();
     await world.until(one.locks.mutex("a").acquire());
     await world.time.advance(1_100);
     const renewal = told.find(({ event }) => event === "renewal");
-    // Of 3 s, less twice 1 % and the step of a clock, counted from before it was sent.
+    // 3 s, less twice 1 % and one clock step, counted from before the send.
     expect(renewal).toMatchObject({ isAnswered: true, durationMs: 10, remainingMs: 2_920 });
     one.network.script(() => ({ fault: "request-lost", unknownAfterMs: 50 }));
     await world.time.advance(1_000);
@@ -137,10 +137,10 @@ describe("the events of leases", () => {
     expect(told.at(-1)?.["remainingMs"]).toBeLessThan(2_000);
   });
 
-  it("tell how late a loss was noticed: not at all where it was before the deadline", async () => {
+  it("report how late a loss was noticed: 0 before the deadline", async () => {
     const { world, one, two } = scene();
     const lease = await world.until(one.locks.mutex("a").acquire());
-    await world.until(two.locks.release("a", lease.holder));
+    await world.until(two.locks.admin.releaseByHolder("a", lease.holder));
     await world.time.advance(1_100);
     expect(told.at(-1)).toMatchObject({ event: "loss", reason: "released-elsewhere", lateMs: 0 });
     await world.until(one.locks.mutex("b").acquire());
@@ -154,7 +154,7 @@ describe("the events of leases", () => {
     expect(loss["lateMs"]).toBeLessThan(7_100);
   });
 
-  it("tell of a place in a queue as of no lease, though it is kept, lost and given up as one", async () => {
+  it("hide the lease of a queue place, from grant to end", async () => {
     const { world, one, two } = scene();
     const held = await world.until(
       one.locks.fairLock("a").acquire({ renew: "manual", lease: "1h" }),
@@ -170,7 +170,7 @@ describe("the events of leases", () => {
     expect(events("two")).toEqual(["wait", "position", "overslept", "position", "grant"]);
   });
 
-  it("tell how late a renewal was sent", async () => {
+  it("report how late a renewal was sent", async () => {
     const { world, one } = scene();
     await world.until(one.locks.mutex("a").acquire());
     one.process.pause();
@@ -182,7 +182,7 @@ describe("the events of leases", () => {
     expect(lateMs).toBeLessThan(1_120);
   });
 
-  it("tell of sessions as of leases of their own kind", async () => {
+  it("report sessions as leases of a kind of their own", async () => {
     const { world, one } = scene();
     one.network.next("write", { fault: "delayed", delayMs: 40 });
     const session = await world.until(one.locks.session());
@@ -196,7 +196,7 @@ describe("the events of leases", () => {
     for (const one of told) expect(one).toMatchObject(subject);
   });
 
-  it("ask the table what a request costs while somebody listens to requests, and not else", async () => {
+  it("request consumed capacity only while the request channel has a listener", async () => {
     const { world, one } = scene();
     const asked: unknown[] = [];
     const table = one.network;
@@ -219,7 +219,7 @@ describe("the events of leases", () => {
     expect(asked).toEqual([undefined, true, true, undefined]);
   });
 
-  it("tell of each request with its outcome and how long it took, while somebody listens", async () => {
+  it("report each request with its outcome and duration while the channel has a listener", async () => {
     const { world, one, two } = scene();
     const requests: unknown[] = [];
     const listener = (message: unknown): void => void requests.push(message);

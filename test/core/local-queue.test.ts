@@ -17,8 +17,8 @@ function setUp() {
   return { line, idle: () => idle };
 }
 
-describe("a line", () => {
-  it("gives its turn to one at a time", () => {
+describe("LocalQueue", () => {
+  it("gives the turn to one hold at a time", () => {
     const { line, idle } = setUp();
     expect(line.isBusy).toBe(false);
     expect(line.tryEnter()).toBe(true);
@@ -30,7 +30,7 @@ describe("a line", () => {
     expect(line.tryEnter()).toBe(true);
   });
 
-  it("gives the turn to those who wait, in their order, and stays busy meanwhile", async () => {
+  it("gives the turn to waiters in order, and stays busy between turns", async () => {
     const { line, idle } = setUp();
     line.tryEnter();
     const waiters = [1, 2, 3].map(() => newWaiter());
@@ -51,7 +51,7 @@ describe("a line", () => {
     expect(idle()).toBe(1);
   });
 
-  it("skips those who have left, and rejects them at once with their reason", async () => {
+  it("skips waiters that have left, and rejects them at once with their reason", async () => {
     const { line } = setUp();
     line.tryEnter();
     const [gone, next] = [newWaiter(), newWaiter()];
@@ -61,10 +61,10 @@ describe("a line", () => {
     expect(gone.isWaiting).toBe(false);
     expect(await turnOf(gone)).toBe("no longer wanted");
     line.next();
-    expect(await turnOf(next)).toBe("contend");
+    expect(await turnOf(next)).toEqual({ kind: "contend" });
   });
 
-  it("skips one that gave up while it was out of the line, and puts one back at its head", async () => {
+  it("skips a waiter that gave up outside the queue, and returns another to the front", async () => {
     const { line, idle } = setUp();
     line.tryEnter();
     const [first, second] = [newWaiter(), newWaiter()];
@@ -83,7 +83,7 @@ describe("a line", () => {
   });
 });
 
-describe("behind a lease that is renewed by hand", () => {
+describe("LocalQueue behind a manually renewed lease", () => {
   function occupied(isManual = true) {
     const time = new VirtualTime();
     const process = time.process();
@@ -110,7 +110,7 @@ describe("behind a lease that is renewed by hand", () => {
     return { time, process, set, line, occupant };
   }
 
-  it("those who wait have one timer between them, which keeps their process alive", async () => {
+  it("sets a single timer for all waiters, which keeps the process alive", async () => {
     const { time, process, set, line, occupant } = occupied();
     expect(process.pendingTimers()).toBe(0);
     const waiters = [newWaiter(), newWaiter(), newWaiter()];
@@ -124,7 +124,7 @@ describe("behind a lease that is renewed by hand", () => {
     expect(set).toHaveLength(1);
   });
 
-  it("it is set again when the lease was renewed meanwhile, and never for no time at all", async () => {
+  it("resets the timer after a renewal, never to zero", async () => {
     const { time, set, line, occupant } = occupied();
     line.wait(newWaiter());
     occupant.endsAtMs = 3_000;
@@ -136,7 +136,7 @@ describe("behind a lease that is renewed by hand", () => {
     expect(set.map(({ delayMs }) => delayMs)).toEqual([1_000, 2_000, 1]);
   });
 
-  it("there is none once the lease has ended or nobody waits, nor behind one with a timer", async () => {
+  it("has no timer after the lease's end, without waiters, or behind a lease with a timer", async () => {
     const { time, process, set, line } = occupied();
     const waiter = newWaiter();
     line.wait(waiter);
@@ -158,27 +158,27 @@ describe("behind a lease that is renewed by hand", () => {
   });
 });
 
-describe("a waiter", () => {
-  it("is told one thing, the first", async () => {
+describe("LocalWaiter", () => {
+  it("settles once, with the first result", async () => {
     const waiter = newWaiter();
     expect(waiter.isWaiting).toBe(true);
-    expect(waiter.offer("contend")).toBe(true);
+    expect(waiter.contend()).toBe(true);
     expect(waiter.isWaiting).toBe(false);
     waiter.giveUp(new Error("too late"));
-    expect(await waiter.turn).toBe("contend");
-    expect(waiter.offer("contend")).toBe(false);
+    expect(await waiter.turn).toEqual({ kind: "contend" });
+    expect(waiter.contend()).toBe(false);
   });
 
-  it("that has given up takes nothing any more", async () => {
+  it("takes nothing after giving up", async () => {
     const waiter = newWaiter();
     waiter.giveUp("gone");
-    expect(waiter.offer("contend")).toBe(false);
+    expect(waiter.contend()).toBe(false);
     expect(await turnOf(waiter)).toBe("gone");
   });
 });
 
-describe("the lines of a client", () => {
-  it("are one for each name, dropped when nobody is left", () => {
+describe("LocalQueues", () => {
+  it("keeps a queue per name until the last waiter leaves", () => {
     const lines = new LocalQueues(systemTimers);
     const line = lines.of("one");
     expect(lines.of("one")).toBe(line);
@@ -193,8 +193,8 @@ describe("the lines of a client", () => {
     vi.restoreAllMocks();
   });
 
-  // The line is made before it is known that nobody will stand in it, and only `next` drops one.
-  it("are not left behind by acquisitions that were over before they began", async () => {
+  // The queue is created before the acquisition knows whether it will wait, and only `next` drops a queue.
+  it("drops the queue of an acquisition aborted before the start", async () => {
     const made = vi.spyOn(LocalQueues.prototype, "of");
     const world = new World();
     const { locks } = world.inhabitant();

@@ -7,7 +7,7 @@ import type { AcquireOptions, ErrorCode, HoldfastError, LossReason } from "../..
 import { type ExpectedError, expectErrorToBe, expectThrown } from "../support/errors.js";
 import { type Inhabitant, World } from "../support/world.js";
 
-/** The facts that each error of the kernel tells: its code, its lock, and what its reader can act on. */
+/** The facts in each error of the core: its code, its lock, and what the reader can do. */
 
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 const SILENT = { fault: "request-lost" } as const;
@@ -18,7 +18,7 @@ interface Scene {
   readonly theirs: Inhabitant;
 }
 
-/** The error of a promise, once virtual time has brought it. */
+/** Returns the error of a promise, after the virtual time that it needs. */
 function errorOf({ world }: Scene, promise: Promise<unknown>): Promise<HoldfastError> {
   return world.until(
     promise.then(
@@ -36,7 +36,7 @@ const acquired = (scene: Scene, options: AcquireOptions = {}) =>
 const acquireFails = (scene: Scene, options: AcquireOptions = {}) =>
   errorOf(scene, scene.mine.locks.mutex("a").acquire(options));
 
-/** A lease of mine, and its loss, once something has happened. */
+/** Returns the loss of a lease after `happen`. */
 async function lossAfter(scene: Scene, happen: () => void): Promise<HoldfastError> {
   const lease = await acquired(scene);
   happen();
@@ -44,7 +44,7 @@ async function lossAfter(scene: Scene, happen: () => void): Promise<HoldfastErro
   return lease.signal.reason as HoldfastError;
 }
 
-/** Mine holds the turn of its process's line, with a claim that hangs; a second one waits behind it. */
+/** The first acquisition has the turn in the local queue, with a hanging claim; the second one waits behind it. */
 async function behindAnother(scene: Scene): Promise<HoldfastError> {
   scene.mine.network.next("write", { fault: "delayed", delayMs: 1_000 });
   const first = scene.mine.locks.mutex("a").acquire();
@@ -70,7 +70,7 @@ const lost = (reason: LossReason): ExpectedError => ({ ...about("lost"), reason 
 
 const MESSAGES: readonly Row[] = [
   [
-    "a wait that ends while another holds it",
+    "a wait that ends while another client holds the lock",
     about("not-acquired", "5000 ms", "worker-7"),
     async (scene) => {
       await scene.world.until(scene.theirs.locks.mutex("a").acquire({ owner: "worker-7" }));
@@ -78,7 +78,7 @@ const MESSAGES: readonly Row[] = [
     },
   ],
   [
-    "a wait that ends while a holder without an owner holds it",
+    "a wait that ends while a holder without an owner label holds the lock",
     about("not-acquired", "5000 ms", /\bholds\b|\bheld\b/),
     async (scene) => {
       await scene.world.until(scene.theirs.locks.mutex("a").acquire());
@@ -88,12 +88,12 @@ const MESSAGES: readonly Row[] = [
     },
   ],
   [
-    "a wait that ends behind another of its process, with nothing read",
+    "a wait that ends behind a waiter of the same process, without a read",
     about("not-acquired", "100 ms", /\bno record\b/),
     behindAnother,
   ],
   [
-    "a wait that ends behind another of its process, after a read that found no record",
+    "a wait that ends behind a waiter of the same process, after a read of an absent record",
     about("not-acquired", "100 ms", /\bno record\b/),
     async (scene) => {
       await scene.world.until(scene.mine.locks.inspect("a"));
@@ -101,7 +101,7 @@ const MESSAGES: readonly Row[] = [
     },
   ],
   [
-    "a wait that ends behind another of its process, after a lease of its own",
+    "a wait that ends behind a waiter of the same process, after an earlier lease",
     { ...about("not-acquired", "100 ms"), omits: [/\brecord\b/, /\bholds\b|\bheld\b/] },
     async (scene) => {
       await scene.world.until(scene.mine.locks.mutex("a").run(() => undefined));
@@ -109,7 +109,7 @@ const MESSAGES: readonly Row[] = [
     },
   ],
   [
-    "an acquisition after the client was closed",
+    "an acquisition after the close of the client",
     about("closed", /\bacquire/),
     async (scene) => {
       await scene.world.until(scene.mine.locks.close());
@@ -117,7 +117,7 @@ const MESSAGES: readonly Row[] = [
     },
   ],
   [
-    "an acquisition that no request of is answered",
+    "an acquisition without any answer",
     about("unreachable", /\bacquire/, "region"),
     (scene) => {
       scene.mine.network.script(() => SILENT);
@@ -125,7 +125,7 @@ const MESSAGES: readonly Row[] = [
     },
   ],
   [
-    "an inspection that is not answered",
+    "an inspection without an answer",
     about("unreachable", /\bread\b/, "region", "5000"),
     (scene) => {
       scene.mine.network.script(() => SILENT);
@@ -133,15 +133,15 @@ const MESSAGES: readonly Row[] = [
     },
   ],
   [
-    "a release by holder that is not answered",
+    "a release by holder without an answer",
     about("unreachable", /\breleased?\b/, "region", "5000"),
     (scene) => {
       scene.mine.network.script(() => SILENT);
-      return errorOf(scene, scene.mine.locks.release("a", "somebody"));
+      return errorOf(scene, scene.mine.locks.admin.releaseByHolder("a", "somebody"));
     },
   ],
   [
-    "an inspection that is throttled",
+    "a throttled inspection",
     about("throttled", /\bread\b/, "capacity"),
     (scene) => {
       scene.mine.network.script(() => ({ fault: "throttled" }));
@@ -149,7 +149,7 @@ const MESSAGES: readonly Row[] = [
     },
   ],
   [
-    "a listing that is not answered",
+    "a listing without an answer",
     { code: "unreachable", mentions: [/\blist/, "region", "5000"] },
     (scene) => {
       scene.mine.network.script(() => SILENT);
@@ -157,7 +157,7 @@ const MESSAGES: readonly Row[] = [
     },
   ],
   [
-    "a listing that is throttled",
+    "a throttled listing",
     { code: "throttled", mentions: [/\blist/, "capacity"] },
     (scene) => {
       scene.mine.network.script(() => ({ fault: "throttled" }));
@@ -165,7 +165,7 @@ const MESSAGES: readonly Row[] = [
     },
   ],
   [
-    "a refusal that does not show the record",
+    "a refusal without the item",
     about("misconfigured", "ReturnValuesOnConditionCheckFailure", "3.363.0"),
     (scene) => {
       scene.world.table.write = async () => ({ kind: "refused", item: undefined });
@@ -198,7 +198,7 @@ const MESSAGES: readonly Row[] = [
       }),
   ],
   [
-    "a lease of which no renewal is answered",
+    "a lease without any answer to its renewals",
     lost("expired"),
     (scene) => lossAfter(scene, () => scene.mine.network.script(() => SILENT)),
   ],
@@ -208,7 +208,7 @@ const MESSAGES: readonly Row[] = [
     (scene) => lossAfter(scene, () => scene.world.table.deleteItem(KEY)),
   ],
   [
-    "a lease whose record is freed by hand",
+    "a lease whose record an operator freed",
     lost("released-elsewhere"),
     (scene) =>
       lossAfter(scene, () => {
@@ -217,7 +217,7 @@ const MESSAGES: readonly Row[] = [
       }),
   ],
   [
-    "a lease of a client that is closed",
+    "a lease of a closed client",
     lost("closed"),
     (scene) => lossAfter(scene, () => void scene.mine.locks.close()),
   ],
@@ -231,7 +231,7 @@ const MESSAGES: readonly Row[] = [
     },
   ],
   [
-    "a write of data that is refused",
+    "a refused write of data",
     about("outcome-unknown", "inspect()"),
     async (scene) => {
       const lease = await acquired(scene);
@@ -240,8 +240,8 @@ const MESSAGES: readonly Row[] = [
     },
   ],
   [
-    "a release that is not answered",
-    about("outcome-unknown", "10000 ms", /\breleased\b/),
+    "a release without an answer",
+    about("outcome-unknown", "10000 ms", /\brelease\b/),
     async (scene) => {
       const lease = await acquired(scene);
       scene.mine.network.script(() => SILENT);
@@ -249,8 +249,8 @@ const MESSAGES: readonly Row[] = [
     },
   ],
   [
-    "a release that is not answered before the lease ends",
-    { ...about("outcome-unknown", /\breleased\b/), omits: [/\d ms\b/] },
+    "a release without an answer before the lease ends",
+    { ...about("outcome-unknown", /\brelease\b/), omits: [/\d ms\b/] },
     async (scene) => {
       const lease = await acquired(scene, { lease: "2s" });
       scene.mine.network.script(() => SILENT);
@@ -258,7 +258,7 @@ const MESSAGES: readonly Row[] = [
     },
   ],
   [
-    "work in the background that fails",
+    "failed work in the background",
     { code: "outcome-unknown" },
     async (scene) => {
       await acquired(scene);
@@ -270,18 +270,18 @@ const MESSAGES: readonly Row[] = [
     },
   ],
   [
-    "a release by no holder",
+    "a release by an empty holder id",
     { code: "invalid-argument", mentions: ["`lease.holder`", "inspect()"] },
-    (scene) => errorOf(scene, scene.mine.locks.release("a", "")),
+    (scene) => errorOf(scene, scene.mine.locks.admin.releaseByHolder("a", "")),
   ],
 ];
 
 async function firstPage(scene: Scene): Promise<unknown> {
-  for await (const page of scene.mine.locks.list()) return page;
+  for await (const page of scene.mine.locks.admin.list()) return page;
   return undefined;
 }
 
-describe("the kernel tells the code, the lock and the facts of", () => {
+describe("the core's errors name the code, the lock and the facts of", () => {
   it.each(MESSAGES)("%s", async (_what, expected, provoke) => {
     const world = new World();
     const scene = { world, mine: world.inhabitant(), theirs: world.inhabitant() };
@@ -289,7 +289,7 @@ describe("the kernel tells the code, the lock and the facts of", () => {
   });
 });
 
-describe("closing a client says", () => {
+describe("the error of close()", () => {
   const closed = async (count: number): Promise<HoldfastError> => {
     const world = new World();
     const mine = world.inhabitant();
@@ -299,7 +299,7 @@ describe("closing a client says", () => {
     return errorOf({ world, mine, theirs: mine }, mine.locks.close());
   };
 
-  it("which locks nobody answered about, up to ten of them", async () => {
+  it("lists the locks without an acknowledged release, at most ten of them", async () => {
     const error = await closed(2);
     expectErrorToBe(error, { code: "outcome-unknown", mentions: ["2 of its 2", '"n0", "n1"'] });
     expect(error.errors?.length).toBe(2);
@@ -321,7 +321,7 @@ describe("closing a client says", () => {
   });
 });
 
-describe("a name that is none is told", () => {
+describe("the error of an invalid name", () => {
   it.each([
     ["", /\bempty\b/],
     [5 as never, /\bstring\b/],
@@ -332,8 +332,8 @@ describe("a name that is none is told", () => {
   });
 });
 
-describe("a guard", () => {
-  it("is refused for a key that a condition cannot have", () => {
+describe("guardCondition", () => {
+  it("throws for a key of a type that a condition cannot contain", () => {
     const format = nativeFormat(NATIVE_KEYS);
     const held = { holder: "h", fence: 1n };
     const ref = { name: "a", id: "a", key: { pk: { BOOL: true } } };

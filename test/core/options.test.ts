@@ -12,7 +12,7 @@ import { expectThrown } from "../support/errors.js";
 
 const refused = expect.objectContaining({ code: "invalid-argument" });
 
-describe("the client's options", () => {
+describe("client options", () => {
   it("have these defaults", () => {
     expect(resolveClient({})).toEqual({
       maxClockDrift: 0.01,
@@ -22,7 +22,7 @@ describe("the client's options", () => {
     });
   });
 
-  it("are taken as given at both ends of what they may be", () => {
+  it("accept the smallest and the largest values", () => {
     for (const maxClockDrift of [0, 0.1])
       expect(resolveClient({ maxClockDrift })).toMatchObject({ maxClockDrift });
     for (const sharedSession of [false, true, undefined])
@@ -58,7 +58,7 @@ describe("the client's options", () => {
   });
 });
 
-describe("an acquisition's options", () => {
+describe("acquire options", () => {
   it("have these defaults", () => {
     expect(resolveAcquire([], "host:1")).toEqual({
       leaseMs: 30_000,
@@ -77,7 +77,7 @@ describe("an acquisition's options", () => {
     });
   });
 
-  it("have a format's defaults where it has its own, and a wait that outlives its lease", () => {
+  it("use the format's defaults, with a wait that outlasts the lease", () => {
     const defaults = {
       lease: "20s",
       renewsPerLease: 4,
@@ -100,7 +100,7 @@ describe("an acquisition's options", () => {
     });
   });
 
-  it("have defaults that nobody can change", () => {
+  it("have immutable defaults", () => {
     expect(Object.isFrozen(DEFAULTS)).toBe(true);
     expect(DEFAULTS).toEqual({
       lease: "30s",
@@ -115,7 +115,7 @@ describe("an acquisition's options", () => {
     });
   });
 
-  it("go before the mutex's, and those before the client's, one by one", () => {
+  it("override the mutex's options, and the mutex's override the client's, each separately", () => {
     const client: AcquireOptions = {
       lease: "60s",
       wait: "1m",
@@ -136,7 +136,7 @@ describe("an acquisition's options", () => {
     });
   });
 
-  it("that are false, 0, empty or null stand against another layer's", () => {
+  it("override with false, 0, empty and null values too", () => {
     const layers: AcquireOptions[] = [
       { keepData: false, onlyIfExists: false, wait: 0, data: null },
       { keepData: true, onlyIfExists: true, wait: "1m", data: 1 },
@@ -149,12 +149,12 @@ describe("an acquisition's options", () => {
     });
   });
 
-  it("that are undefined are as if they were left out", () => {
+  it("ignore undefined values", () => {
     const layers = [{ lease: undefined, wait: undefined, poll: undefined }, { lease: "9s" }];
     expect(resolveAcquire(layers, "me")).toMatchObject({ leaseMs: 9_000, renewMs: 3_000 });
   });
 
-  it("are taken as given at both ends of what they may be", () => {
+  it("accept the smallest and the largest values", () => {
     const year = 365 * 24 * 3_600_000;
     expect(resolveAcquire([{ lease: 100, renew: 50 }], "me")).toMatchObject({ leaseMs: 100 });
     expect(resolveAcquire([{ lease: year }], "me")).toMatchObject({ leaseMs: year });
@@ -198,12 +198,12 @@ describe("an acquisition's options", () => {
     { existingData: "Keep" as never },
   ];
 
-  it.each(WRONG.map((options) => [options]))("refuse %j, in any layer", (options) => {
+  it.each(WRONG.map((options) => [options]))("refuse %j in any layer", (options) => {
     expect(() => resolveAcquire([options], "me")).toThrowError(refused);
     expect(() => resolveAcquire([{}, { keepData: true }, options], "me")).toThrowError(refused);
   });
 
-  it("are checked together, across layers", () => {
+  it("are checked together across layers", () => {
     expect(() => resolveAcquire([{ lease: "10s" }, { renew: "6s" }], "me")).toThrowError(refused);
     expect(() => resolveAcquire([{ poll: { max: 50 } }, { poll: { min: 60 } }], "me")).toThrowError(
       refused,
@@ -211,7 +211,7 @@ describe("an acquisition's options", () => {
   });
 });
 
-describe("an option that is wrong", () => {
+describe("the error of a wrong option", () => {
   type Facts = readonly (string | RegExp)[];
 
   const CLIENT: readonly [ClientOptions, facts: Facts][] = [
@@ -223,7 +223,7 @@ describe("an option that is wrong", () => {
     [{ closeTimeout: 9 }, ["`closeTimeout`", "10 ms", "86400000 ms", "9"]],
   ];
 
-  it.each(CLIENT)("of the client is named, with what it is: %j", (options, mentions) => {
+  it.each(CLIENT)("names the client option and its value: %j", (options, mentions) => {
     expectThrown(() => resolveClient(options), { code: "invalid-argument", mentions });
   });
 
@@ -248,19 +248,19 @@ describe("an option that is wrong", () => {
     ],
   ];
 
-  it.each(ACQUIRE)("of an acquisition is named, with what it is: %j", (options, mentions) => {
+  it.each(ACQUIRE)("names the acquire option and its value: %j", (options, mentions) => {
     const resolve = (): unknown => resolveAcquire([options], "me");
     expectThrown(resolve, { code: "invalid-argument", mentions });
   });
 
-  it("of a layer that asks for nothing of it hides no other layer's", () => {
+  it("ignores a layer without a value", () => {
     const layers: AcquireOptions[] = [{ poll: undefined }, { poll: { min: 7 } }];
     expect(resolveAcquire(layers, "me").minPollMs).toBe(7);
   });
 });
 
-describe("another length for a lease", () => {
-  it("lasts for two renewals, in whole milliseconds", () => {
+describe("checkLease", () => {
+  it("requires two renewals and whole milliseconds", () => {
     expect(() => checkLease(20, 10)).not.toThrow();
     expect(() => checkLease(19, 10)).toThrowError(refused);
     expect(() => checkLease(20.5, 10)).toThrowError(refused);

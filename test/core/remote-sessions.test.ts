@@ -7,14 +7,14 @@ import { World } from "../support/world.js";
 
 const LEASE_MS = 3_000;
 const LENGTHS = { lease: LEASE_MS, renew: 1_000 } as const;
-// How long a rival must see nothing new: the lease, and twice the drift bound.
+// How long a rival must observe no change: the lease, and twice the drift bound.
 const WATCH_MS = LEASE_MS * 1.02;
 const POLL_MS = 100;
 const SILENT = { fault: "request-lost", unknownAfterMs: 10 } as const;
 
 const keyOf = (of: string) => ({ pk: { S: of }, sk: { S: "lease" } });
 
-/** A process that holds `names` on one session, and a rival whose requests are listed from 0 on. */
+/** A process that holds `names` on one session, and a rival with its requests listed from 0 on. */
 async function setUp(names: readonly string[] = ["a"], options: FixedOptions = {}) {
   const world = new World();
   const holder = fixedProcess(world, LENGTHS);
@@ -30,7 +30,7 @@ async function setUp(names: readonly string[] = ["a"], options: FixedOptions = {
   const requests = requestsOf(world, rival.network);
   const fromMs = world.time.nowMs;
   const row = `session#${session.id}`;
-  /** What the rival asked, as `S` or `E` for a strong or an eventual reading, and when. */
+  /** The rival's reads, each as `S` (strong) or `E` (eventual) and its time. */
   const readings = (of: string, untilMs = Number.POSITIVE_INFINITY) =>
     requests.made
       .filter((one) => one.kind === "read" && one.of === of && one.atMs - fromMs <= untilMs)
@@ -45,7 +45,7 @@ const waitFor = ({ rival }: Scene, name = "a", options = {}): Promise<Lease> =>
   rival.locks.mutex(name).acquire({ wait: "1h", ...options });
 
 describe("a rival of a lease on a session", () => {
-  it("looks at the session strongly once, and then with each of its polls", async () => {
+  it("reads the session strongly once, then with each poll", async () => {
     const scene = await setUp();
     const { world, row, readings, session, holder } = scene;
     const waiting = waitFor(scene);
@@ -57,7 +57,7 @@ describe("a rival of a lease on a session", () => {
     expect(session.isHeld).toBe(false);
   });
 
-  it("does not look at a session of which another waiter has just had news", async () => {
+  it("skips the read after a recent answer to another waiter", async () => {
     const scene = await setUp(["a", "b", "c"]);
     const { world, row, readings } = scene;
     const ends = [waitFor(scene)];
@@ -65,9 +65,9 @@ describe("a rival of a lease on a session", () => {
     ends.push(waitFor(scene, "b"));
     await world.time.advance(300);
     expect(readings("lock#b")).toEqual(["E125", "E225", "E325"]);
-    // Each news is 25 ms old when the second one comes.
+    // Each answer is 25 ms old at the second waiter's poll.
     expect(readings(row)).toEqual(["S0", "E100", "E200", "E300"]);
-    // Three quarters of its pause are not fresh any more.
+    // An answer is too old after three quarters of the pause.
     await world.time.advance(50);
     ends.push(waitFor(scene, "c"));
     await world.time.advance(100);
@@ -76,7 +76,7 @@ describe("a rival of a lease on a session", () => {
     await world.until(Promise.all(ends));
   });
 
-  it("waits for the length that the session was silent for, and ends it", async () => {
+  it("waits for the session's length, and ends the session", async () => {
     const scene = await setUp();
     const { world, holder, row, requests, sinceMs, leases } = scene;
     holder.process.kill();
@@ -88,7 +88,7 @@ describe("a rival of a lease on a session", () => {
     expect([nobody, lastHolder]).toEqual([undefined, { S: "" }]);
   });
 
-  it("sends the end again with pauses until that is answered, and knows no less meanwhile", async () => {
+  it("retries the unacknowledged end with pauses, and keeps its observation", async () => {
     const scene = await setUp();
     const { world, holder, requests, row, sinceMs } = scene;
     holder.process.kill();
@@ -100,7 +100,7 @@ describe("a rival of a lease on a session", () => {
     expect(requests.writesTo(row)).toHaveLength(3);
   });
 
-  it("that comes back when it has watched the session die begins with its end", async () => {
+  it("sends the end first when it returns after watching the session die", async () => {
     const { world, holder, requests, row, rival } = await setUp();
     holder.process.kill();
     const tried = () => world.until(rival.locks.mutex("a").tryAcquire());
@@ -114,7 +114,7 @@ describe("a rival of a lease on a session", () => {
     ]);
   });
 
-  it("knows the session as dead as before where nobody answered its end", async () => {
+  it("keeps the session dead after an unacknowledged end", async () => {
     const { world, holder, requests, row, rival } = await setUp();
     holder.process.kill();
     const tried = () => world.until(rival.locks.mutex("a").tryAcquire());
@@ -126,12 +126,12 @@ describe("a rival of a lease on a session", () => {
     expect(await tried()).not.toBeNull();
   });
 
-  it("that finds the session alive at its end watches it from anew", async () => {
+  it("restarts the watch when the end finds the session alive", async () => {
     const scene = await setUp();
     const { world, holder, requests, row, sinceMs } = scene;
     holder.process.kill();
     const waiting = waitFor(scene);
-    // Renewed after the last poll before the end, which therefore has not seen it.
+    // The session renews after the last poll before the end, so the rival has not observed the renewal.
     await world.time.advance(WATCH_MS - 50);
     world.table.putItem(keyOf(row), { ...world.table.item(keyOf(row)), version: { N: "99" } });
     await world.time.advance(100);
@@ -141,7 +141,7 @@ describe("a rival of a lease on a session", () => {
     expect(sinceMs()).toBe(2 * WATCH_MS);
   });
 
-  it("ends with what is wrong with the configuration, if looking at the session shows it", async () => {
+  it("rejects with the configuration error of a read of the session", async () => {
     const error = new HoldfastError("access-denied", "No.");
     for (const atFirst of [true, false]) {
       const scene = await setUp();
@@ -152,7 +152,7 @@ describe("a rival of a lease on a session", () => {
     }
   });
 
-  it("ends with a session's record that is none, if a poll shows it", async () => {
+  it("rejects when a poll shows an unreadable session record", async () => {
     const scene = await setUp();
     const { world, row } = scene;
     const waiting = waitFor(scene);
@@ -162,7 +162,7 @@ describe("a rival of a lease on a session", () => {
     expect(scene.readings(row)).toEqual(["S0", "E100"]);
   });
 
-  it("tells trouble with the session's record as its own, when the wait is over", async () => {
+  it("reports failed reads of the session after the wait", async () => {
     const scene = await setUp();
     const { world, row, requests } = scene;
     requests.fault = ({ of, isStrong }) =>
@@ -170,11 +170,11 @@ describe("a rival of a lease on a session", () => {
     await expect(world.until(waitFor(scene, "a", { wait: 250 }))).rejects.toMatchObject({
       code: "throttled",
     });
-    // What was not read is not absent: nothing more was asked about it.
+    // An unanswered read does not count as absent: no further request follows.
     expect(scene.readings(row)).toEqual(["S0", "E100", "E200"]);
   });
 
-  it("that only tries tells trouble with the session's record at once", async () => {
+  it("reports failed reads of the session at once without a wait", async () => {
     const scene = await setUp();
     const { world, row, requests, rival } = scene;
     requests.fault = ({ of }) => (of === row ? SILENT : undefined);
@@ -185,14 +185,14 @@ describe("a rival of a lease on a session", () => {
   });
 });
 
-describe("a session's record that seems to be gone, or new", () => {
-  it("is looked at again strongly, and a reading that was only late changes nothing", async () => {
+describe("a session record that appears absent or new", () => {
+  it("causes a strong read, which corrects a stale read", async () => {
     const scene = await setUp();
     const { world, row, requests, holder, sinceMs, readings } = scene;
     const waiting = waitFor(scene);
     await world.time.advance(50);
     holder.process.kill();
-    // As many changes ago as the record has seen: there was none yet.
+    // So stale a replica that the record was absent.
     requests.fault = ({ of, isStrong, atMs }) =>
       of === row && !isStrong && atMs === 1_100 ? { fault: "stale", changesAgo: 99 } : undefined;
     await world.until(waiting);
@@ -200,7 +200,7 @@ describe("a session's record that seems to be gone, or new", () => {
     expect(sinceMs()).toBe(WATCH_MS);
   });
 
-  it("is not taken for gone because nobody answered", async () => {
+  it("is not absent because of a missing answer", async () => {
     const scene = await setUp();
     const { world, row, requests, holder, sinceMs, readings } = scene;
     const waiting = waitFor(scene);
@@ -228,7 +228,7 @@ describe("a session's record that seems to be gone, or new", () => {
     expect(readings(row, 250)).toEqual(expected);
   });
 
-  it("and is gone is watched for the length that the lock carries, and a free one put in its place", async () => {
+  it("is watched for the lock's length if absent, and replaced by a free record", async () => {
     const scene = await setUp();
     const { world, row, holder, sinceMs } = scene;
     holder.process.kill();
@@ -236,7 +236,7 @@ describe("a session's record that seems to be gone, or new", () => {
     await world.time.advance(500);
     world.table.deleteItem(keyOf(row));
     await world.until(waiting);
-    // The poll at 500 still found it.
+    // The poll at 500 still found the record.
     expect(sinceMs()).toBe(600 + WATCH_MS);
     const tombstone = world.table.item(keyOf(row));
     expect(tombstone).toMatchObject({ fence: { N: String(Math.floor(world.time.wallMs)) } });
@@ -245,7 +245,7 @@ describe("a session's record that seems to be gone, or new", () => {
 });
 
 describe("sessions of several processes", () => {
-  it("are looked at, and ended, each by itself", async () => {
+  it("are read and ended independently", async () => {
     const scene = await setUp(["a"]);
     const { world, rival, requests } = scene;
     const other = fixedProcess(world, LENGTHS);
@@ -262,7 +262,7 @@ describe("sessions of several processes", () => {
     expect([taken.isHeld, kept.isHeld, alive.isHeld]).toEqual([true, true, true]);
   });
 
-  it("are looked at once for two waiters that ask at the same time", async () => {
+  it("are read once for two concurrent waiters", async () => {
     const scene = await setUp(["a", "b"]);
     const { world, requests, row, readings } = scene;
     requests.fault = ({ kind }) => (kind === "read" ? { fault: "delayed", delayMs: 5 } : undefined);
@@ -273,7 +273,7 @@ describe("sessions of several processes", () => {
     await world.until(Promise.all(ends));
   });
 
-  it("a strong look is never answered by an eventual reading that is on its way", async () => {
+  it("get a strong read of their own while an eventual read is in flight", async () => {
     const scene = await setUp(["a", "b"]);
     const { world, requests, row, readings, rival } = scene;
     const waiting = waitFor(scene);
@@ -288,7 +288,7 @@ describe("sessions of several processes", () => {
   });
 });
 
-describe("a wait that ends while the session is looked at", () => {
+describe("a wait that ends during a request about the session", () => {
   afterEach(() => {
     vi.restoreAllMocks();
   });
@@ -301,7 +301,7 @@ describe("a wait that ends while the session is looked at", () => {
   it.each([
     ["strongly, at first", (made: Made) => made.isStrong],
     ["by a poll", (made: Made) => made.kind === "read" && !made.isStrong],
-  ])("%s, ends in time, although the reading goes on", async (_title, which) => {
+  ])("%s, ends in time, while the read continues", async (_title, which) => {
     const scene = await setUp();
     const { world, requests, row } = scene;
     hangs(requests, row, which);
@@ -310,7 +310,7 @@ describe("a wait that ends while the session is looked at", () => {
     expect(scene.sinceMs()).toBe(400);
   });
 
-  it("or ended, ends in time, and the end goes on for the other waiters", async () => {
+  it("ends in time during the session's end, which continues for the other waiters", async () => {
     const scene = await setUp(["a", "b"]);
     const { world, requests, row, holder } = scene;
     holder.process.kill();
@@ -325,13 +325,14 @@ describe("a wait that ends while the session is looked at", () => {
     expect(requests.writesTo(row)).toHaveLength(1);
   });
 
-  it("listens to nothing afterwards", async () => {
+  it("removes its listeners", async () => {
     const scene = await setUp();
     const { world, holder } = scene;
     const listeners = countListeners();
     const waiting = waitFor(scene);
     await world.time.advance(350);
-    // The closing client's is heard by the acquisition, its own by the pause or the request of the moment.
+    // The acquisition listens to the closing client; the pause or the current request listens to the wait's
+    // signal.
     const during = [...listeners().values()];
     expect(during.length).toBeGreaterThan(1);
     expect(Math.max(...during)).toBe(1);

@@ -17,9 +17,9 @@ const OPTIONS: AcquireOptions = {
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 const native = nativeFormat({ pk: "pk", sk: "sk" });
 
-/** Whether a transaction that carries the lease's condition would commit now. */
+/** Whether a transaction with the lease's condition would commit now. */
 function isGuarded(world: World, lease: Lease): boolean {
-  const condition = native.heldCondition({ holder: lease.holder, fence: lease.fence });
+  const condition = native.lease.heldCondition({ holder: lease.holder, fence: lease.fence });
   expect(lease.condition().ConditionCheck.ConditionExpression).toBe(
     compileCondition(condition).text,
   );
@@ -34,42 +34,45 @@ function countAborts(lease: Lease): { aborts: number } {
   return counted;
 }
 
-describe("a holder that is paused for twice its lease", () => {
+describe("a holder paused for twice the lease", () => {
   const orders = ["timers", "io"] as const;
   const freezes: readonly PauseOptions["frozen"][] = ["none", "monotonic"];
   const cases = orders.flatMap((first) => freezes.map((frozen) => ({ first, frozen })));
 
-  it.each(cases)("knows at its first question ($first first, frozen: $frozen)", async (order) => {
-    const { first, frozen = "none" } = order;
-    const world = new World();
-    const beliefs = new Beliefs(world);
-    const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
-    const lease = await world.until(beliefs.acquire(a, "a"));
-    const kept = lease.signal;
-    const heard = countAborts(lease);
-    const composed = AbortSignal.any([kept]);
-    const waiting = beliefs.acquire(b, "a");
-    await world.time.advance(500);
-    a.process.pause({ frozen });
-    await world.time.advance(2 * LEASE_MS);
-    const next = await world.until(waiting);
-    a.process.resume({ first });
-    // Nothing of it has run yet: no timer has told anybody.
-    expect(heard.aborts).toBe(0);
-    expect(() => lease.assertHeld()).toThrowError(expect.objectContaining({ code: "lost" }));
-    expect(lease.signal.aborted).toBe(true);
-    expect(composed.aborted).toBe(true);
-    expect(lease.isHeld).toBe(false);
-    expect(lease.remainingMs()).toBe(0);
-    expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "expired", lockName: "a" });
-    expect(isGuarded(world, lease)).toBe(false);
-    expect(isGuarded(world, next)).toBe(true);
-    await world.time.advance(LEASE_MS);
-    expect(heard.aborts).toBe(1);
-    expect(lease.signal.reason).toMatchObject({ reason: "expired" });
-    beliefs.check();
-    expect(next.isHeld).toBe(true);
-  });
+  it.each(cases)(
+    "detects the loss at its first check ($first first, frozen: $frozen)",
+    async (order) => {
+      const { first, frozen = "none" } = order;
+      const world = new World();
+      const beliefs = new Beliefs(world);
+      const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
+      const lease = await world.until(beliefs.acquire(a, "a"));
+      const kept = lease.signal;
+      const heard = countAborts(lease);
+      const composed = AbortSignal.any([kept]);
+      const waiting = beliefs.acquire(b, "a");
+      await world.time.advance(500);
+      a.process.pause({ frozen });
+      await world.time.advance(2 * LEASE_MS);
+      const next = await world.until(waiting);
+      a.process.resume({ first });
+      // No timer of the process has run yet.
+      expect(heard.aborts).toBe(0);
+      expect(() => lease.assertHeld()).toThrowError(expect.objectContaining({ code: "lost" }));
+      expect(lease.signal.aborted).toBe(true);
+      expect(composed.aborted).toBe(true);
+      expect(lease.isHeld).toBe(false);
+      expect(lease.remainingMs()).toBe(0);
+      expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "expired", lockName: "a" });
+      expect(isGuarded(world, lease)).toBe(false);
+      expect(isGuarded(world, next)).toBe(true);
+      await world.time.advance(LEASE_MS);
+      expect(heard.aborts).toBe(1);
+      expect(lease.signal.reason).toMatchObject({ reason: "expired" });
+      beliefs.check();
+      expect(next.isHeld).toBe(true);
+    },
+  );
 
   // rule: protocol 45
   it.each([
@@ -80,7 +83,7 @@ describe("a holder that is paused for twice its lease", () => {
     "signal.reason",
     "throwIfAborted",
     "AbortSignal.any",
-  ] as const)("is told by the very first question, whichever it is: %s", async (question) => {
+  ] as const)("detects the loss at its first check, even through %s", async (question) => {
     const world = new World();
     const a = world.inhabitant(OPTIONS);
     const lease = await world.until(a.locks.mutex("a").acquire());
@@ -108,7 +111,7 @@ describe("a holder that is paused for twice its lease", () => {
     expect(await world.until(believed)).toEqual({ answer: false, aborts: 1 });
   });
 
-  it("sends no late renewal, and gives the name to the next waiter of its process", async () => {
+  it("sends no late renewal, and leaves the name to the next waiter of its process", async () => {
     const world = new World();
     const a = world.inhabitant(OPTIONS);
     const lease = await world.until(a.locks.mutex("a").acquire());
@@ -119,13 +122,13 @@ describe("a holder that is paused for twice its lease", () => {
     const writes = world.table.counts.writes;
     a.process.resume();
     const next = await world.until(waiting);
-    // One write: the old id was given up by this very process, so there is nothing to watch.
+    // A single write without a watch, because this process abandoned the old id itself.
     expect(world.table.counts.writes - writes).toBe(1);
     expect(next.fence).toBe(lease.fence + 1n);
     expect(lease.isHeld).toBe(false);
   });
 
-  it("is protected by its condition alone where every clock stood still", async () => {
+  it("is stopped only by the condition if every clock stood still", async () => {
     const world = new World();
     const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
     const lease = await world.until(a.locks.mutex("a").acquire());
@@ -134,7 +137,7 @@ describe("a holder that is paused for twice its lease", () => {
     a.process.pause({ frozen: "all" });
     const next = await world.until(waiting);
     a.process.resume();
-    // Not promised: nothing on this machine can tell. Its next renewal does.
+    // Not promised: no clock of this machine shows the pause. The next renewal finds the loss.
     expect(lease.isHeld).toBe(true);
     expect(isGuarded(world, lease)).toBe(false);
     expect(next.fence).toBeGreaterThan(lease.fence);
@@ -196,7 +199,7 @@ describe("a holder's clocks", () => {
     process.thawMonotonic();
   });
 
-  it("let the holder stop a little before its lease is over, and not much before", async () => {
+  it("end the lease for its holder shortly before the lease is over", async () => {
     const world = new World();
     const { locks } = world.inhabitant({ ...OPTIONS, maxClockDrift: 0.01 });
     const sentMs = world.time.nowMs;
@@ -208,7 +211,7 @@ describe("a holder's clocks", () => {
   });
 
   // rule: R2, protocol 43
-  it("leave no moment at which two believe, at the extremes of the stated drift", async () => {
+  it("never let two clients hold at once, at the extremes of the stated drift", async () => {
     const rates = [0.99, 1, 1.01];
     for (const [slow, fast] of rates.flatMap((one) => rates.map((other) => [one, other]))) {
       const world = new World();
@@ -227,7 +230,7 @@ describe("a holder's clocks", () => {
     }
   });
 
-  it("would let two believe beyond the stated drift, which the condition still tells apart", async () => {
+  it("let two clients hold at once beyond the stated drift, and the condition tells them apart", async () => {
     const world = new World();
     const latency = { requestMs: 0, responseMs: 0 };
     const a = world.inhabitant({
@@ -252,44 +255,47 @@ describe("a holder's clocks", () => {
   });
 });
 
-describe("a deadline counts from before the request that was answered", () => {
-  // Long on its way back: what the answer says is old when it comes.
+describe("the deadline from before the send of the answered request", () => {
+  // A slow response: its content is old at its arrival.
   const SLOW_MS = 800;
   const slow = { fault: "delayed", delayMs: SLOW_MS } as const;
   const mostMs = (leaseMs: number): number => 0.98 * leaseMs - SLOW_MS;
 
   // rule: R2
-  it.each(["claim", "takeover", "claim in one's own tracks"] as const)("of a %s", async (way) => {
-    const world = new World();
-    const [a, dead] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
-    const before = way === "takeover" ? dead : a;
-    if (way !== "claim") {
-      await world.until(before.locks.mutex("a").acquire({ renew: "manual" }));
-      if (way === "takeover") await world.until(a.locks.mutex("a").tryAcquire());
-      const { holder } = (await world.until(a.locks.inspect("a"))) ?? {};
-      expect(holder).toBeDefined();
-    }
-    if (way === "takeover") await world.time.advance(1.02 * LEASE_MS);
-    if (way === "claim in one's own tracks") {
-      // Given up unanswered, it is found in the table by the next acquisition.
-      a.network.next("write", { fault: "response-lost" });
-      const other = a.locks.mutex("b").acquire({ wait: 15 });
-      await expect(world.until(other)).rejects.toMatchObject({ code: "unreachable" });
-    }
-    const name = way === "claim in one's own tracks" ? "b" : "a";
-    a.network.next("write", slow);
-    const lease = await world.until(a.locks.mutex(name).acquire());
-    expect(lease.remainingMs()).toBeLessThanOrEqual(mostMs(LEASE_MS));
-  });
+  it.each(["claim", "takeover", "claim after an abandoned claim"] as const)(
+    "of a %s",
+    async (way) => {
+      const world = new World();
+      const [a, dead] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
+      const before = way === "takeover" ? dead : a;
+      if (way !== "claim") {
+        await world.until(before.locks.mutex("a").acquire({ renew: "manual" }));
+        if (way === "takeover") await world.until(a.locks.mutex("a").tryAcquire());
+        const { holder } = (await world.until(a.locks.inspect("a"))) ?? {};
+        expect(holder).toBeDefined();
+      }
+      if (way === "takeover") await world.time.advance(1.02 * LEASE_MS);
+      if (way === "claim after an abandoned claim") {
+        // The next acquisition finds the abandoned claim in the table.
+        a.network.next("write", { fault: "response-lost" });
+        const other = a.locks.mutex("b").acquire({ wait: 15 });
+        await expect(world.until(other)).rejects.toMatchObject({ code: "unreachable" });
+      }
+      const name = way === "claim after an abandoned claim" ? "b" : "a";
+      a.network.next("write", slow);
+      const lease = await world.until(a.locks.mutex(name).acquire());
+      expect(lease.remainingMs()).toBeLessThanOrEqual(mostMs(LEASE_MS));
+    },
+  );
 
-  it("of a renewal, by the keeper", async () => {
+  it("of a scheduled renewal", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant(OPTIONS);
     const lease = await world.until(locks.mutex("a").acquire());
     network.script(() => slow);
     let most = 0;
     const first = lease.remainingMs();
-    // Asked right after each answer, when most is left.
+    // Checked right after each answer, when the most time is left.
     for (let atMs = 0; atMs < 2_000 + SLOW_MS; atMs += 5) {
       await world.time.advance(5);
       if (atMs > SLOW_MS) most = Math.max(most, lease.remainingMs());
@@ -319,7 +325,7 @@ describe("a deadline counts from before the request that was answered", () => {
   });
 
   // rule: R2
-  it("of a hand-over", async () => {
+  it("of a local handoff", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant(OPTIONS);
     const lease = await world.until(locks.mutex("a").acquire());
@@ -329,7 +335,7 @@ describe("a deadline counts from before the request that was answered", () => {
     expect((await world.until(waiting)).remainingMs()).toBeLessThanOrEqual(mostMs(LEASE_MS));
   });
 
-  it("of none for a write of data alone, which moves no deadline", async () => {
+  it("does not move with a write of data alone", async () => {
     const world = new World();
     const { locks } = world.inhabitant(OPTIONS);
     const lease = await world.until(locks.mutex("a").acquire({ renew: "manual" }));
@@ -340,7 +346,7 @@ describe("a deadline counts from before the request that was answered", () => {
   });
 });
 
-describe("a killed holder's lock", () => {
+describe("the lock of a killed holder", () => {
   it.each([3_000, 10_000, 30_000])(
     "with a lease of %i ms is taken over in time, never before",
     async (leaseMs) => {
@@ -356,7 +362,7 @@ describe("a killed holder's lock", () => {
         const next = await world.until(waiting);
         const tookMs = world.time.nowMs - lastMs;
         expect(tookMs).toBeGreaterThan(leaseMs);
-        // One poll: the slowest there is, with its jitter.
+        // One poll at the longest interval, with jitter.
         expect(tookMs).toBeLessThanOrEqual(1.1 * leaseMs + 2_500);
         expect(next.fence).toBe(lease.fence + 1n);
       }
@@ -364,7 +370,7 @@ describe("a killed holder's lock", () => {
   );
 
   // rule: protocol 19
-  it("is never taken over while it renews, however long others wait", async () => {
+  it("is never taken over while its holder renews, however long a rival waits", async () => {
     const world = new World();
     const beliefs = new Beliefs(world);
     const [holder, ...rivals] = [1, 2, 3].map(() => world.inhabitant(OPTIONS)) as [
@@ -380,7 +386,7 @@ describe("a killed holder's lock", () => {
   });
 
   // rule: R3, protocol 15
-  it("is judged by its own lease length, not by the watcher's", async () => {
+  it("is judged by its own lease length, and not by the watcher's", async () => {
     const world = new World();
     const holder = world.inhabitant();
     const rival = world.inhabitant();
@@ -392,7 +398,7 @@ describe("a killed holder's lock", () => {
   });
 
   // rule: R3, protocol 40
-  it("is watched anew when it changed hands without a change of the version's number", async () => {
+  it("is watched anew after a change of the holder at the same version number", async () => {
     const world = new World();
     const rival = world.inhabitant(OPTIONS);
     const held = (holder: string, fence: string) => ({
@@ -412,7 +418,7 @@ describe("a killed holder's lock", () => {
   });
 
   // rule: R3, protocol 41
-  it("is not judged by readings that come from the past", async () => {
+  it("is not judged by stale reads", async () => {
     const world = new World();
     const holder = world.inhabitant(OPTIONS);
     const rival = world.inhabitant(OPTIONS);
@@ -422,7 +428,7 @@ describe("a killed holder's lock", () => {
     const lastMs = world.table.log.at(-1)?.atMs ?? Number.NaN;
     holder.process.kill();
     await world.time.advance(600);
-    // Every second answer is one renewal old: it must neither shorten the watch nor begin it again.
+    // Every second answer is one renewal old: stale answers must neither shorten the watch nor restart it.
     rival.network.script((request, ordinal) =>
       request.kind === "read" && !request.read.consistent && ordinal % 2 === 0
         ? { fault: "stale", changesAgo: 1 }
@@ -435,7 +441,7 @@ describe("a killed holder's lock", () => {
   });
 
   // rule: R3, protocol 42
-  it("is not claimed because an eventual read says that there is no record", async () => {
+  it("is not claimed because of an eventual read without a record", async () => {
     const world = new World();
     const holder = world.inhabitant(OPTIONS);
     const rival = world.inhabitant(OPTIONS);
@@ -445,7 +451,7 @@ describe("a killed holder's lock", () => {
     waiting.catch(() => undefined);
     await world.time.advance(100);
     const before = writes();
-    // From before the first claim: there was no record then.
+    // The state before the first claim: the record was absent.
     rival.network.script((request) =>
       request.kind === "read" && !request.read.consistent
         ? { fault: "stale", changesAgo: 50 }
@@ -459,7 +465,7 @@ describe("a killed holder's lock", () => {
   });
 });
 
-describe("each reason for a loss is found, and told exactly once", () => {
+describe("each reason for a loss is found, and reported exactly once", () => {
   interface Scene {
     readonly world: World;
     readonly holder: Inhabitant;
@@ -484,7 +490,9 @@ describe("each reason for a loss is found, and told exactly once", () => {
     deleted: ({ world }) => world.table.deleteItem(KEY),
     "released-elsewhere": ({ world }) => world.table.putItem(KEY, freed(world)),
     "released-by-force": ({ world }) =>
-      world.until(world.inhabitant().locks.forceRelease("a", { reason: "a test", now: true })),
+      world.until(
+        world.inhabitant().locks.admin.forceRelease("a", { reason: "a test", now: true }),
+      ),
     exported: ({ world, lease }) => world.until(lease.export()),
     closed: ({ world, holder }) => world.until(holder.locks.close()),
   };
@@ -513,7 +521,7 @@ describe("each reason for a loss is found, and told exactly once", () => {
   });
 
   // rule: R7, protocol 18
-  it("stolen: the same holder under another fence is another grant", async () => {
+  it("stolen: the same holder under another fence is a different grant", async () => {
     const world = new World();
     const holder = world.inhabitant(OPTIONS);
     const lease = await world.until(holder.locks.mutex("a").acquire());
@@ -521,12 +529,12 @@ describe("each reason for a loss is found, and told exactly once", () => {
     const before = world.record("a");
     await world.time.advance(LEASE_MS / 3 + 20);
     expect(lease.signal.reason).toMatchObject({ reason: "stolen" });
-    // Nor was anything written to what is no longer its own: not by the renewal, not by the release.
+    // Neither the renewal nor the release has written to the foreign grant.
     await world.until(lease.release());
     expect(world.record("a")).toEqual(before);
   });
 
-  it("carries why nobody answered, when it expired for that", async () => {
+  it("expired: carries the error of the last request as its cause", async () => {
     const world = new World();
     const holder = world.inhabitant(OPTIONS);
     const lease = await world.until(holder.locks.mutex("a").acquire());
@@ -537,7 +545,7 @@ describe("each reason for a loss is found, and told exactly once", () => {
 
   // rule: R8, protocol 32
   it.each(["stolen", "deleted", "released-elsewhere"] as const)(
-    "%s: found out by the release alone, it is told all the same",
+    "%s: reports the loss even if only the release finds it",
     async (reason) => {
       const world = new World();
       const holder = world.inhabitant(OPTIONS);
@@ -550,7 +558,7 @@ describe("each reason for a loss is found, and told exactly once", () => {
     },
   );
 
-  it("stolen: found out by a release that was throttled first, it is told all the same", async () => {
+  it("stolen: reports the loss even after a throttled release", async () => {
     const world = new World();
     const holder = world.inhabitant(OPTIONS);
     const lease = await world.until(holder.locks.mutex("a").acquire({ renew: "manual" }));
@@ -562,10 +570,10 @@ describe("each reason for a loss is found, and told exactly once", () => {
   });
 });
 
-describe("an answer that comes too late", () => {
+describe("a late answer", () => {
   // rule: R6, protocol 22
   it.each(["io", "timers"] as const)(
-    "to a renewal, after a pause, revives nothing (%s first)",
+    "to a renewal, after a pause, does not revive the lease (%s first)",
     async (first) => {
       const world = new World();
       const latency = { requestMs: 5, responseMs: 5 };
@@ -575,7 +583,7 @@ describe("an answer that comes too late", () => {
       renewing.catch(() => undefined);
       const version = world.record("a")?.["version"];
       await world.time.advance(6);
-      // Applied, and its answer on the way.
+      // Applied, with its answer in flight.
       expect(world.record("a")?.["version"]).not.toEqual(version);
       holder.process.pause();
       await world.time.advance(LEASE_MS);
@@ -589,7 +597,7 @@ describe("an answer that comes too late", () => {
   );
 
   // rule: R2, protocol 14
-  it("to a claim is not handed out: the lock is freed, or claimed anew", async () => {
+  it("to a claim does not grant the lock: the client frees the record or claims again", async () => {
     const world = new World();
     const beliefs = new Beliefs(world);
     const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
@@ -608,7 +616,7 @@ describe("an answer that comes too late", () => {
   });
 
   // rule: protocol 35
-  it("to a hand-over is not handed out: the next waiter begins anew", async () => {
+  it("to a local handoff does not grant the lock: the next waiter starts again", async () => {
     const world = new World();
     const beliefs = new Beliefs(world);
     const a = world.inhabitant(OPTIONS);

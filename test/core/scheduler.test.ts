@@ -18,7 +18,7 @@ function setUp() {
   return { time, process, set, nowMs, keeper: new RenewalScheduler(process.clock, timers) };
 }
 
-/** Something that is tended every so many milliseconds, and counts it. */
+/** A lease that asks for a visit at a fixed interval, and counts its visits. */
 function every(nowMs: () => number, periodMs: number, times = Number.POSITIVE_INFINITY) {
   const visits: number[] = [];
   const kept: Kept = {
@@ -30,14 +30,14 @@ function every(nowMs: () => number, periodMs: number, times = Number.POSITIVE_IN
   return { kept, visits };
 }
 
-describe("the keeper", () => {
-  it("has no timer while it has nothing to keep", () => {
+describe("RenewalScheduler", () => {
+  it("has no timer without a lease", () => {
     const { process, set } = setUp();
     expect(set).toEqual([]);
     expect(process.pendingTimers()).toBe(0);
   });
 
-  it("remembers at most two visits for each lease that it keeps, however many have ended", () => {
+  it("remembers at most two visits per lease, however many leases have ended", () => {
     const { nowMs, keeper } = setUp();
     keeper.visit(every(nowMs, 1_000).kept, nowMs() + 1_000);
     for (let index = 0; index < 10_000; index += 1) {
@@ -48,7 +48,7 @@ describe("the keeper", () => {
     }
   });
 
-  it("remembers at most two visits for one lease that is put off again and again", () => {
+  it("remembers at most two visits for a lease rescheduled repeatedly", () => {
     const { nowMs, keeper } = setUp();
     const { kept } = every(nowMs, 1_000);
     for (let index = 0; index < 1_000; index += 1) {
@@ -57,7 +57,7 @@ describe("the keeper", () => {
     }
   });
 
-  it("still visits each of those that it keeps in time after it has dropped others", async () => {
+  it("visits the remaining leases in time after dropping others", async () => {
     const { time, nowMs, keeper } = setUp();
     const fromMs = nowMs();
     const all = Array.from({ length: 100 }, () => every(nowMs, 1_000, 1));
@@ -69,7 +69,7 @@ describe("the keeper", () => {
     expect(all.map(({ visits }) => visits)).toEqual(due);
   });
 
-  it("has one timer for whatever it keeps, which never keeps the process alive", async () => {
+  it("has one timer for all leases, which never keeps the process alive", async () => {
     const { time, process, set, nowMs, keeper } = setUp();
     for (let index = 1; index <= 100; index += 1) {
       keeper.visit(every(nowMs, 1_000).kept, nowMs() + 10 * index);
@@ -81,7 +81,7 @@ describe("the keeper", () => {
     expect(set.every(({ keepsAlive }) => !keepsAlive)).toBe(true);
   });
 
-  it("visits each when it is due, and not before", async () => {
+  it("visits each lease when it is due, and not before", async () => {
     const { time, nowMs, keeper } = setUp();
     const startMs = nowMs();
     const late = every(nowMs, 700);
@@ -93,7 +93,7 @@ describe("the keeper", () => {
     expect(soon.visits.map((atMs) => atMs - startMs)).toEqual([100, 400, 700, 1_000, 1_300]);
   });
 
-  it("sets its timer again only for what is due sooner", () => {
+  it("resets its timer only for an earlier visit", () => {
     const { set, nowMs, keeper } = setUp();
     for (const inMs of [500, 500, 700]) keeper.visit(every(nowMs, 1_000).kept, nowMs() + inMs);
     expect(set.map(({ delayMs }) => delayMs)).toEqual([500]);
@@ -102,7 +102,7 @@ describe("the keeper", () => {
     expect(set.map(({ delayMs }) => delayMs)).toEqual([500, 300, 0]);
   });
 
-  it("takes the last visit that was asked for, earlier or later", async () => {
+  it("uses the last scheduled visit, earlier or later", async () => {
     const { time, nowMs, keeper } = setUp();
     const startMs = nowMs();
     const { kept, visits } = every(nowMs, 10_000);
@@ -112,7 +112,7 @@ describe("the keeper", () => {
   });
 
   // rule: R13
-  it("forgets what has ended, even while it visits, and takes its timer away with the last", async () => {
+  it("forgets ended leases, even during a visit, and removes its timer with the last lease", async () => {
     const { time, process, nowMs, keeper } = setUp();
     const one = every(nowMs, 100);
     const two = every(nowMs, 100);
@@ -135,7 +135,7 @@ describe("the keeper", () => {
     expect(two.visits).toHaveLength(1);
   });
 
-  it("goes on with the others when it forgets one between two visits", async () => {
+  it("continues after a lease is forgotten between two visits", async () => {
     const { time, nowMs, keeper } = setUp();
     const [gone, kept] = [every(nowMs, 100), every(nowMs, 100)];
     keeper.visit(gone.kept, nowMs() + 50);
@@ -146,7 +146,7 @@ describe("the keeper", () => {
     expect([gone.visits.length, kept.visits.length]).toEqual([0, 1]);
   });
 
-  it("has no timer once everything has said that nothing is left to do", async () => {
+  it("has no timer after the last visit of every lease", async () => {
     const { time, process, nowMs, keeper } = setUp();
     const { kept, visits } = every(nowMs, 100, 3);
     keeper.visit(kept, nowMs());
@@ -155,7 +155,7 @@ describe("the keeper", () => {
     expect(process.pendingTimers()).toBe(0);
   });
 
-  it("does not spin on what is due at once, for ever", async () => {
+  it("does not spin when a visit asks for an immediate next visit", async () => {
     const { time, nowMs, keeper } = setUp();
     const { kept, visits } = every(nowMs, -1_000);
     keeper.visit(kept, nowMs() - 1_000);
@@ -164,7 +164,7 @@ describe("the keeper", () => {
     expect(visits.length).toBeLessThanOrEqual(101);
   });
 
-  it("catches up after a pause with one visit each", async () => {
+  it("catches up after a pause with a single visit per lease", async () => {
     const { time, process, nowMs, keeper } = setUp();
     const { kept, visits } = every(nowMs, 100);
     keeper.visit(kept, nowMs() + 100);
@@ -175,7 +175,7 @@ describe("the keeper", () => {
     expect(visits).toHaveLength(1);
   });
 
-  it("keeps ten thousand without trouble: a visit costs hardly anything", async () => {
+  it("keeps ten thousand leases at hardly any cost per visit", async () => {
     const { time, process, set, nowMs, keeper } = setUp();
     const all = Array.from({ length: 10_000 }, () => every(nowMs, 10_000));
     for (const [index, { kept }] of all.entries()) keeper.visit(kept, nowMs() + index);
@@ -183,13 +183,13 @@ describe("the keeper", () => {
     const visits = all.reduce((sum, one) => sum + one.visits.length, 0);
     expect(visits).toBeGreaterThanOrEqual(100_000);
     expect(process.pendingTimers()).toBe(1);
-    // One timer for each instant at which something is due, and none for each that is kept.
+    // One timer for each instant with a due visit, and none for each lease.
     expect(set.length).toBeLessThan(102_000);
   });
 });
 
-describe("leases that are kept", () => {
-  it("spread their renewals, so that thousands taken at once are not renewed at once", async () => {
+describe("renewed leases", () => {
+  it("spread their renewals, so that thousands of simultaneous leases are not renewed at once", async () => {
     const world = new World();
     const { locks, process, reported } = world.inhabitant();
     const names = Array.from({ length: 2_000 }, (_, index) => `name ${index}`);
@@ -201,7 +201,7 @@ describe("leases that are kept", () => {
     await world.time.advance(9_950);
     const renewedMs = world.table.log.slice(from).map(({ atMs }) => atMs);
     expect(renewedMs.length).toBeGreaterThan(1_800);
-    // From their second renewals on, over the whole of it.
+    // From their second renewals on, over the whole period.
     await world.time.advance(30_050);
     const later = world.table.log.map(({ atMs }) => atMs).filter((atMs) => atMs > 30_000);
     const seconds = Array.from(
@@ -232,7 +232,7 @@ describe("leases that are kept", () => {
   });
 
   // rule: R7, protocol 23
-  it("never have two renewals on their way, however slow the table is", async () => {
+  it("never have two renewals in flight, however slow the table is", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant({ requestTimeout: "20s" });
     const lease = await world.until(locks.mutex("a").acquire({ lease: "3s", renew: "200ms" }));

@@ -9,7 +9,7 @@ import { typeErrorsOf } from "./type-check.js";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** What a block may use without saying where it comes from. */
+/** The declarations that a block may use without an import. */
 const PRELUDE = `
 import type { DynamoDBClient, TransactWriteItemsCommandInput } from "@aws-sdk/client-dynamodb";
 import type { Holdfast as Locks, Lease } from "holdfast";
@@ -28,7 +28,7 @@ declare global {
 
 interface Block {
   readonly title: string;
-  /** Where it would be if it were a file; beside its document, so that imports mean the same. */
+  /** The block's path as a file beside its document, so that relative imports resolve. */
   readonly path: string;
   readonly text: string;
   readonly isRunnable: boolean;
@@ -57,14 +57,14 @@ function blocksOf(document: string): Block[] {
 const blocks = documents().flatMap(blocksOf);
 const runnable = blocks.filter(({ isRunnable }) => isRunnable);
 
-describe("the TypeScript in the documents", () => {
+describe("TypeScript blocks in the documents", () => {
   let server: MemoryServer;
   beforeAll(async () => {
     server = await startMemoryServer();
   });
   afterAll(() => server.close());
 
-  it("is marked `ts`, so that nothing is left out", () => {
+  it("are marked `ts`, so that the tests find all of them", () => {
     const others = documents().flatMap((document) => {
       const text = readFileSync(join(ROOT, document), "utf8");
       const marks = [...text.matchAll(/^```(\S.*)$/gm)].map((match) => match[1] ?? "");
@@ -78,14 +78,14 @@ describe("the TypeScript in the documents", () => {
     expect(runnable.length).toBeGreaterThan(5);
   });
 
-  it("has no type errors", { timeout: 120_000 }, () => {
+  it("have no type errors", { timeout: 120_000 }, () => {
     const sources = blocks.map(({ path, text }) => ({ path, text: `${text}\nexport {};\n` }));
     const prelude = { path: "docs/prelude.ts", text: PRELUDE };
     expect(typeErrorsOf([prelude, ...sources])).toEqual([]);
   });
 
   const titled = runnable.map((block) => [block.title, block.text] as const);
-  it.concurrent.each(titled)("of %s runs, and prints what it says", async (_, text) => {
+  it.concurrent.each(titled)("of %s run, and print the documented lines", async (_, text) => {
     const environment = environmentFor(server.endpoint, freshTable());
     const { lines, errors, code } = await runTypeScript(text, environment);
     expect({ errors, code }).toEqual({ errors: "", code: 0 });

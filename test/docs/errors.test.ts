@@ -42,7 +42,7 @@ async function errorOf(promise: Promise<unknown>): Promise<HoldfastError> {
   );
 }
 
-/** What a reader acts on in a message: names in quotation marks, code, and numbers with their units. */
+/** The facts in a message: names in quotation marks, code, and numbers with their units. */
 function factsOf(message: string): string[] {
   return [...new Set(message.match(/"[^"]*"|`[^`]*`|\b\w+\(\)|\b\d+(?: m?s)?\b/g) ?? [])].sort();
 }
@@ -53,7 +53,7 @@ function sdkError(name: string, message: string): HoldfastError {
   return answer.error;
 }
 
-/** How to come by each error. */
+/** Produces an error of each code. */
 const PROVOKE: Readonly<Record<ErrorCode, (scene: Scene) => Promise<HoldfastError>>> = {
   "not-acquired": async ({ world, mine, theirs }) => {
     await world.until(theirs.locks.mutex(NAME).acquire({ owner: "worker-7" }));
@@ -118,19 +118,19 @@ const PROVOKE: Readonly<Record<ErrorCode, (scene: Scene) => Promise<HoldfastErro
 };
 
 describe("docs/errors.md", () => {
-  it("has a section for each code, and no other", () => {
+  it("has a section for each code, and no further sections", () => {
     const headings = [...document.matchAll(/^## (.+)$/gm)].map((match) => match[1] ?? "");
     expect(headings.filter((heading) => /^[a-z-]+$/.test(heading))).toEqual(membersOf("ErrorCode"));
   });
 
-  it("has a line for each reason of a loss, and no other", () => {
+  it("has a line for each reason of a loss, and no further lines", () => {
     const [, table = ""] = document.split("## Why a lease is lost");
     const reasons = [...table.matchAll(/^\| `([^`]+)` +\|/gm)].map((match) => match[1]);
     expect(reasons).toEqual(membersOf("LossReason"));
   });
 
   it.each(membersOf("ErrorCode") as ErrorCode[])(
-    "shows a message of %s with the facts that the code tells",
+    "shows a message of %s with the facts of the real message",
     async (code) => {
       const world = new World();
       const scene = { world, mine: world.inhabitant(), theirs: world.inhabitant() };
@@ -143,7 +143,7 @@ describe("docs/errors.md", () => {
     },
   );
 
-  it("names the class that all of them have", () => {
+  it("names the common class of all errors", () => {
     expect(() => new Holdfast({ client: {} as never, table: "locks" })).toThrow(
       expect.objectContaining({ name: "HoldfastError" }),
     );

@@ -30,14 +30,14 @@ interface Vectors {
 const folder = (path: string): string =>
   fileURLToPath(new URL(`../../spec/${path}`, import.meta.url));
 
-/** No formats of a lock client that was recorded: they have tests of their own in `test/formats`. */
+/** Formats without recordings of another lock client; `test/formats` tests them directly. */
 const OTHERS = ["native", "object-commit"];
 
 const formats = readdirSync(folder("formats"))
   .map((file) => file.replace(/\.md$/, ""))
   .filter((format) => !OTHERS.includes(format));
 
-/** The caller's own in the recordings, which the pages call "others". */
+/** The caller's own attributes in the recordings; the pages call them "others". */
 const ADDITIONAL = new Set(["team", "shards"]);
 
 function pageOf(format: string) {
@@ -59,7 +59,7 @@ function vectorsOf(format: string): Vectors {
   return JSON.parse(readFileSync(folder(`vectors/${format}.json`), "utf8"));
 }
 
-/** An expression with its names in it, without its values, and with spaces as a person would set them. */
+/** Renders an expression with its names, without its values, and with readable spaces. */
 function readable(text: string | undefined, names: Readonly<Record<string, string>> = {}): string {
   return (text ?? "")
     .replace(/#\w+/g, (placeholder) => names[placeholder] ?? placeholder)
@@ -69,7 +69,7 @@ function readable(text: string | undefined, names: Readonly<Record<string, strin
     .trim();
 }
 
-/** Every kind of write in some scenes: operation, condition, change. */
+/** Every kind of write in the scenes: operation, condition, change. */
 function writesOf(scenes: Vectors["scenes"]): string[][] {
   return scenes.flatMap(({ steps }) =>
     steps.flatMap(({ requests }) =>
@@ -84,7 +84,9 @@ function writesOf(scenes: Vectors["scenes"]): string[][] {
   );
 }
 
-const quoted = (cell = ""): string | undefined => /^"(.+)"$/.exec(cell)?.[1];
+/** The scenes that a cell names, each in quotes. */
+const scenesIn = (cell = ""): string[] =>
+  [...cell.matchAll(/"([^"]+)"/g)].map(([, one = ""]) => one);
 const inCode = (cell = ""): string => /^`(.+)`$/.exec(cell)?.[1] ?? "";
 
 describe.each(formats)("spec/formats/%s.md", (format) => {
@@ -92,16 +94,16 @@ describe.each(formats)("spec/formats/%s.md", (format) => {
   const { scenes, client, version, ...vectors } = vectorsOf(format);
   const states = scenes.map(({ state }) => state);
 
-  it("says which client, in which version, was recorded; the vectors also when", () => {
+  it("names the recorded client and its version; the vectors also have the date", () => {
     expect(vectors.format).toBe(format);
     expect(text).toContain(`\`${client}\` ${version} `);
     expect(vectors.recorded).toMatch(/^20\d\d-\d\d-\d\d$/);
   });
 
-  it("lists the attributes that the items in the vectors have, with their types", () => {
+  it("lists the attributes of the items in the vectors, with their types", () => {
     const rows = rowsOf("The item").filter(([name]) => name !== "others");
     const listed = rows.map(([name, type]) => `${inCode(name)} ${type}`);
-    // What a client finds there, the recorder wrote, and often as no client would.
+    // The recorder itself wrote the items of the scenes "found", often as no client would.
     const written = scenes.filter(({ state }) => !state.startsWith("found: "));
     const items = written.flatMap(({ steps }) => steps.map(({ item }) => item ?? {}));
     const seen = items.flatMap((item) =>
@@ -112,22 +114,26 @@ describe.each(formats)("spec/formats/%s.md", (format) => {
     expect([...new Set(seen)].sort()).toEqual(listed.sort());
   });
 
-  it("has every write as it was recorded, where it says", () => {
+  it("shows every write as recorded in the named scene", () => {
     const rows = rowsOf("Every write");
     expect(rows.length).toBeGreaterThan(1);
     for (const [step, operation, condition, change, where] of rows) {
-      const named = scenes.filter(({ state }) => state === quoted(where));
-      // A put has no expression for its change, and the page says in words what it puts.
+      const named = scenesIn(where);
+      expect(named, step).not.toEqual([]);
+      // A put has no update expression; the page describes its content in words.
       const write = [
         operation,
         inCode(condition),
         operation === "UpdateItem" ? inCode(change) : "",
       ];
-      expect(writesOf(named), step).toContainEqual(write);
+      for (const name of named) {
+        const scene = scenes.filter(({ state }) => state === name);
+        expect(writesOf(scene), `${step}: ${name}`).toContainEqual(write);
+      }
     }
   });
 
-  it("leaves out no condition that was recorded", () => {
+  it("lists every recorded condition", () => {
     const listed = rowsOf("Every write").map(
       ([, operation, condition]) => `${operation} ${inCode(condition)}`,
     );
@@ -135,21 +141,22 @@ describe.each(formats)("spec/formats/%s.md", (format) => {
     expect([...new Set(seen)].filter((one) => !listed.includes(one))).toEqual([]);
   });
 
-  it("numbers its rules, and names for each a scene that is there, or the source", () => {
+  it("numbers its rules, and names existing scenes or the source for each", () => {
     const rows = rowsOf("Rules");
     expect(rows.map(([number]) => Number(number))).toEqual(rows.map((_, index) => index + 1));
-    const places = rows.map(([, , where]) => where ?? "");
-    expect(
-      places.filter((where) => where !== "source" && !states.includes(quoted(where) ?? "")),
-    ).toEqual([]);
+    const places = rows.map(([, , where = ""]) => where).filter((where) => where !== "source");
+    expect(places.filter((where) => scenesIn(where).length === 0)).toEqual([]);
+    expect(places.flatMap(scenesIn).filter((name) => !states.includes(name))).toEqual([]);
   });
 
-  it("uses every scene that was recorded", () => {
-    const used = [...rowsOf("Every write"), ...rowsOf("Rules")].map((row) => quoted(row.at(-1)));
+  it("uses every recorded scene", () => {
+    const used = [...rowsOf("Every write"), ...rowsOf("Rules")].flatMap((row) =>
+      scenesIn(row.at(-1)),
+    );
     expect(states.filter((state) => !used.includes(state))).toEqual([]);
   });
 
-  it("says which rules of the house cannot be kept, and what is lost", () => {
+  it("names the protocol rules that the format cannot keep, and the consequences", () => {
     const rows = rowsOf("What of R1 to R14 cannot be kept");
     expect(rows.length).toBeGreaterThan(0);
     for (const [rules = "", why, lost] of rows) {

@@ -8,7 +8,7 @@ const page = textOf("test/interop/results.md");
 const { clients, rows } = tableIn(page);
 const cells = [...rows.values()].flat();
 
-/** Scenes that are played once, with both sides on the stage; the others in each direction. */
+/** Scenes with a single run for both sides; each other scene runs in both directions. */
 const ONCE: readonly SceneName[] = [
   "contention",
   "lostClaim",
@@ -18,7 +18,7 @@ const ONCE: readonly SceneName[] = [
 ];
 const DIRECTIONS = ["theirs hold and ours wait", "ours hold and theirs wait"];
 
-/** Where the version of each language's client is pinned. */
+/** The file that pins the client's version, for each language. */
 const PINS: Readonly<Record<string, string>> = {
   java: "java/pom.xml",
   go: "go/go.mod",
@@ -26,7 +26,7 @@ const PINS: Readonly<Record<string, string>> = {
   javascript: "javascript/package.json",
 };
 
-/** The drivers that the table of their page has, each as `format`: `client` version. */
+/** The drivers in the table of the README, each as `format`: `client` version. */
 const drivers = [
   ...textOf("test/interop/README.md").matchAll(
     /^\| (`[^|]+`) \| (`[\w./:-]+`)[^|]* \| (v?\d[\w.]+) \| `(\w+)`/gm,
@@ -38,8 +38,8 @@ const drivers = [
   })),
 );
 
-describe("test/interop/results.md, on what was run beside the originals", () => {
-  it("has a column for every client that is played, in the version that its driver is built with", () => {
+describe("test/interop/results.md", () => {
+  it("has a column for every client, in the version of its driver", () => {
     const built = drivers.filter(({ isPinned }) => isPinned).map(({ shown }) => shown);
     expect(clients.filter((client) => !built.includes(client))).toEqual([]);
     const formats = clients.map((client) => client.split(":")[0]);
@@ -47,13 +47,13 @@ describe("test/interop/results.md, on what was run beside the originals", () => 
     expect(new Set(clients).size).toBe(clients.length);
   });
 
-  it("has as many rows as there are scenes, in both directions, and one for each request", () => {
+  it("has a row for every scene, in both directions, and for each request", () => {
     const scenes = Object.keys(SCENES).length - ONCE.length;
     const played = [...rows.keys()];
     const beginning = (words: string): number =>
       played.filter((row) => row.startsWith(words)).length;
     for (const direction of DIRECTIONS) {
-      // Names of two parts have a scene of their own, which needs the sort key.
+      // Names of two parts have a separate scene with a sort key.
       expect(beginning(`${direction}: `)).toBe(scenes - 1);
       expect(beginning(`with a sort key: ${direction}: `)).toBeGreaterThan(1);
     }
@@ -66,7 +66,7 @@ describe("test/interop/results.md, on what was run beside the originals", () => 
     expect(costs.filter((row) => !rows.has(row))).toEqual([]);
   });
 
-  it("is of a full run: at least 200 grants of each contention", () => {
+  it("comes from a full run: at least 200 grants of each contention", () => {
     expect(page).toMatch(/`npm run interop -- --full`:$/m);
     const contention =
       [...rows.values()].find((row) => row.some((cell) => /grants/.test(cell))) ?? [];
@@ -75,7 +75,7 @@ describe("test/interop/results.md, on what was run beside the originals", () => 
     expect(grants.length).toBe(clients.length);
   });
 
-  it("tells of no failure, and why what was not asked was not", () => {
+  it("shows no failure, and a reason for every omission", () => {
     expect(cells.length).toBe(clients.length * rows.size);
     expect(cells.filter((cell) => !/^(passed\b|not asked \()/.test(cell))).toEqual([]);
     const letters = cells.flatMap((cell) =>
@@ -86,14 +86,14 @@ describe("test/interop/results.md, on what was run beside the originals", () => 
   });
 });
 
-describe("the table of what was run", () => {
+describe("the table of results", () => {
   const played = (more: Partial<Played>): Played => ({
     ...{ format: "dynamolock", driver: "dynamolock", row: "requests: to renew" },
     ...{ client: "`go` v1", leftOut: [], outcome: "passed" },
     ...more,
   });
 
-  it("says what failed, what was measured, and what was left out", () => {
+  it("shows failures, measurements and omissions", () => {
     const other = {
       format: "dynamodb-lease",
       driver: "dynamodb-lease",

@@ -4,7 +4,7 @@ import { ROOT, textOf } from "../house/source.js";
 
 const NATIVE = "spec/protocol.md";
 
-/** The protocols whose rules are numbered, and how many there are at least. */
+/** The protocols with numbered rules, and the least number of their rules. */
 const LEAST: Readonly<Record<string, number>> = {
   [NATIVE]: 40,
   "spec/formats/object-commit.md": 10,
@@ -19,12 +19,12 @@ describe.each(protocols)("$path", (document) => {
     const numbers = rules.map(({ number }) => Number(number));
     expect(numbers).toEqual(numbers.map((_, index) => index + 1));
     expect(numbers.length).toBeGreaterThan(LEAST[document.path] ?? Number.POSITIVE_INFINITY);
-    // A row in another form would not be read as a rule.
+    // The parser would miss a row in another form.
     const rows = textOf(document.path).match(/^\| \d+ +\|/gm) ?? [];
     expect(numbers.length).toBe(rows.length);
   });
 
-  it("says MUST or MAY in each of them", () => {
+  it("says MUST or MAY in each rule", () => {
     expect(rules.filter(({ rule }) => !/\b(MUST|MAY)\b/.test(rule))).toEqual([]);
   });
 });
@@ -39,7 +39,7 @@ describe("the invariants of spec/protocol.md", () => {
     .slice(4)
     .flatMap((line) => /^\| (.+?) +\|/.exec(line)?.[1] ?? []);
 
-  it("are those that its rules name, and no others", () => {
+  it("are exactly the invariants that its rules name", () => {
     const rules = protocols
       .filter(({ path }) => path === NATIVE)
       .flatMap((document) => rulesOf(ROOT, document));

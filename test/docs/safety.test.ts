@@ -11,7 +11,7 @@ const document = readFileSync(path, "utf8");
 const ANY = { leastMs: 0, mostMs: Number.POSITIVE_INFINITY };
 const ms = (text: string): number => durationMs("shown", text, ANY);
 
-/** The rows of the table of lengths: lease, renewal, silence that is borne, takeover. */
+/** The rows of the table of lengths: lease, renewal, tolerated outage, takeover. */
 const rows = [...document.matchAll(/^\|((?: [\d.]+ (?:s|min) +\|){4})$/gm)].map((match) =>
   (match[1] ?? "")
     .split("|")
@@ -22,11 +22,11 @@ const rows = [...document.matchAll(/^\|((?: [\d.]+ (?:s|min) +\|){4})$/gm)].map(
 describe("the numbers of docs/safety.md", () => {
   const { maxClockDrift, renewsPerLease } = DEFAULTS;
 
-  it("are those of the default", () => {
+  it("equal the default's", () => {
     expect(holdMs(30_000, maxClockDrift, 10)).toBe(29_390);
     expect(watchMs(30_000, maxClockDrift)).toBe(30_600);
     expect(document).toMatch(/\b30 s\b[^.]*\b29\.39 s\b[^.]*\b30\.6 s\b/);
-    // In true time, where the holder's clock is slow and the watcher's fast.
+    // In true time, with a slow clock of the holder and a fast clock of the watcher.
     const holderMs = holdMs(30_000, maxClockDrift, 10) / (1 - maxClockDrift);
     const watcherMs = watchMs(30_000, maxClockDrift) / (1 + maxClockDrift);
     expect(holderMs).toBeLessThanOrEqual(29_690);
@@ -34,7 +34,7 @@ describe("the numbers of docs/safety.md", () => {
     expect(document).toMatch(/\b29\.69 s\b[\s\S]*\b30\.29 s\b/);
   });
 
-  it("are, in the table, what the code computes", () => {
+  it("equal the computed values in the table", () => {
     expect(rows.length).toBe(5);
     for (const [leaseMs, renewMs, borneMs, takenMs] of rows) {
       expect(Math.abs(leaseMs / renewsPerLease - renewMs)).toBeLessThan(5);
@@ -44,8 +44,8 @@ describe("the numbers of docs/safety.md", () => {
     }
   });
 
-  // Just as a renewal is due: an outage in which requests fail at once, ended before what the table says is
-  // borne by the longest pause between two sends; and a pause of the process, ended just before.
+  // Begins just before a renewal is due. An outage, with requests that fail at once, ends before the tolerated
+  // time by the longest pause between two sends; a pause of the process ends just before the tolerated time.
   it.each(rows)("hold for a lease of %i ms", async (leaseMs, renewMs, borneMs, takenMs) => {
     for (const how of ["outage", "pause"] as const) {
       const world = new World();
@@ -54,7 +54,7 @@ describe("the numbers of docs/safety.md", () => {
       const lease = await world.until(holder.locks.mutex("a").acquire({ lease: leaseMs }));
       const dueMs = world.time.nowMs + renewMs * 0.9;
       await world.time.advance(dueMs - world.time.nowMs - 10);
-      // The renewal itself is drawn from the last tenth of the period.
+      // The renewal is drawn from the last tenth of the period.
       const version = world.record("a")?.["version"];
       expect(version).toEqual({ N: "1" });
       const pauseMs = 1.25 * Math.min(1_000, leaseMs / 20);

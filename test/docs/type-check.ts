@@ -4,7 +4,7 @@ import ts from "typescript";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** A piece of TypeScript, and where in the repository it would be if it were a file. */
+/** A piece of TypeScript, and its path as a file in the repository. */
 export interface Source {
   readonly path: string;
   readonly text: string;
@@ -14,13 +14,13 @@ function options(): ts.CompilerOptions {
   const path = join(ROOT, "tsconfig.json");
   const { config } = ts.readConfigFile(path, ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
-  // A document may show a value that it does nothing with.
+  // A document may show an unused value.
   return { ...options, noEmit: true, noUnusedLocals: false, noUnusedParameters: false };
 }
 
 /**
- * The type errors of these sources, under the house's own settings, against the built package, which
- * they import by its name.
+ * Returns the type errors of these sources, with the repository's own settings, against the built package,
+ * which the sources import by name.
  */
 export function typeErrorsOf(sources: readonly Source[]): string[] {
   const texts = new Map(sources.map(({ path, text }) => [join(ROOT, path), text]));

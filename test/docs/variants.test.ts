@@ -7,7 +7,7 @@ import { textOf } from "../house/source.js";
 const medians = JSON.parse(textOf("verification/variants/medians.json")) as Medians;
 
 describe("the recorded medians of the known-bad variants", () => {
-  it("are within the bounds, of variants that the simulation catches", () => {
+  it("are within the bounds, for variants that the simulation catches", () => {
     const within = new Map(
       VARIANTS.filter(isSimulated).map(({ name, caughtBy }) => [name, caughtBy.within]),
     );
@@ -20,7 +20,7 @@ describe("the recorded medians of the known-bad variants", () => {
 });
 
 describe("the list of the known-bad variants", () => {
-  it("has a row for every variant, with its rules and what catches it", () => {
+  it("has a row for every variant, with its rules and the catching test or invariant", () => {
     const table = variantsTable(VARIANTS, { "read-grants": 7 });
     const rows = table.split("\n").slice(2);
     expect(rows.map((row) => /^\| `([\w-]+)` \|/.exec(row)?.[1])).toEqual(

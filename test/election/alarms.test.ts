@@ -1,14 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { NoLeaderEvent, RenewalEvent, TaskRunEvent, Transition } from "../../src/index.js";
+import type { NoLeaderEvent, RenewalEvent, TaskRunEvent } from "../../src/events/index.js";
+import type { LeadershipChange } from "../../src/index.js";
 import { alarmsUnder } from "../support/alarms.js";
 import { type Heard, listen } from "../support/channels.js";
 import { candidate, leads, NAME, type Standing } from "../support/election.js";
 import { World } from "../support/world.js";
 
-// Each alarm of docs/operations.md, as somebody would write it from the events alone, and what sets it off.
+// Each alarm of docs/operations.md, built from the events alone, and a condition that triggers the alarm.
 
 let world: World;
-let transitions: Heard<Transition>;
+let transitions: Heard<LeadershipChange>;
 let gaps: Heard<NoLeaderEvent>;
 let renewals: Heard<RenewalEvent>;
 let ticks: Heard<TaskRunEvent>;
@@ -38,8 +39,8 @@ function three(): Standing[] {
   });
 }
 
-describe("the alarms", () => {
-  it("are those of the document, with its thresholds", () => {
+describe("alarms on election events", () => {
+  it("match docs/operations.md, with its thresholds", () => {
     expect(alarmsUnder("Elections")).toEqual({
       transitions: `more than ${MOST_TRANSITIONS_AN_HOUR} \`elected\` an hour, per election`,
       "without a leader": `\`gapMs\` above ${LONGEST_GAP_MS.toLocaleString("en")}`,
@@ -50,20 +51,20 @@ describe("the alarms", () => {
     });
   });
 
-  it("are all silent for a day in which nothing happens", async () => {
+  it("stay silent during a day without faults", async () => {
     three();
     await world.time.advance(24 * 3_600_000);
     expect(elections()).toBe(1);
     expect(longestGapMs()).toBeLessThan(10_000);
     expect(renewals.events.filter(({ isAnswered }) => !isAnswered)).toEqual([]);
     expect(renewals.events.length).toBeGreaterThan(8_000);
-    // The margin at each renewal is what it was.
+    // Every renewal came as early as the first.
     expect(Math.min(...renewals.events.map(({ remainingMs }) => remainingMs))).toBeGreaterThan(
       50_000,
     );
   });
 
-  it("for more than three transitions an hour: a leader that resigns every ten minutes", async () => {
+  it("report more than three transitions an hour when a leader resigns every ten minutes", async () => {
     const all = three();
     for (let times = 0; times < 5; times += 1) {
       await world.time.advance(600_000);
@@ -73,11 +74,11 @@ describe("the alarms", () => {
     }
     await world.time.advance(10_000);
     expect(elections() - 1).toBeGreaterThan(MOST_TRANSITIONS_AN_HOUR);
-    // And none of the others: each gap was shorter than a poll.
+    // No further alarm: each gap was shorter than a poll.
     expect(longestGapMs()).toBeLessThan(6_000);
   });
 
-  it("for a minute without a leader: not a crash, but an outage of the table", async () => {
+  it("report a minute without a leader after an outage of the table, not after a crash", async () => {
     const all = three();
     await world.time.advance(60_000);
     all.find(({ election }) => election.isLeader)?.process.kill();
@@ -90,7 +91,7 @@ describe("the alarms", () => {
     expect(gaps.events.at(-1)).toMatchObject({ cause: "unreachable", name: NAME, isOver: false });
   });
 
-  it("for a wedged run: it is told, and others see a leader that is silent", async () => {
+  it("report a wedged run, and a silent leader to standby candidates", async () => {
     const a = world.inhabitant();
     const run = (): Promise<void> => new Promise(() => undefined);
     const tasks = [{ name: "hangs", every: "30s", run }] as const;
@@ -108,7 +109,7 @@ describe("the alarms", () => {
     controller.abort();
   });
 
-  it("for unanswered renewals: they come long before the lease is lost", async () => {
+  it("report unanswered renewals long before the lease is lost", async () => {
     const [leader] = three();
     await world.time.advance(60_000);
     leader?.network.script(() => ({ fault: "request-lost" }));
@@ -123,7 +124,7 @@ describe("the alarms", () => {
     ]);
   });
 
-  it("for a worker that is overdue by two intervals: one that hangs", async () => {
+  it("report a hanging task as overdue after two intervals", async () => {
     const a = world.inhabitant();
     const run = (): Promise<void> => new Promise(() => undefined);
     a.locks.leaderTasks({ name: NAME, tasks: [{ name: "hangs", every: "30s", run }] }).start();
@@ -137,7 +138,7 @@ describe("the alarms", () => {
     });
   });
 
-  it("for late ticks: a process whose event loop is blocked for seconds", async () => {
+  it("report late runs when the event loop is blocked for seconds", async () => {
     const a = world.inhabitant();
     a.locks
       .leaderTasks({ name: NAME, tasks: [{ name: "quick", every: "10s", run: () => undefined }] })

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { HoldfastError, LeaderInfo, Term } from "../../src/index.js";
+import type { Item } from "../../src/platform/table.js";
 import {
   candidate,
   electionRecord,
@@ -19,7 +20,7 @@ beforeEach(() => {
 const kindsOf = (one: Standing) => one.told.map(({ kind }) => kind);
 
 describe("a campaign", () => {
-  it("of the only candidate is won at once, with one read and one write", async () => {
+  it("elects a single candidate at once, with a read and a write", async () => {
     const a = candidate(world);
     const { result: term, writes } = await world.requests(() =>
       a.election.campaign({ value: { at: "10.0.0.1" } }),
@@ -32,7 +33,7 @@ describe("a campaign", () => {
     expect(a.told).toMatchObject([{ kind: "elected", name: NAME, term: term.fence }]);
   });
 
-  it("of a second one lasts until the first resigns, and then less than a poll", async () => {
+  it("elects the second candidate within a poll after the first resigns", async () => {
     const [a, b] = [candidate(world), candidate(world)];
     const first = await world.until(a.election.campaign());
     const campaign = b.election.campaign();
@@ -47,7 +48,7 @@ describe("a campaign", () => {
     expect(first.signal.reason).toMatchObject({ code: "resigned" });
   });
 
-  it("is won a watch and a poll after the last renewal of a leader that died", async () => {
+  it("replaces a dead leader a watch and a poll after its last renewal", async () => {
     const [a, b] = [candidate(world), candidate(world)];
     await world.until(a.election.campaign());
     const campaign = b.election.campaign();
@@ -62,7 +63,7 @@ describe("a campaign", () => {
     expect(b.told[0]?.gapMs).toBeGreaterThan(52_000);
   });
 
-  it("ends with its signal's reason, and leaves nothing behind", async () => {
+  it("rejects with its signal's reason, and leaves nothing in the table", async () => {
     const [a, b] = [candidate(world), candidate(world)];
     const term = await world.until(a.election.campaign());
     const controller = new AbortController();
@@ -77,7 +78,7 @@ describe("a campaign", () => {
     expect(term.isLeading).toBe(true);
   });
 
-  it("ends with `closed` where the client closes, also one that has not begun", async () => {
+  it("rejects with `closed` when the client closes, also before the start", async () => {
     const [a, b] = [candidate(world), candidate(world)];
     await world.until(a.election.campaign());
     const campaign = b.election.campaign();
@@ -89,7 +90,7 @@ describe("a campaign", () => {
     expect(b.process.pendingTimers()).toBe(0);
   });
 
-  it("is one at a time for one candidate", async () => {
+  it("is refused while the same candidate campaigns or leads", async () => {
     const a = candidate(world);
     const term = await world.until(a.election.campaign());
     await expect(a.election.campaign()).rejects.toMatchObject({ code: "invalid-argument" });
@@ -99,7 +100,7 @@ describe("a campaign", () => {
     await world.until(a.election.campaign());
   });
 
-  it("rejects at once where the record is not one of ours", async () => {
+  it("rejects at once for a foreign record", async () => {
     const a = candidate(world);
     world.table.putItem({ pk: { S: `leader#${NAME}` }, sk: { S: "lease" } }, { other: { S: "x" } });
     await expect(world.until(a.election.campaign())).rejects.toMatchObject({
@@ -107,7 +108,7 @@ describe("a campaign", () => {
     });
   });
 
-  it("goes on while the table does not answer, and is won when it does again", async () => {
+  it("retries while the table does not answer, and succeeds afterwards", async () => {
     const a = candidate(world);
     a.network.script(() => ({ fault: "request-lost" }));
     const campaign = a.election.campaign();
@@ -121,14 +122,14 @@ describe("a campaign", () => {
 });
 
 describe("a term", () => {
-  it("is lost by the clocks, told once, and its signal says so before any timer", async () => {
+  it("is lost by the clocks, once, and aborts its signal before any timer", async () => {
     const a = candidate(world);
     const term = await world.until(a.election.campaign());
     const { signal } = term;
     a.process.pause();
     await world.time.advance(60_000);
     a.process.resume();
-    // Nothing of the process has run yet: the first question finds out.
+    // Nothing of the process has run yet: the first check detects the loss.
     expect(signal.aborted).toBe(true);
     expect(signal.reason).toMatchObject({ code: "lost", reason: "expired" });
     expect(term.isLeading).toBe(false);
@@ -140,7 +141,7 @@ describe("a term", () => {
     expect(a.told[1]).toMatchObject({ reason: "expired", term: term.fence });
   });
 
-  it("that is lost before its release is told lost, and not resigned", async () => {
+  it("is reported as lost, not resigned, when the record was deleted before the release", async () => {
     const a = candidate(world);
     const term = await world.until(a.election.campaign());
     world.table.deleteItem({ pk: { S: `leader#${NAME}` }, sk: { S: "lease" } });
@@ -149,7 +150,7 @@ describe("a term", () => {
     expect(a.told[1]).toMatchObject({ reason: "deleted" });
   });
 
-  it("shows what is proclaimed, in order", async () => {
+  it("publishes proclaimed values in order", async () => {
     const a = candidate(world);
     const b = candidate(world);
     await expect(a.election.proclaim("too early")).rejects.toMatchObject({ code: "not-acquired" });
@@ -160,12 +161,12 @@ describe("a term", () => {
 });
 
 describe("lead", () => {
-  it("runs the body while it leads, and campaigns again after a loss", async () => {
+  it("runs the body during a term, and campaigns again after a loss", async () => {
     const a = candidate(world);
     const terms: Term[] = [];
-    const leading = a.election.lead(async (signal, term) => {
+    const leading = a.election.lead(async (term) => {
       terms.push(term);
-      await untilTold(signal);
+      await untilTold(term);
     });
     await world.time.advance(10_000);
     a.network.script(() => ({ fault: "request-lost" }));
@@ -193,7 +194,7 @@ describe("lead", () => {
     leads(b);
     const resigned = a.election.resign();
     await world.time.advance(200_000);
-    // Told to end for minutes, the body still runs: so nobody else leads.
+    // The signal aborted minutes ago and the body still runs: so no rival leads.
     expect([a.election.isLeader, b.election.isLeader]).toEqual([false, false]);
     expect(a.election.term?.remainingMs()).toBeGreaterThan(0);
     endBody();
@@ -204,7 +205,7 @@ describe("lead", () => {
     await leading;
   });
 
-  it("leaves the term to run out where the body goes on after the client has closed", async () => {
+  it("leaves the lease to expire when the body continues after the client closed", async () => {
     const [a, b] = [candidate(world), candidate(world)];
     const leading = a.election.lead(() => new Promise(() => undefined));
     await world.time.advance(1_000);
@@ -220,7 +221,7 @@ describe("lead", () => {
     void leading;
   });
 
-  it("stands back for two polls after a resignation, and leads again where nobody else does", async () => {
+  it("waits two polls after a resignation, and leads again without rivals", async () => {
     const a = candidate(world);
     leads(a);
     await world.time.advance(20_000);
@@ -242,14 +243,14 @@ describe("lead", () => {
     expect(kindsOf(a)).toEqual(["elected", "resigned"]);
   });
 
-  it("reports what a body throws that was told to end, unless that is why", async () => {
+  it("reports an error of the body after the abort, unless the error is the abort's reason", async () => {
     const a = candidate(world);
     const errors = [new Error("while ending"), "the reason"];
     leads(a);
     await world.until(a.locks.close());
     const b = candidate(world);
-    const leading = b.election.lead(async (signal) => {
-      await untilTold(signal);
+    const leading = b.election.lead(async ({ signal }) => {
+      await untilTold({ signal });
       throw errors[0] === undefined ? signal.reason : errors.shift();
     });
     await world.time.advance(1_000);
@@ -261,7 +262,7 @@ describe("lead", () => {
     expect(b.reported.map(({ cause }) => (cause as Error).message)).toEqual(["while ending"]);
   });
 
-  it("ends with its signal, and after one term where it is asked for one", async () => {
+  it("ends when its signal aborts, and after a single term with `again: false`", async () => {
     const a = candidate(world);
     const controller = new AbortController();
     const leading = a.election.lead({ signal: controller.signal }, untilTold);
@@ -277,7 +278,7 @@ describe("lead", () => {
 
 describe("a request to resign", () => {
   // rule: protocol 58
-  it("is honoured at the leader's next renewal, and touches nothing that anybody lives by", async () => {
+  it("is honoured at the leader's next renewal, and changes nothing else in the record", async () => {
     const [a, b, c] = [candidate(world), candidate(world), candidate(world)];
     leads(a);
     await world.time.advance(1_000);
@@ -287,7 +288,8 @@ describe("a request to resign", () => {
     const asked = c.election.requestResign();
     await world.time.advance(20);
     const after = electionRecord(world);
-    expect(after).toEqual({ ...before, resignAsked: before?.["holder"] });
+    const request = { M: { kind: { S: "resign" }, holder: before?.["holder"] } };
+    expect(after).toEqual({ ...before, request });
     const askedMs = world.time.nowMs;
     expect(await world.until(asked)).toBe(true);
     expect(world.time.nowMs - askedMs).toBeLessThan(12_000);
@@ -296,7 +298,7 @@ describe("a request to resign", () => {
     expect(a.told.map(({ kind }) => kind)).toEqual(["elected", "resigned"]);
   });
 
-  it("resolves to false where the leader did not within its lease", async () => {
+  it("resolves to false if the leader does not resign within its lease", async () => {
     const [a, b] = [candidate(world), candidate(world)];
     void a.election.lead(() => new Promise(() => undefined));
     await world.time.advance(1_000);
@@ -306,7 +308,7 @@ describe("a request to resign", () => {
   });
 
   // rule: protocol 59
-  it("that lands late asks nobody: it names a grant, and no grant comes twice", async () => {
+  it("has no effect when applied late: the request names an earlier grant", async () => {
     const [a, b] = [candidate(world), candidate(world)];
     leads(a);
     await world.time.advance(1_000);
@@ -326,10 +328,10 @@ describe("a request to resign", () => {
     await world.time.advance(60_000);
     expect(kindsOf(a)).toEqual(["elected", "resigned", "elected"]);
     expect(b.network.injected).toMatchObject({ "applied-late": 1 });
-    expect(electionRecord(world)?.["resignAsked"]).toBeUndefined();
+    expect(electionRecord(world)?.["request"]).toBeUndefined();
   });
 
-  it("resolves to true where nobody leads, by one read", async () => {
+  it("resolves to true without a leader, by a single read", async () => {
     const a = candidate(world);
     const asked = await world.requests(() => a.election.requestResign());
     expect(asked).toMatchObject({ result: true, reads: 1, writes: 0 });
@@ -338,7 +340,7 @@ describe("a request to resign", () => {
 
 describe("a preferred candidate", () => {
   // rule: protocol 60
-  it("asks one that is not to hand over, and is let go first", async () => {
+  it("asks a leader that is not preferred to resign, and is elected next", async () => {
     const plain = [candidate(world), candidate(world), candidate(world)];
     for (const one of plain) {
       leads(one);
@@ -352,7 +354,7 @@ describe("a preferred candidate", () => {
     expect(told).toEqual(["elected", "resigned", "elected"]);
   });
 
-  it("is not asked by another preferred one", async () => {
+  it("is not asked to resign by another preferred candidate", async () => {
     const [a, b] = [candidate(world, { preferred: true }), candidate(world, { preferred: true })];
     leads(a);
     await world.time.advance(1_000);
@@ -361,7 +363,19 @@ describe("a preferred candidate", () => {
     expect(toldBy([a, b]).map(({ kind }) => kind)).toEqual(["elected"]);
   });
 
-  it("that died keeps nobody from leading for longer than two polls", async () => {
+  it("ignores a preference while leading, and honours a later request to resign", async () => {
+    const [a, b] = [candidate(world, { preferred: true }), candidate(world, { preferred: true })];
+    leads(a);
+    await world.time.advance(1_000);
+    leads(b);
+    await world.time.advance(60_000);
+    const { holder, request } = electionRecord(world) as Item;
+    expect(request).toEqual({ M: { kind: { S: "prefer" }, holder } });
+    expect(await world.until(candidate(world).election.requestResign())).toBe(true);
+    expect(kindsOf(a).slice(0, 2)).toEqual(["elected", "resigned"]);
+  });
+
+  it("delays the next leader by at most two polls after its death", async () => {
     const [plain, preferred] = [candidate(world), candidate(world, { preferred: true })];
     leads(plain);
     await world.time.advance(1_000);
@@ -383,7 +397,7 @@ describe("observe", () => {
     return seen;
   }
 
-  it("yields who leads, at first and at each change of it or of the value", async () => {
+  it("yields the leader, at first and after each change of leader or value", async () => {
     const [a, b, c] = [candidate(world), candidate(world), candidate(world)];
     const seen = await watched(c);
     await world.time.advance(6_000);
@@ -407,7 +421,7 @@ describe("observe", () => {
     await world.until(c.locks.close());
   });
 
-  it("drops a lower term than one seen, however it comes", async () => {
+  it("drops a lower term than the last term yielded", async () => {
     const [a, c] = [candidate(world), candidate(world)];
     leads(a);
     await world.time.advance(1_000);
@@ -428,7 +442,7 @@ describe("observe", () => {
   });
 });
 
-describe("what is asked of elections", () => {
+describe("options of elections", () => {
   it.each([
     [{}, 52_000, 10_000, 5_000],
     [{ failover: "60s" }, 52_000, 10_000, 5_000],
@@ -436,10 +450,13 @@ describe("what is asked of elections", () => {
     [{ lease: "60s" }, 60_000, 12_000, 6_000],
     [{ lease: "60s", renew: "20s", poll: "30s" }, 60_000, 20_000, 30_000],
     [{ poll: "2s" }, 52_000, 10_000, 2_000],
-  ])("%j is %i, %i and %i ms", (options, leaseMs, renewMs, pollMs) => {
-    const { election } = candidate(world, options);
-    expect(election.candidate.settings).toMatchObject({ leaseMs, renewMs, pollMs });
-  });
+  ])(
+    "%j resolves to a lease of %i, renewals of %i and a poll of %i ms",
+    (options, leaseMs, renewMs, pollMs) => {
+      const { election } = candidate(world, options);
+      expect(election.candidate.settings).toMatchObject({ leaseMs, renewMs, pollMs });
+    },
+  );
 
   it.each([
     [{ failover: "60s", lease: "30s" }, "failover"],
@@ -448,7 +465,7 @@ describe("what is asked of elections", () => {
     [{ poll: 0 }, "poll"],
     [{ preferred: 1 }, "preferred"],
     [{ owner: "" }, "owner"],
-  ])("%j is refused, by name", (options, word) => {
+  ])("refuses %j, and names the option", (options, word) => {
     let thrown: HoldfastError | undefined;
     try {
       candidate(world, options as object);

@@ -11,7 +11,7 @@ import { environmentFor, runTypeScript } from "./run.js";
 const FOLDER = fileURLToPath(new URL("../../examples/", import.meta.url));
 const files = readdirSync(FOLDER).filter((file) => file.endsWith(".ts"));
 
-/** What an example must print: these lines, or lines that this accepts. */
+/** The expected output of each example: its lines, or a check of its lines. */
 const PRINTS: Readonly<Record<string, readonly string[] | ((lines: readonly string[]) => void)>> = {
   "basic-run.ts": [
     "customer/42 is held by the first process",
@@ -32,7 +32,7 @@ const PRINTS: Readonly<Record<string, readonly string[] | ((lines: readonly stri
     "all 50 steps were done: false",
   ],
   "queue-consumer.ts": (lines) => {
-    // Which of the two comes first is the network's choice.
+    // Either worker may come first, depending on the network.
     expect(lines[0]).toMatch(/^worker [12]: (begins m[12] of|customer 42 is busy)/);
     expect(lines.join("\n")).toMatch(/^worker [12]: customer 42 is busy, puts m[12] back$/m);
     expect(lines.at(-1)).toBe("the queue is empty");
@@ -61,7 +61,7 @@ describe("the examples", () => {
   });
   afterAll(() => server.close());
 
-  it("are the ones that this test knows", () => {
+  it("all have an expected output", () => {
     expect(files.sort()).toEqual(Object.keys(PRINTS).sort());
   });
 
@@ -72,7 +72,7 @@ describe("the examples", () => {
     expect(typeErrorsOf(sources)).toEqual([]);
   });
 
-  it("pool-and-webhooks loses three leaders, and its own checks hold", {
+  it("pool-and-webhooks loses three leaders and passes its own checks", {
     timeout: 90_000,
   }, async () => {
     const program = `${FOLDER}pool-and-webhooks/main.mjs`;
@@ -82,7 +82,7 @@ describe("the examples", () => {
     expect(lines.filter((line) => line.endsWith(" elected")).length).toBe(4);
   });
 
-  it.concurrent.each(files)("%s does what it says, and ends by itself", async (file) => {
+  it.concurrent.each(files)("%s prints the expected lines and exits", async (file) => {
     const source = readFileSync(`${FOLDER}${file}`, "utf8");
     const environment = environmentFor(server.endpoint, freshTable());
     const { lines, errors, code } = await runTypeScript(source, environment);

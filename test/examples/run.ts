@@ -4,7 +4,7 @@ import { transform } from "esbuild";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** What a program printed, line by line, and how it ended. */
+/** The printed lines, and the exit of a program. */
 export interface Ran {
   readonly lines: readonly string[];
   readonly errors: string;
@@ -12,8 +12,8 @@ export interface Ran {
 }
 
 /**
- * Runs TypeScript in a Node.js process of its own, as `npx esbuild ... | node --input-type=module -` in the
- * checkout does: the package is found by its name, through its own exports.
+ * Runs TypeScript in a separate Node.js process, as `npx esbuild ... | node --input-type=module -` does in the
+ * repository: the program imports the package by name, through the package's own exports.
  */
 export async function runTypeScript(
   source: string,
@@ -40,7 +40,7 @@ export async function runTypeScript(
   return { lines: output.split("\n").slice(0, -1), errors, code };
 }
 
-/** The environment in which the SDK's clients find a server on this machine. */
+/** The environment that points the SDK's clients to a server on this machine. */
 export function environmentFor(endpoint: string, table: string): Record<string, string> {
   return {
     AWS_ENDPOINT_URL_DYNAMODB: endpoint,

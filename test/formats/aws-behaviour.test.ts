@@ -5,9 +5,8 @@ import type { AttributeValue, Item } from "../../src/platform/table.js";
 import { ForeignWorld } from "./foreign-world.js";
 
 /**
- * What a lock of this format does, case by case: the numbers are those of a list of the Java client's own
- * tests and of its known faults. Those that are not here, and why, are in docs/formats.md; `aws-cases.test.ts`
- * counts them.
+ * The behaviour of a lock in this format, case by case. The numbers are those of a list: the Java client's own
+ * tests, and its known faults. `aws-cases.test.ts` counts the cases, and lists the untested ones with reasons.
  */
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const textOf = (data: Uint8Array | undefined): string | undefined =>
@@ -17,7 +16,7 @@ const key = (name: string): Item => ({ key: s(name) });
 
 const world = () => new ForeignWorld(awsLockClient());
 
-/** A record as the Java client leaves it. */
+/** A record as the Java client writes it. */
 function theirs(version: string, more: Item = {}): Item {
   return {
     ownerName: s("java"),
@@ -34,7 +33,7 @@ function versionIn(item: Item | undefined): string | undefined {
   return value !== undefined && "S" in value ? value.S : undefined;
 }
 
-describe("acquiring", () => {
+describe("acquiring a lock", () => {
   it("1, 4. writes an absent record with the owner's name, without data", async () => {
     const here = world();
     const { locks } = here.client({ owner: "me" });
@@ -47,7 +46,7 @@ describe("acquiring", () => {
     expect("fence" in result).toBe(false);
   });
 
-  it("2, 3. keeps two sort keys under one partition key apart, and (115) does not confuse parts", async () => {
+  it("2, 3. separates two sort keys under one partition key, and (115) does not confuse the parts of names", async () => {
     const here = new ForeignWorld(awsLockClient({ sortKeyName: "sort" }));
     const { locks } = here.client();
     const names = [
@@ -65,7 +64,7 @@ describe("acquiring", () => {
     expect(again).toBeNull();
   });
 
-  it("5, 6. is refused while a holder renews, from this client and from another", async () => {
+  it("5, 6. is refused while a holder renews, on the same client and on another", async () => {
     const here = world();
     const [mine, other] = [here.client(), here.client()];
     await here.until(mine.locks.mutex("a").acquire());
@@ -78,7 +77,7 @@ describe("acquiring", () => {
     );
   });
 
-  it("7, 9, 27. takes a record that stands still for its own lease, not for the waiter's", async () => {
+  it("7, 9, 27. takes over an unchanged record after its own lease, not the waiter's", async () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1", { leaseDuration: s("3000") }));
     const { locks } = here.client();
@@ -90,7 +89,7 @@ describe("acquiring", () => {
     expect(lease.leaseMs).toBe(20_000);
   });
 
-  it("8, 11. gets a lock at once after it was released in either way", async () => {
+  it("8, 11. succeeds at once after a release, deleted or kept", async () => {
     const here = world();
     const [mine, other] = [here.client(), here.client()];
     for (const keepData of [true, false]) {
@@ -103,7 +102,7 @@ describe("acquiring", () => {
     }
   });
 
-  it("9. waits for the watch of one lease and a second by default, however long that is", async () => {
+  it("9. waits for the watch of a lease and a second by default, for any lease", async () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1", { leaseDuration: s("600000") }));
     const { locks } = here.client({ lease: "10m" });
@@ -115,7 +114,7 @@ describe("acquiring", () => {
     });
   });
 
-  it("15, 28. begins to watch anew with each beat, by the length that it shows", async () => {
+  it("15, 28. restarts the watch at each heartbeat, with the length in the record", async () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1"));
     const { locks } = here.client();
@@ -128,7 +127,7 @@ describe("acquiring", () => {
     expect(here.time.nowMs - beatMs).toBeLessThan(63_000);
   });
 
-  it("20. ends its wait when it is over, not a look later", async () => {
+  it("20. ends the wait on time, not a poll later", async () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1"));
     const { locks } = here.client();
@@ -137,7 +136,7 @@ describe("acquiring", () => {
     expect(here.time.nowMs - fromMs).toBe(2_500);
   });
 
-  it("25. lets one of two waiters have a stale record", async () => {
+  it("25. gives a stale record to one of two waiters", async () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1"));
     const waits = [here.client(), here.client()].map(({ locks }) =>
@@ -150,7 +149,7 @@ describe("acquiring", () => {
     expect(ends.filter((end) => end === "not-acquired")).toHaveLength(1);
   });
 
-  it("47 to 50, 55. takes a dead lock by tries that never wait, and a later wait profits", async () => {
+  it("47 to 50, 55. takes a dead lock by tries without a wait, and a later wait uses their observations", async () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1"));
     const { locks } = here.client();
@@ -167,10 +166,10 @@ describe("acquiring", () => {
   });
 });
 
-describe("what was released", () => {
+describe("acquiring a released lock", () => {
   it.each([
-    ["29, 30. keeps its data for whoever wants it", "keep", "old"],
-    ["30. loses its data to whoever replaces it", "replace", undefined],
+    ["29, 30. returns the old data on request", "keep", "old"],
+    ["30. removes the old data by default", "replace", undefined],
   ] as const)("%s", async (_title, existingData, found) => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1", { ...RELEASED, data: { B: bytes("old") } }));
@@ -181,7 +180,7 @@ describe("what was released", () => {
     expect(here.item(key("a"))).not.toHaveProperty("isReleased");
   });
 
-  it("37. gets the data that are given where it has none, even if its own were to be kept", async () => {
+  it("37. stores the given data if the record has none, even while keeping data", async () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1", RELEASED));
     const { locks } = here.client();
@@ -189,7 +188,7 @@ describe("what was released", () => {
     expect(textOf((await here.until(locks.mutex("a").acquire(options))).data)).toBe("new");
   });
 
-  it("22, 36. keeps further attributes where they are to be kept, released or expired", async () => {
+  it("22, 36. keeps further attributes on request, released or expired", async () => {
     for (const released of [RELEASED, {}]) {
       const here = world();
       here.table.putItem(key("a"), theirs("v1", { ...released, team: s("blue"), x: s("1") }));
@@ -202,7 +201,7 @@ describe("what was released", () => {
     }
   });
 
-  it("31, 32. is acquired although it changed since it was seen, by what it is then", async () => {
+  it("31, 32. succeeds with the current data although the record changed after the last read", async () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1"));
     const { locks } = here.client();
@@ -216,7 +215,7 @@ describe("what was released", () => {
     ["put", "replace"],
     ["update", "keep"],
   ] as const)(
-    "33 to 35. is claimed in the version that was seen, and refused, in the one that it has: %s",
+    "33 to 35. claims the observed version, is refused, then claims the current one: %s",
     async (_, existingAttributes) => {
       const here = world();
       here.table.putItem(key("a"), theirs("v1"));
@@ -236,7 +235,7 @@ describe("what was released", () => {
     },
   );
 
-  it("can be taken even where a peer released it in a way that it never takes itself", async () => {
+  it("succeeds even if peers cannot recognise the release", async () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1", { isReleased: { BOOL: true } }));
     const { locks } = here.client();
@@ -245,7 +244,7 @@ describe("what was released", () => {
     expect(here.item(key("a"))).not.toHaveProperty("isReleased");
   });
 
-  it("40. loses no count of many holders one after another", async () => {
+  it("40. loses no increment of many holders in a row", async () => {
     const here = world();
     const counts = Array.from({ length: 5 }, () => here.client()).map(async ({ locks }) => {
       for (let round = 0; round < 5; round += 1) {
@@ -261,15 +260,15 @@ describe("what was released", () => {
   });
 });
 
-describe("a record that has to exist", () => {
-  it("42. is not made", async () => {
+describe("acquiring with onlyIfExists", () => {
+  it("42. creates no record", async () => {
     const here = world();
     const { locks } = here.client();
     expect(await here.until(locks.mutex("a").tryAcquire({ onlyIfExists: true }))).toBeNull();
     expect(here.table.items()).toEqual([]);
   });
 
-  it("43. is acquired with its data", async () => {
+  it("43. returns the data of the record", async () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1", { ...RELEASED, data: { B: bytes("old") } }));
     const { locks } = here.client();
@@ -278,7 +277,7 @@ describe("a record that has to exist", () => {
     expect(textOf(lease.data)).toBe("old");
   });
 
-  it("44. is not acquired where another was faster", async () => {
+  it("44. fails if another client is faster", async () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1", RELEASED));
     const { locks, network } = here.client();
@@ -292,7 +291,7 @@ describe("a record that has to exist", () => {
 });
 
 describe("one client", () => {
-  it("56, 58. shares and counts its holds where the mutex is reentrant", async () => {
+  it("56, 58. shares and counts the holds of a reentrant mutex", async () => {
     const here = world();
     const { locks } = here.client();
     const mutex = locks.mutex("a", { reentrant: true });
@@ -316,7 +315,7 @@ describe("one client", () => {
     expect(here.item(key("a"))).not.toHaveProperty("data");
   });
 
-  it("94, 95. releases all that it holds when it closes, also where one release fails", async () => {
+  it("94, 95. releases all locks at close, even if one release fails", async () => {
     const here = world();
     const { locks, network } = here.client();
     await here.until(locks.mutex("a").acquire());
@@ -328,7 +327,7 @@ describe("one client", () => {
 });
 
 describe("further attributes", () => {
-  it("59, 62. are stored, told by the lease and to another client, and the sort key is none", async () => {
+  it("59, 62. are stored and readable for the lease and other clients, without the sort key", async () => {
     const here = new ForeignWorld(awsLockClient({ sortKeyName: "sort" }));
     const [mine, other] = [here.client(), here.client()];
     const attributes = { team: s("blue"), shards: { N: "3" }, live: { BOOL: true } };
@@ -339,7 +338,7 @@ describe("further attributes", () => {
   });
 
   it.each(["data", "key", "leaseDuration", "recordVersionNumber", "ownerName", "isReleased"])(
-    "60, 61. may not be called %s",
+    "60, 61. must not be called %s",
     async (name) => {
       const { locks } = world().client();
       const acquiring = locks.mutex("a").acquire({ attributes: { [name]: s("x") } });
@@ -350,7 +349,7 @@ describe("further attributes", () => {
 
 describe("further attributes", () => {
   it.each(['{"__proto__":{"S":"x"}}', '{"x":{"M":{"a":{"L":[{"M":{"__proto__":{"S":"x"}}}]}}}}'])(
-    "may not have the key of a prototype: %s",
+    "must not have the key of a prototype: %s",
     async (text) => {
       const { locks } = world().client();
       const acquiring = locks.mutex("a").acquire({ attributes: JSON.parse(text) });
@@ -362,8 +361,8 @@ describe("further attributes", () => {
   );
 });
 
-describe("renewing", () => {
-  it("63 to 65. keeps data, sets them, and removes them", async () => {
+describe("a renewal", () => {
+  it("63 to 65. keeps, sets and removes data", async () => {
     const here = world();
     const { locks } = here.client();
     const lease = await here.until(locks.mutex("a").acquire({ data: bytes("1"), renew: "manual" }));
@@ -381,7 +380,7 @@ describe("renewing", () => {
     expect(dataNow()).toEqual([undefined, undefined]);
   });
 
-  it("sets data also where nobody answered the renewal before", async () => {
+  it("sets data after an unanswered renewal", async () => {
     const here = world();
     const { locks, network } = here.client();
     const lease = await here.until(locks.mutex("a").acquire());
@@ -393,7 +392,7 @@ describe("renewing", () => {
     expect(lease.isHeld).toBe(true);
   });
 
-  it("67. is not done once the lease has run out", async () => {
+  it("67. fails after the lease has expired", async () => {
     const here = world();
     const { locks } = here.client();
     const lease = await here.until(locks.mutex("a").acquire({ renew: "manual" }));
@@ -406,7 +405,7 @@ describe("renewing", () => {
     expect(here.item(key("a"))).toEqual(before);
   });
 
-  it("68, 113. finds out at once that another has the lock, and never touches its record", async () => {
+  it("68, 113. finds another holder at once, and never changes its record", async () => {
     const here = world();
     const { locks } = here.client();
     const lease = await here.until(locks.mutex("a").acquire());
@@ -416,7 +415,7 @@ describe("renewing", () => {
     expect(versionIn(here.item(key("a")))).toBe("v1");
   });
 
-  it("70, 78. of one lock does not wait for another's", async () => {
+  it("70, 78. of one lock does not wait for another lock's", async () => {
     const here = world();
     const { locks, network } = here.client();
     const a = await here.until(locks.mutex("a").acquire());
@@ -432,7 +431,7 @@ describe("renewing", () => {
     expect([a.isHeld, b.isHeld]).toEqual([false, true]);
   });
 
-  it("73. counts from before the request was sent", async () => {
+  it("73. counts from before the send", async () => {
     const here = world();
     const { locks, network } = here.client();
     const lease = await here.until(locks.mutex("a").acquire({ renew: "manual" }));
@@ -442,7 +441,7 @@ describe("renewing", () => {
   });
 
   it.each(["response-lost-and-retried", "response-lost"] as const)(
-    "74, 75. keeps the lock where an answer is lost: %s",
+    "74, 75. keeps the lock despite a lost answer: %s",
     async (fault) => {
       const here = world();
       const { locks, network } = here.client();
@@ -458,7 +457,7 @@ describe("renewing", () => {
     },
   );
 
-  it("never brings back a version that it had before, however late a renewal lands", async () => {
+  it("never restores an earlier version, however late a renewal lands", async () => {
     const here = world();
     const { locks, network } = here.client();
     const lease = await here.until(locks.mutex("a").acquire());
@@ -471,7 +470,7 @@ describe("renewing", () => {
     expect(versions.length).toBeGreaterThan(10);
   });
 
-  it("76. never revives a record that was released", async () => {
+  it("76. never revives a released record", async () => {
     const here = world();
     const { locks, network } = here.client();
     const lease = await here.until(locks.mutex("a").acquire());
@@ -484,12 +483,12 @@ describe("renewing", () => {
     expect(here.item(key("a"))).toEqual(released);
   });
 
-  it("77. needs a lease of two periods", () => {
+  it("77. requires a lease of two periods", () => {
     const { locks } = world().client();
     expect(() => locks.mutex("a", { lease: "9s", renew: "5s" })).toThrowError(HoldfastError);
   });
 
-  it("79, 80, 82. makes the lease as long as is asked, and later renewals leave it so", async () => {
+  it("79, 80, 82. changes the lease's length, and later renewals keep it", async () => {
     const here = world();
     const { locks } = here.client();
     const lease = await here.until(locks.mutex("a").acquire());
@@ -502,7 +501,7 @@ describe("renewing", () => {
   });
 });
 
-describe("releasing", () => {
+describe("a release", () => {
   it("83. deletes the record by default, and the next acquire finds no data", async () => {
     const here = world();
     const { locks } = here.client();
@@ -514,7 +513,7 @@ describe("releasing", () => {
     expect(next.data).toBeUndefined();
   });
 
-  it("84, 39, 92. keeps the record and its data where asked, under a version of its own", async () => {
+  it("84, 39, 92. keeps the record and its data on request, under a new version", async () => {
     const here = world();
     const { locks } = here.client();
     const lease = await here.until(locks.mutex("a").acquire({ keepData: true }));
@@ -525,7 +524,7 @@ describe("releasing", () => {
     expect(versionIn(here.item(key("a")))).not.toBe(version);
   });
 
-  it("85. frees a lease that has run out and was not taken", async () => {
+  it("85. frees an expired lease that no client has taken", async () => {
     const here = world();
     const { locks } = here.client();
     const lease = await here.until(locks.mutex("a").acquire({ renew: "manual" }));
@@ -534,7 +533,7 @@ describe("releasing", () => {
     expect(here.item(key("a"))).toBeUndefined();
   });
 
-  it("21, 86. leaves another's record as it is", async () => {
+  it("21, 86. leaves another holder's record unchanged", async () => {
     const here = world();
     const [mine, other] = [here.client(), here.client()];
     const lease = await here.until(mine.locks.mutex("a").acquire({ renew: "manual" }));
@@ -544,7 +543,7 @@ describe("releasing", () => {
     expect(next.isHeld).toBe(true);
   });
 
-  it("87 to 89. hides no error of a body that ends, and tells what failed", async () => {
+  it("87 to 89. hides no error of a finished callback, and reports the failure", async () => {
     const here = world();
     const { locks, network, reported } = here.client({ requestTimeout: "100ms" });
     const running = locks.mutex("a").run(() => {
@@ -555,21 +554,18 @@ describe("releasing", () => {
     expect(reported.map(({ code }) => code)).toEqual(["outcome-unknown"]);
   });
 
-  it.each([true, false])(
-    "90, 93. is known to be done where its answer is lost: kept %s",
-    async (keepData) => {
-      const here = world();
-      const { locks, network } = here.client();
-      const lease = await here.until(locks.mutex("a").acquire());
-      network.next("write", { fault: "response-lost", unknownAfterMs: 20 });
-      await here.until(lease.release({ keepData }));
-      await here.until(lease.release({ keepData }));
-      expect(lease.signal.aborted).toBe(false);
-      expect(await here.until(locks.mutex("a").tryAcquire())).not.toBeNull();
-    },
-  );
+  it.each([true, false])("90, 93. succeeds despite a lost answer: kept %s", async (keepData) => {
+    const here = world();
+    const { locks, network } = here.client();
+    const lease = await here.until(locks.mutex("a").acquire());
+    network.next("write", { fault: "response-lost", unknownAfterMs: 20 });
+    await here.until(lease.release({ keepData }));
+    await here.until(lease.release({ keepData }));
+    expect(lease.signal.aborted).toBe(false);
+    expect(await here.until(locks.mutex("a").tryAcquire())).not.toBeNull();
+  });
 
-  it("91. of a stale handle leaves the same client's next hold, and its renewals", async () => {
+  it("91. of a stale handle affects neither the same client's next hold nor its renewals", async () => {
     const here = world();
     const { locks } = here.client();
     const stale = await here.until(locks.mutex("a", { renew: "manual" }).acquire());
@@ -580,37 +576,34 @@ describe("releasing", () => {
     expect(next.isHeld).toBe(true);
   });
 
-  it("by a holder's id says whether it was that one, although nothing is left of it", async () => {
+  it("by holder id reports whether the id was the holder's, even after the record is deleted", async () => {
     const here = world();
     const [mine, other] = [here.client(), here.client()];
     const lease = await here.until(mine.locks.mutex("a").acquire());
     other.network.next("write", { fault: "response-lost", unknownAfterMs: 20 });
-    expect(await here.until(other.locks.release("a", lease.holder))).toBe(true);
-    expect(await here.until(other.locks.release("a", lease.holder))).toBe(false);
+    expect(await here.until(other.locks.admin.releaseByHolder("a", lease.holder))).toBe(true);
+    expect(await here.until(other.locks.admin.releaseByHolder("a", lease.holder))).toBe(false);
     await here.pass(6_000);
     expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "deleted" });
   });
 });
 
-describe("a lost answer of a grant", () => {
-  it.each(["claim", "takeover"] as const)(
-    "leaves the lock with whoever has it: %s",
-    async (kind) => {
-      const here = world();
-      if (kind === "takeover") here.table.putItem(key("a"), theirs("v1"));
-      const { locks, network } = here.client();
-      network.script((request) =>
-        request.kind === "write" && network.requests.write === (kind === "claim" ? 1 : 2)
-          ? { fault: "response-lost", unknownAfterMs: 20 }
-          : undefined,
-      );
-      const lease = await here.until(locks.mutex("a").acquire({ wait: "30s" }));
-      expect(network.injected["response-lost"]).toBe(1);
-      expect(here.item(key("a"))).toMatchObject({ ownerName: s(lease.holder) });
-    },
-  );
+describe("a lost answer to a grant", () => {
+  it.each(["claim", "takeover"] as const)("leaves the lock with its holder: %s", async (kind) => {
+    const here = world();
+    if (kind === "takeover") here.table.putItem(key("a"), theirs("v1"));
+    const { locks, network } = here.client();
+    network.script((request) =>
+      request.kind === "write" && network.requests.write === (kind === "claim" ? 1 : 2)
+        ? { fault: "response-lost", unknownAfterMs: 20 }
+        : undefined,
+    );
+    const lease = await here.until(locks.mutex("a").acquire({ wait: "30s" }));
+    expect(network.injected["response-lost"]).toBe(1);
+    expect(here.item(key("a"))).toMatchObject({ ownerName: s(lease.holder) });
+  });
 
-  it("26. is no grant where the holder beat in between", async () => {
+  it("26. grants nothing if the holder sent a heartbeat in between", async () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1"));
     const { locks, network } = here.client();
@@ -624,7 +617,7 @@ describe("a lost answer of a grant", () => {
     expect(versionIn(here.item(key("a")))).toBe("v2");
   });
 
-  it("that was given up leaves the record free", async () => {
+  it("leaves the record free after an aborted acquisition", async () => {
     const here = world();
     const { locks, network } = here.client();
     const controller = new AbortController();
@@ -639,8 +632,8 @@ describe("a lost answer of a grant", () => {
   });
 });
 
-describe("reading", () => {
-  it("97 to 99. tells of nothing, of its own and of another's, with data and owner", async () => {
+describe("inspecting and listing", () => {
+  it("97 to 99. shows an absent, an own and another client's lock, with data and owner", async () => {
     const here = world();
     const { locks } = here.client();
     expect(await here.until(locks.inspect("a"))).toMatchObject({ state: "absent" });
@@ -650,7 +643,7 @@ describe("reading", () => {
     expect([textOf(seen.data), seen.fence]).toEqual(["x", undefined]);
   });
 
-  it("100, 101, 103. lists held and free, and names what it cannot read without losing the rest", async () => {
+  it("100, 101, 103. lists held and free locks, and names unreadable records without losing the rest", async () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1"));
     here.table.putItem(key("b"), theirs("v2", RELEASED));
@@ -659,7 +652,7 @@ describe("reading", () => {
     const { locks } = here.client();
     const listed = async (options: { prefix?: string }) => {
       const found: unknown[] = [];
-      for await (const page of locks.list({ free: true, ...options })) {
+      for await (const page of locks.admin.list({ free: true, ...options })) {
         found.push(...page.locks.map(({ name, state }) => `${name} ${state}`));
         found.push(...page.unreadable.map(({ name }) => `${name} unreadable`));
       }
@@ -679,8 +672,8 @@ describe("reading", () => {
     ["is not of this format", { total: { N: "3" } }],
     ["only looks released", { isReleased: s("1") }],
     ["has Go's lease text", theirs("v1", { leaseDuration: s("20s") })],
-    ["has data that are no bytes", theirs("v1", { data: s("x") })],
-  ])("never steals what %s", async (_title, item) => {
+    ["has data of another type than bytes", theirs("v1", { data: s("x") })],
+  ])("never takes a record that %s", async (_title, item) => {
     const here = world();
     here.table.putItem(key("a"), item);
     const { locks } = here.client();
@@ -692,8 +685,8 @@ describe("reading", () => {
   });
 });
 
-describe("with a sort key, by updates, and by tries", () => {
-  it("10, 23. takes over what stands still, and keeps its further attributes", async () => {
+describe("acquiring with a sort key, by updates, and by tries", () => {
+  it("10, 23. takes over an unchanged record, and keeps its further attributes", async () => {
     const here = new ForeignWorld(awsLockClient({ sortKeyName: "sort" }));
     const sorted = { ...key("a"), sort: s("b") };
     here.table.putItem(sorted, theirs("v1", { leaseDuration: s("3000"), team: s("blue") }));
@@ -704,7 +697,7 @@ describe("with a sort key, by updates, and by tries", () => {
     expect(here.item(sorted)).toMatchObject({ ownerName: s(lease.holder), team: s("blue") });
   });
 
-  it("17, 45, 46. makes what is absent, also by an update, and takes what was released, by one try", async () => {
+  it("17, 45, 46. creates an absent record, also by an update, and claims a released one in one try", async () => {
     const here = world();
     const { locks } = here.client();
     const made = await here.until(locks.mutex("a").tryAcquire({ existingAttributes: "keep" }));
@@ -714,7 +707,7 @@ describe("with a sort key, by updates, and by tries", () => {
     expect([taken.result?.isHeld, taken.writes, taken.reads]).toEqual([true, 1, 0]);
   });
 
-  it("removes the former data where none are given, also where attributes are kept", async () => {
+  it("removes the former data if the caller gives none, even while keeping attributes", async () => {
     for (const released of [RELEASED, {}]) {
       const here = world();
       const former = { ...released, team: s("blue"), data: { B: bytes("old") } };
@@ -726,7 +719,7 @@ describe("with a sort key, by updates, and by tries", () => {
     }
   });
 
-  it("38. keeps the data of a dead holder, or writes those that are given where it had none", async () => {
+  it("38. keeps the data of a dead holder, or writes the given data if the holder had none", async () => {
     for (const [data, found] of [
       [{ B: bytes("old") }, "old"],
       [undefined, "new"],
@@ -739,7 +732,7 @@ describe("with a sort key, by updates, and by tries", () => {
     }
   });
 
-  it("57. waits for its own hold like for any other's where it is not reentrant", async () => {
+  it("57. waits for the client's own hold as for any other without reentrancy", async () => {
     const here = world();
     const { locks } = here.client();
     const mutex = locks.mutex("a");
@@ -749,7 +742,7 @@ describe("with a sort key, by updates, and by tries", () => {
     });
   });
 
-  it("69, 81, 114. is not held, renewed, nor made longer, once it was released", async () => {
+  it("69, 81, 114. ends for good at its release: no renewal, no longer lease", async () => {
     const here = world();
     const { locks } = here.client();
     const lease = await here.until(locks.mutex("a").acquire());
@@ -762,8 +755,8 @@ describe("with a sort key, by updates, and by tries", () => {
   });
 });
 
-describe("what goes wrong with the table", () => {
-  it("12 to 14. is told as what it is when the wait is over, and not as somebody else's hold", async () => {
+describe("failed requests", () => {
+  it("12 to 14. are reported as such after the wait, and not as another holder", async () => {
     for (const [fault, code] of [
       ["throttled", "throttled"],
       ["request-lost", "unreachable"],
@@ -777,7 +770,7 @@ describe("what goes wrong with the table", () => {
     }
   });
 
-  it("19. ends the wait at once where it cannot pass by itself", async () => {
+  it("19. end the wait at once if waiting cannot help", async () => {
     const here = world();
     const { locks, network } = here.client();
     const error = new HoldfastError("access-denied", "no");
@@ -787,7 +780,7 @@ describe("what goes wrong with the table", () => {
     expect(here.time.nowMs - fromMs).toBeLessThan(100);
   });
 
-  it("71. moves no deadline where a renewal is refused for now, and the lock is lost by it", async () => {
+  it("71. of a renewal do not move the deadline, and the lease expires", async () => {
     const here = world();
     const { locks, network } = here.client();
     const lease = await here.until(locks.mutex("a").acquire());
@@ -800,12 +793,12 @@ describe("what goes wrong with the table", () => {
   });
 });
 
-describe("a try that does not wait", () => {
+describe("a try without a wait", () => {
   it.each([
     ["put", "replace"],
     ["update", "keep"],
   ] as const)(
-    "51, 52. loses the race for a stale record once, and tries no more: %s",
+    "51, 52. sends one takeover of a stale record and ends when it is refused: %s",
     async (_, keeps) => {
       const here = world();
       here.table.putItem(key("a"), theirs("v1"));
@@ -825,13 +818,13 @@ describe("a try that does not wait", () => {
   );
 });
 
-describe("an alarm before the deadline, the session monitor of the Java client", () => {
-  it("106, 111. is called on a lock that nobody renews, at the instant asked for, before its expiry", async () => {
+describe("onExpiring, like the Java client's session monitor", () => {
+  it("106, 111. is called without a renewal, at the given time before the deadline", async () => {
     const here = world();
     const { locks } = here.client({ renew: "manual" });
     const lease = await here.until(locks.mutex("a").acquire());
     const told: number[] = [];
-    // Theirs is a safe time since the last heartbeat; ours, what is left.
+    // The Java client counts from the last heartbeat; this library counts the time left.
     const leftMs = lease.remainingMs();
     lease.onExpiring("5s", () => told.push(lease.remainingMs()));
     await here.pass(leftMs - 5_001);
@@ -841,7 +834,7 @@ describe("an alarm before the deadline, the session monitor of the Java client",
     expect(lease.isHeld).toBe(true);
   });
 
-  it("107. is put off by each renewal, and called once after the last", async () => {
+  it("107. is postponed by each renewal, and called once after the last", async () => {
     const here = world();
     const { locks, network } = here.client();
     const lease = await here.until(locks.mutex("a").acquire());
@@ -858,7 +851,7 @@ describe("an alarm before the deadline, the session monitor of the Java client",
     expect([told, lease.isHeld]).toEqual([1, false]);
   });
 
-  it("108, 110. is refused for more than is left at a renewal; what is left can always be asked", async () => {
+  it("108, 110. is refused for a time beyond a renewed lease, while remainingMs works at any time", async () => {
     const here = world();
     const { locks } = here.client();
     const lease = await here.until(locks.mutex("a").acquire());
@@ -868,7 +861,7 @@ describe("an alarm before the deadline, the session monitor of the Java client",
     expect(lease.remainingMs()).toBeGreaterThan(19_000);
   });
 
-  it("96, 112. is not called after the release, nor when the client has closed", async () => {
+  it("96, 112. is not called after the release or after the close of the client", async () => {
     const here = world();
     const { locks } = here.client({ renew: "manual" });
     let told = 0;
@@ -884,7 +877,7 @@ describe("an alarm before the deadline, the session monitor of the Java client",
     expect(told).toBe(0);
   });
 
-  it("is not called at a theft, of which the signal tells at once", async () => {
+  it("is not called after a theft, which the signal reports at once", async () => {
     const here = world();
     const { locks } = here.client();
     const lease = await here.until(locks.mutex("a").acquire());
@@ -899,7 +892,7 @@ describe("an alarm before the deadline, the session monitor of the Java client",
 });
 
 describe("owners", () => {
-  it("118. have a name of their own where none is given", async () => {
+  it("118. have a default name", async () => {
     const here = world();
     const { locks } = here.client();
     const lease = await here.until(locks.mutex("a").acquire());
@@ -910,8 +903,8 @@ describe("owners", () => {
   });
 });
 
-describe("what the format has no room for", () => {
-  it("is refused by name", async () => {
+describe("values that the format does not support", () => {
+  it("are refused by name", async () => {
     const { locks } = world().client();
     const untyped = locks as never as import("../../src/index.js").Holdfast;
     expect(() => untyped.mutex(["a", "b"] as never)).toThrowError("sortKeyName");

@@ -29,7 +29,7 @@ function formatOf({ keys }: Scene): LeaseFormat {
   return awsLockClient(options) as LeaseFormat;
 }
 
-/** An item as a file has it: bytes in base64. */
+/** An item as in a file: bytes in base64. */
 function itemIn(json: Json | null): Item | undefined {
   if (json === null) return undefined;
   const values = Object.entries(json).map(([name, value]) => {
@@ -52,9 +52,9 @@ function steps(): [string, Scene, Step, number][] {
 
 const seen = steps().filter(([state, , step]) => step.item !== null && !state.startsWith("found"));
 
-describe("every item that the Java client wrote", () => {
-  it.each(seen)("is read as what it says: %s", (_title, scene, { item }) => {
-    const found = formatOf(scene).read(itemIn(item));
+describe("every item of the Java client", () => {
+  it.each(seen)("is read with its content: %s", (_title, scene, { item }) => {
+    const found = formatOf(scene).codec.read(itemIn(item));
     const text = (name: string): string | undefined =>
       (item as Record<string, { S?: string }>)[name]?.S;
     expect(found).toMatchObject({
@@ -67,12 +67,12 @@ describe("every item that the Java client wrote", () => {
 
   const told = seen.filter(([, , { does, answer }]) => does === "acquire" && answer["lock"]);
   it.each(told)(
-    "has the data and attributes that it told its caller: %s",
+    "has the data and attributes that the Java client returned to its caller: %s",
     (_title, scene, step) => {
       const lock = step.answer["lock"] as { data?: string; attributes: object };
-      const found = formatOf(scene).read(itemIn(step.item));
+      const found = formatOf(scene).codec.read(itemIn(step.item));
       if (found.state !== "held") throw new Error(found.state);
-      // An update without data leaves what was there, of which the Java client does not tell.
+      // An update without data leaves the old data, which the Java client does not return.
       if (lock.data !== undefined)
         expect(Buffer.from(found.data as Uint8Array).toString()).toBe(lock.data);
       expect(found.attributes).toMatchObject(lock.attributes);
@@ -80,12 +80,12 @@ describe("every item that the Java client wrote", () => {
     },
   );
 
-  it("is named where it cannot be read, and nothing throws", () => {
+  it("is reported if unreadable, without an exception", () => {
     const states = scenes
       .filter(({ state }) => state.startsWith("found: "))
       .map((scene) => [
         scene.state,
-        formatOf(scene).read(itemIn(scene.steps[0]?.item ?? null)).state,
+        formatOf(scene).codec.read(itemIn(scene.steps[0]?.item ?? null)).state,
       ]);
     expect(states).toEqual([
       ["found: a lease in Go's text", "foreign"],
@@ -111,15 +111,15 @@ const RENEWAL = { mark: "m", version: "v", leaseMs: 20_000, wallMs: 0 };
 
 const plain = awsLockClient() as LeaseFormat;
 const sorted = awsLockClient({ sortKeyName: "sort" }) as LeaseFormat;
-const ref = plain.refOf("lock", "a");
-const sortedRef = sorted.refOf("lock", ["a", "b"]);
+const ref = plain.codec.refOf("lock", "a");
+const sortedRef = sorted.codec.refOf("lock", ["a", "b"]);
 
 function readable({ condition, change }: Write): string {
   const { text, names } = compileWrite(condition, change);
   return text.replace(/#\d+/g, (name) => names[name] ?? name).replace(/:\d+/g, "?");
 }
 
-/** The conditions of the Java client's writes, as its page has them too. */
+/** The conditions of the Java client's writes, as in the format's specification. */
 const theirs = new Set(
   scenes.flatMap((scene) =>
     scene.steps.flatMap(({ requests }) =>
@@ -137,34 +137,37 @@ const theirs = new Set(
 
 const bare = (text: string): string => text.replace(/^\((.*)\)$/, "$1");
 
-describe("the conditions", () => {
+describe("conditions", () => {
   it.each([
-    ["of what is absent", plain.claim(ref, GRANT, { kind: "absent" })],
-    ["of what is absent, with a sort key", sorted.claim(sortedRef, GRANT, { kind: "absent" })],
-    ["of a takeover", plain.takeOver(ref, GRANT, { holder: "x", version: "v" })],
+    ["of an absent record", plain.lease.claim(ref, GRANT, { kind: "absent" })],
+    [
+      "of an absent record, with a sort key",
+      sorted.lease.claim(sortedRef, GRANT, { kind: "absent" }),
+    ],
+    ["of a takeover", plain.lease.takeOver(ref, GRANT, { holder: "x", version: "v" })],
   ])("%s are the Java client's, to the letter", (_title, write) => {
     expect(theirs).toContain(bare(readable(write)));
   });
 
   it.each([
     [
-      "a claim of what was not seen",
-      plain.claim(ref, GRANT, { kind: "blind" }),
+      "a claim of an unseen record",
+      plain.lease.claim(ref, GRANT, { kind: "blind" }),
       "attribute_not_exists(key) OR (attribute_exists(key) AND isReleased = ? AND attribute_exists(recordVersionNumber))",
     ],
     [
-      "a claim of what was seen free",
-      plain.claim(ref, GRANT, { kind: "free", fence: 0n, version: "v" }),
+      "a claim of a record seen free",
+      plain.lease.claim(ref, GRANT, { kind: "free", fence: 0n, version: "v" }),
       "attribute_exists(key) AND recordVersionNumber = ? AND attribute_exists(isReleased)",
     ],
     [
       "a renewal",
-      plain.renew(ref, HELD, RENEWAL),
+      plain.lease.renew(ref, HELD, RENEWAL),
       "attribute_exists(key) AND (recordVersionNumber = ? OR recordVersionNumber = ?) AND ownerName = ? AND attribute_not_exists(isReleased)",
     ],
     [
       "a release, with a sort key",
-      sorted.free(sortedRef, { known: HELD, maybe: [] }, freeing(true)),
+      sorted.lease.free(sortedRef, { known: HELD, maybe: [] }, freeing(true)),
       "attribute_exists(key) AND attribute_exists(sort) AND ownerName = ? AND attribute_not_exists(isReleased)",
     ],
   ])("of %s are as they are documented", (_title, write, expected) => {
@@ -178,41 +181,41 @@ describe("the conditions", () => {
     { kind: "free", fence: 0n, version: "88" },
   ];
   const held = seen.filter(([, , { item }]) => !("isReleased" in (item ?? {})));
-  it.each(held)("of a claim never fit what somebody holds: %s", (_title, scene, { item }) => {
+  it.each(held)("of a claim never match a held record: %s", (_title, scene, { item }) => {
     const format = formatOf(scene);
     const name = scene.keys.sortKey === undefined ? "a" : (["a", "b"] as const);
     for (const onto of ontos) {
-      const { condition } = format.claim(format.refOf("lock", name), GRANT, onto);
+      const { condition } = format.lease.claim(format.codec.refOf("lock", name), GRANT, onto);
       expect(holds(condition, itemIn(item)), onto.kind).toBe(false);
     }
   });
 
   const free = seen.filter(([, , { item }]) => "isReleased" in (item ?? {}));
-  it.each(free)("of a claim fit what was released: %s", (_title, scene, { item }) => {
+  it.each(free)("of a claim match a released record: %s", (_title, scene, { item }) => {
     const format = formatOf(scene);
     const name = scene.keys.sortKey === undefined ? "a" : (["a", "b"] as const);
-    const found = format.read(itemIn(item));
+    const found = format.codec.read(itemIn(item));
     if (found.state !== "free") throw new Error(found.state);
     for (const onto of [
       { kind: "blind" },
       { kind: "existing" },
       { kind: "free", fence: 0n, version: found.version },
     ] as const) {
-      const { condition } = format.claim(format.refOf("lock", name), GRANT, onto);
+      const { condition } = format.lease.claim(format.codec.refOf("lock", name), GRANT, onto);
       expect(holds(condition, itemIn(item)), onto.kind).toBe(true);
     }
   });
 });
 
-describe("what a grant writes", () => {
-  it("18. has the exact attributes and types of the Java client's items", () => {
+describe("a grant", () => {
+  it("18. writes the exact attributes and types of the Java client's items", () => {
     const vector = scenes.find(({ state }) => state === "held, with data")?.steps[0]?.item ?? {};
     const grant = {
       ...GRANT,
       data: Buffer.from("x"),
       attributes: { team: s("a"), shards: n("1") },
     };
-    const { change, as } = plain.claim(ref, grant, { kind: "blind" });
+    const { change, as } = plain.lease.claim(ref, grant, { kind: "blind" });
     const types = (item: object) =>
       Object.entries(item).map(([name, value]) => `${name} ${Object.keys(value)[0]}`);
     expect(as).toBe("put");
@@ -223,18 +226,22 @@ describe("what a grant writes", () => {
     });
   });
 
-  it("24. is an update that removes isReleased where anything of the record is kept", () => {
+  it("24. is an update that removes isReleased if any part of the record is kept", () => {
     for (const keeps of [{ existingData: "keep" }, { existingAttributes: "keep" }] as const) {
-      const write = plain.takeOver(ref, { ...GRANT, ...keeps }, { holder: "x", version: "v" });
+      const write = plain.lease.takeOver(
+        ref,
+        { ...GRANT, ...keeps },
+        { holder: "x", version: "v" },
+      );
       expect(write.as).toBeUndefined();
       expect(write.change.remove).toContain("isReleased");
     }
   });
 
-  it("is read back as what was written", () => {
+  it("is read back with the written content", () => {
     const grant = { ...GRANT, data: Buffer.from("x"), attributes: { team: s("a") } };
-    const { change } = plain.claim(ref, grant, { kind: "blind" });
-    expect(plain.read({ ...change.set, ...ref.key } as Item)).toMatchObject({
+    const { change } = plain.lease.claim(ref, grant, { kind: "blind" });
+    expect(plain.codec.read({ ...change.set, ...ref.key } as Item)).toMatchObject({
       state: "held",
       holder: GRANT.holder,
       leaseMs: 20_000,

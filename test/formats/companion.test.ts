@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { FormatTypes, LockFormat } from "../../src/core/record/format-types.js";
 import { awsLockClient, dynamodbLease, dynamolock } from "../../src/formats/index.js";
-import type { FencedLease, HoldfastError } from "../../src/index.js";
+import type { HoldfastError, Lease } from "../../src/index.js";
 import type { AttributeValue, Item } from "../../src/platform/table.js";
 import { wouldCommit } from "../../verification/sim/companion/guard.js";
 import { expectThrown } from "../support/errors.js";
@@ -25,20 +25,20 @@ const each = FORMATS.map(([format, bare]) => [format.name, format, bare] as cons
 const worldOf = (format: LockFormat) => new ForeignWorld(format as LockFormat<Numbered>);
 
 describe.each(each)("companion fences in format %s", (_name, format, bare) => {
-  it("grow with every grant, through releases of every kind and what peers put and delete", async () => {
+  it("grow with every grant, through releases of every kind and peers' puts and deletes", async () => {
     const here = worldOf(format);
     const clients = [here.client(), here.client()];
     const fences: bigint[] = [];
-    const grant = async (turn: number): Promise<FencedLease<Numbered>> => {
+    const grant = async (turn: number): Promise<Lease<Numbered>> => {
       const locks = clients[turn % 2]?.locks ?? clients[0]?.locks;
-      const lease = await here.until(locks?.mutex("a").acquire() as Promise<FencedLease<Numbered>>);
+      const lease = await here.until(locks?.mutex("a").acquire() as Promise<Lease<Numbered>>);
       fences.push(lease.fence);
       return lease;
     };
     for (const keepData of [true, false, true]) {
       await here.until((await grant(fences.length)).release({ keepData }));
     }
-    // As a peer's release does that deletes, and one that keeps nothing of ours.
+    // As after a peer's deleting release, and after a release that keeps nothing of this library.
     await grant(1);
     here.table.deleteItem(KEY);
     await here.until((await grant(0)).release());
@@ -58,11 +58,11 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
     expect([released.writes, released.reads]).toEqual([1, 0]);
   });
 
-  it("keep a former holder's conditions from ever holding again, whatever lands late", async () => {
+  it("keep a former holder's conditions from ever holding again, however late a write lands", async () => {
     const here = worldOf(format);
     const [one, two] = [here.client(), here.client()];
     one.network.next("write", { fault: "duplicated", delayMs: 8_000 });
-    const first = (await here.until(one.locks.mutex("a").acquire())) as FencedLease<Numbered>;
+    const first = (await here.until(one.locks.mutex("a").acquire())) as Lease<Numbered>;
     const conditions = first.conditions();
     expect(conditions).toHaveLength(2);
     expect(first.conditions({ document: true })).toHaveLength(2);
@@ -71,18 +71,18 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
     expect(wouldCommit(here.table, conditions)).toBe(true);
     await here.until(first.release());
     for (let grants = 0; grants < 2; grants += 1) {
-      const later = (await here.until(two.locks.mutex("a").acquire())) as FencedLease<Numbered>;
+      const later = (await here.until(two.locks.mutex("a").acquire())) as Lease<Numbered>;
       expect(wouldCommit(here.table, later.conditions())).toBe(true);
       expect(wouldCommit(here.table, conditions)).toBe(false);
       await here.until(later.release({ keepData: false }));
     }
     await here.pass(10_000);
-    // The copy has landed, and the record names the first holder again: that condition alone holds.
+    // The copy has landed, and the record names the first holder again: only that condition holds.
     expect(wouldCommit(here.table, conditions.slice(0, 1))).toBe(true);
     expect(wouldCommit(here.table, conditions)).toBe(false);
   });
 
-  it("cost nothing, and are absent, where nobody asked for them", async () => {
+  it("cost nothing, and are absent, by default", async () => {
     const here = worldOf(bare);
     const { locks } = here.client();
     const { result, writes, reads } = await here.requests(locks.mutex("a").acquire());
@@ -91,37 +91,37 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
   });
 
   // rule: R9
-  it("are not given to who lost the lock before it could count, though no clock of it says so", async () => {
+  it("are refused to a client that lost the lock before the count, even if its clocks show no loss", async () => {
     const here = worldOf(format);
     const [slow, other] = [here.client(), here.client()];
     slow.network.script((request) => {
-      // A replica that lags would still show its grant.
+      // A stale replica would still show its grant.
       if (request.kind === "read" && !request.read.consistent) {
         return { fault: "stale", changesAgo: 1 };
       }
-      // The grant's answer finds a machine that was restored from a snapshot.
+      // The grant's answer reaches a machine that was restored from a snapshot.
       if (request.kind !== "write" || slow.network.requests.write !== 1) return undefined;
       slow.process.pause({ frozen: "all" });
       return undefined;
     });
-    const waiting = (
-      slow.locks.mutex("a").tryAcquire() as Promise<FencedLease<Numbered> | null>
-    ).catch((error: HoldfastError) => error.code);
+    const waiting = (slow.locks.mutex("a").tryAcquire() as Promise<Lease<Numbered> | null>).catch(
+      (error: HoldfastError) => error.code,
+    );
     await here.pass(100);
     const acquiring = other.locks.mutex("a").acquire({ wait: "3m" });
-    const lease = (await here.until(acquiring)) as FencedLease<Numbered>;
+    const lease = (await here.until(acquiring)) as Lease<Numbered>;
     slow.process.resume();
     const fromMs = here.time.nowMs;
     expect(await here.until(waiting)).toBeNull();
     expect(here.time.nowMs - fromMs).toBeLessThan(50);
-    // It has counted, and nobody has that number.
+    // The client has counted, but uses the number for no lease.
     await here.until(lease.release());
-    const next = (await here.until(other.locks.mutex("a").acquire())) as FencedLease<Numbered>;
+    const next = (await here.until(other.locks.mutex("a").acquire())) as Lease<Numbered>;
     expect(next.fence - lease.fence).toBe(2n);
   });
 
   it.each(["request-lost", "response-lost"] as const)(
-    "survive a count of which nobody answers: %s",
+    "survive an unanswered count: %s",
     async (fault) => {
       const here = worldOf(format);
       const { locks, network } = here.client();
@@ -130,16 +130,16 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
           ? { fault, unknownAfterMs: 20 }
           : undefined,
       );
-      const lease = (await here.until(locks.mutex("a").acquire())) as FencedLease<Numbered>;
+      const lease = (await here.until(locks.mutex("a").acquire())) as Lease<Numbered>;
       expect(network.injected[fault]).toBe(1);
       expect(here.table.item(COMPANION)).toMatchObject({ fence: { N: String(lease.fence) } });
       await here.until(lease.release());
-      const next = (await here.until(locks.mutex("a").acquire())) as FencedLease<Numbered>;
+      const next = (await here.until(locks.mutex("a").acquire())) as Lease<Numbered>;
       expect(next.fence).toBe(lease.fence + 1n);
     },
   );
 
-  it("leave the lock free where nobody answers who could count", async () => {
+  it("leave the lock free if no count is answered", async () => {
     const here = worldOf(format);
     const { locks, network } = here.client();
     network.script((request) =>
@@ -156,7 +156,7 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
   });
 
   // rule: R12
-  it("take nothing that somebody else has put in their place", async () => {
+  it("never replace another program's item at their key", async () => {
     const here = worldOf(format);
     here.table.putItem(COMPANION, { total: { N: "3" } });
     const { locks } = here.client();
@@ -168,13 +168,13 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
     expect(["free", "absent"]).toContain(found.state);
   });
 
-  it("are listed as no locks, and their names are none", async () => {
+  it("are hidden in listings, and their names are refused for locks", async () => {
     const here = worldOf(format);
     const { locks } = here.client();
     await here.until(locks.mutex("a").acquire());
     const names: unknown[] = [];
     const listing = (async () => {
-      for await (const page of locks.list({ free: true })) {
+      for await (const page of locks.admin.list({ free: true })) {
         names.push(...page.locks.map(({ name }) => name), ...page.unreadable);
       }
     })();
@@ -186,14 +186,14 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
     });
   });
 
-  it("number the waiters of one process, too, and the terms of an election", async () => {
+  it("number the grants to waiters of one process, and the terms of an election", async () => {
     const here = worldOf(format);
     const { locks } = here.client();
-    const first = (await here.until(locks.mutex("a").acquire())) as FencedLease<Numbered>;
+    const first = (await here.until(locks.mutex("a").acquire())) as Lease<Numbered>;
     const waiting = locks.mutex("a").acquire({ wait: "1m" });
     await here.pass(100);
     await here.until(first.release());
-    const second = (await here.until(waiting)) as FencedLease<Numbered>;
+    const second = (await here.until(waiting)) as Lease<Numbered>;
     expect(second.fence).toBe(first.fence + 1n);
     await here.until(second.release());
     const term = await here.until(locks.election("a").campaign());
@@ -202,7 +202,7 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
 });
 
 describe("companion fences", () => {
-  it("are in the type where they are asked for, and not elsewhere", async () => {
+  it("are in the type only if requested", async () => {
     const here = new ForeignWorld(awsLockClient({ sortKeyName: "sort", fences: "companion" }));
     const lease = await here.until(here.client().locks.mutex(["a", "b"]).acquire());
     const fence: bigint = lease.fence;
@@ -210,11 +210,11 @@ describe("companion fences", () => {
     expect(companion).toMatchObject({ fence: { N: fence.toString() } });
     const bare = new ForeignWorld(awsLockClient({ partitionKeyName: "key" }));
     const other = await bare.until(bare.client().locks.mutex("a").acquire());
-    // @ts-expect-error There is no fence without them.
+    // @ts-expect-error A lease has no fence without them.
     expect(other.fence).toBeUndefined();
-    // @ts-expect-error Nor a condition: nothing in such a record never comes back.
+    // @ts-expect-error Nor a condition: such a record has no value that never comes back.
     expect([other.condition, other.conditions]).toEqual([undefined, undefined]);
-    // @ts-expect-error One condition would be the holder's alone.
+    // @ts-expect-error A condition of two leases would be the holder's alone.
     expect(lease.condition).toBeUndefined();
     const term = await here.until(here.client().locks.election(["t", "b"]).campaign());
     expect(term.conditions()).toHaveLength(2);
@@ -222,7 +222,7 @@ describe("companion fences", () => {
     expect(term.condition).toBeUndefined();
   });
 
-  it("look to a peer that lists the table like a lock that was released", async () => {
+  it("look like a released lock to a peer that lists the table", async () => {
     const here = new ForeignWorld(awsLockClient({ fences: "companion" }));
     await here.until(here.client().locks.mutex("a").acquire());
     const peer = new ForeignWorld(awsLockClient());
@@ -231,7 +231,7 @@ describe("companion fences", () => {
     expect(seen).toMatchObject({ state: "free", owner: "holdfast" });
   });
 
-  it("are refused by any other name", () => {
+  it("are refused for any other value of the option", () => {
     expect(() => dynamolock({ fences: "table" as never })).toThrowError('"companion"');
   });
 });

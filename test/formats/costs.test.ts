@@ -8,7 +8,7 @@ import {
 } from "../../src/formats/index.js";
 import { ForeignWorld } from "./foreign-world.js";
 
-/** Every format but the native one, of which test/locks/mutex/requests.test.ts tells more. */
+/** Every format except the native format, whose costs test/locks/mutex/requests.test.ts tests in detail. */
 const FORMATS: readonly (readonly [string, LockFormat])[] = [
   ["awsLockClient", awsLockClient() as LockFormat],
   ["dynamolock", dynamolock() as LockFormat],
@@ -35,51 +35,54 @@ async function costOf<T>(here: ForeignWorld<never>, work: () => Promise<T>) {
   };
 }
 
-describe.each(FORMATS)("each step in the format %s is one write of one unit", (_name, format) => {
-  const setting = () => {
-    const here = new ForeignWorld(format) as unknown as ForeignWorld<never>;
-    const mutex = () => here.client().locks.mutex("a" as never);
-    return { here, own: mutex(), rival: mutex() };
-  };
+describe.each(FORMATS)(
+  "each step in the format %s costs one write of one unit",
+  (_name, format) => {
+    const setting = () => {
+      const here = new ForeignWorld(format) as unknown as ForeignWorld<never>;
+      const mutex = () => here.client().locks.mutex("a" as never);
+      return { here, own: mutex(), rival: mutex() };
+    };
 
-  it("to acquire, to renew, to release, and to acquire what was released", async () => {
-    const { here, own } = setting();
-    const acquired = await costOf(here, () => own.acquire(BY_HAND));
-    expect(acquired.cost).toEqual(ONE_WRITE);
-    // A format in which a lease may be too young to renew would answer without a request.
-    await here.pass(acquired.result.leaseMs / 3);
-    expect((await costOf(here, () => acquired.result.renew())).cost).toEqual(ONE_WRITE);
-    expect((await costOf(here, () => acquired.result.release())).cost).toEqual(ONE_WRITE);
-    expect((await costOf(here, () => own.acquire(BY_HAND))).cost).toEqual(ONE_WRITE);
-  });
-
-  it("to try a lock that somebody else holds", async () => {
-    const { here, own, rival } = setting();
-    await here.until(own.acquire(BY_HAND));
-    const tried = await costOf(here, () => rival.tryAcquire());
-    expect(tried.result).toBeNull();
-    expect(tried.cost).toEqual(ONE_WRITE);
-  });
-
-  it("to hand over to a waiter of the same process", async () => {
-    const { here, own } = setting();
-    const first = await here.until(own.acquire(BY_HAND));
-    const second = own.acquire(BY_HAND);
-    const handed = await costOf(here, async () => {
-      await first.release();
-      return second;
+    it("to acquire, renew and release, and to acquire a released lock", async () => {
+      const { here, own } = setting();
+      const acquired = await costOf(here, () => own.acquire(BY_HAND));
+      expect(acquired.cost).toEqual(ONE_WRITE);
+      // In some formats a lease may be too young for a renewal, which then sends no request.
+      await here.pass(acquired.result.leaseMs / 3);
+      expect((await costOf(here, () => acquired.result.renew())).cost).toEqual(ONE_WRITE);
+      expect((await costOf(here, () => acquired.result.release())).cost).toEqual(ONE_WRITE);
+      expect((await costOf(here, () => own.acquire(BY_HAND))).cost).toEqual(ONE_WRITE);
     });
-    expect(handed.result.isHeld).toBe(true);
-    expect(handed.cost).toEqual(ONE_WRITE);
-  });
 
-  it("to take over from one that was watched dead", async () => {
-    const { here, own, rival } = setting();
-    const dead = await here.until(own.acquire(BY_HAND));
-    expect(await here.until(rival.tryAcquire())).toBeNull();
-    await here.pass(2 * dead.leaseMs);
-    const taken = await costOf(here, () => rival.tryAcquire());
-    expect(taken.result?.isHeld).toBe(true);
-    expect(taken.cost).toEqual(ONE_WRITE);
-  });
-});
+    it("to try a held lock", async () => {
+      const { here, own, rival } = setting();
+      await here.until(own.acquire(BY_HAND));
+      const tried = await costOf(here, () => rival.tryAcquire());
+      expect(tried.result).toBeNull();
+      expect(tried.cost).toEqual(ONE_WRITE);
+    });
+
+    it("to hand off to a waiter of the same process", async () => {
+      const { here, own } = setting();
+      const first = await here.until(own.acquire(BY_HAND));
+      const second = own.acquire(BY_HAND);
+      const handed = await costOf(here, async () => {
+        await first.release();
+        return second;
+      });
+      expect(handed.result.isHeld).toBe(true);
+      expect(handed.cost).toEqual(ONE_WRITE);
+    });
+
+    it("to take over from a dead holder", async () => {
+      const { here, own, rival } = setting();
+      const dead = await here.until(own.acquire(BY_HAND));
+      expect(await here.until(rival.tryAcquire())).toBeNull();
+      await here.pass(2 * dead.leaseMs);
+      const taken = await costOf(here, () => rival.tryAcquire());
+      expect(taken.result?.isHeld).toBe(true);
+      expect(taken.cost).toEqual(ONE_WRITE);
+    });
+  },
+);

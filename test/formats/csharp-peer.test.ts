@@ -2,11 +2,12 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FormatTypes, LockFormat } from "../../src/core/record/format-types.js";
 import { awsLockClient } from "../../src/formats/index.js";
-import { createTable, Holdfast } from "../../src/index.js";
+import { Holdfast } from "../../src/index.js";
 import { systemClock } from "../../src/platform/clock.js";
 import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
 import type { AttributeValue, Item, Write } from "../../src/platform/table.js";
 import { systemTimers } from "../../src/platform/timers.js";
+import { createTable } from "../../src/table/index.js";
 import { FaultyTable } from "../../src/testing/faults/faults.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
@@ -21,7 +22,7 @@ import {
 import { ForeignWorld } from "./foreign-world.js";
 import { javaWrites, kindOfWrite } from "./java-writes.js";
 
-/** Beside the C# port of the AWS lock client, which is played by its requests, not run: `csharp-peer.ts`. */
+/** Runs this library beside the C# port of the AWS lock client; `csharp-peer.ts` replays the port's requests. */
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const textOf = (data: Uint8Array | undefined): string | undefined =>
@@ -59,8 +60,8 @@ function worldOf<S extends FormatTypes>(format: LockFormat<S>) {
 
 const world = () => worldOf(awsLockClient());
 
-describe("the C# port, played,", () => {
-  it("sends the writes that the Java client was recorded to send, and no others", async () => {
+describe("the replayed C# port", () => {
+  it("sends exactly the kinds of writes that were recorded from the Java client", async () => {
     const plain = world();
     const { peer } = plain.enter({ beats: false });
     const more = { data: bytes("1"), attributes: { team: s("blue") } };
@@ -84,8 +85,8 @@ describe("the C# port, played,", () => {
   });
 });
 
-describe("while the C# port holds", () => {
-  it("and renews, nobody gets the lock", async () => {
+describe("a lock of the C# port", () => {
+  it("is refused to other clients while the port renews", async () => {
     const { here, enter } = world();
     const { peer } = enter();
     const hold = await here.until(peer.acquire("a"));
@@ -100,21 +101,24 @@ describe("while the C# port holds", () => {
     ["deleted", { keep: false }, undefined],
     ["kept", { keep: true }, "1"],
     ["kept, with other data", { keep: true, data: bytes("2") }, "2"],
-  ] as const)("its release lets a waiter in at the next look: %s", async (_way, release, data) => {
-    const { here, enter } = world();
-    const { peer } = enter();
-    const hold = await here.until(peer.acquire("a", { data: bytes("1") }));
-    const { locks } = here.client();
-    const waiting = locks.mutex("a").acquire({ wait: "60s", existingData: "keep" });
-    await here.pass(30_000);
-    expect(await here.until(peer.release(hold, release))).toBe(true);
-    const fromMs = here.time.nowMs;
-    expect(textOf((await here.until(waiting)).data)).toBe(data);
-    expect(here.time.nowMs - fromMs).toBeLessThan(1_200);
-    expect(here.item(KEY)).not.toHaveProperty("isReleased");
-  });
+  ] as const)(
+    "goes to a waiter at its next poll after the port's release: %s",
+    async (_way, release, data) => {
+      const { here, enter } = world();
+      const { peer } = enter();
+      const hold = await here.until(peer.acquire("a", { data: bytes("1") }));
+      const { locks } = here.client();
+      const waiting = locks.mutex("a").acquire({ wait: "60s", existingData: "keep" });
+      await here.pass(30_000);
+      expect(await here.until(peer.release(hold, release))).toBe(true);
+      const fromMs = here.time.nowMs;
+      expect(textOf((await here.until(waiting)).data)).toBe(data);
+      expect(here.time.nowMs - fromMs).toBeLessThan(1_200);
+      expect(here.item(KEY)).not.toHaveProperty("isReleased");
+    },
+  );
 
-  it("and dies, it is followed after its lease, not before", async () => {
+  it("is taken over after its lease, and not before, when the port dies", async () => {
     const { here, enter } = world();
     const { peer, process } = enter({ leaseMs: 8_000, beatMs: 2_000 });
     await here.until(peer.acquire("a"));
@@ -129,7 +133,7 @@ describe("while the C# port holds", () => {
   });
 
   it.each(["none", "all"] as const)(
-    "and is stopped past its lease, its later heartbeat and release do nothing: frozen clocks %s",
+    "is not changed by the port's heartbeat and release after a pause past the lease: frozen clocks %s",
     async (frozen) => {
       const { here, enter } = world();
       const { peer, process } = enter({ beats: false });
@@ -138,7 +142,7 @@ describe("while the C# port holds", () => {
       const { locks } = here.client();
       const lease = await here.until(locks.mutex("a").acquire({ wait: "60s" }));
       process.resume();
-      // Of a machine restored from a snapshot no clock tells; the record does.
+      // After a restore from a snapshot, no clock shows the pause; only the record does.
       expect(peer.isHeld(hold)).toBe(frozen === "all");
       await expect(here.until(peer.beat(hold))).rejects.toThrow(LockNotGranted);
       expect(await here.until(peer.release(hold))).toBe(false);
@@ -149,7 +153,7 @@ describe("while the C# port holds", () => {
     },
   );
 
-  it("one of two names that it joins to the same text, it forgets the other, which is followed", async () => {
+  it("is forgotten and taken over if the port joins two names to the same text", async () => {
     const { here, enter } = worldOf(awsLockClient({ sortKeyName: "sort" }));
     const { peer } = enter({ sortKeyName: "sort" });
     const first = await here.until(peer.acquire("ab", {}, "c"));
@@ -161,8 +165,8 @@ describe("while the C# port holds", () => {
   });
 });
 
-describe("while ours holds", () => {
-  it("and renews, the C# port is refused, with or without waiting", async () => {
+describe("a lock of this library", () => {
+  it("is refused to the C# port while the holder renews, with and without a wait", async () => {
     const { here, enter } = world();
     const { locks } = here.client();
     const lease = await here.until(locks.mutex("a").acquire());
@@ -171,7 +175,7 @@ describe("while ours holds", () => {
     const waits = { refreshMs: 0, additionalMs: 0 };
     const before = here.table.counts;
     await expect(here.until(peer.acquire("a", waits))).rejects.toThrow(LockNotGranted);
-    // Zero is a second to it: it neither spins nor gives up early.
+    // The port treats zero as a second: it neither spins nor gives up early.
     expect(here.time.nowMs - fromMs).toBeGreaterThan(21_000);
     const looks = here.table.counts.consistentReads - before.consistentReads;
     expect(looks).toBeLessThan(24);
@@ -189,7 +193,7 @@ describe("while ours holds", () => {
         ] as const,
     ),
   )(
-    "its release lets the C# port in at its next look: %s %j, kept %s",
+    "goes to the C# port at its next read after the release: %s %j, kept %s",
     async (_mode, wishes, keepData) => {
       const { here, enter } = world();
       const { locks } = here.client();
@@ -209,7 +213,7 @@ describe("while ours holds", () => {
   );
 
   it.each(MODES)(
-    "and dies, the C# port follows after our lease, and ours cannot renew nor release: %s",
+    "is taken over by the port after the lease, and refuses the former holder's renewal and release: %s",
     async (_mode, wishes) => {
       const { here, enter } = world();
       const { locks, process } = here.client();
@@ -228,7 +232,7 @@ describe("while ours holds", () => {
     },
   );
 
-  it("and dies, the C# port never learns of it by tries that do not wait; ours does", async () => {
+  it("is never taken over by tries of the port without a wait, but by tries of this library", async () => {
     const { here, enter } = world();
     const dead = here.client();
     await here.until(dead.locks.mutex("a").acquire());
@@ -247,7 +251,7 @@ describe("while ours holds", () => {
   });
 
   it.each(["claim", "renewal", "release"] as const)(
-    "and the answer to a write of it is lost, both agree on who holds: %s",
+    "has the same holder for both clients after a lost answer: %s",
     async (which) => {
       const { here, enter } = world();
       const { locks, network } = here.client();
@@ -267,8 +271,8 @@ describe("while ours holds", () => {
   );
 });
 
-describe("beside the C# port", () => {
-  it("of three clients of each nobody holds while another does, and nobody starves", async () => {
+describe("this library beside the C# port", () => {
+  it("excludes six clients from each other without starvation", async () => {
     const { here, enter } = world();
     let holders = 0;
     const grants: string[] = [];
@@ -300,7 +304,7 @@ describe("beside the C# port", () => {
     expect(new Set(grants).size).toBe(6);
   });
 
-  it("data and attributes of one are read by the other, and each lists the other's locks", async () => {
+  it("shares data and attributes with the port, and each lists the other's locks", async () => {
     const { here, enter } = worldOf(awsLockClient({ fences: "companion" }));
     const { peer } = enter();
     const { locks } = here.client();
@@ -320,11 +324,12 @@ describe("beside the C# port", () => {
     });
     const names: unknown[] = [];
     const listing = (async () => {
-      for await (const page of locks.list()) names.push(...page.locks.map(({ name }) => name));
+      for await (const page of locks.admin.list())
+        names.push(...page.locks.map(({ name }) => name));
     })();
     await here.until(listing);
     expect(names.sort()).toEqual(["ours", "theirs"]);
-    // With the companion, which has to be a lock to its parser.
+    // Includes the companion, which the port's parser must read as a lock.
     expect(await here.until(peer.list())).toHaveLength(3);
     await here.until(lease.release());
     expect(await here.until(peer.getLock("ours"))).toBeUndefined();
@@ -336,8 +341,8 @@ describe("beside the C# port", () => {
   });
 });
 
-describe("a takeover by an update of the C# port's, while the former holder's release lands,", () => {
-  /** The follower has looked; before its write lands, the former holder releases and keeps. */
+describe("a takeover of the C# port by an update, during the former holder's release,", () => {
+  /** The port has read the record; before its write lands, the former holder releases and keeps the record. */
   async function followedWhile(
     { here, enter }: ReturnType<typeof world>,
     release: () => Promise<unknown>,
@@ -355,18 +360,18 @@ describe("a takeover by an update of the C# port's, while the former holder's re
     return { ...follower, hold };
   }
 
-  it("is refused where ours releases, since its version changes with it", async () => {
+  it("is refused if this library releases, because the release changes the version", async () => {
     const at = world();
     const { locks } = at.here.client({ renew: "manual" });
     const lease = await at.here.until(locks.mutex("a").acquire());
     const { peer, hold } = await followedWhile(at, () => lease.release({ keepData: true }));
-    // It came in all the same, by the next look, as by a released record.
+    // The port acquires the lock all the same, by its next read, as a released lock.
     expect(peer.isHeld(hold)).toBe(true);
     expect(at.here.item(KEY)).not.toHaveProperty("isReleased");
     expect(await at.here.until(locks.mutex("a").tryAcquire())).toBeNull();
   });
 
-  it("leaves a lock that is held and looks free where the C# port releases: ours takes it", async () => {
+  it("leaves a held lock that looks free if the port releases: this library then takes the lock", async () => {
     const at = world();
     const { here } = at;
     const former = at.enter({ beats: false }).peer;
@@ -375,7 +380,7 @@ describe("a takeover by an update of the C# port's, while the former holder's re
     const { locks } = here.client();
     expect(here.item(KEY)).toMatchObject({ ownerName: s(hold.owner), isReleased: s("1") });
     await here.pass(20_000);
-    // Its heartbeats leave it so.
+    // The port's heartbeats do not change that.
     expect(here.item(KEY)).toMatchObject({ ownerName: s(hold.owner), isReleased: s("1") });
     expect(await here.until(locks.inspect("a"))).toMatchObject({ state: "free" });
     const lease = await here.until(locks.mutex("a").tryAcquire());
@@ -387,7 +392,7 @@ describe("a takeover by an update of the C# port's, while the former holder's re
     expect(lease?.isHeld).toBe(true);
   });
 
-  it("of which nobody took notice, is over with its holder's release", async () => {
+  it("ends with its holder's release, if no client claimed the lock in between", async () => {
     const at = world();
     const { here } = at;
     const former = at.enter({ beats: false }).peer;
@@ -401,7 +406,7 @@ describe("a takeover by an update of the C# port's, while the former holder's re
 });
 
 describe("a longer lease that the C# port ensures", () => {
-  it("is in no record: ours follows after the lease that is, while it believes in the other", async () => {
+  it("is in no record: this library takes over after the recorded lease, while the port counts on the longer one", async () => {
     const { here, enter } = world();
     const { peer } = enter({ beats: false });
     const hold = await here.until(peer.acquire("a"));
@@ -412,14 +417,14 @@ describe("a longer lease that the C# port ensures", () => {
     const fromMs = here.time.nowMs;
     const lease = await here.until(locks.mutex("a").acquire({ wait: "60s" }));
     expect(here.time.nowMs - fromMs).toBeLessThan(22_000);
-    // Two hold, and nothing in the table told us; what it writes after is refused.
+    // Two clients hold the lock, and no record shows it; the port's later writes are refused.
     expect([lease.isHeld, peer.isHeld(hold)]).toEqual([true, true]);
     await expect(here.until(peer.beat(hold))).rejects.toThrow(LockNotGranted);
     expect(await here.until(peer.release(hold))).toBe(false);
     expect(lease.isHeld).toBe(true);
   });
 
-  it("is none any more after its next heartbeat, and none is taken while they go on", async () => {
+  it("ends with the port's next heartbeat, and is not taken over during heartbeats", async () => {
     const { here, enter } = world();
     const { peer } = enter();
     const hold = await here.until(peer.acquire("a"));
@@ -431,7 +436,7 @@ describe("a longer lease that the C# port ensures", () => {
   });
 });
 
-describeOnDynamoDBLocal("the C# port, played on DynamoDB Local,", (endpoint) => {
+describeOnDynamoDBLocal("the replayed C# port on DynamoDB Local", (endpoint) => {
   const format = awsLockClient();
   const table = freshTable();
   let client: DynamoDBClient;
@@ -448,7 +453,7 @@ describeOnDynamoDBLocal("the C# port, played on DynamoDB Local,", (endpoint) => 
       { ...LENGTHS, ...options },
     );
 
-  it("and ours keep each other out, release to each other, and follow each other", async () => {
+  it("excludes this library and is excluded by it, on held, released and expired locks", async () => {
     const poll = { min: "100ms", max: "100ms" } as const;
     await using locks = new Holdfast({ client, table, format, lease: "1s", poll });
     const mutex = locks.mutex("a");

@@ -11,7 +11,7 @@ import type {
 } from "../../src/platform/table.js";
 import type { Timers } from "../../src/platform/timers.js";
 
-/** Where the peer lives. */
+/** The peer's table and clocks. */
 export interface ClientEnvironment {
   readonly table: Pick<TablePort, "read" | "write" | "scan">;
   readonly clock: Clock;
@@ -22,12 +22,12 @@ export interface PeerOptions {
   readonly owner?: string;
   readonly leaseMs?: number;
   readonly beatMs?: number;
-  /** False for heartbeats by hand alone. */
+  /** False: manual heartbeats only. */
   readonly beats?: boolean;
   readonly sortKeyName?: string;
 }
 
-/** What an acquisition asks for; lengths in milliseconds, of which 0 is the default, 1000. */
+/** Options of an acquisition; lengths in milliseconds, where 0 means the default of 1000. */
 export interface Wishes {
   readonly refreshMs?: number;
   readonly additionalMs?: number;
@@ -50,7 +50,7 @@ export interface Hold {
   sinceMs: number;
 }
 
-/** What a heartbeat asks for. */
+/** Options of a heartbeat. */
 export interface Beat {
   readonly data?: Uint8Array;
   readonly deletesData?: boolean;
@@ -73,10 +73,10 @@ const equals = (attribute: string, value: string): Condition => ({
 const all = (...of: readonly Condition[]): Condition => ({ kind: "all", of });
 
 /**
- * The C# port of the AWS lock client for Java (NuGet `dynamodb-lock-client` 1.0.1-beta), played from its source: the
- * requests that it sends, in its order, and what it makes of the answers. It was not run: it needs .NET.
- * Left out: names that need no request, and its session monitor. Where it differs from the Java client, a
- * comment says how.
+ * The C# port of the AWS lock client for Java (NuGet `dynamodb-lock-client` 1.0.1-beta), replayed from its
+ * source: its requests in their order, and its reactions to answers. The port itself was not run, because it
+ * needs .NET. Left out: names without requests, and its session monitor. Comments mark differences from the
+ * Java client.
  */
 export class CsharpPeer {
   readonly #here: ClientEnvironment;
@@ -98,10 +98,10 @@ export class CsharpPeer {
     if (options.beats !== false) void this.#beatForEver();
   }
 
-  /** Takes the lock, or throws {@link LockNotGranted} or {@link LockCurrentlyUnavailable}. */
+  /** Acquires the lock, or throws {@link LockNotGranted} or {@link LockCurrentlyUnavailable}. */
   async acquire(name: string, wishes: Wishes = {}, sort?: string): Promise<Hold> {
     const key = this.#keyOf(name, sort);
-    // Theirs has no way to say zero.
+    // The port cannot express zero.
     const refreshMs = wishes.refreshMs || DEFAULT_MS;
     let budgetMs = wishes.additionalMs || DEFAULT_MS;
     const startMs = this.#nowMs();
@@ -114,7 +114,7 @@ export class CsharpPeer {
         const hold = await this.#take(key, item, wishes, this.#freeCondition(item, wishes));
         if (hold !== undefined) return hold;
       } else if (wishes.skipsWait === true) {
-        // It keeps no observations from one call to the next, so it never learns that a holder is dead.
+        // The port forgets its observations after each call, so such a call never finds a dead holder.
         throw new LockCurrentlyUnavailable(name);
       } else if (watched === undefined) {
         watched = { version, sinceMs: seenMs, leaseMs: leaseIn(item) };
@@ -131,23 +131,23 @@ export class CsharpPeer {
     }
   }
 
-  /** Whether it believes that it holds. */
+  /** Whether the port counts itself as the holder. */
   isHeld(hold: Hold): boolean {
     return this.#nowMs() - hold.sinceMs <= hold.leaseMs;
   }
 
-  /** A heartbeat by hand; throws {@link LockNotGranted} where the lock is lost. */
+  /** A manual heartbeat; throws {@link LockNotGranted} after a loss. */
   beat(hold: Hold, beat: Beat = {}): Promise<void> {
     return this.#turn.run(() => this.#beat(hold, beat));
   }
 
-  /** Makes sure of so many milliseconds. */
+  /** Ensures at least so many milliseconds. */
   async ensure(hold: Hold, ensureMs: number): Promise<void> {
     const leftMs = hold.leaseMs - (this.#nowMs() - hold.sinceMs);
     if (leftMs <= ensureMs) await this.beat(hold, { ensureMs });
   }
 
-  /** Whether it was released by this. */
+  /** Resolves with true if this call released the lock. */
   release(hold: Hold, options: { keep?: boolean; data?: Uint8Array } = {}): Promise<boolean> {
     return this.#turn.run(async () => {
       if (hold.owner !== this.#owner) return false;
@@ -161,13 +161,13 @@ export class CsharpPeer {
     });
   }
 
-  /** The item, where somebody holds it. */
+  /** The item of a held lock. */
   async getLock(name: string, sort?: string): Promise<Item | undefined> {
     const item = await this.#look(this.#keyOf(name, sort));
     return item?.["isReleased"] === undefined ? item : undefined;
   }
 
-  /** Every lock of the table; throws where one item is none, as its parser does. */
+  /** Every lock of the table; throws for any other item, as the port's parser does. */
   async list(): Promise<{ owner: string; leaseMs: number; version: string }[]> {
     const answer = await this.#here.table.scan({ prefix: undefined }, { timeoutMs: TIMEOUT_MS });
     if (answer.kind !== "page") throw new Error(answer.kind);
@@ -178,7 +178,7 @@ export class CsharpPeer {
     }));
   }
 
-  /** Ends its heartbeats and releases what it holds, past every failure. */
+  /** Ends the heartbeats and releases every lock, ignoring failures. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const hold of this.#held.values()) await this.release(hold).catch(() => false);
@@ -204,7 +204,7 @@ export class CsharpPeer {
       condition: this.#ownCondition(hold),
       change: {
         set: {
-          // The client's own length, although another was asked for, and is believed below.
+          // Always the client's own length, although the port believes the requested length (below).
           leaseDuration: s(String(this.#leaseMs)),
           recordVersionNumber: s(version),
           ...(data === undefined ? {} : { data: { B: data } }),
@@ -216,7 +216,7 @@ export class CsharpPeer {
       this.#held.delete(hold.id);
       throw new LockNotGranted("lost");
     }
-    // `hold.data` stays as it was.
+    // `hold.data` keeps its old value.
     Object.assign(hold, { version, sinceMs: sentMs, leaseMs: ensureMs ?? this.#leaseMs });
   }
 
@@ -230,7 +230,7 @@ export class CsharpPeer {
     return all(...this.#exists(), ...seen, equals("isReleased", "1"));
   }
 
-  /** Undefined where somebody else was faster, or where there is nothing and there has to be. */
+  /** Undefined if another client was faster, or if a required record is absent. */
   async #take(
     key: Item,
     item: Item | undefined,
@@ -249,14 +249,14 @@ export class CsharpPeer {
       recordVersionNumber: s(version),
       ...(data === undefined ? {} : { data: { B: data } }),
     };
-    // A takeover of what expired leaves `isReleased` where a late release has put it.
+    // A takeover of an expired record leaves the `isReleased` of a late release.
     const remove = item?.["isReleased"] === undefined ? [] : ["isReleased"];
     const write: Write =
       wishes.update === true
         ? { key, condition, change: { set, remove } }
         : { key, condition, change: { set, remove: [] }, as: "put" };
     if (!(await this.#send(write))) return undefined;
-    // The parts of a name are joined, so that two names can be one here.
+    // The port joins the parts of a name, so that two names can become equal.
     const id = Object.values(key)
       .map((value) => ("S" in value ? value.S : ""))
       .join("");

@@ -22,7 +22,7 @@ const recorded = scenes.flatMap(({ state, steps }) =>
 );
 
 const format = dynamodbLease() as LeaseFormat;
-const ref = format.refOf("lock", "a");
+const ref = format.codec.refOf("lock", "a");
 const GRANT = {
   holder: "me/11111111-1111-4111-8111-111111111111",
   leaseMs: 60_000,
@@ -35,30 +35,30 @@ const GRANT = {
   fenceSeed: 0n,
 } as const;
 
-describe("every item that dynamodb-lease wrote", () => {
-  it.each(recorded)("is read as held, until after its expiry: %s", (_title, item) => {
-    expect(format.read(item as Item)).toMatchObject({
+describe("every item of dynamodb-lease", () => {
+  it.each(recorded)("is read as held until after its expiry: %s", (_title, item) => {
+    expect(format.codec.read(item as Item)).toMatchObject({
       state: "held",
       version: item["lease_version"]?.S,
-      // A whole second, since seconds were rounded down, and the margin for clocks.
+      // One second more, because peers round down to whole seconds, and the margin for clocks.
       notBeforeWallMs: (Number(item["lease_expiry"]?.N) + 1) * 1000 + 2_000,
     });
   });
 
   it.each(recorded)("is never claimed: %s", (_title, item) => {
     for (const kind of ["blind", "absent", "existing"] as const) {
-      expect(holds(format.claim(ref, GRANT, { kind }).condition, item as Item)).toBe(false);
+      expect(holds(format.lease.claim(ref, GRANT, { kind }).condition, item as Item)).toBe(false);
     }
   });
 
-  it("has the attributes of ours, but for the holder, which peers do not look at", () => {
-    const { change, as } = format.claim(ref, GRANT, { kind: "blind" });
+  it("has the attributes of this library's items, except the holder, which peers ignore", () => {
+    const { change, as } = format.lease.claim(ref, GRANT, { kind: "blind" });
     const { holder, ...rest } = change.set;
     const item = { ...ref.key, ...rest };
     expect(as).toBe("put");
     expect(Object.keys(item).sort()).toEqual(Object.keys(recorded[0]?.[1] ?? {}).sort());
     expect(holder).toEqual(s(GRANT.holder));
-    // Whole seconds, and never before the lease ends: TTL may delete it from then on.
+    // Whole seconds, and never before the end of the lease: from then on TTL may delete the item.
     expect(item).toMatchObject({ lease_expiry: { N: "66" } });
   });
 });
@@ -78,7 +78,7 @@ function world() {
 }
 
 describe("a lease in this format", () => {
-  it("is not taken while its version stands still and its expiry is ahead", async () => {
+  it("is not taken over before its expiry, even with an unchanged version", async () => {
     const { here, nowS } = world();
     const expiryS = nowS() + 60;
     here.table.putItem(KEY, theirs("v1", expiryS));
@@ -87,11 +87,11 @@ describe("a lease in this format", () => {
     expect(here.time.wallMs).toBeGreaterThanOrEqual((expiryS + 3) * 1000);
     expect(here.time.wallMs).toBeLessThan((expiryS + 4) * 1000);
     expect(lease.isHeld).toBe(true);
-    // One blind claim, and one takeover: it did not write in vain meanwhile.
+    // A blind claim and a takeover, without a futile write in between.
     expect(network.requests.write).toBe(2);
   });
 
-  it("is not taken by a clock that is ahead, while its version changes", async () => {
+  it("is not taken over by a fast clock while its version changes", async () => {
     const { here, nowS } = world();
     here.table.putItem(KEY, theirs("v0", nowS() + 10));
     const { locks, process } = here.client();
@@ -108,7 +108,7 @@ describe("a lease in this format", () => {
     expect(here.item(KEY)).toMatchObject(theirs("v8", nowS() + 10));
   });
 
-  it("that expired long ago is watched for a lease all the same, once", async () => {
+  it("is watched for a lease once, even long after the expiry", async () => {
     const { here, nowS } = world();
     here.table.putItem(KEY, theirs("v1", nowS() - 3_600));
     const { locks } = here.client();
@@ -118,7 +118,7 @@ describe("a lease in this format", () => {
     expect(here.time.nowMs - fromMs).toBeLessThan(11_500);
   });
 
-  it("changes version and expiry together with each renewal, and no version comes back", async () => {
+  it("changes version and expiry with each renewal, and never restores a version", async () => {
     const { here } = world();
     const { locks, network } = here.client();
     const lease = await here.until(locks.mutex("a", { lease: "10s" }).acquire());
@@ -134,7 +134,7 @@ describe("a lease in this format", () => {
     expect(expiries).toEqual(expiries.toSorted((left, right) => left - right));
   });
 
-  it("is deleted by its release, and by nobody else's", async () => {
+  it("is deleted by its own release only", async () => {
     const { here, nowS } = world();
     const { locks } = here.client();
     const first = await here.until(locks.mutex("a").acquire());
@@ -147,7 +147,7 @@ describe("a lease in this format", () => {
     expect(second.signal.reason).toMatchObject({ code: "lost", reason: "stolen" });
   });
 
-  it("waits for ever by default, and says when it can be taken", async () => {
+  it("waits for ever by default, and reports when it is acquirable", async () => {
     const { here, nowS } = world();
     here.table.putItem(KEY, theirs("v1", nowS() + 3_600));
     const { locks } = here.client();
@@ -160,8 +160,8 @@ describe("a lease in this format", () => {
   it.each([
     ["has no version", { lease_expiry: { N: "1" } }],
     ["expires in milliseconds", theirs("v1", 1_795_274_577_374)],
-    ["expires never", { lease_version: s("v1") }],
-  ])("never steals what %s", async (_title, item) => {
+    ["has no expiry", { lease_version: s("v1") }],
+  ])("is never taken if the record %s", async (_title, item) => {
     const { here } = world();
     here.table.putItem(KEY, item);
     const { locks } = here.client();

@@ -38,9 +38,9 @@ const recorded = scenes.flatMap(({ state, keys, steps }) =>
 );
 const written = recorded.filter(([title]) => !title.startsWith("found"));
 
-describe("every item that dynamolock wrote", () => {
-  it.each(written)("is read as what it says: %s", (_title, sortKey, item) => {
-    const found = formatOf(sortKey).read(itemIn(item));
+describe("every item of dynamolock", () => {
+  it.each(written)("is read with its content: %s", (_title, sortKey, item) => {
+    const found = formatOf(sortKey).codec.read(itemIn(item));
     expect(found).toMatchObject({
       state: item["isReleased"] === undefined ? "held" : "free",
       owner: item["ownerName"]?.S,
@@ -50,19 +50,19 @@ describe("every item that dynamolock wrote", () => {
     if (found.state === "held") expect(found.leaseMs).toBe(LENGTHS[text]);
   });
 
-  it("is named where it cannot be read", () => {
+  it("is reported if unreadable", () => {
     const found = recorded
       .filter(([title]) => /^found.*step 1/.test(title))
-      .map(([title, sortKey, item]) => [title, formatOf(sortKey).read(itemIn(item)).state]);
+      .map(([title, sortKey, item]) => [title, formatOf(sortKey).codec.read(itemIn(item)).state]);
     expect(found).toEqual([
       ["found: a lease in milliseconds, step 1", "foreign"],
       ["found: without a lease, step 1", "foreign"],
     ]);
   });
 
-  it.each(written)("is claimed only where it was released: %s", (_title, sortKey, item) => {
+  it.each(written)("is claimed only if released: %s", (_title, sortKey, item) => {
     const format = formatOf(sortKey);
-    const ref = format.refOf("lock", sortKey === undefined ? "a" : ["a", "b"]);
+    const ref = format.codec.refOf("lock", sortKey === undefined ? "a" : ["a", "b"]);
     const grant = {
       holder: "me/1",
       leaseMs: 90_000,
@@ -74,7 +74,7 @@ describe("every item that dynamolock wrote", () => {
       acquiredAt: "",
       fenceSeed: 0n,
     } as const;
-    const { condition, change, as } = format.claim(ref, grant, { kind: "blind" });
+    const { condition, change, as } = format.lease.claim(ref, grant, { kind: "blind" });
     expect(holds(condition, itemIn(item))).toBe(item["isReleased"] !== undefined);
     expect(change.set["leaseDuration"]).toEqual({ S: "1m30s" });
     expect(as).toBeUndefined();
@@ -94,7 +94,7 @@ const RELEASED: Item = {
 };
 
 describe("a lock in this format", () => {
-  it("keeps data and attributes at a grant, and the record at a release, as dynamolock does", async () => {
+  it("keeps data and attributes at a grant, and the record at a release, as in dynamolock", async () => {
     const here = new ForeignWorld(dynamolock());
     here.table.putItem(KEY, RELEASED);
     const { locks } = here.client();
@@ -105,7 +105,7 @@ describe("a lock in this format", () => {
     expect(here.item(KEY)).toMatchObject({ isReleased: s("1"), data: { B: bytes("old") } });
   });
 
-  it("writes other data and deletes where that is asked, and keeps attributes all the same", async () => {
+  it("replaces data and deletes the record on request, and still keeps attributes", async () => {
     const here = new ForeignWorld(dynamolock());
     here.table.putItem(KEY, RELEASED);
     const { locks } = here.client();
@@ -116,7 +116,7 @@ describe("a lock in this format", () => {
     expect(here.item(KEY)).toBeUndefined();
   });
 
-  it("takes over after the length that Go's text says, and writes its own in that text", async () => {
+  it("is taken over after the lease in Go's text, and writes its own lease in Go's text", async () => {
     const here = new ForeignWorld(dynamolock());
     const { isReleased: _, ...held } = RELEASED;
     here.table.putItem(KEY, { ...held, leaseDuration: s("1m30s") });
@@ -128,12 +128,12 @@ describe("a lock in this format", () => {
     expect(here.item(KEY)).toMatchObject({ leaseDuration: s("1m30s") });
   });
 
-  it("keeps the record also where it is released by its holder's id", async () => {
+  it("keeps the record even after a release by holder id", async () => {
     const here = new ForeignWorld(dynamolock());
     const { isReleased: _, ...held } = RELEASED;
     here.table.putItem(KEY, held);
     const { locks } = here.client();
-    expect(await here.until(locks.release("a", "go"))).toBe(true);
+    expect(await here.until(locks.admin.releaseByHolder("a", "go"))).toBe(true);
     expect(here.item(KEY)).toMatchObject({
       isReleased: s("1"),
       data: { B: bytes("old") },
@@ -141,7 +141,7 @@ describe("a lock in this format", () => {
     });
   });
 
-  it("never writes an attribute that TTL could look at", async () => {
+  it("never writes an attribute for TTL", async () => {
     const here = new ForeignWorld(dynamolock());
     const { locks } = here.client();
     await here.until(locks.mutex("a").acquire());

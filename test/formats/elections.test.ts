@@ -1,19 +1,21 @@
 import { describe, expect, it } from "vitest";
 import type { FormatTypes, LockFormat } from "../../src/core/record/format-types.js";
+import type { TaskRunEvent } from "../../src/events/index.js";
 import {
   awsLockClient,
   dynamodbLease,
   dynamolock,
   lockClientFailOpen,
 } from "../../src/formats/index.js";
-import type { Holdfast, TaskRunEvent, Transition } from "../../src/index.js";
+import type { Holdfast, LeadershipChange } from "../../src/index.js";
+import { nodeCronCoordinator } from "../../src/node-cron/index.js";
 import type { Item } from "../../src/platform/table.js";
 import { listen } from "../support/channels.js";
 import { ForeignWorld } from "./foreign-world.js";
 
 /**
- * Elections and the rest of the library in the formats of other clients. Where a format says nothing of
- * its own, one stands for all.
+ * Elections and the rest of the library in the formats of other clients. Aspects that do not depend on the
+ * format are tested in a single format.
  */
 
 const FORMATS: readonly LockFormat[] = [
@@ -27,11 +29,11 @@ const FAST = { lease: "10s", renew: "2s", poll: "1s" } as const;
 
 const worldOf = (format: LockFormat) => new ForeignWorld<FormatTypes>(format);
 
-/** The same client, with native types: what an untyped program may call. */
+/** The same client with native types: the calls that an untyped program can make. */
 const untyped = (locks: Holdfast<FormatTypes>): Holdfast => locks as never;
 
 describe.each(each)("an election in a table of format %s", (name, format) => {
-  it("has one leader, who is followed when it dies, and within a poll when it resigns", async () => {
+  it("has a single leader, replaced after death, and within a poll after a resignation", async () => {
     const here = worldOf(format);
     const [first, second] = [here.client({ owner: "one" }), here.client({ owner: "two" })];
     const term = await here.until(first.locks.election("pool", FAST).campaign());
@@ -55,11 +57,11 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
     expect(here.time.nowMs - resignedMs).toBeLessThan(1_500);
   });
 
-  it("numbers terms where the format numbers grants, and nowhere else", async () => {
+  it("numbers terms if the format numbers grants", async () => {
     const here = worldOf(format);
     const { locks } = here.client();
     const election = locks.election("pool", FAST);
-    const told: Transition<FormatTypes>[] = [];
+    const told: LeadershipChange<FormatTypes>[] = [];
     election.onTransition((one) => told.push(one));
     const term = await here.until(election.campaign());
     const isFenced = name === "lock-client-fail-open";
@@ -73,7 +75,7 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
     ]);
   });
 
-  it("is over the lock of that name: who has the one keeps others from both", async () => {
+  it("shares the lock of the same name: the leader and a holder exclude each other", async () => {
     const here = worldOf(format);
     const [mine, other] = [here.client(), here.client()];
     const term = await here.until(mine.locks.election("pool", FAST).campaign());
@@ -83,7 +85,7 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
     expect(here.table.items()).toHaveLength(1);
   });
 
-  it("shows whoever observes each leader in turn, a former one never again", async () => {
+  it("shows each leader in turn to an observer, and never an earlier leader again", async () => {
     const here = worldOf(format);
     const watcher = here.client();
     const ending = new AbortController();
@@ -109,7 +111,7 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
     ]);
   });
 
-  it("runs workers, whose ticks have the term's number where there is one", async () => {
+  it("runs tasks, and each run has the term's number if the format has numbers", async () => {
     const here = worldOf(format);
     const { locks } = here.client();
     const runs: number[] = [];
@@ -126,23 +128,23 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
     await here.until(coordinator.stop());
   });
 
-  it("refuses what its records have no room for, by name, and sends nothing", async () => {
+  it("refuses unsupported features by name, without a request", async () => {
     const here = worldOf(format);
     const { locks, network } = here.client();
     const refused = { code: "invalid-argument", message: expect.stringContaining(`"${name}"`) };
     const plain = untyped(locks);
     await expect(plain.session()).rejects.toMatchObject(refused);
-    await expect(plain.sessions()).rejects.toMatchObject(refused);
-    await expect(plain.forceRelease("a", { reason: "x" })).rejects.toMatchObject(refused);
+    await expect(plain.admin.sessions()).rejects.toMatchObject(refused);
+    await expect(plain.admin.forceRelease("a", { reason: "x" })).rejects.toMatchObject(refused);
     await expect(plain.election("a").requestResign()).rejects.toMatchObject(refused);
     const refusing = (what: () => unknown): void => {
       expect(what).toThrowError(expect.objectContaining(refused));
     };
     refusing(() => here.client({ sharedSession: true }));
     refusing(() => plain.once("a", { occurrence: "2026-01-01T00:00:00Z" }, () => undefined));
-    refusing(() => plain.nodeCron());
+    refusing(() => nodeCronCoordinator(plain as never));
     refusing(() => plain.fairLock("a"));
-    refusing(() => plain.queue("a"));
+    refusing(() => plain.admin.queue("a"));
     refusing(() => plain.election("a", { preferred: true }));
     expect(network.requests).toMatchObject({ write: 0, read: 0 });
   });
@@ -151,8 +153,8 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
 const s = (text: string) => ({ S: text });
 const key: Item = { key: s("pool") };
 
-describe("an election beside Go's processes", () => {
-  // As dynamolock v2.1.0 writes it, and keeps it at a release.
+describe("an election beside processes in Go", () => {
+  // As dynamolock v2.1.0 writes the record, and keeps it at a release.
   const theirs = (version: string, more: Item = {}): Item => ({
     ownerName: s("go"),
     leaseDuration: s("20s"),
@@ -161,7 +163,7 @@ describe("an election beside Go's processes", () => {
     ...more,
   });
 
-  it("waits while they renew, and follows when they do not", async () => {
+  it("waits while the Go process renews, and takes over afterwards", async () => {
     const here = new ForeignWorld(dynamolock());
     here.table.putItem(key, theirs("v1"));
     const { locks } = here.client();
@@ -182,7 +184,7 @@ describe("an election beside Go's processes", () => {
     expect(here.item(key)).toMatchObject({ ownerName: s(term.holder), leaseDuration: s("10s") });
   });
 
-  it("leaves them the record, with their attributes, when it resigns", async () => {
+  it("leaves the record with the peers' attributes when it resigns", async () => {
     const here = new ForeignWorld(dynamolock());
     here.table.putItem(key, theirs("v1", { isReleased: s("1") }));
     const { locks } = here.client();
@@ -193,7 +195,7 @@ describe("an election beside Go's processes", () => {
     expect(here.item(key)).toMatchObject({ isReleased: s("1"), team: s("blue") });
   });
 
-  it("has names of two parts where the table has a sort key", async () => {
+  it("takes names of two parts in a table with a sort key", async () => {
     const here = new ForeignWorld(dynamolock({ sortKeyName: "sort" }));
     const { locks } = here.client();
     const term = await here.until(locks.election(["pool", "eu"], FAST).campaign());

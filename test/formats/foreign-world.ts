@@ -8,7 +8,7 @@ import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import type { VirtualProcess } from "../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 
-/** One client of a format, with its own clocks and its own network. */
+/** One client of a format, with clocks and a network of its own. */
 export interface Client<S extends FormatTypes> {
   readonly locks: Holdfast<S>;
   readonly process: VirtualProcess;
@@ -16,7 +16,7 @@ export interface Client<S extends FormatTypes> {
   readonly reported: HoldfastError[];
 }
 
-/** A table of another client's format in memory, in virtual time. What a peer leaves there is put by hand. */
+/** A table of another client's format in memory, in virtual time. Tests put the items of peers by hand. */
 export class ForeignWorld<S extends FormatTypes> {
   readonly time = new VirtualTime();
   readonly table: MemoryTable;
@@ -25,8 +25,8 @@ export class ForeignWorld<S extends FormatTypes> {
 
   constructor(format: LockFormat<S>) {
     this.#format = format;
-    const { schema } = format as LockFormat as LeaseFormat;
-    const keys = [schema?.keys.pk, schema?.keys.sk].filter((name) => typeof name === "string");
+    const { schema } = (format as LockFormat as LeaseFormat).facts;
+    const keys = [schema.keys.pk, schema.keys.sk].filter((name) => typeof name === "string");
     this.table = new MemoryTable({ keyAttributes: keys, time: this.time });
   }
 
@@ -60,7 +60,7 @@ export class ForeignWorld<S extends FormatTypes> {
     return this.table.item(key);
   }
 
-  /** Reads and writes that something took. */
+  /** The reads and writes of an operation. */
   async requests<T>(work: Promise<T>): Promise<{ result: T; writes: number; reads: number }> {
     const before = this.table.counts;
     const result = await this.until(work);

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { compileWrite } from "../../src/platform/dynamodb/expressions.js";
 import type { Write } from "../../src/platform/table.js";
 
-/** The kinds of writes that the Java client was recorded to send, and those of ours in the same words. */
+/** Describes the recorded kinds of writes of the Java client, and this library's writes in the same words. */
 
 interface Recorded {
   readonly operation: string;
@@ -21,10 +21,10 @@ interface Vectors {
 
 const OPERATIONS = { put: "PutItem", delete: "DeleteItem", update: "UpdateItem" } as const;
 
-/** What the caller gives, and may give or not. */
+/** The optional parts of a caller's request. */
 const ADDITIONAL = new Set(["team", "shards", "data"]);
 
-/** Operation, condition, and for an update which attributes it sets and removes; user data aside. */
+/** Operation, condition, and for an update the attributes that it sets and removes, without user data. */
 function kindOf(operation: string, condition: string, update: string): string {
   const bare = condition
     .replace(/exists \(/g, "exists(")
@@ -43,7 +43,7 @@ function kindOf(operation: string, condition: string, update: string): string {
   return `${operation} ${bare} SET ${names(set)} REMOVE ${names(remove)}`;
 }
 
-/** Of every write in the recordings. */
+/** The kinds of all recorded writes. */
 export function javaWrites(): ReadonlySet<string> {
   const file = new URL("../../spec/vectors/aws-lock-client.json", import.meta.url);
   const { scenes } = JSON.parse(readFileSync(file, "utf8")) as Vectors;
@@ -60,7 +60,7 @@ export function javaWrites(): ReadonlySet<string> {
   return new Set(kinds);
 }
 
-/** Of one write through the port. */
+/** The kind of one write through the port. */
 export function kindOfWrite({ condition, change, as = "update" }: Write): string {
   const { text, update, names } = compileWrite(condition, change);
   const named = (part: string): string =>

@@ -35,9 +35,9 @@ function itemIn(json: Json): Item {
   return Object.fromEntries(values);
 }
 
-describe("every item that dynamodb-lock-client wrote, failing open", () => {
-  it.each(recorded)("is read as what it says: %s", (_title, sortKey, item) => {
-    const found = formatOf(sortKey).read(itemIn(item));
+describe("every item of dynamodb-lock-client, failing open", () => {
+  it.each(recorded)("is read with its content: %s", (_title, sortKey, item) => {
+    const found = formatOf(sortKey).codec.read(itemIn(item));
     const isReleased = item["leaseDurationMs"]?.N === "1";
     expect(found).toMatchObject({
       state: isReleased ? "free" : "held",
@@ -48,12 +48,12 @@ describe("every item that dynamodb-lock-client wrote, failing open", () => {
     if (found.state === "held") expect(String(found.leaseMs)).toBe(item["leaseDurationMs"]?.N);
   });
 
-  it.each(recorded)("is claimed only where it was released: %s", (_title, sortKey, item) => {
+  it.each(recorded)("is claimed only if released: %s", (_title, sortKey, item) => {
     const format = formatOf(sortKey);
-    const ref = format.refOf("lock", sortKey === undefined ? "a" : ["a", "b"]);
-    const { condition, change } = format.claim(ref, GRANT, { kind: "blind" });
+    const ref = format.codec.refOf("lock", sortKey === undefined ? "a" : ["a", "b"]);
+    const { condition, change } = format.lease.claim(ref, GRANT, { kind: "blind" });
     expect(holds(condition, itemIn(item))).toBe(item["leaseDurationMs"]?.N === "1");
-    // What its own writer writes, and the time that peers may go by.
+    // The attributes of the package's writer, and the time for peers with `trustLocalTime`.
     const names = new Set([...Object.keys(item), "lockAcquiredTimeUnixMs"]);
     expect(new Set([...Object.keys(change.set), ...Object.keys(ref.key)])).toEqual(names);
   });
@@ -85,7 +85,7 @@ const theirs = (byte: number, leaseMs: number, token = 7): Item => ({
 const world = () => new ForeignWorld(lockClientFailOpen());
 
 describe("a lock in this format", () => {
-  it("has the fencing token as its fence, from 1, and goes on where a peer's stood", async () => {
+  it("uses the fencing token as its fence, from 1, and continues from a peer's token", async () => {
     const here = world();
     const { locks } = here.client();
     const first = await here.until(locks.mutex("a").acquire());
@@ -99,7 +99,7 @@ describe("a lock in this format", () => {
     expect((await other.until(later.mutex("a").acquire())).fence).toBe(8n);
   });
 
-  it("takes over after the lease that the record says, under the next token", async () => {
+  it("is taken over after the lease in the record, under the next token", async () => {
     const here = world();
     here.table.putItem(KEY, theirs(1, 5_000));
     const { locks } = here.client();
@@ -110,7 +110,7 @@ describe("a lock in this format", () => {
     expect(here.time.nowMs - fromMs).toBeLessThan(5_200);
   });
 
-  it("is left alone while its guid changes, token and all else standing still", async () => {
+  it("is not taken over while its guid changes, even if all else stays the same", async () => {
     const here = world();
     here.table.putItem(KEY, theirs(1, 5_000));
     const { locks } = here.client();
@@ -125,7 +125,7 @@ describe("a lock in this format", () => {
     expect(here.time.nowMs).toBeGreaterThan(26_000);
   });
 
-  it("changes its guid with each renewal to 64 new bytes, and writes the time for those who go by it", async () => {
+  it("writes 64 new guid bytes with each renewal, and the time for peers that compare clocks", async () => {
     const here = world();
     const { locks } = here.client();
     await here.until(locks.mutex("a").acquire());
@@ -143,7 +143,7 @@ describe("a lock in this format", () => {
     expect(written.every((item) => (item["fencingToken"] as { N: string }).N === "1")).toBe(true);
   });
 
-  it("is released by a lease of 1 ms, its guid and token as they were, for those who sleep", async () => {
+  it("is released by a lease of 1 ms with the same guid and token, for sleeping peers", async () => {
     const here = world();
     const { locks } = here.client();
     const lease = await here.until(locks.mutex("a").acquire());
@@ -156,7 +156,7 @@ describe("a lock in this format", () => {
     });
   });
 
-  it("is not taken back by a renewal that lands after the release", async () => {
+  it("is not acquired again by a renewal that lands after the release", async () => {
     const here = world();
     const { locks, network } = here.client();
     const lease = await here.until(locks.mutex("a", { renew: "4s" }).acquire());
@@ -168,7 +168,7 @@ describe("a lock in this format", () => {
     expect(here.item(KEY)).toMatchObject({ leaseDurationMs: n(1) });
   });
 
-  it("keeps the lock where answers to renewals are lost", async () => {
+  it("stays held despite lost answers to renewals", async () => {
     const here = world();
     const { locks, network } = here.client();
     const lease = await here.until(locks.mutex("a").acquire());
@@ -187,7 +187,7 @@ describe("a lock in this format", () => {
     ["has a guid of 65 bytes", { ...theirs(1, 5_000), guid: { B: new Uint8Array(65).fill(1) } }],
     ["has a token that is no number", { ...theirs(1, 5_000), fencingToken: s("7") }],
     ["has a lease of nothing", theirs(1, 0)],
-  ])("never steals what %s", async (_title, item) => {
+  ])("is never taken if the record %s", async (_title, item) => {
     const here = world();
     here.table.putItem(KEY, item);
     const { locks } = here.client();
@@ -197,17 +197,21 @@ describe("a lock in this format", () => {
     expect(here.item(KEY)).toEqual({ ...item, ...KEY });
   });
 
-  it("is read at once, however long a forged guid is, and whatever its bytes", () => {
+  it("is read at once, for any length and bytes of a forged guid", () => {
     const zeros = new Uint8Array(350_000);
     zeros[zeros.length - 1] = 1;
     const fromMs = performance.now();
-    const found = formatOf(undefined).read({ ...KEY, ...theirs(1, 5_000), guid: { B: zeros } });
+    const found = formatOf(undefined).codec.read({
+      ...KEY,
+      ...theirs(1, 5_000),
+      guid: { B: zeros },
+    });
     expect(found).toMatchObject({ state: "foreign", found: expect.stringContaining("64 bytes") });
-    // It took a minute, in which nothing else ran.
+    // Such a read once took a minute and blocked the event loop.
     expect(performance.now() - fromMs).toBeLessThan(1_000);
   });
 
-  it("has no room for data, and says so", async () => {
+  it("refuses user data, with the reason", async () => {
     const { locks } = world().client();
     const acquiring = locks.mutex("a").acquire({ data: "x" as never });
     await expectError(acquiring, { code: "invalid-argument", mentions: [/\bdata\b/] });

@@ -4,15 +4,16 @@ import {
   awsLockClient,
   dynamodbLease,
   dynamolock,
+  type LockFormat,
   lockClientFailOpen,
 } from "../../src/formats/index.js";
 import { nativeFormat } from "../../src/formats/native.js";
-import { Holdfast, type LockFormat } from "../../src/index.js";
+import { Holdfast } from "../../src/index.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 
-/** A client that was made for another format than the table's: every format on the records of every other. */
+/** A client with another format than the table's: every format reads records of every other format. */
 
-// One name for all keys, or the records of one would never be found by another.
+// One key name for all formats; otherwise a format would never find another's records.
 const FORMATS: readonly LockFormat[] = [
   nativeFormat({ pk: "key", sk: null }),
   awsLockClient(),
@@ -32,18 +33,18 @@ const locksOn = (client: MemoryTable, format: LockFormat) =>
     ? new Holdfast({ client, table: "locks", keys: { pk: "key", sk: null } })
     : new Holdfast({ client, table: "locks", format: format as never });
 
-/** A record that a client of this format holds, under the key that a client of the other looks at. */
+/** A record that a client of one format holds, under the key that a client of the other format reads. */
 async function heldBy(writer: LockFormat, reader: LockFormat): Promise<MemoryTable> {
   const theirs = tableOf();
   await locksOn(theirs, writer).mutex("a").acquire({ renew: "manual" });
   const [item = {}] = theirs.items();
   const here = tableOf();
-  here.putItem((reader as LeaseFormat).refOf("lock", "a").key, { ...item });
+  here.putItem((reader as LeaseFormat).codec.refOf("lock", "a").key, { ...item });
   return here;
 }
 
 describe.each(PAIRS)("a client of format %s on a record of format %s", (_a, _b, reader, writer) => {
-  it("names the format that it looks like, takes nothing, and writes nothing", async () => {
+  it("names the record's format, acquires nothing, and writes nothing", async () => {
     const here = await heldBy(writer, reader);
     const before = here.items();
     const locks = locksOn(here, reader);
@@ -66,22 +67,25 @@ describe.each(PAIRS)("a client of format %s on a record of format %s", (_a, _b, 
   });
 });
 
-describe("what was released", () => {
-  // A claim names no length, in which alone the two differ: the pages say so.
+describe("a released record", () => {
+  // A claim names no length, the only difference between the two formats: the documentation says so.
   it.each([
     ["aws-lock-client", "dynamolock", awsLockClient(), dynamolock()],
     ["dynamolock", "aws-lock-client", dynamolock(), awsLockClient()],
-  ] as const)("in format %s is taken by a client of format %s", async (_a, _b, writer, reader) => {
-    const here = tableOf();
-    const lease = await locksOn(here, writer).mutex("a").acquire();
-    await lease.release({ keepData: true });
-    expect((await locksOn(here, reader).mutex("a").tryAcquire())?.isHeld).toBe(true);
-    const late = locksOn(here, writer).mutex("a").acquire();
-    await expect(late).rejects.toMatchObject({ code: "foreign-record" });
-  });
+  ] as const)(
+    "in format %s is acquired by a client of format %s",
+    async (_a, _b, writer, reader) => {
+      const here = tableOf();
+      const lease = await locksOn(here, writer).mutex("a").acquire();
+      await lease.release({ keepData: true });
+      expect((await locksOn(here, reader).mutex("a").tryAcquire())?.isHeld).toBe(true);
+      const late = locksOn(here, writer).mutex("a").acquire();
+      await expect(late).rejects.toMatchObject({ code: "foreign-record" });
+    },
+  );
 });
 
-/** The name of a format in quotation marks that is not this one. */
+/** The quoted name of any format except the given one. */
 const NAMED_BESIDE = (own: string): RegExp =>
   new RegExp(
     `"(?:${FORMATS.map(({ name }) => name)
@@ -89,12 +93,12 @@ const NAMED_BESIDE = (own: string): RegExp =>
       .join("|")})"`,
   );
 
-describe("a record of no format", () => {
+describe("a record of no known format", () => {
   it.each(FORMATS.map((format) => [format.name, format] as const))(
-    "is said to look like none, in %s",
+    "is reported without a guess at its format, in %s",
     async (_name, format) => {
       const here = tableOf();
-      const { key } = (format as LeaseFormat).refOf("lock", "a");
+      const { key } = (format as LeaseFormat).codec.refOf("lock", "a");
       here.putItem(key, { total: { N: "3" } });
       const acquiring = locksOn(here, format).mutex("a").acquire();
       await expect(acquiring).rejects.toMatchObject({

@@ -7,9 +7,10 @@ import {
   SHAPES,
 } from "../../scripts/lib/native-scenes.mjs";
 import { nativeFormat } from "../../src/formats/native.js";
-import { createTable, Holdfast } from "../../src/index.js";
+import { Holdfast } from "../../src/index.js";
 import { compileWrite } from "../../src/platform/dynamodb/expressions.js";
 import type { AttributeValue, Item, Write } from "../../src/platform/table.js";
+import { createTable } from "../../src/table/index.js";
 import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import { seededRandom } from "../../src/testing/time/seeded-random.js";
@@ -48,20 +49,23 @@ describe("the native record's vectors", () => {
   afterAll(() => server.close());
 
   // rule: protocol 11
-  it.each(vectors.items)("are what the code writes: $state, $shape", ({ state, shape, item }) => {
+  it.each(vectors.items)("equal the written items: $state, $shape", ({ state, shape, item }) => {
     const now = played.find((one) => one.state === state && one.shape === shape);
     expect(now?.item).toEqual(item);
   });
 
-  it("are as many as there are scenes", () => {
+  it("cover every scene", () => {
     expect(played.map(({ state, shape }) => [state, shape])).toEqual(
       vectors.items.map(({ state, shape }) => [state, shape]),
     );
   });
 
-  it.each(vectors.items)("are read as they were: $state, $shape", ({ shape, item, record }) => {
-    expect(readable(formatOf(shape).read(item))).toEqual(record);
-  });
+  it.each(vectors.items)(
+    "are read with their content: $state, $shape",
+    ({ shape, item, record }) => {
+      expect(readable(formatOf(shape).codec.read(item))).toEqual(record);
+    },
+  );
 
   it("stay below one write unit", () => {
     for (const { item } of vectors.items) {
@@ -87,10 +91,10 @@ const grant = {
   acquiredAt: "",
   fenceSeed: 0n,
 } as const;
-const ref = format.refOf("lock", "customer/42");
+const ref = format.codec.refOf("lock", "customer/42");
 const held = vectors.items.find(({ state }) => state === "held")?.item as Item;
 
-/** The held record, with some attributes replaced, or removed where undefined. */
+/** The held record with some attributes replaced, or removed if undefined. */
 function changed(attributes: Readonly<Record<string, AttributeValue | undefined>>): Item {
   const entries = Object.entries({ ...held, ...attributes });
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as Item;
@@ -117,7 +121,7 @@ const UNREADABLE: [string, Item, string, RegExp][] = [
   ["an empty holder", changed({ holder: { S: "" } }), "foreign", /holder/],
 ];
 
-// Where nobody holds it, only what a claim asks for stands between such a record and the claim.
+// For a free record, only the condition of a claim protects it from the claim.
 const free = (attributes: Parameters<typeof changed>[0]): Item =>
   changed({ holder: undefined, ...attributes });
 const UNREADABLE_AND_FREE: [string, Item][] = [
@@ -132,9 +136,9 @@ const UNREADABLE_AND_FREE: [string, Item][] = [
   ["no holder and a version of 38 digits", free({ version: { N: "9".repeat(38) } })],
 ];
 
-describe("a record that cannot be read", () => {
-  it.each(UNREADABLE)("says so, where it has %s", (_, item, state, found) => {
-    expect(format.read(item)).toEqual({ state, found: expect.stringMatching(found) });
+describe("an unreadable record", () => {
+  it.each(UNREADABLE)("is reported with the reason: %s", (_, item, state, found) => {
+    expect(format.codec.read(item)).toEqual({ state, found: expect.stringMatching(found) });
   });
 
   const claimed = [
@@ -143,13 +147,13 @@ describe("a record that cannot be read", () => {
   ];
 
   // rule: R12, protocol 3
-  it.each(claimed)("is not claimed blindly either, where it has %s", async (_, item) => {
+  it.each(claimed)("refuses every claim: %s", async (_, item) => {
     const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
     table.putItem(ref.key, item);
     const claims: Write[] = [
-      format.claim(ref, grant, { kind: "blind" }),
-      format.claim(ref, grant, { kind: "existing" }),
-      format.claim(ref, grant, { kind: "absent" }),
+      format.lease.claim(ref, grant, { kind: "blind" }),
+      format.lease.claim(ref, grant, { kind: "existing" }),
+      format.lease.claim(ref, grant, { kind: "absent" }),
     ];
     for (const claim of claims) {
       expect(await table.write(claim, { timeoutMs: 1 })).toMatchObject({ kind: "refused" });
@@ -157,7 +161,7 @@ describe("a record that cannot be read", () => {
   });
 
   it.each(["fence", "version"])(
-    "by its %s of 38 digits stays as it is, and the error says so",
+    "with a %s of 38 digits stays unchanged, and the error says so",
     async (attribute) => {
       const world = new World();
       const item = free({ [attribute]: { N: "9".repeat(38) } });
@@ -173,13 +177,13 @@ describe("a record that cannot be read", () => {
   );
 
   it.each(["fence", "version"])(
-    "by its fractional %s is left to nobody, and the error says what was written",
+    "with a fractional %s is held by no client, and the error describes the write",
     async (attribute) => {
       const world = new World();
       world.table.putItem(ref.key, free({ [attribute]: { N: "1.5" } }));
       const acquiring = world.inhabitant().locks.mutex(ref.name).acquire();
       await expect(world.until(acquiring)).rejects.toThrow(
-        "The claim was applied to it all the same, and is being undone",
+        "DynamoDB applied the claim to the record all the same, and the client undoes the claim",
       );
       await world.time.advance(1_000);
       expect(world.table.item(ref.key)).not.toHaveProperty("holder");
@@ -187,9 +191,9 @@ describe("a record that cannot be read", () => {
   );
 });
 
-describe("a record with more in it than this version writes", () => {
+describe("a record with unknown attributes or a queue", () => {
   // rule: protocol 4
-  it("keeps what it does not know through every step", async () => {
+  it("keeps unknown attributes through every step", async () => {
     const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
     const free = changed({ holder: undefined, colour: { S: "red" } });
     table.putItem(ref.key, free);
@@ -204,7 +208,7 @@ describe("a record with more in it than this version writes", () => {
   });
 
   // rule: R1, protocol 8
-  it("is not passed by a mutex while a queue stands before it", async () => {
+  it("is not granted to a mutex while waiters are queued", async () => {
     const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
     table.putItem(ref.key, changed({ holder: undefined, tail: { N: "5" }, served: { N: "4" } }));
     const waiter = { ...ref.key, sk: { S: `ticket//${"5".padStart(38, "0")}` } };
@@ -219,7 +223,7 @@ describe("a record with more in it than this version writes", () => {
 
 describe("a record with a queue", () => {
   // rule: R1, protocol 68
-  it("is granted by a ticket above the last one served, and by no other", () => {
+  it("is granted only to tickets above the last granted ticket", () => {
     const queued = { tail: { N: "9" }, served: { N: "5" } };
     for (const [ticket, kind] of [
       [4n, "refused"],
@@ -230,7 +234,7 @@ describe("a record with a queue", () => {
       const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
       const passage = { kind: "ticket", ticket } as const;
       table.putItem(ref.key, changed({ holder: undefined, ...queued }));
-      const claim = format.claim(ref, { ...grant, passage }, { kind: "existing" });
+      const claim = format.lease.claim(ref, { ...grant, passage }, { kind: "existing" });
       expect(table.apply(claim).kind).toBe(kind);
       const served = kind === "applied" ? ticket : 5n;
       expect(table.item(ref.key)).toMatchObject({ tail: { N: "9" }, served: { N: `${served}` } });
@@ -238,13 +242,17 @@ describe("a record with a queue", () => {
   });
 });
 
-describe("the name in a key", () => {
-  it("is found again, and in no key of another kind", () => {
+describe("nameOf", () => {
+  it("returns the name only in a key of the same kind", () => {
     for (const name of ["a", "a#b", "lock#a", "ß", " "]) {
-      expect(format.nameOf("lock", format.refOf("lock", name).key)).toBe(name);
+      expect(format.codec.nameOf("lock", format.codec.refOf("lock", name).key)).toBe(name);
     }
-    expect(format.nameOf("lock", { pk: { S: "leader#a" }, sk: { S: "lease" } })).toBeUndefined();
-    expect(format.nameOf("lock", { pk: { S: "lock#a" }, sk: { S: "entry" } })).toBeUndefined();
-    expect(format.nameOf("lock", { pk: { N: "1" }, sk: { S: "lease" } })).toBeUndefined();
+    expect(
+      format.codec.nameOf("lock", { pk: { S: "leader#a" }, sk: { S: "lease" } }),
+    ).toBeUndefined();
+    expect(
+      format.codec.nameOf("lock", { pk: { S: "lock#a" }, sk: { S: "entry" } }),
+    ).toBeUndefined();
+    expect(format.codec.nameOf("lock", { pk: { N: "1" }, sk: { S: "lease" } })).toBeUndefined();
   });
 });

@@ -73,11 +73,11 @@ describe("the commit record", () => {
     expect(sent).toEqual(vectors.requests);
   });
 
-  it.each(vectors.items)("reads $name as it was written", ({ item, record }) => {
+  it.each(vectors.items)("reads $name as written", ({ item, record }) => {
     expect(shownRecord(readCommit(CREATE, item))).toEqual(record);
   });
 
-  it("comes back from a table as it was put there, whatever the key and the numbers", async () => {
+  it("is read from a table unchanged, for any key and numbers", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.string({ minLength: 1 }),
@@ -110,7 +110,7 @@ describe("the commit record", () => {
     { timeout: { S: "20s" } },
     {},
   ];
-  it.each(numbers)("is not seen in an item with %o", (odd) => {
+  it.each(numbers)("is not read from an item with %o", (odd) => {
     const item = { generation: { N: "1" }, timeout: { N: "1" }, ...odd } as Item;
     const partial = Object.keys(odd).length === 0 ? {} : item;
     expect(() => readCommit(CREATE, partial)).toThrow(
@@ -118,7 +118,7 @@ describe("the commit record", () => {
     );
   });
 
-  it("is another when anything but its owner differs", () => {
+  it("differs from any record with another value except the owner", () => {
     expect(isSameRecord(OF_OURS, { ...OF_OURS, owner: "other" })).toBe(true);
     for (const change of [
       { generation: 1n },
@@ -131,11 +131,20 @@ describe("the commit record", () => {
   });
 
   it.each<[string, Item]>([
-    ["the crate wrote a new one of the same generation", { token: { S: "x" }, ttl: { N: "2" } }],
-    ["it was made anew a second later", { token: { S: "earlier" }, ttl: { N: "1767229101" } }],
-    ["another of ours has it", { token: { S: "later" }, ttl: { N: "1767229100" } }],
-    ["it rose", { generation: { N: "1" }, token: { S: "earlier" }, ttl: { N: "1767229100" } }],
-  ])("is not taken over where %s", async (_, changed) => {
+    ["the crate wrote a new record of the same generation", { token: { S: "x" }, ttl: { N: "2" } }],
+    [
+      "a record was created again a second later",
+      { token: { S: "earlier" }, ttl: { N: "1767229101" } },
+    ],
+    [
+      "another commit of this library has claimed it",
+      { token: { S: "later" }, ttl: { N: "1767229100" } },
+    ],
+    [
+      "its generation has risen",
+      { generation: { N: "1" }, token: { S: "earlier" }, ttl: { N: "1767229100" } },
+    ],
+  ])("is not taken over if %s", async (_, changed) => {
     const table = new MemoryTable({ keyAttributes: ["path", "etag"] });
     const item = { generation: { N: "0" }, timeout: { N: "20000" }, ...changed };
     table.putItem(commitKeyOf(REPLACE), item);

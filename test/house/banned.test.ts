@@ -3,7 +3,7 @@ import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { placeOf, program, ROOT, sourcePaths, walk } from "./source.js";
 
-/** What makes a run differ from the next one, or speaks to the outside; each has a port in platform. */
+/** The globals for time, chance and the outside world; src/platform has a port for each. */
 const BANNED = new Set([
   "Date",
   "performance",
@@ -18,11 +18,11 @@ const BANNED = new Set([
   "global",
 ]);
 
-/** Where else than in src/platform one of them may be used, and why. */
+/** Further places where a banned global is allowed, with the reason. */
 const ALLOWED: readonly { readonly in: RegExp; readonly what: readonly string[] }[] = [
-  // The only part that has a terminal and an exit status.
+  // Only the command line has a terminal and an exit status.
   { in: /^src\/cli\//, what: ["console", "process"] },
-  // Lets promises settle between two events of virtual time, which no timer of its own can do.
+  // Lets promises settle between two events of virtual time, which a virtual timer cannot do.
   { in: /^src\/testing\/time\/virtual-time\.ts$/, what: ["setImmediate"] },
   { in: /^src\/platform\//, what: [...BANNED, "Math.random"].filter((name) => name !== "console") },
 ];
@@ -30,10 +30,10 @@ const ALLOWED: readonly { readonly in: RegExp; readonly what: readonly string[] 
 const types = program();
 const checker = types.getTypeChecker();
 
-/** Whether the name is the runtime's own here, and not a local, a parameter or an import of that name. */
+/** Whether the name is the runtime's global here, and not a local, a parameter or an import. */
 function isGlobal(node: ts.Identifier): boolean {
   const declarations = checker.getSymbolAtLocation(node)?.declarations ?? [];
-  // Undeclared counts: a global that the types do not know is still one.
+  // An undeclared name counts too: a global without types is still a global.
   return declarations.every((declaration) => {
     const file = declaration.getSourceFile();
     return types.isSourceFileDefaultLibrary(file) || file.fileName.includes("/node_modules/");
@@ -44,7 +44,7 @@ function bannedIn(node: ts.Node): string | undefined {
   if (!ts.isIdentifier(node) || ts.isPartOfTypeNode(node)) return undefined;
   const { parent } = node;
   if (ts.isPropertyAccessExpression(parent) && parent.name === node) return undefined;
-  // Any use of it but by a dot could be a way to `random`.
+  // Any use of `Math` except with a dot could lead to `random`.
   if (node.text === "Math" && isGlobal(node)) {
     const isDotted = ts.isPropertyAccessExpression(parent) && parent.name.text !== "random";
     return isDotted ? undefined : "Math.random";
@@ -65,17 +65,17 @@ function uses(): { readonly path: string; readonly name: string; readonly place:
   });
 }
 
-describe("what is not deterministic", () => {
+describe("a banned global", () => {
   const found = uses();
 
-  it("is only in src/platform, where it can be replaced", () => {
+  it("is used only in src/platform, behind a port", () => {
     const isAllowed = ({ path, name }: { path: string; name: string }): boolean =>
       ALLOWED.some((rule) => rule.in.test(path) && rule.what.includes(name));
     const wrong = found.filter((use) => !isAllowed(use));
     expect(wrong.map(({ place, name }) => `${place} uses ${name}`)).toEqual([]);
   });
 
-  it("is really found by this test", () => {
+  it("is found by this test", () => {
     const platform = found.filter(({ path }) => path.startsWith("src/platform/"));
     const names = new Set(platform.map(({ name }) => name));
     expect([...names].sort()).toEqual(["Date", "Math.random", "process", "setTimeout"]);

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { subpaths } from "../../scripts/lib/entries.mjs";
 import { placeOf, program, ROOT, sourcePaths, textOf } from "./source.js";
 
-/** Every file that is, or would be, committed. */
+/** Every committed file, and every new file outside .gitignore. */
 const committed = execFileSync("git", ["ls-files", "-z", "-co", "--exclude-standard"], {
   cwd: ROOT,
   encoding: "utf8",
@@ -18,12 +18,12 @@ const committed = execFileSync("git", ["ls-files", "-z", "-co", "--exclude-stand
 
 const documents = committed.filter((path) => path.endsWith(".md"));
 
-/** A document without its fenced code, in which brackets and # mean other things. */
+/** A document without fenced code, in which brackets and # have different meanings. */
 function proseOf(path: string): string {
   return textOf(path).replace(/^(```|~~~)[\s\S]*?^\1/gm, "");
 }
 
-/** The anchors of a document's headings, as code hosts make them. */
+/** The anchors of a document's headings, in the form of code hosts. */
 function anchorsOf(path: string): Set<string> {
   const headings = [...proseOf(path).matchAll(/^#{1,6}\s+(.+)$/gm)].map((match) => match[1] ?? "");
   return new Set(
@@ -54,12 +54,12 @@ function isBroken(path: string, link: string): boolean {
 }
 
 describe("the documents", () => {
-  it("link only to what is there", () => {
+  it("have only valid links", () => {
     expect(documents.length).toBeGreaterThan(0);
     expect(documents.flatMap(brokenLinksOf)).toEqual([]);
   });
 
-  it("are there where the source sends its readers", () => {
+  it("exist where the source refers to them", () => {
     const missing = sourcePaths().flatMap((path) =>
       [...textOf(path).matchAll(/\b(?:docs|spec|examples)\/[\w/-]+\.\w+/g)]
         .map(([mentioned]) => mentioned)
@@ -94,21 +94,21 @@ describe("every exported name", () => {
   });
 });
 
-/** What says where a file was written: no use to a reader, and nobody else's business. */
+/** Traces of the machine on which a file was written, which are useless to readers. */
 const FOREIGN_WORDS: readonly RegExp[] = [
-  // Somebody's home, by the usual names of it, and this machine's own paths and name.
+  // Home directories in their usual places, and this machine's own paths and name.
   /(?<![\w.])\/(?:home|Users)\/(?!user\b)[a-z][\w.-]*/,
   /\b[A-Z]:\\Users\\/,
   ...[...neighbours(), homedir()].map(
     (path) => new RegExp(`(?<![\\w.])${escaped(path)}(?![\\w.-])`),
   ),
   ...(hostname().length > 8 ? [new RegExp(escaped(hostname()))] : []),
-  // A package registry: where one was downloaded from says nothing about the project.
+  // A package registry: the source of a download does not concern the project.
   /https?:\/\/[^\s/"']*(?:registry|artifactory|nexus|verdaccio)[^\s"']*/i,
   ...registryHosts(),
 ];
 
-/** The checkout and what lies beside it; what lies in the file system's root is too common a word. */
+/** The checkout and its siblings; names in the root of the file system are too common. */
 function neighbours(): string[] {
   const parent = dirname(ROOT);
   return parent === dirname(parent) ? [] : readdirSync(parent).map((name) => join(parent, name));
@@ -118,7 +118,7 @@ function escaped(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }
 
-/** The host of the registry that npm uses here. */
+/** The host of the npm registry in use. */
 function registryHosts(): RegExp[] {
   const url = process.env["npm_config_registry"] ?? "";
   const host = URL.canParse(url) ? new URL(url).hostname : "";
@@ -126,7 +126,7 @@ function registryHosts(): RegExp[] {
 }
 
 describe("the files of the repository", () => {
-  it("do not say on which machine they were written", () => {
+  it("contain no trace of the machine of their author", () => {
     const found = committed
       .filter((path) => statSync(join(ROOT, path)).size < 2_000_000)
       .flatMap((path) => {

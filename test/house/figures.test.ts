@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { writeFigures } from "../../scripts/lib/figures.mjs";
 import { ROOT, textOf } from "./source.js";
 
-/** What the measuring commands are made of. */
+/** The source of the measuring commands. */
 const FOLDERS = ["bench", "verification", "test/interop"];
 const FILES = [
   "scripts/chaos.mjs",
@@ -14,7 +14,7 @@ const FILES = [
   "scripts/sim.mjs",
 ];
 
-/** What writes files by itself, and why it changes none of the repository without being asked. */
+/** Files with other writes, and why they change no file of the repository without --write. */
 const ALLOWED: Readonly<Record<string, string>> = {
   "verification/chaos/fake-clock.ts": "a clock's file, in the temporary folder of the run",
   "verification/chaos/main.ts": "the history of a failed run, in a temporary folder",
@@ -38,7 +38,7 @@ function sources(): string[] {
 }
 
 describe("a measuring command", () => {
-  it("writes figures by `writeFigures` alone, which asks for --write", () => {
+  it("writes figures only through `writeFigures`, which requires --write", () => {
     const writing = sources().filter((path) => WRITING.test(textOf(path)));
     expect(writing.sort()).toEqual(Object.keys(ALLOWED).sort());
   });
@@ -49,7 +49,7 @@ describe("a measuring command", () => {
     expect(() => readFileSync(path)).toThrow("ENOENT");
   });
 
-  it("writes elsewhere as it likes", () => {
+  it("may write outside the repository", () => {
     const folder = mkdtempSync(join(tmpdir(), "figures-"));
     try {
       writeFigures(join(folder, "a.json"), "{}", false);

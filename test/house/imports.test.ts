@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Import, importsOf, sourcePaths, textOf } from "./source.js";
 
-/** One row of the table in ARCHITECTURE.md. */
+/** A row of the table in ARCHITECTURE.md. */
 interface Row {
   readonly part: string;
   readonly isPlanned: boolean;
@@ -36,7 +36,7 @@ const paths = sourcePaths();
 const imports = paths.flatMap(importsOf);
 const internal = imports.filter((one) => one.isInternal);
 
-/** The row with the longest name that the file belongs to. */
+/** The row with the longest name that contains the file. */
 function partOf(path: string): Row | undefined {
   const inside = path.replace(/^src\//, "").replace(/\.ts$/, "");
   return rows
@@ -65,7 +65,7 @@ function described(one: Import): string {
   return `${one.place} (${partOf(one.from)?.part}) imports ${what} ${one.to}`;
 }
 
-/** Every cycle of imports, each told once, from its first file in order. */
+/** Every cycle of imports once, starting from the first file in order. */
 function cyclesOf(edges: ReadonlyMap<string, readonly string[]>): string[] {
   const cycles: string[] = [];
   const done = new Set<string>();
@@ -81,7 +81,7 @@ function cyclesOf(edges: ReadonlyMap<string, readonly string[]>): string[] {
 }
 
 describe("the table of imports in ARCHITECTURE.md", () => {
-  it("names every part of src, and no other", () => {
+  it("names every part of src, and no more", () => {
     expect(rows.length).toBeGreaterThan(5);
     expect(paths.filter((path) => partOf(path) === undefined)).toEqual([]);
     const found = new Set(paths.map((path) => partOf(path)?.part));
@@ -89,7 +89,7 @@ describe("the table of imports in ARCHITECTURE.md", () => {
     expect(stale.map(({ part }) => part)).toEqual([]);
   });
 
-  it("speaks only of parts that have a row", () => {
+  it("refers only to parts with a row", () => {
     const known = new Set(rows.map(({ part }) => part));
     const spoken = rows.flatMap(({ values, types }) => [...values, ...types]);
     expect(spoken.filter((part) => !known.has(part))).toEqual([]);
@@ -102,12 +102,12 @@ describe("the table of imports in ARCHITECTURE.md", () => {
 });
 
 describe("the imports of src", () => {
-  it("lead to files that exist", () => {
+  it("lead to existing files", () => {
     const known = new Set(paths);
     expect(internal.filter(({ to }) => !known.has(to)).map(described)).toEqual([]);
   });
 
-  it("form no cycle, not even of types", () => {
+  it("form no cycle, including imports of types", () => {
     const edges = new Map(
       paths.map((path) => [path, internal.filter((one) => one.from === path).map((one) => one.to)]),
     );

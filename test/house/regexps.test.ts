@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import { parse, placeOf, sourcePaths, walk } from "./source.js";
 
 /**
- * Regular expressions are matched against what others wrote into a table. One that backtracks takes time that
- * grows faster than the text: seconds for 100 KB, in which no lease of the process is renewed.
+ * Regular expressions run on text that other clients wrote into a table. A backtracking expression takes time
+ * that grows faster than the text: seconds for 100 KB, in which the process renews no lease.
  */
 
 interface Expression {
@@ -26,7 +26,7 @@ function literalsIn(root: ts.Node): Expression[] {
   return found;
 }
 
-/** Where regular expressions are made of text, which nothing can check here. */
+/** Places where a regular expression is built from text, which this test cannot check. */
 function madeOfText(root: ts.Node): string[] {
   const found: string[] = [];
   walk(root, (node) => {
@@ -38,7 +38,7 @@ function madeOfText(root: ts.Node): string[] {
   return found;
 }
 
-/** Why an expression may take longer than in proportion to its text; undefined where it cannot. */
+/** Why an expression may take more than linear time; undefined for a linear expression. */
 function slowness({ source, flags }: Expression): string | undefined {
   const { reports } = analyse({ source, flags });
   const [report] = reports;
@@ -51,7 +51,7 @@ const parsed = (text: string): ts.SourceFile =>
 describe("a regular expression in src", () => {
   const files = sourcePaths().map(parse);
 
-  it("takes no longer than in proportion to the text that it is matched against", () => {
+  it("takes at most linear time", () => {
     const literals = files.flatMap(literalsIn);
     expect(literals.length).toBeGreaterThan(20);
     const slow = literals.flatMap((literal) => {
@@ -61,7 +61,7 @@ describe("a regular expression in src", () => {
     expect(slow).toEqual([]);
   });
 
-  it("is a literal, so that it can be checked", () => {
+  it("is a literal, so that this test can check the expression", () => {
     expect(files.flatMap(madeOfText)).toEqual([]);
   });
 
@@ -70,13 +70,13 @@ describe("a regular expression in src", () => {
     String.raw`message.replace(/\s*\n\s*/g, " ")`,
     "/^(a+)+$/.test(text)",
     String.raw`/^\s*|\s*$/.exec(text)`,
-  ])("would be found to be slow: %s", (text) => {
+  ])("would be found if slow: %s", (text) => {
     expect(literalsIn(parsed(text)).map(slowness)).toEqual([
       expect.stringMatching(/polynomial|exponential/),
     ]);
   });
 
-  it("would be found to be made of text", () => {
+  it("would be found if built from text", () => {
     expect(madeOfText(parsed("new RegExp(text); RegExp(text);"))).toHaveLength(2);
   });
 });

@@ -3,7 +3,7 @@ import { DOCUMENTS, rulesOf, taggedTests, tagsIn } from "../../scripts/lib/rules
 import { VARIANTS } from "../../verification/variants/all.js";
 import { ROOT } from "./source.js";
 
-/** Rules that no test shows, each with the reason. */
+/** Rules without a test, each with the reason. */
 const WITHOUT_TEST: Readonly<Record<string, string>> = {};
 
 const tests = taggedTests(ROOT);
@@ -11,7 +11,7 @@ const shown = new Set(tests.map(({ rule }) => rule));
 const rules = DOCUMENTS.flatMap((document) => rulesOf(ROOT, document));
 
 describe("the numbered rules", () => {
-  it("are read from every document that numbers some", () => {
+  it("are read from every document with numbered rules", () => {
     for (const document of DOCUMENTS) {
       expect(rulesOf(ROOT, document).length, document.path).toBeGreaterThan(10);
     }
@@ -23,7 +23,7 @@ describe("the numbered rules", () => {
     expect(Object.keys(WITHOUT_TEST).filter((id) => shown.has(id))).toEqual([]);
   });
 
-  it("are the only ones that tests name", () => {
+  it("are the only rules in the tests' comments", () => {
     const known = new Set(rules.map(({ id }) => id));
     const wrong = tests.filter(({ rule }) => !known.has(rule));
     expect(wrong.map(({ rule, file, title }) => `${file} "${title}": ${rule}`)).toEqual([]);
@@ -43,7 +43,7 @@ describe("the numbered rules", () => {
 });
 
 describe("the tags of a test file", () => {
-  it("are the rules that a comment names directly before a test", () => {
+  it("are the rules of a comment directly before a test", () => {
     const text = [
       'describe("a", () => {',
       "  // rule: R4, protocol 16",
@@ -58,7 +58,7 @@ describe("the tags of a test file", () => {
     ]);
   });
 
-  it("are refused before anything else than a test", () => {
+  it("are refused before anything except a test", () => {
     expect(() => tagsIn("f.ts", "// rule: R4\nconst a = 1;\n")).toThrow("f.ts");
     expect(() => tagsIn("f.ts", '// rule: R4\nrun("x");\n')).toThrow("f.ts");
     expect(() => tagsIn("f.ts", "// rule: R4\n")).toThrow("f.ts");

@@ -6,7 +6,7 @@ import ts from "typescript";
 /** The checkout, without a slash at the end. */
 export const ROOT = resolve(fileURLToPath(new URL("../..", import.meta.url)));
 
-/** A path of the checkout as documents write it: relative, with slashes. */
+/** A path in the form of the documents: relative to the checkout, with slashes. */
 export function shown(path: string): string {
   return relative(ROOT, path).split(sep).join("/");
 }
@@ -24,12 +24,12 @@ export function sourcePaths(): string[] {
     .sort();
 }
 
-/** Parses one file of the checkout, without looking at any other. */
+/** Parses one file of the checkout alone. */
 export function parse(path: string): ts.SourceFile {
   return ts.createSourceFile(path, textOf(path), ts.ScriptTarget.Latest, true);
 }
 
-/** All of `src` with its types. Takes seconds: for what cannot be told from one file. */
+/** All of `src` with types. Takes seconds: for checks across files. */
 export function program(): ts.Program {
   const path = join(ROOT, "tsconfig.build.json");
   const { config } = ts.readConfigFile(path, ts.sys.readFile);
@@ -40,13 +40,13 @@ export function program(): ts.Program {
   );
 }
 
-/** Calls `visit` for the node and everything below it. */
+/** Calls `visit` for the node and all descendants. */
 export function walk(node: ts.Node, visit: (node: ts.Node) => void): void {
   visit(node);
   ts.forEachChild(node, (child) => walk(child, visit));
 }
 
-/** Where a node begins, as editors and terminals make it a link. */
+/** The place of a node, in a form for links in editors and terminals. */
 export function placeOf(node: ts.Node): string {
   const file = node.getSourceFile();
   const { line } = file.getLineAndCharacterOfPosition(node.getStart());
@@ -54,7 +54,7 @@ export function placeOf(node: ts.Node): string {
   return `${shown(path)}:${line + 1}`;
 }
 
-/** One import, or export from elsewhere, of one file. */
+/** An import, or re-export, of a file. */
 export interface Import {
   readonly from: string;
   /** A file of `src`, relative to the checkout; or the name of a package. */
@@ -64,7 +64,7 @@ export interface Import {
   readonly place: string;
 }
 
-/** Everything that the file imports, by whatever syntax. */
+/** All imports of the file, in any syntax. */
 export function importsOf(path: string): Import[] {
   const found: Import[] = [];
   const add = (specifier: ts.Node | undefined, isTypeOnly: boolean): void => {
@@ -76,7 +76,7 @@ export function importsOf(path: string): Import[] {
   };
   walk(parse(path), (node) => {
     if (ts.isImportDeclaration(node)) {
-      // `import { type A }` is not one: under verbatimModuleSyntax it still loads the module.
+      // `import { type A }` is a value import: under verbatimModuleSyntax it still loads the module.
       add(node.moduleSpecifier, node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword);
     } else if (ts.isExportDeclaration(node)) {
       add(node.moduleSpecifier, node.isTypeOnly);

@@ -4,6 +4,7 @@ import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { apiReport } from "../../scripts/lib/api-report.mjs";
 import { programs, subpaths } from "../../scripts/lib/entries.mjs";
+import { Surface } from "./reachable.js";
 import { parse, ROOT, sourcePaths, textOf } from "./source.js";
 
 interface Manifest {
@@ -14,9 +15,12 @@ interface Manifest {
   readonly typesVersions: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
 }
 
+/** How many names the main entry has: what most users never need belongs to a subpath. */
+const NAMES_OF_MAIN_ENTRY = 61;
+
 const manifest = JSON.parse(textOf("package.json")) as Manifest;
 
-/** Every file that package.json promises. */
+/** Every file that package.json names. */
 const promised = [
   ...Object.values(manifest.exports).flatMap((target) =>
     typeof target === "string" ? [target] : Object.values(target),
@@ -24,7 +28,7 @@ const promised = [
   ...Object.values(manifest.bin),
 ];
 
-/** Whether a file of dist is one that entries share, which the build names by itself. */
+/** Whether a file of dist is a chunk shared by entries, which the build names. */
 const isShared = (path: string): boolean => path.startsWith("shared/") || path.startsWith("cli/");
 
 function builtPaths(ending: string): string[] {
@@ -34,32 +38,32 @@ function builtPaths(ending: string): string[] {
     .sort();
 }
 
-describe("what package.json promises", () => {
-  it("is in the build", () => {
+describe("a file that package.json names", () => {
+  it("exists in the build", () => {
     expect(promised.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 
-  it("has types before what is run, or a resolver would never come to them", () => {
+  it("lists types before code, so that resolvers find the types", () => {
     for (const target of Object.values(manifest.exports)) {
       if (typeof target === "object") expect(Object.keys(target)).toEqual(["types", "default"]);
     }
   });
 
-  it("is told to resolvers that know no exports, too", () => {
+  it("is also visible to resolvers without support for exports", () => {
     const [main, ...others] = subpaths;
     expect([manifest.main, manifest.types]).toEqual([main?.built, main?.declarations]);
     const paths = others.map(({ subpath, declarations }) => [subpath.slice(2), [declarations]]);
     expect(manifest.typesVersions).toEqual({ "*": Object.fromEntries(paths) });
   });
 
-  it("is all that is built, but for what entries share and the command line", () => {
+  it("covers the whole build, except for shared chunks and the command line", () => {
     const of = (built: "built" | "declarations") =>
       subpaths.map((one) => one[built].slice("./dist/".length)).sort();
     expect(builtPaths(".js")).toEqual(of("built"));
     expect(builtPaths(".d.ts")).toEqual(of("declarations"));
   });
 
-  it("is there for the programs that the command starts", () => {
+  it("exists for the programs that the command starts", () => {
     const built = programs.map((source) => source.replace(/^src\/(.*)\.ts$/, "dist/$1.js"));
     expect(programs.length).toBeGreaterThan(Object.keys(manifest.bin).length);
     expect(built.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
@@ -73,6 +77,8 @@ describe("what package.json promises", () => {
 });
 
 describe("the public surface", () => {
+  const surface = new Surface(subpaths);
+
   it.each(subpaths)("of $subpath is the one in api/$report", (one) => {
     const committed = existsSync(join(ROOT, "api", one.report)) ? textOf(`api/${one.report}`) : "";
     expect(committed, "if it is meant, run `npm run api` and commit the difference").toBe(
@@ -80,7 +86,7 @@ describe("the public surface", () => {
     );
   });
 
-  it("has no report of a subpath that is gone", () => {
+  it("has no report of a removed subpath", () => {
     const known = subpaths.map(({ report }) => report);
     const reports = readdirSync(join(ROOT, "api")).filter((file) => file.endsWith(".api.md"));
     expect(reports.sort()).toEqual(known.sort());
@@ -91,5 +97,15 @@ describe("the public surface", () => {
       (statement) => !(ts.isExportDeclaration(statement) && statement.moduleSpecifier),
     );
     expect(others.map((statement) => statement.getText())).toEqual([]);
+  });
+
+  it(`has ${NAMES_OF_MAIN_ENTRY} names on the main entry`, () => {
+    expect(surface.entries[0]?.exported.size).toBe(NAMES_OF_MAIN_ENTRY);
+  });
+
+  it.each(surface.entries)("of $subpath reaches no type that no entry exports", (entry) => {
+    const exported = new Set(surface.entries.flatMap((one) => [...one.exported]));
+    const forgotten = [...surface.reachableFrom(entry)].filter((type) => !exported.has(type));
+    expect(forgotten.map(({ name }) => name)).toEqual([]);
   });
 });

@@ -43,11 +43,11 @@ describe("a duration", () => {
     [5],
     5n,
     true,
-  ])("%s is none", (value) => {
+  ])("%s is refused", (value) => {
     expect(() => durationMs("wait", value as number, any)).toThrowError(refused);
   });
 
-  it("lies within its range, both ends included", () => {
+  it("must be within the range, both ends included", () => {
     const range = { leastMs: 10, mostMs: 1_000 };
     expect(durationMs("wait", 10, range)).toBe(10);
     expect(durationMs("wait", "1s", range)).toBe(1_000);
@@ -56,7 +56,7 @@ describe("a duration", () => {
     }
   });
 
-  it("is refused by name, with what it was", () => {
+  it("is refused with the option's name and the value", () => {
     expectThrown(() => durationMs("poll.min", "30", any), {
       code: "invalid-argument",
       mentions: ["`poll.min`", '"30s"', '"30"'],

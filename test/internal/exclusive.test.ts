@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { Exclusive } from "../../src/internal/exclusive.js";
 
-describe("tasks that exclude each other", () => {
-  it("run one after another, in the order in which they came", async () => {
+describe("Exclusive", () => {
+  it("runs tasks one after another, in the order of the calls", async () => {
     const exclusive = new Exclusive();
     const log: string[] = [];
     const task = (name: string, turns: number) => async () => {
@@ -20,7 +20,7 @@ describe("tasks that exclude each other", () => {
     expect(log).toEqual(["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
   });
 
-  it("go on after one that fails, whose failure is its caller's alone", async () => {
+  it("continues after a failed task, and rejects only for the task's caller", async () => {
     const exclusive = new Exclusive();
     const failing = exclusive.run(() => Promise.reject(new Error("failed")));
     const throwing = exclusive.run(() => {
@@ -32,7 +32,7 @@ describe("tasks that exclude each other", () => {
     expect(await next).toBe("next");
   });
 
-  it("do not begin within the call that asks for them", () => {
+  it("does not start a task within the call", () => {
     let began = false;
     const done = new Exclusive().run(async () => {
       began = true;

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { goDurationMs, goDurationText } from "../../src/internal/go-duration.js";
 
-describe("a length in Go's text", () => {
+describe("a duration in Go's format", () => {
   it.each([
     ["20s", 20_000],
     ["1m30s", 90_000],
@@ -23,7 +23,7 @@ describe("a length in Go's text", () => {
   });
 
   it.each(["", "20000", "20 s", "s", "1.s.", "20sec", "1d", "1e3s", " 2s", "2s ", "two"])(
-    "%j is none",
+    "%j is refused",
     (text) => expect(goDurationMs(text)).toBeUndefined(),
   );
 
@@ -34,15 +34,15 @@ describe("a length in Go's text", () => {
     [500, "500ms"],
     [61_500, "1m1.5s"],
     [20_001, "20.001s"],
-  ])("%d ms is written as Go does, %s", (lengthMs, text) => {
+  ])("%d ms is written as %s, as in Go", (lengthMs, text) => {
     expect(goDurationText(lengthMs)).toBe(text);
   });
 
-  it("is read as it was written, for every lease that there can be", () => {
+  it("is read back unchanged, for every possible lease", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 365 * 86_400_000 }), (lengthMs) => {
         const readMs = goDurationMs(goDurationText(lengthMs)) ?? Number.NaN;
-        // Rounded up, as a format does, it is never shorter, and not longer by more than one.
+        // A format rounds up, so the result is never shorter, and at most 1 ms longer.
         expect(Math.ceil(readMs)).toBeGreaterThanOrEqual(lengthMs);
         expect(Math.ceil(readMs)).toBeLessThanOrEqual(lengthMs + 1);
       }),

@@ -24,11 +24,11 @@ describe("a JSON value in a table", () => {
     expect(encodeJson(value)).toEqual(encoded);
   });
 
-  it("leaves out what is undefined in an object, as JSON does", () => {
+  it("loses undefined members of an object, as in JSON", () => {
     expect(encodeJson({ a: undefined, b: 1 })).toEqual({ M: { b: { N: "1" } } });
   });
 
-  it("takes an object without a prototype", () => {
+  it("may be an object without a prototype", () => {
     const bare = Object.assign(Object.create(null), { a: 1 });
     expect(encodeJson(bare)).toEqual({ M: { a: { N: "1" } } });
   });
@@ -49,16 +49,16 @@ describe("a JSON value in a table", () => {
     ["a buffer", Buffer.from("a")],
     ["an instance of a class", new (class Own {})()],
     ["a boxed value", Object("a")],
-  ])("refuses %s", (_title, value) => {
+  ])("must not be %s", (_title, value) => {
     expect(() => encodeJson(value)).toThrowError(refused);
   });
 
-  // map() skips a hole, which is then no attribute value at all.
-  it("refuses a hole in a list, as it does undefined", () => {
+  // map() skips a hole, which is then missing from the list.
+  it("must not have a hole in a list, just as undefined", () => {
     expect(() => encodeJson(new Array(2))).toThrowError(refused);
   });
 
-  it("refuses what is nested too deeply, or for ever", () => {
+  it("must not be nested too deeply, or be circular", () => {
     const nested = (depth: number): Json => (depth === 0 ? 1 : [nested(depth - 1)]);
     expect(() => encodeJson(nested(30))).not.toThrow();
     expect(() => encodeJson(nested(31))).toThrowError(refused);
@@ -67,14 +67,14 @@ describe("a JSON value in a table", () => {
     expect(() => encodeJson(cyclic)).toThrowError(refused);
   });
 
-  it("refuses what is too long for an item, counted in bytes", () => {
+  it("must not exceed the size of an item, in bytes", () => {
     // DynamoDB counts the bytes of a string, without quotes, and two digits a byte.
     expect(() => encodeJson("x".repeat(350_000))).not.toThrow();
     expect(() => encodeJson("x".repeat(350_001))).toThrowError(refused);
     expect(() => encodeJson("\u00e9".repeat(175_001))).toThrowError(refused);
   });
 
-  it("comes back as it was, whatever it was", () => {
+  it("is read back unchanged", () => {
     const finite = fc
       .double({ noNaN: true, noDefaultInfinity: true })
       .filter((value) => value === 0 || (Math.abs(value) > 1e-129 && Math.abs(value) < 1e125))
@@ -99,13 +99,13 @@ describe("a JSON value in a table", () => {
     );
   });
 
-  it("keeps a name that objects have of themselves", () => {
+  it("may have keys of Object.prototype", () => {
     const odd = JSON.parse('{"constructor": 2, "toString": {"a": 1}, "proto": null}');
     const back = decodeJson(encodeJson(odd));
     expect(JSON.stringify(back)).toBe(JSON.stringify(odd));
   });
 
-  it("refuses a key `__proto__` at any depth", () => {
+  it("must not have a key `__proto__` at any depth", () => {
     for (const odd of [
       '{"__proto__":1}',
       '[{"a":{"__proto__":{}}}]',
@@ -113,18 +113,18 @@ describe("a JSON value in a table", () => {
     ]) {
       expect(() => encodeJson(JSON.parse(odd)), odd).toThrowError(refused);
     }
-    // A value, and the prototype itself, are no keys.
+    // A value `__proto__`, or the prototype itself, is not such a key.
     expect(encodeJson(["__proto__"])).toEqual({ L: [{ S: "__proto__" }] });
     expect(encodeJson(Object.create(null))).toEqual({ M: {} });
   });
 
-  it("reads a key `__proto__` that others wrote as a key like any other", () => {
+  it("from another client may have a key `__proto__`", () => {
     const back = decodeJson({ M: JSON.parse('{"__proto__": {"M": {"a": {"N": "1"}}}}') });
     expect(JSON.stringify(back)).toBe('{"__proto__":{"a":1}}');
     expect(Object.getPrototypeOf(back)).toBe(Object.prototype);
   });
 
-  it("reads what others wrote by hand as its nearest JSON, and never throws", () => {
+  it("from another client becomes the nearest JSON, without an exception", () => {
     expect(decodeJson({ SS: ["a", "b"] })).toEqual(["a", "b"]);
     expect(decodeJson({ NS: ["1", "2.5"] })).toEqual([1, 2.5]);
     expect(decodeJson({ B: Buffer.from("hi") })).toBe("aGk=");

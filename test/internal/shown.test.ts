@@ -3,8 +3,8 @@ import { HoldfastError } from "../../src/index.js";
 import { causeText } from "../../src/internal/cause-text.js";
 import { shown } from "../../src/internal/shown.js";
 
-describe("text that others wrote", () => {
-  it("is cut at its length, with an ellipsis", () => {
+describe("text from other clients", () => {
+  it("is cut to the limit, with an ellipsis", () => {
     expect(shown("a".repeat(200))).toBe("a".repeat(200));
     expect(shown("a".repeat(201))).toBe(`${"a".repeat(199)}…`);
     expect(shown("abcdef", 4)).toBe("abc…");
@@ -15,13 +15,13 @@ describe("text that others wrote", () => {
     expect(shown("a\u{1F600}bcd", 4)).toBe("a\u{1F600}…");
   });
 
-  it("has its control characters shown", () => {
+  it("shows control characters as escapes", () => {
     expect(shown("bob\nERROR \u001b[31m\u009b\u2028\u202e")).toBe(
       "bob\\u000aERROR \\u001b[31m\\u009b\\u2028\\u202e",
     );
   });
 
-  it("has its control characters shown in every message of the library", () => {
+  it("shows control characters as escapes in every message of the library", () => {
     const { message } = new HoldfastError(
       "lost",
       "released by bob: x\nERROR forged \u001b]0;t\u0007",
@@ -30,7 +30,7 @@ describe("text that others wrote", () => {
   });
 });
 
-describe("the text of a cause", () => {
+describe("causeText", () => {
   const error = (message: string, more: object = {}) => Object.assign(new Error(message), more);
 
   it.each([
@@ -60,11 +60,11 @@ describe("the text of a cause", () => {
     ["nothing", undefined, ""],
     ["a value that is no error", 7, ""],
     ["a name alone", { name: "Odd" }, " (Odd)"],
-  ])("of %s", (_, cause, text) => {
+  ])("describes %s", (_, cause, text) => {
     expect(causeText(cause)).toBe(text);
   });
 
-  it("is cut", () => {
+  it("cuts long text", () => {
     expect(causeText(error("x".repeat(1_000))).length).toBeLessThan(210);
   });
 });

@@ -10,7 +10,7 @@ import { Driver } from "./driver.js";
 import type { Seen } from "./seen.js";
 import { createForeignTable, KEYS } from "./tables.js";
 
-/** What the scenes of `play.ts` leave out: the command line, and fences, beside the originals. */
+/** Tests outside the scenes of `play.ts`: the command line, and fences, beside the original clients. */
 
 const LEASES = { leaseMs: 2_000, beatMs: 500 };
 
@@ -39,7 +39,7 @@ describeOnDynamoDBLocal("beside the originals", (endpoint) => {
   describe.each(["aws-lock-client", "dynamolock"] as const)("%s", (format) => {
     const openings = { ...LEASES, ...KEYS[format] };
 
-    it("the command line sees its locks, waits for them, leads after it, and is waited for", async ({
+    it("the command line shows and awaits the client's locks, and the client awaits ours", async ({
       task,
     }) => {
       task.meta.seen = besides(format, task.name);
@@ -80,7 +80,7 @@ describeOnDynamoDBLocal("beside the originals", (endpoint) => {
     });
   });
 
-  it("fences of ours grow through what the Java client puts and deletes, and it lists their companions", async ({
+  it("our fences grow despite writes and deletions of the Java client, which lists the companions", async ({
     task,
   }) => {
     task.meta.seen = besides("aws-lock-client", task.name);

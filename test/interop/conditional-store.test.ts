@@ -3,8 +3,8 @@ import { Stores } from "../object-commit/stores/kit.js";
 import { storeSuite } from "../object-commit/stores/suite.js";
 import { type Running, startMiniStack } from "./ministack.js";
 
-// A store that honours the conditions of puts. Of those that can be had it honours the most; none honours
-// one on the destination of a copy, so that `conditional` copies by reading and putting.
+// A store with conditional puts. Of the available stores it honours the most conditions; no available store honours a
+// condition on the destination of a copy, so `conditional` copies by a read and a put.
 describe("MiniStack, an object store with conditional puts", () => {
   let server: Running;
   beforeAll(async () => {

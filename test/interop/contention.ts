@@ -8,7 +8,7 @@ const GRANTS = process.env["INTEROP_FULL"] === "1" ? 200 : 20;
 const CONTENDERS = 5;
 const SIDES = ["theirs", "ours"] as const;
 
-/** One hold, by the one clock of whoever drives all processes. */
+/** One hold, by the clock of the process which drives all processes. */
 interface Tenure {
   readonly side: Side;
   readonly who: string;
@@ -23,7 +23,7 @@ interface Contender {
   readonly how: object;
 }
 
-/** Five of each want one lock. */
+/** Five processes of each side contend for one lock. */
 export function contention(play: Play): void {
   play.scene(
     "contention",
@@ -52,8 +52,8 @@ export function contention(play: Play): void {
 }
 
 /**
- * Has them all contend for one lock, until there were so many grants. A tenure begins when its grant was
- * answered and ends before its release is asked for, so it lies within what the client believed.
+ * Lets all processes contend for one lock until this number of grants. A tenure begins after the grant's answer and
+ * ends before the release's request, so the client believes in its lock throughout.
  */
 async function contend(
   name: LockName,
@@ -78,7 +78,7 @@ async function contend(
   return tenures;
 }
 
-/** The pairs that held at once. */
+/** Returns the pairs of overlapping holds. */
 function overlaps(tenures: readonly Tenure[]): [Tenure, Tenure][] {
   const inOrder = tenures.toSorted((left, right) => left.fromMs - right.fromMs);
   return inOrder.flatMap((tenure, index): [Tenure, Tenure][] => {

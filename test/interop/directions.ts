@@ -10,7 +10,7 @@ const DIRECTIONS: readonly (readonly [Side, Side])[] = [
   ["ours", "theirs"],
 ];
 
-/** What is played in both directions. */
+/** The scenes which are played in both directions. */
 export function directions(play: Play): void {
   describe.each(DIRECTIONS)("%s hold and %s wait", (holders, waiters) => {
     const cast = new Cast(play, holders, waiters);
@@ -35,7 +35,7 @@ class Cast {
     return [await stage.enter(this.holders), await stage.enter(this.waiters)];
   }
 
-  /** What a holder, or a waiter, does at once. */
+  /** The immediate steps of a holder or a waiter. */
   once(side: Side, name: LockName) {
     return { ...name, ...this.play.one[side].once };
   }
@@ -45,7 +45,7 @@ class Cast {
     return driver.acquire({ ...name, ...how }, forMs + 30_000);
   }
 
-  /** The release of one that was followed changes nothing, beats of the follower aside. */
+  /** Checks that a former holder's release changes nothing except by heartbeats of the new holder. */
   async leavesAlone(driver: Driver, hold: string, name: LockName): Promise<void> {
     const { stage, one } = this.play;
     const before = await stage.ownerOf(name);
@@ -82,7 +82,7 @@ function released(cast: Cast): void {
       const hold = holdOf(await holder.acquire(cast.once(holders, name)));
       const answer = cast.waits(waiter, name, 5 * one.leaseMs);
       await pause(2 * one.pollMs);
-      // A handle that is let go tells nobody what becomes of it.
+      // A dropped handle does not report its release.
       const told = release.drop === true ? undefined : true;
       expect(await holder.release(hold, release), way).toBe(told);
       const releasedMs = performance.now();
@@ -127,7 +127,7 @@ function followed(cast: Cast): void {
       await cast.leavesAlone(holder, hold, name);
       await play.believes(waiters, waiter, next, true);
     },
-    // A client whose beats cannot be left out would have to be stopped, which is the scene after this.
+    // A client with permanent heartbeats would have to be paused, as in the next scene.
     { unless: play.lacks(holders, "stop its beats") && "stop its beats" },
   );
 }

@@ -11,9 +11,11 @@ import {
 /** This library, or the client of a format. */
 export type ClientName = AnyDriverName | "holdfast";
 
-/** How a driver opens its client; what is left out is the client's own default. README.md explains each. */
+/**
+ * How a driver opens its client; absent options are the client's own defaults. README.md explains each option.
+ */
 export interface Opening {
-  /** Which format this library is to speak; other clients have one. */
+  /** The format for this library; every other client has a single format. */
   readonly format?: DriverName;
   readonly endpoint: string;
   readonly table: string;
@@ -34,7 +36,7 @@ export interface Opening {
 export interface Acquiring {
   readonly name: string;
   readonly sort?: string;
-  /** Not at all; this many milliseconds, by the client's own idea of it; or as long as it takes. */
+  /** No wait; a wait of this many milliseconds, as the client counts; or an unlimited wait. */
   readonly wait?: false | number | "forever";
   readonly pollMs?: number;
   readonly retries?: number;
@@ -49,7 +51,7 @@ export interface Acquiring {
   readonly safeMs?: number;
 }
 
-/** How to release; a client that lacks what is asked for says so. */
+/** How to release; a client without the option reports this. */
 export interface Releasing {
   readonly delete?: boolean;
   readonly data?: string;
@@ -57,7 +59,7 @@ export interface Releasing {
   readonly drop?: boolean;
 }
 
-/** What to change with a heartbeat. */
+/** The changes with a heartbeat. */
 export interface Beating {
   readonly data?: string;
   readonly deleteData?: boolean;
@@ -66,15 +68,15 @@ export interface Beating {
   readonly ownerOnly?: boolean;
 }
 
-/** What a client tells of a lock; each tells something else. */
+/** A client's view of a lock; the attributes depend on the client. */
 export type SeenLock = Readonly<Record<string, unknown>>;
 
 /** The answer to an acquisition. */
 export interface Acquired {
   readonly granted: boolean;
-  /** Names the hold in later steps; there if it was granted. */
+  /** The hold's id in later steps; present if granted. */
   readonly hold?: string;
-  /** The client's fencing token, where it has one. */
+  /** The client's fencing token, if the format has fences. */
   readonly fence?: number;
   readonly lock?: SeenLock;
   readonly because?: string;
@@ -82,10 +84,10 @@ export interface Acquired {
 
 type LocalQueue = Readonly<Record<string, unknown>>;
 
-/** A step that the client has no counterpart for. It is never imitated. */
+/** A step without a counterpart in the client. Drivers never imitate steps. */
 export class UnsupportedStep extends Error {}
 
-/** A step that failed; `kind` is what the client calls the failure. */
+/** A failed step; `kind` is the client's name for the failure. */
 export class FailedStep extends Error {
   readonly kind: string;
 
@@ -103,14 +105,14 @@ const OURS = {
 };
 
 /**
- * A process around another lock client, which takes steps and answers them. Steps may overlap: one that
- * waits does not keep the next from being carried out. Give it an end, by `quit` or `kill`.
+ * A process around a lock client, which takes steps and answers them. Steps may overlap: a waiting step does not
+ * block the next. End the process with `quit` or `kill`.
  */
 export class Driver {
-  /** The client and its version, as the process itself found them. */
+  /** The client and the version, as reported by the process. */
   readonly client: string;
   readonly version: string;
-  /** Everything that it said unasked, such as that a lock is in danger. */
+  /** Unrequested messages of the process, such as a lock in danger. */
   readonly events: readonly LocalQueue[];
   readonly #process: DriverProcess;
 
@@ -121,7 +123,7 @@ export class Driver {
     this.events = driver.events;
   }
 
-  /** Starts the driver of a format. Rejects if it has not been built, or ends before it is ready. */
+  /** Starts the driver of a format. Rejects if the driver is not built, or ends before it is ready. */
   static async start(name: ClientName): Promise<Driver> {
     const driver = new DriverProcess(name);
     return new Driver(driver, await driver.ready());
@@ -137,7 +139,7 @@ export class Driver {
     return driver;
   }
 
-  /** Has any step carried out. Rejects with `UnsupportedStep`, `FailedStep`, or when `limitMs` have passed. */
+  /** Runs any step. Rejects with `UnsupportedStep`, `FailedStep`, or after `limitMs`. */
   async step(step: string, fields: object = {}, limitMs = LIMIT_MS): Promise<LocalQueue> {
     const { ok, unsupported, why, error, ...answer } = await this.#process.ask(
       { step, ...fields },
@@ -154,17 +156,17 @@ export class Driver {
     return { granted: granted === true, ...rest };
   }
 
-  /** A heartbeat by hand: whether the lock was renewed. */
+  /** Sends a manual heartbeat; resolves to whether the lock was renewed. */
   async beat(hold: string, how: Beating = {}): Promise<boolean> {
     return (await this.step("beat", { hold, ...how }))["renewed"] === true;
   }
 
-  /** Whether the client believes that it holds the lock. */
+  /** Resolves to whether the client believes in the lock. */
   async held(hold: string): Promise<boolean> {
     return (await this.step("held", { hold }))["held"] === true;
   }
 
-  /** Whether the client says that it released the lock; undefined if it does not tell. */
+  /** Resolves to whether the client reports a release; undefined if the client does not report this. */
   async release(hold: string, how: Releasing = {}): Promise<boolean | undefined> {
     const { released } = await this.step("release", { hold, ...how });
     return typeof released === "boolean" ? released : undefined;
@@ -177,13 +179,13 @@ export class Driver {
     return ((await this.step("read", { name, ...how }))["lock"] ?? null) as SeenLock | null;
   }
 
-  /** All locks of the table, or of one partition key. */
+  /** Lists all locks of the table, or of one partition key. */
   async list(name?: string): Promise<readonly SeenLock[]> {
     const { locks } = await this.step("list", name === undefined ? {} : { name });
     return locks as readonly SeenLock[];
   }
 
-  /** Stops the whole process where it stands, or lets it go on. */
+  /** Pauses the whole process, or lets it continue. */
   pause(): void {
     this.#process.signal("SIGSTOP");
   }
@@ -192,20 +194,20 @@ export class Driver {
     this.#process.signal("SIGCONT");
   }
 
-  /** Ends it as a crash does: nothing is released. Resolves when it has ended. */
+  /** Kills the process without any release. Resolves when the process has ended. */
   kill(): Promise<void> {
     this.#process.signal("SIGKILL");
     return this.#process.ended;
   }
 
-  /** Ends the process without releasing anything, unless the client does so by itself. */
+  /** Ends the process without a release, except by the client itself. */
   async quit(): Promise<void> {
     await this.step("quit");
     await this.#process.ended;
   }
 }
 
-/** The process and its lines. */
+/** A process, and its lines of input and output. */
 class DriverProcess {
   readonly events: LocalQueue[] = [];
   readonly ended: Promise<void>;
@@ -232,7 +234,7 @@ class DriverProcess {
     stderr?.on("data", (chunk) => {
       this.#errors = `${this.#errors}${chunk}`.slice(-4_000);
     });
-    // A process that has died does not read: those who wait are told so by its end.
+    // A dead process does not read: its end rejects the waiting steps.
     stdin?.on("error", () => undefined);
     this.ended = new Promise((resolve) => {
       this.#child.once("error", (error) => {
@@ -244,7 +246,7 @@ class DriverProcess {
     void this.ended.then(() => this.#abandon());
   }
 
-  /** Resolves with its first line, in which it says who it is. */
+  /** Resolves with the first line, which names the client. */
   ready(): Promise<LocalQueue> {
     return this.#answer(0, LIMIT_MS);
   }

@@ -8,17 +8,17 @@ import { createForeignTable, KEYS } from "./tables.js";
 
 interface Case {
   readonly format: DriverName;
-  /** Whose driver; left out: the format's own. */
+  /** The driver; absent: the format's own. */
   readonly driver?: LockDriverName;
   readonly version: string;
   readonly opening: Partial<Opening>;
-  /** How to try once, without waiting longer than the client must. */
+  /** One attempt without a longer wait than the client needs. */
   readonly once: Partial<Acquiring>;
-  /** A step that the client has nothing for. */
+  /** A step without a counterpart in the client. */
   readonly lacks: { readonly step: string; readonly fields?: object };
 }
 
-// Leases as short as each client has them, so that what waits for one does not wait long.
+// Each client's shortest lease, to keep waits short.
 const CASES: readonly Case[] = [
   {
     format: "aws-lock-client",
@@ -91,7 +91,7 @@ describeOnDynamoDBLocal("the driver", (endpoint) => {
     return [first, second, table];
   }
 
-  /** The items of a table, without what a heartbeat changes. */
+  /** Returns the items of a table, without attributes which a heartbeat changes. */
   async function itemsOf(table: string): Promise<object[]> {
     const scan = new ScanCommand({ TableName: table, ConsistentRead: true });
     const { Items = [] } = await client.send(scan);
@@ -113,7 +113,7 @@ describeOnDynamoDBLocal("the driver", (endpoint) => {
     expect(next).toMatchObject({ granted: true });
     expect(await first.acquire({ name: "a", ...one.once })).toMatchObject({ granted: false });
 
-    // Killed, it releases nothing: what it held stays in the table.
+    // A killed process releases nothing: its lock stays in the table.
     const items = await itemsOf(table);
     expect(items).toHaveLength(2);
     await second.kill();
@@ -121,14 +121,14 @@ describeOnDynamoDBLocal("the driver", (endpoint) => {
     await expect(second.held(String(next.hold))).rejects.toThrow("the driver has ended");
   });
 
-  it.each(CASES)("of $format $version says what the client has nothing for", async (one) => {
+  it.each(CASES)("of $format $version reports a step without a counterpart", async (one) => {
     const [first] = await twoOf(one);
     const { step, fields } = one.lacks;
     await expect(first.step(step, fields)).rejects.toThrow(UnsupportedStep);
     await first.quit();
   });
 
-  it.each(CASES)("of $format $version stands still while it is paused", async (one) => {
+  it.each(CASES)("of $format $version gives no answers during a pause", async (one) => {
     const [first] = await twoOf(one);
     first.pause();
     await expect(first.step("acquire", { name: "a" }, 300)).rejects.toThrow("no answer within");

@@ -1,6 +1,6 @@
 import { type FormatCase, LACKS, type SceneName } from "./scenes.js";
 
-/** What is particular to each client, beside which the scenes are played. */
+/** The particulars of each client for the scenes. */
 
 export const AWS_LOCK_CLIENT: FormatCase = {
   format: "aws-lock-client",
@@ -9,7 +9,7 @@ export const AWS_LOCK_CLIENT: FormatCase = {
   theirs: {
     opening: { leaseMs: 2_000, beatMs: 500 },
     once: { wait: false },
-    // On top of a lease, which it always waits.
+    // In addition to a lease, which the client always waits.
     wait: (forMs) => ({ wait: Math.max(0, forMs - 2_000), pollMs: 100 }),
     noticesWithinMs: 200,
     releases: {
@@ -42,7 +42,7 @@ export const DYNAMOLOCK: FormatCase = {
   theirs: {
     opening: { leaseMs: 2_000, beatMs: 500 },
     once: { wait: false },
-    // On top of a lease, which it always waits.
+    // In addition to a lease, which the client always waits.
     cannot: ["list"],
     wait: (forMs) => ({ wait: Math.max(0, forMs - 2_000), pollMs: 100 }),
     noticesWithinMs: 200,
@@ -75,10 +75,10 @@ export const LOCK_CLIENT_FAIL_OPEN: FormatCase = {
   theirs: {
     opening: { leaseMs: 2_000, beatMs: 500 },
     once: { retries: 0 },
-    // It sleeps for whole leases, and looks at nothing meanwhile.
+    // The client sleeps for whole leases without a read.
     wait: (forMs) => ({ retries: Math.ceil(forMs / 2_000) - 1 }),
     cannot: ["list", "read", "held", "beat", "carry data", "tell a lost release"],
-    // One lease for the record that it read before the release, and one if that was renewed since.
+    // One lease for the record read before the release, and one for a record renewed since.
     noticesWithinMs: 4_000,
     releases: { "by a lease of 1 ms": {} },
   },
@@ -107,9 +107,9 @@ export const DYNAMODB_LEASE: FormatCase = {
     opening: { leaseMs: 3_000, beatMs: 1_000, pollMs: 100 },
     once: { wait: false },
     wait: (forMs) => ({ wait: forMs }),
-    // Whether its beats go on is all that it tells of a hold.
+    // The client only reports whether its heartbeats continue.
     cannot: ["list", "read", "held", "beat", "stop its beats", "carry data"],
-    // The lease counts from the last beat, in whole seconds, and ends up to one after its expiry.
+    // The lease counts from the last heartbeat, in whole seconds, and ends up to a second after its expiry.
     followsMs: [1_900, 4_100],
     noticesWithinMs: 200,
     releases: { "by hand": {}, "by dropping it": { drop: true } },
@@ -119,8 +119,8 @@ export const DYNAMODB_LEASE: FormatCase = {
     once: { wait: false },
     wait: (forMs) => ({ wait: forMs, pollMs: 100 }),
     cannot: ["carry data"],
-    // What theirs waits for, the watch of a lease, and 2 s for clocks that differ; but what the server's TTL
-    // deletes first, up to a second before a lease of theirs ends, is absent and free to all.
+    // Their client's wait, the watch of a lease, and 2 s for clock differences. But the server's TTL may delete a
+    // record up to a second before its lease ends; an absent record is free for all clients.
     followsMs: [1_900, 6_100],
     noticesWithinMs: 200,
     releases: { "by hand": {} },
@@ -134,19 +134,19 @@ export const DYNAMODB_LEASE: FormatCase = {
   },
 };
 
-// What has to be seen of a client that differs in little from one that plays everything.
+// Enough scenes for a client which differs little from a fully played client.
 const IN_SHORT: readonly SceneName[] = ["released", "died", "contention", "lostTakeover"];
 
 const isFull = process.env["INTEROP_FULL"] === "1";
 
-/** The same client as it was on Amazon's older kit. */
+/** The same client, built on Amazon's older kit. */
 export const DYNAMOLOCK_V1: FormatCase = {
   ...DYNAMOLOCK,
   driver: "dynamolock-v1",
   ...(isFull ? {} : { scenes: IN_SHORT }),
 };
 
-/** Everything with names of one part. */
+/** All scenes, with names of one part. */
 export const FORMATS: readonly FormatCase[] = [
   AWS_LOCK_CLIENT,
   DYNAMODB_LEASE,
@@ -155,7 +155,9 @@ export const FORMATS: readonly FormatCase[] = [
   LOCK_CLIENT_FAIL_OPEN,
 ];
 
-/** The same client where names have two parts: what could look at the first alone. */
+/**
+ * The same client with names of two parts: the scenes which could fail if a client read only the first part.
+ */
 export function withSortKey(one: FormatCase): FormatCase {
   return { ...one, sortKey: "sort", scenes: ["held", "released", "died", "followed", "parts"] };
 }

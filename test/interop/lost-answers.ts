@@ -5,7 +5,7 @@ import { holdOf, type Play } from "./play.js";
 
 const WRITES = ["PutItem", "UpdateItem", "DeleteItem"];
 
-/** A write of ours is carried out, and we are not told: theirs and ours still agree on who holds. */
+/** Loses the answer to a write of ours: both clients still agree on the holder. */
 export function lostAnswers(play: Play): void {
   const { one } = play;
   const dropOne = (operations: readonly string[]) => {
@@ -62,7 +62,7 @@ export function lostAnswers(play: Play): void {
   });
 
   play.scene("lostRelease", async () => {
-    // With beats so rare that the next write is the release.
+    // Heartbeats are so rare that the next write is the release.
     const [theirs, ours] = await enter({ leaseMs: 60_000, beatMs: 20_000 });
     for (const [way, how] of Object.entries(one.ours.releases)) {
       const name = play.stage.name();

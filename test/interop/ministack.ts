@@ -6,13 +6,13 @@ import { builtFolder } from "../../scripts/lib/interop-drivers.mjs";
 
 const START_LIMIT_MS = 60_000;
 
-/** A server that runs. */
+/** A running server. */
 export interface Running {
   readonly url: string;
   stop(): Promise<void>;
 }
 
-/** MiniStack on the loopback: an object store that honours the conditions of puts, and DynamoDB. */
+/** MiniStack on the loopback: an object store with conditional puts, and DynamoDB. */
 export async function startMiniStack(): Promise<Running> {
   const port = await freePort();
   const server = spawn("python3", ["-m", "ministack"], {

@@ -8,11 +8,11 @@ import { OneEndpoint } from "../support/one-endpoint.js";
 import { Driver } from "./driver.js";
 import { startMiniStack } from "./ministack.js";
 
-/** The crate's own. */
+/** The crate's own default. */
 const TIMEOUT_MS = 20_000;
-/** Of writers that die. */
+/** The timeout of writers which die. */
 const SHORT_MS = 1_000;
-/** For how long they keep others out: the crate's rate, and ours, is 3. */
+/** The time of protection: the crate's rate and ours are 3. */
 const TAKEOVER_MS = 3 * SHORT_MS;
 
 interface Servers {
@@ -57,7 +57,7 @@ function besideTheCrate(strategy: FixedStrategy, start: () => Promise<Servers>):
     return (await stores.dynamodb.send(read)).Item;
   }
 
-  it("sees what it wrote, and it what we wrote: created once, replaced by tag, copied once", async () => {
+  it("and our committer see each other's writes: creates, replacements by tag, copies", async () => {
     const crate = await theirs();
     expect(crate.version).toBe("0.12.5");
     const created = await crate.step("put", { key: "a", body: "theirs" });
@@ -89,7 +89,7 @@ function besideTheCrate(strategy: FixedStrategy, start: () => Promise<Servers>):
     ["one path", paths("one", 1)],
     ["many paths", paths("many", 5)],
   ])(
-    "counts exactly on %s, five writers of its and five of ours",
+    "counts exactly on %s, with five writers on each side",
     async (_title, keys) => {
       const crates = await Promise.all(Array.from({ length: 5 }, () => theirs()));
       const their = crates.map((crate) => crate.step("increment", { times: 10, keys }, 100_000));
@@ -109,7 +109,7 @@ function besideTheCrate(strategy: FixedStrategy, start: () => Promise<Servers>):
     120_000,
   );
 
-  it("is waited for when it dies with its record taken, and then replaced", async () => {
+  it("dies with a taken record, and our committer waits and replaces the record", async () => {
     const crate = await theirs(SHORT_MS);
     const isReached = endpoint.holdNext(
       ({ method, isTable, path }) => !isTable && method === "PUT" && path.includes("left-by-them"),
@@ -125,7 +125,7 @@ function besideTheCrate(strategy: FixedStrategy, start: () => Promise<Servers>):
     expect(await recordOf("left-by-them")).toMatchObject({ generation: { N: "1" } });
   });
 
-  it("waits for us when we die with our record taken, reads what is ours in it, and replaces it", async () => {
+  it("waits for our dead committer's record, reads our attributes, and replaces the record", async () => {
     const dead = stores.faulty();
     dead.script((kind) => (kind === "put" ? { fault: "request-lost" } : undefined));
     const dies = stores.committer({ s3: dead, strategy, dynamodb: { timeout: SHORT_MS } });
@@ -142,7 +142,7 @@ function besideTheCrate(strategy: FixedStrategy, start: () => Promise<Servers>):
     const put = await crate.step("put", { key: "left-by-us", body: "alive" });
     expect(put).toMatchObject({ committed: true });
     expect(performance.now() - startMs).toBeGreaterThan(TAKEOVER_MS);
-    // It writes the whole record anew: what was ours is gone, and so is the end of it.
+    // The crate overwrites the whole record: our attributes are gone, and so is the end.
     expect(await recordOf("left-by-us")).toEqual({
       path: { S: "left-by-us" },
       etag: { S: "*" },
@@ -152,7 +152,7 @@ function besideTheCrate(strategy: FixedStrategy, start: () => Promise<Servers>):
     });
   });
 
-  it("waits for no record that we ended, though it was for a minute", async () => {
+  it("waits for no ended record of ours, even with a timeout of a minute", async () => {
     await ours().putIfAbsent("again", "1");
     await ours().delete("again");
     expect(await recordOf("again")).toMatchObject({ timeout: { N: "0" } });
@@ -170,7 +170,7 @@ describeOnDynamoDBLocal("object_store over a store without conditions", (tableUr
   });
 });
 
-describe("object_store over a store that honours ours", () => {
+describe("object_store over a store which honours our conditions", () => {
   besideTheCrate("both", async () => {
     const { url, stop } = await startMiniStack();
     return { storeUrl: url, tableUrl: url, stop };

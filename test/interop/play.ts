@@ -12,7 +12,7 @@ import { type FormatCase, LACKS, type Lack, SCENES, type SceneName, type Side } 
 import type { Seen } from "./seen.js";
 import { Stage } from "./stage.js";
 
-/** What a loaded machine may take on top: processes of two languages, and DynamoDB Local, share it. */
+/** Extra time for a loaded machine: processes of two languages share it with DynamoDB Local. */
 export const SLACK_MS = 1_500;
 
 interface Told {
@@ -20,12 +20,14 @@ interface Told {
   readonly suite?: Told | undefined;
 }
 
-/** A test's row: what it and its suites are called, without the outermost, which is the format's. */
+/**
+ * Names a test's row: the titles of the test and its suites, without the outermost, which is the format's.
+ */
 function rowOf({ name, suite }: Told): string {
   return suite?.suite === undefined ? name : `${rowOf(suite)}: ${name}`;
 }
 
-/** Scenes of one format, as they are played. */
+/** The scenes of one format during a run. */
 export class Play {
   readonly one: FormatCase;
   #stage: Stage | undefined;
@@ -58,16 +60,18 @@ export class Play {
   }
 
   get stage(): Stage {
-    if (this.#stage === undefined) throw new Error("The play has not begun.");
+    if (this.#stage === undefined) throw new Error("The play has not started yet.");
     return this.#stage;
   }
 
   get proxy(): FaultProxy {
-    if (this.#proxy === undefined) throw new Error("The play has not begun.");
+    if (this.#proxy === undefined) throw new Error("The play has not started yet.");
     return this.#proxy;
   }
 
-  /** A test, if this scene is one of the format's; one that is not to be asked is left out, with why. */
+  /**
+   * Declares a test if the format has this scene; skips the test, with the reason, if the client cannot play it.
+   */
   scene(
     which: SceneName,
     play: () => Promise<void>,
@@ -86,7 +90,7 @@ export class Play {
     );
   }
 
-  /** Whether this side has what is asked for; what it has not is told in the table. */
+  /** Whether this side can do this; if their client cannot, the table says so. */
   can(side: Side, what: Lack): boolean {
     if (!this.lacks(side, what)) return true;
     if (side === "theirs") this.#seen?.leftOut.push(LACKS[what]);
@@ -97,12 +101,12 @@ export class Play {
     return this.one[side].cannot?.includes(what) === true;
   }
 
-  /** What was measured, for the table. */
+  /** Records a measurement for the table. */
   measured(figure: string): void {
     if (this.#seen !== undefined) this.#seen.figure = figure;
   }
 
-  /** Asks a driver whether it believes that it holds, where it can be asked. */
+  /** Checks the driver's belief in its hold, if the client reports this. */
   async believes(side: Side, driver: Driver, hold: string, expected: boolean): Promise<void> {
     if (this.can(side, "held")) expect(await driver.held(hold)).toBe(expected);
   }

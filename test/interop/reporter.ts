@@ -19,7 +19,7 @@ function playedOf(test: TestCase): Played[] {
   return [{ ...seen, outcome: result.state === "passed" ? "passed" : "failed" }];
 }
 
-/** Prints, after the run, what was played and seen; and writes it into the page where that is asked for. */
+/** Prints the table after the run; on request, also writes the table into the page. */
 export default class InteropReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const inOrder = modules.toSorted((one, other) => (one.moduleId < other.moduleId ? -1 : 1));

@@ -3,7 +3,7 @@ import type { Driver } from "./driver.js";
 import { holdOf, type Play } from "./play.js";
 import type { Cost, Side } from "./scenes.js";
 
-/** Counts what one of each costs, theirs and ours, as operations of the table. */
+/** Counts the requests of each operation, for their client and ours. */
 export function requests(play: Play): void {
   const costs = Object.entries(play.one.costs) as [Cost, (typeof play.one.costs)[Cost]][];
   describe("requests", () => {
@@ -17,16 +17,16 @@ export function requests(play: Play): void {
   });
 }
 
-// Leases so long that no busy machine makes a request late, and no beats while requests are counted.
+// Leases are so long that no request is late on a busy machine, and no heartbeats run while requests are counted.
 const QUIETLY = { leaseMs: 60_000, beatMs: 20_000 };
 
 async function operationsOf(play: Play, side: Side, what: Cost): Promise<string[]> {
   const { one, stage, proxy } = play;
   const enter = async (): Promise<Driver> => {
-    // A refusal by `FailOpen` takes a whole lease: theirs have short ones, where they need no beats for that.
+    // A refusal by `FailOpen` takes a whole lease: their leases are short, if heartbeats can be turned off.
     const isShort = side === "theirs" && !play.lacks(side, "stop its beats");
     const driver = await stage.enter(side, isShort ? { beats: false } : QUIETLY, proxy);
-    // The first request of a process is the slowest, and may be sent twice for that.
+    // The first request of a process is the slowest, and may be sent twice.
     await driver.acquire({ ...stage.name(), ...one[side].once });
     return driver;
   };

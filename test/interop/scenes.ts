@@ -1,59 +1,61 @@
 import type { DriverName, LockDriverName } from "../../scripts/lib/interop-drivers.mjs";
 import type { Acquiring, Opening, Releasing } from "./driver.js";
 
-/** Who is who in a scene: their client, or ours. */
+/** A side in a scene: their client, or ours. */
 export type Side = "theirs" | "ours";
 
-/** Every scene, by what the table of what was run calls it. */
+/** Every scene, by its name in the table of results. */
 export const SCENES = {
-  held: "nobody gets what is held and renewed",
-  released: "each way of release lets the waiter in as soon as it looks",
-  died: "a holder that dies is followed after its lease, not before",
-  followed: "a holder that was followed can neither renew nor release",
-  stopped: "a holder that is stopped past its lease is followed, and believes it no longer",
-  waiterStopped: "a waiter that is stopped past the lease takes nothing that is renewed",
-  data: "data and further attributes are read, and both list them",
-  parts: "names that differ in their second part are two locks",
-  contention: "five of each contend: no two hold at once, and none is left out",
-  lostClaim: "a lost answer of ours, of a claim, leaves the lock with us",
-  lostTakeover: "a lost answer of ours, of a takeover, leaves the lock with us",
-  lostRenewal: "a lost answer of ours, of a renewal, keeps the lock with us",
-  lostRelease: "a lost answer of ours, of a release, each way, frees it",
+  held: "no rival acquires a renewed lock",
+  released: "every kind of release lets the waiter in at the next poll",
+  died: "a dead holder's lock is taken over after the lease, not before",
+  followed: "a former holder can neither renew nor release",
+  stopped: "a holder paused past its lease loses the lock, and no longer believes",
+  waiterStopped: "a waiter paused past the lease does not take a renewed lock",
+  data: "both clients read and list data and further attributes",
+  parts: "names with different second parts are two locks",
+  contention: "five processes of each side contend: no two hold at once, every process is granted",
+  lostClaim: "our claim with a lost answer keeps the lock",
+  lostTakeover: "our takeover with a lost answer keeps the lock",
+  lostRenewal: "our renewal with a lost answer keeps the lock",
+  lostRelease: "our release of every kind, with a lost answer, frees the lock",
 } as const;
 
 export type SceneName = keyof typeof SCENES;
 
-/** What a client may have nothing for, and how the table says so. */
+/** Abilities which a client may lack, with the words for the table. */
 export const LACKS = {
-  list: "theirs lists nothing",
-  read: "theirs reads nothing",
-  held: "theirs does not tell whether it holds",
-  beat: "theirs takes no heartbeats by hand",
-  "stop its beats": "the beats of theirs cannot be left out",
-  "carry data": "the format has no room for data",
-  "tell a lost release": "theirs does not tell that it released too late",
+  list: "their client cannot list locks",
+  read: "their client cannot read a lock",
+  held: "their client does not report whether a lock is held",
+  beat: "their client has no manual heartbeat",
+  "stop its beats": "their client's heartbeats cannot be turned off",
+  "carry data": "the format stores no data",
+  "tell a lost release": "their client does not report a late release",
 } as const;
 
 export type Lack = keyof typeof LACKS;
 
-/** How one client does what every client can: the same scenes are played with each. */
+/** How one client performs the common steps of all scenes. */
 export interface Manner {
   readonly opening: Partial<Opening>;
-  /** Tries, and does not wait. */
+  /** One attempt, without a wait. */
   readonly once: Partial<Acquiring>;
-  /** Waits for at least this many milliseconds. */
+  /** A wait of at least this many milliseconds. */
   readonly wait: (forMs: number) => Partial<Acquiring>;
-  /** What it has nothing for: the scenes then leave out that one question, and ask the others. */
+  /** The abilities which the client lacks: scenes omit these checks, and make all further checks. */
   readonly cannot?: readonly Lack[];
-  /** How long after a death it follows, at least and at most; left out: a lease, and a tenth of it more. */
+  /**
+   * The least and the longest time to a takeover after a death; absent: a lease, and a lease plus a tenth.
+   */
   readonly followsMs?: readonly [leastMs: number, mostMs: number];
-  /** For how long a waiter may not notice a release. */
+  /** The longest time until a waiter notices a release. */
   readonly noticesWithinMs: number;
-  /** Every way to release, by what a reader calls it. */
+  /** Every way of release, by its name for readers. */
   readonly releases: Readonly<Record<string, Releasing>>;
 }
 
-/** What is counted in requests. */
+/** The operations whose requests are counted. */
 export type Cost =
   | "acquire"
   | "renew"
@@ -61,19 +63,19 @@ export type Cost =
   | "release and keep"
   | "be refused at once";
 
-/** A format: what its own client can do, and what ours does in it. */
+/** A format: the abilities of its own client, and of ours in this format. */
 export interface FormatCase {
   readonly format: DriverName;
-  /** Whose driver; left out: the format's own. */
+  /** The driver; absent: the format's own. */
   readonly driver?: LockDriverName;
-  /** The name of the sort key, where names have two parts. */
+  /** The name of the sort key, for names of two parts. */
   readonly sortKey?: string;
-  /** What is played; left out: everything, with names of one part. */
+  /** The scenes to play; absent: all, with names of one part. */
   readonly scenes?: readonly SceneName[];
   readonly leaseMs: number;
   readonly pollMs: number;
   readonly theirs: Manner;
   readonly ours: Manner;
-  /** What one of each costs, as operations of the table; or why there is none. */
+  /** The requests of each operation on the table; or why the operation does not exist. */
   readonly costs: Readonly<Record<Cost, Readonly<Record<Side, readonly string[]>> | string>>;
 }

@@ -1,15 +1,15 @@
 import type { DriverName, LockDriverName } from "../../scripts/lib/interop-drivers.mjs";
 
-/** What one test is in the table of what was run: a row, in the column of a client. */
+/** One test in the table of results: a row, in the column of a client. */
 export interface Seen {
   readonly format: DriverName;
   readonly driver: LockDriverName;
   readonly row: string;
-  /** The client and its version, as its process says them. */
+  /** The client and the version, as reported by the process. */
   client?: string;
-  /** What the scene asks of others, and had nothing to ask here; each with why. */
+  /** Checks which the scene omitted, each with the reason. */
   readonly leftOut: string[];
-  /** What was measured. */
+  /** The measured figure. */
   figure?: string;
 }
 

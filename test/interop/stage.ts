@@ -6,15 +6,15 @@ import { Driver, type Opening } from "./driver.js";
 import type { FormatCase, Side } from "./scenes.js";
 import { createForeignTable, KEYS, type KeyNames } from "./tables.js";
 
-/** A lock's name, as the steps of drivers take it. */
+/** A lock's name, as in the drivers' steps. */
 export interface LockName {
   readonly name: string;
   readonly sort?: string;
 }
 
-/** One table, and clients of both sides on it. */
+/** One table, with clients of both sides. */
 export class Stage {
-  /** Their client and its version, once one has entered. */
+  /** Their client and the version, after the first start. */
   theirs: string | undefined;
   readonly #client: DynamoDBClient;
   readonly #endpoint: string;
@@ -36,7 +36,7 @@ export class Stage {
     return createForeignTable(this.#client, this.#table, this.#one.format, this.#keys);
   }
 
-  /** A process of this side, with a client that is open. */
+  /** Starts a process of this side, with an open client. */
   async enter(side: Side, more: Partial<Opening> = {}, proxy?: FaultProxy): Promise<Driver> {
     const { format, driver: theirs = format } = this.#one;
     const driver = await Driver.open(side === "ours" ? "holdfast" : theirs, {
@@ -52,7 +52,7 @@ export class Stage {
     return driver;
   }
 
-  /** A name that no other scene uses. */
+  /** Returns a name which no further scene uses. */
   name(): LockName {
     this.#names += 1;
     const name = `customer/${this.#names}`;
@@ -70,14 +70,14 @@ export class Stage {
     return (await this.#client.send(read)).Item;
   }
 
-  /** Who holds it, by all that the record says of that: what no renewal changes, and a release does. */
+  /** Returns the record's attributes of its holder, which change with a release but not with a renewal. */
   async ownerOf(name: LockName): Promise<object | undefined> {
     const item = await this.item(name);
     const said = ["holder", "owner", "ownerName", "fencingToken", "isReleased", "leaseDurationMs"];
     return item && Object.fromEntries(said.map((attribute) => [attribute, item[attribute]]));
   }
 
-  /** Ends every process that is still there. */
+  /** Ends every remaining process. */
   async clear(): Promise<void> {
     await Promise.all(
       this.#drivers.splice(0).map((driver) => {

@@ -1,6 +1,6 @@
 import type { Seen } from "./seen.js";
 
-/** One test of the table, and what became of it. */
+/** One test in the table, and its result. */
 export interface Played extends Seen {
   readonly outcome: "passed" | "failed" | "not asked";
   readonly why?: string | undefined;
@@ -11,7 +11,7 @@ const [BEGIN, END] = ["<!-- interop: begin -->", "<!-- interop: end -->"];
 const row = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
 const distinct = (all: readonly string[]): string[] => [...new Set(all)];
 
-/** Letters for what is said below the table, each once. */
+/** Letters for the notes below the table, each note once. */
 class Notes {
   readonly #said: string[] = [];
 
@@ -31,7 +31,7 @@ class Notes {
   }
 }
 
-/** Why a row has nothing of a client that has other rows. */
+/** Why a row has no entry for a client which has further rows. */
 function whyMissing(name: string): string {
   if (name.startsWith("with a sort key")) return "its names have one part";
   if (name.startsWith("besides: ")) return "played beside fewer clients";
@@ -46,7 +46,7 @@ function cell(name: string, found: Played | undefined, notes: Notes): string {
   return `${outcome === "failed" ? "**failed**" : outcome}${measured}${notes.of(said)}`;
 }
 
-/** Scenes by clients: what was played beside each, and what was seen. */
+/** Formats scenes by clients: the played scenes, and their results. */
 export function tableOf(played: readonly Played[]): string {
   const drivers = distinct(played.map(({ driver }) => driver)).sort();
   const columns = drivers.map((driver) => played.filter((one) => one.driver === driver));
@@ -69,14 +69,14 @@ export function tableOf(played: readonly Played[]): string {
   return [row(head), row(head.map(() => "---")), ...rows, "", ...notes.lines()].join("\n");
 }
 
-/** The page with this in the place of what it had. */
+/** Returns the page with this table instead of its earlier table. */
 export function withTable(page: string, text: string): string {
   const [from, to] = [page.indexOf(BEGIN) + BEGIN.length, page.indexOf(END)];
   if (from < BEGIN.length || to < from) throw new Error(`The page has no place for ${BEGIN}.`);
   return `${page.slice(0, from)}\n\n${text}\n\n${page.slice(to)}`;
 }
 
-/** What the page has: the clients, each as its column says it, and the cells of each row. */
+/** Reads the page: the clients in column order, and the cells of each row. */
 export function tableIn(page: string): {
   readonly clients: readonly string[];
   readonly rows: ReadonlyMap<string, readonly string[]>;

@@ -11,7 +11,7 @@ export interface KeyNames {
   readonly sortKey?: string;
 }
 
-/** The keys that the clients' own documents use; where the client has a default, that. */
+/** The keys in the clients' own documents; the client's default, if present. */
 export const KEYS: Readonly<Record<DriverName, KeyNames>> = {
   "aws-lock-client": { partitionKey: "key" },
   dynamolock: { partitionKey: "key" },
@@ -20,7 +20,7 @@ export const KEYS: Readonly<Record<DriverName, KeyNames>> = {
   "lock-client-fail-closed": { partitionKey: "id" },
 };
 
-/** Creates a table as the client of this format wants it. */
+/** Creates a table for the client of this format. */
 export async function createForeignTable(
   client: DynamoDBClient,
   table: string,

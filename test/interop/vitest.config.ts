@@ -2,8 +2,8 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { COMMON } from "../../vitest.config.js";
 
-// Tests beside other lock clients, which have to be built first: npm run interop. Most of the time they wait for
-// leases to run out, so that more of them than there are processors can run at once.
+// Tests beside foreign lock clients, which must be built first: npm run interop. The tests mostly wait for leases to
+// expire, so more tests than processors can run at once.
 export default defineConfig({
   root: fileURLToPath(new URL("../..", import.meta.url)),
   test: { ...COMMON, include: ["test/interop/**/*.test.ts"], exclude: [], maxWorkers: 4 },

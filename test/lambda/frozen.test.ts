@@ -4,7 +4,7 @@ import { pause } from "../support/sdk.js";
 
 const TIMEOUT_MS = 1_500;
 
-describe("a function that is frozen", () => {
+describe("a frozen Lambda function", () => {
   let scene: ProcessScene;
   beforeAll(async () => {
     scene = await ProcessScene.open();
@@ -13,7 +13,7 @@ describe("a function that is frozen", () => {
 
   const start = (name: string) => scene.worker("lambda", { name, timeoutMs: TIMEOUT_MS });
 
-  it("between two invocations has nothing to catch up on, and no lock", async () => {
+  it("has no lock and no overdue work between two invocations", async () => {
     const worker = start("between");
     const { resources } = await worker.says("returned 1");
     expect(resources).not.toContain("Timeout");
@@ -31,7 +31,7 @@ describe("a function that is frozen", () => {
     await lease.release();
   });
 
-  it("in the middle of one notices at thaw, before it acts once more", async () => {
+  it("detects the loss at thaw in the middle of an invocation, before acting again", async () => {
     const worker = start("middle");
     await worker.says("returned 1");
     worker.signal("SIGUSR2");
@@ -39,7 +39,7 @@ describe("a function that is frozen", () => {
     const rival = scene.locks({ poll: { min: 20, max: 50 } });
     const lease = await rival.mutex("middle").acquire({ wait: "20s" });
     worker.signal("SIGCONT");
-    // The very first thing that it asks is answered by the clocks.
+    // The clocks answer the first check.
     expect(await worker.says("thawed")).toMatchObject({
       aborted: true,
       isHeld: false,

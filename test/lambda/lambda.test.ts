@@ -1,8 +1,9 @@
 import middy from "@middy/core";
 import type { Context } from "aws-lambda";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createTable, type DynamoDBLike, Holdfast, type Lease } from "../../src/index.js";
+import { type DynamoDBLike, Holdfast, type Lease } from "../../src/index.js";
 import { type LockOptions, leaseOf, lockMiddleware, withLock } from "../../src/lambda/index.js";
+import { createTable } from "../../src/table/index.js";
 import { MemoryDynamoDB, memoryClient } from "../../src/testing/index.js";
 import { pause } from "../support/sdk.js";
 
@@ -45,12 +46,12 @@ const errorOf = (promise: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-describe("a handler under a lock", () => {
+describe("a handler with a lock", () => {
   const options = (more: object = {}): LockOptions<string> => {
     return { locks, name: (event) => `order/${event}`, ...more };
   };
 
-  it("has a lease no longer than what is left, and nothing runs after it", async () => {
+  it("has a lease no longer than the remaining time, and leaves no background work", async () => {
     const before = timeouts();
     const handler = withLock(options(), async (event, _, lease) => {
       expect(lease.leaseMs).toBeLessThanOrEqual(2_500);
@@ -58,7 +59,7 @@ describe("a handler under a lock", () => {
       return `${event} by ${lease.name}`;
     });
     expect(await handler("42", context(3_000))).toBe("42 by order/42");
-    // One write to acquire, one to release, and not one renewal.
+    // A write to acquire, a write to release, and no renewal.
     expect(sent).toBe(2);
     expect(timeouts()).toBe(before);
     expect((await rivals.inspect("order/42")).state).toBe("free");
@@ -66,7 +67,7 @@ describe("a handler under a lock", () => {
     expect(sent).toBe(2);
   });
 
-  it("waits three request timeouts, and not the whole invocation, for what undoes a lost request", async () => {
+  it("waits three request timeouts, and not the whole invocation, for the rollback of a lost request", async () => {
     let isDown = true;
     const failing: DynamoDBLike = {
       config: client.config,
@@ -81,12 +82,12 @@ describe("a handler under a lock", () => {
     expect(tookMs).toBeGreaterThanOrEqual(600);
     expect(tookMs).toBeLessThan(20_000);
     isDown = false;
-    // Nothing is left in the way of the next one.
+    // The next acquisition finds no leftover.
     expect(await handler("42", context(10_000))).toBe("done");
     await short.close();
   });
 
-  it("is not run while somebody else has the lock, and says so", async () => {
+  it("is not run while another client holds the lock, and says so", async () => {
     const theirs = await rivals.mutex("order/42").acquire();
     let runs = 0;
     const handler = withLock(options(), () => {
@@ -97,7 +98,7 @@ describe("a handler under a lock", () => {
     await theirs.release();
   });
 
-  it("waits with what is left, but for what it needs, and then has a shorter lease", async () => {
+  it("waits for at most the remaining time less `needs`, and then has a shorter lease", async () => {
     const theirs = await rivals.mutex("order/42").acquire();
     const waiting = { wait: Number.POSITIVE_INFINITY, needs: "1s" } as const;
     const handler = withLock(options(waiting), (_, around, lease) => {
@@ -114,7 +115,7 @@ describe("a handler under a lock", () => {
     expect(await running).toBe("done");
   });
 
-  it("asks nobody where less is left than it needs", async () => {
+  it("sends no request if less time remains than the handler needs", async () => {
     const handler = withLock(options({ needs: "5s" }), () => "done");
     const error = await errorOf(handler("42", context(3_000)));
     expect(error).toMatchObject({
@@ -124,7 +125,7 @@ describe("a handler under a lock", () => {
     expect(sent).toBe(0);
   });
 
-  it("is told when its time is over, before the function is stopped, and the lock is freed", async () => {
+  it("aborts when the time is over, before Lambda ends the function, and frees the lock", async () => {
     let leftMs = 0;
     const handler = withLock(options({ needs: 0 }), async (_, around, lease) => {
       await new Promise((resolve) => lease.signal.addEventListener("abort", resolve));
@@ -146,7 +147,7 @@ describe("a handler under a lock", () => {
     expect((await rivals.inspect("order/42")).state).toBe("free");
   });
 
-  it("leaves nothing to be undone where the table answers again within three request timeouts", async () => {
+  it("leaves nothing to roll back if the table answers again within three request timeouts", async () => {
     let isLost = true;
     const lossy: DynamoDBLike = {
       config: {},
@@ -191,7 +192,7 @@ describe("with reuse, a handler that had to wait", () => {
       return { run };
     });
 
-  it("takes the result of the run that it waited for, and no older one", async () => {
+  it("reuses the result of the awaited run, and no older result", async () => {
     const first = handlerOf(rivals)({}, context(9_000));
     await isUnderWay;
     const waiters = [handlerOf(locks)({}, context(9_000))];
@@ -206,7 +207,7 @@ describe("with reuse, a handler that had to wait", () => {
     await next;
   });
 
-  it("runs where the one that it waited for failed", async () => {
+  it("runs if the awaited run failed", async () => {
     fails = true;
     const first = errorOf(handlerOf(rivals)({}, context(9_000)));
     await isUnderWay;
@@ -227,7 +228,7 @@ describe("the middleware for middy", () => {
     return handler({}, context(3_000) as Context, { signal: new AbortController().signal });
   };
 
-  it("gives the handler its lease, and frees the lock before the answer", async () => {
+  it("passes the lease to the handler, and frees the lock before the response", async () => {
     let lease: Lease | undefined;
     const work = (_: object, around: Context): string => {
       lease = leaseOf(around);
@@ -239,7 +240,7 @@ describe("the middleware for middy", () => {
     expect(leaseOf({})).toBeUndefined();
   });
 
-  it("frees the lock after an error, which wins", async () => {
+  it("frees the lock after an error, and rethrows the error", async () => {
     const work = (): never => {
       throw new Error("its own");
     };
@@ -247,13 +248,13 @@ describe("the middleware for middy", () => {
     expect((await rivals.inspect("nightly")).state).toBe("free");
   });
 
-  it("does not run the handler while somebody else has the lock", async () => {
+  it("does not run the handler while another client holds the lock", async () => {
     const theirs = await rivals.mutex("nightly").acquire();
     expect(await errorOf(invoke(() => "run"))).toMatchObject({ code: "not-acquired" });
     await theirs.release();
   });
 
-  it("answers a result that is reused without running the handler", async () => {
+  it("responds with a reused result without running the handler", async () => {
     const under = { wait: "5s", reuse: true } as const;
     let runs = 0;
     const first = withLock({ locks: rivals, name: "nightly", ...under }, async () => {

@@ -4,7 +4,7 @@ import {
   HoldfastError,
   type Json,
   type Lease,
-  type MutexOptions,
+  type LockOptions,
 } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
 import { expectError, expectErrorToBe } from "../support/errors.js";
@@ -33,7 +33,7 @@ const steal = (world: World): void =>
   world.table.putItem(KEY, { ...world.record("a"), holder: { S: "thief" }, fence: { N: "99" } });
 
 describe("run", () => {
-  it("holds while the body runs, gives it the lease, and resolves to its result", async () => {
+  it("holds the lock while the body runs, passes the lease to the body, and resolves to the result", async () => {
     const { world, mutex } = setUp();
     let seen: Lease | undefined;
     const result = await world.until(
@@ -51,32 +51,35 @@ describe("run", () => {
     expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 
-  it("takes a body that is not asynchronous, and options before it", async () => {
+  it("accepts a synchronous body, and options before the body", async () => {
     const { world, mutex } = setUp();
     expect(await world.until(mutex.run(() => 5))).toBe(5);
     expect(await world.until(mutex.run({ owner: "me" }, (lease) => lease.owner))).toBe("me");
   });
 
-  it("refuses a call without a body before it sends anything", async () => {
+  it("refuses a call without a body before any request", async () => {
     const { world, mutex } = setUp();
     await expect(mutex.run({} as never)).rejects.toMatchObject({ code: "invalid-argument" });
     await expect(mutex.run({}, 5 as never)).rejects.toMatchObject({ code: "invalid-argument" });
     expect(world.table.counts.writes).toBe(0);
   });
 
-  it.each(["throws", "rejects"])("releases when the body %s, whose error wins", async (how) => {
-    const { world, mutex, reported } = setUp();
-    const error = new Error("the body's");
-    const body = () => {
-      if (how === "throws") throw error;
-      return Promise.reject(error);
-    };
-    expect(await world.until(rejection(mutex.run(body)))).toBe(error);
-    expect(world.record("a")?.["holder"]).toBeUndefined();
-    expect(reported).toEqual([]);
-  });
+  it.each(["throws", "rejects"])(
+    "releases the lock when the body %s, and rejects with the error of the body",
+    async (how) => {
+      const { world, mutex, reported } = setUp();
+      const error = new Error("the body's");
+      const body = () => {
+        if (how === "throws") throw error;
+        return Promise.reject(error);
+      };
+      expect(await world.until(rejection(mutex.run(body)))).toBe(error);
+      expect(world.record("a")?.["holder"]).toBeUndefined();
+      expect(reported).toEqual([]);
+    },
+  );
 
-  it("reports an error of the release, and keeps the body's result", async () => {
+  it("reports an error of the release, and resolves to the result of the body", async () => {
     const { world, mutex, network, reported } = setUp({ requestTimeout: 100 });
     const result = mutex.run(() => {
       network.script(() => ({ fault: "request-lost" }));
@@ -86,7 +89,7 @@ describe("run", () => {
     expect(reported).toMatchObject([{ code: "outcome-unknown", lockName: "a" }]);
   });
 
-  it("reports an error of the release, and keeps the body's error", async () => {
+  it("reports an error of the release, and rejects with the error of the body", async () => {
     const { world, mutex, network, reported } = setUp({ requestTimeout: 100 });
     const error = new Error("the body's");
     const result = mutex.run(() => {
@@ -97,8 +100,8 @@ describe("run", () => {
     expect(reported).toMatchObject([{ code: "outcome-unknown" }]);
   });
 
-  // Whatever a user's callback does must not hide a result, nor become an unhandled rejection.
-  it("keeps the body's result even where onError throws", async () => {
+  // A callback of the user must not hide a result or cause an unhandled rejection.
+  it("resolves to the result of the body even if onError throws", async () => {
     const { world, mutex, network } = setUp({
       requestTimeout: 100,
       onError: () => {
@@ -112,7 +115,7 @@ describe("run", () => {
     expect(await world.until(result)).toBe("done");
   });
 
-  it("rejects with the loss when the lock was lost while the body ran", async () => {
+  it("rejects with lost if the lock is lost while the body runs", async () => {
     const { world, mutex } = setUp();
     const result = mutex.run({ lease: "3s" }, async (lease) => {
       steal(world);
@@ -123,20 +126,20 @@ describe("run", () => {
     expect(await world.until(rejection(result))).toMatchObject({ code: "lost", reason: "stolen" });
   });
 
-  it("rejects with the loss when only the release found it out", async () => {
+  it("rejects with lost if only the release notices the loss", async () => {
     const { world, mutex } = setUp();
     const result = mutex.run(() => steal(world));
     expect(await world.until(rejection(result))).toMatchObject({ code: "lost", reason: "stolen" });
   });
 
-  it("rejects with the loss when the body outlived its deadline unasked", async () => {
+  it("rejects with lost if the body runs past the deadline", async () => {
     const { world, mutex, process } = setUp();
     const result = mutex.run({ lease: "1s" }, () => process.block(5_000));
     expect(await world.until(rejection(result))).toMatchObject({ code: "lost", reason: "expired" });
     expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 
-  it("rejects with the body's error rather than with the loss", async () => {
+  it("rejects with the error of the body rather than with lost", async () => {
     const { world, mutex } = setUp();
     const error = new Error("the body's");
     const result = mutex.run(() => {
@@ -146,7 +149,7 @@ describe("run", () => {
     expect(await world.until(rejection(result))).toBe(error);
   });
 
-  it("does not run the body of an acquisition that failed", async () => {
+  it("does not run the body after a failed acquisition", async () => {
     const { world, mutex } = setUp();
     await world.until(mutex.acquire());
     let ran = false;
@@ -157,7 +160,7 @@ describe("run", () => {
     expect(ran).toBe(false);
   });
 
-  it("bears a body that releases by itself", async () => {
+  it("accepts a body that releases the lock", async () => {
     const { world, mutex } = setUp();
     const before = world.table.counts.writes;
     await world.until(mutex.run((lease) => lease.release()));
@@ -166,7 +169,7 @@ describe("run", () => {
 });
 
 describe("tryAcquire", () => {
-  it("is null where somebody else holds the lock, with one request", async () => {
+  it("resolves with null if another client holds the lock, with one request", async () => {
     const { world, mutex } = setUp();
     const other = world.inhabitant();
     await world.until(other.locks.mutex("a").acquire());
@@ -174,7 +177,7 @@ describe("tryAcquire", () => {
     expect(seen).toMatchObject({ result: null, writes: 1, reads: 0 });
   });
 
-  it("is null where this process holds the lock or is trying, with none", async () => {
+  it("resolves with null if this process holds or is acquiring the lock, without a request", async () => {
     const { world, mutex } = setUp();
     const acquiring = mutex.acquire();
     expect(await mutex.tryAcquire()).toBeNull();
@@ -183,7 +186,7 @@ describe("tryAcquire", () => {
     expect(seen).toMatchObject({ result: null, writes: 0, reads: 0 });
   });
 
-  it("takes a free lock, and leaves no timer behind but its keeper's", async () => {
+  it("acquires a free lock, and leaves only the timer of the scheduler", async () => {
     const { world, mutex, process } = setUp();
     const lease = await world.until(mutex.tryAcquire());
     expect(lease?.isHeld).toBe(true);
@@ -191,7 +194,7 @@ describe("tryAcquire", () => {
     expect(process.pendingTimers({ keepsAlive: true })).toBe(0);
   });
 
-  it("ignores a wait that the mutex or the client asks for", async () => {
+  it("ignores the wait of the mutex or of the client", async () => {
     const { world, locks } = setUp({ wait: "1h" });
     const other = world.inhabitant();
     await world.until(other.locks.mutex("a").acquire());
@@ -199,7 +202,7 @@ describe("tryAcquire", () => {
     expect(world.time.nowMs).toBeLessThan(100);
   });
 
-  it("ends by itself where the table does not answer", async () => {
+  it("ends if the table does not answer", async () => {
     const { world, mutex, network } = setUp();
     network.script(() => ({ fault: "request-lost" }));
     expect(await world.until(rejection(mutex.tryAcquire()))).toMatchObject({ code: "unreachable" });
@@ -208,7 +211,7 @@ describe("tryAcquire", () => {
 });
 
 describe("release", () => {
-  it("is idempotent: every call gets the one answer, and one request is sent", async () => {
+  it("is idempotent, with the same answer and a single request for all calls", async () => {
     const { world, mutex } = setUp();
     const lease = await world.until(mutex.acquire());
     const seen = await world.requests(async () => {
@@ -221,7 +224,7 @@ describe("release", () => {
   });
 
   // rule: protocol 29
-  it("ends the lease at once, before it is answered", async () => {
+  it("ends the lease at once, before the answer", async () => {
     const { world, mutex } = setUp();
     const lease = await world.until(mutex.acquire());
     const releasing = lease.release();
@@ -233,7 +236,7 @@ describe("release", () => {
   });
 
   // rule: R7, protocol 31
-  it("waits for a renewal that is on its way: their requests do not overlap", async () => {
+  it("waits for a renewal in flight, so that the requests do not overlap", async () => {
     const { world, mutex, network } = setUp({ latency: { requestMs: 50, responseMs: 50 } });
     const lease = await world.until(mutex.acquire({ renew: "manual" }));
     const spans: [string, number][] = [];
@@ -253,7 +256,7 @@ describe("release", () => {
     expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 
-  it("is what the end of a block with `await using` does, and reports what it cannot do", async () => {
+  it("happens at the end of an `await using` block, and reports its errors", async () => {
     const { world, mutex, network, reported } = setUp({ requestTimeout: 100 });
     const lease = await world.until(mutex.acquire());
     network.script(() => ({ fault: "request-lost" }));
@@ -261,7 +264,7 @@ describe("release", () => {
     expect(reported).toMatchObject([{ code: "outcome-unknown" }]);
   });
 
-  it("rejects with a wrong configuration, and the next waiter gets its turn", async () => {
+  it("rejects with a wrong configuration, and gives the turn to the next waiter", async () => {
     const { world, mutex, network } = setUp();
     const error = new HoldfastError("access-denied", "No.");
     const lease = await world.until(mutex.acquire());
@@ -304,7 +307,7 @@ describe("data", () => {
     expect((await world.until(mutex.inspect())).data).toEqual(value);
   });
 
-  it("is refused if it is no JSON, before anything is sent", async () => {
+  it("is refused before any request if not JSON", async () => {
     const { world, mutex, locks } = setUp();
     const lease = await world.until(locks.mutex("b").acquire());
     const cyclic: unknown[] = [];
@@ -343,8 +346,7 @@ describe("data", () => {
     expect(lease.data).toBeUndefined();
   });
 
-  // What the release leaves and what the next acquisition makes of it: the same way, whether the lock
-  // went through the table or from one waiter to the next.
+  // The data after a release and the next grant must be the same for a release in the table and a local hand-off.
   const cases = [true, false].flatMap((keepData) =>
     (["replace", "keep"] as const).flatMap((existingData) =>
       [undefined, "next"].map((data) => ({ keepData, existingData, data })),
@@ -372,7 +374,7 @@ describe("data", () => {
     }
   });
 
-  it("is kept at a release that asks for it, whatever the acquisition asked for", async () => {
+  it("is kept at a release with keepData, for any options of the acquisition", async () => {
     const { world, mutex } = setUp();
     const first = await world.until(mutex.acquire({ data: 1 }));
     await world.until(first.release({ keepData: true }));
@@ -384,7 +386,7 @@ describe("data", () => {
   });
 
   // rule: protocol 27
-  it("is numbered, so that many writes at once end with the last one asked for", async () => {
+  it("is numbered, so that the last of many concurrent writes wins", async () => {
     const { world, mutex } = setUp();
     const lease = await world.until(mutex.acquire());
     const writes = Array.from({ length: 20 }, (_, n) =>
@@ -404,12 +406,11 @@ describe("data", () => {
     expect(world.record("a")?.["data"]).toEqual({ S: "good" });
   });
 
-  // A wrong configuration is thrown at once everywhere else; here it is sent again for as long as the
-  // lease is renewed.
-  it("that the table refuses rejects at once", async () => {
+  // A renewal retries a wrong configuration for as long as the lease is held; a write of data throws at once.
+  it("rejects at once if the table refuses the write", async () => {
     const { world, mutex, network } = setUp();
     const lease = await world.until(mutex.acquire());
-    // An item of more than 400 KB, say: numbers and nesting take more room there than as JSON.
+    // For example an item of more than 400 KB: numbers and nesting need more space in an item than as JSON.
     const error = new HoldfastError("misconfigured", "The item would be too large.");
     network.script((request) =>
       request.kind === "write" && !("version" in request.write.change.set)
@@ -428,7 +429,7 @@ describe("data", () => {
 });
 
 describe("a reentrant mutex", () => {
-  it("shares one hold among its acquires, and releases it with the last", async () => {
+  it("shares a hold among all acquires, and releases the lock with the last", async () => {
     const { world, locks, mutex: other } = setUp();
     const mutex = locks.mutex("a", { reentrant: true });
     const outer = await world.until(mutex.acquire());
@@ -447,7 +448,7 @@ describe("a reentrant mutex", () => {
     expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 
-  it("nests run() in run(), and tryAcquire too", async () => {
+  it("nests run() and tryAcquire() in run()", async () => {
     const { world, locks } = setUp();
     const mutex = locks.mutex("a", { reentrant: true });
     const depth = await world.until(
@@ -464,7 +465,7 @@ describe("a reentrant mutex", () => {
     expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 
-  it("begins anew once its hold is over or lost", async () => {
+  it("acquires again after the end or loss of the hold", async () => {
     const { world, locks } = setUp();
     const mutex = locks.mutex("a", { reentrant: true, lease: "3s" });
     const first = await world.until(mutex.acquire());
@@ -477,7 +478,7 @@ describe("a reentrant mutex", () => {
     expect(second.isHeld).toBe(true);
   });
 
-  it("refuses an option that would be ignored, and keeps its hold", async () => {
+  it("refuses an option without effect, and keeps the hold", async () => {
     const { world, locks } = setUp();
     const mutex = locks.mutex("a", { reentrant: true });
     const lease = await world.until(mutex.acquire());
@@ -497,7 +498,7 @@ describe("a reentrant mutex", () => {
     expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 
-  it("is not what a mutex is unless asked: the second acquire waits", async () => {
+  it("is not the default: the second acquire waits", async () => {
     const { world, mutex } = setUp();
     await world.until(mutex.acquire());
     expect(await world.until(rejection(mutex.acquire({ wait: "1s" })))).toMatchObject({
@@ -507,7 +508,7 @@ describe("a reentrant mutex", () => {
 });
 
 describe("onlyIfExists", () => {
-  it("does not make a record: not-acquired at once, null for a try, nothing written", async () => {
+  it("creates no record: rejects with not-acquired at once, or resolves with null", async () => {
     const { world, mutex } = setUp();
     const seen = await world.requests(() => rejection(mutex.acquire({ onlyIfExists: true })));
     expect(seen.result).toMatchObject({ code: "not-acquired" });
@@ -517,7 +518,7 @@ describe("onlyIfExists", () => {
     expect(world.record("a")).toBeUndefined();
   });
 
-  it("acquires a record that is there, and waits for one that is held", async () => {
+  it("acquires an existing record, and waits for a held record", async () => {
     const { world, mutex } = setUp();
     const other = world.inhabitant();
     await world.until(mutex.run(() => undefined));
@@ -528,7 +529,7 @@ describe("onlyIfExists", () => {
     expect((await world.until(waiting)).isHeld).toBe(true);
   });
 
-  it("gives up when the record goes while it waits", async () => {
+  it("ends the wait if the record is deleted", async () => {
     const { world, mutex } = setUp();
     const other = world.inhabitant();
     await world.until(other.locks.mutex("a").acquire());
@@ -541,7 +542,7 @@ describe("onlyIfExists", () => {
 });
 
 describe("inspect", () => {
-  it("tells an absent, a held and a free lock apart, with one strong read each", async () => {
+  it("distinguishes an absent, a held and a free lock, with one strong read each", async () => {
     const { world, mutex, locks } = setUp({ owner: "me" });
     const absent = await world.requests(() => mutex.inspect());
     expect(absent).toMatchObject({ reads: 1, writes: 0, readUnits: 1 });
@@ -582,7 +583,7 @@ describe("inspect", () => {
     });
   });
 
-  it("says when a holder that is silent can be taken from, and that it looks dead", async () => {
+  it("shows when a silent holder can be replaced, and that the holder appears expired", async () => {
     const { world, mutex } = setUp();
     const other = world.inhabitant();
     await world.until(other.locks.mutex("a").acquire({ lease: "10s" }));
@@ -600,7 +601,7 @@ describe("inspect", () => {
     expect(await world.until(mutex.tryAcquire())).not.toBeNull();
   });
 
-  it("begins its watch anew at every renewal", async () => {
+  it("restarts the watch at every renewal", async () => {
     const { world, mutex } = setUp();
     const other = world.inhabitant();
     await world.until(other.locks.mutex("a").acquire({ lease: "9s" }));
@@ -611,7 +612,7 @@ describe("inspect", () => {
     expect(seen.acquirableInMs).toBeGreaterThan(9_000);
   });
 
-  it("tells a silent table from a busy one", async () => {
+  it("distinguishes an unreachable table from a throttled table", async () => {
     const { world, mutex, network } = setUp();
     network.script(() => ({ fault: "request-lost" }));
     expect(await world.until(rejection(mutex.inspect()))).toMatchObject({ code: "unreachable" });
@@ -625,7 +626,7 @@ describe("inspect", () => {
 
 describe("close", () => {
   // rule: R14
-  it("releases everything at the same time, and ends every lease with `closed`", async () => {
+  it("releases all locks at the same time, and ends every lease with `closed`", async () => {
     const latency = { requestMs: 50, responseMs: 50 };
     const { world, locks, process } = setUp({ latency });
     const names = Array.from({ length: 100 }, (_, index) => `name ${index}`);
@@ -644,7 +645,7 @@ describe("close", () => {
     expect(locks[Symbol.asyncDispose]()).toBe(closing);
   });
 
-  it("rejects what is waiting, and whatever is asked afterwards, with `closed`", async () => {
+  it("rejects waiting and later acquisitions with `closed`", async () => {
     const { world, locks, mutex } = setUp();
     const other = world.inhabitant();
     await world.until(other.locks.mutex("a").acquire());
@@ -660,7 +661,7 @@ describe("close", () => {
     await lease.release();
   });
 
-  it("is bounded, and lists every lease of which nobody told whether it was released", async () => {
+  it("is bounded, and lists every lease without an acknowledged release", async () => {
     const { world, locks, network, process } = setUp({ closeTimeout: "2s", requestTimeout: 300 });
     for (const name of ["a", "b", "c"]) await world.until(locks.mutex(name).acquire());
     network.script((request) =>
@@ -682,7 +683,7 @@ describe("close", () => {
     expect(process.pendingTimers()).toBe(0);
   });
 
-  it("tries again until a release is answered", async () => {
+  it("retries a release until DynamoDB answers", async () => {
     const { world, locks, mutex, network } = setUp();
     await world.until(mutex.acquire());
     network.next("write", { fault: "throttled" }, 3);
@@ -691,7 +692,7 @@ describe("close", () => {
     expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 
-  it("says so when the configuration is wrong", async () => {
+  it("rejects with a wrong configuration", async () => {
     const { world, locks, mutex, network } = setUp();
     await world.until(mutex.acquire());
     const cause = new HoldfastError("access-denied", "No.");
@@ -702,7 +703,7 @@ describe("close", () => {
     });
   });
 
-  it("does not hang on what never answers", async () => {
+  it("does not hang on requests without an answer", async () => {
     const { world, locks, mutex, network } = setUp({ requestTimeout: "1h" });
     network.script(() => ({ fault: "request-lost" }));
     const waiting = rejection(mutex.acquire(FOR_EVER));
@@ -713,9 +714,9 @@ describe("close", () => {
     expect(await waiting).toMatchObject({ code: "closed" });
   });
 
-  // The neutraliser begins only when the cut-off request has been answered, after close() has looked
-  // at what runs in the background.
-  it("resolves only when what it cut off has left nothing behind", async () => {
+  // The rollback begins only after the answer to the cut-off request, when close() has already checked the background
+  // work.
+  it("resolves only after cancelled acquisitions have left nothing behind", async () => {
     const { world, locks, mutex } = setUp();
     const acquiring = rejection(mutex.acquire());
     await world.time.advance(6);
@@ -724,8 +725,8 @@ describe("close", () => {
     expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 
-  // A lease that is being released is no longer among the holds, and not yet in the background.
-  it("resolves only when a release that was on its way has been answered", async () => {
+  // During its release, a lease is no longer in the list of holds and not yet in the background work.
+  it("resolves only after a release in flight is answered", async () => {
     const { world, locks, mutex } = setUp();
     const lease = await world.until(mutex.acquire());
     const releasing = lease.release();
@@ -734,9 +735,9 @@ describe("close", () => {
     await world.until(releasing);
   });
 
-  // Between the attempt's last look at whether it was stopped and the beginning of the hold lie a few
-  // microtasks; a hold that begins after close() has looked is renewed for ever.
-  it("leaves no lease that began while it closed", async () => {
+  // A few microtasks lie between the last check of the cancellation and the start of the hold. A hold that starts after
+  // the check of close() would be renewed for ever.
+  it("leaves no lease that began during the close", async () => {
     for (let ticks = 0; ticks < 30; ticks += 1) {
       const { world, locks, mutex } = setUp({ latency: { requestMs: 0, responseMs: 0 } });
       const acquiring = mutex.acquire().catch(() => undefined);
@@ -748,8 +749,8 @@ describe("close", () => {
   });
 });
 
-describe("a lease that is renewed by hand", () => {
-  it("has no timer at all, and ends at its deadline for whoever asks", async () => {
+describe("a manually renewed lease", () => {
+  it("has no timer, and ends at its deadline at the next call", async () => {
     const { world, mutex, process } = setUp();
     const lease = await world.until(mutex.acquire({ renew: "manual", lease: "10s" }));
     expect(process.pendingTimers()).toBe(0);
@@ -763,7 +764,7 @@ describe("a lease that is renewed by hand", () => {
     expect(await rejection(lease.renew())).toMatchObject({ code: "lost", reason: "expired" });
   });
 
-  it("takes another length, which the next deadline and every rival go by", async () => {
+  it("accepts another length, which the next deadline and every rival use", async () => {
     const { world, mutex } = setUp();
     const lease = await world.until(mutex.acquire({ renew: "manual", lease: "10s" }));
     await world.until(lease.renew({ lease: "1m" }));
@@ -774,7 +775,7 @@ describe("a lease that is renewed by hand", () => {
     expect(world.record("a")).toMatchObject({ leaseMs: { N: "2000" }, data: { S: "short" } });
   });
 
-  it("refuses a length that cannot be, and sends nothing", async () => {
+  it("refuses an invalid length without a request", async () => {
     const { world, locks } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ lease: "9s", renew: "3s" }));
     const before = world.table.counts.writes;
@@ -791,7 +792,7 @@ describe("a lease that is renewed by hand", () => {
 describe("wrong input", () => {
   const refused = expect.objectContaining({ code: "invalid-argument" });
 
-  it("takes any well-formed name of up to 1,900 bytes, and keeps names apart", async () => {
+  it("accepts any well-formed name of up to 1,900 bytes, and keeps names distinct", async () => {
     const { world, locks } = setUp();
     const names = [
       "a",
@@ -817,13 +818,14 @@ describe("wrong input", () => {
     expect(world.table.items()).toHaveLength(names.length);
     const listed: string[] = [];
     const all = async (): Promise<void> => {
-      for await (const page of locks.list()) listed.push(...page.locks.map(({ name }) => name));
+      for await (const page of locks.admin.list())
+        listed.push(...page.locks.map(({ name }) => name));
     };
     await world.until(all());
     expect(listed.toSorted()).toEqual(names.toSorted());
   });
 
-  it("refuses a name that is none, at once", () => {
+  it("refuses an invalid name at once", () => {
     const { world, locks } = setUp();
     const wrong: readonly unknown[] = [
       "",
@@ -873,7 +875,7 @@ describe("wrong input", () => {
 
   it.each(WRONG.map((options) => [options]))("refuses %j wherever it is said", async (options) => {
     const { world, locks, mutex } = setUp();
-    expect(() => locks.mutex("a", options as MutexOptions)).toThrowError(refused);
+    expect(() => locks.mutex("a", options as LockOptions)).toThrowError(refused);
     await expect(mutex.acquire(options)).rejects.toEqual(refused);
     await expect(mutex.run(options, () => undefined)).rejects.toEqual(refused);
     if (!("existingData" in options)) {
@@ -882,8 +884,8 @@ describe("wrong input", () => {
     expect(world.table.counts.writes).toBe(0);
   });
 
-  // `??` takes it for an option that was left out, and hides what the mutex or the client asks for.
-  it("refuses null, which is neither a value nor left out", async () => {
+  // `??` treats null as a missing option, and would use the option of the mutex or the client.
+  it("refuses null as the value of an option", async () => {
     const { world, mutex } = setUp();
     for (const option of ["lease", "renew", "wait", "owner", "existingData"]) {
       const acquiring = world.until(mutex.acquire({ [option]: null }));
@@ -891,7 +893,7 @@ describe("wrong input", () => {
     }
   });
 
-  it("names the option, and says what it is, in its message", async () => {
+  it("names the option and the value in the message", async () => {
     const { mutex } = setUp();
     await expectError(mutex.acquire({ lease: "30" }), {
       code: "invalid-argument",
@@ -904,7 +906,7 @@ describe("wrong input", () => {
   });
 });
 
-describe("a record that this version does not understand", () => {
+describe("a record of an unknown layout", () => {
   const held: Item = {
     v: { N: "1" },
     holder: { S: "somebody" },
@@ -951,7 +953,7 @@ describe("a record that this version does not understand", () => {
     expect(world.record("a")).toEqual(before);
     const pages: unknown[] = [];
     const all = async (): Promise<void> => {
-      for await (const page of locks.list({ free: true })) pages.push(page);
+      for await (const page of locks.admin.list({ free: true })) pages.push(page);
     };
     await world.until(all());
     expect(pages).toMatchObject([{ locks: [], unreadable: [{ name: "a" }] }]);
@@ -969,7 +971,7 @@ describe("a record that this version does not understand", () => {
     expect(world.record("a")).toEqual({ ...record, ...KEY });
   });
 
-  it("says what was found, and that nothing was written", async () => {
+  it("reports the found record, and the absence of a write", async () => {
     const { world, mutex } = setUp();
     world.table.putItem(KEY, { ...held, v: { N: "2" } });
     expectErrorToBe(await world.until(rejection(mutex.acquire())), {
@@ -991,7 +993,7 @@ describe("a record that this version does not understand", () => {
       for (const record of [held, without("holder")]) {
         const { world, mutex } = setUp();
         world.table.putItem(KEY, { ...record, ...queue });
-        // Somebody with the first place, who is silent for long and may be alive.
+        // A first waiter without renewals for a long time, possibly alive.
         const sk = { S: `ticket//${"6".padStart(38, "0")}` };
         world.table.putItem({ ...KEY, sk }, { ...held, leaseMs: { N: "3600000" } });
         const before = world.record("a");
@@ -1024,7 +1026,7 @@ describe("a record that this version does not understand", () => {
     },
   );
 
-  it("with a queue that is served, is acquired, and keeps its numbers", async () => {
+  it("with a queue is acquired, and keeps the tickets", async () => {
     const { world, mutex } = setUp();
     const queue: Item = { tail: { N: "5" }, served: { N: "5" } };
     world.table.putItem(KEY, { ...without("holder"), ...queue, other: { S: "kept" } });
@@ -1035,7 +1037,7 @@ describe("a record that this version does not understand", () => {
     expect(world.record("a")).toMatchObject({ ...queue, other: { S: "kept" } });
   });
 
-  // Read as if there were no queue, and refused because there is one: claimed again at once, for ever.
+  // A client that ignores the queue of the record would retry the refused claim for ever.
   it.each([
     { tail: { S: "five" } },
     { tail: { N: "1.5" }, served: { N: "1" } },
@@ -1052,8 +1054,8 @@ describe("a record that this version does not understand", () => {
   );
 });
 
-describe("a table whose refusals do not show the record", () => {
-  it("is said to be unfit, and not asked again and again", async () => {
+describe("a table with refusals that do not show the record", () => {
+  it("is reported as misconfigured, without retries", async () => {
     const world = new World();
     const holder = world.inhabitant();
     await world.until(holder.locks.mutex("a").acquire());

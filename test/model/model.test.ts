@@ -11,21 +11,21 @@ function runs(program: string, flag: string): boolean {
 }
 
 const isChecked = runs("spin", "-V") && runs("gcc", "--version");
-const LEFT_OUT =
-  "LEFT OUT: the models of the protocol (verification/model/*.pml) and their mutants are not checked, " +
+const SKIPPED =
+  "SKIPPED: the models of the protocol (verification/model/*.pml) and their mutants are not checked, " +
   "because `spin` or `gcc` does not run here. On Debian or Ubuntu: apt-get install spin gcc.";
-if (!isChecked) console.warn(LEFT_OUT);
+if (!isChecked) console.warn(SKIPPED);
 
 describe("the models of the protocol", () => {
-  // One test or the other: a suite that is left out must be seen, and in CI it must fail.
+  // Exactly one of both tests runs: a skipped suite must be visible, and must fail in CI.
   if (!isChecked) {
-    it("is left out where spin or gcc is missing, but never where CI=true", () => {
-      expect(process.env["CI"], LEFT_OUT).not.toBe("true");
+    it("is skipped without spin or gcc, but never with CI=true", () => {
+      expect(process.env["CI"], SKIPPED).not.toBe("true");
     });
     return;
   }
 
-  // Each waits for a compiler or a search nearly all the time: both at once take half as long.
+  // Each test mostly waits for a compiler or a search, so concurrent tests take half as long.
   it.concurrent.each(["lease", "session", "queue", "several"])(
     "%s.pml holds every invariant within the short bounds, and each mutant breaks its own",
     async (model) => {

@@ -30,7 +30,7 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((application) => application.close()));
 });
 
-/** One instance of an application with a method that is scheduled every second. */
+/** An instance of an application with a method that is scheduled every second. */
 async function start(
   instance: string,
   table: MemoryTable,
@@ -61,9 +61,9 @@ async function start(
   return locks;
 }
 
-describe("in Nest applications with one schedule", () => {
+describe("Nest applications with the same schedule", () => {
   it.each(["beneath", "above"] as const)(
-    "a method with @Once %s @Cron runs in one instance at each occurrence",
+    "run a method with @Once %s @Cron in a single instance at each occurrence",
     async (order) => {
       const table = new MemoryTable();
       const ran: Ran[] = [];
@@ -75,13 +75,13 @@ describe("in Nest applications with one schedule", () => {
       await Promise.all(open.splice(0).map((application) => application.close()));
       const seconds = ran.map(({ atMs }) => atMs);
       const gaps = seconds.slice(1).map((atMs, at) => atMs - (seconds[at] ?? 0));
-      // One of three in each second: two that ran for the same one would be milliseconds apart.
+      // A single instance runs in each second: two runs of the same second would be milliseconds apart.
       expect(Math.min(...gaps)).toBeGreaterThan(300);
-      expect(ran[0]?.args).toMatchObject([{ aborted: false }, { name: "Reports.report" }]);
+      expect(ran[0]?.args).toMatchObject([{ name: "Reports.report", signal: { aborted: false } }]);
     },
   );
 
-  it("the client is closed with the application", async () => {
+  it("close the client with the application", async () => {
     const locks = await start("a", new MemoryTable(), [], "beneath");
     await open.pop()?.close();
     await expect(locks.mutex("x").acquire()).rejects.toMatchObject({ code: "closed" });

@@ -6,8 +6,8 @@ import { MemoryObjects } from "../../src/testing/objects/memory-objects.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import { CommitWorld } from "./world.js";
 
-describe("with conditional", () => {
-  it("whoever loses is told the ETag that is there", async () => {
+describe("a commit with conditional", () => {
+  it("rejects the losing writer with the present ETag", async () => {
     const world = new CommitWorld();
     const { committer } = world.writer({ strategy: "conditional" });
     const other = world.objects.putByHand("a", "1").etag;
@@ -19,7 +19,7 @@ describe("with conditional", () => {
     expect(missing).toMatchObject({ code: "precondition-failed", etag: undefined });
   });
 
-  it("a conflict with another write under way is tried again", async () => {
+  it("retries a conflict with a concurrent write", async () => {
     const world = new CommitWorld();
     const writer = world.writer({ strategy: "conditional" });
     writer.store.next("put", { fault: "conflict" }, 3);
@@ -28,13 +28,13 @@ describe("with conditional", () => {
     expect(writer.store.requests.put).toBe(6);
   });
 
-  it("what will never be carried out is told at once", async () => {
+  it("rejects at once on a wrong configuration", async () => {
     const world = new CommitWorld({ conditions: "rejected" });
     const { committer } = world.writer({ strategy: "conditional" });
     expect((await world.error(committer.putIfAbsent("a", "1"), 100)).code).toBe("misconfigured");
   });
 
-  it("a store that answers nobody is told after the wait", async () => {
+  it("rejects after the wait if the store does not answer", async () => {
     const world = new CommitWorld();
     const writer = world.writer({ strategy: "conditional", wait: "10s" });
     writer.store.script(() => ({ fault: "throttled" }));
@@ -43,7 +43,7 @@ describe("with conditional", () => {
     expect((await world.error(writer.committer.read("a"))).code).toBe("unreachable");
   });
 
-  it("an update that is overtaken reads and decides again, as often as it may", async () => {
+  it("reads and decides again when an update is overtaken, up to the limit of attempts", async () => {
     const world = new CommitWorld();
     const { committer } = world.writer({ strategy: "conditional" });
     world.objects.putByHand("a", "0");
@@ -62,7 +62,7 @@ describe("with conditional", () => {
     expect(await world.until(committer.update("a", () => undefined))).toBeUndefined();
   });
 
-  it("a copy passes through this process where the store does not mind the destination", async () => {
+  it("copies through this process if the store ignores conditions on the destination", async () => {
     const world = new CommitWorld({ copyConditions: "ignored" });
     const { committer } = world.writer({ strategy: "conditional" });
     world.objects.putByHand("from", "1");
@@ -81,20 +81,17 @@ describe("auto", () => {
     ["unlocked", "ignored", "dynamo"],
     ["ignored", "ignored", "dynamo"],
     ["rejected", "rejected", "dynamo"],
-  ] as const)(
-    "takes a store by which conditions are %s for %s: %s",
-    async (kept, put, strategy) => {
-      const world = new CommitWorld({ conditions: kept });
-      const { committer } = world.writer({ strategy: "auto" });
-      expect(await world.until(committer.probe())).toEqual({ put, copy: put, strategy });
-      expect((await world.until(committer.putIfAbsent("a", "1"))).strategy).toBe(strategy);
-      expect(await world.until(committer.strategy())).toBe(strategy);
-      // Nothing is left of the probe.
-      expect(world.objects.keys()).toEqual(["a"]);
-    },
-  );
+  ] as const)("judges a store with %s conditions as %s: %s", async (kept, put, strategy) => {
+    const world = new CommitWorld({ conditions: kept });
+    const { committer } = world.writer({ strategy: "auto" });
+    expect(await world.until(committer.probe())).toEqual({ put, copy: put, strategy });
+    expect((await world.until(committer.putIfAbsent("a", "1"))).strategy).toBe(strategy);
+    expect(await world.until(committer.strategy())).toBe(strategy);
+    // The probe has deleted its objects.
+    expect(world.objects.keys()).toEqual(["a"]);
+  });
 
-  it("refuses to guess where there is no table", async () => {
+  it("rejects without a table if the store cannot decide", async () => {
     const committer = objectCommitter({
       s3: new MemoryObjects({ conditions: "ignored" }),
       bucket: "b",
@@ -102,7 +99,7 @@ describe("auto", () => {
     await expect(committer.putIfAbsent("a", "1")).rejects.toMatchObject({ code: "misconfigured" });
   });
 
-  it("decides nothing by a probe that was not answered, and asks again", async () => {
+  it("decides nothing by an unanswered probe, and probes again", async () => {
     const world = new CommitWorld();
     const writer = world.writer({ strategy: "auto" });
     writer.store.script((_, __, ordinal) => (ordinal > 10 ? { fault: "request-lost" } : undefined));
@@ -138,7 +135,7 @@ describe("the options of a committer", () => {
     ["wait", { wait: 0 }],
     ["requestTimeout", { requestTimeout: 0 }],
     ["owner", { owner: "" }],
-  ])("names %s where it is wrong: %o", (option, wrong) => {
+  ])("refuse a wrong %s: %o", (option, wrong) => {
     expect(() => objectCommitter({ ...good, ...wrong })).toThrow(
       expect.objectContaining({
         code: "invalid-argument",
@@ -147,7 +144,7 @@ describe("the options of a committer", () => {
     );
   });
 
-  it("are the protocol's own by default, and are shown without any client", () => {
+  it("default to the protocol's values, and are shown without the client", () => {
     const credentials = { secretAccessKey: "hidden" };
     const secret = { config: { credentials }, middlewareStack: {}, send: () => {} };
     const committer = objectCommitter({
@@ -177,7 +174,7 @@ describe("the options of a committer", () => {
     }
   });
 
-  it("of an operation are checked before anything is sent", async () => {
+  it("are checked before any request, for each operation", async () => {
     const world = new CommitWorld();
     const writer = world.writer();
     const { committer } = writer;

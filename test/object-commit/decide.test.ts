@@ -15,9 +15,9 @@ const state = (isUnsure: boolean, mayRepeatUnsure: boolean, canRepeat: boolean) 
   canRepeat,
 });
 
-describe("what comes after an answer", () => {
+describe("afterAnswer()", () => {
   it.each<[StoreAnswer["kind"], boolean, boolean, AfterAnswer]>([
-    // answer, a send before it went unanswered, the body can be read again
+    // Columns: answer, an earlier send is unanswered, the body can be read again.
     ["stored", false, true, "committed"],
     ["stored", true, false, "committed"],
     ["refused", false, true, "look"],
@@ -38,9 +38,9 @@ describe("what comes after an answer", () => {
   });
 });
 
-describe("what a look shows", () => {
+describe("afterLook()", () => {
   it.each<[boolean, boolean, boolean, boolean, boolean, AfterLook]>([
-    // mine, as before, unsure, may repeat though unsure, repeatable
+    // Columns: own, unchanged, unsure, may repeat when unsure, repeatable.
     [true, false, true, false, true, "committed"],
     [true, false, false, true, false, "committed"],
     [false, false, false, true, true, "unmet"],
@@ -57,7 +57,7 @@ describe("what a look shows", () => {
     expect(shown).toBe(expected);
   });
 
-  it("is compared byte by byte", () => {
+  it("compares ETags byte by byte", () => {
     const head = { etag: '"a"' } as ObjectHead;
     expect(isMet({ key: "k", etag: '"a"' }, head)).toBe(true);
     expect(isMet({ key: "k", etag: "a" }, head)).toBe(false);
@@ -67,9 +67,9 @@ describe("what a look shows", () => {
   });
 });
 
-describe("a record's place may be taken", () => {
+describe("acquirableInMs()", () => {
   it.each([
-    // its timeout, the rate, for how long it was watched, in how many milliseconds
+    // Columns: timeout, rate, observed for milliseconds, remaining milliseconds.
     [20_000, 3, 0, 60_000],
     [20_000, 3, 59_999.5, 1],
     [20_000, 3, 60_000, 1],
@@ -78,7 +78,7 @@ describe("a record's place may be taken", () => {
     [0, 3, 0, 0],
     [Number.POSITIVE_INFINITY, 3, 1e12, Number.POSITIVE_INFINITY],
   ])(
-    "with %s ms at rate %s, watched for %s ms: in %s ms",
+    "for a timeout of %s ms at rate %s, observed for %s ms, is %s ms",
     (timeoutMs, rate, watchedMs, expected) => {
       expect(acquirableInMs(timeoutMs, rate, watchedMs)).toBe(expected);
     },

@@ -7,8 +7,8 @@ function worldOf(strategy: string): CommitWorld {
   return new CommitWorld({ conditions: strategy === "dynamo" ? "ignored" : "honoured" });
 }
 
-describe.each(STRATEGIES)("with %s, one's own write is recognised", (strategy) => {
-  it("when its answer is lost", async () => {
+describe.each(STRATEGIES)("with %s, a writer recognises its own write", (strategy) => {
+  it("when the answer is lost", async () => {
     const world = worldOf(strategy);
     const writer = world.writer({ strategy });
     writer.store.next("put", { fault: "response-lost", unknownAfterMs: 10 });
@@ -19,12 +19,12 @@ describe.each(STRATEGIES)("with %s, one's own write is recognised", (strategy) =
     await world.until(writer.committer.putIfMatch("a", created.etag, "2"), 1_000);
     expect(world.text("a")).toBe("2");
     if (strategy !== "conditional") {
-      // Landed, and nothing of it on the way: nobody has to wait.
+      // Applied, and no send is pending: rivals need not wait.
       expect(world.record("a", created.etag)).toMatchObject({ timeout: "0" });
     }
   });
 
-  it("when the client has sent it twice by itself, the second time in vain", async () => {
+  it("when the SDK client has retried, and the retry was refused", async () => {
     const world = worldOf(strategy);
     const writer = world.writer({ strategy });
     writer.store.next("put", { fault: "response-lost-and-retried" });
@@ -33,7 +33,7 @@ describe.each(STRATEGIES)("with %s, one's own write is recognised", (strategy) =
     expect(await world.until(writer.committer.delete("a"), 1_000)).toBe(true);
   });
 
-  it("when the answer to a copy, and to the delete of its source, is lost", async () => {
+  it("when the answers to a copy and to the delete of the source are lost", async () => {
     const world = worldOf(strategy);
     const writer = world.writer({ strategy });
     world.objects.putByHand("from", "1");
@@ -44,7 +44,7 @@ describe.each(STRATEGIES)("with %s, one's own write is recognised", (strategy) =
     expect(world.objects.keys()).toEqual(["to", "warm-up"]);
   });
 
-  it("when it comes late, but in time", async () => {
+  it("when the write is applied late, but within the wait", async () => {
     const world = worldOf(strategy);
     const writer = world.writer({ strategy });
     writer.store.next("put", { fault: "applied-late", delayMs: 5_000, unknownAfterMs: 10 });
@@ -55,7 +55,7 @@ describe.each(STRATEGIES)("with %s, one's own write is recognised", (strategy) =
 
 describe.each([["dynamo"], ["both"]] as const)("with %s, the record", (strategy) => {
   // rule: object-commit 7
-  it("is recognised when the answer to its claim was lost, and nobody waits for himself", async () => {
+  it("is recognised when the answer to the claim was lost, without a wait", async () => {
     const world = worldOf(strategy);
     const writer = world.writer({ strategy });
     writer.table.next("write", { fault: "response-lost", unknownAfterMs: 10 });
@@ -63,7 +63,7 @@ describe.each([["dynamo"], ["both"]] as const)("with %s, the record", (strategy)
     expect(world.record("a")).toMatchObject({ generation: "0", timeout: "0" });
   });
 
-  it("is recognised when the client has sent the claim twice by itself", async () => {
+  it("is recognised when the SDK client has retried the claim", async () => {
     const world = worldOf(strategy);
     const writer = world.writer({ strategy });
     writer.table.next("write", { fault: "response-lost-and-retried" });
@@ -71,7 +71,7 @@ describe.each([["dynamo"], ["both"]] as const)("with %s, the record", (strategy)
     expect(world.record("a")).toMatchObject({ generation: "0" });
   });
 
-  it("is recognised after a takeover whose answer was lost", async () => {
+  it("is recognised when the answer to a takeover was lost", async () => {
     const world = worldOf(strategy);
     const writer = world.writer({ strategy });
     world.putRecord("a", undefined, 4);
@@ -84,7 +84,7 @@ describe.each([["dynamo"], ["both"]] as const)("with %s, the record", (strategy)
     expect(world.record("a")).toMatchObject({ generation: "5", timeout: "0" });
   });
 
-  it("stays when its end is not heard, and the next writer waits for it once", async () => {
+  it("remains when the end was lost, and the next writer waits out the record once", async () => {
     const world = worldOf(strategy);
     const writer = world.writer({ strategy });
     writer.table.script((_, ordinal) => (ordinal === 2 ? { fault: "request-lost" } : undefined));
@@ -96,7 +96,7 @@ describe.each([["dynamo"], ["both"]] as const)("with %s, the record", (strategy)
     expect(world.time.nowMs - startMs).toBeGreaterThan(60_000);
   });
 
-  it("is ended when its claim was given up unanswered", async () => {
+  it("is ended when the claim was given up without an answer", async () => {
     const world = worldOf(strategy);
     const writer = world.writer({ strategy, wait: "3s" });
     writer.table.script((_, ordinal) => (ordinal === 1 ? { fault: "response-lost" } : undefined));
@@ -106,11 +106,11 @@ describe.each([["dynamo"], ["both"]] as const)("with %s, the record", (strategy)
   });
 });
 
-describe("an outcome that nobody knows", () => {
-  it.each(STRATEGIES)("is told as such with %s, with what to look for", async (strategy) => {
+describe("an unknown outcome", () => {
+  it.each(STRATEGIES)("is reported with %s, with the commit id to look for", async (strategy) => {
     const world = worldOf(strategy);
     const writer = world.writer({ strategy, wait: "30s" });
-    // Written, not heard of, and replaced before anybody could look.
+    // Applied without an answer, and replaced before any read.
     writer.store.script((kind) => {
       if (kind === "head" && world.text("a") === "1") world.objects.putByHand("a", "2");
       return kind === "put" ? { fault: "response-lost", unknownAfterMs: 10 } : undefined;
@@ -121,14 +121,14 @@ describe("an outcome that nobody knows", () => {
   });
 
   // rule: object-commit 10
-  it("is found out by reading back later, where the write landed after all", async () => {
+  it("is found by a later read when the write was applied after all", async () => {
     const world = worldOf("dynamo");
     const writer = world.writer();
     writer.store.next("put", { fault: "applied-late", delayMs: 30_000, unknownAfterMs: 10 });
     const error = await world.error(writer.committer.putIfAbsent("a", "1"));
     expect(error.code).toBe("outcome-unknown");
     expect(world.time.nowMs).toBeLessThan(22_000);
-    // It may still land, so its record keeps the others out.
+    // The write may still be applied, so the record keeps rivals out.
     expect(world.record("a")).toMatchObject({ timeout: "20000" });
     await world.time.advance(20_000);
     const read = await world.until(writer.committer.read("a"));
@@ -137,7 +137,7 @@ describe("an outcome that nobody knows", () => {
 
   // rule: object-commit 9
   it.each([["dynamo"], ["both"]] as const)(
-    "is never told by sending again under a record, with %s",
+    "is never resolved by a second send under a record, with %s",
     async (strategy) => {
       const world = new CommitWorld({ conditions: "ignored" });
       const writer = world.writer({ strategy });
@@ -148,7 +148,7 @@ describe("an outcome that nobody knows", () => {
     },
   );
 
-  it("is told of a write that the caller cancels on its way, and of none that was not sent", async () => {
+  it("is reported when the caller aborts a pending write, and not before the first send", async () => {
     for (const strategy of ["conditional", "dynamo", "both"] as const) {
       const world = worldOf(strategy);
       const writer = world.writer({ strategy });
@@ -166,7 +166,7 @@ describe("an outcome that nobody knows", () => {
   });
 });
 
-describe("a write that is on the wire for longer than anybody waits", () => {
+describe("a write that stays on the wire for longer than any wait", () => {
   async function lateWrite(strategy: "conditional" | "dynamo" | "both"): Promise<string[]> {
     const world = worldOf(strategy);
     const [slow, next] = [world.writer({ strategy }), world.writer({ strategy, wait: "5m" })];
@@ -181,7 +181,7 @@ describe("a write that is on the wire for longer than anybody waits", () => {
     return [before, world.text("a") ?? ""];
   }
 
-  it("undoes what came after it with dynamo, as is said", async () => {
+  it("undoes later writes with dynamo, as documented", async () => {
     expect(await lateWrite("dynamo")).toEqual(["next", "slow"]);
   });
 
@@ -196,27 +196,24 @@ describe("a stream", () => {
     for (const chunk of chunks) yield Buffer.from(chunk);
   }
 
-  it.each(STRATEGIES)(
-    "is sent once with %s, and its bytes are told as they go",
-    async (strategy) => {
-      const world = worldOf(strategy);
-      const { committer } = world.writer({ strategy });
-      const times = { read: 0 };
-      const told: number[] = [];
-      await world.until(
-        committer.putIfAbsent(
-          "a",
-          { stream: stream(["12", "345"], times), length: 5 },
-          { onProgress: ({ sentBytes, totalBytes }) => told.push(sentBytes, totalBytes) },
-        ),
-      );
-      expect(world.text("a")).toBe("12345");
-      expect(told).toEqual([2, 5, 5, 5]);
-      expect(times.read).toBe(1);
-    },
-  );
+  it.each(STRATEGIES)("is sent once with %s, and reports progress", async (strategy) => {
+    const world = worldOf(strategy);
+    const { committer } = world.writer({ strategy });
+    const times = { read: 0 };
+    const told: number[] = [];
+    await world.until(
+      committer.putIfAbsent(
+        "a",
+        { stream: stream(["12", "345"], times), length: 5 },
+        { onProgress: ({ sentBytes, totalBytes }) => told.push(sentBytes, totalBytes) },
+      ),
+    );
+    expect(world.text("a")).toBe("12345");
+    expect(told).toEqual([2, 5, 5, 5]);
+    expect(times.read).toBe(1);
+  });
 
-  it.each(STRATEGIES)("is not sent again with %s, whatever becomes of it", async (strategy) => {
+  it.each(STRATEGIES)("is not sent again with %s after any fault", async (strategy) => {
     const faults = [
       ["request-lost", "outcome-unknown"],
       ["throttled", strategy === "conditional" ? "throttled" : "lost"],
@@ -232,7 +229,7 @@ describe("a stream", () => {
     }
   });
 
-  it("that was sent and not answered is found by reading back", async () => {
+  it("is recognised by reading back when the answer was lost", async () => {
     const world = worldOf("conditional");
     const writer = world.writer({ strategy: "conditional" });
     const times = { read: 0 };

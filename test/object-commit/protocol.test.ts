@@ -7,7 +7,7 @@ const TAKEOVER_MS = 3 * TIMEOUT_MS;
 
 let world: CommitWorld;
 beforeEach(() => {
-  // The store that the protocol is for: it takes conditions, and ignores them.
+  // The protocol's target: a store that accepts conditions, and ignores them.
   world = new CommitWorld({ conditions: "ignored" });
 });
 
@@ -28,7 +28,7 @@ describe("the scenarios of the Rust crate's own tests", () => {
   });
 
   // rule: object-commit 3
-  it("copy only where the destination is absent, and take over a record left by a dead writer", async () => {
+  it("copy only to an absent destination, and take over a dead writer's record", async () => {
     const { committer } = world.writer();
     world.objects.putByHand("from", "content");
     world.objects.putByHand("to", "other");
@@ -40,13 +40,13 @@ describe("the scenarios of the Rust crate's own tests", () => {
     await world.until(committer.copyIfAbsent("from", "to"));
     expect(world.time.nowMs - startMs).toBeGreaterThan(TAKEOVER_MS);
     expect(world.text("to")).toBe("content");
-    // One more, exactly.
+    // Exactly one generation more.
     expect(world.record("to")).toMatchObject({ generation: "5", timeout: "0" });
     expect(await world.until(committer.delete("from"))).toBe(true);
     expect(await world.until(committer.read("from"))).toBeUndefined();
   });
 
-  it("let five workers increment one object ten times each, to 50", async () => {
+  it("count to 50 when five workers increment an object ten times each", async () => {
     const workers = Array.from({ length: 5 }, () =>
       world.writer({ latency: () => ({ requestMs: 3, responseMs: 3 }) }),
     );
@@ -64,9 +64,9 @@ describe("the scenarios of the Rust crate's own tests", () => {
   });
 });
 
-describe("a record", () => {
+describe("a commit record", () => {
   // rule: object-commit 1
-  it("says what the Rust crate wants to read, in its types and units, and nothing of another type", async () => {
+  it("has the attributes of the Rust crate, in the crate's types and units", async () => {
     const writer = world.writer({ dynamodb: { timeout: "7s", ttl: "2h" } });
     writer.store.next("put", { fault: "request-lost" });
     const failed = errorOf(writer.committer.putIfAbsent("dir/a b.txt", "1"));
@@ -85,7 +85,7 @@ describe("a record", () => {
     expect((await world.until(failed)).code).toBe("outcome-unknown");
   });
 
-  it("is about the ETag as the store gave it, quotation marks and all", async () => {
+  it("names the ETag as returned by the store, with its quotation marks", async () => {
     const { committer } = world.writer();
     const { etag } = world.objects.putByHand("a", "1");
     await world.until(committer.putIfMatch("a", etag, "2"));
@@ -94,7 +94,7 @@ describe("a record", () => {
   });
 
   // rule: object-commit 4
-  it("keeps others out for its own timeout times their rate, counted from when they first saw it", async () => {
+  it("keeps rivals out for the record's timeout times the rivals' rate, counted from their first read", async () => {
     world.putRecord("a", undefined, 0, 5_000);
     await world.time.advance(3_600_000);
     const { committer } = world.writer({
@@ -109,7 +109,7 @@ describe("a record", () => {
     expect(world.record("a")).toMatchObject({ generation: "1", timeout: "0" });
   });
 
-  it("is nobody's where it says so, and is taken at once", async () => {
+  it("is taken at once if its timeout is 0", async () => {
     world.putRecord("a", undefined, 7, 0);
     const { committer } = world.writer();
     await world.until(committer.putIfAbsent("a", "1"), 100);
@@ -117,7 +117,7 @@ describe("a record", () => {
   });
 
   // rule: object-commit 5
-  it("starts the wait anew when it changes hands", async () => {
+  it("restarts the wait when another writer takes the record", async () => {
     world.putRecord("a", undefined, 0);
     const { committer } = world.writer({ wait: "10m" });
     const startMs = world.time.nowMs;
@@ -131,13 +131,13 @@ describe("a record", () => {
   });
 
   // rule: object-commit 2
-  it("starts the wait anew when it is another of the same generation", async () => {
+  it("restarts the wait when a new record has the same generation", async () => {
     world.putRecord("a", undefined, 0);
     const rival = world.writer();
     const { committer } = world.writer({ wait: "10m" });
     const waiting = errorOf(committer.putIfAbsent("a", "late"));
     await world.time.advance(TAKEOVER_MS - 5_000);
-    // Swept by TTL, and made anew by somebody who is at work.
+    // Deleted by TTL, and created again by an active writer.
     world.table.deleteItem(commitKeyOf({ key: "a", etag: undefined }));
     rival.store.next("put", { fault: "delayed", delayMs: 15_000 });
     const working = rival.committer.putIfAbsent("a", "rival");
@@ -148,7 +148,7 @@ describe("a record", () => {
     expect(world.text("a")).toBe("rival");
   });
 
-  it("that vanishes while somebody waits is made anew, at generation 0, without the rest of the wait", async () => {
+  it("is created again at generation 0, without further wait, when the record vanishes during a wait", async () => {
     world.putRecord("a", undefined, 9);
     const { committer } = world.writer();
     const waiting = committer.putIfAbsent("a", "1");
@@ -158,7 +158,7 @@ describe("a record", () => {
     expect(world.record("a")).toMatchObject({ generation: "0" });
   });
 
-  it("that vanishes between the last look and the takeover is made anew as well", async () => {
+  it("is created again when the record vanishes between the last read and the takeover", async () => {
     world.putRecord("a", undefined, 9);
     const writer = world.writer();
     const waiting = writer.committer.putIfAbsent("a", "1");
@@ -168,7 +168,7 @@ describe("a record", () => {
     expect(world.record("a")).toMatchObject({ generation: "0" });
   });
 
-  it("that a server refuses by without showing it is read, watched, and replaced", async () => {
+  it("is read, observed and replaced when the server refuses without showing the record", async () => {
     const write = world.table.write.bind(world.table);
     world.table.write = async (...args) => {
       const answer = await write(...args);
@@ -181,7 +181,7 @@ describe("a record", () => {
     expect(world.text("a")).toBeUndefined();
     await world.until(waiting, 3_500);
     expect(world.record("a")).toMatchObject({ generation: "10" });
-    // Nor does a claim of one's own whose answer was lost keep oneself out.
+    // A writer's own claim with a lost answer does not block the writer either.
     const unheard = world.writer();
     unheard.table.next("write", { fault: "response-lost", unknownAfterMs: 10 });
     await world.until(unheard.committer.putIfAbsent("b", "1"), 2_000);
@@ -189,7 +189,7 @@ describe("a record", () => {
   });
 
   // rule: object-commit 11
-  it("of a foreign shape is left alone, and said", async () => {
+  it("is left alone and reported if foreign", async () => {
     const item = { colour: { S: "red" } };
     world.table.putItem(commitKeyOf({ key: "a", etag: undefined }), item);
     const { committer } = world.writer();
@@ -199,7 +199,7 @@ describe("a record", () => {
     expect(world.text("a")).toBeUndefined();
   });
 
-  it("with attributes that are not ours is read, and they stay", async () => {
+  it("keeps unknown attributes", async () => {
     world.table.putItem(commitKeyOf({ key: "a", etag: undefined }), {
       generation: { N: "3" },
       timeout: { N: "0" },
@@ -211,7 +211,7 @@ describe("a record", () => {
     expect(world.record("a")).toMatchObject({ generation: "4", note: "kept" });
   });
 
-  it("goes to one of two that wait for it, and the other then finds the object", async () => {
+  it("goes to one of two waiters, and the second waiter then finds the object", async () => {
     world.putRecord("a");
     const writers = [world.writer(), world.writer()];
     const results = writers.map(({ committer }, index) =>
@@ -229,7 +229,7 @@ describe("a record", () => {
 });
 
 describe("a waiter", () => {
-  it("looks at the object while it waits, and ends as soon as that was written", async () => {
+  it("polls the object, and ends as soon as the object was written", async () => {
     world.putRecord("a");
     const { committer } = world.writer();
     const waiting = errorOf(committer.putIfAbsent("a", "1"));
@@ -239,14 +239,14 @@ describe("a waiter", () => {
     expect(world.time.nowMs).toBeLessThan(6_000);
   });
 
-  it("looks far less often than ten times a second", async () => {
+  it("polls far less often than ten times a second", async () => {
     world.putRecord("a");
     const writer = world.writer();
     await world.until(writer.committer.putIfAbsent("a", "1"));
     expect(writer.store.requests.head).toBeLessThan(60);
   });
 
-  it("gives up after its wait, with nothing written", async () => {
+  it("gives up after the wait, with nothing written", async () => {
     world.putRecord("a");
     const { committer } = world.writer({ wait: "5s" });
     const error = await world.error(committer.putIfAbsent("a", "1"));
@@ -255,7 +255,7 @@ describe("a waiter", () => {
     expect(world.record("a")).toMatchObject({ generation: "0" });
   });
 
-  it("ends with the caller's reason when the caller cancels it", async () => {
+  it("rejects with the signal's reason when the caller aborts", async () => {
     world.putRecord("a");
     const { committer } = world.writer();
     const abort = new AbortController();
@@ -267,11 +267,11 @@ describe("a waiter", () => {
   });
 });
 
-describe("whoever takes the record", () => {
+describe("the writer that takes the record", () => {
   // rule: object-commit 6
-  it("looks once more, and writes nothing where somebody wrote in between", async () => {
+  it("reads once more, and writes nothing if a rival wrote in between", async () => {
     const writer = world.writer();
-    // Written after the first look, by one whose record is gone again.
+    // Written after the first read, by a rival whose record is gone again.
     writer.table.script(() => {
       world.objects.putByHand("a", "in between");
       return undefined;
@@ -283,16 +283,16 @@ describe("whoever takes the record", () => {
   });
 
   // rule: object-commit 8
-  it("never begins to write with its time over: it takes its own record anew, at once", async () => {
+  it("never sends a write after the deadline: takes its own record again, at once", async () => {
     const writer = world.writer({ dynamodb: { timeout: "1s" }, wait: "1m" });
     writer.table.next("write", { fault: "response-lost" });
     await world.until(writer.committer.putIfAbsent("a", "1"), 10_000);
-    // The claim was answered 5 s late: its second was over.
+    // The claim was answered 5 s late, so its timeout of 1 s was over.
     expect(world.record("a")).toMatchObject({ generation: "1", timeout: "0" });
     expect(writer.store.requests.put).toBe(1);
   });
 
-  it("says lost, where its time is over and no more is left", async () => {
+  it("rejects with lost when the deadline and the wait are over", async () => {
     const writer = world.writer({
       dynamodb: { timeout: "1s" },
       wait: "2s",
@@ -307,13 +307,13 @@ describe("whoever takes the record", () => {
     expect(world.record("a")).toMatchObject({ timeout: "0" });
   });
 
-  it("counts its time by the clock that says longest", async () => {
+  it("counts its deadline by the clock that says longest", async () => {
     const writer = world.writer();
     let isSuspended = false;
     writer.store.script((kind, _, ordinal) => {
       if (kind !== "head" || ordinal !== 2 || isSuspended) return undefined;
       isSuspended = true;
-      // A suspended machine: its monotonic clock stands still, its wall clock goes on.
+      // A suspended machine: the monotonic clock stands still, the wall clock continues.
       writer.process.stepWall(TIMEOUT_MS + 1);
       return undefined;
     });
@@ -323,8 +323,8 @@ describe("whoever takes the record", () => {
   });
 });
 
-describe("a path", () => {
-  it("can be created again at once after a managed delete, and by content that it had before", async () => {
+describe("a key", () => {
+  it("can be created again at once after a delete by a committer, also with earlier content", async () => {
     const { committer } = world.writer();
     for (let turn = 0; turn < 3; turn += 1) {
       await world.until(committer.putIfAbsent("a", "same"), 1_000);
@@ -341,7 +341,7 @@ describe("a path", () => {
     expect(await world.until(committer.delete("a"), 1_000)).toBe(false);
   });
 
-  it("that failed for certain leaves nothing to wait for", async () => {
+  it("causes no wait after a certain failure", async () => {
     const { committer } = world.writer();
     world.objects.putByHand("from", "1");
     const writer = world.writer();
@@ -352,7 +352,7 @@ describe("a path", () => {
     await world.until(committer.copyIfAbsent("from", "to"), 1_000);
   });
 
-  it("whose source vanishes under the record leaves nothing to wait for either", async () => {
+  it("causes no wait after the source of a copy vanished under the record", async () => {
     const writer = world.writer();
     world.objects.putByHand("from", "1");
     writer.store.script((kind) => {
@@ -366,7 +366,7 @@ describe("a path", () => {
 });
 
 describe("a delete", () => {
-  it("removes only what it was told to, and says what is there instead", async () => {
+  it("deletes only the object with the given ETag, and reports a different ETag", async () => {
     const { committer } = world.writer();
     const { etag } = world.objects.putByHand("a", "1");
     const other = world.objects.putByHand("a", "2").etag;
@@ -378,7 +378,7 @@ describe("a delete", () => {
 });
 
 describe("a rename", () => {
-  it("leaves the source where it was replaced after the copy", async () => {
+  it("keeps a source that was replaced after the copy", async () => {
     const writer = world.writer();
     world.objects.putByHand("from", "1");
     let isCopied = false;
@@ -392,7 +392,7 @@ describe("a rename", () => {
     expect([world.text("from"), world.text("to")]).toEqual(["2", "1"]);
   });
 
-  it("keeps type and metadata, and gives the copy an id of its own", async () => {
+  it("keeps type and metadata, and gives the copy a new commit id", async () => {
     const { committer } = world.writer();
     const put = await world.until(
       committer.putIfAbsent("from", "1", { contentType: "text/csv", metadata: { by: "me" } }),
@@ -408,8 +408,8 @@ describe("a rename", () => {
   });
 });
 
-describe("two writers that draw the same ids", () => {
-  it("do not both write by one record: the second was refused by the first's", async () => {
+describe("two writers with the same random ids", () => {
+  it("do not both write under one record: the first writer's record refuses the second", async () => {
     const random = () => ({ id: () => "drawn by both", fraction: () => 0.5 });
     const slow = () => ({ requestMs: 1_000, responseMs: 0 });
     const [first, second] = [
@@ -417,7 +417,7 @@ describe("two writers that draw the same ids", () => {
       world.writer({ random: random() }),
     ];
     const writing = first.committer.putIfAbsent("a", "first");
-    // The first has the record, and has not written.
+    // The first writer has the record, and has not written.
     await world.time.advance(2_500);
     expect(world.record("a")).toBeDefined();
     const error = await world.error(second.committer.putIfAbsent("a", "second"));

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { CommitWorld, type Writer } from "./world.js";
 
-/** What each operation costs where nothing is in the way: the README's and the doc comments' figures. */
-describe("each step of a commit", () => {
+/** The requests of each operation without faults or rivals: the figures of the README and the doc comments. */
+describe("the requests of a commit", () => {
   let world: CommitWorld;
   let writer: Writer;
 
@@ -17,7 +17,7 @@ describe("each step of a commit", () => {
       writer = world.writer({ strategy });
     });
 
-    it("costs two looks, the write and two writes of the record", async () => {
+    it("are two HEADs, the write and two writes of the record", async () => {
       const { committer } = writer;
       expect(await costOf(() => committer.putIfAbsent("a", "1"))).toBe(
         "2 head, 1 put; 2 writes, 0 reads",
@@ -38,7 +38,7 @@ describe("each step of a commit", () => {
       );
     });
 
-    it("costs one look where the object is not as demanded", async () => {
+    it("are a single HEAD when the condition is false", async () => {
       world.objects.putByHand("a", "1");
       const { committer } = writer;
       const cost = await costOf(() => committer.putIfAbsent("a", "2").catch(() => undefined));
@@ -46,7 +46,7 @@ describe("each step of a commit", () => {
     });
   });
 
-  it("costs one request with conditional", async () => {
+  it("are a single request with conditional", async () => {
     world = new CommitWorld();
     writer = world.writer({ strategy: "conditional" });
     const { committer } = writer;
@@ -57,13 +57,13 @@ describe("each step of a commit", () => {
     expect(await costOf(() => committer.update("a", () => "3"))).toBe(
       "1 get, 1 put; 0 writes, 0 reads",
     );
-    // A refusal is looked into: whose write is it, and with which ETag?
+    // A refusal costs reads: is the write this writer's own, and which ETag is present?
     const refused = () => committer.putIfAbsent("a", "2").catch(() => undefined);
     expect(await costOf(refused)).toBe("1 head, 1 put; 0 writes, 0 reads");
     expect(await costOf(() => committer.delete("a"))).toBe("1 head, 1 remove; 0 writes, 0 reads");
   });
 
-  it("costs at most 37 requests to probe puts, and 23 to probe copies, once", async () => {
+  it("are at most 37 to probe puts and 23 to probe copies, once", async () => {
     world = new CommitWorld();
     writer = world.writer({ strategy: "auto" });
     const first = await world.requests(writer, () => writer.committer.putIfAbsent("a", "1"));
@@ -75,13 +75,13 @@ describe("each step of a commit", () => {
     expect(world.objects.keys()).toEqual(["a", "b", "c"]);
   });
 
-  it("costs a strong read and a look each time a waiter looks again", async () => {
+  it("are a strongly consistent read and a HEAD for each poll of a waiter", async () => {
     world = new CommitWorld();
     writer = world.writer();
     world.putRecord("a");
     const waited = await world.requests(writer, () => writer.committer.putIfAbsent("a", "1"));
     expect(waited.reads).toBeLessThan(60);
-    // First look, one at the refusal, one for each read, one under the record.
+    // A first read, a read at the refusal, a read for each poll, a read under the record.
     expect(waited.objects).toBe(`${waited.reads + 3} head, 1 put`);
     // Refused, taken over, ended.
     expect(waited.writes).toBe(3);

@@ -4,7 +4,7 @@ import { Stores } from "./stores/kit.js";
 import { type RunningS3rver, startS3rver } from "./stores/s3rver.js";
 import { storeSuite } from "./stores/suite.js";
 
-// The store that the record is for.
+// The protocol's target store.
 describeOnDynamoDBLocal("s3rver, with DynamoDB Local", (endpoint) => {
   let server: RunningS3rver;
   beforeAll(async () => {

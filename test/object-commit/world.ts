@@ -17,7 +17,7 @@ import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import type { ProcessOptions, VirtualProcess } from "../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 
-/** One writer: its committer, its clocks, and the bad networks before store and table. */
+/** A writer: its committer and clocks, and faulty networks before store and table. */
 export interface Writer {
   readonly committer: ObjectCommitter;
   readonly process: VirtualProcess;
@@ -32,7 +32,7 @@ export interface WriterOptions extends Partial<Omit<ObjectCommitterOptions, "s3"
   readonly random?: Random;
 }
 
-/** What something took. */
+/** The requests of an operation. */
 export interface Requests {
   readonly objects: string;
   readonly writes: number;
@@ -73,12 +73,12 @@ export class CommitWorld {
     return { committer, process, store, table };
   }
 
-  /** Lets time pass until the promise settles. */
+  /** Advances time until the promise settles. */
   until<T>(promise: Promise<T>, limitMs = 600_000): Promise<T> {
     return this.time.runUntil(promise, { limitMs });
   }
 
-  /** The same for one that is expected to reject; answers the error. */
+  /** As `until`, for a promise that must reject; returns the error. */
   error(promise: Promise<unknown>, limitMs = 600_000): Promise<HoldfastError> {
     return this.until(errorOf(promise), limitMs);
   }
@@ -88,7 +88,7 @@ export class CommitWorld {
     return object && Buffer.from(object.body).toString();
   }
 
-  /** A record, as numbers and texts. */
+  /** A record, as numbers and strings. */
   record(key: string, etag?: string): Record<string, string> | undefined {
     const target: CommitTarget = { key, etag };
     const item = this.table.item(commitKeyOf(target));
@@ -97,7 +97,7 @@ export class CommitWorld {
     return Object.fromEntries(entries);
   }
 
-  /** A record of another writer, which died. */
+  /** Puts a record of a dead writer. */
   putRecord(key: string, etag?: string, generation = 0, timeoutMs = 20_000): void {
     this.table.putItem(commitKeyOf({ key, etag }), {
       generation: { N: String(generation) },
@@ -106,7 +106,7 @@ export class CommitWorld {
     });
   }
 
-  /** Which requests a writer makes for something, in short. */
+  /** Formats the requests that a writer sends during an operation. */
   async requests<T>(
     { store, table }: Writer,
     work: () => Promise<T>,
@@ -129,7 +129,7 @@ export class CommitWorld {
   }
 }
 
-/** What a promise rejects with; for one that is not awaited at once. */
+/** Returns the rejection of a promise that is not awaited at once. */
 export function errorOf(promise: Promise<unknown>): Promise<HoldfastError> {
   return promise.then(
     () => {

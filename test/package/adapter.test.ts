@@ -1,5 +1,5 @@
-// What the adapter needs of the SDK, at whatever version and however bundled: scripts/other-sdks.mjs and
-// scripts/minified.mjs run this file with another one in its place.
+// The adapter's requirements on the SDK, at any version and bundled in any way. scripts/other-sdks.mjs and
+// scripts/minified.mjs run this file with a different SDK.
 import { readFileSync } from "node:fs";
 import {
   ConditionalCheckFailedException,
@@ -54,17 +54,17 @@ describe("the SDK under test", () => {
   const newest = devDependencies["@aws-sdk/client-dynamodb"];
   const expected = process.env["HOLDFAST_SDK_VERSION"] ?? newest;
 
-  it("is the version that was asked for", async () => {
+  it("has the requested version", async () => {
     await new DynamoDBTable(clientOf(), "locks").read(READ, CALL);
     const said = /aws-sdk-js\/(\S+)/.exec(String(server.requests[0]?.headers["user-agent"]))?.[1];
     const minorOf = (version: string | undefined) => Number(version?.split(".")[1]);
-    // Some releases tell the version before their own.
+    // Some releases report the version before their own.
     expect([0, 1]).toContain(minorOf(expected) - minorOf(said));
   });
 });
 
 describe("the library under test", () => {
-  it("has its names, unless it is minified", () => {
+  it("keeps the exported names, unless minified", () => {
     const isMinified = process.env["HOLDFAST_BUNDLE"] !== undefined;
     expect(DynamoDBTable.name !== "DynamoDBTable").toBe(isMinified);
     expect(ConditionalCheckFailedException.name !== "ConditionalCheckFailedException").toBe(
@@ -81,7 +81,7 @@ describe("the SDK's own retries", () => {
     ["a document client", () => DynamoDBDocumentClient.from(clientOf())],
   ];
 
-  it.each(KINDS)("are off for %s: one call is one request", async (_, make) => {
+  it.each(KINDS)("are off for %s: each call is a single request", async (_, make) => {
     const table = new DynamoDBTable(make(), "locks");
     expect((await table.write(WRITE, CALL)).kind).toBe("unknown");
     expect((await table.read(READ, CALL)).kind).toBe("unknown");
@@ -90,14 +90,14 @@ describe("the SDK's own retries", () => {
     expect(operations).toEqual(["UpdateItem", "GetItem", "Scan"]);
   });
 
-  it("are off for throttling too, which is told from silence", async () => {
+  it("are off for throttling too, which is distinct from silence", async () => {
     server.answer = refusal("ProvisionedThroughputExceededException");
     const table = new DynamoDBTable(clientOf(), "locks");
     expect((await table.write(WRITE, CALL)).kind).toBe("throttled");
     expect(server.requests).toHaveLength(1);
   });
 
-  it("stay on for everything else that the user sends with the same client", async () => {
+  it("stay on for all further requests of the user with the same client", async () => {
     const client = clientOf({ maxAttempts: 2 });
     const table = new DynamoDBTable(client, "locks");
     await table.read(READ, CALL);
@@ -107,8 +107,8 @@ describe("the SDK's own retries", () => {
   });
 });
 
-describe("what is sent", () => {
-  it("asks for the item with a condition that fails, and for the new one otherwise", async () => {
+describe("a request of the adapter", () => {
+  it("returns the item of a failed condition, or the new item", async () => {
     server.answer = { status: 200, body: { Attributes: ITEM } };
     const table = new DynamoDBTable(clientOf(), "locks");
     expect(await table.write(WRITE, CALL)).toEqual({ kind: "applied", item: ITEM });
@@ -128,8 +128,8 @@ describe("what is sent", () => {
   });
 });
 
-describe("what is answered", () => {
-  it("brings the item that refused a write", async () => {
+describe("an answer of the adapter", () => {
+  it("contains the item that refused a write", async () => {
     server.answer = refusal("ConditionalCheckFailedException", { Item: ITEM });
     const table = new DynamoDBTable(clientOf(), "locks");
     expect(await table.write(WRITE, CALL)).toEqual({ kind: "refused", item: ITEM });
@@ -139,13 +139,13 @@ describe("what is answered", () => {
   it.each([
     ["an empty one", {}],
     ["one of something else", { Message: "ok" }],
-  ])("is no answer to a write where it does not show the item: %s", async (_, body) => {
+  ])("to a write is unknown if the item is missing: %s", async (_, body) => {
     server.answer = { status: 200, body };
     const answer = await new DynamoDBTable(clientOf(), "locks").write(WRITE, CALL);
     expect(answer).toMatchObject({ kind: "unknown" });
   });
 
-  it("may always be that of a repetition, where the client is not the SDK's own", async () => {
+  it("may always be repeated with a client from outside the SDK", async () => {
     server.answer = refusal("ConditionalCheckFailedException", { Item: ITEM });
     const client = clientOf();
     const around = { config: {}, send: client.send.bind(client) as never };
@@ -158,7 +158,7 @@ describe("what is answered", () => {
     expect(await table.transact(transaction, CALL)).toMatchObject({ mayBeRepeated: true });
   });
 
-  it("finds an item, and finds none", async () => {
+  it("finds an item, and finds no item", async () => {
     const table = new DynamoDBTable(clientOf(), "locks");
     server.answer = { status: 200, body: { Item: ITEM } };
     expect(await table.read(READ, CALL)).toEqual({ kind: "found", item: ITEM });
@@ -166,7 +166,7 @@ describe("what is answered", () => {
     expect(await table.read(READ, CALL)).toEqual({ kind: "found", item: undefined });
   });
 
-  it("pages through a scan, with what it cost", async () => {
+  it("returns a scan in pages, with costs", async () => {
     const next = { pk: { S: "lock#a" } };
     const cost = { ConsumedCapacity: { TableName: "locks", CapacityUnits: 0.5 } };
     server.answer = { status: 200, body: { Items: [ITEM], LastEvaluatedKey: next, ...cost } };
@@ -181,7 +181,7 @@ describe("what is answered", () => {
     ["ResourceNotFoundException", 400, "misconfigured", "misconfigured"],
     ["ValidationException", 400, "misconfigured", "misconfigured"],
     ["AccessDeniedException", 400, "misconfigured", "access-denied"],
-    // DynamoDB has refused the request, whatever its reason is called: it is not sent again as after a silence.
+    // DynamoDB has refused the request, with any reason, so there is no retry as after silence.
     ["SomethingNewException", 400, "misconfigured", "misconfigured"],
     ["InternalServerError", 500, "unknown", undefined],
     ["SomethingNewException", 500, "unknown", undefined],
@@ -193,7 +193,7 @@ describe("what is answered", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it("is unknown once the call's own time is up", async () => {
+  it("is unknown after the call's timeout", async () => {
     server.answer = "hang";
     const table = new DynamoDBTable(clientOf(), "locks");
     const answer = await table.write(WRITE, { timeoutMs: 100 });
@@ -203,7 +203,7 @@ describe("what is answered", () => {
     });
   });
 
-  it("is unknown where there is no server at all", async () => {
+  it("is unknown without a server", async () => {
     const table = new DynamoDBTable(clientOf({ endpoint: "http://127.0.0.1:1" }), "locks");
     expect((await table.write(WRITE, CALL)).kind).toBe("unknown");
   });
@@ -217,7 +217,7 @@ describe("the date of an answer", () => {
   it.each([
     ["a success", 200, { Attributes: ITEM }],
     ["a refusal", 400, { __type: "x#ConditionalCheckFailedException", message: "no", Item: ITEM }],
-  ])("is seen on %s, and corrects a clock that is hours off", async (_, status, body) => {
+  ])("is read on %s, and corrects a clock that is hours off", async (_, status, body) => {
     const table = new DynamoDBTable(clientOf(), "locks");
     server.answer = { status, body, headers: inHours(3) };
     await table.write(WRITE, CALL);
@@ -228,7 +228,7 @@ describe("the date of an answer", () => {
     expect(table.clockCorrectionMs).toBe(0);
   });
 
-  it("changes nothing where it is within the hour", async () => {
+  it("changes nothing within the hour", async () => {
     const table = new DynamoDBTable(clientOf(), "locks");
     server.answer = { status: 200, body: { Attributes: ITEM }, headers: inHours(0.9) };
     await table.write(WRITE, CALL);

@@ -20,12 +20,14 @@ const { version, bin } = JSON.parse(readFileSync(join(ROOT, "package.json"), "ut
   readonly bin: { readonly holdfast: string };
 };
 
-// What a user has beside the package, which has no dependencies: the peer, and Node's types.
+// The further packages of a user. The package has no dependencies: these are the peer dependency, and Node's
+// types.
 const NEIGHBOURS = ["@aws-sdk/client-dynamodb", "@types/node"];
 
 const CONSUMER = `
 import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
-import { createTable, Holdfast, isHoldfastError, type Lease } from "holdfast";
+import { createTable } from "holdfast/table";
+import { Holdfast, isHoldfastError, type Lease } from "holdfast";
 import { lean } from "holdfast/lean";
 import { MemoryTable } from "holdfast/testing";
 
@@ -61,7 +63,7 @@ export const is: boolean = holdfast.isHoldfastError(undefined, code);
 
 let project: string;
 
-/** Runs a program in the project; answers what it printed, once it ended well. */
+/** Runs a program in the project. Returns its output after a successful end. */
 function outputOf(program: string, ...args: readonly string[]): string {
   const { status, stdout, stderr } = spawnSync(program, args, { cwd: project, encoding: "utf8" });
   expect(status, `${stdout}${stderr}`).toBe(0);
@@ -74,7 +76,7 @@ function link(name: string): void {
   symlinkSync(join(ROOT, "node_modules", name), to, "dir");
 }
 
-/** Unpacks the tarball where npm would, and links the rest, so that no registry is needed. */
+/** Unpacks the tarball in npm's place and links the remaining packages, so that the test needs no registry. */
 beforeAll(() => {
   project = mkdtempSync(join(tmpdir(), "holdfast-package-"));
   const modules = join(project, "node_modules");
@@ -88,7 +90,7 @@ beforeAll(() => {
   outputOf("tar", "-xzf", `holdfast-${version}.tgz`, "-C", modules);
   outputOf("mv", join(modules, "package"), join(modules, "holdfast"));
   for (const name of NEIGHBOURS) link(name);
-  // As npm does it at install.
+  // As npm does during an install.
   const command = join(modules, "holdfast", bin.holdfast);
   chmodSync(command, 0o755);
   symlinkSync(command, join(modules, ".bin", "holdfast"));
@@ -97,7 +99,7 @@ beforeAll(() => {
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
 describe("the packed package, installed", () => {
-  it("can be imported, and required, and is the same module", () => {
+  it("can be imported and required as the same module", () => {
     writeFileSync(
       join(project, "both.mjs"),
       `import { createRequire } from "node:module";
@@ -111,22 +113,22 @@ describe("the packed package, installed", () => {
     expect(required).toBe("function");
   });
 
-  it("gives no way past its exports", () => {
+  it("has no way past its exports", () => {
     const script =
       "import('holdfast/dist/shared/platform.js').catch((error) => console.log(error.code))";
     expect(outputOf("node", "-e", script)).toBe("ERR_PACKAGE_PATH_NOT_EXPORTED");
   });
 
-  it("works without the packages of a subpath, which names them where it is imported", () => {
+  it("works without the packages of a subpath, whose import names the missing package", () => {
     const script = "import('holdfast/lean').catch((error) => console.log(error.message))";
     expect(outputOf("node", "-e", script)).toMatch(/Cannot find package '(?:aws4|undici)'/);
   });
 
-  it("brings its command", () => {
+  it("brings the command", () => {
     expect(outputOf(join("node_modules", ".bin", "holdfast"), "--version")).toBe(version);
   });
 
-  it("answers help and the version without the SDK", () => {
+  it("prints help and the version without loading the SDK", () => {
     const sdk = join(project, "node_modules", "@aws-sdk");
     const hidden = join(project, "hidden");
     renameSync(sdk, hidden);
@@ -157,7 +159,7 @@ describe("the packed package, installed", () => {
         target: "es2022",
         strict: true,
         exactOptionalPropertyTypes: true,
-        // The declarations themselves are checked, as a user's compiler does unless told otherwise.
+        // Checks the declarations too, as a user's compiler does by default.
         skipLibCheck: false,
         types: ["node"],
         noEmit: true,

@@ -1,15 +1,15 @@
-// What lean() needs of the SDK, whose endpoint, region and credentials it uses, at whatever version:
-// scripts/other-sdks.mjs and scripts/minified.mjs run this file with another one in its place.
+// The requirements of lean() on the SDK, at any version: lean() uses the SDK's endpoint, region and
+// credentials. scripts/other-sdks.mjs and scripts/minified.mjs run this file with a different SDK.
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createTable } from "../../src/index.js";
 import { LeanClient, lean } from "../../src/lean/lean.js";
 import { systemClock } from "../../src/platform/clock.js";
 import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
 import type { AttributeValue, Write } from "../../src/platform/table.js";
+import { createTable } from "../../src/table/index.js";
 import { expectedSignature, signatureOf } from "./signature.js";
 import { refusal, StubServer } from "./stub-server.js";
 
@@ -49,8 +49,8 @@ function leanOf(config: DynamoDBClientConfig = {}, clock = systemClock): DynamoD
   return new DynamoDBTable(client, "locks");
 }
 
-describe("an answer to a write that does not show the item", () => {
-  it.each(["{}", ""])("is none: %j", async (text) => {
+describe("an answer to a write without the item", () => {
+  it.each(["{}", ""])("is unknown: %j", async (text) => {
     server.answer = { status: 200, body: text === "" ? undefined : {} };
     const write: Write = {
       key: KEY,
@@ -61,8 +61,8 @@ describe("an answer to a write that does not show the item", () => {
   });
 });
 
-describe("where a request goes", () => {
-  it("is the endpoint that the SDK has, with its path, on connections that are kept", async () => {
+describe("the destination of a request", () => {
+  it("is the SDK's endpoint and path, on kept-alive connections", async () => {
     const endpoint = `${server.endpoint}/a/path`;
     const table = leanOf({ endpoint });
     for (let at = 0; at < 6; at += 1) {
@@ -75,7 +75,7 @@ describe("where a request goes", () => {
     expect(places).toEqual(Array(7).fill(["/a/path/", endpoint.split("/")[2]]));
   });
 
-  it("is the region's own, over TLS, where no endpoint was set", async () => {
+  it("is the region's endpoint, over TLS, without a configured endpoint", async () => {
     const asked = await import("../../src/lean/endpoint.js");
     const client = new DynamoDBClient({ region: "cn-north-1", credentials: CREDENTIALS });
     expect(await asked.endpointOf(client, "locks")).toMatchObject({
@@ -85,7 +85,7 @@ describe("where a request goes", () => {
     expect(server.requests).toEqual([]);
   });
 
-  it("is spoken to in TLS, and not otherwise, at an endpoint of https", async () => {
+  it("uses TLS only for an https endpoint", async () => {
     const firstBytes: number[] = [];
     const plain = createServer((socket) => {
       socket.once("data", (data) => {
@@ -102,7 +102,7 @@ describe("where a request goes", () => {
     expect(firstBytes).toEqual([handshake]);
   });
 
-  it("is told of by nobody's middleware but what is really sent", async () => {
+  it("is resolved without a call of the user's middleware", async () => {
     const client = sdkOf();
     let passed = 0;
     client.middlewareStack.add(
@@ -119,13 +119,13 @@ describe("where a request goes", () => {
   });
 });
 
-describe("whom a request is from", () => {
-  it("is who the SDK says at that moment, with the token of a session", async () => {
+describe("the credentials of a request", () => {
+  it("are the SDK's current credentials, with the token of a session", async () => {
     let turn = 0;
     const inSeconds = (seconds: number) => new Date(systemClock.wallMs() + 1000 * seconds);
     const credentials = async () => {
       turn += 1;
-      // Nearly over, as the SDK sees it, and so asked for again.
+      // Close to expiry for the SDK, and so refreshed.
       return {
         ...CREDENTIALS,
         accessKeyId: `AKID${turn}`,
@@ -144,7 +144,7 @@ describe("whom a request is from", () => {
     expect(token).toBe(`token/${second.key?.slice("AKID".length)}=`);
   });
 
-  it("is signed over all that is said, for the region, as the SDK signs it", async () => {
+  it("sign the whole request for the region, as the SDK does", async () => {
     const sessionToken = "a+token/=";
     const config = { credentials: { ...CREDENTIALS, sessionToken } };
     await leanOf(config).read({ ...READ, key: { pk: { S: "lock#\u00E9 \u{1F511}" } } }, CALL);
@@ -170,14 +170,14 @@ describe("whom a request is from", () => {
       { region: () => Promise.reject(new Error("Region is missing")) },
       "misconfigured",
     ],
-  ])("is a mistake in the configuration where there is %s, and nothing is sent", async (...row) => {
+  ])("with %s are a configuration error, and nothing is sent", async (...row) => {
     const [, config, code] = row;
     const answer = await leanOf(config as DynamoDBClientConfig).read(READ, CALL);
     expect(answer).toMatchObject({ kind: "misconfigured", error: { code } });
     expect(server.requests).toEqual([]);
   });
 
-  it("is asked for again after it could not be found", async () => {
+  it("are requested again after a failure", async () => {
     let isThere = false;
     const region = () =>
       isThere ? Promise.resolve("eu-west-1") : Promise.reject(named("TimeoutError", "no metadata"));
@@ -204,7 +204,7 @@ describe("a clock that is minutes off", () => {
     expect(Math.abs(systemClock.wallMs() - (second ?? 0))).toBeLessThan(60_000);
   });
 
-  it("by less than a signature allows is left alone", async () => {
+  it("within the tolerance of signatures is not corrected", async () => {
     const late = { ...systemClock, wallMs: () => systemClock.wallMs() - 120_000 };
     const table = leanOf({}, late);
     await table.read(READ, CALL);
@@ -214,8 +214,8 @@ describe("a clock that is minutes off", () => {
   });
 });
 
-describe("what is answered", () => {
-  it("has bytes and numbers as they were sent, at any depth", async () => {
+describe("an answer through lean()", () => {
+  it("keeps bytes and numbers exactly, at any depth", async () => {
     const bytes = Uint8Array.from([0, 255, 16]);
     const data: AttributeValue = {
       M: {
@@ -249,13 +249,13 @@ describe("what is answered", () => {
       { ...objectOf(refusal("InvalidSignatureException")), status: 403 },
       "misconfigured",
     ],
-  ])("is told of %s", async (_, answer, kind) => {
+  ])("reports %s", async (_, answer, kind) => {
     server.answer = answer;
     expect((await leanOf().read(READ, CALL)).kind).toBe(kind);
     expect(server.requests).toHaveLength(1);
   });
 
-  it("never comes, and nothing is sent any more, for what waited too long for a connection", async () => {
+  it("is unknown after a long wait for a connection, and the request is never sent", async () => {
     const client = lean(sdkOf(), { connections: 1 });
     ends.push(() => client.destroy());
     const table = new DynamoDBTable(client, "locks");
@@ -272,23 +272,23 @@ describe("what is answered", () => {
 
 describe("lean()", () => {
   it.each([[undefined], [{ send: null }], [{ config: {}, send: null }]])(
-    "takes a client of the SDK's, and not %j",
+    "accepts an SDK client, and refuses %j",
     (client) => {
-      expect(() => lean(client as never)).toThrow(/takes a DynamoDBClient/);
+      expect(() => lean(client as never)).toThrow(/requires a DynamoDBClient/);
     },
   );
 
-  it.each([0, -1, 1.5, Number.NaN, "8"])("takes %j for no number of connections", (connections) => {
+  it.each([0, -1, 1.5, Number.NaN, "8"])("refuses %j as a number of connections", (connections) => {
     expect(() => lean(sdkOf(), { connections: connections as number })).toThrow(/`connections`/);
   });
 
-  it("makes no tables, and says who does", async () => {
+  it("creates no tables, and names the right client for tables", async () => {
     const client = lean(sdkOf()) as never;
     const made = createTable({ client, table: "locks" });
     await expect(made).rejects.toMatchObject({ code: "invalid-argument" });
   });
 
-  it("sends nothing any more once it is destroyed", async () => {
+  it("sends nothing after destroy()", async () => {
     const client = lean(sdkOf());
     await client.destroy();
     expect((await new DynamoDBTable(client, "locks").read(READ, CALL)).kind).toBe("unknown");
@@ -304,7 +304,7 @@ function objectOf<T>(answer: T): Exclude<T, string> {
   return answer as Exclude<T, string>;
 }
 
-/** The instant in a header such as `20260102T030405Z`. */
+/** Parses the instant in a header such as `20260102T030405Z`. */
 function sentMs(amzDate: unknown): number {
   const parts = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(String(amzDate));
   const [, year, month, day, hour, minute, second] = (parts ?? []).map(Number);

@@ -1,5 +1,5 @@
-// What the adapter needs of the SDK's client of object stores, at whatever version: scripts/other-sdks.mjs runs
-// this file with another one in its place.
+// The adapter's requirements on the SDK's client of object stores, at any version. scripts/other-sdks.mjs runs
+// this file with a different SDK.
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -33,7 +33,7 @@ let objects: S3Objects;
 let seen: Seen[] = [];
 let status = 200;
 
-/** A store that takes everything, or answers everything with one error. */
+/** A store that accepts every request, or answers every request with the same error. */
 beforeAll(async () => {
   server = createServer(async (request, response) => {
     const { method, url: path, headers } = request;
@@ -87,29 +87,26 @@ const remove = (conditions: { ifMatch?: string }) =>
   objects.remove({ key: "a", ...conditions }, CALL);
 
 describe("the adapter to object stores", () => {
-  // An SDK that does not know a condition would drop it without a word.
+  // An SDK without support for a condition would silently drop the condition.
   it.each([
     ["a put", put],
     ["a copy", copy],
     ["a delete", remove],
-  ])(
-    "sends every condition of %s, signed, and none that was not asked for",
-    async (_what, send) => {
-      await send({});
-      await send({ ifAbsent: true });
-      await send({ ifMatch: ETAG });
-      const conditions = seen.map(({ headers }) => [headers["if-none-match"], headers["if-match"]]);
-      expect(conditions).toEqual([
-        [undefined, undefined],
-        ["*", undefined],
-        [undefined, ETAG],
-      ]);
-      expect(seen[1]?.headers.authorization).toContain("if-none-match");
-      expect(seen[2]?.headers.authorization).toContain("if-match");
-    },
-  );
+  ])("sends every condition of %s, signed, and no further condition", async (_what, send) => {
+    await send({});
+    await send({ ifAbsent: true });
+    await send({ ifMatch: ETAG });
+    const conditions = seen.map(({ headers }) => [headers["if-none-match"], headers["if-match"]]);
+    expect(conditions).toEqual([
+      [undefined, undefined],
+      ["*", undefined],
+      [undefined, ETAG],
+    ]);
+    expect(seen[1]?.headers.authorization).toContain("if-none-match");
+    expect(seen[2]?.headers.authorization).toContain("if-match");
+  });
 
-  it("puts bytes and streams, with the commit's id beside the user's metadata", async () => {
+  it("puts bytes and streams, with the commit id beside the user's metadata", async () => {
     async function* bytes(): AsyncGenerator<Uint8Array> {
       yield Buffer.from("bo");
       yield Buffer.from("dy");
@@ -136,7 +133,7 @@ describe("the adapter to object stores", () => {
     expect(told).toEqual([2, 4]);
   });
 
-  it("copies with what it has to say again", async () => {
+  it("copies with all repeated headers", async () => {
     expect(await copy({})).toEqual({ kind: "stored", etag: ETAG });
     expect(seen[0]?.headers).toMatchObject({
       "x-amz-copy-source": "bucket/a%20b",
@@ -149,14 +146,14 @@ describe("the adapter to object stores", () => {
     });
   });
 
-  it("reads, and looks, with everything that it copies", async () => {
+  it("returns the headers for a copy, from GET and HEAD", async () => {
     expect(await objects.head("a", CALL)).toEqual({ kind: "found", head: HEAD });
     const got = await objects.get("a", CALL);
     expect(got).toMatchObject({ kind: "found", head: { etag: ETAG, commitId: "c1" } });
     expect(got.kind === "found" && Buffer.from(got.body).toString()).toBe("body");
   });
 
-  it("sends once, whatever comes of it", async () => {
+  it("sends once for every kind of answer", async () => {
     for (const [code, kind] of [
       [500, "unknown"],
       [503, "unknown"],

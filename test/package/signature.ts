@@ -1,12 +1,12 @@
 import { createHash, createHmac } from "node:crypto";
 import type { StubRequest } from "./stub-server.js";
 
-/** What a request says of its signature. */
+/** The parts of a request's signature. */
 export interface Signature {
   readonly key: string;
   readonly day: string;
   readonly region: string;
-  /** The headers that are signed, between semicolons. */
+  /** The signed headers, between semicolons. */
   readonly signed: string;
   readonly signature: string;
 }
@@ -14,7 +14,7 @@ export interface Signature {
 const AUTHORIZATION =
   /^AWS4-HMAC-SHA256 Credential=(\w+)\/(\d+)\/([\w-]+)\/dynamodb\/aws4_request, SignedHeaders=([\w;-]+), Signature=([0-9a-f]{64})$/;
 
-/** The signature of a request to DynamoDB; throws for one that has none. */
+/** The signature of a request to DynamoDB; throws for an unsigned request. */
 export function signatureOf(request: StubRequest | undefined): Signature {
   const said = AUTHORIZATION.exec(String(request?.headers["authorization"]));
   if (said === null) throw new Error("The request is not signed.");
@@ -22,7 +22,7 @@ export function signatureOf(request: StubRequest | undefined): Signature {
   return { key, day, region, signed, signature };
 }
 
-/** What the service would find the signature to be, over the headers that it names. */
+/** The signature of the service's computation, over the headers in the request. */
 export function expectedSignature(request: StubRequest, secret: string): string {
   const { path, text, headers } = request;
   const { day, region, signed } = signatureOf(request);

@@ -7,11 +7,11 @@ import { type BuildOptions, build } from "esbuild";
 import { expect, it } from "vitest";
 import { ROOT } from "../house/source.js";
 
-// What esbuild makes of the smallest program with a mutex. A class cannot be shaken by its methods, so that
-// elections, queues and sessions are part of it: docs/adr/0020-the-package.md has the parts. The figures may fall:
-// what only operators and elections need belongs behind subpaths.
-const MOST_BYTES = 152_000;
-const MOST_GZIPPED_BYTES = 49_000;
+// The size of esbuild's bundle of the smallest program with a mutex. A bundler cannot remove methods of a
+// class, so elections, queues and sessions are included: docs/adr/0020-the-package.md lists the parts. The
+// figures may fall: code for operators and elections belongs behind subpaths.
+const MOST_BYTES = 158_000;
+const MOST_GZIPPED_BYTES = 51_500;
 
 const PROGRAM = `
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -32,20 +32,20 @@ function bundle(contents: string, options: BuildOptions): Promise<string> {
   }).then(({ outputFiles }) => outputFiles?.[0]?.text ?? "");
 }
 
-it("bundles a program with a mutex within its budget", async () => {
+it("bundles a program with a mutex within the size budget", async () => {
   const text = await bundle(PROGRAM, { format: "esm", minify: true });
   expect(text).toContain("holdfast.error");
   expect(Buffer.byteLength(text)).toBeLessThanOrEqual(MOST_BYTES);
   expect(gzipSync(text).length).toBeLessThanOrEqual(MOST_GZIPPED_BYTES);
 });
 
-it("leaves out of a bundle all that is not imported", async () => {
+it("leaves out of a bundle all modules without an import", async () => {
   const contents = 'export { isHoldfastError } from "holdfast";';
   const text = await bundle(contents, { format: "esm", minify: true });
   expect(text.length).toBeLessThan(6_000);
 });
 
-it("works in a bundle of CommonJS", async () => {
+it("works in a CommonJS bundle", async () => {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-bundle-"));
   try {
     const outfile = join(folder, "main.cjs");

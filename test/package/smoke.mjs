@@ -1,13 +1,14 @@
-// The package as its users have it, in a minute's reading: run by plain Node, of any supported version, beside
-// a package named holdfast (the checkout itself, or an install of the tarball). Needs no test runner.
+// A short test of the package as users have it. Plain Node of any supported version runs this file beside a
+// package named holdfast (the checkout, or an install of the tarball). Needs no test runner.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
-import { createTable, Holdfast, isHoldfastError } from "holdfast";
+import { Holdfast, isHoldfastError } from "holdfast";
+import { createTable } from "holdfast/table";
 import { MemoryDynamoDB, MemoryTable, memoryClient } from "holdfast/testing";
 
 const TABLE = "locks";
 
-/** Everything that a user does with a lock, on whatever table. */
+/** Performs every step of a user with a lock, on any table. */
 async function useLocks(client) {
   const locks = new Holdfast({ client, table: TABLE });
   const rival = new Holdfast({ client, table: TABLE });
@@ -31,7 +32,7 @@ async function useLocks(client) {
   assert.equal(next.isHeld, false);
 }
 
-/** The same through the SDK that is installed here, with all that it does to a request. */
+/** The same through the installed SDK, with its whole middleware stack. */
 async function useSdk() {
   const client = memoryClient(new MemoryDynamoDB({ nowMs: () => Date.now() }));
   await createTable({ client, table: TABLE });

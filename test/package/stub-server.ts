@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** One answer of the stub; `hang` never answers at all. */
+/** An answer of the stub; `hang` never answers. */
 export type StubAnswer =
   | {
       readonly status: number;
@@ -10,12 +10,12 @@ export type StubAnswer =
     }
   | "hang";
 
-/** One request as it came over the wire. */
+/** A request in wire form. */
 export interface StubRequest {
   readonly operation: string;
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>>;
-  /** The body as it was sent. */
+  /** The body in wire form. */
   readonly text: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
@@ -70,7 +70,7 @@ export class StubServer {
   }
 }
 
-/** An answer with which DynamoDB refuses. */
+/** A refusal in DynamoDB's form. */
 export function refusal(code: string, details: object = {}): StubAnswer {
   const body = { __type: `com.amazonaws.dynamodb.v20120810#${code}`, message: code, ...details };
   return { status: 400, body };

@@ -3,9 +3,9 @@ import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin } from "vitest/config";
 import { COMMON } from "../../vitest.config.js";
 
-// Runs tests with something else in the place of the SDK, or of the whole library:
-// HOLDFAST_SDK     a folder whose node_modules have another version of the SDK (scripts/other-sdks.mjs)
-// HOLDFAST_BUNDLE  a folder with every module of src, and the SDK, minified (scripts/minified.mjs)
+// Runs tests with a different SDK, or with a different build of the whole library:
+//   HOLDFAST_SDK     a folder whose node_modules have another version of the SDK (scripts/other-sdks.mjs)
+//   HOLDFAST_BUNDLE  a folder with every module of src, and the SDK, minified (scripts/minified.mjs)
 const ROOT = resolve(fileURLToPath(new URL("../..", import.meta.url)));
 const SDK = /^@aws-sdk\/(client-dynamodb|lib-dynamodb|client-s3)$/;
 
@@ -13,7 +13,7 @@ function inPlaceOf(): Plugin {
   const sdk = process.env["HOLDFAST_SDK"];
   const bundle = process.env["HOLDFAST_BUNDLE"];
   if ((sdk === undefined) === (bundle === undefined)) {
-    throw new Error("Set one of HOLDFAST_SDK and HOLDFAST_BUNDLE: see scripts/.");
+    throw new Error("Set HOLDFAST_SDK or HOLDFAST_BUNDLE: see scripts/.");
   }
   return {
     name: "holdfast-variant",

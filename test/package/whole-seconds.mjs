@@ -1,4 +1,4 @@
-// On a runtime whose boot clock counts whole seconds: short leases are refused, and longer ones are kept.
+// On a runtime whose boot clock counts whole seconds: short leases are refused, and longer leases are held.
 import assert from "node:assert/strict";
 import { uptime } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -4,7 +4,7 @@ import { Abort, abortSignalOf, type SignalLike } from "../../src/platform/abort.
 
 type Step = { readonly kind: "add" | "remove" | "abort"; readonly listener: number };
 
-/** What was called, after each of the steps; a listener may take another one away as it is called. */
+/** Lists the calls after each step; a listener may remove another listener during its call. */
 function play(signal: SignalLike, abort: () => void, steps: readonly Step[], takes: number[]) {
   const called: string[] = [];
   const listeners = [0, 1, 2, 3].map((at) => () => {
@@ -27,8 +27,8 @@ const step = fc.record({
   listener: fc.integer({ min: 0, max: 3 }),
 });
 
-describe("an abort", () => {
-  it("calls whom Node's own would call, in the same order, whatever comes before", () => {
+describe("Abort", () => {
+  it("calls the same listeners as Node's AbortController, in the same order, after any steps", () => {
     fc.assert(
       fc.property(
         fc.array(step, { maxLength: 12 }),
@@ -45,7 +45,7 @@ describe("an abort", () => {
     );
   });
 
-  it("never calls one that comes once it has aborted, nor anybody twice", () => {
+  it("never calls a listener added after the abort, and no listener twice", () => {
     const called: string[] = [];
     const abort = new Abort();
     abort.addEventListener("abort", () => {
@@ -58,7 +58,7 @@ describe("an abort", () => {
     expect(called).toEqual(["in time"]);
   });
 
-  it("has no reason before, and one of the same kind as Node's own after", () => {
+  it("has no reason before the abort, and a DOMException afterwards", () => {
     const abort = new Abort();
     expect(abort.reason).toBeUndefined();
     abort.abort();
@@ -68,8 +68,8 @@ describe("an abort", () => {
   });
 });
 
-describe("a real signal of an abort", () => {
-  it("aborts with it and its reason, or is aborted already", () => {
+describe("abortSignalOf", () => {
+  it("aborts with the same reason, or returns an aborted signal", () => {
     const abort = new Abort();
     const before = abortSignalOf(abort);
     expect(before).toBeInstanceOf(AbortSignal);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { BootStep } from "../../src/platform/boot-step.js";
 import { systemClock } from "../../src/platform/clock.js";
 
-/** A machine that counts in steps of so many milliseconds; each look at its clock takes half a millisecond. */
+/** A machine with the given clock step; each read of the clock takes half a millisecond. */
 function machine(stepMs: number, fromMs: number, isWindows = false) {
   const state = { nowMs: fromMs, looks: 0 };
   const step = new BootStep({
@@ -17,8 +17,8 @@ function machine(stepMs: number, fromMs: number, isWindows = false) {
   return { state, step };
 }
 
-describe("the step of the boot clock", () => {
-  it("is seen in a reading that has a fraction, without waiting", () => {
+describe("BootStep", () => {
+  it("finds a fine step in a reading with a fraction, without waiting", () => {
     for (const [stepMs, isWindows, expected] of [
       [10, false, 10],
       [15.625, true, 16],
@@ -29,7 +29,7 @@ describe("the step of the boot clock", () => {
     }
   });
 
-  it("is told from whole seconds by chance, at any instant of a second and of the first question", () => {
+  it("distinguishes whole seconds by chance from a coarse step, at any instant", () => {
     for (let atMs = 0; atMs < 1_000; atMs += 1) {
       for (const laterMs of [0, 5, 12, 500, 985, 1_000, 2_004, 60_000]) {
         for (const stepMs of [10, 1_000]) {
@@ -43,7 +43,7 @@ describe("the step of the boot clock", () => {
     }
   });
 
-  it("is measured once", () => {
+  it("measures the step once", () => {
     const { state, step } = machine(1_000, 5_000_100);
     expect(step.ms).toBe(1_000);
     const { looks } = state;

@@ -12,7 +12,7 @@ describe("the timers of this process", () => {
   });
 
   it.each([LONGEST_MS + 1, 2 * LONGEST_MS, 2.5 * LONGEST_MS])(
-    "take %d ms, which Node.js would make one",
+    "take %d ms, where Node.js takes a single millisecond",
     (delayMs) => {
       const called = vi.fn();
       systemTimers.set(delayMs, true, called);
@@ -33,7 +33,7 @@ describe("the timers of this process", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("never call back early for a fraction of a millisecond, nor late for less than none", () => {
+  it("never fire early for a fraction of a millisecond, and at once for a negative delay", () => {
     const called: string[] = [];
     systemTimers.set(10.2, true, () => called.push("fraction"));
     systemTimers.set(-5, true, () => called.push("negative"));
@@ -43,7 +43,7 @@ describe("the timers of this process", () => {
     expect(called).toEqual(["negative", "fraction"]);
   });
 
-  it("for ever do not become a busy loop", () => {
+  it("of infinite length do not become a busy loop", () => {
     const called = vi.fn();
     const timer = systemTimers.set(1e12, false, called);
     vi.advanceTimersByTime(10_000);
@@ -54,7 +54,7 @@ describe("the timers of this process", () => {
 });
 
 describe("a timer", () => {
-  it("keeps the process alive only where it was told to, in each of its parts", () => {
+  it("keeps the process alive only on request, in each of its parts", () => {
     const spy = vi.spyOn(globalThis, "setTimeout");
     const handles = () => spy.mock.results.map(({ value }) => value as NodeJS.Timeout);
     systemTimers.set(50_000, true, () => undefined).cancel();

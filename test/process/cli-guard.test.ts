@@ -10,8 +10,8 @@ const lock = (leaseMs: number): string[] => {
 };
 
 /**
- * Writes down every few milliseconds that it acts, in a file of its own, and has a child that does the
- * same. Stubborn, it takes no notice of SIGTERM; `leaves` ends the parent and leaves its child behind.
+ * A process that appends to a file every few milliseconds while alive, with a child that does the same. A
+ * stubborn process ignores SIGTERM; with `leaves` the parent ends and leaves the child behind.
  */
 const ACTOR = `
 import { spawn } from "node:child_process";
@@ -54,7 +54,7 @@ function actsOf(generation: "parent" | "child"): Act[] {
 const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 const lastActMs = (generation: "parent" | "child"): number => actsOf(generation).at(-1)?.atMs ?? 0;
 
-/** Starts a command that acts, with its child, and waits until both do. */
+/** Starts an acting command with its child, and waits until both act. */
 async function act(
   manner: "gentle" | "stubborn" | "leaves",
   leaseMs: number = LEASE_MS,
@@ -65,7 +65,7 @@ async function act(
   return running;
 }
 
-/** Checks that the command and its child acted until now or a while ago, and never after. */
+/** Checks that the command and the child acted recently, and never after `ms`. */
 function expectNoActAfter(ms: number): void {
   expect(lastActMs("parent")).toBeLessThan(ms);
   expect(lastActMs("child")).toBeLessThan(ms);
@@ -77,7 +77,7 @@ function isAlive(pid: number): boolean {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     return !/\) [ZX] /.test(stat);
   } catch (error) {
-    // Without /proc, what can be signalled is taken for alive.
+    // Without /proc a process that can be signalled counts as alive.
     return (error as NodeJS.ErrnoException).code === "ENOENT" && existsSync("/proc") === false;
   }
 }
@@ -90,7 +90,9 @@ function childrenOf(pid: number): number[] {
     .map(([child = 0]) => child);
 }
 
-/** A rival in this process that takes the lock as soon as it may; and when that was. */
+/**
+ * A rival in this process that takes the lock as soon as possible. Returns the lease and the time of the grant.
+ */
 async function rivalTakes(): Promise<{ readonly lease: Lease; readonly atMs: number }> {
   const poll = { min: "20ms", max: "50ms" };
   const lease = await world.locks.mutex("job").acquire({ wait: "20s", poll });
@@ -98,27 +100,27 @@ async function rivalTakes(): Promise<{ readonly lease: Lease; readonly atMs: num
 }
 
 describe("the guard of a locked command", () => {
-  it("ends the command and its child before the deadline while holdfast is stopped", async () => {
+  it("ends the command and the child before the deadline while holdfast is stopped", async () => {
     const running = await act("stubborn");
     const taken = rivalTakes();
     process.kill(running.pid, "SIGSTOP");
     const stoppedAtMs = nowMs();
     const { lease, atMs } = await taken;
     await pause(300);
-    // They were ended for the deadline, and not for the stop.
+    // The deadline ended both, and not the stop.
     expect(lastActMs("parent")).toBeGreaterThan(stoppedAtMs + LEASE_MS / 4);
     expectNoActAfter(Math.min(atMs, stoppedAtMs + LEASE_MS));
     process.kill(running.pid, "SIGCONT");
     const { status, stderr } = await running.result;
     expect(status).toBe(76);
     expect(stderr).toMatch(/^holdfast: [^\n]+\n$/);
-    // What the stopped process finds out late takes nothing from the new holder.
+    // The late discovery by the stopped process does not affect the new holder.
     lease.assertHeld();
     await lease.renew();
     await lease.release();
   });
 
-  it("ends the command and its child before the deadline when holdfast is killed", async () => {
+  it("ends the command and the child before the deadline when holdfast is killed", async () => {
     const running = await act("stubborn");
     const [guard = 0] = childrenOf(running.pid);
     const taken = rivalTakes();
@@ -131,7 +133,7 @@ describe("the guard of a locked command", () => {
     await lease.release();
   });
 
-  it("kills without asking when it wakes after the deadline", async () => {
+  it("kills without SIGTERM after waking past the deadline", async () => {
     const leaseMs = 5_000;
     const running = await act("stubborn", leaseMs);
     const [guard = 0] = childrenOf(running.pid);
@@ -141,13 +143,13 @@ describe("the guard of a locked command", () => {
     process.kill(guard, "SIGCONT");
     const continuedAtMs = nowMs();
     await pause(1_000);
-    // Awake in time it would have given the group half a second to tidy up.
+    // A guard awake in time would have given the group half a second to clean up.
     expectNoActAfter(continuedAtMs + 300);
     process.kill(running.pid, "SIGCONT");
     expect((await running.result).status).toBe(76);
   });
 
-  it("asks the command to end at once when holdfast is killed", async () => {
+  it("sends SIGTERM at once when holdfast is killed", async () => {
     const running = await act("gentle");
     const killedAtMs = nowMs();
     process.kill(running.pid, "SIGKILL");
@@ -155,7 +157,7 @@ describe("the guard of a locked command", () => {
     expectNoActAfter(killedAtMs + 500);
   });
 
-  it("ends the command in time when the table does not answer any more", async () => {
+  it("ends the command in time when the table stops answering", async () => {
     const running = await act("stubborn");
     await world.server.close();
     const closedAtMs = nowMs();
@@ -168,16 +170,16 @@ describe("the guard of a locked command", () => {
   it("stops the command when the lease is lost, and exits with 76", async () => {
     const running = await act("stubborn");
     const { holder } = await world.locks.inspect("job");
-    expect(await world.locks.release("job", holder ?? "")).toBe(true);
+    expect(await world.locks.admin.releaseByHolder("job", holder ?? "")).toBe(true);
     const freedAtMs = nowMs();
     const { status, stderr } = await running.result;
     expect(status).toBe(76);
     expect(stderr).toMatch(/^holdfast: [^\n]+\n$/);
-    // At the next renewal, which is also the next chance to hear of it.
+    // At the next renewal, which is also the next chance to detect the loss.
     expectNoActAfter(freedAtMs + 1_000);
   });
 
-  it("is replaced by holdfast itself when it is killed: the command is, too, and 70 says so", async () => {
+  it("leaves the work to holdfast when killed: the command ends, and the exit status is 70", async () => {
     const running = await act("stubborn");
     const [guard = 0] = childrenOf(running.pid);
     const killedAtMs = nowMs();
@@ -189,7 +191,7 @@ describe("the guard of a locked command", () => {
     expect((await world.locks.inspect("job")).state).toBe("free");
   });
 
-  it("does not outlive its command, and takes no notice of signals", async () => {
+  it("ends with the command, and ignores signals", async () => {
     const running = await act("gentle");
     const [guard = 0] = childrenOf(running.pid);
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"]) {
@@ -202,7 +204,7 @@ describe("the guard of a locked command", () => {
     await until(() => !isAlive(guard), "the guard has ended");
   });
 
-  it("ends what the command left behind in its group before the lock is released", async () => {
+  it("ends the rest of the command's group before the release of the lock", async () => {
     const running = await act("leaves");
     const { lease, atMs } = await rivalTakes();
     expect((await running.result).status).toBe(5);
@@ -211,7 +213,7 @@ describe("the guard of a locked command", () => {
     await lease.release();
   });
 
-  it("keeps the lock for as long as the command runs, many leases long", async () => {
+  it("keeps the lock while the command runs, for many leases", async () => {
     const running = await act("gentle");
     await pause(2 * LEASE_MS);
     expect(lastActMs("parent")).toBeGreaterThan(nowMs() - 500);
@@ -220,8 +222,8 @@ describe("the guard of a locked command", () => {
   });
 });
 
-describe("signals", () => {
-  it("are passed on to the whole group, each of them", async () => {
+describe("a signal to holdfast", () => {
+  it("reaches the whole group, for each kind of signal", async () => {
     const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
     const names = signals.map((signal) => signal.slice(3)).join(" ");
     const member = (who: string): string =>
@@ -234,7 +236,7 @@ describe("signals", () => {
     for (const signal of signals) {
       running.child.kill(signal);
       await running.printed(`parent ${signal.slice(3)}`);
-      // A shell starts what runs in the background without the signals of the keyboard.
+      // A shell starts background jobs without the signals of the keyboard.
       if (signal !== "SIGINT" && signal !== "SIGQUIT") {
         await running.printed(`child ${signal.slice(3)}`);
       }
@@ -242,7 +244,7 @@ describe("signals", () => {
     process.kill(running.pid, "SIGKILL");
   });
 
-  it("let a command choose its own exit status", async () => {
+  it("lets the command choose the exit status", async () => {
     const script = 'trap "exit 3" INT; echo up; while :; do sleep 0.02; done';
     const running = world.start(["lock", "chosen", "--", "sh", "-c", script]);
     await running.printed("up");

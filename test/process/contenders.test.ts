@@ -16,7 +16,7 @@ interface Entry {
   readonly atNs: bigint;
 }
 
-describe("200 contenders in four processes for one name", () => {
+describe("200 contenders for the same name in four processes", () => {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-"));
   const log = join(folder, "log");
   let scene: ProcessScene;
@@ -40,7 +40,7 @@ describe("200 contenders in four processes for one name", () => {
     rmSync(folder, { recursive: true });
   });
 
-  it("all get their turn, and every process ends by itself without a rejection", async () => {
+  it("all acquire, and every process ends without a rejection", async () => {
     for (const worker of workers) {
       expect(await worker.exited()).toMatchObject({ code: 0 });
       expect(worker.said).toMatchObject([{ event: "ended", failed: [] }]);
@@ -48,8 +48,8 @@ describe("200 contenders in four processes for one name", () => {
     expect(entries).toHaveLength(2 * PROCESSES * CONTENDERS);
   });
 
-  it("never do their work at the same time", () => {
-    // Appended in one order by all processes; the clock is the machine's, and the same for all.
+  it("never work at the same time", () => {
+    // All processes append in the same order; the machine's clock is the same for all processes.
     for (let turn = 0; turn < entries.length; turn += 2) {
       const [begin, end] = [entries[turn], entries[turn + 1]];
       const next = entries[turn + 2];
@@ -59,13 +59,13 @@ describe("200 contenders in four processes for one name", () => {
     }
   });
 
-  it("have fences that grow by one with every turn", () => {
+  it("get fences that grow by 1 with every turn", () => {
     const fences = entries.filter(({ what }) => what === "begin").map(({ fence }) => fence);
     const first = fences[0] ?? 0n;
     expect(fences).toEqual(fences.map((_, turn) => first + BigInt(turn)));
   });
 
-  it("print nothing", () => {
+  it("print no warning", () => {
     expect(workers.map((worker) => worker.errors)).toEqual(workers.map(() => ""));
   });
 });

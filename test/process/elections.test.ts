@@ -7,13 +7,13 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-// What a request is told by that nobody answered in time, or that was refused for now: see docs/errors.md.
+// The codes for a request without an answer in time, or refused temporarily: see docs/errors.md.
 const TROUBLE = ["unreachable", "throttled", "outcome-unknown"];
 
 const LENGTHS = { lease: 1_000, renew: 200, poll: 100 };
 
-describe("a worker that blocks its process past the deadline", () => {
-  it("cannot write under its term any more, and learns so in the next line of its code", async () => {
+describe("a worker that blocks the process past the deadline", () => {
+  it("cannot write under the old term, and detects the loss in the next line of code", async () => {
     const worker = scene.worker("wedged", { name: "pool", lengths: LENGTHS, blockMs: 3_000 });
     expect(await worker.says("leads")).toMatchObject({ before: null });
     const term = await scene.locks().election("pool", LENGTHS).campaign();
@@ -27,23 +27,23 @@ describe("a worker that blocks its process past the deadline", () => {
   });
 });
 
-describe("two processes with node-cron on one schedule, whose clocks are 22 s apart", () => {
+describe("two processes with node-cron on the same schedule, with clocks 22 s apart", () => {
   it("run each occurrence once", { timeout: 90_000 }, async () => {
-    // No multiple of the schedule's 4 s: whoever comes while another runs an earlier occurrence is told so, and
-    // skips its own.
+    // Not a multiple of the schedule's 4 s: a process that arrives during the run of an earlier occurrence
+    // learns of the run, and skips the later occurrence.
     const ahead = scene.worker("cron", { name: "report", skewMs: 22_000 });
     const behind = scene.worker("cron", { name: "report", skewMs: 0 });
     await Promise.all([ahead.says("scheduled"), behind.says("scheduled")]);
-    // Until the one behind has come to occurrences that the other has run before.
+    // Until the slow process reaches occurrences that the fast process has already run.
     await new Promise((resolve) => setTimeout(resolve, 37_000));
     const of = (event: string, worker: typeof ahead) =>
       worker.said.filter((one) => one.event === event).map(({ occurrence }) => String(occurrence));
     const ran = [...of("ran", ahead), ...of("ran", behind)];
-    // Nobody comes to an occurrence before the one ahead: it runs every one that node-cron does not miss, but
-    // those about which a machine that is too busy did not answer in time.
+    // The fast process always arrives first: it runs every occurrence, except occurrences missed by node-cron
+    // or unanswered on a busy machine.
     const unanswered = of("unanswered", ahead);
     expect(of("skipped", ahead)).toEqual(unanswered);
-    // Of either: any other error would be a mistake, which a busy machine does not excuse.
+    // Of both processes: any further error would be a defect, which a busy machine does not excuse.
     const codes = [ahead, behind].flatMap(({ said }) =>
       said.filter(({ event }) => event === "unanswered").map(({ code }) => code),
     );
@@ -52,7 +52,7 @@ describe("two processes with node-cron on one schedule, whose clocks are 22 s ap
     expect(came.length).toBeGreaterThanOrEqual(8);
     expect(of("ran", ahead).length).toBeGreaterThanOrEqual(3);
     expect(new Set(ran).size).toBe(ran.length);
-    // Of the occurrences that both came to, each was skipped by one of them.
+    // Either process skipped each occurrence that both reached.
     const both = of("skipped", behind).filter((one) => of("ran", ahead).includes(one));
     expect(both.length).toBeGreaterThanOrEqual(2);
   });

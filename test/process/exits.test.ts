@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ProcessScene } from "../support/process-scene.js";
 
-describe("a process with nothing more to do", () => {
+describe("a process without further work", () => {
   let scene: ProcessScene;
   beforeAll(async () => {
     scene = await ProcessScene.open();
   });
   afterAll(() => scene.close());
 
-  it("ends by itself with a lease held and renewals due", async () => {
+  it("ends despite a held lease and pending renewals", async () => {
     const options = { lease: "10s", renew: "1s" };
     const holder = scene.worker("exits", { name: "held", does: "hold", options });
     await holder.says("held");
@@ -17,11 +17,11 @@ describe("a process with nothing more to do", () => {
     expect(code).toBe(0);
     expect(atMs - heldMs).toBeLessThan(900);
     expect(holder.errors).toBe("");
-    // Nobody released it: what protects it now is its lease.
+    // The lock was not released: the lease protects it from now on.
     expect(await scene.locks().inspect("held")).toMatchObject({ state: "held" });
   });
 
-  it("stays as long as an acquire is pending", async () => {
+  it("stays alive while an acquire is pending", async () => {
     const lease = await scene.locks().mutex("pending").acquire();
     const options = { wait: "900ms", poll: { min: 50, max: 50 } };
     const waiter = scene.worker("exits", { name: "pending", does: "wait", options });
@@ -31,7 +31,7 @@ describe("a process with nothing more to do", () => {
     await lease.release();
   });
 
-  it("stays as long as an acquire is pending in the line of its own process", async () => {
+  it("stays alive while an acquire is pending in the local queue", async () => {
     const options = { lease: "20s", renew: "manual", wait: "900ms" };
     const waiter = scene.worker("exits", { name: "line", does: "wait behind itself", options });
     expect(await waiter.says("rejected")).toMatchObject({ code: "not-acquired" });

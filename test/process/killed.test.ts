@@ -3,19 +3,19 @@ import { ProcessScene } from "../support/process-scene.js";
 import { pause } from "../support/sdk.js";
 
 const LEASE_MS = 1_000;
-// Two drifts of 1 % on top of the lease: nobody may be faster, nor needs to be slower.
+// The lease plus two drifts of 1 %: no rival may be faster, and no rival needs to be slower.
 const WATCH_MS = LEASE_MS * 1.02;
 // A machine with two busy cores.
 const SLACK_MS = 600;
 
-describe("a holder that is killed", () => {
+describe("a killed holder", () => {
   let scene: ProcessScene;
   beforeAll(async () => {
     scene = await ProcessScene.open();
   });
   afterAll(() => scene.close());
 
-  it("is replaced by a waiter one lease after its last renewal", async () => {
+  it("is replaced by a waiter one lease after the last renewal", async () => {
     const holder = scene.worker("holder", { name: "watched", options: { lease: LEASE_MS } });
     const { fence } = await holder.says("held");
     const rival = scene.locks({ poll: { min: 20, max: 50 } });
@@ -26,14 +26,14 @@ describe("a holder that is killed", () => {
     const killedMs = performance.now();
     const lease = await waiting;
     const tookMs = performance.now() - killedMs;
-    // Its last renewal was answered up to a third of the lease before it was killed.
+    // The last renewal was answered up to a third of the lease before the kill.
     expect(tookMs).toBeGreaterThan(WATCH_MS - LEASE_MS / 3 - SLACK_MS / 2);
     expect(tookMs).toBeLessThan(WATCH_MS + SLACK_MS);
     expect(lease.fence).toBe(BigInt(String(fence)) + 1n);
     report(`killed while watched: taken over after ${Math.round(tookMs)} ms`);
   });
 
-  it("is replaced by who comes later one lease after they came", async () => {
+  it("is replaced by a later rival a full lease after the rival's arrival", async () => {
     const holder = scene.worker("holder", { name: "unwatched", options: { lease: LEASE_MS } });
     await holder.says("held");
     holder.signal("SIGKILL");

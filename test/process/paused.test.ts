@@ -6,9 +6,9 @@ import { pause } from "../support/sdk.js";
 const LEASE_MS = 600;
 
 interface Resumption {
-  /** What of the user's code runs first after the pause. */
+  /** The user code that runs first after the pause. */
   readonly runs: "the middle of a function" | "a timer" | "an answer";
-  /** What it asks, in this order. */
+  /** The questions, in this order. */
   readonly asks: readonly string[];
 }
 
@@ -32,41 +32,44 @@ const EXPECTED: Readonly<Record<string, unknown>> = {
   transaction: "TransactionCanceledException",
 };
 
-describe("a holder that was stopped for twice its lease, and goes on", () => {
+describe("a holder stopped for twice the length of the lease", () => {
   let scene: ProcessScene;
   beforeAll(async () => {
     scene = await ProcessScene.open();
   });
   afterAll(() => scene.close());
 
-  it.concurrent.each(RESUMPTIONS)("finds in $runs that it is over, asking $asks", async (one) => {
-    const name = `${one.runs} ${one.asks}`;
-    const task = { name, ...one, longestGapMs: LEASE_MS, options: { lease: LEASE_MS } };
-    const holder = scene.worker("resumed", task);
-    const { fence } = await holder.says("held");
-    holder.signal("SIGSTOP");
-    const stoppedMs = performance.now();
-    const rival = scene.locks({ poll: { min: 20, max: 50 } });
-    const lease = await rival.mutex(name).acquire({ lease: "30s" });
-    expect(lease.fence).toBe(BigInt(String(fence)) + 1n);
-    await pause(2 * LEASE_MS - (performance.now() - stoppedMs));
-    holder.signal("SIGCONT");
-    const resumed = await holder.says("resumed");
-    const answers = Object.fromEntries(one.asks.map((ask) => [ask, EXPECTED[ask]]));
-    // Composed signals learn with the first question, and loss is told once.
-    expect(resumed).toMatchObject({ first: one.runs, answers, composed: true, told: 1 });
-    expect(await scene.client.send(written(name))).not.toHaveProperty("Item");
-    expect(lease.isHeld).toBe(true);
-    expect(await holder.exited()).toMatchObject({ code: 0 });
-    expect(holder.errors).toBe("");
-  });
+  it.concurrent.each(RESUMPTIONS)(
+    "detects in $runs the end of the lease, in the order $asks",
+    async (one) => {
+      const name = `${one.runs} ${one.asks}`;
+      const task = { name, ...one, longestGapMs: LEASE_MS, options: { lease: LEASE_MS } };
+      const holder = scene.worker("resumed", task);
+      const { fence } = await holder.says("held");
+      holder.signal("SIGSTOP");
+      const stoppedMs = performance.now();
+      const rival = scene.locks({ poll: { min: 20, max: 50 } });
+      const lease = await rival.mutex(name).acquire({ lease: "30s" });
+      expect(lease.fence).toBe(BigInt(String(fence)) + 1n);
+      await pause(2 * LEASE_MS - (performance.now() - stoppedMs));
+      holder.signal("SIGCONT");
+      const resumed = await holder.says("resumed");
+      const answers = Object.fromEntries(one.asks.map((ask) => [ask, EXPECTED[ask]]));
+      // Composed signals abort at the first question, and the loss is reported once.
+      expect(resumed).toMatchObject({ first: one.runs, answers, composed: true, told: 1 });
+      expect(await scene.client.send(written(name))).not.toHaveProperty("Item");
+      expect(lease.isHeld).toBe(true);
+      expect(await holder.exited()).toMatchObject({ code: 0 });
+      expect(holder.errors).toBe("");
+    },
+  );
 
   function written(name: string): GetItemCommand {
     const Key = { pk: { S: `written ${name}` }, sk: { S: "x" } };
     return new GetItemCommand({ TableName: scene.table, Key, ConsistentRead: true });
   }
 
-  it("finds the same after blocking its own event loop, and run() rejects", async () => {
+  it("detects the same after blocking the event loop, and run() rejects", async () => {
     const task = { name: "blocked", blockMs: 2 * LEASE_MS, options: { lease: LEASE_MS } };
     const holder = scene.worker("blocked", task);
     const { fence } = await holder.says("held");

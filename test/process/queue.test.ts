@@ -26,7 +26,7 @@ describe(`${WAITERS} waiters in six processes, a third of them killed or stopped
   let scene: ProcessScene;
   let killed: Worker;
   let stopped: Worker;
-  /** Who waits, in the order in which the tickets were given. */
+  /** The waiters, in the order of their tickets. */
   let order: string[];
   let workers: Worker[];
   let entries: Entry[];
@@ -43,7 +43,7 @@ describe(`${WAITERS} waiters in six processes, a third of them killed or stopped
     const locks = scene.locks();
     await eventually(async () => {
       await pause(250);
-      order = (await locks.queue(NAME)).waiters.map(({ owner }) => owner ?? "");
+      order = (await locks.admin.queue(NAME)).waiters.map(({ owner }) => owner ?? "");
       return order.length === WAITERS;
     }, 60_000);
     await held.release();
@@ -63,15 +63,15 @@ describe(`${WAITERS} waiters in six processes, a third of them killed or stopped
     rmSync(folder, { recursive: true });
   });
 
-  it("are each served once, but for those that were killed", () => {
+  it("are each served once, except for killed waiters", () => {
     for (const worker of workers.filter((one) => one !== killed)) {
       const last = worker.said.at(-1);
       expect(last?.event).toBe("ended");
       const failed = last?.["failed"] as readonly string[];
-      // Stopped in the middle of its work, a waiter has lost the lock when it goes on.
+      // A waiter stopped in the middle of its work has lost the lock after the stop.
       if (worker === stopped) expect(failed.filter((one) => !one.startsWith("lost: "))).toEqual([]);
       else expect(failed).toEqual([]);
-      // Stopped in the middle of a release, it tells that nobody answered that in time.
+      // A waiter stopped in the middle of a release reports an unanswered release.
       if (worker !== stopped) expect(worker.errors).toBe("");
     }
     const begun = entries.filter(({ what }) => what === "begin");
@@ -81,7 +81,7 @@ describe(`${WAITERS} waiters in six processes, a third of them killed or stopped
     expect(served.size).toBeLessThanOrEqual(WAITERS);
   });
 
-  it("are served in the order of their tickets, but for those that were killed or stopped", () => {
+  it("are served in the order of their tickets, except for killed or stopped waiters", () => {
     const kept = new Set(
       workers.filter((one) => one !== killed && one !== stopped).map(({ pid }) => pid),
     );
@@ -91,11 +91,11 @@ describe(`${WAITERS} waiters in six processes, a third of them killed or stopped
     expect(served.filter(isKept)).toEqual(order.filter(isKept));
   });
 
-  it("never do their work at the same time, under fences that grow", () => {
+  it("never work at the same time, and have growing fences", () => {
     const begun = entries.filter(({ what }) => what === "begin");
     const fences = begun.map(({ fence }) => BigInt(fence));
     expect(fences).toEqual(fences.toSorted((left, right) => (left < right ? -1 : 1)));
-    // Whatever was begun is ended before the next one begins, but by who was killed or stopped in its middle.
+    // Every turn ends before the next turn, except for waiters killed or stopped in the middle.
     const cut = entries.filter(
       ({ what }, index) => what === "begin" && entries[index + 1]?.what === "begin",
     );

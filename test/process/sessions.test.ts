@@ -5,12 +5,12 @@ import { type Cast, type Outcome, playSession } from "../support/session-scene.j
 
 const LOCKS = 200;
 const RIVALS = 5;
-// Of the locks that are the next rival's first of all, each rival wants so many too.
+// The number of locks shared by each rival with the next rival.
 const WANTED_BY_TWO = 8;
-// So long that what two hundred takeovers take of a slow machine is little of a tenth of it.
+// Long enough that two hundred takeovers on a slow machine take only a small part of a tenth of the lease.
 const LEASE_MS = 10_000;
 const POLL_MS = 1_000;
-// A holder needs two thirds of a lease in which the machine lets it do nothing to lose its session before it is killed.
+// A machine that stalls the holder for two thirds of a lease makes the holder lose the session before the kill.
 const MOST_SCENES = 3;
 
 const NAMES = Array.from({ length: LOCKS }, (_, index) => `a${index}`);
@@ -31,11 +31,11 @@ const CAST: Cast = {
   waitingMs: 0.4 * LEASE_MS,
 };
 
-/** Whether the machine gave the holder no time to renew, or to move its locks; what anybody else did to it is no excuse. */
+/** Whether the machine gave the holder no time to renew, or to move its locks; no other cause is an excuse. */
 const wasHindered = ({ isWhole, losses }: Outcome): boolean =>
   !isWhole && losses.every((reason) => ["expired", "session-ended"].includes(reason));
 
-describeOnDynamoDBLocal("200 locks on the session of a process that is killed", (endpoint) => {
+describeOnDynamoDBLocal("200 locks on the session of a killed process", (endpoint) => {
   const outcomes: Outcome[] = [];
   let outcome: Outcome;
 
@@ -60,13 +60,13 @@ describeOnDynamoDBLocal("200 locks on the session of a process that is killed", 
     }
   });
 
-  it("are held, all of them, until it is killed", () => {
+  it("are all held until the kill", () => {
     expect(outcome.isWhole).toBe(true);
     const lasts = outcome.histories.map(([first]) => first?.believedMs ?? Number.NaN);
     expect(outcome.killedMs - Math.min(...lasts)).toBeLessThan(LEASE_MS / 2);
   });
 
-  it("are all taken by five rivals, each under the next fence, and then by whoever waits behind", () => {
+  it("are all taken by five rivals, each with the next fence, and then by the waiters behind", () => {
     const { histories, rivals } = outcome;
     const sizes = histories.map(({ length }) => length);
     expect(sizes.filter((size) => size === 2)).toHaveLength(LOCKS - RIVALS * WANTED_BY_TWO);
@@ -80,22 +80,22 @@ describeOnDynamoDBLocal("200 locks on the session of a process that is killed", 
     expect(rivals.map(({ errors }) => errors)).toEqual(rivals.map(() => ""));
   });
 
-  it("can be taken after exactly one write that ends the session", () => {
+  it("are available after exactly one write, which ends the session", () => {
     const { rivals, looks } = outcome;
     const wrote = rivals.flatMap(({ said }) => said.filter(({ event }) => event === "wrote"));
     const answers = wrote.map(({ answer }) => answer);
     expect(answers.filter((answer) => answer === "applied")).toHaveLength(1);
-    // Whoever comes second in the same moment is refused, once.
+    // A second write at the same moment is refused, once.
     expect(answers.length).toBeLessThanOrEqual(RIVALS);
     expect(looks.isEnded).toBe(true);
   });
 
-  it("are taken within 1.1 leases and a poll of its last renewal, and not before a lease", () => {
+  it("are taken within 1.1 leases and a poll of the last renewal, and not before a lease", () => {
     const { histories, looks, killedMs } = outcome;
     const grants = histories.map(([, second]) => second?.grantedMs ?? Number.NaN);
     const firstMs = Math.min(...grants) - looks.beforeLastRenewalMs;
     const lastMs = Math.max(...grants) - looks.beforeLastRenewalMs;
-    // What stands still with the whole machine, its table server too, is no delay of ours.
+    // A stall of the whole machine, including the table's server, does not count as a delay of the library.
     const pausesMs = looks.pausesMs(killedMs, Math.max(...grants));
     if (process.env["HOLDFAST_FIGURES"] !== undefined) {
       const [first, last, pauses] = [firstMs, lastMs, pausesMs].map(Math.round);

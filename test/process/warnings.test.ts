@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { ProcessScene } from "../support/process-scene.js";
 
-// Node.js warns of a memory leak from the eleventh listener on a signal on, and an application's users
-// see it: signals that the library makes for itself must take as many as there are locks.
+// Node.js warns of a memory leak from the eleventh listener on a signal, and an application's users see the
+// warning: the library's own signals must accept a listener for each lock.
 describe("many locks in one process", () => {
   let scene: ProcessScene;
   const warnings: string[] = [];
@@ -26,7 +26,7 @@ describe("many locks in one process", () => {
     return warnings.filter((warning) => !warning.includes("NodeVersionSupport"));
   };
 
-  it("are waited for without a warning", async () => {
+  it("are awaited without a warning", async () => {
     const locks = scene.locks();
     const names = Array.from({ length: 30 }, (_, index) => `waited ${index}`);
     await Promise.all(names.map((name) => locks.mutex(name).run(() => undefined)));

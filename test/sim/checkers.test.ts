@@ -3,7 +3,7 @@ import { check, checkers } from "../../verification/sim/checkers.js";
 import type { RequestKind, Timed } from "../../verification/sim/history.js";
 import { SAFETY, type Terms } from "../../verification/sim/terms.js";
 
-/** One bad history for each way in which an invariant can be broken. */
+/** A bad history for each way to break an invariant. */
 interface Case {
   readonly invariant: string;
   readonly because: string;
@@ -149,7 +149,7 @@ const request = (
 
 const COST = { renewMs: 300, minPollMs: 20, maxPollMs: 400, latencyMs: 1 };
 
-/** One grant and its release, as they are where nothing goes wrong. */
+/** A grant and its release, in a run without faults. */
 const GOOD: readonly Timed[] = [
   waits(0, "p1"),
   record(1, "p1", 1n, "h1"),
@@ -180,27 +180,27 @@ const safety: readonly Case[] = [
   },
   {
     invariant: "exclusion",
-    because: "a lease is handed out after a later one",
+    because: "a lease is handed out after a later grant",
     history: [granted(1, "p2", 2n), granted(2, "p1", 1n)],
   },
   {
     invariant: "deadline",
-    because: "a holder acts when its lease, counted from the sending, is over",
+    because: "a holder acts after the end of its lease, counted from the send",
     history: [keptFrom(900, "p1", 1n, 0), granted(900, "p1", 1n), acted(1_000, "p1", 1n)],
   },
   {
     invariant: "deadline",
-    because: "the margin for drift is not kept",
+    because: "a holder ignores the margin for drift",
     history: [keptFrom(2, "p1", 1n, 0), granted(2, "p1", 1n), acted(995, "p1", 1n)],
   },
   {
     invariant: "deadline",
-    because: "an answer revives a lease that is over",
+    because: "an answer revives an expired lease",
     history: [keptFrom(2, "p1", 1n, 0), keptFrom(1_100, "p1", 1n, 900), acted(1_200, "p1", 1n)],
   },
   {
     invariant: "fence order",
-    because: "two holders have one fence",
+    because: "two holders have the same fence",
     history: [record(1, "p1", 2n, "h1"), record(2, "p2", 2n, "h2")],
   },
   {
@@ -223,7 +223,7 @@ const safety: readonly Case[] = [
   },
   {
     invariant: "lost is final",
-    because: "a holder acts after it was told of its loss",
+    because: "a holder acts after the report of its loss",
     history: [lost(1, "p1", 1n), acted(2, "p1", 1n)],
   },
   {
@@ -233,7 +233,7 @@ const safety: readonly Case[] = [
   },
   {
     invariant: "lost is final",
-    because: "a loss is told twice",
+    because: "a loss is reported twice",
     history: [lost(1, "p1", 1n), lost(2, "p1", 1n)],
   },
   {
@@ -248,7 +248,7 @@ const safety: readonly Case[] = [
   },
   {
     invariant: "ownership",
-    because: "a holder is replaced a lease after its grant, and less after its renewal",
+    because: "a holder is replaced a full lease after its grant, but sooner after its renewal",
     history: [
       record(1, "p1", 1n, "h1"),
       record(500, "p1", 1n, "h1"),
@@ -257,12 +257,12 @@ const safety: readonly Case[] = [
   },
   {
     invariant: "ownership",
-    because: "a holder is freed by somebody else",
+    because: "a different process frees the record of a holder",
     history: [record(1, "p1", 1n, "h1"), record(500, "p2", 1n, undefined)],
   },
 ];
 
-/** A lock on a session that is renewed until 600, as its process and the table see it. */
+/** A lock on a session with renewals until 600, as the process and the table see the lock. */
 const ALIVE: readonly Timed[] = [
   row(0, "p1", 1n, "o1"),
   sessionKept(1, "p1", 0),
@@ -280,17 +280,17 @@ const ALIVE: readonly Timed[] = [
 const sessions: readonly Case[] = [
   {
     invariant: "deadline",
-    because: "a holder acts after the deadline of the session that it lives by",
+    because: "a holder acts after its session's deadline",
     history: [...ALIVE, acted(1_595, "p1", 1n)],
   },
   {
     invariant: "deadline",
-    because: "a lease that moved goes on by a renewal of its own",
+    because: "a renewal of its own extends a lease on a session",
     history: [...ALIVE.slice(0, 9), acted(995, "p1", 1n)],
   },
   {
     invariant: "deadline",
-    because: "an answer revives a session that is over",
+    because: "an answer revives an expired session",
     history: [...ALIVE, sessionKept(1_700, "p1", 1_500), acted(1_800, "p1", 1n)],
   },
   {
@@ -300,7 +300,7 @@ const sessions: readonly Case[] = [
   },
   {
     invariant: "deadline",
-    because: "a move that nobody has answered leaves the later of two deadlines",
+    because: "the later of two deadlines counts during an unanswered move",
     history: [
       sessionKept(1, "p1", 0),
       keptFrom(302, "p1", 1n, 300),
@@ -320,17 +320,17 @@ const sessions: readonly Case[] = [
   },
   {
     invariant: "ownership",
-    because: "a record is taken whose session lives, though it stood still",
+    because: "a record on a live session is taken, after a long time without a change",
     history: [...ALIVE, record(1_550, "p2", 2n, "h2")],
   },
   {
     invariant: "ownership",
-    because: "a record is taken whose session is dead, and was not ended",
+    because: "a record on a dead session is taken before the session is ended",
     history: [...ALIVE, record(9_000, "p2", 2n, "h2")],
   },
   {
     invariant: "ownership",
-    because: "a record is taken whose session's row is gone, and no tombstone put in its place",
+    because: "a record is taken when its session's row is absent, without an ended row",
     history: [...ALIVE, row(700, "hand", undefined), record(9_000, "p2", 2n, "h2")],
   },
   {
@@ -340,7 +340,7 @@ const sessions: readonly Case[] = [
   },
   {
     invariant: "ownership",
-    because: "an absent session is entombed before its lease has passed",
+    because: "an absent session is ended before its lease has passed",
     history: [...ALIVE, row(700, "hand", undefined), row(1_600, "p2", 0n)],
   },
   {
@@ -350,22 +350,22 @@ const sessions: readonly Case[] = [
   },
   {
     invariant: "ownership",
-    because: "a record is renewed that lives by a session",
+    because: "a record on a session is renewed",
     history: [...ALIVE, onSession(700, "p1", 1n, "h1")],
   },
   {
     invariant: "ended for good",
-    because: "a session that has ended is renewed",
+    because: "an ended session is renewed",
     history: [...ALIVE, row(700, "p1", 3n), row(701, "p1", 4n, "o1")],
   },
   {
     invariant: "ended for good",
-    because: "a renewal makes the row of a session anew",
+    because: "a renewal creates the row of a session again",
     history: [...ALIVE, row(700, "hand", undefined), row(701, "p1", 4n, "o1")],
   },
   {
     invariant: "ended for good",
-    because: "a session is claimed by somebody else",
+    because: "a different process claims a session",
     history: [...ALIVE, row(9_000, "p2", 4n, "o2")],
   },
   {
@@ -375,12 +375,12 @@ const sessions: readonly Case[] = [
   },
   {
     invariant: "no leak",
-    because: "a session is alive whose process is at rest",
+    because: "the session of a process at rest is alive",
     history: [...ALIVE, happened(1_500, "p1", "at rest")],
   },
   {
     invariant: "no leak",
-    because: "a session is renewed by a process that is at rest",
+    because: "a process at rest renews its session",
     history: [...ALIVE, happened(9_000, "p1", "at rest"), row(9_001, "p1", 4n, "o1")],
   },
   {
@@ -391,7 +391,7 @@ const sessions: readonly Case[] = [
   },
   {
     invariant: "kept",
-    because: "a lease is closed that no close of a session has ended",
+    because: "a lease is closed without the close of its session",
     terms: { losesNothing: true },
     history: [
       granted(1, "p1", 1n),
@@ -401,19 +401,19 @@ const sessions: readonly Case[] = [
   },
   {
     invariant: "in time",
-    because: "a record is left that names a session which has ended",
+    because: "a record on an ended session is not taken over",
     terms: { longestStillMs: 500 },
     history: [...ALIVE, row(700, "p1", 3n), waits(701, "p2"), waits(1_202, "p3")],
   },
   {
     invariant: "in time",
-    because: "a dead session is left alone",
+    because: "a dead session is not ended",
     terms: { longestStillMs: 500 },
     history: [...ALIVE, waits(701, "p2"), waits(2_240, "p3")],
   },
   {
     invariant: "in time",
-    because: "a record stays with a lease that is over, and the session that it names lives on",
+    because: "a record keeps an ended lease on a live session",
     terms: { longestStillMs: 500 },
     history: [
       ...ALIVE,
@@ -443,7 +443,7 @@ const use: readonly Case[] = [
   },
   {
     invariant: "in time",
-    because: "a free lock is left alone",
+    because: "a free lock is not granted to its waiter",
     terms: { longestStillMs: 500 },
     history: [waits(0, "p2"), record(1, "p1", 1n, undefined), record(502, "p2", 2n, "h2")],
   },
@@ -460,7 +460,7 @@ const use: readonly Case[] = [
   },
   {
     invariant: "in time",
-    because: "a process is no longer hindered, and still gets nowhere",
+    because: "a process is no longer hindered, and still not granted",
     terms: { longestStillMs: 500 },
     history: [
       waits(0, "p2"),
@@ -471,7 +471,7 @@ const use: readonly Case[] = [
   },
   {
     invariant: "no idle wait",
-    because: "a lock has a holder in the table, and nobody believes in it",
+    because: "the table names a holder, but no process believes in the lease",
     terms: { longestIdleMs: 500 },
     history: [
       granted(0, "p1", 1n),
@@ -506,17 +506,17 @@ const costs: readonly Case[] = [
   },
   {
     invariant: "cost",
-    because: "a claim is refused though nobody else is there",
+    because: "a claim without rivals is refused",
     history: [...GOOD, request(203, "grant", false)],
   },
   {
     invariant: "cost",
-    because: "a lock that nobody else wants is polled",
+    because: "a lock without rivals is polled",
     history: [...GOOD, request(203, "poll")],
   },
   {
     invariant: "cost",
-    because: "a read is strong without need",
+    because: "a read is strongly consistent without need",
     history: [...GOOD, request(203, "look")],
   },
   {
@@ -531,7 +531,7 @@ const costs: readonly Case[] = [
   },
   {
     invariant: "cost",
-    because: "a waiter polls faster than it may",
+    because: "a waiter polls faster than allowed",
     history: [
       waits(0, "p1"),
       record(1, "p2", 1n, "h1"),
@@ -545,7 +545,7 @@ const costs: readonly Case[] = [
 const sessionCosts: readonly Case[] = [
   {
     invariant: "session cost",
-    because: "a session is renewed for every lock that lives by it",
+    because: "a session is renewed once for every lock",
     history: [
       row(0, "p1", 1n, "o1"),
       ...Array.from({ length: 20 }, (_, index) => row(300, "p1", 2n + BigInt(index), "o1")),
@@ -563,22 +563,22 @@ const sessionCosts: readonly Case[] = [
   },
   {
     invariant: "session cost",
-    because: "its own process is refused a renewal",
+    because: "a process has a refused renewal of its own session",
     history: [row(0, "p1", 1n, "o1"), sessionRequest(1, "p1", "renewal", false)],
   },
   {
     invariant: "session cost",
-    because: "a living session is ended by a rival",
+    because: "a rival ends a live session",
     history: [row(0, "p1", 1n, "o1"), sessionRequest(9_000, "p2", "release")],
   },
   {
     invariant: "session cost",
-    because: "a tombstone is written where nobody deleted anything",
+    because: "an ended row is written without a deletion",
     history: [sessionRequest(1, "p2", "data")],
   },
   {
     invariant: "session cost",
-    because: "a session is looked at more often than the locks on it",
+    because: "a session is read more often than its locks",
     history: [
       row(0, "p1", 1n, "o1"),
       { ...request(1, "poll"), by: "p2" } as Timed,
@@ -587,7 +587,7 @@ const sessionCosts: readonly Case[] = [
   },
   {
     invariant: "session cost",
-    because: "a rival tries to end it more often than it wants a lock",
+    because: "a rival tries to end a session more often than it acquires",
     history: [row(0, "p1", 1n, "o1"), sessionRequest(1, "p2", "release", false)],
   },
 ];
@@ -604,7 +604,7 @@ describe("the checkers refuse", () => {
     expect(found).toContain(invariant);
   });
 
-  it("something with each of them", () => {
+  it("a bad history with each checker", () => {
     const refusing = Object.values(checkers).filter((checker) =>
       cases.some(({ history, terms }) => checker(history, { ...SAFETY, ...terms }).length > 0),
     );
@@ -612,8 +612,8 @@ describe("the checkers refuse", () => {
   });
 });
 
-describe("the checkers take", () => {
-  it("a session with a lock on it, its loss, and its takeover after a tombstone or an ending", () => {
+describe("the checkers accept", () => {
+  it("a lock on a session, the loss of the session, and a takeover after its end or deletion", () => {
     const terms = { ...SAFETY, losesNothing: false, longestStillMs: 500 };
     const dead = [...ALIVE, waits(700, "p2"), happened(1_000, "p1", "killed")];
     const taken = (fromMs: number): Timed[] => [
@@ -626,15 +626,15 @@ describe("the checkers take", () => {
     expect(check([...dead, row(1_630, "p2", 3n), ...taken(1_630)], terms)).toEqual([]);
     const deleted = [...dead, row(1_100, "hand", undefined)];
     expect(check([...deleted, row(2_130, "p2", 0n), ...taken(2_130)], terms)).toEqual([]);
-    // Nobody believes in what has ended, so whoever had watched it, too, may end it again at once.
+    // No process believes in an ended session, so a second watcher may end it again at once.
     const again = [row(2_140, "hand", undefined), row(2_150, "p3", 0n)];
     expect(check([...deleted, row(2_130, "p2", 0n), ...taken(2_130), ...again], terms)).toEqual([]);
-    // A row that was deleted is made again by a late copy of the first write, which nobody believes in.
+    // A late copy of the first write creates the deleted row again; no process believes in this row.
     const late = [row(1_200, "p1", 1n, "o1"), row(2_230, "p2", 1n)];
     expect(check([...deleted, ...late, ...taken(2_230)], terms)).toEqual([]);
   });
 
-  it("a lease that its process ends with its session, and a session that it lost long before it rested", () => {
+  it("a lease ended by the close of its session, and a session lost long before its process came to rest", () => {
     const closed: Timed = { kind: "lost", by: "p1", name, fence: 1n, reason: "closed", atMs: 700 };
     const history = [...ALIVE, sessionOver(700, "p1", "closed"), closed, row(701, "p1", 3n)];
     expect(check(history, { ...SAFETY, losesNothing: true })).toEqual([]);
@@ -643,11 +643,11 @@ describe("the checkers take", () => {
 
   it("a grant, an act and a release, on every term", () => {
     expect(check(GOOD, EVERYTHING)).toEqual([]);
-    // And what is taken away from it is missed.
+    // A missing event is reported.
     expect(check(without("released"), EVERYTHING)).not.toEqual([]);
   });
 
-  it("a takeover after the lease and its allowance, which the waiter has watched", () => {
+  it("a takeover after a watch of the lease and its margin", () => {
     const history = [
       waits(0, "p2"),
       record(1, "p1", 1n, "h1"),
@@ -660,7 +660,7 @@ describe("the checkers take", () => {
     expect(check(history, { ...SAFETY, losesNothing: true, longestStillMs: 500 })).toEqual([]);
   });
 
-  it("a long wait of a process that is hindered", () => {
+  it("a long wait of a hindered process", () => {
     const history = [
       waits(0, "p2"),
       happened(1, "p2", "hindered"),
@@ -669,7 +669,7 @@ describe("the checkers take", () => {
     expect(check(history, { ...SAFETY, longestStillMs: 500, longestIdleMs: 500 })).toEqual([]);
   });
 
-  it("two who believe, where nothing was promised about that, and no lower fence even there", () => {
+  it("two holders without promised exclusion, but no lower fence", () => {
     const terms = { ...SAFETY, isExclusive: false };
     const history = [granted(1, "p1", 1n), granted(2, "p2", 2n), acted(3, "p1", 1n)];
     expect(check(history, terms)).toEqual([]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { simulateCompanions } from "../../verification/sim/companion/simulation.js";
 
-// Fresh seeds at every run; one that fails is printed. For longer: HOLDFAST_SIM_COMPANIONS=500
+// Uses fresh seeds at every run, and prints failing seeds. For more seeds: HOLDFAST_SIM_COMPANIONS=500
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));
 const SEEDS = Number(process.env["HOLDFAST_SIM_COMPANIONS"] ?? 20);
 const LENGTH_MS = 60_000;
@@ -18,10 +18,10 @@ async function run(from: number, seeds: number) {
   return { sums, formats };
 }
 
-describe("companion fences, under faults, beside a peer that puts and deletes,", () => {
-  it(`are in the order of the grants (${SEEDS} fresh seeds from ${FROM})`, async () => {
+describe("companion fences, under faults, beside a peer which overwrites and deletes,", () => {
+  it(`follow the order of the grants (${SEEDS} fresh seeds from ${FROM})`, async () => {
     const { sums, formats } = await run(FROM, SEEDS);
-    // Runs in which nothing is granted, or nothing goes wrong, would keep them so, too.
+    // Runs without grants or without faults would pass, too.
     expect(sums.leases).toBeGreaterThan(SEEDS * 20);
     expect(sums.grants - sums.leases).toBeGreaterThan(SEEDS);
     expect(sums.byPeers).toBeGreaterThan(SEEDS * 10);
@@ -32,11 +32,11 @@ describe("companion fences, under faults, beside a peer that puts and deletes,",
   }, 900_000);
 
   // rule: R9
-  it("are in the order of the grants in twelve runs that never change", async () => {
+  it("follow the order of the grants in twelve fixed runs", async () => {
     expect((await run(1, 12)).sums.leases).toBeGreaterThan(0);
   }, 900_000);
 
-  it("go the same way for the same seed", async () => {
+  it("are equal for equal seeds", async () => {
     const first = await simulateCompanions(3, 20_000);
     expect(await simulateCompanions(3, 20_000)).toEqual(first);
     expect((await simulateCompanions(4, 20_000)).hash).not.toBe(first.hash);

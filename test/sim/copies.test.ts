@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { simulateCopies } from "../../verification/sim/copies/simulation.js";
 
-// Fresh seeds at every run; one that fails is printed. For longer: HOLDFAST_SIM_COPIES=500
+// Uses fresh seeds at every run, and prints failing seeds. For more seeds: HOLDFAST_SIM_COPIES=500
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));
 const SEEDS = Number(process.env["HOLDFAST_SIM_COPIES"] ?? 8);
 const LENGTH_MS = 60_000;
@@ -18,19 +18,19 @@ async function run(from: number, seeds: number) {
 }
 
 describe("processes restored from one snapshot, under faults,", () => {
-  it(`never hold one lock at once, or by one id (${SEEDS} fresh seeds from ${FROM})`, async () => {
+  it(`never share a lock or an id (${SEEDS} fresh seeds from ${FROM})`, async () => {
     const sums = await run(FROM, SEEDS);
-    // Runs in which nothing is granted, or nothing goes wrong, would show nothing.
+    // Runs without grants or without faults would pass, too.
     expect(sums.grants).toBeGreaterThan(SEEDS * 20);
     expect(sums.faults).toBeGreaterThan(SEEDS);
     if (SEEDS > 20) console.log(sums);
   }, 900_000);
 
-  it("never hold one lock at once, or by one id, in four runs that never change", async () => {
+  it("never share a lock or an id in four fixed runs", async () => {
     expect((await run(1, 4)).grants).toBeGreaterThan(0);
   }, 900_000);
 
-  it("go the same way for the same seed", async () => {
+  it("behave equally for equal seeds", async () => {
     const first = await simulateCopies(3, 20_000);
     expect(await simulateCopies(3, 20_000)).toEqual(first);
     expect((await simulateCopies(4, 20_000)).hash).not.toBe(first.hash);

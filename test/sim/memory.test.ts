@@ -6,17 +6,17 @@ import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import { World } from "../support/world.js";
 
 const ROUNDS = 60;
-// What the test itself, and the last promises, may still refer to.
+// Objects which the test itself, or the last promises, may still reference.
 const MOST_BY_CHANCE = 5;
 
-/** How many there are on the heap, after a full collection. */
+/** Counts the instances on the heap after a full garbage collection. */
 const alive = (of: object): number => queryObjects(of as new () => unknown, { format: "count" });
 
 const KINDS = ["each", "shared", "session"] as const;
 
-describe("what a client keeps after many leases have ended, under faults,", () => {
+describe("the memory of a client after the end of many leases, under faults,", () => {
   it.each(KINDS)(
-    "is what is held: leases that live by %s",
+    "holds only current leases: renewals by %s",
     async (kind) => {
       const world = new World();
       const shared = kind === "shared" ? { sharedSession: true, lease: "2h" } : { lease: "2h" };
@@ -25,7 +25,7 @@ describe("what a client keeps after many leases have ended, under faults,", () =
       const session = kind === "session" ? await world.until(locks.session()) : undefined;
       const options = session === undefined ? {} : { session };
       const held = await world.until(locks.mutex("held", options).acquire());
-      // Its visits stay at the top of the heap, above those of what ends before its first renewal.
+      // Its renewals stay at the top of the scheduler's heap, above leases which end before their first renewal.
       const brief = await world.until(locks.mutex("brief").acquire({ lease: "3s" }));
       const before = [alive(Hold), alive(SessionKeepAlive)];
       network.random(random.fork(), {
@@ -45,7 +45,7 @@ describe("what a client keeps after many leases have ended, under faults,", () =
         await world.until(Promise.all(taken));
       }
       network.clear();
-      // Long before the first renewal of any of them would have been due.
+      // Long before the first renewal of these leases would have been due.
       await world.time.advance(60_000);
       expect(world.time.nowMs).toBeLessThan(35 * 60_000);
       const after = [alive(Hold), alive(SessionKeepAlive)];

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { type JointOutcome, simulateJoint } from "../../verification/sim/multi-lock/simulation.js";
 
-// Fresh seeds at every run; one that fails is printed. For longer: HOLDFAST_SIM_MULTI=500
+// Uses fresh seeds at every run, and prints failing seeds. For more seeds: HOLDFAST_SIM_MULTI=500
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));
 const SEEDS = Number(process.env["HOLDFAST_SIM_MULTI"] ?? 20);
 const LENGTH_MS = 60_000;
 
 describe("several locks, simulated", () => {
-  it(`keep their rules (${SEEDS} fresh seeds from ${FROM})`, async () => {
+  it(`keep every invariant (${SEEDS} fresh seeds from ${FROM})`, async () => {
     const outcomes: JointOutcome[] = [];
     for (let seed = FROM; seed < FROM + SEEDS; seed += 1) {
       const outcome = await simulateJoint({ seed, lengthMs: LENGTH_MS });
@@ -27,7 +27,7 @@ describe("several locks, simulated", () => {
       );
   }, 600_000);
 
-  it("give the same run for the same seed", async () => {
+  it("give equal runs for equal seeds", async () => {
     const run = async () => (await simulateJoint({ seed: 7, lengthMs: 20_000 })).hash;
     expect(await run()).toBe(await run());
   }, 60_000);

@@ -15,11 +15,11 @@ import {
   simulateCommits,
 } from "../../verification/sim/object-commit/simulation.js";
 
-// Fresh seeds at every run; one that fails is printed.
+// Uses fresh seeds at every run, and prints failing seeds.
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));
 const SEEDS = 8;
 
-/** The longest that a write may be on the wire after the last moment at which it may be sent. */
+/** The longest time of a write in flight after its latest send. */
 const BOUND_MS = COMMIT_TIMEOUT_MS * (COMMIT_RATE - 1);
 
 const STRATEGIES = [
@@ -43,7 +43,7 @@ const planOf = (
   faults: 0.06,
 });
 
-describe("20 writers that increment one counter 500 times, under faults", () => {
+describe("20 writers of one counter, with 500 increments, under faults", () => {
   it.each(STRATEGIES)(
     `lose nothing with %s (${SEEDS} fresh seeds from ${FROM})`,
     async (strategy, longestDelayMs) => {
@@ -60,7 +60,7 @@ describe("20 writers that increment one counter 500 times, under faults", () => 
         sums.mishaps += outcome.mishaps;
         sums.takeovers += outcome.takeovers;
       }
-      // A run in which nothing goes wrong would lose nothing either.
+      // A run without faults would lose no update either.
       expect(sums.unknown).toBeGreaterThan(SEEDS);
       expect(sums.faults).toBeGreaterThan(SEEDS * 100);
       expect(sums.mishaps).toBeGreaterThan(SEEDS);
@@ -69,7 +69,7 @@ describe("20 writers that increment one counter 500 times, under faults", () => 
     300_000,
   );
 
-  it("lose updates with dynamo where a write is on the wire for longer, and with the others not", async () => {
+  it("lose updates only with dynamo when a write is in flight for longer", async () => {
     const seed = 20;
     const lost = await simulateCommits(planOf(seed, "dynamo", 30_000));
     expect(lost.violations.map(({ invariant }) => invariant)).toContain("no lost update");
@@ -81,7 +81,7 @@ describe("20 writers that increment one counter 500 times, under faults", () => 
     }
   }, 120_000);
 
-  it("go the same way for the same seed", async () => {
+  it("behave equally for equal seeds", async () => {
     const plan = { ...planOf(3, "dynamo", 1_000), writers: 5, increments: 5 };
     const [one, other] = [await simulateCommits(plan), await simulateCommits(plan)];
     expect(other).toEqual(one);
@@ -89,7 +89,7 @@ describe("20 writers that increment one counter 500 times, under faults", () => 
   });
 });
 
-describe("the checkers refuse what is wrong", () => {
+describe("the checkers refuse", () => {
   const object = (count: number) => ({
     body: Buffer.from(JSON.stringify({ count, by: {} })),
     head: {} as ObjectHead,
@@ -107,18 +107,18 @@ describe("the checkers refuse what is wrong", () => {
     write: undefined,
   });
 
-  it("an update that is not made of the version before it", () => {
+  it("an update which skips the previous version", () => {
     expect(lostUpdate({ key: "a", before: object(3), after: object(4) })).toBeUndefined();
     expect(lostUpdate({ key: "a", before: object(3), after: object(3) })).toContain("from 3 to 3");
     expect(lostUpdate({ key: "a", before: object(3), after: object(2) })).toContain("from 3 to 2");
   });
 
-  it("an object that is created twice", () => {
+  it("an object created twice", () => {
     expect(doubleCreate({ key: "a", before: undefined, after: object(1) })).toBeUndefined();
     expect(doubleCreate({ key: "a", before: object(1), after: object(1) })).toContain("second");
   });
 
-  it("a generation that does not begin at 0, rise by one, or stay at its end", () => {
+  it("a generation which starts above 0, skips a number, or changes after its end", () => {
     expect(wrongGeneration(change(undefined, record(0, 9)))).toBeUndefined();
     expect(wrongGeneration(change(record(0, 9), record(1, 9)))).toBeUndefined();
     expect(wrongGeneration(change(record(1, 9), record(1, 0)))).toBeUndefined();

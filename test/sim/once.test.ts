@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { simulateOnce } from "../../verification/sim/once/simulation.js";
 
-// Fresh seeds at every run; one that fails is printed. For longer: HOLDFAST_SIM_ONCE=500
+// Uses fresh seeds at every run, and prints failing seeds. For more seeds: HOLDFAST_SIM_ONCE=500
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));
 const SEEDS = Number(process.env["HOLDFAST_SIM_ONCE"] ?? 20);
 const OCCURRENCES = 12;
 
-describe("processes that run scheduled tasks once, over weeks, under faults and TTL", () => {
+describe("scheduled tasks over weeks, under faults and TTL", () => {
   it(`keep the rules of occurrences (${SEEDS} fresh seeds from ${FROM})`, async () => {
     const sums = {
       ...{
@@ -26,7 +26,7 @@ describe("processes that run scheduled tasks once, over weeks, under faults and 
       for (const key of Object.keys(sums) as (keyof typeof sums)[]) sums[key] += outcome[key];
     }
     if (SEEDS > 20) console.log(sums);
-    // Runs in which no occurrence is interrupted or rerun, or in which no time passes, would keep the rules too.
+    // Runs without interruptions, reruns or long pauses would pass, too.
     expect(sums.begun).toBeGreaterThan(SEEDS * 5);
     expect(sums.completed).toBeGreaterThan(SEEDS * 3);
     expect(sums.reruns).toBeGreaterThan(SEEDS / 4);
@@ -36,7 +36,7 @@ describe("processes that run scheduled tasks once, over weeks, under faults and 
     expect(sums.days).toBeGreaterThan(SEEDS * 14);
   }, 900_000);
 
-  it("go the same way for the same seed", async () => {
+  it("are equal for equal seeds", async () => {
     const first = await simulateOnce(3, 4);
     expect(await simulateOnce(3, 4)).toEqual(first);
     expect((await simulateOnce(4, 4)).hash).not.toBe(first.hash);

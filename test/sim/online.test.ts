@@ -9,12 +9,12 @@ import { Records } from "../../verification/sim/records.js";
 import { Settling } from "../../verification/sim/settling.js";
 import { World } from "../support/world.js";
 
-// What the simulation checks while it runs, and not over the history afterwards: each is shown a scene that
-// it must refuse, and the same scene with what is wrong put right.
+// The checks which run during the simulation, not over its history: each sees a bad scene, which it must report, and
+// the same scene without the defect.
 
 const plan = { ...planOf(1, 60_000), names: ["a"], poll: { min: 100, max: 400 } };
 
-describe("the request budget refuses", () => {
+describe("the request budget reports", () => {
   const told = (sends: number, eachMs: number, calls = 0): string[] => {
     const wrong: string[] = [];
     const budget = new Budget(plan, (what) => wrong.push(what));
@@ -23,13 +23,13 @@ describe("the request budget refuses", () => {
     return wrong;
   };
 
-  it("a loop without a pause, and takes one that pauses", () => {
+  it("a loop without a pause, but not a loop with pauses", () => {
     expect(told(500, 0)).toHaveLength(1);
     expect(told(500, 1)).toHaveLength(1);
     expect(told(500, 75)).toEqual([]);
   });
 
-  it("more than what the process was asked for accounts for", () => {
+  it("more requests than the process's calls explain", () => {
     expect(told(60, 0)).toHaveLength(1);
     expect(told(60, 0, 3)).toEqual([]);
     expect(told(200, 0, 3)).toHaveLength(1);
@@ -70,14 +70,14 @@ const held = (holder: string, fence: number, owner: string, more: Item = {}): It
   ...more,
 });
 
-describe("the look at every grant as it is made refuses", () => {
+describe("the check of every grant reports", () => {
   const grantOfTwo = (scene: Scene): string[] => {
     const { wrong, change } = recordsWith(scene);
     change(held("h2", 2, "p2"), held("h1", 1, "p1"), "p2");
     return wrong;
   };
 
-  it("one while a holder with a lower fence believes", () => {
+  it("a grant during the belief of a holder with a lower fence", () => {
     expect(grantOfTwo({})).toEqual([expect.stringMatching(/^exclusion: p1 believes in "a"/)]);
   });
 
@@ -87,26 +87,26 @@ describe("the look at every grant as it is made refuses", () => {
     { state: "paused" },
     { fence: 2n },
     { isExclusive: false },
-  ])("and none where %o", (scene) => {
+  ])("no grant with %o", (scene) => {
     expect(grantOfTwo(scene)).toEqual([]);
   });
 });
 
-describe("the look at every write refuses", () => {
+describe("the check of every write reports", () => {
   const dataBy = (writer: string, after = held("h1", 1, "p1", { data: { S: "x" } })) => {
     const { wrong, events, change } = recordsWith({});
     change(after, held("h1", 1, "p1"), writer);
     return { wrong, events };
   };
 
-  it("data that is written under another's lock, which no history tells", () => {
+  it("data written under the lock of a different process, which no history shows", () => {
     const { wrong, events } = dataBy("p2");
     expect(wrong).toEqual(['ownership: p2 wrote "a", which p1 holds']);
     expect(events).toEqual([]);
     expect(dataBy("p1").wrong).toEqual([]);
   });
 
-  it("nothing in a record that nobody holds", () => {
+  it("no write to a record without a holder", () => {
     const { holder: _, ...free } = held("h1", 1, "p1");
     const { wrong, change } = recordsWith({});
     change({ ...free, data: { S: "x" } }, free, "p2");
@@ -114,7 +114,7 @@ describe("the look at every write refuses", () => {
   });
 });
 
-describe("the look at what is left refuses", () => {
+describe("the check after the faults reports", () => {
   function settling() {
     const world = new World();
     const wrong: string[] = [];
@@ -122,7 +122,7 @@ describe("the look at what is left refuses", () => {
     return { world, wrong, settling: new Settling(world.time, fail) };
   }
 
-  it("a worker, or a client, that never comes to an end: progress", async () => {
+  it("a worker or a client which never ends: progress", async () => {
     const { world, wrong, settling: left } = settling();
     const late = new Promise<void>((resolve) => world.time.timers.set(900, true, resolve));
     await left.expectEnd("a worker", [late], 1_000);
@@ -136,8 +136,8 @@ describe("the look at what is left refuses", () => {
   });
 
   it.each([
-    ["a record that keeps the name of a holder for longer than a lease", 30_000, ["no orphan"]],
-    ["and not one that names a dead holder until its lease has passed", 1_000, []],
+    ["a record with a holder for longer than a lease", 30_000, ["no orphan"]],
+    ["no record with a dead holder within its lease", 1_000, []],
   ])("%s", async (_, leaseMs, told) => {
     const { world, wrong, settling: left } = settling();
     const { locks } = world.inhabitant();
@@ -150,10 +150,10 @@ describe("the look at what is left refuses", () => {
     expect(seen).toContain("granted");
   });
 
-  it("a timer, or an error that nobody was told of: no leak", async () => {
+  it("a timer, or an error without a caller: no leak", async () => {
     const { wrong, settling: left } = settling();
     const process = (timers: number) => ({ name: "p1", process: { pendingTimers: () => timers } });
-    const unanswered = Object.assign(new Error("nobody answered"), { code: "outcome-unknown" });
+    const unanswered = Object.assign(new Error("no answer"), { code: "outcome-unknown" });
     left.expectNothingLeft([process(0), process(0)], [unanswered]);
     expect(wrong).toEqual([]);
     left.expectNothingLeft([process(0), process(1)], []);

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { simulateQueue } from "../../verification/sim/queue/simulation.js";
 
-// Fresh seeds at every run; one that fails is printed. For longer: HOLDFAST_SIM_QUEUES=500
+// Uses fresh seeds at every run, and prints failing seeds. For more seeds: HOLDFAST_SIM_QUEUES=500
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));
 const SEEDS = Number(process.env["HOLDFAST_SIM_QUEUES"] ?? 20);
 const LENGTH_MS = 60_000;
 
-describe("processes that wait for one fair lock, under faults", () => {
-  it(`keep its rules (${SEEDS} fresh seeds from ${FROM})`, async () => {
+describe("waiters for one fair lock, under faults", () => {
+  it(`keep every invariant (${SEEDS} fresh seeds from ${FROM})`, async () => {
     const sums = { grants: 0, inOrder: 0, faults: 0, mishaps: 0 };
     const kinds: Record<string, number> = {};
     for (let seed = FROM; seed < FROM + SEEDS; seed += 1) {
@@ -19,7 +19,7 @@ describe("processes that wait for one fair lock, under faults", () => {
       sums.mishaps += outcome.mishaps;
       kinds[outcome.kind] = (kinds[outcome.kind] ?? 0) + 1;
     }
-    // Runs in which nobody waits, or nothing goes wrong, would keep them too.
+    // Runs without waiters or without faults would pass, too.
     expect(sums.inOrder).toBeGreaterThan(SEEDS * 10);
     expect(sums.grants).toBeGreaterThan(sums.inOrder);
     expect(sums.faults).toBeGreaterThan(SEEDS * 10);
@@ -27,14 +27,14 @@ describe("processes that wait for one fair lock, under faults", () => {
     if (SEEDS > 20) console.log(sums, kinds);
   }, 900_000);
 
-  // Hand-offs of two processes, with grants by tickets between them, were counted as one row.
-  it("counts hand-offs in a row alone (seed 841255438)", async () => {
+  // The checker counted hand-offs of two processes as consecutive, despite grants with tickets between them.
+  it("pass when only consecutive hand-offs count (seed 841255438)", async () => {
     const outcome = await simulateQueue({ seed: 841_255_438, lengthMs: LENGTH_MS });
     expect(outcome.violations).toEqual([]);
   });
 
   it.each(["crowd", "outages", "tampering"] as const)(
-    `keep them in a run of one kind: %s (from ${FROM})`,
+    `keep every invariant in a run of kind %s (from ${FROM})`,
     async (kind) => {
       for (let seed = FROM; seed < FROM + 3; seed += 1) {
         const outcome = await simulateQueue({ seed, lengthMs: LENGTH_MS, kind });
@@ -46,7 +46,7 @@ describe("processes that wait for one fair lock, under faults", () => {
     300_000,
   );
 
-  it("go the same way for the same seed", async () => {
+  it("behave equally for equal seeds", async () => {
     const plan = { seed: 3, lengthMs: 20_000 };
     const first = await simulateQueue(plan);
     expect(await simulateQueue(plan)).toEqual(first);

@@ -4,7 +4,7 @@ import { changedHashes, type Hashes } from "../../verification/sim/hashes.js";
 import { planOf } from "../../verification/sim/plan.js";
 import { simulate } from "../../verification/sim/simulation.js";
 
-// Fresh seeds at every run; a seed that fails is printed, and becomes a regression below.
+// Uses fresh seeds at every run, and prints failing seeds; a failing seed becomes a regression below.
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));
 const SEEDS = Number(process.env["HOLDFAST_SIM_SEEDS"] ?? 60);
 const AT_ONCE = 10;
@@ -13,7 +13,7 @@ const recorded = JSON.parse(
   readFileSync(new URL("../../verification/sim/hashes.json", import.meta.url), "utf8"),
 ) as Hashes;
 
-describe("the kernel in simulated time, under faults", () => {
+describe("the core in simulated time, under faults", () => {
   it(`holds every invariant for ${SEEDS} fresh seeds from ${FROM}`, async () => {
     let grants = 0;
     let onSessions = 0;
@@ -30,18 +30,18 @@ describe("the kernel in simulated time, under faults", () => {
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, run));
-    // A simulation in which nothing happens would hold every invariant too.
+    // A simulation without events would hold every invariant too.
     expect(grants).toBeGreaterThan(SEEDS * 10);
     expect(onSessions).toBeGreaterThan(SEEDS);
   }, 120_000);
 
-  it("gives the same histories as when they were recorded (npm run sim:hashes)", async () => {
+  it("gives the recorded histories (npm run sim:hashes)", async () => {
     expect(recorded.seeds).toHaveLength(20);
     expect(new Set(recorded.seeds.map(({ kind }) => kind)).size).toBe(9);
     expect(await changedHashes(recorded)).toEqual([]);
   }, 120_000);
 
-  it("gives the same history whatever else runs beside it", async () => {
+  it("gives the same history beside concurrent runs", async () => {
     const [alone] = recorded.seeds;
     const beside = await Promise.all(
       [alone?.seed ?? 0, 7, 8].map((seed) => simulate(seed, 60_000)),
@@ -64,7 +64,7 @@ describe("the plans", () => {
     return seen;
   };
 
-  it("inject every kind of fault that there is to inject", async () => {
+  it("inject every kind of fault", async () => {
     const seen = new Set<string>();
     for (const kind of ["crowd", "duel", "ages", "deleted", "snapshot"]) {
       for (const fault of await faultsOf(kind, 1)) seen.add(fault);
@@ -73,7 +73,7 @@ describe("the plans", () => {
     expect(EVERY_FAULT.filter((fault) => !seen.has(fault))).toEqual([]);
   }, 60_000);
 
-  it("leave a calm run calm", async () => {
+  it("inject no fault into a calm run", async () => {
     const ends = "clocks at an end of the drift bound";
     expect([...(await faultsOf("calm", 1))].filter((fault) => fault !== ends)).toEqual([]);
   }, 30_000);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** The alarms of a section of docs/operations.md: what each is called, and its threshold, word for word. */
+/** The alarms in a section of docs/operations.md: name and threshold, word for word. */
 export function alarmsUnder(heading: string): Readonly<Record<string, string>> {
   const text = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
   const [, section = ""] = text.split(`\n## ${heading}\n`);

@@ -1,21 +1,24 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { createTable, type HoldfastOptions } from "../../src/index.js";
+import type { HoldfastOptions } from "../../src/index.js";
+import { createTable } from "../../src/table/index.js";
 import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy/proxy.js";
 import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
 import { nextWrites, recordOf } from "./lossy.js";
 import { freshTable, type Locker, Lockers, sdkClient } from "./sdk.js";
 import type { Way } from "./ways.js";
 
-/** One fault proxy, and a client behind it: each test has its own, so that tests can run at once. */
+/**
+ * A fault proxy, and a client behind the proxy: separate for each test, so that tests can run concurrently.
+ */
 export interface Network {
   readonly proxy: FaultProxy;
   /** A client for locks behind the proxy. */
   locker(options?: Partial<HoldfastOptions>): Locker;
-  /** Injects a fault into the next `times` writes of one lock's record. */
+  /** Injects a fault into the next `times` writes of a lock's record. */
   nextWrites(name: string, fault: ProxyFault, times?: number): void;
 }
 
-/** A table, with a good way to it and any number of bad ones. */
+/** A table with a direct connection and any number of connections through proxies. */
 export class BadNetworks {
   readonly table = freshTable();
   readonly #endpoint: string;
@@ -63,7 +66,7 @@ export class BadNetworks {
     };
   }
 
-  /** A lock's record as it is. */
+  /** The current record of a lock. */
   record(name: string): ReturnType<typeof recordOf> {
     return recordOf(this.direct, this.table, name);
   }

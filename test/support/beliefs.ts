@@ -8,10 +8,9 @@ interface Belief {
 }
 
 /**
- * Who believes to hold what, by true time: whatever a lease says of itself while its process runs. Two
- * leases overlap if and only if one believes at the instant at which the other begins, because a loss
- * is final; so that is where it is asked. A paused process believes nothing: nothing runs in it. Ask
- * {@link Beliefs.check} when it goes on.
+ * Tracks the held leases, by true time. Two leases overlap exactly if the first is held at the instant when the
+ * second begins, because a loss is final; so the check runs at this instant. A paused process holds nothing,
+ * because no code runs. Call {@link Beliefs.check} when the process resumes.
  */
 export class Beliefs {
   readonly #world: World;
@@ -21,12 +20,12 @@ export class Beliefs {
     this.#world = world;
   }
 
-  /** Acquires, and notes the lease the instant it begins. */
+  /** Acquires, and records the new lease at once. */
   async acquire(who: Inhabitant, name: string, options: AcquireOptions = {}): Promise<Lease> {
     return this.add(who, await who.locks.mutex(name).acquire(options));
   }
 
-  /** Notes a lease that has just begun. Throws if anybody else believes, or its fence is not higher. */
+  /** Records a new lease. Throws if another lease is still held, or if the fence is not higher. */
   add(who: Inhabitant, lease: Lease): Lease {
     this.#all.push({ who, lease, fromMs: this.#world.time.nowMs });
     this.check();
@@ -47,6 +46,8 @@ export class Beliefs {
     const twice = names.find((name, index) => names.indexOf(name) !== index);
     if (twice === undefined) return;
     const who = believing.map(({ lease, fromMs }) => `${lease.holder} since ${fromMs} ms`);
-    throw new Error(`Two hold "${twice}" at ${this.#world.time.nowMs} ms: ${who.join(", ")}.`);
+    throw new Error(
+      `Two holders of "${twice}" at ${this.#world.time.nowMs} ms: ${who.join(", ")}.`,
+    );
   }
 }

@@ -1,13 +1,13 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { ELECTION_CHANNELS } from "../../src/index.js";
+import { ELECTION_CHANNELS } from "../../src/events/index.js";
 
-/** What was published on one channel since it was asked to listen. */
+/** The messages of a channel since the subscription. */
 export interface Heard<T> {
   readonly events: readonly T[];
   stop(): void;
 }
 
-/** Listens to one of the channels of elections. */
+/** Subscribes to a channel of elections. */
 export function listen<T>(channel: keyof typeof ELECTION_CHANNELS): Heard<T> {
   const events: T[] = [];
   const note = (message: unknown): void => {

@@ -1,8 +1,8 @@
 import { describe, inject, it } from "vitest";
 
 /**
- * A `describe` for tests that need Amazon's DynamoDB Local; `body` gets its endpoint as a function.
- * Without Java they are left out, and say so; the global set-up says it loudly, and fails in CI.
+ * A `describe` for tests that need Amazon's DynamoDB Local; `body` gets its endpoint as a function. Without
+ * Java the tests are skipped with a message; the global set-up warns, and fails in CI.
  */
 export function describeOnDynamoDBLocal(
   title: string,

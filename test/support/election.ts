@@ -1,16 +1,16 @@
-import type { ElectionOptions, Transition } from "../../src/index.js";
+import type { ElectionOptions, LeadershipChange } from "../../src/index.js";
 import type { Inhabitant, InhabitantOptions, World } from "./world.js";
 
-/** A candidate of a world, in a process of its own, and what it told. */
+/** A candidate of a world, in a separate process, with a list of transitions. */
 export interface Standing extends Inhabitant {
   readonly election: ReturnType<Inhabitant["locks"]["election"]>;
   /** Its transitions, by true time. */
-  readonly told: (Transition & { readonly atMs: number })[];
+  readonly told: (LeadershipChange & { readonly atMs: number })[];
 }
 
 export const NAME = "pool";
 
-/** A process with one candidate for the name. */
+/** A process with a single candidate for the name. */
 export function candidate(
   world: World,
   options: ElectionOptions = {},
@@ -18,20 +18,20 @@ export function candidate(
 ): Standing {
   const made = world.inhabitant(inhabitant);
   const election = made.locks.election(NAME, options);
-  const told: (Transition & { readonly atMs: number })[] = [];
+  const told: (LeadershipChange & { readonly atMs: number })[] = [];
   election.onTransition((transition) => told.push({ ...transition, atMs: world.time.nowMs }));
   return { ...made, election, told };
 }
 
-/** A body that does nothing but lead until it is told to end. */
-export function untilTold(signal: AbortSignal): Promise<void> {
+/** A callback of `lead()` that waits until its signal aborts. */
+export function untilTold({ signal }: { readonly signal: AbortSignal }): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
 }
 
-/** Leads, again and again; what it rejects with is kept for the test. */
+/** Leads again and again; keeps a rejection for the test. */
 export function leads(one: Standing): { error: unknown } {
   const state: { error: unknown } = { error: undefined };
   one.election.lead(untilTold).catch((error: unknown) => {
@@ -40,12 +40,12 @@ export function leads(one: Standing): { error: unknown } {
   return state;
 }
 
-/** The record of the election, as it is. */
+/** The current record of the election. */
 export function electionRecord(world: World, name = NAME) {
   return world.table.item({ pk: { S: `leader#${name}` }, sk: { S: "lease" } });
 }
 
-/** Everything that all of them told, in order. */
+/** The transitions of all candidates, in order. */
 export function toldBy(candidates: readonly Standing[]) {
   return candidates.flatMap(({ told }) => told).sort((a, b) => a.atMs - b.atMs);
 }

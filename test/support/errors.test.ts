@@ -14,8 +14,8 @@ const right: ExpectedError = {
   omits: ["6000 ms"],
 };
 
-describe("an expected error", () => {
-  it("is one with this code, lock, reason and these facts", async () => {
+describe("expectError", () => {
+  it("accepts an error with this code, lock, reason and facts", async () => {
     expectErrorToBe(error, right);
     expect(expectThrown(throwing(error), right)).toBe(error);
     expect(await expectError(Promise.reject(error), right)).toBe(error);
@@ -29,16 +29,16 @@ describe("an expected error", () => {
     ["holder", { mentions: ["worker"] }],
     ["word", { mentions: [/\bfound\b/] }],
     ["fact that is ruled out", { omits: ["worker-7"] }],
-  ])("is none with another %s", (_what, wrong) => {
+  ])("refuses an error with another %s", (_what, wrong) => {
     expect(() => expectErrorToBe(error, { ...right, ...wrong })).toThrow("expected");
   });
 
-  it("is none that names a lock where none is expected, nor another kind of error", () => {
+  it("refuses an error with an unexpected lock name, and a different kind of error", () => {
     expect(() => expectErrorToBe(error, { code: "lost", reason: "stolen" })).toThrow("expected");
     expect(() => expectErrorToBe(new Error(error.message), right)).toThrow("expected");
   });
 
-  it("is missed where nothing fails", async () => {
+  it("fails without an error", async () => {
     expect(() => expectThrown(() => undefined, right)).toThrow("expected");
     await expect(expectError(Promise.resolve(), right)).rejects.toThrow("expected");
   });

@@ -1,27 +1,31 @@
 import { expect } from "vitest";
 import type { ErrorCode, HoldfastError, LossReason } from "../../src/index.js";
 
-/** What a test says of an error: what callers may rely on, and the facts of its message. No sentence. */
+/**
+ * The facts about an error that a test may assert: what callers rely on, and facts of the message. No sentence.
+ */
 export interface ExpectedError {
   readonly code: ErrorCode;
-  /** The lock that the error names, in its message too; left out: the error is about no lock. */
+  /** The lock's name, in the error and in its message; undefined for an error without a lock. */
   readonly lockName?: string;
   /** With code `lost`. */
   readonly reason?: LossReason;
-  /** Facts of the message: a holder's label, a number, an option's name. A text stands there as a whole word. */
+  /**
+   * Facts of the message: a holder's label, a number, an option's name. A text must appear as a whole word.
+   */
   readonly mentions?: readonly (string | RegExp)[];
-  /** Facts of another error of the same code, none of which the message has. */
+  /** Facts of another error with the same code, which the message must not contain. */
   readonly omits?: readonly (string | RegExp)[];
 }
 
-/** A text as a word of its own: "5 ms" is no part of "15 ms". */
+/** Matches a text as a whole word: "5 ms" is not part of "15 ms". */
 function patternOf(fact: string | RegExp): RegExp {
   if (fact instanceof RegExp) return fact;
   const escaped = fact.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   return new RegExp(`(?<![\\w.-])${escaped}(?![\\w-])`);
 }
 
-/** Fails unless the error is this one. */
+/** Fails unless the error matches. */
 export function expectErrorToBe(error: unknown, expected: ExpectedError): void {
   const { code, lockName, reason, mentions = [], omits = [] } = expected;
   expect(error).toMatchObject({ name: "HoldfastError", code, lockName, reason });

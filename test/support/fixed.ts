@@ -3,20 +3,20 @@ import type { TablePort } from "../../src/platform/table.js";
 import { FaultyTable } from "../../src/testing/faults/faults.js";
 import type { World } from "./world.js";
 
-/** What a process without chance is made with. */
+/** The options of a process without randomness. */
 export interface FixedOptions extends Partial<Omit<HoldfastOptions, "client" | "table">> {
-  /** What every draw of chance gives; 0.5, the default, leaves each pause as long as it was asked for. */
+  /** The result of every random draw; with 0.5, the default, each pause has its nominal length. */
   readonly fraction?: number;
-  /** What its requests go through on their way to the network. */
+  /** Wraps the network of the process. */
   readonly through?: (network: FaultyTable) => TablePort;
 }
 
-/** How many were made in each world: no two of them may draw the same id. */
+/** The number of processes in each world: no two processes may draw the same id. */
 const made = new WeakMap<World, number>();
 
 /**
- * A process in a world whose chance is fixed, and whose requests take no time: what it does can be told
- * to the millisecond. `timersSet` counts every timer that its client has set.
+ * A process in a world with fixed randomness and without request latency, so that its behaviour is exact to the
+ * millisecond. `timersSet` counts every timer that its client sets.
  */
 export function fixedProcess(world: World, options: FixedOptions = {}) {
   const { fraction = 0.5, through, ...rest } = options;

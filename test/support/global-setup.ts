@@ -13,7 +13,7 @@ declare module "vitest" {
   }
 }
 
-/** One DynamoDB Local for all test files of a run: it takes more than a second to start. */
+/** One DynamoDB Local for all test files of a run, because a start takes more than a second. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const server = await startOrExplain();
   project.provide("dynamodbLocal", server?.endpoint);
@@ -22,8 +22,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
 async function startOrExplain(): Promise<DynamoDBLocal | undefined> {
   if (hasJava()) return startDynamoDBLocal();
-  const leftOut = `Every test against DynamoDB Local is left out. ${HOW_TO_GET_JAVA}`;
-  // What is left out where nobody looks would stay left out.
+  const leftOut = `Every test against DynamoDB Local is skipped. ${HOW_TO_GET_JAVA}`;
+  // In CI a skipped test would stay unnoticed.
   if (process.env["CI"] === "true") throw new Error(leftOut);
   console.warn(`\n${"!".repeat(80)}\n${leftOut}\n${"!".repeat(80)}\n`);
   return undefined;

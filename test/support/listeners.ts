@@ -2,7 +2,7 @@ import { vi } from "vitest";
 import { Abort, type SignalLike } from "../../src/platform/abort.js";
 
 /**
- * Counts, from now on, who listens to which signal: a real one, or the library's own. Until
+ * Counts the listeners of each signal from now on, for real signals and the library's own. Ends with
  * `vi.restoreAllMocks()`.
  */
 export function countListeners(): () => Map<SignalLike, number> {
@@ -31,7 +31,7 @@ export function countListeners(): () => Map<SignalLike, number> {
       Reflect.apply(remove, this, given);
     });
   }
-  // Whoever has aborted has called them all, and keeps none.
+  // An aborted signal has called all its listeners, and keeps no listener.
   return () =>
     new Map([...listeners].map(([signal, { size }]) => [signal, signal.aborted ? 0 : size]));
 }

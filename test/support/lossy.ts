@@ -5,8 +5,8 @@ import type { FaultProxy } from "../../src/testing/proxy/proxy.js";
 import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
 
 /**
- * A client whose own retries nobody can switch off: an object with `send` around one, as instrumentation
- * and dependency injection make them. `attempts` gets how often the SDK tried each request.
+ * A client with retries that cannot be disabled: an object with `send` around a client, as instrumentation and
+ * dependency injection make them. Adds the SDK's number of attempts for each request to `attempts`.
  */
 export function wrapped(client: DynamoDBClient, attempts: number[] = []): DynamoDBLike {
   const note = (answered: { readonly $metadata?: { readonly attempts?: number } }): void => {
@@ -27,7 +27,7 @@ export function wrapped(client: DynamoDBClient, attempts: number[] = []): Dynamo
   };
 }
 
-/** Injects a fault into the next `times` writes of one lock's record, whatever else passes the proxy. */
+/** Injects a fault into the next `times` writes of one lock's record, ignoring other requests at the proxy. */
 export function nextWrites(proxy: FaultProxy, name: string, fault: ProxyFault, times = 1): void {
   proxy.next(
     (request) => request.operation === "UpdateItem" && isOf(request.body, name),
@@ -36,14 +36,14 @@ export function nextWrites(proxy: FaultProxy, name: string, fault: ProxyFault, t
   );
 }
 
-/** How many requests about one lock's record the proxy saw. */
+/** The number of requests about one lock's record that the proxy saw. */
 export function countOf(proxy: FaultProxy, operation: string, name: string): number {
   return proxy.requests.filter(
     (request) => request.operation === operation && isOf(request.body, name),
   ).length;
 }
 
-/** How many requests about one lock's record were carried out without an answer. */
+/** The number of requests about one lock's record that were applied without an answer. */
 export function answersLost(proxy: FaultProxy, name: string): number {
   return proxy.requests.filter(
     ({ body, fault, targetStatus }) =>
@@ -56,7 +56,7 @@ function isOf(body: Readonly<Record<string, unknown>> | undefined, name: string)
   return key?.pk?.S === `lock#${name}`;
 }
 
-/** A lock's record as it is in the table, read past every proxy. */
+/** A lock's record in the table, read without a proxy. */
 export async function recordOf(
   client: DynamoDBClient,
   table: string,

@@ -1,6 +1,6 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 
-/** One command that a client sent, and what the server said it cost. */
+/** A command of a client, with the cost reported by the server. */
 export interface Metered {
   readonly operation: string;
   readonly applied: boolean;
@@ -17,8 +17,8 @@ interface Answered {
 }
 
 /**
- * Lists what a client sends, with the capacity that the server reports: by a middleware of the user's
- * own, as an application might have one. Put it on before a `Holdfast` is made of the client.
+ * Lists the commands of a client with the capacity reported by the server. Uses a middleware, as an application
+ * might. Add the meter before creating a `Holdfast` with the client.
  */
 export function meter(client: DynamoDBClient): Metered[] {
   const seen: Metered[] = [];

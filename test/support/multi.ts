@@ -4,15 +4,15 @@ import type { Inhabitant, World } from "./world.js";
 
 export const FOR_EVER = Number.POSITIVE_INFINITY;
 
-/** Who holds what at any instant, by what the holders believe. */
+/** The grants of all holders, by the holders' own view. */
 export class Holdings {
-  /** Each grant: who, and what. */
+  /** Each grant: the holder, and the locks. */
   readonly order: string[] = [];
   /** For each name the fences of its grants, in order. */
   readonly fences = new Map<string, bigint[]>();
-  /** Names that two held at once. */
+  /** Names with two simultaneous holders. */
   readonly shared: string[] = [];
-  /** What was held without all the rest of it, by the records. */
+  /** Locks held without the rest of their multi-lock, by the records. */
   readonly partial: string[] = [];
   readonly waitedMs: number[] = [];
   readonly #world: World;
@@ -22,7 +22,7 @@ export class Holdings {
     this.#world = world;
   }
 
-  /** Takes several locks, holds them for so long, and gives them back. */
+  /** Takes several locks, holds them for `forMs`, and releases them. */
   async take(
     { locks, process }: Pick<Inhabitant, "locks" | "process">,
     names: readonly string[],
@@ -57,7 +57,7 @@ export class Holdings {
   }
 }
 
-/** Three different ones, in any order. */
+/** Three different names, in any order. */
 export function threeOf(names: readonly string[], random: SeededRandom): string[] {
   const left = [...names];
   return Array.from({ length: 3 }, () => left.splice(random.integer(0, left.length - 1), 1)).flat();

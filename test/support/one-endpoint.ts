@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 
-/** What a request is about, for those who hold it up. */
+/** The properties of a request, for predicates that hold requests. */
 export interface Passing {
   readonly method: string;
   readonly path: string;
@@ -9,8 +9,8 @@ export interface Passing {
 }
 
 /**
- * An object store and a table under one address, as the crate wants them: by the header in which a request
- * to DynamoDB names its target. Requests can be held up on the way, and answers lost.
+ * An object store and a table at one address, as the crate needs them. The target header of a DynamoDB request
+ * distinguishes the two. Requests can be held, and answers lost.
  */
 export class OneEndpoint {
   readonly url: string;
@@ -38,7 +38,7 @@ export class OneEndpoint {
     return endpoint;
   }
 
-  /** Holds up the next request of this kind for ever; resolves when it has come. */
+  /** Holds the next matching request forever; resolves when the request has arrived. */
   holdNext(isHeld: (passing: Passing) => boolean): Promise<void> {
     this.#isHeld = isHeld;
     return new Promise((resolve) => {
@@ -67,7 +67,7 @@ export class OneEndpoint {
       return;
     }
     const options = { host: to.hostname, port: to.port, method, path, headers: incoming.headers };
-    // With its host as it was sent: that is signed.
+    // With the original host, which is signed.
     const onward = request(options, (answer) => {
       if (isLost) {
         answer.resume();

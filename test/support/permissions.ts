@@ -1,7 +1,7 @@
-import type { PolicyDocument, PolicyStatement } from "../../src/index.js";
+import type { PolicyDocument, PolicyStatement } from "../../src/table/index.js";
 import type { MemoryAccess } from "../../src/testing/index.js";
 
-/** IAM's `StringLike`: `*` and `?` stand for others, `${*}`, `${?}` and `${$}` for themselves. */
+/** IAM's `StringLike`: `*` and `?` are wildcards; `${*}`, `${?}` and `${$}` stand for the characters. */
 export function isLike(text: string, pattern: string): boolean {
   const source = pattern.replace(/\$\{([*?$])\}|[\s\S]/g, (part, named: string | undefined) => {
     if (named !== undefined) return `\\${named}`;
@@ -19,7 +19,7 @@ function allowsBy(statement: PolicyStatement, access: MemoryAccess): boolean {
   return (
     statement.Action.includes(access.action) &&
     resources.some((resource) => isLike(arn, resource)) &&
-    // As IAM has it: of no values at all, all are like anything.
+    // As in IAM, a condition on a key without values is true.
     (keys === undefined ||
       access.leadingKey === undefined ||
       keys.some((key) => isLike(access.leadingKey ?? "", key)))
@@ -31,13 +31,13 @@ export function allowedBy(document: PolicyDocument): (access: MemoryAccess) => b
   return (access) => document.Statement.some((statement) => allowsBy(statement, access));
 }
 
-/** One action of a policy that can be missing by itself: on one kind of key, where there are several. */
+/** An action of a policy that a test can remove alone, for a single kind of key if there are several. */
 export interface Permission {
   readonly action: string;
   readonly key: string | undefined;
 }
 
-/** Everything that a policy allows in DynamoDB, piece by piece. */
+/** All DynamoDB permissions of a policy, as separate entries. */
 export function permissionsOf(document: PolicyDocument): Permission[] {
   return document.Statement.flatMap(({ Action, Condition }) => {
     const keys = Condition?.["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"] ?? [undefined];
@@ -47,7 +47,7 @@ export function permissionsOf(document: PolicyDocument): Permission[] {
   });
 }
 
-/** Whether an access is the one that this permission is for. */
+/** Whether this permission allows the access. */
 export function isFor({ action, key }: Permission, access: MemoryAccess): boolean {
   return access.action === action && (key === undefined || isLike(access.leadingKey ?? "", key));
 }

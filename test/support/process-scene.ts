@@ -1,17 +1,18 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { createTable, type Holdfast, type HoldfastOptions } from "../../src/index.js";
+import type { Holdfast, HoldfastOptions } from "../../src/index.js";
+import { createTable } from "../../src/table/index.js";
 import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { freshTable, Lockers, sdkClient } from "./sdk.js";
 import { Worker } from "./worker.js";
 
-/** What a worker is told; each file has more words of its own. */
+/** The task of a worker; each worker file has further members. */
 interface WorkerTask {
   readonly name: string;
   readonly options?: object;
   readonly [word: string]: unknown;
 }
 
-/** A table for workers and for rivals of this process: behind HTTP in this process, or elsewhere. */
+/** A table for workers and for rivals in this process, served by this process or by another server. */
 export class ProcessScene {
   readonly table = freshTable();
   readonly client: DynamoDBClient;
@@ -26,7 +27,7 @@ export class ProcessScene {
     this.client = sdkClient(endpoint);
   }
 
-  /** `endpoint`: of a server that is there already. */
+  /** `endpoint`: the address of a running server. */
   static async open(endpoint?: string): Promise<ProcessScene> {
     const server = endpoint === undefined ? await startMemoryServer() : undefined;
     const scene = new ProcessScene(endpoint ?? server?.endpoint ?? "", server);
@@ -34,7 +35,7 @@ export class ProcessScene {
     return scene;
   }
 
-  /** Starts a worker; `options` are those of its `Holdfast`. */
+  /** Starts a worker; `options` are the options of its `Holdfast`. */
   worker(file: string, task: WorkerTask): Worker {
     const worker = new Worker(file, { endpoint: this.#endpoint, table: this.table, ...task });
     this.#workers.push(worker);

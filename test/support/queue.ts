@@ -1,12 +1,11 @@
-import type { Holdfast } from "../../src/index.js";
-import type { FairAcquireOptions } from "../../src/locks/fair-lock.js";
+import type { AcquireOptions, Holdfast, QueueOptions } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
 import type { Inhabitant, World } from "./world.js";
 
 export const NAME = "a";
 export const FOR_EVER = Number.POSITIVE_INFINITY;
 
-/** The entries of queues that are in the table. */
+/** The queue entries in the table. */
 export function entriesIn(world: World): Item[] {
   return world.table.items().filter((item) => sortKey(item).startsWith("ticket/"));
 }
@@ -18,7 +17,7 @@ function sortKey(item: Item): string {
 
 const TICKET_DIGITS = 38;
 
-/** The key of an entry in the queue of `NAME`, of a ticket or of whatever else is put there. */
+/** The key of an entry in the queue of `NAME`, for a ticket or any further text. */
 export function entryKey(ticket: bigint | string) {
   const padded = ticket.toString().padStart(TICKET_DIGITS, "0");
   return { pk: { S: `lock#${NAME}` }, sk: { S: `ticket//${padded}` } };
@@ -29,7 +28,7 @@ export function ticketOf(entry: Item | undefined): bigint {
   return BigInt(sortKey(entry ?? {}).split("/")[2] ?? "");
 }
 
-/** Who was granted, in turn, with the fences, and whether two ever were at once. */
+/** The grants in order, with fences, and whether two holders overlapped. */
 export class Turns {
   readonly order: string[] = [];
   readonly fences: bigint[] = [];
@@ -43,11 +42,11 @@ export class Turns {
     this.#world = world;
   }
 
-  /** Takes the fair lock, holds it for so long, and gives it back. */
+  /** Takes the fair lock, holds the lock for `forMs`, and releases it. */
   async take(
     { locks, process }: Pick<Inhabitant, "locks" | "process">,
     who: string,
-    options: FairAcquireOptions = {},
+    options: AcquireOptions & QueueOptions = {},
     forMs = 100,
   ): Promise<void> {
     const lock = (locks as Holdfast).fairLock(NAME);

@@ -2,26 +2,26 @@ import { type Fault, type FaultRequest, keyOf } from "../../src/testing/faults/f
 import type { FaultyTable } from "../../src/testing/faults/faults.js";
 import type { World } from "./world.js";
 
-/** One request that a process made, by true time. */
+/** A request of a process, by true time. */
 export interface Made {
   readonly atMs: number;
   readonly kind: FaultRequest["kind"];
-  /** The key's first part, such as `lock#a`; undefined for what is about several items. */
+  /** The key's first part, such as `lock#a`; undefined for a request about several items. */
   readonly of: string | undefined;
   /** Whether a read was strongly consistent. */
   readonly isStrong: boolean;
 }
 
-/** What a process sends from now on, and what goes wrong with it. */
+/** The later requests of a process, and their faults. */
 export interface Requests {
   readonly made: Made[];
-  /** Asked about every request; undefined: nothing goes wrong with it. */
+  /** Called for every request; undefined for no fault. */
   fault: (request: Made) => Fault | undefined;
   /** When each write to this record was sent. */
   writesTo(of: string): number[];
 }
 
-/** Lists what a process sends from now on. It takes the place of the network's script. */
+/** Lists the later requests of a process. Replaces the network's script. */
 export function requestsOf(world: World, network: FaultyTable): Requests {
   const made: Made[] = [];
   const requests: Requests = {

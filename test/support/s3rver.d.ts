@@ -1,14 +1,14 @@
 declare module "s3rver" {
   import type { Readable } from "node:stream";
 
-  /** An object on its way into the store, or out of it. */
+  /** An object during an upload or download. */
   export interface StoredObject {
     readonly bucket: string;
     readonly key: string;
     content: Readable;
   }
 
-  /** As much of its store as the tests use. */
+  /** The part of the store for the tests. */
   export interface FilesystemStore {
     getResourcePath(bucket: string, key: string, resource: "object"): string;
     getObject(bucket: string, key: string, options: unknown): Promise<StoredObject | null>;

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import { Holdfast, type HoldfastError, type HoldfastOptions } from "../../src/index.js";
 
-/** The SDK's real client for a server on this machine. Destroy it when the test ends. */
+/** The SDK's real client for a server on this machine. Destroy the client at the end of the test. */
 export function sdkClient(endpoint: string, config: DynamoDBClientConfig = {}): DynamoDBClient {
   return new DynamoDBClient({
     endpoint,
@@ -12,18 +12,18 @@ export function sdkClient(endpoint: string, config: DynamoDBClientConfig = {}): 
   });
 }
 
-/** A table name that no other test, and no other run, uses. */
+/** A unique table name. */
 export function freshTable(): string {
   return `locks-${randomBytes(6).toString("hex")}`;
 }
 
-/** A client for locks, with what it reported to nobody in particular. */
+/** A client for locks, with its background errors. */
 export interface Locker {
   readonly locks: Holdfast;
   readonly reported: HoldfastError[];
 }
 
-/** Makes clients for locks, and closes them all at the end. */
+/** Creates clients for locks, and closes all of them at the end. */
 export class Lockers {
   readonly #made: Holdfast[] = [];
 
@@ -34,7 +34,7 @@ export class Lockers {
     return { locks, reported };
   }
 
-  /** Closes all that were made; one that cannot release any more is no failure of the test. */
+  /** Closes all clients; a failed release does not fail the test. */
   async closeAll(): Promise<void> {
     await Promise.allSettled(this.#made.splice(0).map((locks) => locks.close()));
   }
@@ -45,7 +45,7 @@ export function pause(forMs: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, forMs));
 }
 
-/** Looks every few milliseconds until it is true; rejects when `limitMs` have passed. */
+/** Checks a condition every few milliseconds until true; rejects after `limitMs`. */
 export async function eventually(
   isTrue: () => boolean | Promise<boolean>,
   limitMs = 5_000,

@@ -3,21 +3,21 @@ import type { ProcessScene } from "./process-scene.js";
 import { pause } from "./sdk.js";
 import type { Said, Worker } from "./worker.js";
 
-/** One grant of a lock, on the clock that all processes of a machine share, in milliseconds. */
+/** A grant of a lock in milliseconds, by the clock of the machine, which all processes share. */
 export interface Hold {
   readonly name: string;
   readonly fence: bigint;
-  /** After it was told that it has the lock. */
+  /** Taken after the grant. */
   readonly grantedMs: number;
-  /** Before the last question that was answered with yes. */
+  /** Taken before the last question with a positive answer. */
   readonly believedMs: number;
 }
 
-/** What happened to the locks of a process that was killed. */
+/** The fate of a killed process's locks. */
 export interface Outcome {
-  /** Whether the process that was killed believed in all of its locks until then, each on its session. */
+  /** Whether the killed process held all locks until the kill, each on the session. */
   readonly isWhole: boolean;
-  /** Why it lost any before, if it did. */
+  /** The reasons of earlier losses, if any. */
   readonly losses: readonly string[];
   readonly killedMs: number;
   /** All holds of each name, in the order of their fences. */
@@ -26,14 +26,14 @@ export interface Outcome {
   readonly looks: Looks;
 }
 
-/** What a scene is made of. */
+/** The parameters of a scene. */
 export interface Cast {
   readonly names: readonly string[];
-  /** What each rival wants. */
+  /** The locks that each rival wants. */
   readonly wanted: readonly (readonly string[])[];
   readonly leaseMs: number;
   readonly pollMs: number;
-  /** For how long a rival holds what it took. */
+  /** How long a rival holds a lock. */
   readonly holdMs: number;
   /** For how long the rivals wait, once every lock is on the session, before the holder is killed. */
   readonly waitingMs: number;
@@ -42,7 +42,7 @@ export interface Cast {
 const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 const msOf = (ns: unknown): number => Number(ns) / 1e6;
 
-/** Lets one process hold all names on a session, kills it, and lets rivals take them. */
+/** Lets one process hold all names on a session, kills the process, and lets rivals take the locks. */
 export async function playSession(scene: ProcessScene, cast: Cast): Promise<Outcome> {
   const { names, leaseMs, pollMs, holdMs } = cast;
   const options = { lease: leaseMs, wait: "60s", poll: { min: pollMs, max: pollMs } };
@@ -55,7 +55,7 @@ export async function playSession(scene: ProcessScene, cast: Cast): Promise<Outc
   const held = await holder.says("held");
   const session = String(held["session"]);
   const looks = new Looks(scene, session);
-  // Each moves with its first renewal, within a period; on a machine that is too busy some are lost.
+  // Each lease moves at its first renewal, within a period; a busy machine may lose some leases.
   const untilMs = nowMs() + leaseMs;
   while ((await countOn(scene, session)) < names.length && nowMs() < untilMs) await pause(200);
   const onSession = await countOn(scene, session);
@@ -101,7 +101,7 @@ function holdsOf(rival: Worker): Hold[] {
   }));
 }
 
-/** One strong read of the session's record, with the pause before it. */
+/** A strongly consistent read of the session's record, including the pause before. */
 interface Look {
   readonly startMs: number;
   readonly endMs: number;
@@ -111,7 +111,7 @@ interface Look {
 
 const LOOK_EVERY_MS = 25;
 
-/** Looks at a session's record all the time: when it was renewed last, and what the machine allowed. */
+/** Reads a session's record continually, to find the last renewal and the stalls of the machine. */
 export class Looks {
   readonly #all: Look[] = [];
   readonly #scene: ProcessScene;
@@ -134,14 +134,14 @@ export class Looks {
     return this.#all.at(-1)?.isHeld === false;
   }
 
-  /** The beginning of the last look that did not show the last renewal yet. */
+  /** The beginning of the last read before the last renewal was visible. */
   get beforeLastRenewalMs(): number {
     const held = this.#all.filter(({ isHeld }) => isHeld);
     const last = held.at(-1)?.version;
     return held.findLast(({ version }) => version !== last)?.startMs ?? Number.NaN;
   }
 
-  /** By how much looks took longer than usual, from one instant to another, all together. */
+  /** The total extra duration of reads in a period, compared with usual reads. */
   pausesMs(fromMs: number, toMs: number): number {
     const took = ({ startMs, endMs }: Look): number => endMs - startMs;
     const sorted = this.#all.map(took).sort((a, b) => a - b);

@@ -4,12 +4,12 @@ import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import { pause } from "./sdk.js";
 import { LEAN_WAY, type Way } from "./ways.js";
 
-// Short against every lease and timeout, so that none is over before an answer that is there is read.
+// Short compared with every lease and timeout, so that none ends before an available answer is read.
 const STEP_MS = 5;
 
 /**
- * Virtual time for clients that talk to a real server: it stands still while a request is on its way, however
- * long a busy machine takes for it, and passes only where the clients wait for nothing else.
+ * Virtual time for clients of a real server. Time stands still while a request is in flight, even on a slow
+ * machine, and advances only while the clients wait for timers.
  */
 export class Traffic {
   readonly time = new VirtualTime({ wallStartMs: Date.now() });
@@ -26,7 +26,7 @@ export class Traffic {
     this.#lostAnswers = lostAnswers;
   }
 
-  /** The same client, whose requests are counted from now on. */
+  /** The same client, with its later requests counted. */
   counted(client: DynamoDBClient): DynamoDBClient {
     const middleware = (next: (sent: object) => Promise<object>) => (sent: object) =>
       this.#count(() => next(sent));
@@ -34,7 +34,7 @@ export class Traffic {
     return client;
   }
 
-  /** A way over a client that is counted; lean requests are counted by themselves. */
+  /** A way over a counted client; lean requests are counted separately. */
   over(way: Way, client: DynamoDBClient): ReturnType<Way["over"]> {
     const made = way.over(client);
     if (way !== LEAN_WAY) return made;
@@ -47,12 +47,12 @@ export class Traffic {
     return lean;
   }
 
-  /** The next requests, so many of them, are never answered, and only virtual time ends them. */
+  /** Leaves the next `times` requests without an answer, so that only virtual time ends them. */
   willHang(times: number): void {
     this.#toHang = times;
   }
 
-  /** Lets virtual time pass, while nothing is on its way, until the promise has settled. */
+  /** Advances virtual time, while no request is in flight, until the promise settles. */
   readonly until = async <T>(promise: Promise<T>): Promise<T> => {
     let isSettled = false;
     const settle = (): void => {
@@ -67,7 +67,7 @@ export class Traffic {
   };
 
   get #isQuiet(): boolean {
-    // What hangs was carried out: given up before, it would be another fault.
+    // A hanging request must have been applied: an earlier abort would be another fault.
     return this.#pending === this.#hanging && this.#lostAnswers() >= this.#hung;
   }
 

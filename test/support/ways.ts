@@ -3,7 +3,7 @@ import type { DynamoDBLike } from "../../src/index.js";
 import { type LeanClient, lean } from "../../src/lean/lean.js";
 import type { Metered } from "./meter.js";
 
-/** One way of requests to a table: what holds of one holds of all. */
+/** A transport for requests to a table; every test runs with each transport. */
 export interface Way {
   readonly way: string;
   readonly over: (client: DynamoDBClient) => DynamoDBLike | LeanClient;
@@ -24,7 +24,7 @@ function leanOver(client: DynamoDBClient): LeanClient {
   return made;
 }
 
-/** Lists what passes a lean client into `seen`, as `meter()` does what a client of the SDK's sends. */
+/** Lists the requests of a lean client in `seen`, as `meter()` does for SDK clients. */
 export function meterLean(client: LeanClient, seen: Metered[]): void {
   const open = client.openSender.bind(client);
   client.openSender = (onDate) => {

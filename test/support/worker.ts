@@ -6,20 +6,20 @@ import { eventually } from "./sdk.js";
 const WORKERS = new URL("../process/workers/", import.meta.url);
 const BUILT = new URL("../../dist/index.js", import.meta.url);
 
-/** Something that a worker said. */
+/** An event reported by a worker. */
 export type Said = { readonly event: string; readonly atNs: string } & Readonly<
   Record<string, unknown>
 >;
 
-/** A Node.js process of its own, which uses the built package. */
+/** A separate Node.js process, which uses the built package. */
 export class Worker {
   readonly said: Said[] = [];
-  /** What it wrote to its standard error, the SDK's notice about old versions of Node.js switched off. */
+  /** The standard error, with the SDK's notice about old versions of Node.js switched off. */
   errors = "";
   readonly #child: ChildProcess;
   readonly #exited: Promise<{ readonly code: number | null; readonly atMs: number }>;
 
-  /** Its id; undefined where it could not be started. */
+  /** The process id; undefined if the process could not start. */
   get pid(): number | undefined {
     return this.#child.pid;
   }
@@ -49,7 +49,7 @@ export class Worker {
     });
   }
 
-  /** Resolves with the first thing of this kind that it says; rejects if it ends without. */
+  /** Resolves with the first event of this kind; rejects if the process ends without such an event. */
   async says(event: string, limitMs = 20_000): Promise<Said> {
     const found = () => this.said.find((one) => one.event === event);
     let ended = false;
@@ -58,7 +58,8 @@ export class Worker {
     });
     await eventually(() => found() !== undefined || ended, limitMs);
     const said = found();
-    if (said === undefined) throw new Error(`It ended without saying "${event}": ${this.errors}`);
+    if (said === undefined)
+      throw new Error(`The process ended without reporting "${event}": ${this.errors}`);
     return said;
   }
 
@@ -66,12 +67,12 @@ export class Worker {
     this.#child.kill(name);
   }
 
-  /** Resolves when it has ended by itself or by a signal, with its code and when that was. */
+  /** Resolves when the process has ended, with the exit code and the time. */
   exited(): Promise<{ readonly code: number | null; readonly atMs: number }> {
     return this.#exited;
   }
 
-  /** Ends it, whatever it is doing. */
+  /** Kills the process. */
   async end(): Promise<void> {
     this.#child.kill("SIGKILL");
     await this.#exited;

@@ -5,12 +5,12 @@ import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import type { ProcessOptions, VirtualProcess } from "../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 
-/** One process of a world: its client, its clocks, and the bad network before it. */
+/** A process of a world: client, clocks, and unreliable network. */
 export interface Inhabitant {
   readonly locks: Holdfast;
   readonly process: VirtualProcess;
   readonly network: FaultyTable;
-  /** Errors that no caller waited for. */
+  /** Errors without a waiting caller. */
   readonly reported: HoldfastError[];
 }
 
@@ -19,7 +19,7 @@ export interface InhabitantOptions extends Partial<Omit<HoldfastOptions, "client
   readonly latency?: Latency;
 }
 
-/** A table in memory, virtual time, and any number of processes: no test that uses it sleeps. */
+/** A table in memory, virtual time, and any number of processes, so that tests never sleep. */
 export class World {
   readonly time = new VirtualTime();
   readonly table: MemoryTable;
@@ -53,12 +53,12 @@ export class World {
     return this.time.runUntil(promise, { limitMs });
   }
 
-  /** The record of a lock, as it is. */
+  /** The current record of a lock. */
   record(name: string) {
     return this.table.item({ pk: { S: `lock#${name}` }, sk: { S: "lease" } });
   }
 
-  /** How many requests, of which kind, something takes. */
+  /** Counts the requests of `work` by kind. */
   async requests<T>(work: () => Promise<T>) {
     const before = this.table.counts;
     const result = await this.until(work());

@@ -1,13 +1,14 @@
 import { DescribeTableCommand, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
-import { createTable, type DynamoDBLike, diagnose, type Finding } from "../../src/index.js";
+import type { DynamoDBLike } from "../../src/index.js";
+import { createTable, diagnose, type Finding } from "../../src/table/index.js";
 import { MemoryDynamoDB, memoryClient } from "../../src/testing/index.js";
 
-/** What `holdfast doctor` finds where the table answers late or not at all, or is replicated. */
+/** What `holdfast diagnose` finds where the table answers late or not at all, or is replicated. */
 
 type Send = () => Promise<unknown>;
 
-/** A table that is right, behind a client that answers commands of this class in its own way. */
+/** A correct table behind a client that answers commands of a single class differently. */
 async function behind(
   kind: typeof GetItemCommand | typeof DescribeTableCommand,
   answer: (send: Send) => Promise<unknown>,
@@ -28,7 +29,7 @@ describe("a probe", () => {
   it.each([
     ["ThrottlingException", "throttled", "capacity"],
     ["TimeoutError", "unreachable", "network"],
-  ])("that is answered with %s is a problem, %s, and no missing permission", async (...row) => {
+  ])("with the answer %s is a problem, %s, and not a missing permission", async (...row) => {
     const [name, code, fix] = row;
     const client = await behind(GetItemCommand, async () => {
       throw Object.assign(new Error("stubbed"), { name });
@@ -44,7 +45,7 @@ describe("a probe", () => {
     ]);
   });
 
-  it("that takes longer than a second is a warning, with the time that it took", async () => {
+  it("of more than a second is a warning with the latency", async () => {
     const client = await behind(GetItemCommand, async (send) => {
       await new Promise((resolve) => setTimeout(resolve, 1_050));
       return send();
@@ -57,7 +58,7 @@ describe("a probe", () => {
   });
 });
 
-describe("a table that is replicated, with the last writer winning,", () => {
+describe("a replicated table with the last writer winning", () => {
   const replicated = () =>
     behind(DescribeTableCommand, async (send) => {
       const { Table } = (await send()) as { readonly Table: object };
@@ -65,7 +66,7 @@ describe("a table that is replicated, with the last writer winning,", () => {
       return { Table: { ...Table, Replicas } };
     });
 
-  it("is a problem, as checkTable() says", async () => {
+  it("is a problem, as in checkTable()", async () => {
     const found = await diagnose({ client: await replicated(), table: "locks" });
     expect(wrong(found)).toMatchObject([
       {
@@ -78,7 +79,7 @@ describe("a table that is replicated, with the last writer winning,", () => {
     ]);
   });
 
-  it("is none where one of its regions is the home of all locks", async () => {
+  it("is accepted if `homeRegion` is a region with a replica", async () => {
     const options = { client: await replicated(), table: "locks", homeRegion: "eu-west-1" };
     const found = await diagnose(options);
     expect(wrong(found)).toEqual([]);

@@ -1,29 +1,27 @@
 import { type DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
+import type { LockFormat } from "../../src/formats/index.js";
 import {
-  checkTable,
-  createTable,
   type Duration,
   type DynamoDBLike,
   Holdfast,
   type Lease,
-  type LockFormat,
-  type PolicyFeature,
   type Term,
 } from "../../src/index.js";
 import { objectCommitter } from "../../src/object-commit/index.js";
+import { checkTable, createTable, type PolicyFeature } from "../../src/table/index.js";
 import { memoryClient } from "../../src/testing/dynamodb/client.js";
 import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
 import { type MemoryAccess, MemoryObjects } from "../../src/testing/index.js";
 import { pause } from "../support/sdk.js";
 
-/** A table whose owner may do everything, and a process that may do what `allows` says. */
+/** A table with an unrestricted owner, and a process limited to `allows`. */
 export class PermissionScene {
   readonly #allowed = new MemoryDynamoDB({ nowMs: () => Date.now() });
-  /** Of the owner: what every test begins with. */
+  /** The owner's client, for the setup of every test. */
   readonly owner: DynamoDBClient = memoryClient(this.#allowed);
-  /** Of the process whose permissions are looked at. */
+  /** The client of the process under test. */
   readonly client: DynamoDBClient;
-  /** Every access that the process was allowed, or refused. */
+  /** Every access of the process. */
   readonly asked: { readonly access: MemoryAccess; readonly isAllowed: boolean }[] = [];
   allows: (access: MemoryAccess) => boolean = () => true;
   readonly #opened: Holdfast[] = [];
@@ -57,7 +55,7 @@ export class PermissionScene {
     return scene;
   }
 
-  // What a test cuts off reports so, to nobody.
+  // Lost requests cause background errors, which the test ignores.
   locks(
     client: DynamoDBLike = this.client,
     onError: (error: unknown) => void = () => undefined,
@@ -81,7 +79,7 @@ export class PermissionScene {
   }
 }
 
-/** What a process does that is allowed one feature; rejects with the first thing that it is refused. */
+/** The behaviour of a process with a single feature; rejects with the first refused access. */
 export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) => Promise<void>>> =
   {
     lock: async (scene) => {
@@ -99,7 +97,7 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
       await waitsFor(scene, () =>
         locks.multiLock(["held", "too"], { poll }).acquire({ wait: "5s" }),
       );
-      // A waiter leaves its place in the background.
+      // A waiter deletes the queue entry in the background.
       await locks.close();
       if (untold.length > 0) throw untold[0];
     },
@@ -128,7 +126,7 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
       const lease = await locks.mutex("guarded").acquire();
       await commit(scene, lease);
       await commit(scene, await locks.election("guarded").campaign());
-      await locks.once("guarded", { occurrence: "1" }, (_, run) => commit(scene, run));
+      await locks.once("guarded", { occurrence: "1" }, (run) => commit(scene, run));
       await lease.release();
     },
     observe: async (scene) => {
@@ -136,8 +134,8 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
       const locks = scene.locks();
       await locks.inspect(onSession);
       await locks.election("observed").leader();
-      await locks.queue(onSession);
-      for await (const _ of locks.list()) break;
+      await locks.admin.queue(onSession);
+      for await (const _ of locks.admin.list()) break;
     },
     operate: async (scene) => {
       const onSession = await deadSession(scene, "operated");
@@ -146,11 +144,11 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
       const term = await theirs.election("operated").campaign();
       const locks = scene.locks();
       await locks.inspect(onSession);
-      await locks.queue(onSession);
-      await locks.forceRelease(onSession, { reason: "its holder is gone", wait: 0 });
-      await locks.release("stuck", lease.holder);
+      await locks.admin.queue(onSession);
+      await locks.admin.forceRelease(onSession, { reason: "its holder is gone", wait: 0 });
+      await locks.admin.releaseByHolder("stuck", lease.holder);
       await locks.election("operated").requestResign({ wait: 0 });
-      await locks.sessions();
+      await locks.admin.sessions();
       await checkTable({ client: scene.client, table: "locks" });
       await term.resign();
     },
@@ -166,13 +164,13 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
     },
   };
 
-/** The same of a table that is shared with other clients, as far as its records have room for it. */
+/** The same for a table shared with other clients, as far as the format supports each feature. */
 export function foreignFeatures(
   format: LockFormat,
 ): Readonly<Partial<Record<PolicyFeature, (scene: PermissionScene) => Promise<void>>>> {
   return {
     lock: async (scene) => {
-      // A renewal that is refused is sent again until the lease is over.
+      // A refused renewal is retried until the lease expires.
       const mutex = scene.locks().mutex("free", { lease: "500ms", renew: "manual" });
       const lease = await mutex.acquire();
       await lease.renew();
@@ -183,7 +181,7 @@ export function foreignFeatures(
       const election = scene.locks().election("free", { lease: "1s", renew: "200ms" });
       const term = await election.campaign();
       await election.leader();
-      // Over, unless it was renewed.
+      // Expired, unless renewed.
       await pause(1_200);
       term.assertLeading();
       await term.resign();
@@ -199,14 +197,14 @@ export function foreignFeatures(
       const locks = scene.locks();
       await locks.inspect("held");
       await locks.election("held").leader();
-      for await (const _ of locks.list()) break;
+      for await (const _ of locks.admin.list()) break;
     },
     operate: async (scene) => {
       const { holder } = await scene.locks(scene.owner).mutex("stuck").acquire();
       const locks = scene.locks();
       await locks.inspect("stuck");
-      for await (const _ of locks.list()) break;
-      await locks.release("stuck", holder);
+      for await (const _ of locks.admin.list()) break;
+      await locks.admin.releaseByHolder("stuck", holder);
       await checkTable({ client: scene.client, table: "locks", format });
     },
     table: async (scene) => {
@@ -235,7 +233,7 @@ async function standsBy(scene: PermissionScene): Promise<void> {
   await (await standing).resign();
 }
 
-/** A lock that lives by the session of a process that has died; answers its name. */
+/** Makes a lock on the session of a dead process. Returns the lock's name. */
 async function deadSession(
   scene: PermissionScene,
   name: string,
@@ -258,7 +256,7 @@ async function deadSession(
 
 async function commit(scene: PermissionScene, holding: Lease | Term): Promise<void> {
   const { conditions } = holding as Partial<Lease>;
-  // A lease without a fence has none: then it is a check of the user's own.
+  // A lease without a fence has no condition: the user adds a check instead.
   const own = {
     ConditionCheck: {
       TableName: "locks",

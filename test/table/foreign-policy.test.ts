@@ -3,20 +3,20 @@ import {
   awsLockClient,
   dynamodbLease,
   dynamolock,
+  type LockFormat,
   lockClientFailOpen,
 } from "../../src/formats/index.js";
+import { isHoldfastError } from "../../src/index.js";
 import {
-  isHoldfastError,
-  type LockFormat,
   POLICY_FEATURES,
   type PolicyFeature,
   type PolicyStatement,
   policyFor,
-} from "../../src/index.js";
+} from "../../src/table/index.js";
 import { allowedBy, isFor, permissionsOf } from "../support/permissions.js";
 import { foreignFeatures, PermissionScene } from "./features.js";
 
-/** The policies of `policy.test.ts`, for tables that are shared with other clients. */
+/** The tests of `policy.test.ts` for tables shared with other clients. */
 
 const HAVE_ROOM_FOR = ["lock", "elect", "condition", "observe", "operate", "table"] as const;
 
@@ -30,7 +30,7 @@ const FORMATS: readonly (readonly [string, LockFormat])[] = [
   ["lock-client-fail-open", lockClientFailOpen()],
 ];
 
-/** A lease that cannot be renewed any more is lost, and tells why. */
+/** A lease without renewals is lost, and the error has the cause. */
 function refusalIn(error: Error | undefined): Error | undefined {
   return isHoldfastError(error, "lost") ? (error.cause as Error) : error;
 }
@@ -48,10 +48,10 @@ describe.each(FORMATS)("a policy for a table of format %s", (_title, format) => 
     scene = await PermissionScene.open(format);
   });
 
-  describe.each(HAVE_ROOM_FOR)("and %s", (feature) => {
+  describe.each(HAVE_ROOM_FOR)("with %s", (feature) => {
     const play = () => features[feature]?.(scene);
 
-    it("is enough", async () => {
+    it("is sufficient", async () => {
       scene.allows = allowedBy(documentFor(feature));
       await play();
       expect(scene.asked.length).toBeGreaterThan(0);
@@ -59,7 +59,7 @@ describe.each(FORMATS)("a policy for a table of format %s", (_title, format) => 
     });
 
     it.each(permissionsOf(documentFor(feature)))(
-      "is too little without $action, which the error names",
+      "is insufficient without $action, which the error names",
       async (permission) => {
         scene.allows = (access) => !isFor(permission, access);
         const error = await play()?.then(
@@ -67,7 +67,7 @@ describe.each(FORMATS)("a policy for a table of format %s", (_title, format) => 
           (thrown: Error) => thrown,
         );
         expect(scene.asked.some(({ isAllowed }) => !isAllowed)).toBe(true);
-        // Of the user's own transaction the SDK tells.
+        // The SDK reports a refusal of the user's own transaction.
         if (feature === "condition") expect(error?.name).toBe("AccessDeniedException");
         else expect(refusalIn(error)).toMatchObject({ code: "access-denied" });
         expect(refusalIn(error)?.message).toContain(permission.action);
@@ -75,7 +75,7 @@ describe.each(FORMATS)("a policy for a table of format %s", (_title, format) => 
     );
   });
 
-  it("keeps a team to the names of its prefix, and their companions", async () => {
+  it("limits a team to the names with its prefix, and to their companion records", async () => {
     scene.allows = allowedBy(documentFor("lock", ["team/"]));
     const locks = scene.locks();
     await (await locks.mutex("team/1").acquire()).release();
@@ -104,7 +104,7 @@ describe("a policy for a table of another format", () => {
     return records.Action;
   };
 
-  it("has the actions that docs/formats.md names, and no key that only native records have", () => {
+  it("has the actions of the format, and no key of native records", () => {
     const all = ["PutItem", "UpdateItem", "DeleteItem", "GetItem"].map((one) => `dynamodb:${one}`);
     const few = ["dynamodb:UpdateItem", "dynamodb:GetItem"];
     expect(actionsOf(awsLockClient())).toEqual(all);
@@ -115,7 +115,7 @@ describe("a policy for a table of another format", () => {
     expect(JSON.stringify(every.document)).not.toMatch(/LeadingKeys|UpdateTimeToLive/);
   });
 
-  it("says what an option would need besides, where the default does without", async () => {
+  it("lists additional permissions of options that are off by default", async () => {
     const noted = policyFor({ for: ["lock"], table: "t", format: dynamolock() }).notes;
     expect(noted).toEqual([expect.stringContaining("keepData: false")]);
     expect(policyFor({ for: ["observe"], table: "t", format: dynamolock() }).notes).toEqual([]);

@@ -4,16 +4,17 @@ import {
   UpdateTimeToLiveCommand,
 } from "@aws-sdk/client-dynamodb";
 import { beforeEach, describe, expect, it } from "vitest";
+import type { LockFormat } from "../../src/formats/index.js";
 import {
   awsLockClient,
   dynamodbLease,
   dynamolock,
   lockClientFailOpen,
 } from "../../src/formats/index.js";
-import { checkTable, createTable, type LockFormat, type TableOptions } from "../../src/index.js";
+import { checkTable, createTable, type TableOptions } from "../../src/table/index.js";
 import { MemoryDynamoDB, memoryClient } from "../../src/testing/index.js";
 
-/** Tables of what is not native: whose TTL has to be off, or has its own attribute, and whose keys are others. */
+/** Tests of non-native tables: with TTL off or another TTL attribute, and with other keys. */
 
 const WITHOUT_TTL: readonly (readonly [string, string, LockFormat])[] = [
   ["aws-lock-client", "key", awsLockClient()],
@@ -21,7 +22,7 @@ const WITHOUT_TTL: readonly (readonly [string, string, LockFormat])[] = [
   ["lock-client-fail-open", "id", lockClientFailOpen()],
 ];
 
-const TTL_ON = /\bTTL\b.*`until`.*\bturn it off\b/;
+const TTL_ON = /\bTTL\b.*`until`.*\bturn TTL off\b/;
 
 let client: DynamoDBClient;
 beforeEach(() => {
@@ -61,13 +62,13 @@ const misconfigured = (message: RegExp) => ({
 });
 
 describe.each(WITHOUT_TTL)("a table of format %s", (_name, key, format) => {
-  it("has its TTL off when it is made, and fits", async () => {
+  it("has TTL off after creation, and is accepted", async () => {
     const report = await createTable({ client, table: "locks", format });
     expect(report).toMatchObject({ keys: { pk: key, sk: null }, ttlAttribute: null });
     expect(await checkTable({ client, table: "locks", format })).toEqual(report);
   });
 
-  it("is refused while its TTL is on, whatever that looks at; and left as it is", async () => {
+  it("is refused unchanged while TTL is on, for any attribute", async () => {
     await made(key);
     await turnTtl("until", true);
     const options = { client, table: "locks", format };
@@ -77,7 +78,7 @@ describe.each(WITHOUT_TTL)("a table of format %s", (_name, key, format) => {
     expect(await checkTable(options)).toMatchObject({ ttlAttribute: null });
   });
 
-  it("is told to have another key, and where the format's is named", async () => {
+  it("is refused with a wrong key, and the error names the option for keys", async () => {
     await made("pk", "sk");
     const found = misconfigured(new RegExp(`\\bnot ${key} \\(HASH\\).*\`format\``));
     await expect(checkTable({ client, table: "locks", format })).rejects.toMatchObject(found);
@@ -87,7 +88,7 @@ describe.each(WITHOUT_TTL)("a table of format %s", (_name, key, format) => {
 describe("a table of format dynamodb-lease", () => {
   const format = dynamodbLease();
 
-  it("is told that its TTL is off, and to turn it on for the expiry", async () => {
+  it("is refused while TTL is off, and the error names the expiry attribute", async () => {
     await made("key");
     const found = misconfigured(/\bTTL is off\b.*`lease_expiry`/);
     await expect(checkTable({ client, table: "locks", format })).rejects.toMatchObject(found);
@@ -98,7 +99,7 @@ describe("a table of format dynamodb-lease", () => {
 });
 
 describe("a table of commit records", () => {
-  it("is told to have another key, which nobody can choose, and what it is no table for", async () => {
+  it("is refused with a wrong key, and the error names the fixed key", async () => {
     await made("pk", "sk");
     const checking = checkTable({ client, table: "locks", format: "object-commit" });
     await expect(checking).rejects.toMatchObject(
@@ -108,13 +109,13 @@ describe("a table of commit records", () => {
   });
 });
 
-describe("what a table is for", () => {
+describe("the option format", () => {
   it.each<[string, Partial<TableOptions>, RegExp]>([
     ["keys beside a format", { format: dynamolock(), keys: { pk: "id" } }, /`format`/],
     ["keys of commit records", { format: "object-commit", keys: { sk: null } }, /`keys`/],
     ["a format of one's own making", { format: { name: "x" } as LockFormat }, /holdfast\/formats/],
     ["a name of none", { format: "redis" as "native" }, /"native" or "object-commit".*"redis"/],
-  ])("is refused before anything is sent: %s", async (_what, options, message) => {
+  ])("is checked before a request is sent: %s", async (_what, options, message) => {
     const found = { code: "invalid-argument", message: expect.stringMatching(message) };
     const silent = { config: {}, send: () => expect.unreachable("It was sent.") };
     const all = { client: silent as unknown as DynamoDBClient, table: "locks", ...options };

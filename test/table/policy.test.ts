@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Holdfast, POLICY_FEATURES, type PolicyFeature, policyFor } from "../../src/index.js";
+import { Holdfast } from "../../src/index.js";
+import { POLICY_FEATURES, type PolicyFeature, policyFor } from "../../src/table/index.js";
 import { allowedBy, isFor, isLike, permissionsOf } from "../support/permissions.js";
 import { FEATURES, PermissionScene } from "./features.js";
 
@@ -17,7 +18,7 @@ beforeEach(async () => {
 afterEach(() => scene.close());
 
 describe.each(POLICY_FEATURES)("the policy for %s", (feature) => {
-  it("is enough", async () => {
+  it("is sufficient", async () => {
     scene.allows = allowedBy(documentFor(feature));
     await FEATURES[feature](scene);
     expect(scene.asked.length).toBeGreaterThan(0);
@@ -25,7 +26,7 @@ describe.each(POLICY_FEATURES)("the policy for %s", (feature) => {
   });
 
   it.each(permissionsOf(documentFor(feature)))(
-    "is too little without $action on $key, which the error names",
+    "is insufficient without $action on $key, which the error names",
     async (permission) => {
       scene.allows = (access) => !isFor(permission, access);
       const error = await FEATURES[feature](scene).then(
@@ -33,7 +34,7 @@ describe.each(POLICY_FEATURES)("the policy for %s", (feature) => {
         (thrown: Error) => thrown,
       );
       expect(scene.asked.some(({ isAllowed }) => !isAllowed)).toBe(true);
-      // Of the user's own transaction the SDK tells.
+      // The SDK reports a refusal of the user's own transaction.
       if (feature === "condition") expect(error?.name).toBe("AccessDeniedException");
       else expect(error).toMatchObject({ code: "access-denied" });
       expect(error?.message).toContain(permission.action);
@@ -42,19 +43,19 @@ describe.each(POLICY_FEATURES)("the policy for %s", (feature) => {
 });
 
 describe("the policy for lock", () => {
-  it("is enough to keep a history, too, and to look at it", async () => {
+  it("is sufficient for keeping and reading a history", async () => {
     scene.allows = allowedBy(documentFor("lock"));
     const locks = new Holdfast({ client: scene.client, table: "locks", history: true });
     await (await locks.mutex("kept").acquire()).release();
     await locks.close();
-    expect((await scene.locks().history("kept")).grants).toHaveLength(1);
+    expect((await scene.locks().admin.history("kept")).grants).toHaveLength(1);
     expect(scene.asked.filter(({ isAllowed }) => !isAllowed)).toEqual([]);
   });
 
-  it("without UpdateItem on it, tells once that no history is kept, and grants all the same", async () => {
+  it("without UpdateItem on the history reports the missing history once, and still grants", async () => {
     const reported: string[] = [];
     const onError = ({ code }: { code: string }): void => void reported.push(code);
-    // Refused where the record itself is not: by the key alone IAM could not tell the two apart.
+    // Refuses the second of two writes: IAM cannot distinguish them by the key alone.
     let writes = 0;
     scene.allows = ({ action }) => action !== "dynamodb:UpdateItem" || ++writes % 2 === 1;
     const locks = new Holdfast({ client: scene.client, table: "locks", history: true, onError });
@@ -68,19 +69,19 @@ describe("the policy for lock", () => {
   });
 });
 
-describe("without dynamodb:UpdateItem", () => {
+describe("a process without dynamodb:UpdateItem", () => {
   const refuse = (): void => {
     scene.allows = ({ action }) => action !== "dynamodb:UpdateItem";
   };
 
-  it("a lock that is only tried is not said to be somebody else's", async () => {
+  it("does not report a lock as held after tryAcquire", async () => {
     refuse();
     await expect(scene.locks().mutex("free").tryAcquire()).rejects.toMatchObject({
       code: "access-denied",
     });
   });
 
-  it("that was taken away while a lock is held, the lease ends in time, and says why", async () => {
+  it("loses its lease in time, with the reason, when the permission is removed during a hold", async () => {
     const lease = await scene.locks().mutex("held").acquire({ lease: "400ms", renew: "50ms" });
     refuse();
     await new Promise((resolve) => lease.signal.addEventListener("abort", resolve));
@@ -92,8 +93,8 @@ describe("without dynamodb:UpdateItem", () => {
   });
 });
 
-describe("a policy", () => {
-  it("is a document that IAM takes, for the table and nothing else", () => {
+describe("policyFor", () => {
+  it("makes a valid IAM document for this table only", () => {
     const { document, notes } = policyFor({
       for: ["lock", "elect"],
       table: "locks",
@@ -117,7 +118,7 @@ describe("a policy", () => {
     });
   });
 
-  it("has statements that are told apart, whatever it is for", () => {
+  it("makes statements with different ids, for all features", () => {
     const features = POLICY_FEATURES.filter((feature) => feature !== "object-commit");
     const { document } = policyFor({ for: features, table: "locks" });
     const ids = document.Statement.map(({ Sid }) => Sid);
@@ -125,7 +126,7 @@ describe("a policy", () => {
     for (const id of ids) expect(id).toMatch(/^[A-Za-z0-9]+$/);
   });
 
-  it("keeps a team from the names of another, to the letter of its prefix", async () => {
+  it("denies a team the names of other teams, with a literal match of the prefix", async () => {
     const prefixes = ["team*/$x?", "shared/"];
     const { document } = policyFor({ for: ["lock"], table: "locks", prefixes });
     scene.allows = allowedBy(document);
@@ -141,7 +142,7 @@ describe("a policy", () => {
     });
   });
 
-  it("says what a prefix cannot narrow, and leaves out what would reach beyond it", () => {
+  it("notes the limits of a prefix, and leaves out wider actions", () => {
     const options = { table: "locks", prefixes: ["team/"] };
     const watching = policyFor({ for: ["operate"], ...options });
     expect(JSON.stringify(watching.document)).not.toContain("Scan");
@@ -151,7 +152,7 @@ describe("a policy", () => {
     expect(notes).toEqual([expect.stringMatching(/\bsessions?\b/i)]);
   });
 
-  it("for commits of objects names what the bucket asks for, below the prefixes", () => {
+  it("lists the bucket's permissions for object commits, below the prefixes", () => {
     const options = { for: ["object-commit"], table: "commits", bucket: "reports" } as const;
     const { document } = policyFor({ ...options, prefixes: ["a/", "b/"] });
     expect(document.Statement.slice(1)).toEqual([
@@ -177,13 +178,13 @@ describe("a policy", () => {
     [{ for: ["lock"], table: "locks", prefixes: [""] }],
     [{ for: ["lock"], table: "locks", bucket: "reports" }],
     [{ for: ["lock", "object-commit"], table: "locks" }],
-  ] as const)("is refused for %j", (options) => {
+  ] as const)("refuses %j", (options) => {
     expect(() => policyFor(options)).toThrow(expect.objectContaining({ code: "invalid-argument" }));
   });
 });
 
-describe("the IAM of these tests", () => {
-  it("matches as IAM does", () => {
+describe("the IAM simulation of these tests", () => {
+  it("matches like IAM", () => {
     expect(isLike("lock#a", "lock#*")).toBe(true);
     expect(isLike("lock#", "lock#*")).toBe(true);
     expect(isLike("a.b", "a?b")).toBe(true);

@@ -1,17 +1,18 @@
 import type { TableDescription } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
 import { awsLockClient } from "../../src/formats/index.js";
-import { checkTable, createTable, type DynamoDBLike } from "../../src/index.js";
+import type { DynamoDBLike } from "../../src/index.js";
+import { checkTable, createTable } from "../../src/table/index.js";
 
-/** What a stub answers to one command: an output, or the name of an error. */
+/** A stub's answer to one command: an output, or the name of an error. */
 type Answer = object | string;
 
 interface Stub extends DynamoDBLike {
-  /** The commands that it was sent, in order. */
+  /** The received commands, in order. */
   readonly sent: string[];
 }
 
-/** A client that answers each command from its list; the last answer of a list is used for ever. */
+/** A client that answers each command from a list; the last answer of a list repeats. */
 function stub(answers: Readonly<Record<string, readonly Answer[]>>): Stub {
   const sent: string[] = [];
   const send = async (command: never): Promise<unknown> => {
@@ -50,13 +51,13 @@ function described(more: TableDescription = {}): { Table: TableDescription } {
 
 const REPLICAS = [{ RegionName: "eu-west-1" }, { RegionName: "us-east-1" }];
 
-describe("a table that is replicated", () => {
+describe("a replicated table", () => {
   const check = (more: TableDescription, homeRegion?: string) => {
     const client = stub({ DescribeTable: [described(more)], DescribeTimeToLive: [TTL_ON] });
     return checkTable({ client, table: "locks", homeRegion });
   };
 
-  it("is refused where the last writer wins, with what can be done about it", async () => {
+  it("is refused with the last writer winning, and the error names the fixes", async () => {
     for (const more of [{}, { MultiRegionConsistency: "EVENTUAL" }] as const) {
       await expect(check({ Replicas: REPLICAS, ...more })).rejects.toMatchObject({
         code: "misconfigured",
@@ -65,16 +66,16 @@ describe("a table that is replicated", () => {
     }
   });
 
-  it("is fine where its regions agree before they answer", async () => {
+  it("is accepted with strong consistency across regions", async () => {
     const report = await check({ Replicas: REPLICAS, MultiRegionConsistency: "STRONG" });
     expect(report.replicas).toEqual(["eu-west-1", "us-east-1"]);
   });
 
-  it("is fine where one of its regions is named the home of all locks", async () => {
+  it("is accepted if one of its regions is the `homeRegion`", async () => {
     expect((await check({ Replicas: REPLICAS }, "eu-west-1")).replicas).toHaveLength(2);
   });
 
-  it("is refused where the home is a region that it is not in", async () => {
+  it("is refused if `homeRegion` has no replica", async () => {
     await expect(check({ Replicas: REPLICAS }, "eu-wset-1")).rejects.toMatchObject({
       code: "misconfigured",
       message: expect.stringContaining("eu-wset-1"),
@@ -82,11 +83,11 @@ describe("a table that is replicated", () => {
   });
 });
 
-describe("a table that is being made", () => {
-  it("is waited for, from before the service knows it until it is active", async () => {
+describe("a table under creation", () => {
+  it("is awaited from before the service knows the table until active", async () => {
     const client = stub({
       CreateTable: [{}],
-      // DynamoDB says in its own documentation that the first answers may deny the table.
+      // According to DynamoDB's documentation, the first answers may deny the existence of the table.
       DescribeTable: [
         "ResourceNotFoundException",
         described({ TableStatus: "CREATING" }),
@@ -98,7 +99,7 @@ describe("a table that is being made", () => {
     expect(await createTable({ client, table: "locks" })).toMatchObject({ table: "locks" });
   });
 
-  it("is given up after the wait, as unreachable", async () => {
+  it("is reported as unreachable after the wait", async () => {
     const client = stub({
       CreateTable: ["ResourceInUseException"],
       DescribeTable: [described({ TableStatus: "CREATING" })],
@@ -109,7 +110,7 @@ describe("a table that is being made", () => {
     });
   });
 
-  it("may get its TTL from another process at the same time", async () => {
+  it("may get TTL from another process at the same time", async () => {
     const client = stub({
       CreateTable: ["ResourceInUseException"],
       DescribeTable: [described()],
@@ -119,7 +120,7 @@ describe("a table that is being made", () => {
     expect(await createTable({ client, table: "locks" })).toMatchObject({ table: "locks" });
   });
 
-  it("is left alone where its TTL is just being turned on", async () => {
+  it("stays unchanged while TTL is being turned on", async () => {
     const enabling = { TimeToLiveStatus: "ENABLING", AttributeName: "expiresAt" };
     const client = stub({
       CreateTable: ["ResourceInUseException"],
@@ -141,7 +142,7 @@ describe("a table whose TTL is being turned off", () => {
     });
   };
 
-  it("is refused, with what there is to wait for, and left alone", async () => {
+  it("is refused unchanged, and the error says to wait", async () => {
     const client = stubbed();
     const refused = {
       code: "misconfigured",
@@ -152,7 +153,7 @@ describe("a table whose TTL is being turned off", () => {
     expect(client.sent).not.toContain("UpdateTimeToLive");
   });
 
-  it("is refused too where it has to be off", async () => {
+  it("is refused too if TTL must be off", async () => {
     const checking = checkTable({ client: stubbed(), table: "locks", format: awsLockClient() });
     await expect(checking).rejects.toMatchObject({
       code: "misconfigured",
@@ -161,7 +162,7 @@ describe("a table whose TTL is being turned off", () => {
   });
 });
 
-describe("what goes wrong on the way to a table", () => {
+describe("a failed request about a table", () => {
   const CODES = [
     ["AccessDeniedException", "access-denied"],
     ["ExpiredTokenException", "access-denied"],
@@ -171,7 +172,7 @@ describe("what goes wrong on the way to a table", () => {
     ["ResourceNotFoundException", "misconfigured"],
   ] as const;
 
-  it.each(CODES)("%s is told as %s, by both", async (name, code) => {
+  it.each(CODES)("with error %s is reported as %s by both functions", async (name, code) => {
     const client = stub({ DescribeTable: [name], CreateTable: [name] });
     await expect(checkTable({ client, table: "locks" })).rejects.toMatchObject({
       code,
@@ -181,7 +182,7 @@ describe("what goes wrong on the way to a table", () => {
     await expect(creating).rejects.toMatchObject({ code, cause: { name } });
   });
 
-  it("names the permission that is missing, which is none of those that hold locks", async () => {
+  it("names the missing permission, which holders of locks do not need", async () => {
     const client = stub({ DescribeTable: ["AccessDeniedException"] });
     const checking = checkTable({ client, table: "locks" });
     await expect(checking).rejects.toMatchObject({

@@ -8,18 +8,18 @@ import {
 import { parse as parseHcl } from "@cdktf/hcl2json";
 import { describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
-import { createTable } from "../../src/index.js";
+import { createTable } from "../../src/table/index.js";
 import { MemoryDynamoDB, memoryClient } from "../../src/testing/index.js";
 import { runTypeScript } from "../examples/run.js";
 
-/** A table, whoever describes it, without the order in which that is done. */
+/** The description of a table from any source, in a fixed order. */
 interface Described {
   readonly name: unknown;
   readonly billing: unknown;
   readonly keys: Record<string, unknown>;
   readonly types: Record<string, unknown>;
   readonly ttl: unknown;
-  /** Whatever else is said of the table. */
+  /** All further properties of the table. */
   readonly others: readonly string[];
 }
 
@@ -38,7 +38,7 @@ function block(mark: string): string {
   return found;
 }
 
-/** As CreateTable, and CloudFormation after it, spells a table. */
+/** The table in the terms of CreateTable, which CloudFormation shares. */
 function described(
   input: CreateTableCommandInput & { TimeToLiveSpecification?: object },
 ): Described {
@@ -68,7 +68,7 @@ function fromTemplate(template: unknown): Described {
   return described(table.Properties);
 }
 
-/** What createTable() really sends. */
+/** The request of createTable(). */
 async function made(): Promise<Described> {
   const client = memoryClient(new MemoryDynamoDB({ nowMs: () => 0 }));
   const sent: object[] = [];
@@ -101,15 +101,15 @@ interface TerraformTable {
   readonly lifecycle: readonly object[];
 }
 
-describe("the same table as createTable() makes", () => {
-  it("is described by CloudFormation, in YAML and JSON", async () => {
+describe("the table of createTable()", () => {
+  it("equals the CloudFormation templates in YAML and JSON", async () => {
     const expected = await made();
     expect(expected.others).toEqual([]);
     expect(fromTemplate(parseYaml(block("yaml")))).toEqual(expected);
     expect(fromTemplate(JSON.parse(block("json")))).toEqual(expected);
   });
 
-  it("is what CDK makes of the document's program", { timeout: 120_000 }, async () => {
+  it("equals the output of the document's CDK program", { timeout: 120_000 }, async () => {
     const print =
       "console.log(JSON.stringify(app.synth().getStackArtifact(stack.artifactId).template));";
     const { lines, errors, code } = await runTypeScript(block("ts") + print, {
@@ -120,7 +120,7 @@ describe("the same table as createTable() makes", () => {
     expect(fromTemplate(JSON.parse(lines.join("")))).toEqual(await made());
   });
 
-  it("is described by Terraform", async () => {
+  it("equals the Terraform configuration", async () => {
     const parsed = (await parseHcl("locks.tf", block("hcl"))) as {
       readonly resource: { readonly aws_dynamodb_table: { readonly locks: [TerraformTable] } };
     };

@@ -5,7 +5,7 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { checkTable, createTable } from "../../src/index.js";
+import { checkTable, createTable } from "../../src/table/index.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
 
@@ -22,7 +22,7 @@ describeOnDynamoDBLocal("a table on DynamoDB Local", (endpoint) => {
     readonly billing?: "PAY_PER_REQUEST" | "PROVISIONED";
   }
 
-  /** A table as somebody else may have made it. */
+  /** A table created by another client. */
   async function made({ key, ttl, billing = "PAY_PER_REQUEST" }: Made): Promise<string> {
     const table = freshTable();
     const attributes = key ?? [
@@ -61,7 +61,7 @@ describeOnDynamoDBLocal("a table on DynamoDB Local", (endpoint) => {
     message: expect.stringMatching(new RegExp(parts.join("[^]*"))),
   });
 
-  it("is made once, however often it is asked for, and through either kind of client", async () => {
+  it("is created once for repeated calls, through either kind of client", async () => {
     const table = freshTable();
     const report = await createTable({ client, table });
     expect(report).toEqual({
@@ -76,35 +76,35 @@ describeOnDynamoDBLocal("a table on DynamoDB Local", (endpoint) => {
     expect(await checkTable({ client: documents, table })).toEqual(report);
   });
 
-  it("is made by whoever comes first, if several do at once", async () => {
+  it("is created once for concurrent calls", async () => {
     const table = freshTable();
     const reports = await Promise.all([1, 2, 3].map(() => createTable({ client, table })));
     expect(reports).toEqual(reports.map(() => reports[0]));
   });
 
-  it("gets its TTL where one of that name fits but for it", async () => {
+  it("gets TTL if an existing table fits otherwise", async () => {
     const table = await made({ billing: "PROVISIONED" });
     expect(await createTable({ client, table })).toMatchObject({ billing: "provisioned" });
     expect(await checkTable({ client, table })).toMatchObject({ ttlAttribute: "expiresAt" });
   });
 
-  it("is left exactly as it is where its key is another: it may be anybody's", async () => {
+  it("stays unchanged with a different key, because the table may have another purpose", async () => {
     const table = await made({ key: [["id", "S", "HASH"]] });
     await expect(createTable({ client, table })).rejects.toMatchObject(
       misconfigured("id \\(HASH\\)"),
     );
-    // TTL would begin to delete the items of a table that has nothing to do with locks.
+    // TTL would start to delete items of a table without locks.
     await expect(checkTable({ client, table, keys: { pk: "id", sk: null } })).rejects.toMatchObject(
       misconfigured("TTL is off"),
     );
   });
 
-  it("is told apart from one that is missing", async () => {
+  it("is distinguished from a missing table", async () => {
     const found = misconfigured('"nowhere"', "region", "createTable");
     await expect(checkTable({ client, table: "nowhere" })).rejects.toMatchObject(found);
   });
 
-  it("is told to have another key, with the option that names it", async () => {
+  it("is refused with a wrong key, and the error names the option", async () => {
     const table = await made({ key: [["id", "S", "HASH"]], ttl: "expiresAt" });
     await expect(checkTable({ client, table })).rejects.toMatchObject(
       misconfigured("id \\(HASH\\), not pk \\(HASH\\), sk \\(RANGE\\)", "`keys`", "`sk: null`"),
@@ -114,7 +114,7 @@ describeOnDynamoDBLocal("a table on DynamoDB Local", (endpoint) => {
     });
   });
 
-  it("is told to have a key that is a number, for each attribute that is one", async () => {
+  it("is refused with a numeric key, for each key attribute", async () => {
     const key = [
       ["pk", "N", "HASH"],
       ["sk", "N", "RANGE"],
@@ -125,20 +125,20 @@ describeOnDynamoDBLocal("a table on DynamoDB Local", (endpoint) => {
     );
   });
 
-  it("is told that its TTL is off, and what to do about it", async () => {
+  it("is refused while TTL is off, and the error names the fix", async () => {
     await expect(checkTable({ client, table: await made({}) })).rejects.toMatchObject(
       misconfigured("TTL is off", "`expiresAt`", "UpdateTimeToLive"),
     );
   });
 
-  it("is told that its TTL looks at another attribute, also by createTable", async () => {
+  it("is refused with TTL on another attribute, also by createTable", async () => {
     const table = await made({ ttl: "leaseMs" });
     const found = misconfigured("TTL", "`leaseMs`", "`expiresAt`");
     await expect(checkTable({ client, table })).rejects.toMatchObject(found);
     await expect(createTable({ client, table })).rejects.toMatchObject(found);
   });
 
-  it("is told everything at once", async () => {
+  it("is refused with all findings in one error", async () => {
     const table = await made({ key: [["pk", "N", "HASH"]] });
     await expect(checkTable({ client, table })).rejects.toMatchObject(
       misconfigured("pk \\(HASH\\)", "type N", "TTL is off"),

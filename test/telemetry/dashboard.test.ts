@@ -18,7 +18,7 @@ interface Variable {
   readonly current: { readonly value?: string };
 }
 
-/** Prometheus's own, and those of the scrape. */
+/** Labels that Prometheus and the scrape add. */
 const GIVEN = new Set(["le", "job"]);
 
 const queries = dashboard.panels.flatMap(({ title, targets = [] }) =>
@@ -29,7 +29,7 @@ function chosenFor(name: string): string {
   return dashboard.templating.list.find((one) => one.name === name)?.current.value ?? "";
 }
 
-/** The labels of each series name that an answer to Prometheus has. */
+/** The labels of each series name in a Prometheus answer. */
 function seriesOf(text: string): Map<string, Set<string>> {
   const series = new Map<string, Set<string>>();
   for (const line of text.split("\n")) {
@@ -56,7 +56,7 @@ describe("the dashboard", () => {
     series = seriesOf(await scrapedAfter(everythingHappens));
   });
 
-  it("asks for something on every panel, and refers to no variable that it does not have", () => {
+  it("has a query on every panel, and refers only to defined variables", () => {
     const shown = dashboard.panels.filter(({ type }) => type !== "row");
     expect(shown.length).toBeGreaterThan(15);
     expect(shown.filter(({ targets }) => targets === undefined || targets.length === 0)).toEqual(
@@ -69,18 +69,15 @@ describe("the dashboard", () => {
     expect(used.filter((name) => !names.has(name ?? ""))).toEqual([]);
   });
 
-  it.each(queries)(
-    "finds what `$title` asks for in what Prometheus is answered: $expr",
-    ({ expr }) => {
-      const metrics = metricsIn(expr);
-      expect(metrics).toHaveLength(1);
-      const labels = series.get(metrics[0] ?? "");
-      expect(labels, "no such series").toBeDefined();
-      expect(labelsIn(expr).filter((label) => !labels?.has(label))).toEqual([]);
-    },
-  );
+  it.each(queries)("finds the query of `$title` in the exported series: $expr", ({ expr }) => {
+    const metrics = metricsIn(expr);
+    expect(metrics).toHaveLength(1);
+    const labels = series.get(metrics[0] ?? "");
+    expect(labels, "no such series").toBeDefined();
+    expect(labelsIn(expr).filter((label) => !labels?.has(label))).toEqual([]);
+  });
 
-  it("shows every metric that there is", () => {
+  it("shows every metric", () => {
     const bare = (name: string): string => name.replace(/_(bucket|count|sum)$/, "");
     const told = new Set(
       [...series.keys()].filter((name) => name.startsWith("holdfast_")).map(bare),

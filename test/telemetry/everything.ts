@@ -4,7 +4,7 @@ import { type Inhabitant, World } from "../support/world.js";
 
 const LENGTHS = { lease: 3_000, renew: 1_000 } as const;
 
-/** A world in which everything happens that a channel tells: every grant, end, trouble and term. */
+/** Runs a simulation with every kind of event on the channels: grants, ends, failures and terms. */
 export async function everythingHappens(): Promise<void> {
   const world = new World();
   const one = world.inhabitant({ ...LENGTHS, owner: "one" });
@@ -23,13 +23,13 @@ export async function everythingHappens(): Promise<void> {
   await world.time.advance(1_500);
   await world.until(session.close());
 
-  // Nobody answers its renewals; it is lost, and the other takes it over.
+  // Its renewals get no answer; the lease is lost, and the other client takes over.
   await world.until(one.locks.mutex("b").acquire());
   one.network.script(() => ({ fault: "request-lost", unknownAfterMs: 50 }));
   const taken = await world.until(two.locks.mutex("b").acquire());
   await world.until(taken.release());
 
-  // Its event loop stands still past its deadline.
+  // The event loop stops beyond the lease's deadline.
   await world.until(two.locks.mutex("c").acquire());
   two.process.pause();
   await world.time.advance(5_000);
@@ -49,7 +49,7 @@ async function queuesHappen(world: World): Promise<void> {
   await world.time.advance(1_000);
   const last = third.locks.fairLock("q").acquire();
   await world.time.advance(2_000);
-  // It sleeps for longer than its place is kept.
+  // The process sleeps for longer than its place in the queue lasts.
   third.process.pause();
   await world.time.advance(5_000);
   third.process.resume();
@@ -83,7 +83,7 @@ async function electionsHappen(world: World): Promise<void> {
   await world.until(standby.locks.close());
 }
 
-/** What is told on these channels while something goes on. */
+/** Collects the messages on these channels while `work` runs. */
 export async function heardWhile(
   channels: readonly string[],
   work: () => Promise<void>,

@@ -4,7 +4,7 @@ import { PrometheusExporter } from "@opentelemetry/exporter-prometheus";
 import { MeterProvider } from "@opentelemetry/sdk-metrics";
 import { startTelemetry } from "../../src/telemetry/index.js";
 
-/** What Prometheus is answered when it asks a process in which this went on. */
+/** The answer to a Prometheus scrape of a process after `work`. */
 export async function scrapedAfter(work: () => Promise<void>): Promise<string> {
   const exporter = new PrometheusExporter({ preventServerStart: true });
   const provider = new MeterProvider({ readers: [exporter] });

@@ -1,6 +1,6 @@
 import ts from "typescript";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { ELECTION_CHANNELS, LEASE_CHANNELS } from "../../src/index.js";
+import { ELECTION_CHANNELS, LEASE_CHANNELS } from "../../src/events/index.js";
 import { parse, placeOf, sourcePaths, walk } from "../house/source.js";
 import { everythingHappens, heardWhile } from "./everything.js";
 
@@ -27,20 +27,20 @@ afterEach(() => {
 
 const CHANNELS = [...Object.values(LEASE_CHANNELS), ...Object.values(ELECTION_CHANNELS)];
 
-describe("what is told on channels", () => {
-  it("is made into no message where nobody listens", async () => {
+describe("messages on diagnostics channels", () => {
+  it("are not created without a subscriber", async () => {
     await everythingHappens();
     expect(counts.published).toBeGreaterThan(100);
     expect(counts.made).toBe(0);
   });
 
-  it("is made once for each message where somebody does, on every channel there is", async () => {
+  it("are created once each with a subscriber, on every channel", async () => {
     const heard = await heardWhile(CHANNELS, everythingHappens);
     expect(counts.made).toBe(heard.length);
     expect(new Set(heard.map(({ channel }) => channel))).toEqual(new Set(CHANNELS));
   });
 
-  it("is made by the function that publish is given, never before it", () => {
+  it("are created inside the function passed to publish", () => {
     const calls: ts.CallExpression[] = [];
     for (const path of sourcePaths().filter((one) => one !== "src/platform/diagnostics.ts")) {
       walk(parse(path), (node) => {
@@ -52,7 +52,7 @@ describe("what is told on channels", () => {
   });
 });
 
-/** Whether the message is a literal in the function that makes it, and no object that was there before. */
+/** Whether the function creates its message as a literal, and not from an earlier object. */
 function makesItsMessage(call: ts.CallExpression): boolean {
   const made = call.arguments[1];
   if (made === undefined) return false;

@@ -13,7 +13,7 @@ import {
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createTable } from "../../src/index.js";
+import { createTable } from "../../src/table/index.js";
 import {
   startTelemetry,
   type Telemetry,
@@ -57,7 +57,7 @@ interface Point {
   readonly sum: number;
 }
 
-/** What the SDK exports, by the metric's name. */
+/** The exported metrics, by name. */
 async function collected(): Promise<Map<string, { unit: string; points: Point[] }>> {
   await meters.forceFlush();
   const all =
@@ -87,7 +87,7 @@ async function pointsOf(name: string): Promise<Point[]> {
 const ofKind = (kind: string) => (point: Point) => point.attributes["holdfast.kind"] === kind;
 
 describe("the metrics", () => {
-  it("of a lock say how it was granted, for how long it was waited for and held, and that it is over", async () => {
+  it("of a lock show grant, wait, hold and end", async () => {
     start();
     const world = new World();
     const one = world.inhabitant({ ...LENGTHS, owner: "one" });
@@ -124,7 +124,7 @@ describe("the metrics", () => {
     expect(renewals?.sum).toBeCloseTo(0.01);
   });
 
-  it("of a loss say why, and how late a stopped process noticed it", async () => {
+  it("of a loss show the reason, and the delay in a stopped process", async () => {
     start();
     const world = new World();
     const one = world.inhabitant(LENGTHS);
@@ -136,13 +136,13 @@ describe("the metrics", () => {
     const attributes = { "holdfast.kind": "lock", "holdfast.reason": "expired" };
     expect(await pointsOf("holdfast.lease.losses")).toEqual([{ attributes, count: 1, sum: 1 }]);
     const [late] = await pointsOf("holdfast.lease.loss.delay");
-    // Five seconds, less what was left of a lease of three.
+    // Five seconds, less the rest of a lease of three seconds.
     expect(late?.sum).toBeGreaterThan(2);
     expect(late?.sum).toBeLessThan(2.2);
     expect(await pointsOf("holdfast.lease.active")).toMatchObject([{ count: 0 }]);
   });
 
-  it("count no lease that was granted before they began", async () => {
+  it("ignore leases granted before telemetry started", async () => {
     const world = new World();
     const { locks } = world.inhabitant(LENGTHS);
     const lease = await world.until(locks.mutex("a").acquire());
@@ -152,7 +152,7 @@ describe("the metrics", () => {
     expect(await pointsOf("holdfast.lease.hold.duration")).toHaveLength(1);
   });
 
-  it("of elections and workers follow terms, gaps and runs", async () => {
+  it("of elections and tasks follow terms, gaps and runs", async () => {
     start();
     await everythingHappens();
     const kinds = (await pointsOf("holdfast.election.transitions")).map(({ attributes, count }) => {
@@ -179,7 +179,7 @@ describe("the metrics", () => {
     expect(sessions).toMatchObject([{ count: 1 }]);
   });
 
-  it("have units of UCUM, and names below `holdfast.` without them", async () => {
+  it("have UCUM units, and unit-free names below `holdfast.`", async () => {
     start();
     await everythingHappens();
     const all = [...(await collected())];
@@ -191,13 +191,13 @@ describe("the metrics", () => {
     }
   });
 
-  it("carry no name of a lock, a holder or an owner, unless they are told to", async () => {
+  it("contain no name of a lock, holder or owner by default", async () => {
     start();
     await everythingHappens();
     const values = [...(await collected()).values()]
       .flatMap(({ points }) => points)
       .flatMap(({ attributes }) => Object.values(attributes));
-    // Everything that is bounded: kinds, outcomes, reasons, codes, the names of workers.
+    // All bounded values: kinds, outcomes, reasons, codes, task names.
     expect(values.filter((value) => !/^[a-z]+([ -][a-z]+)*$/.test(String(value)))).toEqual([]);
     for (const name of ["a", "b", "pool", "one", "two"]) expect(values).not.toContain(name);
     telemetry.stop();
@@ -217,7 +217,7 @@ describe("the metrics of requests", () => {
   });
   afterAll(() => server.close());
 
-  it("say what DynamoDB charged: a unit for each write, refused ones too, half for a poll", async () => {
+  it("show DynamoDB's charges: a unit for each write, refused writes too, half for a poll", async () => {
     const client = sdkClient(server.endpoint);
     const table = freshTable();
     await createTable({ client, table });
@@ -252,7 +252,7 @@ describe("the metrics of requests", () => {
 describe("the spans", () => {
   const named = (name: string) => spans.getFinishedSpans().filter((span) => span.name === name);
 
-  it("are one for the acquisition and one for as long as it is held", async () => {
+  it("cover the acquisition and the hold", async () => {
     start();
     const world = new World();
     const { locks } = world.inhabitant({ ...LENGTHS, owner: "one" });
@@ -275,7 +275,7 @@ describe("the spans", () => {
     expect(named("holdfast.hold")[0]?.status.code).toBe(SpanStatusCode.UNSET);
   });
 
-  it("of a lost lease end as errors that say why, with each renewal that nobody answered", async () => {
+  it("of a lost lease end with an error and the reason, and list each unanswered renewal", async () => {
     start();
     const world = new World();
     const one = world.inhabitant(LENGTHS);
@@ -288,7 +288,7 @@ describe("the spans", () => {
     expect(hold?.events.map(({ name }) => name)).toContain("renewal unanswered");
   });
 
-  it("of a refusal are errors only where it was not simply held", async () => {
+  it("of a refusal are errors unless the lock was held", async () => {
     start();
     const world = new World();
     const one = world.inhabitant(LENGTHS);
@@ -307,7 +307,7 @@ describe("the spans", () => {
     ]);
   });
 
-  it("are children of what was active where the lock was acquired", async () => {
+  it("are children of the span that was active at the acquisition", async () => {
     context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
     try {
       start();
@@ -328,7 +328,7 @@ describe("the spans", () => {
     }
   });
 
-  it("are none of leaderships and sessions, and end when telemetry stops", async () => {
+  it("do not cover leaderships and sessions, and end when telemetry stops", async () => {
     start();
     const world = new World();
     const { locks } = world.inhabitant(LENGTHS);
@@ -344,7 +344,7 @@ describe("the spans", () => {
 });
 
 describe("telemetry", () => {
-  it("goes to the global providers by default, and to nothing that was switched off", async () => {
+  it("uses the global providers by default, and skips disabled outputs", async () => {
     metrics.setGlobalMeterProvider(meters);
     trace.setGlobalTracerProvider(tracers);
     try {

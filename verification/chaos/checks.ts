@@ -3,8 +3,8 @@ import type { Event, Timed, Violation } from "../sim/history.js";
 import { SAFETY } from "../sim/terms.js";
 import { inOrder, type Span } from "./order.js";
 
-// Those that ask for an order only. The others ask for the instant of each request at the table, which
-// nobody can tell of real processes.
+// The checkers which need only an order. The rest need the true time of each request at the table, which is unknown
+// for real processes.
 const OF_ORDER = [
   checkers.exclusion,
   checkers.fenceOrder,
@@ -16,9 +16,9 @@ const check = (history: readonly Timed[]): Violation[] =>
   OF_ORDER.flatMap((checker) => checker(history, SAFETY));
 
 /**
- * Nobody believes in a lease once the table has granted the name to another: sharper than that no two
- * acted, since it needs no act of the new holder, who may never hear of its grant. A holder's deadline
- * passes, or its release is sent, before any write that could grant the name anew.
+ * No process believes in a lease once the table has granted the name to a different holder. This is stricter than
+ * exclusion between acts: the new holder, which may never learn of its grant, need not act. A holder's deadline
+ * passes, or its release is sent, before any write which could grant the name again.
  */
 export const belief = (history: readonly Timed[]): Violation[] => {
   const granted = new Map<string, bigint>();
@@ -29,23 +29,23 @@ export const belief = (history: readonly Timed[]): Violation[] => {
     const highest = granted.get(name) ?? -1n;
     if (kind === "record" && fence > highest) granted.set(name, fence);
     if ((kind === "acted" || kind === "granted") && fence < highest) {
-      const what = `${by} was told that it holds "${name}" (${fence}) after the table had granted ${highest}`;
+      const what = `${by} believed in "${name}" (${fence}) after the table had granted ${highest}`;
       found.push({ invariant: "belief", atMs, what });
     }
   }
   return found;
 };
 
-/** A list in the table to which guarded transactions append, as it was found. */
+/** A list in the table to which conditional transactions append. */
 export interface Ledger {
   readonly name: string;
-  /** Who wrote, and with which fence, in the order in which the table carried it out. */
+  /** Each writer and fence, in the order of the table. */
   readonly entries: readonly { readonly by: string; readonly fence: bigint }[];
 }
 
 /**
- * A ledger as a history. Its order is the table's own, so it needs no clock at all: a fence that has
- * an entry was granted before it.
+ * Converts a ledger to a history. The order is the table's own and needs no clock: a fence with an entry was granted
+ * before the entry.
  */
 export function historyOf({ name, entries }: Ledger): Timed[] {
   return entries.flatMap(({ by, fence }, atMs) => {
@@ -56,7 +56,7 @@ export function historyOf({ name, entries }: Ledger): Timed[] {
   });
 }
 
-/** All that is wrong with a run: what the simulation's checkers find, and the two of this folder. */
+/** Returns all violations of a run, from the simulation's checkers and the checks in this folder. */
 export function checkRun(spans: readonly Span[], ledgers: readonly Ledger[]): Violation[] {
   const history = inOrder(spans);
   return [

@@ -1,12 +1,12 @@
 import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What to tell somebody whose machine has no libfaketime. */
+/** Help for a machine without libfaketime. */
 export const HOW_TO_GET_FAKETIME =
-  "Clocks are skewed and stepped by libfaketime: on Debian or Ubuntu `apt-get install faketime`. " +
-  "Without it, `--no-clocks` leaves these faults out.";
+  "libfaketime skews and steps the clocks: on Debian or Ubuntu `apt-get install faketime`. " +
+  "Without libfaketime, use `--no-clocks` to skip these faults.";
 
-/** The library for programs with several threads, if it is installed where Linux systems have it. */
+/** Returns the library for multi-threaded programs, if installed in the usual place on Linux. */
 export function faketimeLibrary(): string | undefined {
   const places = ["/usr/lib", "/usr/lib64", "/usr/local/lib"].flatMap((place) =>
     existsSync(place) ? [place, ...readdirSync(place).map((name) => join(place, name))] : [],
@@ -17,20 +17,19 @@ export function faketimeLibrary(): string | undefined {
 }
 
 /**
- * The clocks of one worker process, as libfaketime makes them. It is found in one of two manners:
+ * The clocks of one worker process, as libfaketime sets them, in one of two manners:
  *
- * - *stepped*: the wall clock starts off by some amount and is stepped while the process runs. The
- *   monotonic clock is left alone: libfaketime would step it as well, which no real clock does, and
- *   which Node.js does not survive.
- * - *drifting*: the monotonic and the wall clock run at one rate from the start, and are never stepped.
+ * - *stepped*: the wall clock starts with an error and is stepped while the process runs. The monotonic clock is
+ *   exact: libfaketime would step the monotonic clock too, which no real clock does and Node.js does not survive.
+ * - *drifting*: the monotonic and the wall clock run at one rate from the start, without steps.
  *
- * `os.uptime()` is beyond libfaketime: Node.js reads it from the system, and it stays true.
+ * libfaketime does not reach `os.uptime()`: Node.js reads it from the system, so it stays true.
  */
 export type ClockManner =
   | { readonly kind: "stepped"; readonly skewMs: number }
   | { readonly kind: "drifting"; readonly rate: number };
 
-/** The file by which the clocks of one process are set. */
+/** The file which sets the clocks of a process. */
 export class FakeClock {
   readonly manner: ClockManner;
   readonly #library: string;
@@ -45,7 +44,7 @@ export class FakeClock {
     this.#write();
   }
 
-  /** What the process is to be started with. */
+  /** The environment variables of the process. */
   get environment(): Readonly<Record<string, string>> {
     return {
       LD_PRELOAD: this.#library,
@@ -55,7 +54,7 @@ export class FakeClock {
     };
   }
 
-  /** Steps the wall clock, forwards or back. */
+  /** Steps the wall clock, forwards or backwards. */
   step(byMs: number): void {
     this.#offsetMs += byMs;
     this.#write();
@@ -65,16 +64,13 @@ export class FakeClock {
     const { manner } = this;
     const seconds = `${this.#offsetMs < 0 ? "" : "+"}${(this.#offsetMs / 1000).toFixed(3)}`;
     const rate = manner.kind === "drifting" ? ` x${manner.rate}` : "";
-    // The process reads it at every question: it must never see half of it.
+    // The process reads the file whenever it reads a clock: replace the file atomically.
     writeFileSync(`${this.#file}.next`, `${seconds}${rate}\n`);
     renameSync(`${this.#file}.next`, this.#file);
   }
 }
 
-/**
- * What libfaketime leaves behind of a killed process; it would be in the way of a later one with the
- * same id.
- */
+/** Removes what libfaketime leaves behind after a kill; a later process with the same id would find it. */
 export function tidyAfter(pid: number): void {
   for (const name of [`faketime_shm_${pid}`, `sem.faketime_sem_${pid}`]) {
     rmSync(join("/dev/shm", name), { force: true });

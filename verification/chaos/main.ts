@@ -1,6 +1,6 @@
 /**
- * Real processes against a real table server, and everything goes wrong: `npm run chaos`. See
- * `order.ts` for what is proved, and verification/README.md for what was.
+ * Runs real processes against a real table server with faults of all kinds: `npm run chaos`. See `order.ts` for what
+ * a run proves, and verification/README.md for past runs.
  */
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,13 +13,13 @@ import { Run, type Tools } from "./run.js";
 import { linesOf, missingIn, planOptionsOf, type RunOptions, type Summary } from "./summary.js";
 
 const HELP = `npm run chaos -- [options]
-  --minutes N    for how long things go wrong (default 1); longer, if not every kind has come by then
-  --seed N       what the plan of faults is drawn from (default: any; it is printed)
-  --processes N  how many workers at a time (default 4)
+  --minutes N    how long to inject faults (default 1); longer until every kind has happened
+  --seed N       the seed of the plan of faults (default: random; the run prints it)
+  --processes N  the number of concurrent workers (default 4)
   --endpoint U   use this table server, and do not kill it (default: a DynamoDB Local of its own)
-  --no-clocks    leave the clocks alone, where there is no libfaketime
+  --no-clocks    leave the clocks alone, on machines without libfaketime
   --json         the summary as JSON on standard output
-  --break NAME   a kernel with this rule broken: the run must fail
+  --break NAME   run the core with this rule broken: the run must fail
 Exit status: 0, nothing wrong; 1, an invariant is broken, or a kind of fault did not happen.`;
 
 const DEFAULTS = { minutes: "1", processes: "4" };
@@ -43,7 +43,7 @@ function optionsOf(args: readonly string[]) {
   const number = (name: "minutes" | "seed" | "processes", text: string, least: number): number => {
     const value = Number(text);
     if (Number.isFinite(value) && value >= least) return value;
-    throw new UsageError(`--${name} takes a number from ${least}; it is "${text}".`);
+    throw new UsageError(`--${name} takes a number from ${least}; got "${text}".`);
   };
   const run: RunOptions = {
     seed: Math.floor(number("seed", values.seed ?? `${Math.floor(Math.random() * 1e9)}`, 0)),
@@ -55,7 +55,7 @@ function optionsOf(args: readonly string[]) {
   return { run, isJson: values.json, isHelp: values.help };
 }
 
-/** Runs it by its command line, and answers the exit status. */
+/** Runs the command line, and returns the exit status. */
 export async function main(
   args: readonly string[],
   tools: Omit<Tools, "faketime">,
@@ -86,13 +86,13 @@ async function conduct(run: Run, options: RunOptions, isJson: boolean): Promise<
   const summary = withMissing(await run.run(), options, run.isInterrupted);
   process.off("exit", atExit);
   const isBad = summary.violations.length > 0;
-  const told: Summary = isBad ? { ...summary, historyFile: keep(run) } : summary;
-  console.log(isJson ? JSON.stringify(told) : linesOf(told).join("\n"));
+  const shown: Summary = isBad ? { ...summary, historyFile: keep(run) } : summary;
+  console.log(isJson ? JSON.stringify(shown) : linesOf(shown).join("\n"));
   if (isBad) return 1;
   return run.isInterrupted ? 130 : 0;
 }
 
-/** What did not happen was not survived. */
+/** Adds a violation for each kind of fault which did not happen: only faults which happened were survived. */
 function withMissing(summary: Summary, options: RunOptions, isInterrupted: boolean): Summary {
   if (summary.violations.length > 0 || isInterrupted) return summary;
   const violations = missingIn(summary, planOptionsOf(options)).map((kind) => ({

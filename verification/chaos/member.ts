@@ -11,26 +11,26 @@ import { nameOf } from "./plan.js";
 import type { Referee } from "./referee.js";
 import { Witness } from "./witness.js";
 
-/** What all members of a run have in common. */
+/** What all members of a run share. */
 export interface ClientEnvironment {
   readonly referee: Referee;
   readonly target: () => string;
   readonly workerFile: string;
   readonly directory: string;
-  /** Undefined: the clocks are this machine's. */
+  /** Undefined: the workers use this machine's clocks. */
   readonly faketime: string | undefined;
   readonly setup: Pick<WorkerSetup, "table" | "names" | "tasks" | "leaseMs">;
   readonly count: (fault: string, times?: number) => void;
-  /** A fault that waits for the next request of this operation, whoever sends it; taken, it is gone. */
+  /** Takes the fault which waits for the next request of this operation, from any member. */
   readonly takeFault: (operation: string) => ProxyFault | undefined;
   readonly freshPort: () => Promise<number>;
 }
 
-/** One place of a run: a worker, the next one when it was killed, and their bad network to the table. */
+/** One place in a run: a worker, its successor after each kill, and their faulty network to the table. */
 export class Member {
   name = "";
   readonly #place: number;
-  /** Of what a worker is started with; the network's is apart, since its draws depend on timing. */
+  /** For the settings of workers; the network has its own generator, since its draws depend on timing. */
   readonly #random: SeededRandom;
   readonly #network: SeededRandom;
   readonly #around: ClientEnvironment;
@@ -92,7 +92,7 @@ export class Member {
     return this.#around.referee.isHolder(this.name);
   }
 
-  /** Whether its worker runs and can reach the proxy. */
+  /** Whether the worker runs and can reach the proxy. */
   get isConnected(): boolean {
     return this.isRunning && this.#proxy !== undefined;
   }
@@ -101,7 +101,7 @@ export class Member {
     return this.isRunning && this.#clock?.manner.kind === "stepped";
   }
 
-  /** Starts a worker, with clocks of its own. */
+  /** Starts a worker, with separate clocks. */
   start(): void {
     const { referee, setup, workerFile } = this.#around;
     this.#lives += 1;
@@ -152,7 +152,7 @@ export class Member {
     return closed;
   }
 
-  /** For the end of the whole program, when nothing can be waited for any more. */
+  /** Kills the worker at the end of the whole program, without waiting. */
   killAtExit(): void {
     const pid = this.#child?.pid;
     this.#child?.kill("SIGKILL");
@@ -203,7 +203,7 @@ export class Member {
     this.#slow = { delayMs, untilMs: performance.now() + forMs };
   }
 
-  /** Nobody listens where the worker sends to, until the promise of `until` resolves. */
+  /** Refuses the worker's connections until the promise of `until` resolves. */
   async refuse(until: Promise<void>): Promise<void> {
     const proxy = this.#proxy;
     this.#proxy = undefined;
@@ -212,19 +212,19 @@ export class Member {
     await this.#openProxy();
   }
 
-  /** From now on nothing more goes wrong; a worker that is stopped goes on. */
+  /** Injects no further faults; a paused worker continues. */
   calm(): void {
     this.#calm = true;
     this.goOn();
     this.#proxy?.heal();
   }
 
-  /** Asks the worker to finish; resolves to whether it did within the time. */
+  /** Asks the worker to finish; resolves to whether the worker finished within the time. */
   async finish(limitMs: number): Promise<boolean> {
     const child = this.#child;
     if (child === undefined) return true;
     const closed = new Promise<true>((resolve) => child.once("close", () => resolve(true)));
-    // Before it is ready it would die of the signal.
+    // Before being ready, the worker would die of the signal.
     void this.#ready.then(() => child.kill("SIGTERM"));
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<false>((resolve) => {
@@ -275,12 +275,14 @@ export class Member {
   }
 }
 
-/** By place: every other one holds by sessions, next to one that does not. */
+/** By place: workers with sessions alternate with workers without. */
 const LIVES = ["leases", "sessions", "leases", "shared"] as const;
 
 const SKEWS_MS = [0, 700, 30_000, 3_000_000, 10_000_000];
 
-/** Every third place drifts, at either end of the bound; the others are off, and are stepped. */
+/**
+ * Every third place drifts, at either end of the bound; the rest have a wrong wall clock, which is stepped.
+ */
 function clockManner(random: SeededRandom, place: number): ClockManner {
   if (place % 3 === 2) return { kind: "drifting", rate: random.chance(0.7) ? 1.01 : 0.99 };
   const most = SKEWS_MS[random.integer(0, SKEWS_MS.length - 1)] ?? 0;

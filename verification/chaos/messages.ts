@@ -1,27 +1,29 @@
-/** What one worker process is to do. */
+/** The setup of one worker process. */
 export interface WorkerSetup {
-  /** Its name in the history; no two processes of a run have the same. */
+  /** The worker's name in the history, unique in the run. */
   readonly name: string;
   readonly endpoint: string;
   readonly table: string;
   readonly seed: number;
-  /** The names of the locks that it contends for. */
+  /** The names of the locks to acquire. */
   readonly names: readonly string[];
-  /** How many acquisitions it has under way at a time. */
+  /** The number of concurrent acquisitions. */
   readonly tasks: number;
   /** The shortest and the longest lease, in milliseconds. */
   readonly leaseMs: readonly [number, number];
-  /** What its leases live by: their own renewals, sessions that it opens, or the client's shared one. */
+  /**
+   * What keeps its leases alive: their own renewals, sessions which it opens, or the client's shared session.
+   */
   readonly keptAliveBy: "leases" | "sessions" | "shared";
 }
 
-/** What a worker tells the referee, one JSON object a line. Fences are digits. */
+/** A worker's message to the referee, a JSON object per line. Fences are digits. */
 export type FromWorker =
-  /** "From now on I can be asked to finish." */
+  /** The worker is ready, and can be asked to finish. */
   | { readonly kind: "ready" }
-  /** "I am about to ask a lease whether it is held." Answered with one byte, which is waited for. */
+  /** The worker is about to check a lease, and waits for one byte from the referee. */
   | { readonly kind: "asks" }
-  /** What the lease answered. `isFirst`: it was just handed out. */
+  /** The result of the check. `isFirst`: the lease was just handed out. */
   | {
       readonly kind: "asked";
       readonly name: string;
@@ -37,13 +39,13 @@ export type FromWorker =
     }
   | { readonly kind: "released"; readonly name: string; readonly fence: string }
   | { readonly kind: "gave up"; readonly name: string; readonly code: string }
-  /** The library, or the worker itself, did what it never may. */
+  /** The library, or the worker, broke a rule. */
   | { readonly kind: "failed"; readonly what: string };
 
-/** The file descriptor of a worker on which the referee listens. */
+/** The worker's file descriptor on which the referee listens. */
 export const REFEREE_FD = 3;
 
-/** The key of the ledger that a grant writes to: a new one now and then, since items are small. */
+/** Returns the key of a grant's ledger: a new key from time to time, since items are small. */
 export function ledgerKeyOf(name: string, fence: bigint): string {
   return `ledger#${name}#${fence / 300n}`;
 }

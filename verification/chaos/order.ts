@@ -1,42 +1,40 @@
 import type { Event, Timed } from "../sim/history.js";
 
 /**
- * Something that happened once, at an instant that is known only to lie between two stamps.
+ * An event which happened once, at an unknown instant between two stamps.
  *
- * All stamps are given by one process, the referee, which counts up by one with each: what has the
- * higher stamp was stamped later. No clock of a worker is ever compared with anything.
+ * One process, the referee, assigns all stamps and counts up by one with each: a higher stamp is a later stamp. A
+ * worker's clock is never compared with anything.
  */
 export interface Span {
-  /** A stamp from before it happened. */
+  /** A stamp from before the event. */
   readonly from: number;
-  /** A stamp from after it; the same as `from` for what has a role at one stamp only. */
+  /** A stamp from after the event; equal to `from` if only one stamp matters. */
   readonly to: number;
-  /** When `to` was given, by the referee's clock, in milliseconds since it started. For people. */
+  /** The time of `to` on the referee's clock, in milliseconds since the start. For people. */
   readonly atMs: number;
   readonly event: Event;
 }
 
 /**
- * Puts what is known as spans into one order that the checkers of the simulation can read.
+ * Puts spans into one order which the simulation's checkers can read.
  *
- * Messages are late, and a process may be stopped between what it does and what it tells of it. So a
- * history is only as sharp as its spans, and the order must not accuse anybody whom the spans do not:
- * of all orders in which every event lies within its span, this is the one in which fences grow most.
- * What that proves, kind by kind:
+ * Messages are late, and a process may be paused between an act and its message. A history is only as precise as its
+ * spans, and the order must not accuse a process without evidence: among all orders in which every event lies within
+ * its span, this order has the most growing fences. What each kind of event proves:
  *
- * - *acted*, *granted*: the worker asks the referee, waits for its answer, and only then asks the
- *   lease whether it is held. The stamp is the one given in between. As the act of a former holder it
- *   is early, since the lease was asked after it; as the act of a later one it is late, since the
- *   lease had been handed out before it. A worker that is stopped between the lease's answer and its
- *   message is therefore never accused, which is right: the library promises only that the question,
- *   asked after the deadline, is answered with no. That acts can come late is what fences are for.
- * - *record*: what an answer of the table shows of a record, between the request's leaving for the
- *   table and the answer's coming from it, whatever the network makes of that answer afterwards. A
- *   request that the table never answered is not in the history.
- * - *guarded*: a transaction with a holder's condition, in the same way; one that comes again, from
- *   when it came first, since a repetition is answered with success and not carried out again.
- * - *lost*, *released*, *gave up*: stamped when told. They are compared only with what the same
- *   process told, and one process's messages come in the order in which they were sent.
+ * - *acted*, *granted*: the worker asks the referee, waits for the answer, and only then checks its lease. The stamp
+ *   lies between the two. As the act of a former holder the stamp is early, since the worker checked the lease after
+ *   it; as the act of a later holder it is late, since the lease had been handed out before. So a worker which is
+ *   paused between the check and its message is never accused. This is correct: the library only promises that a
+ *   check after the deadline answers no. Fences exist because acts can come late.
+ * - *record*: the state of a record in an answer of the table, between the arrival of the request at the table and
+ *   the departure of the answer, whatever the network does to the answer afterwards. A request without an answer from
+ *   the table is not in the history.
+ * - *guarded*: a transaction with a holder's condition, in the same way; a repeated transaction from its first
+ *   arrival, since the table answers a repetition with success and does not carry it out again.
+ * - *lost*, *released*, *gave up*: stamped on arrival of the message. They are compared only with messages of the
+ *   same process, which arrive in order.
  */
 export function inOrder(spans: readonly Span[]): Timed[] {
   const names = new Map<string, Span[]>();
@@ -46,7 +44,7 @@ export function inOrder(spans: readonly Span[]): Timed[] {
     if (ofName === undefined) names.set(name, [span]);
     else ofName.push(span);
   }
-  // Between names there is nothing to prove; they are mixed for whoever reads the history.
+  // Nothing is to be proved between names; they are mixed for the readers of the history.
   const placed = [...names.values()].flatMap((ofName) => {
     let latest = 0;
     return orderOf(ofName).map((span) => {
@@ -59,10 +57,10 @@ export function inOrder(spans: readonly Span[]): Timed[] {
 }
 
 /**
- * Of those that may come next, always the lowest fence. Where that puts a lower fence behind it that
- * could not yet come, some other that could only come before that one has a fence as high at least: and
- * whatever is done under a fence shows that it had been granted. Of one name: fences of two names say
- * nothing of each other, and one would be put too early for the sake of the other.
+ * Picks, among the events which may come next, always the lowest fence. A still lower fence may come later. Then some
+ * event which must precede this lower fence has a fence at least as high as the picked event, and any event with a
+ * fence shows that the fence was granted. Only within one name: fences of two names are unrelated, and would put
+ * events too early.
  */
 function orderOf(spans: readonly Span[]): Span[] {
   const waiting = [...spans].sort((a, b) => a.from - b.from);
@@ -70,7 +68,7 @@ function orderOf(spans: readonly Span[]): Span[] {
   const ordered: Span[] = [];
   let next = 0;
   while (next < waiting.length || open.length > 0) {
-    // Whatever begins after the end of another comes after it; all the rest may come first.
+    // An event which begins after the end of another event comes later; any of the rest may come first.
     let endOfFirst = Math.min(...open.map(({ to }) => to));
     for (
       let span = waiting[next];

@@ -1,11 +1,11 @@
 import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
 import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
 
-/** One thing that goes wrong, for one worker, or for the table. */
+/** A fault of a worker or of the table. */
 export type Mishap =
   | { readonly kind: "process killed"; readonly downMs: number }
   | { readonly kind: "process stopped"; readonly forMs: number }
-  /** Stepped back, a clock makes a holder believe for longer: it shows when no renewal is answered. */
+  /** After a step backwards a holder believes for longer, which shows when no renewal is answered. */
   | { readonly kind: "wall clock stepped"; readonly byMs: number; readonly thenCutMs: number }
   | { readonly kind: "network cut"; readonly forMs: number; readonly delivers: boolean }
   | { readonly kind: "requests stalled" | "answers stalled"; readonly forMs: number }
@@ -15,14 +15,14 @@ export type Mishap =
   | { readonly kind: "session deleted" }
   | { readonly kind: "request"; readonly fault: ProxyFault; readonly operation: string };
 
-/** A mishap, when it is due, and where to look first for a worker that it can befall. */
+/** A mishap, its time, and the place from which to search for a suitable worker. */
 export interface Due {
   readonly atMs: number;
   readonly place: number;
   readonly mishap: Mishap;
 }
 
-/** What a plan is drawn for. */
+/** The parameters of a plan. */
 export interface PlanOptions {
   readonly seed: number;
   readonly lengthMs: number;
@@ -33,27 +33,27 @@ export interface PlanOptions {
   readonly hasServer: boolean;
 }
 
-/** Everything that a seed decides; the timing of what then happens is the machine's. */
+/** Everything a seed decides; the machine decides the timing. */
 export interface Plan {
   readonly names: readonly string[];
   readonly leaseMs: readonly [number, number];
   readonly tasks: number;
   readonly mishaps: readonly Due[];
-  /** What each place draws its own chances from. */
+  /** The random generator of each place. */
   readonly randoms: readonly SeededRandom[];
 }
 
 const LEASE_MS: readonly [number, number] = [800, 2_400];
 
-/** By how much a run is longer at most than asked for, if not everything has happened by then. */
+/** How many times longer than requested a run may take until every kind of fault has happened. */
 export const MOST_TIMES = 4;
 
-/** The mean pause between two mishaps beyond those that every run has. */
+/** The mean pause between two mishaps beyond the mishaps of every run. */
 const MISHAP_EVERY_MS = 2_000;
 
 const UPDATE = "UpdateItem";
 
-/** What the proxy can do to a single request, each of which happens in every run. */
+/** The proxy's faults of a single request; every run has each of them. */
 const REQUEST_FAULTS: readonly (readonly [string, ProxyFault])[] = [
   [UPDATE, { fault: "request-lost", how: "reset" }],
   [UPDATE, { fault: "request-lost", how: "hang" }],
@@ -69,7 +69,7 @@ const REQUEST_FAULTS: readonly (readonly [string, ProxyFault])[] = [
   ["TransactWriteItems", { fault: "response-lost", how: "reset" }],
 ];
 
-/** The name under which a fault of one request is counted. */
+/** Returns the name for counting a fault of a request. */
 export function nameOf(operation: string, fault: ProxyFault): string {
   const how = "how" in fault ? ` (${fault.how})` : "";
   return `${fault.fault}${how}${operation === "TransactWriteItems" ? " of a transaction" : ""}`;
@@ -95,7 +95,7 @@ export function planOf(options: PlanOptions): Plan {
   ) {
     const more = mishapsOnce(random, options);
     const mishap = more[random.integer(0, more.length - 1)];
-    // A server that is down most of the time grants nothing.
+    // A server which is down most of the time grants nothing.
     if (mishap !== undefined && (mishap.kind !== "server killed" || random.chance(0.3)))
       mishaps.push({ atMs, place: place(), mishap });
   }
@@ -104,14 +104,14 @@ export function planOf(options: PlanOptions): Plan {
   return { names: ["a", "b", "c"], leaseMs: LEASE_MS, tasks: 2, mishaps, randoms };
 }
 
-/** One of each kind. */
+/** One mishap of each kind. */
 function mishapsOnce(random: SeededRandom, options: PlanOptions): Mishap[] {
   const [, lease] = LEASE_MS;
   const forMs = (): number => Math.round(200 + random.fraction() * 2 * lease);
   const delayMs = random.integer(100, 3_000);
   const one: Mishap[] = [
     { kind: "process killed", downMs: random.integer(0, 1_500) },
-    // Both far longer than a lease and shorter: some wake as holders.
+    // Both far longer than a lease and shorter: some workers are still holders when they continue.
     { kind: "process stopped", forMs: forMs() },
     { kind: "process stopped", forMs: 2 * lease },
     { kind: "network cut", forMs: forMs(), delivers: false },
@@ -140,7 +140,7 @@ function mishapsOnce(random: SeededRandom, options: PlanOptions): Mishap[] {
   return one;
 }
 
-/** What no run may be without; each is counted when it has happened, not when it is planned. */
+/** The kinds of faults which every run must have, counted when they happen, not when planned. */
 export function kindsExpected(options: PlanOptions): string[] {
   const planned = mishapsOnce(seededRandom(0), options).map((mishap) =>
     mishap.kind === "request" ? nameOf(mishap.operation, mishap.fault) : mishap.kind,

@@ -3,18 +3,18 @@ import type { Event } from "../sim/history.js";
 import type { FromWorker } from "./messages.js";
 import type { Span } from "./order.js";
 
-/** What happened, without who did it. */
-export type Told = Event extends infer E ? (E extends Event ? Omit<E, "by"> : never) : never;
+/** An event without the process. */
+export type Observed = Event extends infer E ? (E extends Event ? Omit<E, "by"> : never) : never;
 
 /**
- * The one process that stamps. It counts up with every message of a worker and every request and
- * answer of the table; see `order.ts` for what its stamps prove.
+ * The one process which assigns stamps. It counts up with every message of a worker and every request and answer of
+ * the table; `order.ts` says what stamps prove.
  */
 export class Referee {
   readonly spans: Span[] = [];
-  /** What is wrong on its face, without any order. */
+  /** Failures which need no order to be proved. */
   readonly failures: { readonly atMs: number; readonly what: string }[] = [];
-  /** How many questions were answered with no: a holder that noticed in time. */
+  /** How many checks answered no: the holder noticed in time. */
   askedTooLate = 0;
   readonly #holding = new Map<string, Set<string>>();
   #stamps = 0;
@@ -30,18 +30,23 @@ export class Referee {
     return this.#stamps;
   }
 
-  /** Notes what happened at some instant since the stamp `from` was given. */
-  note(by: string, told: Told, from?: number): void {
+  /** Records an event which happened after the stamp `from`. */
+  note(by: string, observed: Observed, from?: number): void {
     const to = this.stamp();
-    this.spans.push({ from: from ?? to, to, atMs: this.nowMs, event: { ...told, by } as Event });
+    this.spans.push({
+      from: from ?? to,
+      to,
+      atMs: this.nowMs,
+      event: { ...observed, by } as Event,
+    });
   }
 
-  /** From now on whatever breaks was broken off. */
+  /** Ignores broken connections from now on: the run is ending. */
   close(): void {
     this.#isClosed = true;
   }
 
-  /** Whether this worker was handed a lease, and has not told that it ended. */
+  /** Whether this worker has received a lease, and has not reported its end. */
   isHolder(by: string): boolean {
     return (this.#holding.get(by)?.size ?? 0) > 0;
   }
@@ -50,7 +55,7 @@ export class Referee {
     if (!this.#isClosed) this.failures.push({ atMs: this.nowMs, what });
   }
 
-  /** Listens to a worker until it ends. Resolves when it is ready; never, if it ends before. */
+  /** Listens to a worker until it ends. Resolves when the worker is ready; never, if it ends before. */
   listenTo(by: string, line: Duplex): Promise<void> {
     let isReady: () => void = () => undefined;
     const ready = new Promise<void>((resolve) => {
@@ -70,10 +75,10 @@ export class Referee {
         } else if (message.kind === "asked") {
           if (asked === undefined) throw new Error(`${by} did not wait for a stamp.`);
           this.#asked(by, message, asked);
-        } else this.#told(by, message);
+        } else this.#received(by, message);
       }
     });
-    // A worker that is killed breaks it off, as it may.
+    // A killed worker may break its connection.
     line.on("error", () => line.destroy());
     return ready;
   }
@@ -93,12 +98,12 @@ export class Referee {
     if (isFirst) this.#holding.set(by, new Set(this.#holding.get(by)).add(fence));
   }
 
-  #told(by: string, message: Exclude<FromWorker, { kind: "ready" | "asks" | "asked" }>): void {
+  #received(by: string, message: Exclude<FromWorker, { kind: "ready" | "asks" | "asked" }>): void {
     if (message.kind === "failed") this.fail(`${by}: ${message.what}`);
     else if (message.kind === "gave up") this.note(by, message);
     else {
       this.#holding.get(by)?.delete(message.fence);
-      this.note(by, { ...message, fence: BigInt(message.fence) } as Told);
+      this.note(by, { ...message, fence: BigInt(message.fence) } as Observed);
     }
   }
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { createTable } from "../../src/index.js";
+import { createTable } from "../../src/table/index.js";
 import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
 import type { Violation } from "../sim/history.js";
 import { checkRun, type Ledger } from "./checks.js";
@@ -15,7 +15,7 @@ import { deleteSession } from "./session-row.js";
 import { settle } from "./settle.js";
 import { figuresOf, missingIn, planOptionsOf, type RunOptions, type Summary } from "./summary.js";
 
-/** What a run needs that is found outside the bundle. */
+/** What a run needs from outside the bundle. */
 export interface Tools {
   readonly startServer: StartServer;
   /** The bundled `worker.ts`. */
@@ -29,7 +29,7 @@ const PROGRESS_EVERY_MS = 10_000;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** One run: a table, members that contend for its locks, and a plan of what goes wrong. */
+/** A run: a table, members which contend for locks, and a plan of faults. */
 export class Run {
   readonly referee = new Referee();
   readonly #options: RunOptions;
@@ -42,7 +42,7 @@ export class Run {
   readonly #waiting: { readonly operation: string; readonly fault: ProxyFault }[] = [];
   readonly #underWay = new Set<Promise<void>>();
   readonly #violations: Violation[] = [];
-  // In memory where the system has such a place: the server writes every item to disk at once.
+  // In memory where the system supports this: the server writes every item to disk at once.
   readonly #directory = mkdtempSync(
     join(process.platform === "linux" ? "/dev/shm" : tmpdir(), "holdfast-chaos-"),
   );
@@ -61,20 +61,20 @@ export class Run {
     return this.#isInterrupted;
   }
 
-  /** Ends the run as soon as it can be ended. */
+  /** Ends the run as soon as possible. */
   interrupt(): void {
     this.#isInterrupted = true;
-    // The terminal's signal goes to the workers, too.
+    // The terminal sends the signal to the workers, too.
     this.referee.close();
   }
 
-  /** For the end of the program: leaves no process and no file behind. */
+  /** Leaves no process and no file behind at the end of the program. */
   killAtExit(): void {
     for (const member of this.#members) member.killAtExit();
     rmSync(this.#directory, { recursive: true, force: true });
   }
 
-  /** Runs it all, and cleans up whatever happens. */
+  /** Runs the plan, and cleans up in every case. */
   async run(): Promise<Summary> {
     try {
       await this.#open();
@@ -82,7 +82,7 @@ export class Run {
       for (const member of this.#members) member.start();
       await this.#goWrong(startMs);
       const seconds = Math.round((this.referee.nowMs - startMs) / 1000);
-      // Restarts and ends of pauses are awaited: what is left then can only finish.
+      // Waits for restarts and ends of pauses: the remaining work can only finish.
       while (this.#underWay.size > 0) await Promise.all(this.#underWay);
       const ledgers = this.#isInterrupted ? [] : await this.#settle();
       return this.#summary(seconds, ledgers);
@@ -137,7 +137,7 @@ export class Run {
       for (; due[0] !== undefined && due[0].atMs <= elapsedMs; due.shift()) this.#begin(due[0]);
       if (this.referee.nowMs > checkMs) {
         if (this.#isBad()) return;
-        // Each look goes over the whole history: rarer, the longer it is.
+        // Each check reads the whole history, so checks become rarer with its length.
         checkMs += Math.max(FIRST_CHECK_MS, elapsedMs);
       }
       if (this.referee.nowMs > progressMs) {
@@ -147,7 +147,7 @@ export class Run {
     }
   }
 
-  // On a machine that has other things to do, less happens in the same time.
+  // On a busy machine fewer events happen in the same time.
   #goesOn(untilMs: number, startMs: number): boolean {
     const { nowMs } = this.referee;
     if (nowMs < untilMs) return true;
@@ -194,10 +194,10 @@ export class Run {
     return index < 0 ? undefined : this.#waiting.splice(index, 1)[0]?.fault;
   }
 
-  /** The first member from this place on that it can befall; rather one that holds something. */
+  /** Returns the first suitable member from this place on; preferably a holder. */
   async #victim(place: number, isFit: (member: Member) => boolean): Promise<Member | undefined> {
     const all = [...this.#members.slice(place), ...this.#members.slice(0, place)];
-    // All may be down for a moment.
+    // All members may be down for a moment.
     for (let waitedMs = 0; waitedMs < VICTIM_WAIT_MS; waitedMs += 50) {
       const fit = all.filter(isFit);
       if (fit.length > 0) return fit.find(({ isHolder }) => isHolder) ?? fit[0];
@@ -223,7 +223,7 @@ export class Run {
       this.#count(kind, 1);
       return this.#noteServer(`record of session ${session} deleted`);
     }
-    // Counted when a request comes that has it.
+    // Counted when a request has the fault.
     if (kind === "request") {
       this.#waiting.push(mishap);
       return;

@@ -5,7 +5,7 @@ import type { DynamoDBLocal, DynamoDBLocalOptions } from "../../scripts/lib/dyna
 
 export type StartServer = (options: DynamoDBLocalOptions) => Promise<DynamoDBLocal>;
 
-/** DynamoDB Local, which can be killed and comes back at the same place with what it had. */
+/** DynamoDB Local, which can be killed and restarts on the same port with the same data. */
 export class Server {
   readonly #start: StartServer;
   readonly #port: number;
@@ -49,9 +49,8 @@ const FIRST_PORT = 21_000;
 const LAST_PORT = 31_999;
 
 /**
- * A port that nobody listens on, below those that systems give to outgoing connections: whoever
- * connects to a port of that range while nobody listens there may be connected to himself, and then
- * the port is taken when its server comes back.
+ * Returns an unused port below the range for outgoing connections. A client which connects to an unused port within
+ * this range may be connected to itself, and then the port is taken when its server restarts.
  */
 export async function freshPort(): Promise<number> {
   for (;;) {

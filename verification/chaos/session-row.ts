@@ -1,6 +1,6 @@
 import { DeleteItemCommand, type DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 
-// There is none while everybody is down, or holds for a moment only.
+// No session exists while all workers are down, or hold only for a moment.
 const LIMIT_MS = 10_000;
 const EVERY_MS = 50;
 
@@ -8,8 +8,8 @@ const keyOf = (pk: string) => ({ pk: { S: pk }, sk: { S: "lease" } });
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Deletes the record of a living session by which one of these locks is held, as somebody's hand would;
- * waits until there is one. Resolves to its id, or to undefined if none was found in time.
+ * Waits for a live session with one of these locks, and deletes its record, as an operator's hand would. Resolves to
+ * the session's id, or to undefined if none was found in time.
  */
 export async function deleteSession(
   client: DynamoDBClient,

@@ -3,20 +3,20 @@ import { Holdfast } from "../../src/index.js";
 import type { Ledger } from "./checks.js";
 import type { Member } from "./member.js";
 
-/** How long a worker may take to finish when nothing goes wrong any more, and a lock to be had. */
+/** The time limit after the faults, for a worker to finish and for a lock to become free. */
 const LIMIT_MS = 30_000;
 
-/** What is left when nothing goes wrong any more. */
+/** What is left after the faults. */
 export interface Remains {
   readonly members: readonly Member[];
-  /** Straight to the table. */
+  /** Connected to the table directly. */
   readonly client: DynamoDBClient;
   readonly table: string;
   readonly names: readonly string[];
   readonly violate: (invariant: string, what: string) => void;
 }
 
-/** Everybody has to finish, and every name has to be had; then the ledgers are read. */
+/** Expects all workers to finish and every name to be free; then reads the ledgers. */
 export async function settle(remains: Remains): Promise<Ledger[]> {
   await allFinish(remains);
   await allAreFree(remains);
@@ -37,7 +37,7 @@ async function allAreFree({ client, table, names, violate }: Remains): Promise<v
   for (const name of names) {
     const taken = newcomer.mutex(name).run({ wait: LIMIT_MS }, () => undefined);
     await taken.catch((error: unknown) =>
-      violate("no orphan", `"${name}" was not to be had: ${error}`),
+      violate("no orphan", `"${name}" could not be acquired: ${error}`),
     );
   }
   await newcomer.close();

@@ -1,50 +1,50 @@
 import type { Timed, Violation } from "../sim/history.js";
 import { kindsExpected, type PlanOptions } from "./plan.js";
 
-/** What a run was asked to do. */
+/** The options of a run. */
 export interface RunOptions {
   readonly seed: number;
   readonly minutes: number;
   readonly processes: number;
-  /** A table server of somebody else, which is not killed; undefined: one of our own. */
+  /** An external table server, which is not killed; undefined: the run starts its own. */
   readonly endpoint: string | undefined;
   /** Whether clocks are skewed and stepped. */
   readonly hasClocks: boolean;
 }
 
-/** What the plan of a run is drawn for. */
+/** Returns the parameters for the plan of a run. */
 export function planOptionsOf(options: RunOptions): PlanOptions {
   const { seed, minutes, processes, endpoint, hasClocks } = options;
   const hasServer = endpoint === undefined;
   return { seed, lengthMs: minutes * 60_000, processes, hasClocks, hasServer };
 }
 
-/** What a run showed. */
+/** The results of a run. */
 export interface Summary {
   readonly seed: number;
   readonly processes: number;
   /** How long faults were injected, in seconds. */
   readonly seconds: number;
-  /** How many worker processes there were, each one that was killed counted. */
+  /** The number of worker processes, including killed ones. */
   readonly started: number;
   readonly requests: number;
   readonly grants: number;
-  /** How often a lease said that it is held, and something was done. */
+  /** How often a held lease was checked, followed by an act. */
   readonly acts: number;
-  /** How often a lease that was asked said that it is not held any more. */
+  /** How often a check found the lease ended. */
   readonly heldBack: number;
   readonly guarded: { readonly committed: number; readonly refused: number };
   readonly gaveUp: Readonly<Record<string, number>>;
   readonly losses: Readonly<Record<string, number>>;
   readonly faults: Readonly<Record<string, number>>;
-  /** Of all names, the longest time in which nobody was granted it, in milliseconds. */
+  /** The longest time without a grant, over all names, in milliseconds. */
   readonly worstGapMs: number;
   readonly violations: readonly Violation[];
-  /** Where the history is, if something is wrong with it. */
+  /** The file with the history, if the run has violations. */
   readonly historyFile: string | undefined;
 }
 
-/** The figures that the history itself gives. */
+/** Computes the figures from the history. */
 export function figuresOf(history: readonly Timed[]) {
   const of = (kind: Timed["kind"]): number => history.filter((one) => one.kind === kind).length;
   const guarded = history.filter((one) => one.kind === "guarded");
@@ -77,7 +77,7 @@ function worstGapMs(history: readonly Timed[]): number {
   return Math.round(worst);
 }
 
-/** What has not happened in a run: of each kind of fault, and of what the checkers look at. */
+/** Returns what has not happened in a run: kinds of faults, and events which the checkers need. */
 export function missingIn(summary: Summary, options: PlanOptions): string[] {
   const { faults, grants, heldBack, guarded, losses } = summary;
   const happened: Readonly<Record<string, number>> = {
@@ -92,7 +92,7 @@ export function missingIn(summary: Summary, options: PlanOptions): string[] {
   return [...kinds].filter((kind) => !happened[kind]);
 }
 
-/** A summary for people. */
+/** Formats a summary for people. */
 export function linesOf(summary: Summary): string[] {
   const { guarded, violations, historyFile } = summary;
   const list = (counts: Readonly<Record<string, number>>): string =>

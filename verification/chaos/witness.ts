@@ -4,7 +4,7 @@ import {
   type WireHeaders,
   wholeBody,
 } from "../../src/testing/proxy/proxy-messages.js";
-import type { Referee, Told } from "./referee.js";
+import type { Observed, Referee } from "./referee.js";
 
 interface Attributes {
   readonly [name: string]: { readonly S?: string; readonly N?: string } | undefined;
@@ -33,25 +33,25 @@ const lockOf = (key: Attributes | undefined): string | undefined => {
   return pk?.startsWith("lock#") ? pk.slice("lock#".length) : undefined;
 };
 
-/** What the answer of the table to one write shows. */
+/** Returns the record's state in the table's answer to a write. */
 export function seenIn(
   operation: string,
   asked: Asked,
   status: number,
   answered: Answered,
-): Told | undefined {
+): Observed | undefined {
   if (operation === "TransactWriteItems") {
     const [guard, write] = asked.TransactItems ?? [];
     const name = lockOf(guard?.ConditionCheck?.Key);
     const fence = write?.Update?.ExpressionAttributeValues[":entry"].L[0].S.split(" ")[0];
-    // Any other error says nothing of the condition.
+    // Any other error says nothing about the condition.
     const isAnswered = status === 200 || answered.CancellationReasons?.some(isRefusal);
     if (name === undefined || fence === undefined || !isAnswered) return undefined;
     return { kind: "guarded", name, fence: BigInt(fence), isApplied: status === 200 };
   }
   if (operation !== "UpdateItem") return undefined;
   const name = lockOf(asked.Key);
-  // Refused, the item is in the error: it shows the record as well as a success does.
+  // After a refusal the error contains the item, which shows the record as well as a success does.
   const record = status === 200 ? answered.Attributes : answered.Item;
   const fence = record?.["fence"]?.N;
   if (name === undefined || fence === undefined) return undefined;
@@ -61,18 +61,18 @@ export function seenIn(
 /** What a witness needs to know. */
 export interface WitnessOptions {
   readonly port: number;
-  /** Where the table is, such as `http://127.0.0.1:8000`. */
+  /** The table's address, such as `http://127.0.0.1:8000`. */
   readonly target: () => string;
   readonly referee: Referee;
-  /** Whose requests these are. */
+  /** The sender of these requests. */
   readonly by: () => string;
-  /** Called for each request that the table did not answer. */
+  /** Called for each request without an answer from the table. */
   readonly onSilence: (why: "refused" | "broken off") => void;
 }
 
 /**
- * Stands between the fault proxy and the table, so that it sees what the table really carried out,
- * also where the proxy then drops the answer; it changes nothing.
+ * Stands between the fault proxy and the table and sees what the table really applied, also when the proxy drops the
+ * answer. Changes nothing.
  */
 export class Witness {
   readonly #options: WitnessOptions;
@@ -90,7 +90,7 @@ export class Witness {
         const answer = await this.#forward(method, url, headers, body);
         response.writeHead(answer.status, answer.headers).end(answer.body);
       } catch {
-        // The worker's side sees a connection that breaks, as if it were the table's own.
+        // To the worker, the table itself seems to break the connection.
         response.destroy();
       }
     });
@@ -129,7 +129,7 @@ export class Witness {
     return answer;
   }
 
-  // A transaction that comes again is answered with success, though it was carried out the first time.
+  // A repeated transaction is answered with success, though the table carried it out the first time.
   #stampOf({ ClientRequestToken: token }: Asked): number {
     const stamp = this.#options.referee.stamp();
     if (token === undefined) return stamp;

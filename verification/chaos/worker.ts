@@ -1,4 +1,4 @@
-/** A worker: a process that takes locks, acts under them, and tells the referee of each act. */
+/** A worker: a process which acquires locks, acts under them, and reports each act to the referee. */
 import { readSync, writeSync } from "node:fs";
 import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { Holdfast, isHoldfastError, type Lease, type Session } from "../../src/index.js";
@@ -22,19 +22,19 @@ const locks = new Holdfast({
   poll: { min: 20, max: 200 },
   ...(setup.keptAliveBy === "shared" ? { sharedSession: true, lease: setup.leaseMs[1] } : {}),
   onError: (error) => {
-    if (error.code !== "outcome-unknown") tell({ kind: "failed", what: `reported: ${error}` });
+    if (error.code !== "outcome-unknown") report({ kind: "failed", what: `reported: ${error}` });
   },
 });
 
-// Written at once and as a whole: nothing of it is lost when the process is killed.
-function tell(message: FromWorker): void {
+// Written at once and in one piece: a kill loses no part of a message.
+function report(message: FromWorker): void {
   writeSync(REFEREE_FD, `${JSON.stringify(message)}\n`);
 }
 
-/** Resolves nothing and blocks everything: between the referee's stamp and the question no other code runs. */
+/** Blocks the process, so that no code runs between the referee's stamp and the check of the lease. */
 function waitForStamp(): void {
-  tell({ kind: "asks" });
-  // No referee any more: nothing that is done from here on would be seen.
+  report({ kind: "asks" });
+  // Without a referee, no further act would be seen.
   if (readSync(REFEREE_FD, Buffer.alloc(1)) === 0) process.exit(0);
 }
 
@@ -52,7 +52,7 @@ async function work(random: SeededRandom): Promise<void> {
 let session: Session | undefined;
 let opening: Promise<Session> | undefined;
 
-/** Of all tasks of the process one session, and another when that is lost. */
+/** Returns the session of all tasks in the process; a new session after a loss. */
 async function sessionFor(lease: number): Promise<Session> {
   if (session?.isHeld === true) return session;
   opening ??= locks.session({ lease, wait: 3_000 }).finally(() => {
@@ -62,7 +62,7 @@ async function sessionFor(lease: number): Promise<Session> {
   return session;
 }
 
-/** Most leases live by what the process lives by; some renew themselves all the same. */
+/** Most leases use the worker's way of staying alive; some renew their own record all the same. */
 async function mutexOf(random: SeededRandom, name: string) {
   const lease = random.integer(...setup.leaseMs);
   if (setup.keptAliveBy === "leases" || random.chance(0.2)) return locks.mutex(name, { lease });
@@ -91,32 +91,32 @@ async function take(random: SeededRandom, name: string): Promise<Lease | undefin
 
 function lost({ name, fence, signal: { reason } }: Lease): void {
   const why = isHoldfastError(reason, "lost") ? reason.reason : undefined;
-  if (why === undefined) tell({ kind: "failed", what: `lost without a reason: ${reason}` });
-  else tell({ kind: "lost", name, fence: `${fence}`, reason: why });
+  if (why === undefined) report({ kind: "failed", what: `lost without a reason: ${reason}` });
+  else report({ kind: "lost", name, fence: `${fence}`, reason: why });
 }
 
-// A session can be lost while it is opened, and between its opening and its first use.
+// A session can be lost during its opening, and before its first use.
 const OF_SESSIONS = setup.keptAliveBy === "sessions" ? ["lost", "closed"] : [];
 const EXPECTED = ["not-acquired", "unreachable", "throttled", "outcome-unknown", ...OF_SESSIONS];
 
 function gaveUp(name: string, signal: AbortSignal, error: unknown): void {
   const code = isHoldfastError(error) ? error.code : undefined;
-  if (code !== undefined && EXPECTED.includes(code)) tell({ kind: "gave up", name, code });
+  if (code !== undefined && EXPECTED.includes(code)) report({ kind: "gave up", name, code });
   else if (signal.aborted && error === signal.reason)
-    tell({ kind: "gave up", name, code: "cancelled" });
+    report({ kind: "gave up", name, code: "cancelled" });
   else
-    tell({
+    report({
       kind: "failed",
       what: `acquire: ${error instanceof Error ? error.stack : String(error)}`,
     });
 }
 
-/** Asks the lease, in one of the ways in which it can be asked, after the referee's stamp. */
+/** Checks the lease, in a randomly chosen way, after the referee's stamp. */
 function isHeld(random: SeededRandom, lease: Lease, isFirst = false): boolean {
   const way = random.integer(0, 3);
   waitForStamp();
   const held = ask(lease, way);
-  tell({ kind: "asked", name: lease.name, fence: `${lease.fence}`, isHeld: held, isFirst });
+  report({ kind: "asked", name: lease.name, fence: `${lease.fence}`, isHeld: held, isFirst });
   return held;
 }
 
@@ -132,11 +132,11 @@ function ask(lease: Lease, way: number): boolean {
   }
 }
 
-/** Most jobs are short; a few are many leases long, and so are there when something happens. */
+/** Most jobs are short; a few last many leases, to be hit by faults. */
 function holdMs(random: SeededRandom): number {
   const [, lease] = setup.leaseMs;
   const longMs = (2 + 3 * random.fraction()) * lease;
-  // Only what outlives the lease that it began with shows what it lives by.
+  // Only a hold longer than the first lease shows what keeps the lease alive.
   if (setup.keptAliveBy !== "leases" && random.chance(0.3)) return longMs;
   if (random.chance(0.6)) return random.integer(0, 150);
   return random.chance(0.7) ? random.fraction() * lease : longMs;
@@ -148,11 +148,11 @@ async function hold(random: SeededRandom, lease: Lease): Promise<void> {
   while (held && performance.now() < untilMs && !finishing.signal.aborted) {
     if (random.chance(0.3)) await guardedWrite(lease);
     else await pause(random.integer(1, 40));
-    // Thrice in a row: after a pause the second question comes before any timer or answer.
+    // Three times in a row: after a pause the second check comes before any timer or answer.
     for (let times = 0; held && times < 3; times += 1) held = isHeld(random, lease);
     if (held && random.chance(0.02)) await lease.renew().catch(expectLost);
   }
-  // A careless user, who writes though the lease is lost: only the condition can refuse it.
+  // A careless user writes after the loss of the lease: only the condition can refuse this write.
   for (let times = 0; !held && times < 3; times += 1) {
     await pause(random.integer(0, 700));
     await guardedWrite(lease);
@@ -164,7 +164,7 @@ async function release(lease: Lease): Promise<void> {
   const { name, fence } = lease;
   try {
     await lease.release();
-    tell({ kind: "released", name, fence: `${fence}` });
+    report({ kind: "released", name, fence: `${fence}` });
   } catch (error) {
     expectLost(error);
   }
@@ -173,10 +173,10 @@ async function release(lease: Lease): Promise<void> {
 function expectLost(error: unknown): void {
   const codes = ["lost", "unreachable", "throttled", "outcome-unknown"];
   if (isHoldfastError(error) && codes.includes(error.code)) return;
-  tell({ kind: "failed", what: error instanceof Error ? `${error.stack}` : String(error) });
+  report({ kind: "failed", what: error instanceof Error ? `${error.stack}` : String(error) });
 }
 
-/** Appends to the ledger on condition that the lease is held. What became of it, the witness sees. */
+/** Appends to the ledger, conditional on the held lease. The witness sees the result. */
 async function guardedWrite(lease: Lease): Promise<void> {
   const { name, fence } = lease;
   const entry = { L: [{ S: `${fence} ${setup.name}` }] };
@@ -193,7 +193,7 @@ async function guardedWrite(lease: Lease): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  tell({ kind: "ready" });
+  report({ kind: "ready" });
   const random = seededRandom(setup.seed);
   await Promise.all(Array.from({ length: setup.tasks }, () => work(random.fork())));
   await locks.close();

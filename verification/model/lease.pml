@@ -1,32 +1,31 @@
 /*
- * The protocol of the native lease, for Spin: `npm run model`. What it leaves out is said in
- * verification/README.md; the rules R1 to R14 are in ARCHITECTURE.md.
+ * The protocol of the native lease, for Spin: `npm run model`. verification/README.md lists the omissions; the
+ * rules R1 to R14 are in ARCHITECTURE.md.
  *
- * One record and PROCESSES processes that want it. A request is sent, takes effect at the table, and is
- * answered: three separate steps, with any other step between them, so every delay is searched, and a
- * process that pauses is one that makes no step while its clock goes on. On top of that, as often as the
- * bounds below say, a request or an answer is lost, a copy of a request stays in the network and takes
- * effect at any later time, a process crashes and starts again without its memory, and a machine is
- * suspended so that its monotonic clock stands still.
+ * PROCESSES processes contend for one record. Send, effect at the table and answer of a request are three separate
+ * steps, with any other step between, so the search covers every delay. A paused process makes no step while its
+ * clock continues. In addition, as often as the bounds below allow, a request or an answer is lost, a copy of a
+ * request stays in the network and takes effect at any later time, a process crashes and restarts without its
+ * memory, and a machine is suspended, so its monotonic clock stands still.
  *
- * Every process has a clock of its own, in ticks. No clock is ever more than DRIFT ticks ahead of another,
- * so that over any stretch of time two of them differ by at most 2 * DRIFT: as much as the holder's margin
- * and the watcher's together, and twice what the code's margins are for. No instant is kept, only ticks
- * since an event, so time has no end.
+ * Every process has a clock of its own, in ticks. No clock is ever more than DRIFT ticks ahead of another, so over
+ * any stretch of time two clocks differ by at most 2 * DRIFT: the sum of the holder's and the watcher's margin,
+ * and twice the drift for which the code's margins are meant. The model keeps no instant, only ticks since an
+ * event, so time has no end.
  *
- * Invariants, each a variable that is true until the invariant falls:
+ * Invariants, each a variable which is true until the invariant fails:
  *
  *   Exclusion      no two processes believe at once that they hold
- *   FenceGrows     every grant has a higher fence than all before it
- *   GuardedWrites  once there is a later grant, no condition of a former holder's is true
- *   Ownership      a held record is written by its holder, by who watched it dead as it is, or by the
- *                  process that gave its holder up; by nobody else
- *   LostIsFinal    a lease that has ended is never believed in again
- *   NoOrphan       a process never waits for what it gave up itself; a takeover or hand-over whose
- *                  neutraliser was answered is never granted; a claim of a free record as seen is never
- *                  granted once others used it; and nobody is left waiting when all else has stopped
+ *   FenceGrows     every grant has a higher fence than all earlier grants
+ *   GuardedWrites  once there is a later grant, no condition of a former holder is true
+ *   Ownership      only its holder writes a held record, or a process which watched exactly this state until dead,
+ *                  or the process which abandoned the grant
+ *   LostIsFinal    no process believes again in a lease which has ended
+ *   NoOrphan       a process never waits for its own abandoned grant; a takeover or hand-off with an acknowledged
+ *                  rollback is never granted; a claim of a free record as seen is never granted after another use
+ *                  of the record; and no process waits when all other steps have ended
  *
- * A flag -DDROP_... plants one error. Each must break the invariant that scripts/model.mjs names.
+ * A flag -DDROP_... plants one defect. Each must break the invariant in scripts/lib/models.mjs.
  */
 
 /* ---- bounds ------------------------------------------------------------------------------------- */
@@ -35,16 +34,16 @@
 #define PROCESSES 2
 #endif
 #ifndef IDS
-#define IDS 2 /* grants of each process, those that it gives up counted too */
+#define IDS 2 /* grants of each process, with abandoned grants */
 #endif
 #ifndef RENEWALS
 #define RENEWALS 1 /* of each process */
 #endif
 #ifndef LOST
-#define LOST 1 /* requests or answers that never arrive */
+#define LOST 1 /* requests or answers which never arrive */
 #endif
 #ifndef LATE
-#define LATE 1 /* copies of requests that take effect at any later time */
+#define LATE 1 /* copies of requests which take effect at any later time */
 #endif
 #ifndef SUSPENDED
 #define SUSPENDED 1 /* ticks in which a monotonic clock stands still */
@@ -56,17 +55,17 @@
 #define DRIFT 1
 #endif
 
-/* In ticks. The first process may ask for a longer lease than the others. */
+/* In ticks. The first process may request a longer lease than the rest. */
 #ifndef FIRST_LEASE
 #define FIRST_LEASE 3
 #endif
 #define LEASE(p) ((p) == 0 -> FIRST_LEASE : 2)
 
-/* Ids of holders: 0 is nobody; each other one is used in one attempt of one process. */
+/* Ids of holders: 0 is no holder; each other id belongs to one attempt of one process. */
 #define ID(p, k) (1 + (p) + PROCESSES * (k))
 #define OWNER(id) (((id) - 1) % PROCESSES)
 #define BIT(id) (1 << (id))
-#define ANY 255 /* in a condition: whatever it is */
+#define ANY 255 /* in a condition: any value */
 
 /* ---- the two lengths of core/record/decide.ts (R2, R3) -------------------------------------------------- */
 
@@ -86,24 +85,24 @@
 
 /* ---- state ---------------------------------------------------------------------------------------- */
 
-mtype = { claim, takeOver, handOver, renew, release, neutralise };
+mtype = { claim, takeOver, handOff, renew, release, rollback };
 mtype = { idle, waiting, trying, held, freeing };
 mtype = { quiet, sent, answered };
 
 typedef Record {
-  byte holder;  /* 0 while it is free */
-  byte fence    /* 0 while it is absent */
+  byte holder;  /* 0 while the record is free */
+  byte fence    /* 0 while the record is absent */
 }
 
-/* A version only grows, so all that matters of one that was seen is whether it still is the version. */
+/* A version only grows, so of an observed version only its equality with the current version matters. */
 #define CURRENT 1
 #define PAST 0
 
 typedef Request {
   mtype kind;
-  byte id;      /* the holder that it makes, or writes for */
-  byte holder;  /* the holder that its condition names */
-  byte number   /* the fence, or the version, that its condition names */
+  byte id;      /* the holder which the request sets, or for which it writes */
+  byte holder;  /* the holder in its condition */
+  byte number   /* the fence, or the version, in its condition */
 }
 
 typedef Local {
@@ -111,18 +110,18 @@ typedef Local {
   byte issued;      /* ids used */
   byte renewals;
   byte id;          /* of the hold */
-  byte fence;       /* of the hold, as its grant's answer told */
-  byte age;         /* ticks since the first send of what the deadline counts from */
-  mtype wire;       /* where the one request about a record is (R7) */
+  byte fence;       /* of the hold, from the answer to its grant */
+  byte age;         /* ticks since the first send from which the deadline counts */
+  mtype wire;       /* the state of the one request about a record (R7) */
   Request request;
-  byte since;       /* ticks since it was sent, where that matters */
-  bool unanswered;  /* an earlier send of it was not answered */
+  byte since;       /* ticks since its send, where this matters */
+  bool unanswered;  /* an earlier send had no answer */
   Record answer;
   bool applied;
-  bool hasSeen;     /* the observation: the record as it still is; of the past nothing is kept ... */
-  byte watched;     /* ... and for how long it has been that, on the monotonic clock */
-  Request job;      /* the neutraliser in the background */
-  byte ahead        /* ticks by which this clock leads the slowest one */
+  bool hasSeen;     /* the observation: the record in its current state; earlier states are not kept ... */
+  byte watched;     /* ... and the ticks without a change, on the monotonic clock */
+  Request job;      /* the rollback in the background */
+  byte ahead        /* ticks by which this clock leads the slowest clock */
 }
 
 Record record;
@@ -131,19 +130,19 @@ Request late[LATE + 1];
 byte lateUsed, lostUsed, suspendedUsed, crashesUsed;
 
 /* Sets of ids. */
-short over;      /* holds that ended, and attempts that were given up */
-short memory;    /* those of them that their process remembers (R14) */
-short forgotten; /* those that were used before a crash of their process */
-short settled;   /* those that an answer showed can never be granted any more */
+short over;      /* holds which ended, and abandoned attempts */
+short memory;    /* of these, the ids which their process remembers (R14) */
+short forgotten; /* ids which were used before a crash of their process */
+short settled;   /* ids which, by an answer, can never be granted any more */
 
 /* For the invariants alone. */
 byte highestFence;
-byte told[1 + PROCESSES * IDS]; /* the fence that each holder was told */
+byte told[1 + PROCESSES * IDS]; /* the fence which each holder received */
 bool Exclusion = true, FenceGrows = true, GuardedWrites = true;
 bool Ownership = true, LostIsFinal = true, NoOrphan = true;
 
 #ifdef DELETION
-/* Civil time, for the fence of a record that is deleted (R9, R10). Two hosts are wrong by a tick each. */
+/* Civil time, for the fence of a deleted record (R9, R10). Two hosts are wrong by a tick each. */
 #ifndef HORIZON
 #define HORIZON 8
 #endif
@@ -152,14 +151,14 @@ bool Ownership = true, LostIsFinal = true, NoOrphan = true;
 #ifdef DROP_R9_SEED
 #define SEED(m) 0
 #else
-/* What its sender's clock said when it was composed. A claim's condition names no holder. */
+/* The sender's clock at the time of composition. A claim's condition names no holder. */
 #define SEED(m) m.holder
 #endif
 byte wall = 1, expiresAt;
-bool granted; /* in this tick: a record takes at most so many writes a second */
+bool granted; /* in this tick: a record takes a limited number of writes a second */
 #endif
 
-/* For within one step; 0 between two. */
+/* For use within one step; 0 between two steps. */
 byte i, q;
 bool isTrue, isWatching, wasRenewed;
 
@@ -173,7 +172,7 @@ bool isTrue, isWatching, wasRenewed;
 /* ---- invariants ------------------------------------------------------------------------------------ */
 
 #ifdef DELETION
-/* Whoever deletes a held record breaks all but the fence (R10). */
+/* Deleting a held record breaks every invariant except the fence's (R10). */
 #define require(invariant, condition) skip
 #else
 #define require(invariant, condition) \
@@ -195,7 +194,7 @@ inline checkExclusion(p) {
 #define GUARD(id) (record.holder == id && record.fence == told[id])
 #endif
 
-/* A guarded write can arrive at any time: so its condition must be false at all times. */
+/* A conditional user write can arrive at any time: its condition must be false at all times. */
 inline checkGuardedWrites() {
   for (i : 1 .. PROCESSES * IDS) {
     require(GuardedWrites, told[i] == 0 || told[i] == highestFence || !GUARD(i))
@@ -227,7 +226,7 @@ inline checkGuardedWrites() {
 #endif
 
 #ifdef DROP_R5_ONCE
-/* It also accepts the state that an earlier send of its own would have left. */
+/* Also accepts the state which an earlier send of the same write would have left. */
 #define OR_OWN(m) || NAMES(m.id)
 #else
 #define OR_OWN(m)
@@ -249,33 +248,33 @@ inline evaluate(m) {
   if
   :: m.kind == claim -> isTrue = CLAIMABLE(m) OR_OWN(m)
   :: m.kind == takeOver -> isTrue = TAKEABLE_AS_WATCHED(m) OR_OWN(m)
-  :: m.kind == handOver -> isTrue = AS_HELD(m) OR_OWN(m)
+  :: m.kind == handOff -> isTrue = AS_HELD(m) OR_OWN(m)
   :: m.kind == renew -> isTrue = WRITABLE(m)
   :: m.kind == release -> isTrue = WRITABLE(m) || NAMES(m.id)
-  :: m.kind == neutralise -> isTrue = NEUTRALISES(m)
+  :: m.kind == rollback -> isTrue = NEUTRALISES(m)
   :: else -> isTrue = false
   fi
 }
 
-/* What a write may be applied to, said a second time, without regard to its condition. */
+/* Checks the record to which a write is applied, independently of the write's condition. */
 inline checkOwnership(m) {
   if
   :: m.kind == claim ->
     require(Ownership, record.holder == 0);
     require(NoOrphan, m.number == ANY || record.fence == m.number)
   :: m.kind == takeOver -> require(Ownership, AS_WATCHED(m))
-  :: m.kind == handOver -> require(Ownership, AS_HELD(m))
+  :: m.kind == handOff -> require(Ownership, AS_HELD(m))
   :: m.kind == renew -> require(Ownership, AS_HELD(m))
   :: m.kind == release -> require(Ownership, AS_HELD(m) || (NAMES(m.id) && (over & BIT(m.id))))
-  :: m.kind == neutralise ->
+  :: m.kind == rollback ->
     require(Ownership, (NAMES(m.id) && (over & BIT(m.id))) || AS_WATCHED(m))
   :: else
   fi
 }
 
-/* The version has changed, or the holder has gone: what was seen of them will never be true again, and a
-   write that names it is refused for ever. So an observation that is out of date is forgotten here, not at
-   the next look: all that it could lead to is a refusal. */
+/* The version has changed, or the holder has gone: the observed pair will never be current again, and a write
+   which names it is refused forever. So an outdated observation is dropped here, not at the next read: it could
+   only lead to a refusal. */
 inline moveOn() {
   for (q : 0 .. PROCESSES - 1) {
 #ifdef DROP_R3_ANY_CHANGE
@@ -298,7 +297,7 @@ inline moveOn() {
   }
   for (q : 0 .. LATE) {
     if
-    :: (late[q].kind == takeOver || late[q].kind == neutralise) && late[q].number == CURRENT ->
+    :: (late[q].kind == takeOver || late[q].kind == rollback) && late[q].number == CURRENT ->
       late[q].number = PAST
     :: else
     fi
@@ -325,7 +324,7 @@ inline grant(m) {
   require(NoOrphan, !(settled & BIT(m.id)))
 }
 
-/* One conditional write, or a look. */
+/* One conditional write, or a read. */
 inline apply(m) {
   evaluate(m);
   if
@@ -335,7 +334,7 @@ inline apply(m) {
     wasRenewed = (m.kind == renew);
     if
     :: m.kind == renew
-    :: m.kind == release || m.kind == neutralise ->
+    :: m.kind == release || m.kind == rollback ->
       record.holder = 0;
 #ifdef DROP_R9_RELEASE
       record.fence = 0;
@@ -351,7 +350,7 @@ inline apply(m) {
   fi
 }
 
-/* ---- what a process knows ---------------------------------------------------------------------------- */
+/* ---- the memory of a process ------------------------------------------------------------------------- */
 
 #ifdef DROP_R3_AFTER_ANSWER
 #define WATCHED_ALREADY me.since
@@ -381,7 +380,7 @@ inline send(p, k, forId, named, numbered) {
   printf("p%d sends %e %d (names %d, %d)\n", p, k, forId, named, numbered)
 }
 
-/* What does not matter any more is made the same everywhere, or the search would tell it apart. */
+/* Resets variables which no longer matter, since the search would distinguish their values. */
 inline hangUp(p) {
   me.wire = quiet;
   me.applied = false;
@@ -404,14 +403,14 @@ inline become(p, newPhase) {
   clear(me.request)
 }
 
-/* The next acquisition begins without what this one saw; the code's may go on with a watch, which is as if
-   this one had gone on waiting. */
+/* The next acquisition begins without this acquisition's observation. The code may continue a watch, which is
+   equivalent to a longer wait of this acquisition. */
 inline finish(p) {
   become(p, idle);
   forgetSeen(p)
 }
 
-/* Ends a hold, or gives an attempt up: nobody believes in it any more, and the process knows that. */
+/* Ends a hold, or abandons an attempt: no process believes in it any more, and its process knows this. */
 inline abandon(holder) {
   printf("%d is over\n", holder);
   over = over | BIT(holder);
@@ -431,7 +430,7 @@ inline isCopyLate(holder) {
   i = 0
 }
 
-/* ---- acquiring: core/acquire/acquire.ts, core/acquire/grant.ts ----------------------------------------------------- */
+/* ---- acquiring: core/acquire/acquire.ts, core/acquire/grant.ts -------------------------------------------------- */
 
 inline attempt(p, k, named, numbered) {
   me.phase = trying;
@@ -455,16 +454,16 @@ inline decide(p) {
   fi
 }
 
-/* Leaves to the background what may still be granted (R14). A claim's neutraliser knows only its id. */
+/* Leaves attempts which may still be granted to the background (R14). A claim's rollback knows only its id. */
 inline giveUp(p) {
   abandon(me.request.id);
-  me.job.kind = neutralise;
+  me.job.kind = rollback;
   me.job.id = me.request.id;
   me.job.holder = (me.request.kind == claim -> 0 : me.request.holder);
   me.job.number = (me.request.kind == claim -> 0 : me.request.number)
 }
 
-/* Refused at its only send: where no copy of it can be granted later, its id was never used. */
+/* Refused at its only send: if no copy can be granted later, its id was never used. */
 inline refusedAttempt(p) {
   isCopyLate(me.request.id);
   if
@@ -505,7 +504,7 @@ inline hold(p, holder, fenceTold) {
 }
 
 #ifdef DROP_R5_OWN_ANSWER
-/* A refusal is taken for a failure, whatever the item says. */
+/* A refusal counts as a failure, whatever the item shows. */
 #define GRANTED(p) (me.applied)
 #else
 #define GRANTED(p) (me.answer.holder == me.request.id)
@@ -519,7 +518,7 @@ inline attemptAnswered(p) {
     hold(p, me.request.id, q)
   :: else ->
     if
-    :: GRANTED(p) -> giveUp(p) /* it took its whole lease to arrive */
+    :: GRANTED(p) -> giveUp(p) /* the answer took the whole lease */
     :: !GRANTED(p) && me.answer.holder == me.request.id -> over = over | BIT(me.request.id)
     :: else -> refusedAttempt(p)
     fi;
@@ -531,7 +530,7 @@ inline attemptAnswered(p) {
 inline look(p) {
 #ifdef DROP_R1
   if
-  :: record.holder == 0 -> /* whoever reads that it is free takes it for granted */
+  :: record.holder == 0 -> /* a read of a free record counts as a grant */
     q = ID(p, me.issued);
     me.issued++;
     me.age = 0;
@@ -558,7 +557,7 @@ inline look(p) {
 
 inline renewalAnswered(p) {
   if
-  :: IS_TOO_LATE(p) -> /* an answer that comes after the deadline revives nothing */
+  :: IS_TOO_LATE(p) -> /* an answer after the deadline revives nothing */
     abandon(me.id);
     finish(p)
   :: !IS_TOO_LATE(p) && IS_RENEWED(p) ->
@@ -583,17 +582,17 @@ inline freeingAnswered(p) {
     settled = settled | BIT(me.request.id);
     hangUp(p);
     finish(p)
-  :: me.request.kind == handOver && me.answer.holder == me.request.id && me.age < HOLD(p) ->
+  :: me.request.kind == handOff && me.answer.holder == me.request.id && me.age < HOLD(p) ->
     q = me.answer.fence;
     hangUp(p);
     hold(p, me.request.id, q)
-  :: me.request.kind == handOver && me.answer.holder == me.request.id && me.age >= HOLD(p) ->
+  :: me.request.kind == handOff && me.answer.holder == me.request.id && me.age >= HOLD(p) ->
     abandon(me.request.id);
     q = me.answer.fence;
     hangUp(p);
     me.age = 0;
     send(p, release, 0, me.request.id, q)
-  :: else -> /* a third holder: the waiter goes back to waiting */
+  :: else -> /* a third holder: the waiter waits again */
     abandon(me.request.id);
     nextTurn(p)
   fi
@@ -607,7 +606,7 @@ inline arrive(p) {
   fi
 }
 
-/* Whether a late copy can never be applied any more: fences and versions never come back. */
+/* Whether a late copy can never be applied any more: fences and versions never return. */
 #if defined(DROP_R4_VERSION) || defined(DROP_R4_CONDITION) || defined(DROP_R5_ONCE) || \
   defined(DROP_R7_OWNER) || defined(DROP_R7_FENCE) || defined(DROP_R9_RELEASE) || \
   defined(DROP_R14_ANCHOR) || defined(DROP_R14_EITHER) || defined(DELETION)
@@ -616,12 +615,11 @@ inline arrive(p) {
 #define IS_HOPELESS(m) ( \
   (m.kind == claim && m.number != ANY && m.number != record.fence) || \
   (m.kind == takeOver && m.number == PAST) || \
-  ((m.kind == renew || m.kind == handOver) && !AS_HELD(m)) || \
+  ((m.kind == renew || m.kind == handOff) && !AS_HELD(m)) || \
   (m.kind == release && m.id == 0 && !AS_HELD(m)))
 #endif
 
-/* An id that nothing names any more can never come back: what is known of it need not be kept, nor a
-   neutraliser of it. */
+/* An id which no request and no record names can never return: neither its memory nor its rollback is needed. */
 inline tidy() {
   for (i : 0 .. LATE) {
     if
@@ -670,7 +668,7 @@ inline tidy() {
 #define COUNTS_DOWN(p) (at[p].phase == held)
 #else
 #define COUNTS_DOWN(p) (at[p].phase == held || at[p].phase == trying || \
-  (at[p].phase == freeing && at[p].request.kind == handOver))
+  (at[p].phase == freeing && at[p].request.kind == handOff))
 #endif
 #define IS_AGEING(p) (COUNTS_DOWN(p) && at[p].age < HOLD(p))
 #ifdef DROP_R3_AFTER_ANSWER
@@ -680,7 +678,7 @@ inline tidy() {
 #endif
 #define IS_WATCHING(p) (SEES_HOLDER(p) && !REMEMBERS(p, record.holder) && !TAKEABLE(p))
 
-/* A clock matters while something is counted by any; else ticks would only go round in circles. */
+/* A clock matters only while something is counted on it; otherwise ticks would only repeat states. */
 #define IS_COUNTING(p) (IS_AGEING(p) || IS_TIMED(p) || IS_WATCHING(p))
 #if defined(DELETION)
 #define TIME_MATTERS (wall < HORIZON)
@@ -700,15 +698,15 @@ inline levelClocks() {
   q = 0
 }
 
-/* The holder counts by whichever clock says most (R2), the watcher on the monotonic one alone (R3). */
+/* The holder counts on the clock which shows the longest time (R2), the watcher only on the monotonic clock (R3). */
 #ifdef DROP_R2_EVERY_CLOCK
 #define COUNTS_FOR_HOLDER(isSuspended) (!isSuspended)
 #else
 #define COUNTS_FOR_HOLDER(isSuspended) true
 #endif
 
-/* The deadline has passed. Whether the process learns that now or later makes no difference to anybody, as
-   from here on it only ends what there is to end. */
+/* The deadline has passed. When the process learns this makes no difference: from here on it only ends the
+   remains. */
 inline isTooLate(p) {
   if
   :: me.phase == held && me.wire == quiet -> abandon(me.id); finish(p)
@@ -780,8 +778,8 @@ inline crash(p) {
 
 
 
-/* An answer that ends no belief and begins none may as well arrive at once: what it shows would only grow
-   older, and what the process does next it can do later. */
+/* An answer which neither ends nor begins a belief may arrive at once: its content would only grow older, and the
+   process can take its next step later. */
 #define IS_ANSWERED_AT_ONCE(p) (me.phase == held -> me.age >= HOLD(p) : \
   (me.request.kind == release || me.answer.holder != me.request.id || me.age >= HOLD(p)))
 
@@ -801,18 +799,18 @@ inline goUnanswered(p) {
 proctype Process(byte p) {
 end:
   do
-  /* An acquisition begins with the only claim of it that may be blind (R14). */
+  /* An acquisition begins with its only blind claim (R14). */
   :: d_step { me.phase == idle && CAN_TRY(p) -> attempt(p, claim, CLAIM_SEED, ANY) }
 
-  /* A read, answered at once: on its way back it would only grow older, and the watch begin later. One
-     that could show nothing new is left out. */
+  /* A read, answered at once: an answer in flight would only grow older, and the watch begin later. Reads which
+     could show nothing new are omitted. */
   :: d_step { me.phase == waiting && CAN_TRY(p) && !me.hasSeen -> look(p); tidy() }
   :: d_step { me.phase == waiting && CAN_TRY(p) && me.hasSeen &&
       (record.holder == 0 || REMEMBERS(p, record.holder) || TAKEABLE(p)) -> decide(p) }
-  /* The wait ends: while a rival is watched, or for want of further ids. */
+  /* The wait ends: during the watch of a rival, or for lack of further ids. */
   :: d_step { me.phase == waiting && (IS_WATCHING(p) || !CAN_TRY(p)) -> finish(p); tidy() }
 
-  /* An attempt that nobody answered is sent again, or given up: to look, or at the wait's end. */
+  /* An unanswered attempt is resent, or abandoned: to read, or at the end of the wait. */
   :: d_step { me.phase == trying && me.wire == quiet && me.age < HOLD(p) ->
 #ifdef DROP_R2_FIRST_SEND
       me.age = 0;
@@ -832,15 +830,15 @@ end:
   :: d_step { BELIEVES(p) && me.wire == quiet && CAN_TRY(p) ->
       abandon(me.id);
       me.phase = freeing; me.age = 0;
-      send(p, handOver, ID(p, me.issued), me.id, me.fence);
+      send(p, handOff, ID(p, me.issued), me.id, me.fence);
       me.issued++;
       me.id = 0; me.fence = 0 }
 
-  /* A release or hand-over that nobody answered. */
+  /* An unanswered release or hand-off. */
   :: d_step { me.phase == freeing && me.wire == quiet &&
       (me.request.kind == release || me.age < HOLD(p)) -> me.wire = sent }
-  :: d_step { me.phase == freeing && me.wire == quiet && me.request.kind == handOver ->
-      /* the waiter has gone: free the record, whichever of the two it names */
+  :: d_step { me.phase == freeing && me.wire == quiet && me.request.kind == handOff ->
+      /* the waiter has gone: free the record, whichever of the two holders it names */
       abandon(me.request.id); me.request.kind = release; me.age = 0; me.wire = sent;
 #ifdef DROP_R14_EITHER
       me.request.holder = 0; me.request.number = 0;
@@ -851,8 +849,8 @@ end:
   /* An answer. */
   :: d_step { me.wire == answered -> arrive(p); tidy() }
 
-  /* The background: one request makes what was given up fail for ever, or undoes it. A claim cannot be
-     made to fail; it is looked for as long as the process likes. */
+  /* The background: one request makes an abandoned grant fail forever, or undoes it. A claim cannot be made to
+     fail; its process keeps reading for as long as it likes. */
   :: d_step { me.job.kind != 0 && (me.job.holder != 0 || NAMES(me.job.id)) && MAY_WRITE ->
       apply(me.job);
       if
@@ -901,7 +899,7 @@ end:
   od
 }
 
-/* A copy that has stayed in the network takes effect; nobody waits for its answer. */
+/* A copy in the network takes effect; no process waits for its answer. */
 proctype Network(byte copy) {
 end:
   do
@@ -916,8 +914,8 @@ end:
 #define IS_EXPIRED (wall >= expiresAt)
 #endif
 
-/* Deletes the record by its TTL attribute, at whatever time after that (R10). No message of a grant is
-   late by as much as the retention. */
+/* Deletes the record by its TTL attribute, at any time afterwards (R10). No message of a grant is as late as the
+   retention. */
 proctype TimeToLive() {
 end:
   do
@@ -927,7 +925,7 @@ end:
   od
 }
 #else
-/* When nobody can make a step any more, everybody must have come to an end. */
+/* When no process can make a step any more, every process must have ended. */
 proctype End() {
 end:
   timeout ->

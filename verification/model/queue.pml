@@ -1,27 +1,27 @@
 /*
- * The queue before a record, for Spin: `npm run model`. What it leaves out is said in verification/README.md.
+ * The queue before a record, for Spin: `npm run model`. verification/README.md lists the omissions.
  *
- * PROCESSES processes want one record, each TRIES times at most: without a ticket where nobody is queued,
- * else with one. A lease's own protocol is in lease.pml, and is taken as right here: whoever believes in a
- * hold, or in a place, does so until that is over, and only then can others see it dead. So there are no
- * clocks: a belief ends at any time, where SLEEPS allows it. A ticket, an entry and a claim are steps of
- * their own, and a copy of an entry or of a claim may stay in the network and take effect at any later
- * time, whether or not its sender went on; the answer to a ticket is lost; a waiter is cancelled; a process
- * crashes. Bounds say how often.
+ * PROCESSES processes contend for one record, each at most TRIES times: without a ticket if the queue is empty,
+ * otherwise with a ticket. The lease protocol is in lease.pml, and is assumed to be correct here: a process
+ * believes in its hold, or in its place, until this belief is over, and only then can rivals see it dead. So the
+ * model has no clocks: a belief ends at any time, where SLEEPS allows this. A ticket, an entry and a claim are
+ * separate steps, and a copy of an entry or of a claim may stay in the network and take effect at any later time,
+ * whether or not its sender continued; the answer to a ticket is lost; a waiter is cancelled; a process crashes.
+ * Bounds limit how often.
  *
- * Invariants, each a variable that is true until the invariant falls:
+ * Invariants, each a variable which is true until the invariant fails:
  *
  *   Exclusion    no two processes believe at once that they hold the record
- *   ServedOrder  a ticket is granted only where none as high was granted before
- *   FirstCome    nobody is granted past an entry before its own whose owner believes in it, and which was
- *                in the table when it last looked, or was last refused
- *   NoBarging    nobody is granted without a ticket while anybody is queued
- *   PlaceKept    an entry of another is removed only when its owner believes in it no more, or when its
- *                ticket was granted or passed over
- *   NobodyStuck  nobody is left waiting when all else has stopped
- *   NothingLeft  no entry of a process that lives is left then
+ *   ServedOrder  a ticket is granted only if no ticket as high was granted before
+ *   FirstCome    no waiter is granted past a lower entry whose owner believes in it, and which was in the table at
+ *                the waiter's last read or refusal
+ *   NoBarging    no process is granted without a ticket while the queue has waiters
+ *   PlaceKept    a different process removes an entry only when its owner no longer believes in it, or its ticket
+ *                was granted or passed over
+ *   NobodyStuck  no process waits when all other steps have ended
+ *   NothingLeft  then no live process has an entry left
  *
- * A flag -DDROP_... plants one error. Each must break the invariant that scripts/model.mjs names.
+ * A flag -DDROP_... plants one defect. Each must break the invariant in scripts/lib/models.mjs.
  */
 
 /* ---- bounds ------------------------------------------------------------------------------------- */
@@ -33,16 +33,16 @@
 #define TRIES 1
 #endif
 #ifndef LOST
-#define LOST 0 /* tickets whose answer never arrives */
+#define LOST 0 /* tickets without an answer */
 #endif
 #ifndef LATE
-#define LATE 0 /* copies of requests that take effect at any later time */
+#define LATE 0 /* copies of requests which take effect at any later time */
 #endif
 #ifndef CRASHES
 #define CRASHES 0
 #endif
 #ifndef SLEEPS
-#define SLEEPS 0 /* beliefs that end before their time */
+#define SLEEPS 0 /* beliefs which end early */
 #endif
 #ifndef CANCELS
 #define CANCELS 0
@@ -56,9 +56,9 @@
 /* ---- the table ---------------------------------------------------------------------------------- */
 
 byte holder;  /* a process + 1; 0 while the record is free */
-byte version; /* of the record: another with every grant and every release */
+byte version; /* of the record: new with every grant and every release */
 byte tail, served;
-byte entry[7]; /* whose it is + 1, by its ticket; 0 where there is none */
+byte entry[7]; /* its owner + 1, by its ticket; 0 where absent */
 
 /* ---- the processes ------------------------------------------------------------------------------ */
 
@@ -70,8 +70,8 @@ typedef Process {
   bit keeps;    /* in its place */
   byte ticket;
   byte tries;
-  byte saw;     /* the record's version when it last looked */
-  short before  /* who was before it when it last looked, or was last refused: for FirstCome alone */
+  byte saw;     /* the record's version at the last read */
+  short before  /* the waiters before it at the last read or refusal: for FirstCome alone */
 }
 Process at[PROCESSES];
 
@@ -100,7 +100,7 @@ bool PlaceKept = true, NobodyStuck = true, NothingLeft = true;
 #define IS_TO_BE_HAD (holder == 0 || !at[holder - 1].believes)
 #endif
 
-/* Those between the last one served and this ticket who are in the table. */
+/* The entries in the table between the last served ticket and this ticket. */
 #define AHEAD(e, t) ((e > served && e < t && entry[e] != 0) -> BIT(e) : 0)
 #define BEFORE(t) (AHEAD(1, t) + AHEAD(2, t) + AHEAD(3, t) + AHEAD(4, t) + AHEAD(5, t) + AHEAD(6, t))
 
@@ -120,7 +120,7 @@ inline checkFirstCome(by, with) {
   e = 0
 }
 
-/* A grant by a ticket, of whoever sent it. */
+/* A grant with a ticket, from any sender. */
 inline grantTicket(by, with) {
   require(ServedOrder, with > served);
   if
@@ -183,13 +183,13 @@ inline removeGone(by, which) {
 proctype Waiter(byte p) {
 end:
   do
-  /* Where nobody is queued, one write. */
+  /* With an empty queue, one write. */
   :: d_step { at[p].phase == idle && at[p].tries < TRIES && IS_TO_BE_HAD && MAY_PASS ->
       printf("p%d is granted at once\n", p);
       require(NoBarging, IS_OPEN);
       at[p].tries++; holder = p + 1; version++; at[p].phase = holding; at[p].believes = 1;
       checkExclusion() }
-  /* Where it finds it held, or others queued, it takes a ticket: in one step, or none is known. */
+  /* If the record is held, or has a queue, the process takes a ticket: in one step, or without an answer. */
   :: d_step { at[p].phase == idle && at[p].tries < TRIES && (!IS_TO_BE_HAD || !MAY_PASS) &&
       tail < MOST_TICKETS ->
       at[p].tries++; tail++; at[p].ticket = tail; at[p].phase = ticketed;
@@ -201,11 +201,11 @@ end:
   :: d_step { at[p].phase == ticketed ->
       printf("p%d enters with ticket %d\n", p, at[p].ticket);
       entry[at[p].ticket] = p + 1; at[p].keeps = 1; at[p].phase = waiting; at[p].before = BEFORE(at[p].ticket) }
-  /* Its entry is still on its way when it gives up; what lands late is nobody's place. */
+  /* Its entry is still in flight when it gives up; a late entry is no process's place. */
   :: d_step { at[p].phase == ticketed && lateUsed < LATE && cancelsUsed < CANCELS ->
       printf("p%d is cancelled, its entry on its way\n", p);
       cancelsUsed++; leave(put, p); at[p].ticket = 0; at[p].before = 0; at[p].phase = idle }
-  /* Waiting: it looks at those before it, and removes who is gone. */
+  /* Waiting: it reads the entries before its own, and removes dead ones. */
   :: d_step { at[p].phase == waiting && at[p].keeps && at[p].before != BEFORE(at[p].ticket) ->
       at[p].before = BEFORE(at[p].ticket) }
 #ifndef DROP_REJOIN
@@ -213,13 +213,13 @@ end:
       printf("p%d was passed over\n", p);
       giveUpPlace(p); at[p].phase = idle }
 #endif
-  /* What it would claim in vain is left out: that changes nothing. */
+  /* Claims which must fail are omitted: they change nothing. */
   :: d_step { at[p].phase == waiting && at[p].keeps && at[p].ticket > served && IS_TO_BE_HAD &&
       IS_FIRST(p) ->
       at[p].before = BEFORE(at[p].ticket); at[p].phase = first; at[p].saw = version }
   :: removeGone(p, 1) :: removeGone(p, 2) :: removeGone(p, 3)
   :: removeGone(p, 4) :: removeGone(p, 5) :: removeGone(p, 6)
-  /* First in line: it claims; refused, it looks again. */
+  /* First in the queue: it claims; after a refusal it reads again. */
   :: d_step { at[p].phase == first && at[p].keeps ->
       if
       :: IS_TO_BE_HAD && MAY_SERVE(at[p].ticket) ->
@@ -235,13 +235,13 @@ end:
   :: d_step { (at[p].phase == waiting || at[p].phase == first) && cancelsUsed < CANCELS ->
       printf("p%d is cancelled\n", p);
       cancelsUsed++; giveUpPlace(p); at[p].phase = idle }
-  /* Its place is over: it never comes back to it. */
+  /* Its place is over: it never returns to this place. */
   :: d_step { (at[p].phase == waiting || at[p].phase == first) && at[p].keeps && sleepsUsed < SLEEPS ->
       printf("p%d oversleeps\n", p);
       sleepsUsed++; at[p].keeps = 0 }
   :: d_step { (at[p].phase == waiting || at[p].phase == first) && !at[p].keeps ->
       giveUpPlace(p); at[p].phase = idle }
-  /* Granted: its entry goes, and after its work the record is free. */
+  /* Granted: it deletes its entry, and frees the record after its work. */
   :: d_step { at[p].phase == holding && at[p].ticket != 0 -> giveUpPlace(p) }
   :: d_step { at[p].phase == holding && at[p].believes && sleepsUsed < SLEEPS ->
       printf("p%d loses it\n", p);
@@ -261,7 +261,7 @@ end:
   od
 }
 
-/* A copy that has stayed in the network takes effect; nobody believes in what it makes. */
+/* A copy in the network takes effect; no process believes in its result. */
 proctype Network(byte copy) {
 end:
   do
@@ -273,7 +273,7 @@ end:
       :: else
       fi;
       late[copy].who = 0; late[copy].ticket = 0; late[copy].version = 0 }
-  /* It names what was seen, so it fails once the record was used. */
+  /* The copy names the observed version, so it fails once the record was used. */
   :: d_step { late[copy].kind == claim ->
       printf("the copy of a claim with ticket %d arrives\n", late[copy].ticket);
       late[copy].kind = 0;
@@ -290,7 +290,7 @@ end:
   od
 }
 
-/* When nobody can make a step any more. */
+/* When no process can make a step any more. */
 proctype End() {
 end:
   timeout ->

@@ -1,31 +1,31 @@
 /*
- * The protocol of sessions, for Spin: `npm run model`. What it leaves out is said in
- * verification/README.md; a lease's own protocol is in lease.pml, and is taken as right here.
+ * The protocol of sessions, for Spin: `npm run model`. verification/README.md lists the omissions; the lease
+ * protocol is in lease.pml, and is assumed to be correct here.
  *
- * PROCESSES processes want RECORDS records. The first SESSIONS of them have a session, which exists from the
- * start at its first version, and to which they move what they hold. The others are rivals; where all
- * have sessions, each is the others' rival. A process that pauses is one that makes no step while its clock
- * goes on. Three kinds of request are sent, take effect and are answered in separate steps: the session's
- * renewal, the move, and the record's own renewal. Of these, and of the session's creation, a claim, a takeover and a
- * rival's ending, a copy may stay in the network and take effect at any later time; requests and answers
- * are lost; a process crashes; the session's row is deleted by hand. Bounds say how often.
+ * PROCESSES processes contend for RECORDS records. The first SESSIONS processes have a session, which exists from
+ * the start at its first version, and to which they move their holds. The rest are rivals; if all have sessions,
+ * all are rivals of each other. A paused process makes no step while its clock continues. Send, effect and answer
+ * of three kinds of request are separate steps: the session's renewal, the move, and the record's own renewal. A
+ * copy of these, and of the session's creation, a claim, a takeover and a rival's end of a session, may stay in
+ * the network and take effect at any later time; requests and answers are lost; a process crashes; the session's
+ * row is deleted by hand. Bounds limit how often.
  *
- * The clocks are those of lease.pml: ticks, none ever more than DRIFT ahead of another.
+ * The clocks are the clocks of lease.pml: ticks, none ever more than DRIFT ahead of another.
  *
- * Invariants, each a variable that is true until the invariant falls:
+ * Invariants, each a variable which is true until the invariant fails:
  *
  *   Exclusion      no two processes believe at once that they hold a record
- *   EndedForGood   a session's row that has ended lives again only where its tombstone is deleted by hand,
- *                  and even then nobody's renewal of it counts
- *   Ownership      a held record is taken over only as it was seen, and only after what it lives by was
- *                  watched dead, and if that is a session, has ended; or by the process that gave it up
- *   LostIsFinal    a session or lease that was lost is never believed in again
- *   NoOrphan       no record names a living session with a holder in which nobody believes and which
- *                  nobody sweeps; and nobody is left waiting when all else has stopped
- *   EntryKept      an entry of a queue that lives by a session is removed by another only once that has
- *                  ended and its owner no longer believes in its place
+ *   EndedForGood   an ended session's row becomes alive again only after a deletion of the ended row by hand, and
+ *                  even then no renewal of it counts
+ *   Ownership      a held record is taken over only in its observed state, after its lease or session was watched
+ *                  dead, and the session ended; or by the process which abandoned the grant
+ *   LostIsFinal    no process believes again in a lost session or lease
+ *   NoOrphan       no record names a live session with a holder in which no process believes and which no process
+ *                  keeps freeing; and no process waits when all other steps have ended
+ *   EntryKept      a rival removes a queue entry on a session only after the session has ended and the entry's
+ *                  owner no longer believes in its place
  *
- * A flag -DDROP_... plants one error. Each must break the invariant that scripts/model.mjs names.
+ * A flag -DDROP_... plants one defect. Each must break the invariant in scripts/lib/models.mjs.
  */
 
 /* ---- bounds ------------------------------------------------------------------------------------- */
@@ -40,7 +40,7 @@
 #define RECORDS 1
 #endif
 #ifndef IDS
-#define IDS 1 /* grants of each process with a session, of each record, those that it gives up counted too */
+#define IDS 1 /* grants of each process with a session, of each record, with abandoned grants */
 #endif
 #ifndef RIVAL_IDS
 #define RIVAL_IDS 1
@@ -53,10 +53,10 @@
 #define SESSION_RENEWALS 2
 #endif
 #ifndef LOST
-#define LOST 1 /* requests or answers that never arrive */
+#define LOST 1 /* requests or answers which never arrive */
 #endif
 #ifndef LATE
-#define LATE 1 /* copies of requests that take effect at any later time */
+#define LATE 1 /* copies of requests which take effect at any later time */
 #endif
 #ifndef CRASHES
 #define CRASHES 0
@@ -89,7 +89,7 @@
 #define RECORD_WATCH SESSION_WATCH /* of a record on a session: the move writes the session's length */
 #endif
 
-/* Ids of holders: 0 is nobody; each other one is used in one attempt of one process for a record. */
+/* Ids of holders: 0 is no holder; each other id belongs to one attempt of one process for a record. */
 #define ID(p, k) (1 + (p) + PROCESSES * (k))
 #define OWNER(id) (((id) - 1) % PROCESSES)
 #define BIT(id) (1 << (id))
@@ -103,8 +103,8 @@
 #define MAY_TRY(p, r) (!at[p].crashed && WANTS(p, r) && at[p].on[r].phase == idle && \
   at[p].on[r].issued < (HAS_SESSION(p) -> IDS : RIVAL_IDS))
 
-/* A record's version only grows, so all that matters of one that was seen is whether it still is the
-   version. A session's can come back where its row is deleted: these are numbers. */
+/* A record's version only grows, so of an observed version only its equality with the current version matters. A
+   session's version can return after a deletion of the row: these are numbers. */
 #define CURRENT 1
 #define PAST 0
 
@@ -118,8 +118,8 @@ mtype = { quiet, sent, answered };
 mtype = { claim, takeOver, renew, move, create, renewSession, endSession };
 
 typedef Record {
-  byte holder;  /* 0 while it is free */
-  byte session  /* 0, or 1 more than the process whose session it names */
+  byte holder;  /* 0 while the record is free */
+  byte session  /* 0, or 1 more than the process of the named session */
 }
 
 typedef Row {
@@ -131,29 +131,29 @@ typedef Row {
 typedef Request {
   mtype kind;
   byte where;   /* the record or the session */
-  byte id;      /* the holder that it makes, or writes for */
-  byte holder;  /* the holder that its condition names */
-  byte number   /* the version that its condition names; of an ending, 0 is absence */
+  byte id;      /* the holder which the request sets, or for which it writes */
+  byte holder;  /* the holder in its condition */
+  byte number   /* the version in its condition; in an end of a session, 0 is absence */
 }
 
 /* A process and a record. */
 typedef Lease {
   mtype phase;
-  mtype by;       /* what it lives by */
+  mtype by;       /* what keeps it alive */
   byte id;
-  byte age;       /* ticks since what its own deadline counts from */
+  byte age;       /* ticks since the start of its own deadline */
   byte issued;
   byte renewals;
-  mtype wire;     /* where the one request about it is */
+  mtype wire;     /* the state of the one request about it */
   mtype kind;
   byte number;
-  byte since;     /* ticks since a renewal was sent */
-  byte verdict;   /* what the answer will say */
-  bool hasSeen;   /* it watches the holder, on its own lease, as it still is ... */
-  byte watched    /* ... for so many ticks */
+  byte since;     /* ticks since the send of a renewal */
+  byte verdict;   /* the content of the answer */
+  bool hasSeen;   /* it watches the holder's own lease, in its current state ... */
+  byte watched    /* ... for this many ticks */
 }
 
-/* A process and another's session. */
+/* A process and the session of a different process. */
 typedef Observation {
   byte saw;       /* 0, or 1 more than the version; 1 is absence */
   byte watched;
@@ -163,16 +163,16 @@ typedef Observation {
 /* A process, and its own session. */
 typedef Local {
   mtype session;
-  byte known;     /* the version last known */
-  byte age;       /* ticks since what the session's deadline counts from */
+  byte known;     /* the last known version */
+  byte age;       /* ticks since the start of the session's deadline */
   byte renewals;
   mtype wire;
   byte number;
   byte since;
-  byte verdict;   /* 0, or the version that the answer will tell */
+  byte verdict;   /* 0, or the version in the answer */
   mtype entry;
   bool crashed;
-  byte ahead;     /* ticks by which this clock leads the slowest one */
+  byte ahead;     /* ticks by which this clock leads the slowest clock */
   Lease on[RECORDS];
   Observation sees[SESSIONS]
 }
@@ -184,13 +184,13 @@ Request late[LATE + 1];
 byte lateUsed, lostUsed, crashesUsed, deletedUsed;
 
 /* Sets of ids, of each record. */
-short given[RECORDS];  /* leases that ended, and attempts that were given up: their processes remember them */
-short sweeps[RECORDS]; /* those of them that their processes go on freeing until that is answered */
+short given[RECORDS];  /* ended leases, and abandoned attempts: their processes remember them */
+short sweeps[RECORDS]; /* of these, the ids which their processes keep freeing until acknowledged */
 
 bool Exclusion = true, EndedForGood = true, Ownership = true;
 bool LostIsFinal = true, NoOrphan = true, EntryKept = true;
 
-/* For within one step; 0 between two. */
+/* For use within one step; 0 between two steps. */
 byte i, j, q;
 bool isTrue;
 
@@ -247,8 +247,8 @@ inline checkNoOrphan() {
 
 /* ---- the table -------------------------------------------------------------------------------------- */
 
-/* The record's version has changed. What was seen of it is forgotten here, not at the next look: all that
-   it could lead to is a refusal. */
+/* The record's version has changed. The observation is dropped here, not at the next read: it could only lead to a
+   refusal. */
 inline moveOn(r, isOther) {
   for (q : 0 .. PROCESSES - 1) {
 #ifdef DROP_TAKEOVER_VERSION
@@ -321,7 +321,7 @@ inline endRow(s) {
   printf("session %d is ended at version %d\n", s, row[s].version);
   row[s].state = ended;
 #ifndef DROP_SESSION_ENDED
-  row[s].version = 0; /* nobody asks for it any more */
+  row[s].version = 0; /* no process reads it any more */
 #endif
   row[s].hasEnded = true
 }
@@ -343,7 +343,7 @@ inline hangUp(p, r) {
   my.verdict = 0
 }
 
-/* A lease ends. What is on its way of it is lost, or stayed behind before. */
+/* A lease ends. Its requests in flight are lost, or stayed in the network before. */
 inline endLease(p, r) {
   printf("p%d's lease %d on record %d ends\n", p, my.id, r);
   given[r] = given[r] | BIT(my.id);
@@ -359,7 +359,7 @@ inline endAndSweep(p, r) {
   endLease(p, r)
 }
 
-/* The session is lost, or closed: what lives by it, or may, ends. */
+/* The session is lost, or closed: every lease which is, or may be, on the session ends. */
 inline loseSession(p) {
   printf("p%d has no session any more\n", p);
   me.session = over;
@@ -384,7 +384,7 @@ inline loseSession(p) {
   j = 0
 }
 
-/* A grant that is answered at once: later its holder would only believe for less. */
+/* A grant with an immediate answer: with a later answer its holder would only believe for a shorter time. */
 inline grant(p, r, newSession) {
   write(r, ID(p, my.issued), newSession);
   my.phase = held;
@@ -455,7 +455,7 @@ inline leave(what, place, asId, named, numbered) {
 #define DONE 1
 #define AGAIN 2
 
-/* What is answered is what the item then was. */
+/* The answer is the item's state at that time. */
 inline applyAbout(p, r) {
   if
   :: my.kind == move && IS_MOVABLE(r, my.id, my.number) ->
@@ -495,7 +495,7 @@ inline answerAbout(p, r) {
   fi
 }
 
-/* Of a move that nobody answered, the same write is sent again. */
+/* An unanswered move is resent as the same write. */
 inline goUnanswered(p, r) {
   printf("p%d gets no answer about record %d\n", p, r);
   lostUsed++;
@@ -508,7 +508,7 @@ inline goUnanswered(p, r) {
   fi
 }
 
-/* ---- what can lead to nothing any more is made the same everywhere -------------------------------------- */
+/* ---- resets state which can have no effect any more ------------------------------------------------------- */
 
 #ifdef DROP_SESSION_ENDED
 #define NEVER_LIVES(s) false
@@ -712,7 +712,8 @@ inline sessionAnswered(p) {
   (NAMES(p, s, 0) || (RECORDS > 1 && NAMES(p, s, RECORDS - 1)) || at[s].entry == held))
 #define SHOWN(s) (row[s].state == absent -> 1 : 1 + row[s].version)
 
-/* A strong read, answered at once. What an eventual one might show besides is told where it matters. */
+/* A strongly consistent read, answered at once. Where it matters, the model also has the further results of an
+   eventually consistent read. */
 inline look(p, s) {
   if
   :: row[s].state == ended ->
@@ -735,7 +736,7 @@ inline look(p, s) {
 
 /* ---- the processes, and the network between them and the table ------------------------------------------------ */
 
-/* What a process does about one record. */
+/* The steps of a process for one record. */
 proctype Holder(byte p, r) {
 end:
   do
@@ -772,7 +773,7 @@ end:
         my.kind = move; my.wire = sent; printf("p%d sends the move of record %d again\n", p, r) }
     :: d_step { BELIEVES(p, r) && my.wire == quiet -> endAndSweep(p, r) }
 
-    /* A release, or a sweep: unanswered, it is repeated. */
+    /* A release, or a repeated free: retried while unanswered. */
     :: d_step { IS_SWEPT(r) && OWNER(record[r].holder) == p ->
         printf("p%d frees record %d\n", p, r); write(r, 0, 0) }
 
@@ -795,7 +796,7 @@ end:
   od
 }
 
-/* What a process does about its own session. */
+/* The steps of a process for its own session. */
 proctype Keeper(byte p) {
 end:
   do
@@ -817,7 +818,7 @@ end:
         :: SESSION_HELD(p)
         :: else -> loseSession(p)
         fi }
-    /* It closes: its leases end first, then its row, at any time after. */
+    /* It closes: its leases end first, its row at any time afterwards. */
     :: d_step { SESSION_HELD(p) -> loseSession(p) }
     :: d_step { me.session == over && !me.crashed && row[p].state == alive -> endRow(p) }
 #if ENTRIES > 0
@@ -828,7 +829,7 @@ end:
   od
 }
 
-/* What a process does about another's session. */
+/* The steps of a process for the session of a different process. */
 proctype Rival(byte p, s) {
 end:
   do
@@ -882,7 +883,7 @@ inline applyLate(m) {
   fi
 }
 
-/* A copy that has stayed in the network takes effect; nobody waits for its answer. */
+/* A copy in the network takes effect; no process waits for its answer. */
 proctype Network(byte copy) {
 end:
   do
@@ -903,7 +904,7 @@ end:
 }
 #endif
 
-/* When nobody can make a step any more, who waits has come to an end. */
+/* When no process can make a step any more, no process may still wait. */
 proctype End() {
 end:
   timeout ->
@@ -923,7 +924,7 @@ init {
       at[q].session = usable; at[q].known = 1
     }
 #if DELETED > 0 && (LATE == 1 || defined(DROP_CREATION))
-    /* What creates it may stay behind too, but not together with others: see verification/README.md. */
+    /* The creation may stay in the network too, but not together with further copies: see verification/README.md. */
     if
     :: leave(create, 0, 0, 0, 0)
     :: skip

@@ -1,21 +1,22 @@
 /*
- * Several locks at once, for Spin: `npm run model`. What it leaves out is said in verification/README.md; the lease is
- * taken as right, as in queue.pml, whose queue this is, before two records.
+ * Several locks at once, for Spin: `npm run model`. verification/README.md lists the omissions. The lease is
+ * assumed to be correct, as in queue.pml; this is the queue of queue.pml before two records.
  *
- * PROCESSES processes want both records, but those that are set to want one: FIRST_ALONE processes the first of the two
- * alone, SECOND_ALONE the second. Whoever wants both takes one number for both queues, in one transaction with its entries, and
- * is granted both by another. A copy of either may stay in the network and take effect at any later time, whether it was
- * applied before or not. A belief ends at any time, where SLEEPS allows it.
+ * PROCESSES processes contend for both records, except these: FIRST_ALONE processes contend only for the first
+ * record, SECOND_ALONE only for the second. A process which wants both takes one ticket for both queues, in one
+ * transaction with its entries, and is granted both by another transaction. A copy of either may stay in the
+ * network and take effect at any later time, whether applied before or not. A belief ends at any time, where
+ * SLEEPS allows this.
  *
- * Invariants, each a variable that is true until the invariant falls:
+ * Invariants, each a variable which is true until the invariant fails:
  *
  *   Exclusion    no two processes believe at once that they hold one record
- *   AllOrNothing whoever wants both is granted both at once
- *   OneNumber    no two entries of one queue have one number
- *   ServedOrder  a ticket is granted only where none as high was granted before
- *   NoDeadlock   nobody is left waiting when all else has stopped
+ *   AllOrNothing a process which wants both records is granted both at once
+ *   OneNumber    no two entries of one queue have one ticket
+ *   ServedOrder  a ticket is granted only if no ticket as high was granted before
+ *   NoDeadlock   no process waits when all other steps have ended
  *
- * A flag -DDROP_... plants one error. Each must break the invariant that scripts/model.mjs names.
+ * A flag -DDROP_... plants one defect. Each must break the invariant in scripts/lib/models.mjs.
  */
 
 /* ---- bounds ------------------------------------------------------------------------------------- */
@@ -33,10 +34,10 @@
 #define TRIES 1
 #endif
 #ifndef LATE
-#define LATE 0 /* copies of transactions that take effect at any later time */
+#define LATE 0 /* copies of transactions which take effect at any later time */
 #endif
 #ifndef SLEEPS
-#define SLEEPS 0 /* beliefs that end before their time */
+#define SLEEPS 0 /* beliefs which end early */
 #endif
 #ifndef CRASHES
 #define CRASHES 0
@@ -48,10 +49,10 @@
 /* ---- the table, and the processes ---------------------------------------------------------------- */
 
 typedef Record {
-  byte holder;  /* a process + 1; 0 while it is free */
-  byte version; /* another with every grant and every release */
+  byte holder;  /* a process + 1; 0 while the record is free */
+  byte version; /* new with every grant and every release */
   byte tail, served;
-  byte entry[6] /* whose it is + 1, by its ticket */
+  byte entry[6] /* its owner + 1, by its ticket */
 }
 Record record[NAMES];
 
@@ -102,7 +103,7 @@ inline checkExclusion() {
   n = 0; q = 0; e = 0
 }
 
-/* One record of a grant, whoever sent it. */
+/* One record of a grant, from any sender. */
 inline take(by, r, with) {
   require(ServedOrder, with > record[r].served);
   record[r].served = with; record[r].holder = by + 1; record[r].version++
@@ -169,13 +170,13 @@ proctype Waiter(byte p) {
 end:
   do
 #ifdef DROP_ONE_NUMBER
-  /* A number of its own in each queue, one after the other. */
+  /* A separate ticket in each queue, one after the other. */
   :: d_step { at[p].phase == idle && at[p].tries < TRIES && at[p].wants[0] && at[p].wants[1] ->
       at[p].tries++; at[p].phase = half }
   :: d_step { at[p].phase == half && at[p].ticket[0] == 0 -> enterOne(p, 0) }
   :: d_step { at[p].phase == half && at[p].ticket[1] == 0 -> enterOne(p, 1) }
 #else
-  /* One number for all its queues, above every one that any of them gave out; it is shown them where it is refused. */
+  /* One ticket for all its queues, above every ticket of any of these queues; a refusal shows these tickets. */
   :: d_step { MAY_ENTER(p) -> enterAll(p) }
   :: d_step { MAY_ENTER(p) && lateUsed < LATE -> enterAll(p); stay(enter, p) }
 #endif
@@ -195,7 +196,7 @@ end:
       :: at[p].believes[0] == at[p].wants[0] && at[p].believes[1] == at[p].wants[1] -> at[p].phase = holding
       :: else
       fi }
-  /* A grant that was sent, and not applied yet, as it gives up. */
+  /* A sent grant, not yet applied, when it gives up. */
   :: d_step { at[p].phase == waiting && at[p].keeps && MAY_TAKE(p) && lateUsed < LATE ->
       printf("p%d gives up, its grant on its way\n", p);
       stay(grant, p); forget(p); at[p].phase = idle }
@@ -242,7 +243,7 @@ end:
 #define IS_BELOW(copy, r) (late[copy].ticket[r] == 0 || record[r].tail < late[copy].ticket[r])
 #endif
 
-/* A copy of a transaction that has stayed in the network takes effect, whole or not at all. */
+/* A copy of a transaction in the network takes effect, completely or not at all. */
 proctype Network(byte copy) {
 end:
   do
@@ -280,7 +281,7 @@ end:
   od
 }
 
-/* When nobody can make a step any more. */
+/* When no process can make a step any more. */
 proctype End() {
 end:
   timeout ->

@@ -1,4 +1,4 @@
-// Whether a mutant would be refused by `npm run typecheck`: a checker before any test.
+// Whether `npm run typecheck` would refuse a mutant: a check before any test.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
@@ -6,7 +6,7 @@ import ts from "typescript";
 let service;
 const mutated = new Map();
 
-/** Of these mutants, those that do not compile. Each is `{ file, mutated }`, the file's whole text. */
+/** Returns the mutants which do not compile. Each is `{ file, mutated }`, the file's whole text. */
 export function refusedByCompiler(root, mutants) {
   service ??= serviceOf(root);
   return new Set(
@@ -29,7 +29,7 @@ function serviceOf(root) {
   const { options } = ts.parseJsonConfigFileContent({ ...config, include: ["src"] }, ts.sys, root);
   const names = ts.sys.readDirectory(join(root, "src"), [".ts"]);
   return ts.createLanguageService({
-    // `if (false)` is refused as unreachable, and what it leaves without a use: no error that a person makes.
+    // `if (false)` is refused as unreachable code, and leaves names unused: no error of a person.
     getCompilationSettings: () => ({
       ...options,
       allowUnreachableCode: true,

@@ -1,4 +1,4 @@
-// What became of each file's mutants, file by file in results.json, and the report that is made from that.
+// The results of each file's mutants in results.json, and the report made from these results.
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,13 +6,13 @@ import { writeFigures } from "../../scripts/lib/figures.mjs";
 
 const RESULTS = "verification/mutation/results.json";
 
-/** The name that git has for a file of this content: it stays the same wherever a commit is moved. */
+/** Git's name for a file with this content: equal in every commit. */
 export const blobOf = (root, source) =>
   execFileSync("git", ["hash-object", "--stdin"], { cwd: root, input: source, encoding: "utf8" })
     .trim()
     .slice(0, 10);
 
-/** The figures of several files together. */
+/** Returns the sums over several files. */
 export const sumsOf = (results) => {
   const sum = (count) => Object.values(results).reduce((total, one) => total + count(one), 0);
   const [killed, endless] = [sum((one) => one.killed), sum((one) => one.endless)];
@@ -22,19 +22,19 @@ export const sumsOf = (results) => {
   return { killed, endless, refused, survived, all, caught };
 };
 
-/** Every survivor of several files. */
+/** Returns every survivor of several files. */
 export const survivorsOf = (results) =>
   Object.entries(results).flatMap(([file, one]) => one.survivors.map((two) => ({ file, ...two })));
 
 export const percent = (part, all) => `${((100 * part) / all).toFixed(1)} %`;
 
-/** What was judged of a survivor; undefined if nothing was. */
+/** Returns the judgement of a survivor; undefined if there is none. */
 export const judgementOf = (judged, { file, line, mutant }) =>
   judged.find((one) => one.file === file && one.line === line && one.mutants.includes(mutant));
 
 const resultsIn = (root) => JSON.parse(readFileSync(join(root, RESULTS), "utf8"));
 
-/** Notes these results in the place of older ones of the same files. */
+/** Replaces earlier results of the same files. */
 export function noteResults(root, tried) {
   const results = Object.fromEntries(
     Object.entries({ ...resultsIn(root), ...tried })
@@ -46,7 +46,7 @@ export function noteResults(root, tried) {
 
 const FOLDERS = ["src/core"];
 
-/** The results that are noted, line by line: the sums, every file, every survivor. */
+/** Returns the recorded results as lines: the sums, every file, every survivor. */
 export function reportOf(root, judged) {
   const results = resultsIn(root);
   const untried = FOLDERS.flatMap((folder) =>
@@ -56,7 +56,7 @@ export function reportOf(root, judged) {
   const sums = sumsOf(results);
   return [
     `Of ${sums.all} mutants the tests killed ${sums.killed} ` +
-      `(${percent(sums.killed, sums.all)}), ${sums.endless} made them go on for ever, the compiler refuses ` +
+      `(${percent(sums.killed, sums.all)}), ${sums.endless} made them endless, the compiler refuses ` +
       `${sums.refused} of the rest, and ${sums.survived} survived. Caught: **${percent(sums.caught, sums.all)}**; ` +
       `by the tests alone ${percent(sums.killed + sums.endless, sums.all)}.`,
     "",
@@ -70,9 +70,9 @@ export function reportOf(root, judged) {
       return `| \`${file.replace("src/", "")}\` | ${which} | ${figures.join(" | ")} |`;
     }),
     "",
-    `Not tried yet, or with nothing to change: ${untried.map((file) => `\`${file}\``).join(", ") || "none"}.`,
+    `Not tried yet, or without mutants: ${untried.map((file) => `\`${file}\``).join(", ") || "none"}.`,
     "",
-    "| survivor | what became what | why it survives |",
+    "| survivor | change | why it survives |",
     "| --- | --- | --- |",
     ...survivorsOf(results).map((survivor) => {
       const where = `\`${survivor.file.replace(/^src\//, "")}\`: ${cell(survivor.line)}`;

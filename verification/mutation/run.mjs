@@ -1,9 +1,8 @@
-// Mutation testing of the kernel: npm run mutation [-- FILE ...], files of src/core; all of them by default.
-// Stryker makes the mutants and tries the kernel's tests on them. What survives is given to the compiler, as
-// `npm run typecheck` would, and what is left must have been judged in verification/mutation/judged.json. With `--write`,
-// what became of each file is noted with its content's name in verification/mutation/results.json; `--report` runs nothing
-// and prints what is noted there.
-// Results are kept in .tmp/mutation and used again where nothing has changed; `--force` tries everything anew.
+// Mutation testing of the core: npm run mutation [-- FILE ...], files of src/core; all of them by default. Stryker
+// makes the mutants and runs the core's tests against each. The compiler checks the survivors, as `npm run typecheck`
+// would, and verification/mutation/judged.json must judge the rest. `--write` records the results of each file, with
+// its content's name, in verification/mutation/results.json; `--report` only prints the recorded results. Results are
+// kept in .tmp/mutation and reused for unchanged files; `--force` runs everything again.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -42,7 +41,7 @@ if (status !== 0) process.exit(status ?? 1);
 
 const report = JSON.parse(readFileSync(join(ROOT, ".tmp/mutation/mutation.json"), "utf8"));
 
-/** A mutant as a person reads it: the line, and what became what on it. */
+/** Describes a mutant for people: the line, the original code and its replacement. */
 function readable(file, source, { location: { start, end }, mutatorName, replacement }) {
   const lines = source.split("\n");
   const from = positionOf(lines, start);
@@ -83,8 +82,7 @@ for (const [file, { source, mutants }] of Object.entries(report.files)) {
   };
 }
 
-if (Object.keys(tried).length === 0)
-  throw new Error(`There is nothing to change in: ${files.join(" ")}`);
+if (Object.keys(tried).length === 0) throw new Error(`There are no mutants in: ${files.join(" ")}`);
 
 const unjudged = survivorsOf(tried).filter((one) => judgementOf(judged, one) === undefined);
 

@@ -1,6 +1,6 @@
-// A test runner for Stryker that loads the instrumented code and its tests as one script, and runs them in a
-// thread of its own process (thread.mjs). What never ends is told by the processor time that one test takes:
-// on a busy machine the time on the wall would take slow tests for endless ones.
+// A test runner for Stryker: loads the instrumented code and its tests as one script, and runs them in a thread of
+// its own process (thread.mjs). The processor time of a test shows endless tests: on a busy machine, wall-clock time
+// would make slow tests look endless.
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Worker } from "node:worker_threads";
@@ -9,15 +9,15 @@ import { DryRunStatus, MutantRunStatus, toMutantRunResult } from "@stryker-mutat
 import { build } from "esbuild";
 
 const FOLDERS = ["test/core", "test/locks", "test/admin"];
-// What the kernel does for other formats alone, and for elections.
+// Code of the core for further formats, and for elections.
 const FURTHER = [
   "test/formats/companion.test.ts",
   "test/formats/costs.test.ts",
   "test/formats/aws-behaviour.test.ts",
   "test/election/election.test.ts",
 ];
-// What does at length what others do step by step, and takes as long as all of them together.
-const LEFT_OUT = ["fences.test.ts", "contenders.test.ts"];
+// Long runs of steps which shorter tests cover; as slow as all these tests together.
+const LEFT_OUT = ["fences.test.ts", "contenders.test.ts", "path.test.ts"];
 const SLOWEST_LAST = [
   "multi-lock.test.ts",
   "place.test.ts",
@@ -28,11 +28,11 @@ const SLOWEST_LAST = [
   "waiting.test.ts",
 ];
 
-/** How much processor time one test may take, in milliseconds: several times what any of them takes. */
+/** The limit of processor time for one test, in milliseconds: several times the slowest test's time. */
 const MOST_CPU_MS = 5_000;
-const LOOK_EVERY_MS = 200;
+const CHECK_EVERY_MS = 200;
 
-/** What a mutant that loops is allowed: enough for these tests, and soon over. */
+/** Shorter limits for a mutant in a loop: enough for these tests, and soon over. */
 const SHORTER = [
   ["src/testing/time/virtual-time.ts", "AT_ONE_INSTANT = 100_000", "AT_ONE_INSTANT = 10_000"],
   ["test/support/world.ts", "limitMs = 600_000", "limitMs = 150_000"],
@@ -55,7 +55,7 @@ const soonOver = {
     for (const [module, from, to] of SHORTER) {
       onLoad({ filter: new RegExp(`${module}$`) }, ({ path }) => {
         const code = readFileSync(path, "utf8");
-        if (!code.includes(from)) throw new Error(`There is no "${from}" in ${module} any more.`);
+        if (!code.includes(from)) throw new Error(`${module} no longer contains "${from}".`);
         return { contents: code.replace(from, to), loader: "ts" };
       });
     }
@@ -81,10 +81,10 @@ async function bundled() {
   return outputFiles[0].text;
 }
 
-class KernelTestRunner {
+class CoreTestRunner {
   #code;
   #thread;
-  // How many tests the thread has begun: as long as it stands, one test is running.
+  // The number of tests which the thread has begun: while it is constant, one test is running.
   #begun = new Int32Array(new SharedArrayBuffer(4));
 
   capabilities() {
@@ -112,13 +112,13 @@ class KernelTestRunner {
       const answer = await this.#ask(task);
       if (answer === "endless") return { status: MutantRunStatus.Timeout };
       if (answer.blameless === undefined) return toMutantRunResult(answer);
-      // What fails without the mutant too has noticed nothing: something else broke the thread.
+      // A test which also fails without the mutant detects nothing: an earlier mutant broke the thread.
       await this.#end();
-      if (attempt === 2) throw new Error(`It fails without any mutant: ${answer.blameless}`);
+      if (attempt === 2) throw new Error(`The test fails without any mutant: ${answer.blameless}`);
     }
   }
 
-  /** What the thread answers; `endless` if one test took too much processor time. */
+  /** Resolves to the thread's answer; `endless` if one test used too much processor time. */
   async #ask(task) {
     const thread = this.#thread ?? this.#start();
     return new Promise((resolve, reject) => {
@@ -133,7 +133,7 @@ class KernelTestRunner {
         } else if (nowMs - fromMs > MOST_CPU_MS) {
           void this.#end().then(() => settle(resolve, "endless"));
         }
-      }, LOOK_EVERY_MS);
+      }, CHECK_EVERY_MS);
       const settle = (how, what) => {
         clearInterval(watch);
         thread.removeAllListeners("message").removeAllListeners("error");
@@ -171,6 +171,4 @@ function cpuMs() {
   return (user + system) / 1_000;
 }
 
-export const strykerPlugins = [
-  declareClassPlugin(PluginKind.TestRunner, "kernel", KernelTestRunner),
-];
+export const strykerPlugins = [declareClassPlugin(PluginKind.TestRunner, "kernel", CoreTestRunner)];

@@ -1,14 +1,14 @@
-// The part of vitest's surface that the kernel's tests use, run in this process, with vitest's own `expect`.
-// Starting vitest for each mutant takes a hundred times as long as the tests that notice it.
+// The part of Vitest's API which the core's tests use, run in this process, with Vitest's own `expect`. Starting
+// Vitest for each mutant takes a hundred times as long as the tests which detect the mutant.
 import { format } from "node:util";
 import { expect, vi } from "vitest";
 
-/** What is thrown where no test can catch it. */
+/** Errors which no test can catch. */
 const STRAY = ["unhandledRejection", "uncaughtException"];
-// What comes after its test has ended must not end the process.
+// An error after the end of its test must not end the process.
 process.on("uncaughtException", () => {});
 
-/** How long nothing may happen, in milliseconds, before a test counts as one that never ends. */
+/** How long a test may be idle, in milliseconds, before it counts as endless. */
 const IDLE_MS = 500;
 
 class Suite {
@@ -25,13 +25,13 @@ class Suite {
   }
 }
 
-/** Collects the tests of the files that are loaded while it lives. */
+/** Collects the tests of files which are loaded while the collection exists. */
 export class Collection {
   tests = [];
   #suite;
   #file;
 
-  /** Everything that `import ... from "vitest"` may ask for. */
+  /** The exports for `import ... from "vitest"`. */
   get surface() {
     const describe = (title, body) => this.#inSuite(title, body);
     describe.each = eachOf(describe);
@@ -77,7 +77,7 @@ function eachOf(add) {
   };
 }
 
-/** Runs one test; the error with which it failed, or undefined. */
+/** Runs one test; returns its error, or undefined. */
 export async function failureOf({ run, suite }) {
   const stray = [];
   const note = (error) => stray.push(error);
@@ -87,10 +87,10 @@ export async function failureOf({ run, suite }) {
     for (const hook of hooksOf(suite, "beforeEach")) await hook();
     await orIdle(run());
   } catch (error) {
-    failure = error ?? new Error("It threw nothing at all.");
+    failure = error ?? new Error("The test threw no error value.");
   }
   try {
-    // Whatever became of it: what it leaves behind would fail all that come after it.
+    // Run the hooks in every case: remains of this test would fail all later tests.
     for (const hook of hooksOf(suite, "afterEach")) await hook();
     await new Promise((resolve) => setImmediate(resolve));
     return failure ?? stray[0];
@@ -105,7 +105,7 @@ function hooksOf(suite, kind) {
   return suite === undefined ? [] : [...hooksOf(suite.parent, kind), ...suite[kind]];
 }
 
-// Virtual time never sleeps: where the loop has nothing to do, nothing will ever come.
+// Virtual time never sleeps: with an idle event loop nothing more will happen.
 async function orIdle(running) {
   let watch;
   const idle = new Promise((_, reject) => {
@@ -113,7 +113,7 @@ async function orIdle(running) {
     watch = setInterval(() => {
       const { active } = performance.eventLoopUtilization(before);
       before = performance.eventLoopUtilization();
-      if (active < IDLE_MS / 20) reject(new Error("It waits for something that never comes."));
+      if (active < IDLE_MS / 20) reject(new Error("The test waits, but no event is pending."));
     }, IDLE_MS);
   });
   try {

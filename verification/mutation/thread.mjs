@@ -1,5 +1,5 @@
-// Runs the tests, in the order in which they were collected, until one fails. Every run evaluates the script
-// anew, so that nothing but the mutant differs between two runs.
+// Runs the tests, in the order of collection, until one fails. Every run evaluates the script again, so that two runs
+// differ only by the mutant.
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import { Script } from "node:vm";
@@ -13,23 +13,23 @@ import {
 import { Collection, failureOf } from "./tests.mjs";
 
 const LEFT_OUT_TITLES = [
-  "keeps ten thousand without trouble",
+  "keeps ten thousand leases at hardly any cost",
   "spread their renewals, so that thousands",
-  "a process with many waiters of its own leaves others their turn",
-  "is never taken over while it renews, however long",
-  "costs as many requests a grant, however many wait",
-  "with answers lost at random have fences that strictly grow",
-  "get them 500 times: no deadlock, nothing held in part, nobody starves",
-  "are all silent for a day in which nothing happens",
-  "waits for the watch of one lease and a second by default, however long that is",
+  "a process with many local waiters lets other processes acquire",
+  "is never taken over while its holder renews",
+  "costs the same number of requests for any number of waiters",
+  "with randomly lost answers have strictly rising fences",
+  "succeed 500 times without deadlock, partial grant or starvation",
+  "stay silent during a day without faults",
+  "waits for the watch of a lease and a second by default, for any lease",
   // It reads a document, and no code.
-  "are those of the document, with its thresholds",
+  "match the thresholds in the document",
 ];
 
 const { code, filename, begun } = workerData;
 const script = new Script(`(begin, require, module, exports) => {${code}\n}`, { filename });
 
-/** Where the instrumented code looks which mutant is active, and counts. */
+/** The instrumented code reads the active mutant here, and counts here. */
 const stryker = {};
 globalThis[INSTRUMENTER_CONSTANTS.NAMESPACE] = stryker;
 
@@ -63,7 +63,7 @@ async function mutantRun({ id, testFilter, hitLimit, isStatic }) {
   return { ...result, blameless: await failsWithout(result.tests?.at(-1)) };
 }
 
-/** What the test that failed says without any mutant; undefined if it does not fail then. */
+/** Returns the failed test's message without any mutant; undefined if the test passes then. */
 async function failsWithout(last) {
   if (last?.status !== TestStatus.Failed) return undefined;
   const [again] = await run(collect().filter(({ id }) => id === last.id));

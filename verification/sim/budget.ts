@@ -1,18 +1,17 @@
 import type { Plan } from "./plan.js";
 
 const WINDOW_MS = 1_000;
-/** What one call may cause for as long as a lease: its own requests, and what undoes them. */
+/** The limit for the requests of a call during a lease, with the rollback. */
 const MOST_PER_CALL = 12;
-const MOST_PER_LOOK = 3;
+const MOST_PER_POLL = 3;
 
 /**
- * How many requests one process may send in a second, whatever goes wrong: three for each pause of its
- * contenders for each name, and so many for each thing that it was asked in the last two leases. A loop
- * without a pause is what this is there to find.
+ * Limits the requests of one process per second, whatever the faults: three for each pause of its contenders for each
+ * name, plus a fixed number for each call in the last two leases. Finds loops without a pause.
  */
 export class Budget {
   readonly #fail: (what: string) => void;
-  readonly #mostLooks: number;
+  readonly #mostPolls: number;
   readonly #rememberedMs: number;
   #calls: number[] = [];
   #windowFromMs = 0;
@@ -20,8 +19,8 @@ export class Budget {
 
   constructor(plan: Plan, fail: (what: string) => void) {
     this.#fail = fail;
-    const looks = (WINDOW_MS * (1 + plan.maxClockDrift)) / (0.75 * plan.poll.min);
-    this.#mostLooks = MOST_PER_LOOK * plan.names.length * Math.ceil(looks);
+    const polls = (WINDOW_MS * (1 + plan.maxClockDrift)) / (0.75 * plan.poll.min);
+    this.#mostPolls = MOST_PER_POLL * plan.names.length * Math.ceil(polls);
     this.#rememberedMs = 2 * plan.leaseMs[1] + WINDOW_MS;
   }
 
@@ -36,8 +35,8 @@ export class Budget {
       this.#calls = this.#calls.filter((atMs) => atMs > nowMs - this.#rememberedMs);
     }
     this.#sent += 1;
-    if (this.#sent <= this.#mostLooks) return;
-    const most = this.#mostLooks + MOST_PER_CALL * this.#calls.length;
+    if (this.#sent <= this.#mostPolls) return;
+    const most = this.#mostPolls + MOST_PER_CALL * this.#calls.length;
     if (this.#sent === most + 1) this.#fail(`sent more than ${most} requests in a second`);
   }
 }

@@ -1,13 +1,13 @@
 import type { Timed, Violation } from "./history.js";
 import type { Terms } from "./terms.js";
 
-/** One invariant, checked over a whole history. Pure. */
+/** Checks one invariant over a whole history. Pure. */
 export type Checker = (history: readonly Timed[], terms: Terms) => Violation[];
 
 /** An event about one grant of a name. */
 export type OfName = Extract<Timed, { readonly name: string; readonly fence: bigint }>;
 
-/** Runs a check for each name of a history. */
+/** Runs a check for each name in a history. */
 export function perName(
   history: readonly Timed[],
   check: (name: string, events: readonly OfName[]) => Violation[],

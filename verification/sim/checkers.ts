@@ -24,7 +24,7 @@ export const checkers = {
   sessionCost,
 } as const satisfies Record<string, Checker>;
 
-/** All that is wrong with a history, on these terms; by default those that any run must meet. */
+/** Returns all violations in a history, on these terms; by default on the terms of any run. */
 export function check(history: readonly Timed[], terms: Terms = SAFETY): Violation[] {
   return Object.values(checkers).flatMap((checker) => checker(history, terms));
 }

@@ -2,7 +2,7 @@ import type { Checker } from "./checker.js";
 import type { RequestKind, Timed, Violation } from "./history.js";
 import { type Cost, TIMER_SLACK_MS } from "./terms.js";
 
-/** What one process did about one name, counted. */
+/** The counts of one process for one name. */
 class Account {
   readonly by: string;
   readonly name: string;
@@ -10,7 +10,7 @@ class Account {
   readonly refused = new Map<RequestKind, number>();
   granted = 0;
   released = 0;
-  /** Acquisitions that ended with their session. */
+  /** Acquisitions which ended with their session. */
   closed = 0;
   handedOver = 0;
   asked = 0;
@@ -34,9 +34,9 @@ const of = (counts: ReadonlyMap<RequestKind, number>, what: RequestKind): number
   counts.get(what) ?? 0;
 
 /**
- * Where nothing goes wrong, everything costs what the documents say: a grant one write that is applied,
- * a release or a hand-over one, a renewal one in its period; who waits alone is refused nothing; polls
- * come no closer than they may, and no strong read is needed.
+ * Without faults, costs are as documented: one applied write for a grant, one for a release or a hand-off, one
+ * renewal per period. A waiter without rivals has no refused requests; polls keep their minimum distance; strongly
+ * consistent reads are not needed.
  */
 export const cost: Checker = (history, { cost, maxClockDrift }) => {
   if (cost === undefined) return [];
@@ -100,12 +100,12 @@ function count(account: Account, event: Timed): void {
   }
 }
 
-/** `others` is how often the record changed hands by another process. */
+/** `others` is the number of times a different process took the record. */
 function wrongIn(account: Account, others: number, cost: Cost, maxClockDrift: number): string[] {
   const { applied, refused, granted, released, closed, handedOver, asked, waitedMs } = account;
   const wrong: string[] = [];
   const grants = of(applied, "grant");
-  // What was granted as its session ended is handed to no caller, and is released again.
+  // A grant which coincides with the end of its session is released again, and reaches no caller.
   const undone = grants - granted;
   if (undone < 0 || undone > closed) wrong.push(`${grants} writes for ${granted} grants`);
   const releases = of(applied, "release") + handedOver;
@@ -114,12 +114,12 @@ function wrongIn(account: Account, others: number, cost: Cost, maxClockDrift: nu
     if (of(refused, what) > 0) wrong.push(`${of(refused, what)} refused: ${what}`);
   }
   if (of(applied, "look") > 0) wrong.push(`${of(applied, "look")} strong reads`);
-  // Each acquisition begins with one blind claim; after that one is sent only once it was seen free.
+  // Each acquisition begins with one blind claim; later claims follow only an observation of a free record.
   const mostRefused = others === 0 ? 0 : asked + others;
   if (of(refused, "grant") > mostRefused) {
     wrong.push(`${of(refused, "grant")} claims refused, of at most ${mostRefused}`);
   }
-  // Polls slow down from the fastest pause to the slowest, and begin anew with another holder.
+  // Polls slow down from the minimum pause to the maximum, and restart with each new holder.
   const growing = Math.ceil(Math.log(cost.maxPollMs / cost.minPollMs) / Math.log(1.5)) + 1;
   const slow = (waitedMs * (1 + maxClockDrift)) / (0.75 * cost.maxPollMs);
   const mostPolls = others === 0 ? 0 : (asked + others) * growing + slow;
@@ -130,15 +130,16 @@ function wrongIn(account: Account, others: number, cost: Cost, maxClockDrift: nu
 }
 
 /**
- * The first renewal comes after nine tenths of a period at the earliest, the second at any time after it, to spread
- * leases that were granted together, and each of the others a period after the one before it.
+ * Returns the largest number of renewals in this time. The first comes after at least nine tenths of a period; the
+ * second at any time after the first, to spread leases which were granted together; each later renewal a period after
+ * the previous.
  */
 export function mostRenewals(heldMs: number, renewMs: number): number {
   const periods = heldMs / renewMs;
   return periods < 0.9 ? 0 : 2 + (periods - 0.9);
 }
 
-/** Renewals come in their period: neither fewer nor more in the time for which a lease was held. */
+/** Checks that renewals keep their period: neither too few nor too many while a lease is held. */
 function renewalsIn(history: readonly Timed[], cost: Cost, maxClockDrift: number): Violation[] {
   const renewals = new Map<string, { sentMs: number; count: number; isOver: boolean }>();
   const found: Violation[] = [];
@@ -155,14 +156,14 @@ function renewalsIn(history: readonly Timed[], cost: Cost, maxClockDrift: number
         known.count += 1;
         answered += 1;
       }
-      // The move to a session is the last of its renewals.
+      // The move to a session is the last renewal of a lease.
       if (event.session === undefined) continue;
     }
     if (known === undefined || known.isOver) continue;
     known.isOver = true;
     const heldMs = event.atMs - known.sentMs;
     const most = mostRenewals(heldMs * (1 + maxClockDrift), cost.renewMs);
-    // One may be on its way as the lease is released: it is answered before the release is sent.
+    // A renewal may be in flight when the caller releases: it is answered before the release is sent.
     const least = Math.floor(
       (heldMs - 2 * cost.latencyMs) / (cost.renewMs / (1 - maxClockDrift) + TIMER_SLACK_MS),
     );

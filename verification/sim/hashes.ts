@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { type PlanKind, planOf } from "./plan.js";
 import { simulate } from "./simulation.js";
 
-/** The hashes of some seeds' histories: the same on every machine, and until something changes them. */
+/** The hashes of some seeds' histories: equal on every machine until a change of behaviour. */
 export interface Hashes {
   readonly minutes: number;
   readonly seeds: readonly {
@@ -12,7 +12,7 @@ export interface Hashes {
   }[];
 }
 
-/** Of which kind how many: twenty. */
+/** The number of seeds of each kind: twenty in all. */
 const QUOTA: Readonly<Record<PlanKind, number>> = {
   crowd: 3,
   duel: 2,
@@ -26,7 +26,7 @@ const QUOTA: Readonly<Record<PlanKind, number>> = {
 };
 const MINUTES = 1;
 
-/** Runs the first seeds of each kind of plan, and answers with the hashes of their histories. */
+/** Runs the first seeds of each kind of plan, and returns the hashes of their histories. */
 async function record(): Promise<Hashes> {
   const lengthMs = MINUTES * 60_000;
   const left = { ...QUOTA };
@@ -41,7 +41,7 @@ async function record(): Promise<Hashes> {
   return { minutes: MINUTES, seeds };
 }
 
-/** The seeds whose histories are not what they were, with what they are now. */
+/** Returns the seeds with a different history, each with the new hash. */
 export async function changedHashes({ minutes, seeds }: Hashes): Promise<string[]> {
   const changed: string[] = [];
   for (const { seed, hash } of seeds) {
@@ -56,7 +56,7 @@ export async function recordHashes(path: string): Promise<void> {
   writeFileSync(path, `${JSON.stringify(await record(), undefined, 2)}\n`);
 }
 
-/** Compares with the hashes in a file; answers how many differ, and prints them. */
+/** Compares with the hashes in a file, prints the differences and returns their number. */
 export async function checkHashes(path: string): Promise<number> {
   const hashes = JSON.parse(readFileSync(path, "utf8")) as Hashes;
   const changed = await changedHashes(hashes);

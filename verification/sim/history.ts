@@ -1,6 +1,6 @@
 /** What a simulated run leaves behind; the checkers read nothing else. */
 export type Event =
-  /** A process was handed a lease, after waiting for it or at its first try. */
+  /** A process received a lease, after a wait or at its first attempt. */
   | {
       readonly kind: "granted";
       readonly by: string;
@@ -9,8 +9,8 @@ export type Event =
       readonly waited?: boolean;
     }
   /**
-   * A process learnt that its grant, or a renewal, was applied; it had sent it first at `sentMs`. With a
-   * session, that was the move: from now on the lease lives by that.
+   * A process learnt that its grant or renewal, first sent at `sentMs`, was applied. If `session` is present, this
+   * was the move: from now on the lease is on the session.
    */
   | {
       readonly kind: "kept";
@@ -21,7 +21,9 @@ export type Event =
       readonly leaseMs: number;
       readonly session?: string;
     }
-  /** A holder sends a write that changes what rivals judge it by: another length, or the move to a session. */
+  /**
+   * A holder sends a write which changes how rivals judge its record: a change of length, or the move to a session.
+   */
   | {
       readonly kind: "changing";
       readonly by: string;
@@ -30,7 +32,7 @@ export type Event =
       readonly leaseMs: number;
       readonly session?: string;
     }
-  /** A process learnt that its session was made, or renewed, by what it had sent first at `sentMs`. */
+  /** A process learnt that its session's creation or renewal, first sent at `sentMs`, was applied. */
   | {
       readonly kind: "session kept";
       readonly by: string;
@@ -38,14 +40,16 @@ export type Event =
       readonly sentMs: number;
       readonly leaseMs: number;
     }
-  /** A process was told that its session is lost, or began to close it. */
+  /** A process learnt of the loss of its session, or began to close the session. */
   | {
       readonly kind: "session over";
       readonly by: string;
       readonly session: string;
       readonly why: "lost" | "closed";
     }
-  /** The table made, renewed, ended or lost the row of a session; `version` is undefined once it is gone. */
+  /**
+   * The table created, renewed, ended or deleted a session's row; `version` is undefined after a deletion.
+   */
   | {
       readonly kind: "session row";
       readonly by: string;
@@ -54,9 +58,9 @@ export type Event =
       readonly holder: string | undefined;
       readonly leaseMs?: number;
     }
-  /** A holder asked whether it still holds, was told yes, and acted. */
+  /** A holder checked the lease, found it held, and acted. */
   | { readonly kind: "acted"; readonly by: string; readonly name: string; readonly fence: bigint }
-  /** A holder was told that it has lost the lease. */
+  /** A holder learnt of the loss of the lease. */
   | {
       readonly kind: "lost";
       readonly by: string;
@@ -70,7 +74,7 @@ export type Event =
       readonly name: string;
       readonly fence: bigint;
     }
-  /** The table applied a write that made a holder, unmade one, or renewed its lease. */
+  /** The table applied a write which set a holder, removed a holder, or renewed a lease. */
   | {
       readonly kind: "record";
       readonly by: string;
@@ -78,10 +82,10 @@ export type Event =
       readonly fence: bigint;
       readonly holder: string | undefined;
       readonly leaseMs?: number;
-      /** What the holder lives by, if not by renewals of its own. */
+      /** The session of the holder; absent if the holder renews its own record. */
       readonly session?: string;
     }
-  /** A transaction that carried a holder's condition arrived, and was carried out or refused. */
+  /** A transaction with a holder's condition arrived, and was carried out or refused. */
   | {
       readonly kind: "guarded";
       readonly by: string;
@@ -89,7 +93,7 @@ export type Event =
       readonly fence: bigint;
       readonly isApplied: boolean;
     }
-  /** An acquisition began that may wait. */
+  /** An acquisition with a wait began. */
   | { readonly kind: "waits"; readonly by: string; readonly name: string }
   /** An acquisition ended without a lease. */
   | {
@@ -99,7 +103,7 @@ export type Event =
       readonly code: string;
       readonly waited?: boolean;
     }
-  /** A request was answered; noted only in runs in which what things cost is checked. */
+  /** A request was answered; noted only in runs which check costs. */
   | {
       readonly kind: "request";
       readonly by: string;
@@ -107,7 +111,7 @@ export type Event =
       readonly what: RequestKind;
       readonly isApplied: boolean;
     }
-  /** The same of a request about a session's row. */
+  /** A request about a session's row was answered; noted only in runs which check costs. */
   | {
       readonly kind: "session request";
       readonly by: string;
@@ -115,16 +119,16 @@ export type Event =
       readonly what: RequestKind;
       readonly isApplied: boolean;
     }
-  /** Something happened to a process. */
+  /** An event in the life of a process. */
   | { readonly kind: "process"; readonly by: string; readonly what: Happening };
 
-/** What a request is for, by its shape. */
+/** The purpose of a request, by its shape. */
 export type RequestKind = "grant" | "renewal" | "release" | "data" | "poll" | "look";
 
 /**
- * What can happen to a process. `hindered` and `free again` enclose the time in which it cannot be
- * expected to get anywhere: paused, cut off, or without its timers. `at rest`: for two leases and more nobody
- * in it has wanted, held or given back anything. `note` is for people.
+ * An event in the life of a process. `hindered` and `free again` enclose the time without expected progress: the
+ * process is paused, cut off, or without its timers. `at rest`: for more than two leases its workers have wanted,
+ * held and released nothing. `note` is for people.
  */
 export type Happening =
   | "started"
@@ -134,17 +138,17 @@ export type Happening =
   | "at rest"
   | `note: ${string}`;
 
-/** An event, and when it happened in true time. */
+/** An event with its true time. */
 export type Timed = Event & { readonly atMs: number };
 
-/** Something that must never happen, with the invariant that it breaks. */
+/** A violation of an invariant. */
 export interface Violation {
   readonly invariant: string;
   readonly atMs: number;
   readonly what: string;
 }
 
-/** An event as one line of a timeline. */
+/** Formats an event as a line of a timeline. */
 export function lineOf(event: Timed): string {
   const { atMs, by, kind, ...rest } = event;
   const details = Object.entries(rest)
@@ -153,7 +157,7 @@ export function lineOf(event: Timed): string {
   return `${(atMs / 1000).toFixed(3).padStart(9)} s  ${by.padEnd(8)} ${kind.padEnd(9)} ${details}`;
 }
 
-/** An event as text, whole and exact: for hashes, which are to be the same wherever a seed runs. */
+/** Formats an event exactly and completely, for hashes which are equal on every machine. */
 export function textOf(event: Timed): string {
   return Object.values(event).join("|");
 }

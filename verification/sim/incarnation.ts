@@ -15,17 +15,17 @@ import { work } from "./worker.js";
 
 type NoteOf = Event extends infer E ? (E extends Event ? Omit<E, "by"> : never) : never;
 
-/** What a process needs of the run that it lives in. */
+/** What a process needs from its run. */
 export interface Run {
   readonly plan: Plan;
   readonly time: VirtualTime;
-  /** Errors that no caller waited for. */
+  /** Errors which no caller waited for. */
   readonly reported: Error[];
   readonly isOver: boolean;
-  /** Whether everybody is to come to rest, until `awakening` resolves. */
+  /** Whether all workers have to rest until `awakening` resolves. */
   readonly isQuiet: boolean;
   readonly awakening: Promise<void>;
-  /** What goes wrong for everybody, before anything of a process's own. */
+  /** Faults of every process's requests; they come before the faults of one process. */
   readonly commonScript: FaultScript;
   portOf(writer: string): TablePort;
   note(event: Event): void;
@@ -34,7 +34,7 @@ export interface Run {
   isHeldBy(name: string, holder: string, fence: bigint): boolean;
 }
 
-/** One life of one process: from its start until it is killed or the run ends. */
+/** An incarnation of a process, from the start until the process is killed or the run ends. */
 export class Incarnation {
   readonly run: Run;
   readonly name: string;
@@ -43,11 +43,11 @@ export class Incarnation {
   readonly locks: Holdfast;
   readonly workers: Promise<void>[] = [];
   readonly holdsBy: HoldsBy;
-  /** Where it holds by sessions made by hand. */
+  /** Present if the process holds by sessions opened by hand. */
   readonly sessions: SessionKeeper | undefined;
-  /** How many of its workers rest. */
+  /** The number of workers at rest. */
   resting = 0;
-  /** What goes wrong with this process's requests alone. */
+  /** Faults of this process's requests alone. */
   script: FaultScript | undefined;
   readonly #budget: Budget;
 
@@ -99,7 +99,7 @@ export class Incarnation {
     this.workers.push(task);
   }
 
-  /** Whether all who work in it rest. */
+  /** Whether all workers are at rest. */
   get isResting(): boolean {
     return this.resting === this.workers.length;
   }
@@ -112,7 +112,7 @@ export class Incarnation {
     this.note({ kind: "process", what });
   }
 
-  /** Somebody of this process asked the library for something that costs requests. */
+  /** Counts a call to the library which costs requests. */
   asked(): void {
     this.#budget.asked(this.run.time.nowMs);
   }

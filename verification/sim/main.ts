@@ -1,4 +1,4 @@
-/** The command line of the simulation: see HELP. In a worker thread, what the command line hands out. */
+/** The command line of the simulation: see HELP. In a worker thread, runs the seeds from the command line. */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { isMainThread, parentPort } from "node:worker_threads";
@@ -10,15 +10,15 @@ import { simulate } from "./simulation.js";
 import type { Done, Job } from "./tally.js";
 
 const HELP = `npm run sim -- [options]
-  --seeds N      how many seeds to run (default 100)
-  --from N       the first of them (default 1)
-  --seed N       one seed only, with its timeline
-  --minutes N    simulated minutes of each (default 2); from 5 on, most go at a slow pace
-  --workers N    how many threads (default: as many as there are processors)
-  --long         10,000 seeds of 6.1 minutes: what verification/README.md has figures of
-  --json         the figures as JSON
+  --seeds N      the number of seeds to run (default 100)
+  --from N       the first seed (default 1)
+  --seed N       run only this seed, and print its timeline
+  --minutes N    simulated minutes per seed (default 2); from 5 minutes on, most runs are slow-paced
+  --workers N    the number of threads (default: the number of processors)
+  --long         10,000 seeds of 6.1 minutes, as in the figures of verification/README.md
+  --json         print the figures as JSON
   --check-hashes FILE, --record-hashes FILE
-                 whether the histories of some seeds are what they were; writes what they are`;
+                 compare the histories of some seeds with recorded hashes; record new hashes`;
 
 const { values } = parseArgs({
   options: {
@@ -38,7 +38,7 @@ const { values } = parseArgs({
 function numberOf(option: string, text: string, least = 0): number {
   const value = Number(text);
   if (Number.isFinite(value) && value >= least) return value;
-  console.error(`--${option} takes a number from ${least}; it is "${text}".\n${HELP}`);
+  console.error(`--${option} takes a number from ${least}; got "${text}".\n${HELP}`);
   process.exit(64);
 }
 
@@ -80,11 +80,11 @@ async function main(): Promise<void> {
   process.exitCode = bad > 0 ? 1 : 0;
 }
 
-// Of each event, the simulation waits for a turn of the loop: several seeds share every turn.
+// The simulation waits for one turn of the event loop per event: several seeds share each turn.
 const AT_ONCE = 10;
 
 function serve(port: NonNullable<typeof parentPort>): void {
-  // Injected errors are made by the hundred thousand, and nobody reads where.
+  // Injected errors are created by the hundred thousand; their stacks are never read.
   Error.stackTraceLimit = 0;
   port.on("message", ({ from, to, lengthMs }: Job) => {
     let next = from;

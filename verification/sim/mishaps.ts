@@ -5,23 +5,23 @@ import type { Incarnation } from "./incarnation.js";
 import { type Plan, rateOf } from "./plan.js";
 import { ENDED, ENTOMBED, MOVE, sessionStepOf } from "./witness.js";
 
-/** What mishaps need of the run in which they happen. */
+/** What mishaps need from their run. */
 export interface Scenery {
   readonly plan: Plan;
   readonly time: VirtualTime;
   readonly live: ReadonlyMap<string, Incarnation>;
-  /** Counts a fault, and tells of it in the timeline. */
+  /** Counts a fault, and adds the fault to the timeline. */
   happened(fault: string, victim: Incarnation | undefined): void;
   start(): void;
   retire(victim: Incarnation): void;
   deleteRecord(name: string): boolean;
-  /** Deletes the row of some session that is old enough; answers whose it was. */
+  /** Deletes the row of a session which is old enough; returns the session's owner. */
   deleteSession(random: SeededRandom): string | undefined;
 }
 
 type Mishap = (victim: Incarnation) => void;
 
-/** What goes wrong with processes, machines and the whole table; faults of requests come besides. */
+/** Faults of processes, machines and the whole table, in addition to faults of single requests. */
 export class Mishaps {
   readonly #scenery: Scenery;
   readonly #random: SeededRandom;
@@ -34,10 +34,10 @@ export class Mishaps {
     this.#random = random;
   }
 
-  /** What goes wrong with everybody's requests. */
+  /** Faults of every process's requests. */
   readonly commonScript: FaultScript = (request, ordinal) => this.#common?.(request, ordinal);
 
-  /** One mishap, drawn for this kind of plan. */
+  /** Strikes with a mishap, drawn for this kind of plan. */
   strike(): void {
     const { live } = this.#scenery;
     const all = [...live.values()];
@@ -46,7 +46,7 @@ export class Mishaps {
     this.#draw()(victim);
   }
 
-  /** From now on nothing new goes wrong; what is under way ends as planned. */
+  /** Starts no new mishap; mishaps in progress end as planned. */
   end(): void {
     this.#common = undefined;
   }
@@ -130,7 +130,7 @@ export class Mishaps {
     victim.process.stepWall(byMs);
   };
 
-  // While nothing arrives, or nothing comes back, only the deadline ends what the holder believes.
+  // While no request arrives, or no answer comes back, only the deadline ends the holder's lease.
   readonly #cut: Mishap = (victim) => {
     const fault = this.#random.chance(0.5) ? "request-lost" : "response-lost";
     const hears = this.#random.chance(0.5) ? { unknownAfterMs: 1 } : {};
@@ -140,7 +140,7 @@ export class Mishaps {
     this.#later(this.#aWhile(), () => this.#heal(victim));
   };
 
-  // Slow, and then cut off: the last answer that came was late, so it matters from when it counts.
+  // Slow, and then cut off: the last answer was late, so the start of the deadline matters.
   readonly #slowThenCut: Mishap = (victim) => {
     const { plan, happened } = this.#scenery;
     happened("slow, then cut off", victim);
@@ -162,7 +162,7 @@ export class Mishaps {
     victim.process.setRate(rateOf(this.#random, this.#scenery.plan.drift));
   };
 
-  // The whole table is away, or comes back from a restart: of a request nobody knows whether it was done.
+  // The whole table fails, or restarts: no client knows which requests were applied.
   readonly #outage: Mishap = () => {
     const { live, happened } = this.#scenery;
     happened("outage of the table", undefined);
@@ -182,8 +182,8 @@ export class Mishaps {
     });
   };
 
-  // Taken by whoever writes next. Only faults that are over when it is answered: a copy that comes late
-  // makes a holder whom others have to watch.
+  // Hits the next writer. Only faults which end with the answer: a late copy would create a holder which rivals have
+  // to watch.
   readonly #oneFault: Mishap = () => {
     const { plan, time } = this.#scenery;
     const isTooSoon = time.nowMs - this.#lastFaultMs < plan.mishapsApartMs;
@@ -211,7 +211,7 @@ export class Mishaps {
     if (name !== undefined && deleteRecord(name)) happened("deleted by hand", undefined);
   };
 
-  // Its process may die of it, so that others have to see to what named it.
+  // Its process may die of the deletion, so rivals have to handle the locks on the session.
   readonly #deleteSession: Mishap = (victim) => {
     const { plan, live, happened, deleteSession } = this.#scenery;
     const owner = deleteSession(this.#random);
@@ -220,12 +220,12 @@ export class Mishaps {
     if (plan.kind !== "sessions") return;
     const owning = live.get(owner);
     if (owning?.process.state === "running" && this.#random.chance(0.5)) this.#kill(owning);
-    // Who finds it gone writes that down, and then ends it: few others ever do.
+    // A rival which finds the row absent writes an ended row, and then ends the session: few rivals ever do.
     if (victim !== owning) this.#dropAnswersTo(victim, [undefined, ENDED, ENTOMBED, ENTOMBED]);
   };
 
-  // Of all that it writes of sessions for a while every other answer is lost, or of one kind each one: all of
-  // it was carried out.
+  // For a while, loses every second answer to the process's session writes, or every answer to one kind of these
+  // writes: the table carried out all of them.
   readonly #dropAnswers: Mishap = (victim) =>
     this.#dropAnswersTo(victim, [undefined, MOVE, ENDED, ENTOMBED]);
 

@@ -6,7 +6,7 @@ type TimedOf<Kind extends Event["kind"]> = Extract<Timed, { readonly kind: Kind 
 type RecordEvent = TimedOf<"record">;
 type RowEvent = TimedOf<"session row">;
 
-/** The record as the table has it, with who made its holder, and since when it has not been renewed. */
+/** The table's record, with the process of its holder, and the time of the last renewal. */
 interface Standing {
   readonly holder: string | undefined;
   readonly fence: bigint;
@@ -16,7 +16,7 @@ interface Standing {
   readonly session: string | undefined;
 }
 
-/** The row of a session as the table has it; `leaseMs` is the last one that it named. */
+/** The table's row of a session; `leaseMs` is the last length in the row. */
 interface Row {
   readonly state: "alive" | "ended" | "gone";
   readonly owner: string;
@@ -25,37 +25,37 @@ interface Row {
 }
 
 /**
- * Ownership: a held record is written by the process that made its holder, and by nobody else before
- * it stood still for the lease that it names, and for what a watcher allows for drift (R3, R4). One that
- * names a session is not taken before that has ended, however long it stands still, and not renewed; and
- * a session is ended by others, the first time, only when its row stood still, or was gone, for so long.
+ * Ownership: only the process which set a record's holder writes the record, until the record has not changed for its
+ * own lease plus the drift (R3, R4). A record on a session is never renewed, and is not taken before the session has
+ * ended, however long it is unchanged. A rival ends a session only after the row was unchanged, or absent, for its
+ * length plus the drift.
  */
 export const ownership: Checker = (history, { maxClockDrift }) => {
   const found: Violation[] = [];
   const records = new Map<string, Standing>();
   const rows = new Map<string, Row>();
-  /** Those that have ended at any time: for good. */
+  /** Sessions which have ended at any time: for good. */
   const ended = new Set<string>();
   for (const event of history) {
     if (event.kind === "record") {
       const before = records.get(event.name);
       const isSame = event.holder === before?.holder && event.fence === before?.fence;
       const wrong = isProcess(event) ? wrongWrite(before, event, isSame) : undefined;
-      if (wrong !== undefined) tell(event, `${event.by} ${wrong} "${event.name}"`);
+      if (wrong !== undefined) report(event, `${event.by} ${wrong} "${event.name}"`);
       const { holder, fence, leaseMs, session, atMs } = event;
       const owner = isSame && before !== undefined ? before.owner : event.by;
       records.set(event.name, { holder, fence, owner, sinceMs: atMs, leaseMs, session });
     } else if (event.kind === "session row") {
       const before = rows.get(event.session);
       const wrong = isProcess(event) ? wrongRow(before, event) : undefined;
-      if (wrong !== undefined) tell(event, `${event.by} ${wrong} the session ${event.session}`);
+      if (wrong !== undefined) report(event, `${event.by} ${wrong} the session ${event.session}`);
       rows.set(event.session, rowOf(before, event));
       if (event.version !== undefined && event.holder === undefined) ended.add(event.session);
     }
   }
   return found;
 
-  function tell({ atMs }: Timed, what: string): void {
+  function report({ atMs }: Timed, what: string): void {
     found.push({ invariant: "ownership", atMs, what });
   }
 
@@ -79,8 +79,8 @@ export const ownership: Checker = (history, { maxClockDrift }) => {
   function wrongRow(was: Row | undefined, event: RowEvent): string | undefined {
     if (was === undefined || event.by === was.owner) return undefined;
     if (event.holder !== undefined) return `wrote, though it is ${was.owner}'s,`;
-    // It has been ended, rightly or not, which was told then: nobody believes in it since, also where its
-    // tombstone was deleted by hand.
+    // The session has already ended, rightly or not, and a wrong end was reported then. No process believes in it
+    // since, even if its ended row was deleted by hand.
     if (ended.has(event.session)) return undefined;
     const tooSoon = stoodTooShort(was.sinceMs, was.leaseMs, event);
     return tooSoon && `ended, after ${tooSoon}, while ${was.owner} could believe in it,`;
@@ -89,7 +89,7 @@ export const ownership: Checker = (history, { maxClockDrift }) => {
   function stoodTooShort(sinceMs: number, leaseMs: number, { atMs }: Timed): string | undefined {
     const watchMs = (leaseMs * (1 + 2 * maxClockDrift)) / (1 + maxClockDrift);
     const stoodMs = atMs - sinceMs;
-    // A microsecond for the rounding of clocks that are simulated by multiplication.
+    // A microsecond covers the rounding of clocks which are simulated by multiplication.
     if (stoodMs >= watchMs - 0.001) return undefined;
     return `${stoodMs.toFixed(1)} ms of ${watchMs.toFixed(1)}`;
   }

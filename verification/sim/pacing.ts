@@ -1,23 +1,23 @@
 import type { Item, TablePort } from "../../src/platform/table.js";
 
 /**
- * How often one process may send about one item in a run of requests without a pause. A correct client needs
- * fewer: an acquisition has few steps, and few acquisitions of one process meet in one instant.
+ * The number of requests which a process may send about an item without a pause. A correct client needs fewer: an
+ * acquisition has few steps, and few acquisitions of one process coincide.
  */
 const MOST_WITHOUT_PAUSE = 24;
 
-/** Less than the shortest pause of a correct client, and more than a timer takes that was set for now. */
+/** Shorter than the shortest pause of a correct client, and longer than a timer which is due at once. */
 const NO_PAUSE_MS = 2;
 
-/** Requests of one process about one partition, each sent when another had just been answered. */
+/** Requests of one process about one partition, each sent right after the previous answer. */
 interface Run {
   answeredMs: number;
   readonly sent: Map<string, number>;
 }
 
 /**
- * Stands before one process's table. Calls `tooOften` where the process sends about one item again and again,
- * each time right after an answer: in virtual time, where nothing else takes time, that is a loop without a pause.
+ * Wraps one process's table. Calls `tooOften` when the process keeps sending about one item, each time right after an
+ * answer: in virtual time only requests take time, so this is a loop without a pause.
  */
 export function paced(
   table: TablePort,

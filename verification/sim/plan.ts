@@ -3,16 +3,16 @@ import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-r
 import { SAFETY, type Terms, TIMER_SLACK_MS } from "./terms.js";
 
 /**
- * - `crowd`: many workers, everything at once.
- * - `duel`: two processes whose clocks drift apart as far as they may, one that holds to the end and one
- *   that looks all the time: where margins break.
- * - `ages`: a crowd between whose turns days pass, and TTL deletes what has expired.
- * - `calm`: nothing goes wrong.
- * - `one fault`: one request goes wrong, and the next one only when all of that is over.
- * - `crash`: processes die, and nothing else goes wrong.
- * - `sessions`: a crowd that holds by sessions, whose rows are deleted by hand besides, and of whose writes
- *   the answers are lost; half of these runs without faults of single requests.
- * - `deleted`: somebody deletes records by hand, also held ones.
+ * - `crowd`: many workers and all kinds of faults.
+ * - `duel`: two processes whose clocks drift apart as far as the bound allows; one holds to the end, the other polls
+ *   all the time. Margins fail here.
+ * - `ages`: a crowd; between its turns days pass, and TTL deletes expired items.
+ * - `calm`: no faults.
+ * - `one fault`: one request fails; the next fault comes only after all effects.
+ * - `crash`: processes die; no other faults.
+ * - `sessions`: a crowd which holds by sessions; rows of sessions are deleted by hand, and answers to their writes
+ *   are lost. Half of these runs have no faults of single requests.
+ * - `deleted`: an operator deletes records by hand, also held records.
  * - `snapshot`: machines stand still with all their clocks.
  */
 export type PlanKind =
@@ -26,7 +26,7 @@ export type PlanKind =
   | "deleted"
   | "snapshot";
 
-/** What workers do: chances from 0 to 1, lengths in milliseconds. */
+/** The behaviour of workers: probabilities from 0 to 1, lengths in milliseconds. */
 export interface Behaviour {
   readonly cancels: number;
   readonly tries: number;
@@ -38,34 +38,34 @@ export interface Behaviour {
   readonly longHoldMs: number;
   readonly shortHoldMs: number;
   readonly longestRestMs: number;
-  /** How likely a session is closed while leases live by it, and not only when none does. */
+  /** The probability of closing a session with leases on it; otherwise workers wait until it has none. */
   readonly closesInUse: number;
 }
 
-/** Everything that a seed decides before a run begins. */
+/** Everything a seed decides before a run. */
 export interface Plan {
   readonly seed: number;
   readonly kind: PlanKind;
-  /** By how much everything is slower than in a dense run: leases, polls, work. */
+  /** How much slower than in a dense run everything is: leases, polls, work. */
   readonly pace: number;
   readonly random: SeededRandom;
   readonly names: readonly string[];
   readonly processes: number;
   readonly workersPerProcess: number;
-  /** How likely a process holds by a session; of those, half by one of the client's own. */
+  /** The probability of holding by a session; half of these processes use the client's own session. */
   readonly sessions: number;
   readonly lengthMs: number;
   readonly maxClockDrift: number;
-  /** How far a clock may really go wrong; 0 where all go right. */
+  /** The largest real drift of a clock; 0 if all clocks are exact. */
   readonly drift: number;
   readonly wallOffsetMs: number;
   readonly leaseMs: readonly [number, number];
   readonly latencyMs: number;
-  /** How often waiters look, in milliseconds. */
+  /** The polling interval of waiters, in milliseconds. */
   readonly poll: { readonly min: number; readonly max: number };
   readonly requestTimeoutMs: number;
   readonly faults: FaultProbabilities;
-  /** How long after one mishap the next may strike at the earliest. */
+  /** The least pause between two mishaps, in milliseconds. */
   readonly mishapsApartMs: number;
   /** The mean pause between two mishaps of processes (pauses, kills, clock steps), in milliseconds. */
   readonly mishapEveryMs: number;
@@ -74,13 +74,13 @@ export interface Plan {
 
 const DRIFT_BOUND = 0.01;
 const MANY_NAMES = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
-// Short runs are dense, so that much happens in them. In long ones most go at the pace of the library's
-// own defaults, which takes a tenth of the time to simulate.
+// Short runs are dense, to contain many events. Most long runs have the library's default pace, which takes
+// a tenth of the time to simulate.
 const LONG_RUN_MS = 300_000;
 const SLOW_PACE = 10;
 const DAY_MS = 24 * 3_600_000;
 
-/** Draws a plan. Calm runs and wild ones are both drawn: some faults show only when others are rare. */
+/** Draws a plan. Both calm and wild runs occur: some defects show only when faults are rare. */
 export function planOf(seed: number, lengthMs: number): Plan {
   const random = seededRandom(seed);
   const crowd = crowdOf(seed, random, lengthMs);
@@ -170,7 +170,7 @@ function duelOf(crowd: Plan): Plan {
     workersPerProcess: 1,
     sessions: crowd.random.chance(0.25) ? 1 : 0,
     leaseMs: [leaseMs, leaseMs],
-    // Margins that are too small hide behind a slow network and a lazy rival.
+    // A slow network and a slow rival hide margins which are too small.
     latencyMs: 0.2,
     poll: { min: 2 * pace, max: 10 * pace },
     faults: { faults: {} },
@@ -179,7 +179,7 @@ function duelOf(crowd: Plan): Plan {
   };
 }
 
-/** Nothing goes wrong, and nobody gives up: so what everything costs, and takes, is known. */
+/** Returns a plan without faults and without cancelled waits, so that all costs and times are known. */
 function quietOf(crowd: Plan): Plan {
   const { random, pace, behaviour } = crowd;
   const leaseMs = pace * random.integer(1_000, 6_000);
@@ -218,7 +218,7 @@ function oneFaultOf(crowd: Plan): Plan {
     kind: "one fault",
     processes: quiet.random.integer(2, 4),
     leaseMs: [leaseMs, leaseMs],
-    // Two in a row are not one: what the one before cost is to be over.
+    // Two faults in sequence count as separate only after the effects of the first have ended.
     mishapsApartMs: 5_000 + 3 * quiet.requestTimeoutMs + 5 * quiet.poll.max,
     mishapEveryMs: 3_000,
     behaviour: { ...quiet.behaviour, byHand: 0.1, longHoldMs: 4_000, shortHoldMs: 300 },
@@ -227,7 +227,7 @@ function oneFaultOf(crowd: Plan): Plan {
 
 function crashOf(crowd: Plan): Plan {
   const quiet = quietOf(crowd);
-  // Whoever holds by a session holds many.
+  // A process with a session holds many locks.
   const many = { names: MANY_NAMES, workersPerProcess: 6 };
   return {
     ...quiet,
@@ -241,7 +241,7 @@ function crashOf(crowd: Plan): Plan {
 function sessionsOf(crowd: Plan): Plan {
   const { random, leaseMs, behaviour } = crowd;
   const [shortest] = leaseMs;
-  // Where little else goes wrong, it shows what is left behind.
+  // When few other faults happen, remains of a session show.
   const tame = random.chance(0.5) ? { faults: { faults: {} } } : {};
   return {
     ...crowd,
@@ -265,7 +265,7 @@ function deletedOf(crowd: Plan): Plan {
     ...quiet,
     kind: "deleted",
     processes: quiet.random.integer(2, 4),
-    // A fence begins anew at its maker's clock: which is behind the old one's only if clocks are wrong.
+    // A new fence starts at its creator's clock, which is behind the old fence only if a clock is wrong.
     drift: 0,
     wallOffsetMs: 0,
     mishapEveryMs: 10_000,
@@ -278,26 +278,26 @@ function snapshotOf(crowd: Plan): Plan {
   return { ...crowd, kind: "snapshot", mishapEveryMs: 4 * shortest };
 }
 
-// Between two tries of a process to free what nobody believes in any more, where the session lives on.
+// The longest pause between two attempts to free an abandoned record while its session is alive.
 const LONGEST_SWEEP_PAUSE_MS = 10_000;
 
-/** What may be asked of a run by this plan. */
+/** Returns the terms of a run with this plan. */
 export function termsOf(plan: Plan): Terms {
   const { kind, maxClockDrift, latencyMs, poll, requestTimeoutMs } = plan;
   const isExclusive = kind !== "deleted" && kind !== "snapshot";
   const slow = 1 / (1 - maxClockDrift);
-  // The pause before a look that is longest, the look, the write, and the answers to both.
-  // Who waits for what a session holds may look at that at every other turn, and has to end it.
-  const looks = plan.sessions > 0 ? 2 : 1;
-  const lookMs = looks * (1.25 * poll.max * slow + 6 * latencyMs + 2 * TIMER_SLACK_MS);
+  // The longest pause before a read, the read, the write, and both answers. A waiter for a lock on a session may read
+  // the session at every other turn, and must end the session first.
+  const reads = plan.sessions > 0 ? 2 : 1;
+  const readMs = reads * (1.25 * poll.max * slow + 6 * latencyMs + 2 * TIMER_SLACK_MS);
   const safety: Terms = { ...SAFETY, maxClockDrift, isExclusive };
   switch (kind) {
     case "calm":
       return {
         ...safety,
         losesNothing: true,
-        longestStillMs: lookMs,
-        longestIdleMs: lookMs + 6 * latencyMs,
+        longestStillMs: readMs,
+        longestIdleMs: readMs + 6 * latencyMs,
         cost: {
           renewMs: plan.leaseMs[0] / 3,
           minPollMs: poll.min,
@@ -306,29 +306,29 @@ export function termsOf(plan: Plan): Terms {
         },
       };
     case "one fault": {
-      // A request that nobody answers, the pause before it is sent again, and the answer to that.
+      // An unanswered request, the pause before its next send, and the answer to the next send.
       const onceMoreMs = slow * (requestTimeoutMs + 1.25 * Math.max(100, poll.min));
-      const idleMs = 2 * lookMs + onceMoreMs + 12 * latencyMs;
+      const idleMs = 2 * readMs + onceMoreMs + 12 * latencyMs;
       return { ...safety, losesNothing: true, longestStillMs: idleMs, longestIdleMs: idleMs };
     }
     case "crash":
-      return { ...safety, losesNothing: true, longestStillMs: lookMs };
+      return { ...safety, losesNothing: true, longestStillMs: readMs };
     case "crowd":
     case "ages":
     case "sessions":
     case "snapshot": {
       const sweepMs = plan.sessions > 0 ? LONGEST_SWEEP_PAUSE_MS * 1.25 * slow : 0;
-      return { ...safety, longestStillMs: lookMs + triesOf(plan) * tryMs(plan) + sweepMs };
+      return { ...safety, longestStillMs: readMs + triesOf(plan) * tryMs(plan) + sweepMs };
     }
     default:
       return safety;
   }
 }
 
-/** So many requests fail in a row less often than once in a thousand million times. */
+/** Returns a number of attempts which all fail with a probability below one in a thousand million. */
 function triesOf({ faults }: Plan): number {
   const failing = Object.values(faults.faults).reduce((sum, chance) => sum + chance, 0);
-  // And three for wall clocks that are stepped, each of which may end an attempt.
+  // Plus three for stepped wall clocks, each of which may end an attempt.
   return 3 + Math.ceil(Math.log(1e-9) / Math.log(Math.max(failing, 1e-9)));
 }
 
@@ -336,19 +336,21 @@ function tryMs({ requestTimeoutMs, poll, maxClockDrift }: Plan): number {
   return (requestTimeoutMs + 1.25 * poll.max) / (1 - maxClockDrift);
 }
 
-/** The rate of the n-th process that starts: duellists take the two ends in turn. */
+/** Returns the rate of the n-th process: duellists take the two ends of the bound in turn. */
 export function firstRateOf(plan: Plan, n: number, random: SeededRandom): number {
   if (plan.kind !== "duel") return rateOf(random, plan.drift);
   return n % 2 === 1 ? 1 - plan.drift : 1 + plan.drift;
 }
 
-/** A rate within the bound; its ends more often than all between, since margins break there. */
+/** Returns a rate within the bound; the ends are more likely than the middle, since margins fail there. */
 export function rateOf(random: SeededRandom, bound: number): number {
   if (random.chance(0.7)) return random.chance(0.5) ? 1 + bound : 1 - bound;
   return 1 + bound * (2 * random.fraction() - 1);
 }
 
-/** How far a wall clock is off, in milliseconds; the ends more often than all between, as of rates. */
+/**
+ * Returns the error of a wall clock in milliseconds; the ends are more likely than the middle, as for rates.
+ */
 export function wallOffsetOf({ wallOffsetMs }: Plan, random: SeededRandom): number {
   if (random.chance(0.5)) return random.chance(0.5) ? wallOffsetMs : -wallOffsetMs;
   return random.integer(-wallOffsetMs, wallOffsetMs);

@@ -3,7 +3,7 @@ import type { Done, Tally } from "./tally.js";
 
 const HOUR_MS = 3_600_000;
 
-/** Tells how far a run of many seeds is, which of them failed, and what they came to. */
+/** Prints the progress of a run of many seeds, its bad seeds, and the totals. */
 export class Progress {
   bad = 0;
   readonly #seeds: number;
@@ -23,11 +23,11 @@ export class Progress {
     this.#done += 1;
     this.#tally = added(this.#tally, run);
     this.#kinds.set(run.kind, (this.#kinds.get(run.kind) ?? 0) + 1);
-    if (run.violations.length > 0) this.#tellBad(run);
-    this.#tellProgress();
+    if (run.violations.length > 0) this.#reportBad(run);
+    this.#reportProgress();
   }
 
-  /** The figures, at the end. */
+  /** Prints the totals at the end. */
   print(asJson: boolean): void {
     const { simulatedMs, grants, faults } = this.#tally;
     const realMs = performance.now() - this.#startMs;
@@ -54,7 +54,7 @@ export class Progress {
     }
   }
 
-  #tellBad({ seed, kind, violations }: Done): void {
+  #reportBad({ seed, kind, violations }: Done): void {
     this.bad += 1;
     console.error(
       `\nseed ${seed} (${kind}) is bad: npm run sim -- --minutes ${this.#minutes} --seed ${seed}`,
@@ -65,7 +65,7 @@ export class Progress {
     if (violations.length > 3) console.error(`  and ${violations.length - 3} more`);
   }
 
-  #tellProgress(): void {
+  #reportProgress(): void {
     const nowMs = performance.now();
     if (nowMs - this.#saidMs < (process.stderr.isTTY ? 1_000 : 30_000)) return;
     this.#saidMs = nowMs;

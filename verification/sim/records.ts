@@ -6,7 +6,7 @@ import type { Incarnation } from "./incarnation.js";
 import { BY_HAND, BY_TTL } from "./safety.js";
 import { recordIn } from "./witness.js";
 
-/** What a change of the table shows of a lock, or of a session. */
+/** The grant of a lock or a session in a change of the table. */
 interface GrantIn {
   readonly holder: string | undefined;
   readonly fence: bigint;
@@ -15,7 +15,7 @@ interface GrantIn {
   readonly session: string | undefined;
 }
 
-/** The row of a session: who made it, and when. */
+/** The row of a session: the creator and the time of creation. */
 interface SessionRow {
   readonly id: string;
   readonly by: string;
@@ -23,16 +23,16 @@ interface SessionRow {
   readonly isAlive: boolean;
 }
 
-/** Looks at every change of the table in the instant in which it is made. */
+/** Observes every change of the table at the instant of the change. */
 export class Records {
-  /** Leases that were handed out and may be believed in, with who has them. */
+  /** Leases which were handed out and may be valid, with their processes. */
   readonly #leases = new Set<{ readonly lease: Lease; readonly self: Incarnation }>();
   readonly #note: (event: Event) => void;
   readonly #fail: (invariant: string, what: string) => void;
   readonly #isExclusive: boolean;
-  /** The sessions that have a row. */
+  /** The sessions with a row. */
   readonly #sessions = new Map<string, SessionRow>();
-  #isTold = false;
+  #isReported = false;
 
   constructor(
     isExclusive: boolean,
@@ -77,7 +77,7 @@ export class Records {
     this.#note({ kind: "record", by, name, fence, holder, ...length, ...keptAliveBy });
   }
 
-  /** The sessions that were made before this instant, and have a row: alive, or else ended. */
+  /** Returns the sessions with a row from before this instant: the live sessions, or the ended sessions. */
   sessionsBefore(atMs: number, isAlive: boolean): SessionRow[] {
     const all = [...this.#sessions.values()];
     return all.filter((row) => row.madeMs < atMs && row.isAlive === isAlive);
@@ -95,16 +95,16 @@ export class Records {
     this.#note({ kind: "session row", by, session, version, holder, ...length });
   }
 
-  // At the very instant at which the table makes a new grant, nobody may still believe in an old one:
-  // sharper than to wait for somebody to act.
+  // At the very instant of a new grant in the table, no process may still believe in an old grant. This is stricter
+  // than waiting for the next action of a process.
   #checkBelief(name: string, fence: bigint): void {
     for (const entry of this.#leases) {
       const { lease, self } = entry;
       if (lease.name !== name || self.process.state === "paused") continue;
       if (self.process.state === "killed" || !lease.isHeld) this.#leases.delete(entry);
-      else if (lease.fence < fence && !this.#isTold) {
-        // Once is enough: each later grant of the name would be told of again.
-        this.#isTold = true;
+      else if (lease.fence < fence && !this.#isReported) {
+        // One report is enough: each later grant of the name would report the same process again.
+        this.#isReported = true;
         const what = `${self.name} believes in "${name}" (${lease.fence}) as ${fence} is granted`;
         this.#fail("exclusion", what);
       }
@@ -113,8 +113,8 @@ export class Records {
 }
 
 /**
- * What is wrong with a write that leaves a record's holder as it was; undefined if nothing is. A write
- * of data renews nothing, so it is in no history; but it is the holder's own all the same.
+ * Returns what is wrong with a write which leaves a record's holder in place; undefined if nothing is. A data write
+ * renews nothing, so no history contains it; but only the holder may send it.
  */
 export function wrongData(
   after: Item | undefined,

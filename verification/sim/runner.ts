@@ -7,16 +7,16 @@ export interface RunnerOptions {
   readonly seeds: number;
   readonly lengthMs: number;
   readonly workers: number;
-  /** Called with every seed that is done. */
+  /** Called with every finished seed. */
   readonly onDone: (done: Done) => void;
 }
 
-// Small enough that no worker is left alone with a long tail, large enough that none waits for more.
+// Small enough against a long tail in a single worker, large enough against idle workers.
 const CHUNK = 20;
-// What a run makes is forgotten at its end: collected once in a while, hardly any of it has to be copied.
+// The garbage of a run dies with the run: rare collections have little to copy.
 const YOUNG_MB = 128;
 
-/** Runs seeds in worker threads of `script`, and resolves when all are done. */
+/** Runs seeds in worker threads of `script`; resolves when all are done. */
 export async function runSeeds(script: URL, options: RunnerOptions): Promise<void> {
   const end = options.from + options.seeds;
   let next = options.from;
@@ -49,7 +49,7 @@ export async function runSeeds(script: URL, options: RunnerOptions): Promise<voi
   await Promise.all(workers.map(work));
 }
 
-/** The sum of two tallies. */
+/** Returns the sum of two tallies. */
 export function added(left: Tally, right: Tally): Tally {
   const faults = { ...left.faults };
   for (const [kind, times] of Object.entries(right.faults)) {

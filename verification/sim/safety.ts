@@ -2,8 +2,8 @@ import { type Checker, perName } from "./checker.js";
 import type { Timed, Violation } from "./history.js";
 
 /**
- * Exclusion, by true time: once a holder was handed the lock, no holder of a lower fence acts, though
- * it asked its own clocks right before.
+ * Exclusion, by true time: once a lease was handed out, no holder with a lower fence acts, even right after it asked
+ * its own clocks.
  */
 export const exclusion: Checker = (history, { isExclusive }) =>
   perName(isExclusive ? history : [], (name, events) => {
@@ -20,10 +20,9 @@ export const exclusion: Checker = (history, { isExclusive }) =>
   });
 
 /**
- * No holder acts after its deadline, by true time: its lease, less twice the bound on drift, as slowly
- * as its clocks may go, from the instant at which the request was first sent that last succeeded (R2).
- * An answer that comes later than that revives nothing. Of a lease on a session those are the session's;
- * and while a change of what it lives by is on its way, the earlier of the two deadlines counts.
+ * No holder acts after its deadline, by true time: its lease less twice the drift bound, on its slowest clock, from
+ * the first send of its last successful request (R2). A later answer revives nothing. A lease on a session has the
+ * session's deadline; while the move is in flight, the earlier of both counts.
  */
 export const deadline: Checker = (history, { isExclusive, maxClockDrift }) => {
   if (!isExclusive) return [];
@@ -44,13 +43,13 @@ export const deadline: Checker = (history, { isExclusive, maxClockDrift }) => {
   return found;
 };
 
-/** What a lease lives by: its own renewals, a session, or, while nobody has answered a change, both. */
+/** The deadline in force: the lease's own, the session's, or, while a change is unacknowledged, both. */
 interface EffectiveDeadline {
   readonly ownMs: number;
   readonly session: string | undefined;
 }
 
-/** Until when every lease may be believed in, by true time, at one point of a history. */
+/** The deadline of every lease, by true time, at one point of a history. */
 class Deadlines {
   readonly #maxClockDrift: number;
   readonly #leases = new Map<string, EffectiveDeadline>();
@@ -72,7 +71,7 @@ class Deadlines {
   see(event: Timed): void {
     if (event.kind === "session kept") {
       const { session, atMs, sentMs, leaseMs } = event;
-      // An answer that comes too late revives no session either.
+      // A late answer revives no session either.
       if (atMs > (this.#sessions.get(session) ?? atMs)) return;
       this.#sessions.set(session, sentMs + this.#lengthMs(leaseMs));
     } else if (event.kind === "kept") {
@@ -102,8 +101,8 @@ const keyOf = ({ name, fence }: { readonly name: string; readonly fence: bigint 
   `${fence} ${name}`;
 
 /**
- * The fence strictly grows with every grant that the table applied. One holder can be granted twice: a
- * first claim that lands late, after its own release, is a new grant with a new fence (R14).
+ * The fence grows with every grant which the table applied. One holder can be granted twice: a first claim applied
+ * late, after its own release, is a new grant with a new fence (R14).
  */
 export const fenceOrder: Checker = (history) =>
   perName(history, (name, events) => {
@@ -140,8 +139,8 @@ export const guardedWrites: Checker = (history) =>
   });
 
 /**
- * Lost and released are final: no holder acts after it was told, and none is told twice. With a session
- * all that lives by it has ended.
+ * Lost and released are final: no holder acts after its loss, and no loss is reported twice. The end of a session
+ * ends every lease on the session.
  */
 export const lostIsFinal: Checker = (history) => {
   const ended = new Set<string>();
@@ -149,7 +148,7 @@ export const lostIsFinal: Checker = (history) => {
   const keptAliveBy = new Map<string, string>();
   const overMs = new Map<string, number>();
   const found: Violation[] = [];
-  const tell = ({ atMs }: Timed, what: string): void => {
+  const report = ({ atMs }: Timed, what: string): void => {
     found.push({ invariant: "lost is final", atMs, what });
   };
   for (const event of history) {
@@ -160,13 +159,13 @@ export const lostIsFinal: Checker = (history) => {
     const session = keptAliveBy.get(key);
     if (kind === "kept" && event.session !== undefined) keptAliveBy.set(key, event.session);
     if (kind === "acted" && ended.has(key)) {
-      tell(event, `${by} acted on "${name}" with fence ${fence} after its end`);
+      report(event, `${by} acted on "${name}" with fence ${fence} after its end`);
     } else if (kind === "acted" && event.atMs > (overMs.get(session ?? "") ?? event.atMs)) {
-      // In the very instant in which the answer comes the process may not have read it.
-      tell(event, `${by} acted on "${name}" with fence ${fence} after the end of its session`);
+      // In the very instant of the answer the process may not have read it yet.
+      report(event, `${by} acted on "${name}" with fence ${fence} after the end of its session`);
     }
     if (kind === "lost" && lost.has(key)) {
-      tell(event, `${by} was told twice that "${name}" with fence ${fence} is lost`);
+      report(event, `${by} was notified twice of the loss of "${name}" with fence ${fence}`);
     }
     if (kind === "lost") lost.add(key);
     if (kind === "lost" || kind === "released") ended.add(key);
@@ -174,6 +173,6 @@ export const lostIsFinal: Checker = (history) => {
   return found;
 };
 
-/** Who deleted a record, where it was no process. */
+/** The author of a deletion by hand. */
 export const BY_HAND = "hand";
 export const BY_TTL = "ttl";

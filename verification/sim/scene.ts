@@ -1,6 +1,6 @@
 import type { Timed } from "./history.js";
 
-/** A process's wish for one name: how many of its acquisitions wait, and since when without a gap. */
+/** A process's demand for one name: its waiting acquisitions, and since when without a gap. */
 interface Wish {
   readonly by: string;
   readonly name: string;
@@ -8,12 +8,12 @@ interface Wish {
   sinceMs: number;
 }
 
-/** Who waits for what, and who is hindered, at one point of a history that is gone through in order. */
+/** Waiters and hindered processes at one point of a history, which is read in order. */
 export class Scene {
   readonly #wishes = new Map<string, Wish>();
   readonly #hindrances = new Map<string, { count: number; endedMs: number }>();
 
-  /** The processes that wait for the name unhindered, each with since when that is so. */
+  /** Yields the unhindered waiters for a name, each with the start of its unhindered wait. */
   *ableWaiters(name: string): Iterable<{ readonly by: string; readonly sinceMs: number }> {
     for (const wish of this.#wishes.values()) {
       if (wish.name !== name || wish.waiting === 0) continue;
@@ -25,14 +25,14 @@ export class Scene {
     }
   }
 
-  /** Since when nothing hinders a process; undefined while something does. */
+  /** Since when a process is unhindered; undefined while it is hindered. */
   ableSinceMs(by: string): number | undefined {
     const hindrance = this.#hindrances.get(by);
     if (hindrance === undefined) return 0;
     return hindrance.count === 0 ? hindrance.endedMs : undefined;
   }
 
-  /** The names that anybody ever waited for. */
+  /** The names which have had a waiter. */
   readonly wanted = new Set<string>();
 
   see(event: Timed): void {

@@ -2,18 +2,20 @@ import { isHoldfastError, type Session } from "../../src/index.js";
 import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "./incarnation.js";
 
-/** For how many of its leases a session lives at the most, unless it is in use and not to be closed then. */
+/** The longest life of a session, in leases, unless leases on the session delay its close. */
 const MOST_LEASES = 30;
 
-/** How a process holds: each lease by itself, by the client's own session, or by sessions made by hand. */
+/**
+ * How a process holds: by renewals of each lease, by the client's own session, or by sessions opened by hand.
+ */
 export type HoldsBy = "each" | "shared" | "session";
 
 /**
- * Opens sessions for the workers of one process, one after another, and closes each in one of the two ways,
- * until the run is over. The last one stays open: what it has left behind is looked at first.
+ * Opens sessions for the workers of one process, in sequence, and closes each in one of the two ways, until the run
+ * is over. The last session stays open, and these remains are checked first.
  */
 export class SessionKeeper {
-  /** The one to hold by now; undefined while there is none. */
+  /** The session for new leases; undefined if there is none. */
   current: Session | undefined;
   readonly #self: Incarnation;
   readonly #random: SeededRandom;
@@ -31,14 +33,14 @@ export class SessionKeeper {
       if (session === undefined) await this.#self.sleep(run.plan.behaviour.longestRestMs);
       else if (await this.#hasHadItsTime(session)) {
         await this.#close(session).catch((error: unknown) => {
-          // Nobody answered: it ends when its lease has run out.
+          // Without an answer, the session ends when the lease expires.
           if (!isHoldfastError(error)) throw error;
         });
       }
     }
   }
 
-  /** Closes the last one; rejects if nobody answers. */
+  /** Closes the last session; rejects without an answer. */
   async end(): Promise<void> {
     if (this.current !== undefined) await this.#close(this.current);
   }
@@ -58,7 +60,7 @@ export class SessionKeeper {
     }
   }
 
-  /** Resolves when it is to be closed, or is lost; to false if the run ends before. */
+  /** Resolves to true when the session is due to be closed, or is lost; to false if the run ends before. */
   async #hasHadItsTime(session: Session): Promise<boolean> {
     const { run } = this.#self;
     const untilMs = run.time.nowMs + MOST_LEASES * session.leaseMs * this.#random.fraction();

@@ -5,19 +5,19 @@ import { type Cost, TIMER_SLACK_MS } from "./terms.js";
 
 type RowEvent = Extract<Event, { readonly kind: "session row" }> & Timed;
 
-/** What the row of a session was last seen to be. */
+/** The last observed state of a session's row. */
 interface Row {
   readonly version: bigint | undefined;
   readonly holder: string | undefined;
 }
 
-// What the first write of all makes.
+// The first write of a session creates this version.
 const FIRST_VERSION = 1n;
 
 /**
- * A session that has ended never lives again: its row is made once, at its first version, renewed one
- * version at a time under one holder, and freed once. Where it was deleted by hand, nothing but a late copy
- * of that first write makes it anew, which nobody takes for life.
+ * An ended session never becomes alive again: the row is created once at its first version, renewed one version at a
+ * time under one holder, and freed once. After a deletion by hand, only a late copy of the first write creates the
+ * row again, and clients do not take this row as alive.
  */
 export const endedForGood: Checker = (history) => {
   const rows = new Map<string, Row>();
@@ -44,7 +44,7 @@ function wrongStep(was: Row | undefined, { version, holder }: RowEvent): string 
   return version === was.version + 1n ? undefined : `put, from ${was.version} to ${version},`;
 }
 
-/** The life of one session, counted. */
+/** The counts of a session from the first write to the last. */
 interface Life {
   readonly by: string;
   readonly fromMs: number;
@@ -53,8 +53,8 @@ interface Life {
   isOver: boolean;
 }
 
-/** What one process asked of sessions that are others', counted. */
-class Looker {
+/** The counts of one process's requests to sessions of different processes. */
+class SessionReader {
   reads = 0;
   mostReads = 0;
   refused = 0;
@@ -69,42 +69,41 @@ class Looker {
       if (isRead) this.reads += 1;
       else if (!isOwn && !event.isApplied) this.refused += 1;
     } else if (isRead || (event.what === "grant" && !event.isApplied)) {
-      // Each look at a lock, and each claim that shows whose it is, may be followed by one at its session;
-      // and that by a strong one, where it is at its first version.
+      // After each read of a lock, and each claim which shows its holder, the process may read the session once, and
+      // once more with strong consistency if the session is at its first version.
       this.mostReads += 2;
     }
   }
 }
 
 /**
- * Where nothing goes wrong, a session costs one write a period, whatever number of locks lives by it, and
- * one more at its opening and at its end; it is looked at by others no more often than the locks that name
- * it; and once it has ended, nothing more is written. Who saw it alive long ago may find out by trying to
- * end it, once for each acquisition.
+ * Without faults a session costs one write a period for any number of locks, plus one at its opening and one at its
+ * end. Rivals read the session no more often than the locks which name the session. After its end no process writes
+ * the session. A rival with an old observation may try to end the session, once for each acquisition.
  */
 export const sessionCost: Checker = (history, { cost, maxClockDrift }) => {
   if (cost === undefined) return [];
   const lives = new Map<string, Life>();
-  const lookers = new Map<string, Looker>();
+  const readers = new Map<string, SessionReader>();
   const found: Violation[] = [];
-  const tell = (atMs: number, what: string): void => {
+  const report = (atMs: number, what: string): void => {
     found.push({ invariant: "session cost", atMs, what });
   };
   for (const event of history) {
     const { by, atMs } = event;
-    const looker = lookers.get(by) ?? new Looker();
-    lookers.set(by, looker);
+    const reader = readers.get(by) ?? new SessionReader();
+    readers.set(by, reader);
     const life = "session" in event ? lives.get(event.session ?? "") : undefined;
-    looker.see(event, life === undefined || life.by === by);
+    reader.see(event, life === undefined || life.by === by);
     if (event.kind === "session request" && wrongRequest(event, life)) {
       const end = event.isApplied ? "" : ", and was refused";
-      tell(atMs, `${by} sent a ${event.what} to the session ${event.session}${end}`);
+      report(atMs, `${by} sent a ${event.what} to the session ${event.session}${end}`);
     }
     if (event.kind !== "session row") continue;
     const { session, holder } = event;
     if (life === undefined) {
       lives.set(session, { by, fromMs: atMs, renewals: 0, atMs, isOver: false });
-    } else if (life.isOver) tell(atMs, `${by} wrote the session ${session} after its end`);
+    } else if (life.isOver) report(atMs, `${by} wrote the session ${session} after its end`);
     else {
       if (holder === undefined) life.isOver = true;
       else life.renewals += 1;
@@ -113,16 +112,19 @@ export const sessionCost: Checker = (history, { cost, maxClockDrift }) => {
   }
   for (const [session, life] of lives) {
     const wrong = wrongRenewals(life, cost, maxClockDrift);
-    if (wrong !== undefined) tell(life.atMs, `${life.by} renewed the session ${session} ${wrong}`);
+    if (wrong !== undefined)
+      report(life.atMs, `${life.by} renewed the session ${session} ${wrong}`);
   }
-  for (const [by, { reads, mostReads, refused, asked }] of lookers) {
-    if (reads > mostReads) tell(0, `${by} looked at sessions ${reads} times, of ${mostReads}`);
-    if (refused > asked) tell(0, `${by} was refused to end sessions ${refused} times, of ${asked}`);
+  for (const [by, { reads, mostReads, refused, asked }] of readers) {
+    if (reads > mostReads) report(0, `${by} read sessions ${reads} times, of at most ${mostReads}`);
+    if (refused > asked)
+      report(0, `${by} had ${refused} refused ends of sessions, of at most ${asked}`);
   }
   return found;
 };
 
-// Its own process is refused nothing; nobody ends one that lives, nor entombs one that nobody deleted.
+// The session's own process is never refused. No rival ends a live session, or writes an ended row for an existing
+// session.
 function wrongRequest(
   { by, what, isApplied }: Extract<Event, { readonly kind: "session request" }>,
   life: Life | undefined,
@@ -132,7 +134,7 @@ function wrongRequest(
 }
 
 function wrongRenewals(life: Life, cost: Cost, maxClockDrift: number): string | undefined {
-  // The first comes at once, the others in their period.
+  // The first renewal comes at once, each later renewal in its period.
   const livedMs = life.atMs - life.fromMs;
   const most = 1 + mostRenewals(livedMs * (1 + maxClockDrift), cost.renewMs);
   const periodMs = cost.renewMs / (1 - maxClockDrift) + TIMER_SLACK_MS + 2 * cost.latencyMs;
@@ -142,27 +144,26 @@ function wrongRenewals(life: Life, cost: Cost, maxClockDrift: number): string | 
 }
 
 /**
- * No session is kept alive by a process that is at rest: what it held has been given back for longer than
- * anything may take.
+ * A process at rest keeps no session alive: the process released its locks long enough ago for every write to end.
  */
 export const noSessionLeaks: Checker = (history) => {
   const rows = new Map<string, RowEvent>();
   const resting = new Set<string>();
   const found: Violation[] = [];
-  const tell = ({ atMs }: Timed, { by, session }: RowEvent): void => {
+  const report = ({ atMs }: Timed, { by, session }: RowEvent): void => {
     const what = `${by} is at rest, and keeps the session ${session} alive`;
     found.push({ invariant: "no leak", atMs, what });
   };
   for (const event of history) {
     if (event.kind === "session row") {
       rows.set(event.session, event);
-      if (resting.has(event.by) && event.holder !== undefined) tell(event, event);
+      if (resting.has(event.by) && event.holder !== undefined) report(event, event);
     }
     if (event.kind !== "process" || event.what !== "at rest") continue;
     resting.add(event.by);
     for (const row of rows.values()) {
       const isAlive = row.holder !== undefined && event.atMs - row.atMs < (row.leaseMs ?? 0);
-      if (row.by === event.by && isAlive) tell(event, row);
+      if (row.by === event.by && isAlive) report(event, row);
     }
   }
   return found;

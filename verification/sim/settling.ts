@@ -2,7 +2,7 @@ import type { Holdfast } from "../../src/index.js";
 import type { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import type { Event } from "./history.js";
 
-/** Somebody who comes when all others have ended. */
+/** A process which starts after all earlier processes have ended. */
 export interface Newcomer {
   readonly locks: Holdfast;
   note(event: NewcomerEvent): void;
@@ -20,7 +20,7 @@ type Fail = (invariant: string, what: string) => void;
 
 const LONGEST_CLOSE_MS = 30_000;
 
-/** What is asked of a run once nothing goes wrong any more: progress, no orphan, no leak. */
+/** Checks a run after the faults end: progress, no orphan, no leak. */
 export class Settling {
   readonly #time: VirtualTime;
   readonly #fail: Fail;
@@ -30,16 +30,21 @@ export class Settling {
     this.#fail = fail;
   }
 
-  /** Everybody comes to an end. */
+  /** Expects all tasks to end within the limit. */
   async expectEnd(who: string, tasks: readonly Promise<unknown>[], limitMs: number): Promise<void> {
     await this.#expect("progress", `${who} never ended`, Promise.all(tasks), limitMs);
   }
 
   async expectClosed(closings: readonly Promise<unknown>[]): Promise<void> {
-    await this.#expect("progress", "one never closed", Promise.all(closings), LONGEST_CLOSE_MS);
+    await this.#expect(
+      "progress",
+      "a client never closed",
+      Promise.all(closings),
+      LONGEST_CLOSE_MS,
+    );
   }
 
-  /** Nothing that was given up stands in the way of a newcomer for longer than a lease. */
+  /** Expects every name to be free for a newcomer after at most a lease. */
   async expectFree(newcomer: Newcomer, names: readonly string[], limitMs: number): Promise<void> {
     for (const name of names) {
       newcomer.note({ kind: "waits", name });
@@ -47,12 +52,12 @@ export class Settling {
         newcomer.note({ kind: "granted", name, fence, waited: true });
         newcomer.note({ kind: "released", name, fence });
       });
-      await this.#expect("no orphan", `"${name}" was not to be had`, run, limitMs);
+      await this.#expect("no orphan", `"${name}" could not be acquired`, run, limitMs);
     }
     await this.expectClosed([newcomer.locks.close()]);
   }
 
-  /** No timer is left of a client that was closed, and no error that nobody was told of. */
+  /** Expects no timer of a closed client, and no error without a caller. */
   expectNothingLeft(leavers: Iterable<Leaver>, reported: readonly Error[]): void {
     for (const { name, process } of leavers) {
       if (process.pendingTimers() > 0) this.#fail("no leak", `${name} has timers left`);

@@ -13,24 +13,24 @@ import { firstRateOf, type Plan, planOf, termsOf } from "./plan.js";
 import { Records } from "./records.js";
 import { Settling } from "./settling.js";
 
-/** What one run showed. */
+/** The result of one run. */
 export interface Outcome {
   readonly kind: Plan["kind"];
   readonly violations: readonly Violation[];
   readonly history: readonly Timed[];
   readonly grants: number;
   readonly faults: Readonly<Record<string, number>>;
-  /** How long it ran under load, in milliseconds of true time; days that were skipped do not count. */
+  /** How long the run had load, in milliseconds of true time, without the days it skipped. */
   readonly simulatedMs: number;
-  /** The same seed gives the same hash, wherever it runs. Computed when it is asked for. */
+  /** The hash of the history: equal for equal seeds on every machine. Computed on first use. */
   readonly hash: string;
 }
 
 const DAY_MS = 24 * 3_600_000;
-// More than what a request takes on its way besides what delays it.
+// Longer than a request takes in flight, apart from injected delays.
 const LATE_MS = 1_000;
 
-/** One seeded run of the shipped kernel in virtual time. */
+/** A seeded run of the shipped core in virtual time. */
 class Simulation implements Run {
   readonly plan: Plan;
   readonly time = new VirtualTime();
@@ -49,7 +49,7 @@ class Simulation implements Run {
   #grants = 0;
   #started = 0;
   #skippedMs = 0;
-  /** Whose request the table is carrying out. */
+  /** The sender of the request at the table. */
   #writer = "";
 
   constructor(plan: Plan) {
@@ -74,7 +74,7 @@ class Simulation implements Run {
     this.#history.push({ ...event, atMs: this.time.nowMs });
   }
 
-  /** The table as one process reaches it: the same, but it is known whose request it is. */
+  /** Returns the table for a process, so each request has a known sender. */
   portOf(writer: string): TablePort & Pick<MemoryTable, "staleRead" | "deleteItem"> {
     const table = this.#table;
     return {
@@ -111,7 +111,7 @@ class Simulation implements Run {
   readonly deleteRecord = (name: string): boolean => this.#table.deleteItem(keyOf(name));
 
   readonly deleteSession = (random: SeededRandom): string | undefined => {
-    // Younger ones could be made anew by copies of their first two writes: verification/README.md.
+    // Late copies of the first two writes could recreate a younger session: verification/README.md.
     const oldMs = this.time.nowMs - (this.plan.faults.longestDelayMs ?? 0) - LATE_MS;
     const old = this.#records.sessionsBefore(oldMs, !random.chance(0.2));
     const session = old[random.integer(0, Math.max(old.length - 1, 0))];
@@ -181,8 +181,8 @@ class Simulation implements Run {
   }
 
   /**
-   * Days pass: some processes sleep through them in the middle of what they do, some are killed, the
-   * others are at rest; and TTL deletes what has expired, at once or late.
+   * Skips days: some processes are paused in the middle of their work, some are killed, the rest are at rest. TTL
+   * deletes expired items, at once or late.
    */
   async #skipDays(): Promise<void> {
     const random = this.#random;
@@ -199,7 +199,7 @@ class Simulation implements Run {
       sleeper.process.resume({ first: random.chance(0.5) ? "io" : "timers" });
       sleeper.happened("free again");
     }
-    // Whoever is new has not seen the fences of before: only its clock tells it where to begin.
+    // A new process has not seen the earlier fences: only its clock says where to start.
     for (const victim of [...this.live.values()]) {
       if (!random.chance(0.5)) continue;
       this.happened("killed", victim);
@@ -212,7 +212,7 @@ class Simulation implements Run {
   async #passDays(): Promise<void> {
     const random = this.#random;
     const beforeMs = this.time.nowMs;
-    // Right after the retention by a clock that is behind, too: it is there that a fence could go back.
+    // Also skip to right after the retention on a slow clock: at this time a fence could go back.
     const days = random.chance(0.4) ? 4 + 5 * random.fraction() : 9 + 30 * random.fraction();
     await this.time.advance(days * DAY_MS);
     this.#skippedMs += this.time.nowMs - beforeMs;
@@ -222,7 +222,7 @@ class Simulation implements Run {
     this.#count("deleted by TTL", expired.length);
   }
 
-  /** Lets every worker rest as soon as it has nothing in hand; answers what ends that. */
+  /** Lets every worker rest when it holds nothing; returns the function which ends the rest. */
   #calmDown(): () => void {
     this.isQuiet = true;
     let awaken = (): void => undefined;
@@ -235,7 +235,7 @@ class Simulation implements Run {
     };
   }
 
-  /** Resolves to whether everybody who is awake has come to rest, with nothing in the background. */
+  /** Resolves to whether every awake process has come to rest, with no background work left. */
   async #comesToRest(sleepers: readonly Incarnation[]): Promise<boolean> {
     const isResting = (one: Incarnation): boolean => sleepers.includes(one) || one.isResting;
     for (let second = 0; second < 120; second += 1) {
@@ -247,7 +247,7 @@ class Simulation implements Run {
     return false;
   }
 
-  /** Faults stop, everybody comes to an end, and what is left is looked at. */
+  /** Ends the faults and all processes, and checks the remains. */
   async #settle(): Promise<void> {
     this.isOver = true;
     this.#mishaps.end();
@@ -271,11 +271,11 @@ class Simulation implements Run {
     );
     const newcomer = new Incarnation(this, "newcomer", 1, this.plan.random.fork(), 0);
     newcomer.network.clear();
-    // A record may have been made longer by hand, by half a second each time.
+    // Calls may have extended a lease by hand, by half a second each time.
     await settling.expectFree(newcomer, this.plan.names, (longestLease + 5_000) * 1.1 + 2_000);
     if (this.plan.sessions > 0) {
       await settling.expectClosed(live.map(({ sessions }) => sessions?.end() ?? Promise.resolve()));
-      // A shared session is closed when nothing has lived by it for a lease.
+      // A client closes its shared session after a lease without locks on the session.
       await this.time.advance(2 * longestLease + 10_000);
       for (const incarnation of live) incarnation.happened("at rest");
     }
@@ -303,7 +303,7 @@ function sessionKeyOf(session: string) {
   return { pk: { S: `session#${session}` }, sk: { S: "lease" } };
 }
 
-/** Runs one seed for this long in simulated time. */
+/** Runs one seed for this simulated time. */
 export function simulate(seed: number, lengthMs: number): Promise<Outcome> {
   return new Simulation(planOf(seed, lengthMs)).run();
 }

@@ -1,7 +1,7 @@
 import type { Timed } from "./history.js";
 import type { Scene } from "./scene.js";
 
-/** What a record was last seen to be, and since when. */
+/** The last observed state of a record, and since when. */
 export interface Standing {
   readonly sinceMs: number;
   readonly by: string;
@@ -11,17 +11,17 @@ export interface Standing {
   readonly session: string | undefined;
 }
 
-/** The same of a session's row. */
+/** The last observed state of a session's row, and since when. */
 interface Row {
   readonly state: "alive" | "ended" | "gone";
   readonly sinceMs: number;
   readonly leaseMs: number;
 }
 
-/** Since when nothing has happened that should keep a waiter off a record, and what it has to watch. */
+/** Since when a waiter has no reason to wait for a record, and the lease to watch. */
 interface Still {
   readonly sinceMs: number;
-  /** The lease that a waiter must see pass, in milliseconds; 0 for none. */
+  /** The lease which a waiter must watch, in milliseconds; 0 for none. */
   readonly leaseMs: number;
   readonly standing: Standing;
 }
@@ -35,12 +35,12 @@ const BEGINNING: Standing = {
   session: undefined,
 };
 
-/** Since when records stand still, at one point of a history that is gone through in order. */
+/** Since when records are unchanged, at one point of a history which is read in order. */
 export class Stillness {
   readonly #scene: Scene;
   readonly #records = new Map<string, Standing>();
   readonly #rows = new Map<string, Row>();
-  /** Leases that were released or lost, by the fence and the name, and when. */
+  /** When leases were released or lost, by fence and name. */
   readonly #overMs = new Map<string, number>();
 
   constructor(scene: Scene) {
@@ -66,7 +66,7 @@ export class Stillness {
       : { sinceMs: aliveMs, leaseMs: row.leaseMs, standing };
   }
 
-  // Its process goes on freeing it, unless it is hindered; or dead, and then its session dies too.
+  // The process keeps freeing the record, unless it is hindered, or dead; a dead process's session dies too.
   #givenUpMs(name: string, { by, fence }: Standing): number | undefined {
     const overMs = this.#overMs.get(`${fence} ${name}`);
     const ableMs = this.#scene.ableSinceMs(by);

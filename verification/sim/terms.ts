@@ -1,29 +1,29 @@
-/** What may be asked of a run beyond safety, which depends on what went wrong in it. */
+/** The terms of a run: the requirements beyond safety, depending on the faults. */
 export interface Terms {
-  /** The bound on drift that the leases were told, as a fraction. */
+  /** The drift bound in the options of the leases, as a fraction. */
   readonly maxClockDrift: number;
   /**
-   * Whether beliefs end in time: not where every clock of a machine stood still, or somebody deleted a
-   * record that was held. Fences, guarded writes and ownership hold all the same.
+   * Whether deadlines hold. They do not when every clock of a machine stood still, or an operator deleted a held
+   * record. Fences, guarded writes and ownership hold all the same.
    */
   readonly isExclusive: boolean;
-  /** Whether no lease may be lost: nothing, or too little for that, goes wrong. */
+  /** Whether no lease may be lost: the run has no faults, or too few to lose a lease. */
   readonly losesNothing?: boolean;
   /**
-   * For how long nobody may believe in a lock that somebody waits for, in milliseconds of true time:
-   * where little enough goes wrong that nobody should have to wait for a lease to run out.
+   * The longest time without a holder while a process waits for the lock, in milliseconds of true time. Set for runs
+   * with so few faults that no waiter should need a lease to expire.
    */
   readonly longestIdleMs?: number;
   /**
-   * For how long, in milliseconds of true time, a lock may stand free, or a held one unrenewed beyond
-   * the watch of its lease, while a process that nothing hinders waits for it.
+   * The longest time, in milliseconds of true time, which a lock may stand free, or a held lock unrenewed beyond the
+   * watch of its lease, while an unhindered process waits.
    */
   readonly longestStillMs?: number;
-  /** What requests may be sent, where nothing goes wrong; undefined: not noted. */
+  /** The allowed requests of a run without faults; undefined: the run notes no requests. */
   readonly cost?: Cost;
 }
 
-/** The lengths that costs depend on, in milliseconds. */
+/** The lengths which determine costs, in milliseconds. */
 export interface Cost {
   readonly renewMs: number;
   readonly minPollMs: number;
@@ -31,8 +31,8 @@ export interface Cost {
   readonly latencyMs: number;
 }
 
-/** What is asked of a history of which nothing else is known: safety. */
+/** The terms of any history: safety. */
 export const SAFETY: Terms = Object.freeze({ maxClockDrift: 0.01, isExclusive: true });
 
-/** Timers come in whole milliseconds, rounded up, and what they cause takes one more. */
+/** Timers come in whole milliseconds, rounded up, and their effects take one more. */
 export const TIMER_SLACK_MS = 2;

@@ -7,8 +7,8 @@ const keyOf = (event: { readonly name: string; readonly fence: bigint }): string
   `"${event.name}" with fence ${event.fence}`;
 
 /**
- * A lease without faults is kept: none is lost, and each ends by its own release, or with the session that
- * its process closes, unless its process was killed.
+ * A lease without faults is kept: none is lost, and each ends by its own release, or when its process closes the
+ * session, unless the process was killed.
  */
 export const kept: Checker = (history, { losesNothing }) => {
   if (losesNothing !== true) return [];
@@ -20,7 +20,7 @@ export const kept: Checker = (history, { losesNothing }) => {
     if (event.kind === "process" && event.what === "killed") killed.add(event.by);
     if (event.kind === "session over" && event.why === "closed") closedMs.set(event.by, event.atMs);
     if (event.kind === "session over" && event.why === "lost") {
-      const what = `${event.by} lost the session ${event.session}, though nothing took it`;
+      const what = `${event.by} lost the session ${event.session}, without a fault`;
       found.push({ invariant: "kept", atMs: event.atMs, what });
     }
     if (event.kind === "granted") held.set(keyOf(event), event);
@@ -28,7 +28,7 @@ export const kept: Checker = (history, { losesNothing }) => {
     if (event.kind !== "lost") continue;
     held.delete(keyOf(event));
     if (event.reason === "closed" && closedMs.get(event.by) === event.atMs) continue;
-    const what = `${event.by} lost ${keyOf(event)} (${event.reason}), though nothing took it`;
+    const what = `${event.by} lost ${keyOf(event)} (${event.reason}), without a fault`;
     found.push({ invariant: "kept", atMs: event.atMs, what });
   }
   for (const [key, { by, atMs }] of held) {
@@ -43,17 +43,16 @@ export const kept: Checker = (history, { losesNothing }) => {
 };
 
 /**
- * Handed over and taken over in time, and no orphan: a free lock is granted, and a holder that does
- * not renew is replaced, before a process that nothing hinders has waited for longer than a look, and
- * for a dead holder its lease, as long as a slow clock takes for it. A session that has ended holds
- * nobody off; and one that lives holds nobody off from a lock that its process has given up.
+ * Takes over in time, and leaves no orphan: a free lock is granted, and a silent holder replaced, before an
+ * unhindered process has waited for one poll, plus, for a dead holder, its lease on a slow clock. An ended session
+ * blocks no waiter, and a live session blocks no waiter from a lock which its process abandoned.
  */
 export const inTime: Checker = (history, { longestStillMs, maxClockDrift }) => {
   if (longestStillMs === undefined) return [];
   const found: Violation[] = [];
   const scene = new Scene();
   const stillness = new Stillness(scene);
-  const told = new Set<Standing>();
+  const reported = new Set<Standing>();
   for (const event of history) {
     for (const name of scene.wanted) {
       const waiters = scene.ableWaiters(name);
@@ -61,8 +60,8 @@ export const inTime: Checker = (history, { longestStillMs, maxClockDrift }) => {
         const { sinceMs, leaseMs, standing } = stillness.of(name);
         const watchMs = (leaseMs * (1 + 2 * maxClockDrift)) / (1 - maxClockDrift);
         const waitedMs = event.atMs - Math.max(waiter.sinceMs, sinceMs);
-        if (waitedMs <= watchMs + longestStillMs || told.has(standing)) continue;
-        told.add(standing);
+        if (waitedMs <= watchMs + longestStillMs || reported.has(standing)) continue;
+        reported.add(standing);
         const { holder } = standing;
         const state = holder === undefined ? "stood free" : `was left with ${holder}`;
         const what = `"${name}" ${state} for ${waitedMs.toFixed(0)} ms while ${waiter.by} waited`;
@@ -76,8 +75,8 @@ export const inTime: Checker = (history, { longestStillMs, maxClockDrift }) => {
 };
 
 /**
- * A lost answer costs no wait: with nothing else wrong, there is never a time of about a lease in which
- * nobody believes in a lock that somebody waits for.
+ * A lost answer costs no wait: with no further fault, a lock with waiters is never without a holder for about a
+ * lease.
  */
 export const noIdleWait: Checker = (history, { longestIdleMs }) => {
   if (longestIdleMs === undefined) return [];
@@ -92,7 +91,7 @@ export const noIdleWait: Checker = (history, { longestIdleMs }) => {
         const waitedMs = event.atMs - Math.max(waiter.sinceMs, belief.idleSinceMs);
         if (waitedMs <= longestIdleMs) continue;
         belief.idleSinceMs = event.atMs;
-        const what = `${waiter.by} waited ${waitedMs.toFixed(0)} ms for "${name}", which nobody had`;
+        const what = `${waiter.by} waited ${waitedMs.toFixed(0)} ms for "${name}", without a holder`;
         found.push({ invariant: "no idle wait", atMs: event.atMs, what });
       }
     }

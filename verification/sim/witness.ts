@@ -16,23 +16,23 @@ import type { Event, RequestKind } from "./history.js";
 
 type NoteOf = Event extends infer E ? (E extends Event ? Omit<E, "by"> : never) : never;
 
-/** Who listens to a witness. */
+/** Receives the observations of a witness. */
 export interface Listener {
   readonly trueNowMs: number;
   note(event: NoteOf): void;
-  /** Every request, whether or not it is noted. */
+  /** Called for every request, noted or not. */
   sent(): void;
 }
 
 /**
- * Stands between one process and its network, and sees what the process itself sees: which of its
- * requests were answered, and when it had sent them first, in true time.
+ * Stands between one process and its network, and sees exactly what the process sees: which of its requests were
+ * answered, and when each was first sent, in true time.
  */
 export class Witness implements TablePort {
   readonly #network: TablePort;
   readonly #listener: Listener;
   readonly #notesRequests: boolean;
-  /** When each write was first sent that may have been applied, by the mark that tells it apart. */
+  /** The first send of each write which may have been applied, by the write's unique mark. */
   readonly #firstSent = new Map<string, { readonly sentMs: number; isUnanswered: boolean }>();
 
   constructor(network: TablePort, listener: Listener, notesRequests: boolean) {
@@ -79,7 +79,7 @@ export class Witness implements TablePort {
     return this.#network.query(query, call);
   }
 
-  // A renewal whose answer shows that the session is nobody's, or gone.
+  // A renewal is lost if the answer shows the session without a holder, or no session.
   #seeLoss({ key, condition, change }: Write, item: Item | undefined): void {
     const { kind, name } = recordIn(key);
     const isRenewal = kind === "session" && change.set["holder"] === undefined;
@@ -93,7 +93,7 @@ export class Witness implements TablePort {
     else this.#listener.note({ kind: "session request", session: name, what, isApplied });
   }
 
-  // From the first send on, nobody but the table knows which of the two a rival goes by.
+  // From the first send on, only the table knows which deadline a rival goes by.
   #noteChange({ key, condition, change }: Write): void {
     const leaseMs = numberIn(change.set["leaseMs"]);
     const fence = asksFor(condition, "fence");
@@ -111,7 +111,7 @@ export class Witness implements TablePort {
     const first = this.#firstSent.get(mark);
     if (first === undefined) return;
     if (answer.kind === "unknown") first.isUnanswered = true;
-    // Certainly not applied: unless an earlier copy may have been, the lease counts from the next.
+    // Certainly not applied: unless an earlier copy may have been, the lease counts from the next send.
     else if (!first.isUnanswered || answer.kind === "applied") this.#firstSent.delete(mark);
     if (answer.kind !== "applied" && answer.kind !== "refused") return;
     const { item } = answer;
@@ -136,8 +136,8 @@ function sessionIn(value: object | undefined): { readonly session?: string } {
 }
 
 /**
- * Whether an item shows this very write applied: by its mark; or, if a renewal that was sent earlier
- * landed later and changed that, by the number of its data, which no other write of the holder has.
+ * Whether an item shows this very write applied: by its mark; or, if a late copy of an earlier renewal changed the
+ * mark, by the number of its data, which is unique among the holder's writes.
  */
 function shows(item: Item, write: Write, mark: string): boolean {
   if (stringIn(item["mark"]) === mark) return true;
@@ -148,7 +148,7 @@ function shows(item: Item, write: Write, mark: string): boolean {
   return numberIn(item["dataSeq"]) === seq && asksFor(write.condition, "holder") === holder;
 }
 
-/** The text, or the number, that a condition requires of an attribute. */
+/** Returns the text or the number which a condition requires of an attribute. */
 function asksFor(condition: Condition, attribute: string): string | undefined {
   if (condition.kind === "equals" && condition.attribute === attribute) {
     return stringIn(condition.value) ?? numberIn(condition.value);
@@ -161,19 +161,19 @@ function asksFor(condition: Condition, attribute: string): string | undefined {
   return undefined;
 }
 
-/** What a write is for, by its shape. */
+/** Returns the purpose of a write, by shape. */
 function kindOf({ change }: Write): RequestKind {
   if (change.set["holder"] !== undefined) return "grant";
   if (change.remove.includes("holder")) return "release";
   return change.set["mark"] === undefined ? "data" : "renewal";
 }
 
-/** Steps of a session's life. */
+/** The steps of a session. */
 export const MOVE = "a move to a session";
 export const ENDED = "a session is ended by a rival";
 export const ENTOMBED = "an absent session is entombed";
 
-/** Which step of a session's life a write is; undefined for all that is no business of sessions. */
+/** Returns the session step of a write; undefined for a write without a session. */
 export function sessionStepOf(write: Write): string | undefined {
   const { set, remove } = write.change;
   if (recordIn(write.key).kind === "lock") {
@@ -182,7 +182,7 @@ export function sessionStepOf(write: Write): string | undefined {
   if (set["holder"] !== undefined) return "a session is made";
   if (set["mark"] !== undefined) return "a session is renewed";
   if (!remove.includes("holder")) return ENTOMBED;
-  // Only who watched it names its version.
+  // Only a client which watched the session names the version.
   const isWatched = speaksOf(write.condition, "version");
   return isWatched ? ENDED : "a session is closed";
 }
@@ -192,7 +192,7 @@ function speaksOf(condition: Condition, attribute: string): boolean {
   return condition.attribute === attribute;
 }
 
-/** What a record is about, by its key: a lock by its name, or a session by its id. */
+/** Returns a record's lock name or session id, by key. */
 export function recordIn(key: Item): { readonly kind: "lock" | "session"; readonly name: string } {
   const pk = stringIn(key["pk"]) ?? "?";
   const kind = pk.startsWith("session#") ? "session" : "lock";

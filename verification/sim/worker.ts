@@ -1,8 +1,8 @@
-import { isHoldfastError, type Lease, type MutexOptions } from "../../src/index.js";
+import { isHoldfastError, type Lease, type LockOptions } from "../../src/index.js";
 import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "./incarnation.js";
 
-/** What one worker of a process does until the end: takes locks, acts under them, gives them back. */
+/** Runs one worker of a process until the end: acquires locks, acts under each lease, releases. */
 export async function work(self: Incarnation, random: SeededRandom): Promise<void> {
   const { run } = self;
   while (!run.isOver) {
@@ -46,7 +46,7 @@ async function take(
       self.note({ kind: "gave up", name, code: "contended", waited });
       return undefined;
     }
-    // One whose session ended while it waited would live on by itself, which nobody asked for.
+    // If the session ended during the wait, the lease must not live on by its own renewals.
     if (options.session?.isHeld === false && lease.isHeld) {
       self.run.fail(
         "lost is final",
@@ -63,8 +63,8 @@ async function take(
   }
 }
 
-// Rivals of both kinds, and processes that are both.
-function keptAliveBy(self: Incarnation, random: SeededRandom, leaseMs: number): MutexOptions {
+// Mixes rivals of both kinds, and processes of both kinds.
+function keptAliveBy(self: Incarnation, random: SeededRandom, leaseMs: number): LockOptions {
   const session = self.sessions?.current;
   const isOwn = self.holdsBy === "each" || random.chance(0.15);
   if (isOwn) return { lease: leaseMs };
@@ -87,7 +87,7 @@ async function hold(self: Incarnation, random: SeededRandom, lease: Lease): Prom
     if (!act(self, lease)) break;
     if (random.chance(behaviour.guards)) guardedWrite(self, random, lease);
     if (random.chance(behaviour.byHand)) await byHand(self, random, lease);
-    // Now and then the last moment before the deadline, where a margin that is too small shows.
+    // Sometimes act in the last moment before the deadline, where too small a margin shows.
     const untilDeadlineMs = lease.remainingMs() - 1;
     const pauseMs = random.chance(0.1) ? untilDeadlineMs : random.fraction() * 60 * run.plan.pace;
     await self.sleep(Math.max(Math.min(pauseMs, longestMs), 0));
@@ -95,7 +95,7 @@ async function hold(self: Incarnation, random: SeededRandom, lease: Lease): Prom
   } while (run.time.nowMs < untilMs && !run.isOver && !run.isQuiet);
   if (random.chance(behaviour.forgets)) return forget(self, lease);
   const isHeld = lease.isHeld;
-  // What was lost need not be released, though that helps others.
+  // A lost lease need not be released, but a release helps waiters.
   if (!isHeld && random.chance(0.5)) return;
   self.asked();
   const released = lease.release();
@@ -109,7 +109,7 @@ function act(self: Incarnation, lease: Lease): boolean {
   return true;
 }
 
-/** A transaction of the user's own, with the lease's condition, that arrives whenever it likes. */
+/** Sends a user transaction with the lease's condition, which arrives at any later time. */
 function guardedWrite(self: Incarnation, random: SeededRandom, lease: Lease): void {
   const { name, fence, holder } = lease;
   const delayMs = random.fraction() * 8_000;
@@ -131,7 +131,7 @@ async function byHand(self: Incarnation, random: SeededRandom, lease: Lease): Pr
   });
 }
 
-// A worker that forgets to release: the keeper keeps the lock until somebody closes the client.
+// Forgets to release: the scheduler keeps the lock until the client is closed.
 async function forget(self: Incarnation, lease: Lease): Promise<void> {
   await self.sleep(2_000 * self.run.plan.pace);
   self.asked();

@@ -2,28 +2,27 @@ import { mkdir, readFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type BuildOptions, build, type Plugin } from "esbuild";
-import { changedText, filesOf, type Variant } from "./variant.js";
+import { changedFiles, type Variant } from "./variant.js";
 
-/** Where the bundles are kept: below the checkout, so that packages are found. */
+/** The folder of the bundles: below the checkout, so that packages resolve. */
 export function bundlesIn(root: string): string {
   return join(root, "node_modules/.cache/holdfast/variants");
 }
 
-/** Puts a variant's error, if any, into the files it is in, while they are bundled; the files stay as they are. */
+/** Applies a variant's edits, if any, while the files are bundled; the files on disk stay unchanged. */
 function withError(root: string, variant: Variant | undefined): Plugin {
-  const files = new Set(variant === undefined ? [] : filesOf(variant));
+  const changed = variant === undefined ? new Map<string, string>() : changedFiles(root, variant);
   return {
     name: "holdfast-known-bad",
     setup({ onLoad, onEnd }) {
-      const unused = new Set(files);
+      const unused = new Set(changed.keys());
       onLoad({ filter: /\.ts$/ }, async ({ path }) => {
         const file = relative(root, path);
-        const text = await readFile(path, "utf8");
         unused.delete(file);
-        const changed = variant && files.has(file) ? changedText(variant, file, text) : text;
-        // What stands beside a file is looked for where the file is, and not beside the bundle.
+        const text = changed.get(file) ?? (await readFile(path, "utf8"));
+        // Files beside a source file are resolved relative to the source file, not to the bundle.
         const own = JSON.stringify(pathToFileURL(path).href);
-        return { contents: changed.replaceAll("import.meta.url", own), loader: "ts" };
+        return { contents: text.replaceAll("import.meta.url", own), loader: "ts" };
       });
       onEnd(() => {
         if (unused.size > 0) throw new Error(`Nothing imports ${[...unused].join(", ")}.`);
@@ -32,7 +31,7 @@ function withError(root: string, variant: Variant | undefined): Plugin {
   };
 }
 
-/** Bundles what `options` enter by, with the variant's error in it, or as it is. */
+/** Bundles the entry points in `options`, with a variant's edits or without. */
 export async function bundle(
   root: string,
   variant: Variant | undefined,

@@ -1,85 +1,88 @@
+import { assignFence } from "../../src/core/acquire/assign-fence.js";
+import { GrantWrite } from "../../src/core/acquire/grant.js";
+import { guardConditions } from "../../src/core/hold/condition.js";
+import { companion } from "../../src/formats/companion.js";
 import type { Variant } from "./variant.js";
 
-const NUMBER = "src/core/acquire/assign-fence.ts";
-const COMPANION = "src/formats/companion.ts";
 const COMPANION_TEST = "test/formats/companion.test.ts";
 const SIMULATED = {
   test: "test/sim/companion.test.ts",
-  title: "are in the order of the grants in twelve runs that never change",
+  title: "follow the order of the grants in twelve fixed runs",
 };
 
-/** Errors in how grants are numbered beside records that carry no number. */
+/** Defects in the companion fences of records without a number. */
 export const COMPANIONS: readonly Variant[] = [
   {
     name: "fence-unconfirmed",
-    what: "a number that was counted is a fence, without a look at whom the record names by then",
+    what: "A new number counts as the fence, without a read of the record's holder afterwards.",
     rules: ["R9"],
     edits: [
       {
-        file: NUMBER,
-        from: "        : await holderNow(context, ref, grant.deadline, cancellation);\n",
-        to: "        : grant.holder;\n",
+        in: { assignFence },
+        from: "const shown = await readHolder(context, ref, grant.deadline, cancellation);\n",
+        to: 'const shown = { kind: "shown", holder: grant.holder };\n',
       },
     ],
     caughtBy: SIMULATED,
   },
   {
     name: "fence-confirmed-eventually",
-    what: "whom the record names is read eventually consistent, and may be what it named before",
+    what: "The read of the record's holder is eventually consistent, and may show an earlier holder.",
     rules: ["R9"],
-    edits: [{ file: NUMBER, from: "consistent: true", to: "consistent: false" }],
-    // Seldom seen by the simulation: a lagging read has to show neither more nor less than that grant.
+    edits: [{ in: { assignFence }, from: "consistent: true", to: "consistent: false" }],
+    // The simulation seldom detects this: a lagging read must show exactly this grant.
     caughtBy: {
       test: COMPANION_TEST,
       title:
-        "are not given to who lost the lock before it could count, though no clock of it says so",
+        "are refused to a client that lost the lock before the count, even if its clocks show no loss",
     },
   },
   {
     name: "fence-confirmed-first",
-    what: "the record is looked at before the number is counted, and not after",
+    what: "The client reads the record before it takes the number, and not afterwards.",
     rules: ["R9"],
     edits: [
       {
-        file: NUMBER,
-        from: "    number ??= await count(context, ref, counter, grant, cancellation);\n",
-        to: `    const named = await holderNow(context, ref, grant.deadline, cancellation);
-    if (named !== undefined && named !== grant.holder) return "refused";
-    if (named !== undefined) number ??= await count(context, ref, counter, grant, cancellation);
+        in: { assignFence },
+        from: "    if (number === undefined) {\n",
+        to: `    const named = await readHolder(context, ref, grant.deadline, cancellation);
+    if (named.kind !== "shown") return named;
+    if (named.holder !== grant.holder) return REFUSED;
+    if (number === undefined) {
 `,
       },
       {
-        file: NUMBER,
-        from: "        : await holderNow(context, ref, grant.deadline, cancellation);\n",
-        to: "        : grant.holder;\n",
+        in: { assignFence },
+        from: "const shown = await readHolder(context, ref, grant.deadline, cancellation);\n",
+        to: 'const shown = { kind: "shown", holder: grant.holder };\n',
       },
     ],
     caughtBy: SIMULATED,
   },
   {
     name: "fence-counted-before-grant",
-    what: "the number is counted before the grant is asked for",
+    what: "The client takes the number before it requests the grant.",
     rules: ["R9"],
     edits: [
       {
-        file: "src/core/acquire/grant.ts",
-        from: "      const answered = await this.#repetition.run((timeoutMs) =>\n",
-        to: `      const { counter } = this.#context.format;
-      if (counter !== undefined) {
-        const counted = counter.count(this.#ref, this.#grant.fenceSeed);
+        in: { GrantWrite },
+        from: "      let timeoutMs = repetition.nextTimeoutMs();\n",
+        to: `      const { fenceCounter } = this.#context.format;
+      if (fenceCounter !== undefined) {
+        const counted = fenceCounter.count(this.#ref, this.#grant.fenceSeed);
         const answered = await this.#context.write(counted, 300, this.#cancellation.signal);
-        this.#grant.counted = answered.kind === "applied" ? counter.numberIn(answered.item) : undefined;
+        this.#grant.counted = answered.kind === "applied" ? fenceCounter.numberIn(answered.item) : undefined;
       }
-      const answered = await this.#repetition.run((timeoutMs) =>
+      let timeoutMs = repetition.nextTimeoutMs();
 `,
       },
       {
-        file: "src/core/acquire/grant.ts",
+        in: { GrantWrite },
         from: "    const grant = { holder, seed, leaseMs, pauseMs, deadline };\n",
         to: "    const grant = { holder, seed, leaseMs, pauseMs, deadline, counted: this.#grant.counted };\n",
       },
       {
-        file: NUMBER,
+        in: { assignFence },
         from: "  let number: bigint | undefined;\n",
         to: "  let number: bigint | undefined = grant.counted;\n",
       },
@@ -88,44 +91,45 @@ export const COMPANIONS: readonly Variant[] = [
   },
   {
     name: "fence-over-anything",
-    what: "a companion is written whatever is in its place",
+    what: "The client overwrites any item in the companion's place.",
     rules: ["R12"],
     edits: [
       {
-        file: COMPANION,
+        in: { companion },
         from: "condition: any(isAbsent(pk), IS_NUMBERED),",
         to: 'condition: any(isAbsent(pk), { kind: "present", attribute: pk }),',
       },
     ],
     caughtBy: {
       test: COMPANION_TEST,
-      title: "take nothing that somebody else has put in their place",
+      title: "never replace another program's item at their key",
     },
   },
   {
     name: "guard-by-holder-alone",
-    what: "a lease whose fence is beside its record is guarded by the holder alone, whom a late claim can bring back",
+    what: "The condition of a lease with a companion fence requires only the holder, which a late claim can restore.",
     rules: ["R7"],
     edits: [
       {
-        file: "src/core/hold/condition.ts",
-        from: "if (counter === undefined || held.number === undefined) return",
-        to: "if (counter !== undefined) return",
+        in: { guardConditions },
+        from: "if (fenceCounter === undefined || held.number === undefined) return",
+        to: "if (fenceCounter !== undefined) return",
       },
     ],
-    // The simulation sees it in one seed of some sixty: a late claim has to find the record free or absent.
+    // The simulation detects this in one of about sixty seeds: a late claim must find the record free or absent.
     caughtBy: {
       test: COMPANION_TEST,
-      title: "keep a former holder's conditions from ever holding again, whatever lands late",
+      title:
+        "keep a former holder's conditions from ever holding again, however late a write lands",
     },
   },
   {
     name: "fence-put-by-grant",
-    what: "a grant's number starts again from the clock, whatever was counted before",
+    what: "A grant's number restarts from the clock, whatever the earlier numbers.",
     rules: ["R9"],
     edits: [
       {
-        file: COMPANION,
+        in: { companion },
         from: "[FENCE]: { incrementFrom: seed.toString() }",
         to: "[FENCE]: { N: seed.toString() }",
       },

@@ -1,87 +1,90 @@
+import { GrantWrite } from "../../src/core/acquire/grant.js";
+import { GrantManyWrite } from "../../src/core/acquire/grant-many.js";
+import { idFrom } from "../../src/platform/random.js";
 import type { Variant } from "./variant.js";
 
 const COPIED_TEST = "test/core/copied-process.test.ts";
 
-/** Errors by which processes restored from one snapshot take each other's grants for their own. */
+/** Defects which let processes restored from one snapshot mistake each other's grants for their own. */
 export const COPIES: readonly Variant[] = [
   {
     name: "ids-of-a-snapshot",
-    what: "an id is drawn of the generator's bytes alone, which a snapshot copies",
+    what: "An id consists only of the generator's bytes, which a snapshot copies.",
     rules: ["R5"],
     edits: [
       {
-        file: "src/platform/random.ts",
+        in: { idFrom },
         from: ".update(bytes).update(moment)",
         to: ".update(bytes)",
       },
     ],
     caughtBy: {
       test: "test/sim/copies.test.ts",
-      title: "never hold one lock at once, or by one id, in four runs that never change",
+      title: "never share a lock or an id in four fixed runs",
     },
   },
   {
     name: "first-claim-not-recomposed",
-    what: "a claim that was refused for its signature is sent again with the fence of the wrong clock",
+    what: "A claim refused for its signature is resent with the fence of the wrong clock.",
     rules: ["R9"],
     edits: [
       {
-        file: "src/core/acquire/grant.ts",
+        in: { GrantWrite },
         from: "if (this.#repetition.unanswered === 0 && clockCorrectionMs",
         to: "if (this.#repetition.unanswered < 0 && clockCorrectionMs",
       },
     ],
     caughtBy: {
       test: "test/conformance/clock-skew.test.ts",
-      title: "whose clock is %s takes its fence from the table's time",
+      title: "takes the fence from the table's time if the process's clock is %s",
     },
   },
   {
     name: "own-id-after-one-send",
-    what: "a claim that was sent once, and refused, is taken for applied where the record names its id",
+    what: "A claim sent once, and refused, counts as applied when the record names its id.",
     rules: ["R5"],
     edits: [
       {
-        file: "src/core/acquire/grant.ts",
+        in: { GrantWrite },
         from: "    if (repetition.unanswered === 0 && !mayBeApplied",
         to: "    if (repetition.unanswered < 0 && !mayBeApplied",
       },
     ],
     caughtBy: {
       test: COPIED_TEST,
-      title: "do not both hold %s: the second was refused by the first",
+      title: "refuse %s to the second process",
     },
   },
   {
     name: "own-ids-after-one-send",
-    what: "the same of a transaction of several grants",
+    what: "A transaction of grants sent once, and refused, counts as applied when a record names its id.",
     rules: ["R5"],
     edits: [
       {
-        file: "src/core/acquire/grant-many.ts",
+        in: { GrantManyWrite },
         from: "      if (this.#areIdsOfAnother) return",
         to: "      if (this.#areIdsOfAnother && doing === undefined) return",
       },
     ],
     caughtBy: {
       test: COPIED_TEST,
-      title: "do not both hold %s: the second was refused by the first",
+      title: "refuse %s to the second process",
     },
   },
   {
     name: "id-of-another-given-up",
-    what: "the id of a refused claim counts as given up though another process holds under it, and is taken from that",
+    what: "The id of a refused claim counts as abandoned, so the client takes the lease of a process with this id.",
     rules: ["R14"],
     edits: [
       {
-        file: "src/core/acquire/grant.ts",
+        in: { GrantWrite },
         from: "if (!this.#isIdOfAnother) this.#context.abandon(this.#grant.holder);",
         to: "this.#context.abandon(this.#grant.holder);",
       },
     ],
     caughtBy: {
       test: COPIED_TEST,
-      title: "take over from each other only after the watch of a lease",
+      title: "take over only after the watch of a lease",
     },
   },
 ];

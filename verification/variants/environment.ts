@@ -1,16 +1,28 @@
+import { GrantWrite } from "../../src/core/acquire/grant.js";
+import { GrantRetry } from "../../src/core/acquire/grant-retry.js";
+import { AcquireLoop } from "../../src/core/acquire/loop.js";
+import { ClientContext } from "../../src/core/context.js";
+import { Observations } from "../../src/core/record/observation.js";
+import { RenewalScheduler } from "../../src/core/scheduler.js";
+import { nativeFormat } from "../../src/formats/native.js";
+import { Bounds } from "../../src/platform/bounded.js";
+import { answerOf, isUnreadRefusal } from "../../src/platform/dynamodb/errors.js";
+import { senderOver } from "../../src/platform/dynamodb/sdk.js";
+import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
+import { unreadIn } from "../../src/platform/dynamodb/unread-refusal.js";
+import { systemTimers } from "../../src/platform/timers.js";
+import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import type { Variant } from "./variant.js";
 
-const NATIVE = "src/formats/native.ts";
-
-/** Errors around the kernel: the layout, TTL, the table, timers, and the table itself. */
+/** Defects around the core: the layout, TTL, requests, timers, and the table itself. */
 export const SURROUNDINGS: readonly Variant[] = [
   {
     name: "last-writer-wins",
-    what: "the table, not the kernel: conditions are judged by a replica that lags, and the last writer wins",
+    what: "The table, not the core, is at fault: a lagging replica judges conditions, and the last writer wins.",
     rules: [],
     edits: [
       {
-        file: "src/testing/table/memory-table.ts",
+        in: { MemoryTable },
         from: "    const before = this.item(write.key);\n    if (!holds",
         to: "    const before = this.#items.asOf(write.key, this.#nowMs() - 100);\n    if (!holds",
       },
@@ -19,37 +31,37 @@ export const SURROUNDINGS: readonly Variant[] = [
   },
   {
     name: "unknown-layout-claimed",
-    what: "a claim does not ask for the layout",
+    what: "A claim does not require the layout.",
     rules: ["R12"],
-    edits: [{ file: NATIVE, from: '  equals("v", n(1n)),\n', to: "" }],
+    edits: [{ in: { nativeFormat }, from: 'FREE = all(equals("v", n(1n)),', to: "FREE = all(" }],
     caughtBy: {
       test: "test/formats/native.test.ts",
-      title: "is not claimed blindly either, where it has %s",
+      title: "refuses every claim: %s",
     },
   },
   {
     name: "session-claimed",
-    what: "a claim does not ask that the record lives by no session",
+    what: "A claim does not require a record without a session.",
     rules: ["R12"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: '  isAbsent("holder"),\n  NO_SESSION,\n',
         to: '  isAbsent("holder"),\n',
       },
     ],
     caughtBy: {
       test: "test/formats/native.test.ts",
-      title: "is not claimed blindly either, where it has %s",
+      title: "refuses every claim: %s",
     },
   },
   {
     name: "unknown-layout-read",
-    what: "a record of a newer layout is read as if it were known",
+    what: "The client reads a record of a newer layout as if it knew the layout.",
     rules: ["R12"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: "if (layout !== 1n) return",
         to: "if (layout < 1n) return",
       },
@@ -58,75 +70,75 @@ export const SURROUNDINGS: readonly Variant[] = [
   },
   {
     name: "queue-passed",
-    what: "a mutex claims a record before which others stand in a queue",
+    what: "A mutex claims a record with waiters in its queue.",
     rules: ["R1"],
     edits: [
       {
-        file: NATIVE,
-        from: "condition: all(ontoCondition(onto, keys.pk), ...queueCondition(grant)),",
-        to: "condition: all(ontoCondition(onto, keys.pk)),",
+        in: { nativeFormat },
+        from: "condition: all(ontoCondition(onto, pk), ...queueCondition(grant)),",
+        to: "condition: all(ontoCondition(onto, pk)),",
       },
     ],
     caughtBy: {
       test: "test/formats/native.test.ts",
-      title: "is not passed by a mutex while a queue stands before it",
+      title: "is not granted to a mutex while waiters are queued",
     },
   },
   {
     name: "ttl-at-the-lease-end",
-    what: "the TTL lies at the end of the lease, so that a slow clock has a live record deleted",
+    what: "The TTL is the end of the lease, so with a slow clock DynamoDB deletes a live record.",
     rules: ["R10"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: "const RETENTION_MS = 7 * 24 * 3_600_000;",
         to: "const RETENTION_MS = 0;",
       },
     ],
     caughtBy: {
       test: "test/core/hold/fences.test.ts",
-      title: "keep a live record from TTL even where the holder's clock is three days behind",
+      title: "survive TTL while the lock is held, with a holder's clock three days behind",
     },
   },
   {
     name: "ttl-in-milliseconds",
-    what: "the TTL is written in milliseconds, so that nothing is ever deleted",
+    what: "The TTL is in milliseconds, so DynamoDB never deletes the record.",
     rules: ["R10"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: "return n(Math.ceil((wallMs + leaseMs + RETENTION_MS) / 1000));",
         to: "return n(Math.ceil(wallMs + leaseMs + RETENTION_MS));",
       },
     ],
     caughtBy: {
       test: "test/core/hold/fences.test.ts",
-      title: "outlive the TTL: an unused record is gone after its retention, and restarts above",
+      title: "start above the former fence after TTL deletes an unused record",
     },
   },
   {
     name: "wall-clock-not-corrected",
-    what: "a wall clock that the table's answers show to be days off is used all the same",
+    what: "The client uses a wall clock which the table's answers show to be days off.",
     rules: ["R10"],
     edits: [
       {
-        file: "src/core/context.ts",
+        in: { ClientContext },
         from: "return this.clock.wallMs() + this.table.clockCorrectionMs;",
         to: "return this.clock.wallMs();",
       },
     ],
     caughtBy: {
       test: "test/core/hold/fences.test.ts",
-      title: "are seeded by a clock that the table's answers have corrected",
+      title: "start from a clock corrected by the table's answers",
     },
   },
   {
     name: "keeper-keeps-alive",
-    what: "the timer of the renewals keeps a process alive that has nothing more to do",
+    what: "The renewal timer keeps an otherwise finished process alive.",
     rules: ["R13"],
     edits: [
       {
-        file: "src/core/scheduler.ts",
+        in: { RenewalScheduler },
         from: "this.#timers.set(delayMs, false, () => this.#wake());",
         to: "this.#timers.set(delayMs, true, () => this.#wake());",
       },
@@ -135,34 +147,34 @@ export const SURROUNDINGS: readonly Variant[] = [
   },
   {
     name: "timer-left-behind",
-    what: "the keeper's timer stays when the last lease has ended",
+    what: "The scheduler's timer stays after the end of the last lease.",
     rules: ["R13"],
     edits: [
       {
-        file: "src/core/scheduler.ts",
+        in: { RenewalScheduler },
         from: "    if (this.#next.size === 0) this.#disarm();\n",
         to: "",
       },
     ],
     caughtBy: {
       test: "test/core/scheduler.test.ts",
-      title: "forgets what has ended, even while it visits, and takes its timer away with the last",
+      title: "forgets ended leases, even during a visit, and removes its timer with the last lease",
     },
   },
   {
     name: "failed-claim-is-contention",
-    what: "throttling is taken for contention",
+    what: "Throttling counts as contention.",
     rules: [],
     edits: [
       {
-        file: "src/core/acquire/grant-retry.ts",
-        from: '["unknown", "throttled", "conflict", "skewed", "misconfigured"]',
-        to: '["unknown", "misconfigured"]',
+        in: { GrantRetry },
+        from: "if (!isNoAnswer(answer)) {",
+        to: 'if (answer.kind !== "unknown") {',
       },
       {
-        file: "src/core/acquire/grant.ts",
-        from: 'const begun = answered === "silent" ? answered : this.#verdictOn(answered);',
-        to: 'const begun = answered === "silent" || !["applied", "refused"].includes(answered.kind) ? "refused" : this.#verdictOn(answered);',
+        in: { GrantWrite },
+        from: "const verdict = this.#verdictOn(sent);",
+        to: 'const verdict = !["applied", "refused"].includes(sent.kind) ? REFUSED : this.#verdictOn(sent);',
       },
     ],
     caughtBy: {
@@ -172,43 +184,43 @@ export const SURROUNDINGS: readonly Variant[] = [
   },
   {
     name: "whole-lease-for-one-request",
-    what: "a request may take all that is left of the lease, and none is sent after it",
+    what: "A request may take the rest of the lease, so no retry follows.",
     rules: ["R6"],
     edits: [
       {
-        file: "src/core/context.ts",
+        in: { ClientContext },
         from: "Math.min(this.settings.requestTimeoutMs, Math.max(1, leftMs / 2));",
         to: "this.settings.requestTimeoutMs;",
       },
     ],
     caughtBy: {
       test: "test/core/hold/lost-responses.test.ts",
-      title: "as a renewal is sent again in time",
+      title: "is retried in time as a renewal",
     },
   },
   {
     name: "unread-refusal-not-read",
-    what: "a refusal that the SDK cannot read, for a key in its item, is an error, and the record is not read instead",
+    what: "A refusal with an item which the SDK cannot parse is an error; the client does not read the record instead.",
     rules: [],
     edits: [
       {
-        file: "src/platform/dynamodb/unread-refusal.ts",
+        in: { unreadIn },
         from: "  return isUnreadRefusal(cause) ? { cause } : undefined;\n",
         to: "  return isUnreadRefusal(cause) ? undefined : undefined;\n",
       },
     ],
     caughtBy: {
       test: "test/conformance/unread-refusals.test.ts",
-      title: "is another's lock to a claim that does not wait",
+      title: "is held by another client for a claim without a wait",
     },
   },
   {
     name: "tries-for-ever",
-    what: "without a wait, an attempt that was not answered in useful time is made again as long as reads are answered",
+    what: "Without a wait, an unanswered attempt is retried for as long as reads are answered.",
     rules: [],
     edits: [
       {
-        file: "src/core/acquire/loop.ts",
+        in: { AcquireLoop },
         from: "    if (isTooSlow) this.#silence = silence;\n",
         to: "",
       },
@@ -220,64 +232,64 @@ export const SURROUNDINGS: readonly Variant[] = [
   },
   {
     name: "error-known-by-class",
-    what: "a refusal is known by its class, which bundlers rename and a second copy of the SDK doubles",
+    what: "The client recognises a refusal by its class, which bundlers rename and a second copy of the SDK duplicates.",
     rules: [],
     edits: [
       {
-        file: "src/platform/dynamodb/errors.ts",
+        in: { answerOf },
         from: '  if (name === "ConditionalCheckFailedException") {\n',
         to: "  if (error instanceof ConditionalCheckFailedException) {\n",
       },
       {
-        file: "src/platform/dynamodb/errors.ts",
+        in: { isUnreadRefusal },
         from: 'import { HoldfastError } from "../../errors.js";\n',
         to: 'import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";\nimport { HoldfastError } from "../../errors.js";\n',
       },
     ],
     caughtBy: {
       test: "test/platform/dynamodb/errors.test.ts",
-      title: "is known by its name, not by its class or its class's name",
+      title: "is recognised by its name, not by its class or the name of the class",
     },
   },
   {
     name: "refusal-without-item",
-    what: "a refused write does not ask for the item that refused it, so one's own success is a failure",
+    what: "A refused write does not request the item, so the client counts its own success as a failure.",
     rules: ["R5"],
     edits: [
       {
-        file: "src/platform/dynamodb/table.ts",
+        in: { DynamoDBTable },
         from: '      ReturnValues: "ALL_NEW",\n      ReturnValuesOnConditionCheckFailure: "ALL_OLD",\n',
         to: '      ReturnValues: "ALL_NEW",\n',
       },
     ],
     caughtBy: {
       test: "test/platform/dynamodb/table.test.ts",
-      title: "answers with the item that a write made, and with the one that refused it",
+      title: "answers with the written item, or with the item that refused the write",
     },
   },
   {
     name: "no-deadline-of-a-call",
-    what: "a request that nobody answers is waited for without end",
+    what: "The client waits for an unanswered request without a limit.",
     rules: ["R6"],
     edits: [
       {
-        file: "src/platform/bounded.ts",
+        in: { Bounds },
         from: "timers.set(call.timeoutMs, false, () =>",
         to: "timers.set(2 ** 40, false, () =>",
       },
     ],
     caughtBy: {
       test: "test/platform/dynamodb/table.test.ts",
-      title: "ends a write by its own deadline where nobody answers",
+      title: "ends a write at the call's deadline without an answer",
     },
   },
   {
     name: "background-error-unseen",
-    what: "an error of work in the background is told to nobody",
+    what: "An error in background work is not reported.",
     rules: ["R13"],
     edits: [
       {
-        file: "src/core/context.ts",
+        in: { ClientContext },
         from: `    const task = work().catch((cause: unknown) => {
       this.report(asHoldfastError(cause));
     });
@@ -288,68 +300,71 @@ export const SURROUNDINGS: readonly Variant[] = [
     ],
     caughtBy: {
       test: "test/core/hold/lost-responses.test.ts",
-      title: "are told to onError where a release was given up, and nobody ever answered",
+      title: "reports an unacknowledged release to onError",
     },
   },
   {
     name: "long-timer-at-once",
-    what: "a timer longer than 2^31 - 1 ms fires at once",
+    what: "A timer of more than 2^31 - 1 ms fires at once.",
     rules: [],
     edits: [
       {
-        file: "src/platform/timers.ts",
+        in: { systemTimers },
         from: "const LONGEST_MS = 2 ** 31 - 1;",
         to: "const LONGEST_MS = Number.POSITIVE_INFINITY;",
       },
     ],
-    caughtBy: { test: "test/platform/timers.test.ts", title: "for ever do not become a busy loop" },
+    caughtBy: {
+      test: "test/platform/timers.test.ts",
+      title: "of infinite length do not become a busy loop",
+    },
   },
   {
     name: "ended-leases-kept",
-    what: "the keeper keeps each lease that has ended until its first renewal would have been due",
+    what: "The scheduler keeps each ended lease until its first renewal would have been due.",
     rules: ["R13"],
     edits: [
       {
-        file: "src/core/scheduler.ts",
+        in: { RenewalScheduler },
         from: "    if (this.#visits.length > 2 * this.#next.size) this.#visits = heapOf([...this.#next.values()]);\n",
         to: "",
       },
     ],
     caughtBy: {
       test: "test/core/scheduler.test.ts",
-      title: "remembers at most two visits for each lease that it keeps, however many have ended",
+      title: "remembers at most two visits per lease, however many leases have ended",
     },
   },
   {
     name: "observations-keep-data",
-    what: "a client remembers whole records, with their user data, of the names that it has met",
+    what: "A client remembers whole records, with their user data, for the names in its memory.",
     rules: ["R13"],
     edits: [
       {
-        file: "src/core/record/observation.ts",
-        from: "observe(entry.observation, observedOf(record), strength, nowMs)",
-        to: "observe(entry.observation, record, strength, nowMs)",
+        in: { Observations },
+        from: "observe(entry.observation, observedOf(record), consistency, nowMs)",
+        to: "observe(entry.observation, record, consistency, nowMs)",
       },
     ],
     caughtBy: {
       test: "test/core/record/observation.test.ts",
-      title: "is what decisions rest on, without user data, and with labels that are cut",
+      title: "keeps the inputs of decisions, without user data, and with shortened labels",
     },
   },
   {
     name: "sdk-stacks-shared",
-    what: "a client derived from the user's inherits the SDK's cache of stacks",
+    what: "A client derived from the user's client inherits the SDK's cache of middleware stacks.",
     rules: [],
     edits: [
       {
-        file: "src/platform/dynamodb/sdk.ts",
+        in: { senderOver },
         from: "{ ...properties, handlers }",
         to: "properties",
       },
     ],
     caughtBy: {
       test: "test/platform/dynamodb/sdk.test.ts",
-      title: "keeps the user's retries where another command of the user's was sent before",
+      title: "keeps SDK retries after another command of the user",
     },
   },
 ];

@@ -1,23 +1,25 @@
+import { actingMs } from "../../src/core/hold/deadline.js";
+import { Hold } from "../../src/core/hold/hold.js";
+import { anySignal, LossSignal } from "../../src/core/hold/loss-signal.js";
+import { changeLength } from "../../src/core/hold/writes.js";
+import { nativeFormat } from "../../src/formats/native.js";
+import { elapsedMsSince } from "../../src/platform/clock.js";
 import type { Variant } from "./variant.js";
 
-const HOLD = "src/core/hold/hold.ts";
-const HOLD_WRITES = "src/core/hold/writes.ts";
-const CLOCK = "src/platform/clock.ts";
-const NATIVE = "src/formats/native.ts";
 const CHANGE_LENGTH = `    changeLength: (ref, held, renewal) => ({
       key: ref.key,
       condition: changeCondition(held, renewal),
 `;
 
-/** Errors in how long a holder believes, and in its renewals. */
+/** Defects in how long a holder believes in a lease, and in renewals. */
 export const HOLDS: readonly Variant[] = [
   {
     name: "renewal-from-answer",
-    what: "the deadline of a renewal counts from its answer",
+    what: "The deadline of a renewal counts from its answer.",
     rules: ["R2"],
     edits: [
       {
-        file: HOLD,
+        in: { Hold },
         from: "this.renewed(start, this.leaseMs, answer.record);",
         to: "this.renewed(instantOf(this.context.clock), this.leaseMs, answer.record);",
       },
@@ -26,16 +28,16 @@ export const HOLDS: readonly Variant[] = [
   },
   {
     name: "timer-only-deadline",
-    what: "whether a lease is held is what the last timer said, without a look at the clocks",
+    what: "The last timer decides whether a lease is held; the client does not ask the clocks.",
     rules: ["R2"],
     edits: [
       {
-        file: HOLD,
+        in: { Hold },
         from: "    this.check();\n    return !this.#isOver;\n",
         to: "    return !this.#isOver;\n",
       },
       {
-        file: HOLD,
+        in: { Hold },
         from: "    if (!this.isHeld || this.living.isMoved) return undefined;\n",
         to: "    this.check();\n    if (!this.isHeld || this.living.isMoved) return undefined;\n",
       },
@@ -44,27 +46,27 @@ export const HOLDS: readonly Variant[] = [
   },
   {
     name: "signal-by-timer",
-    what: "the signal fires by timer alone, and does not look at the clocks when it is asked",
+    what: "The signal fires only by timer, and does not ask the clocks when it is read.",
     rules: ["R2"],
     edits: [
       {
-        file: "src/core/hold/loss-signal.ts",
+        in: { LossSignal },
         from: "      check();\n      return Reflect",
         to: "      return Reflect",
       },
     ],
     caughtBy: {
       test: "test/core/hold/loss-signal.test.ts",
-      title: "aborts by itself when asked after it: %s",
+      title: "aborts at the first read after the deadline: %s",
     },
   },
   {
     name: "monotonic-clock-only",
-    what: "only the monotonic clock counts, which stands still while a machine is suspended",
+    what: "Only the monotonic clock counts, which stands still while a machine is suspended.",
     rules: ["R2"],
     edits: [
       {
-        file: CLOCK,
+        in: { elapsedMsSince },
         from: `  return Math.max(
     clock.monotonicMs() - start.monotonicMs,
     clock.wallMs() - start.wallMs,
@@ -78,11 +80,11 @@ export const HOLDS: readonly Variant[] = [
   },
   {
     name: "wall-clock-only",
-    what: "only the wall clock counts, which can be stepped back",
+    what: "Only the wall clock counts, which can be stepped back.",
     rules: ["R2"],
     edits: [
       {
-        file: CLOCK,
+        in: { elapsedMsSince },
         from: `  return Math.max(
     clock.monotonicMs() - start.monotonicMs,
     clock.wallMs() - start.wallMs,
@@ -92,60 +94,59 @@ export const HOLDS: readonly Variant[] = [
         to: "  return clock.wallMs() - start.wallMs;\n",
       },
     ],
-    caughtBy: { test: "test/core/hold/deadline.test.ts", title: "is not put off when %s" },
+    caughtBy: { test: "test/core/hold/deadline.test.ts", title: "does not move when %s" },
   },
   {
     name: "boot-clock-ignored",
-    what: "the boot clock does not count",
+    what: "The boot clock does not count.",
     rules: ["R2"],
-    edits: [{ file: CLOCK, from: "    clock.bootMs() - start.bootMs,\n", to: "" }],
-    caughtBy: { test: "test/core/hold/deadline.test.ts", title: "is not put off when %s" },
+    edits: [{ in: { elapsedMsSince }, from: "    clock.bootMs() - start.bootMs,\n", to: "" }],
+    caughtBy: { test: "test/core/hold/deadline.test.ts", title: "does not move when %s" },
   },
   {
     name: "boot-step-ignored",
-    what: "a holder allows for the boot clock's step of Node.js on Linux, whatever the step is here",
+    what: "A holder allows for the boot clock's step on Linux with Node.js, on every platform.",
     rules: ["R2"],
     edits: [
       {
-        file: "src/core/hold/deadline.ts",
+        in: { actingMs },
         from: "const { bootStepMs = USUAL_BOOT_STEP_MS } = clock;",
         to: "const bootStepMs = USUAL_BOOT_STEP_MS ?? clock;",
       },
     ],
     caughtBy: {
       test: "test/core/hold/coarse-clock.test.ts",
-      title:
-        "a holder that was suspended notices before another may take over, at any phase of a second",
+      title: "a suspended holder loses the lease before a takeover, at any phase of a second",
     },
   },
   {
     name: "signals-composed-without-question",
-    what: "a composed signal hears of the abort of its parts, and asks none of them",
+    what: "A composed signal listens for the abort of its parts, but does not ask them when it is read.",
     rules: ["R2"],
     edits: [
       {
-        file: "src/core/hold/loss-signal.ts",
+        in: { anySignal },
         from: "    for (const { aborted } of signals) if (aborted) return;\n",
         to: "",
       },
     ],
     caughtBy: {
       test: "test/core/hold/loss-signal.test.ts",
-      title: "says, after a pause and before any timer, that a lease, a session or a term is over",
+      title: "aborts after a pause and before any timer for a lease, a session or a term",
     },
   },
   {
     name: "loss-not-sticky",
-    what: "a lease that has ended is held again once an answer, or a clock stepped back, allows it",
+    what: "An ended lease is held again when an answer, or a clock stepped back, allows it.",
     rules: ["R2"],
     edits: [
       {
-        file: HOLD,
+        in: { Hold },
         from: "    this.#isOver = true;\n",
         to: "    if (this.#loss === undefined) this.#isOver = true;\n",
       },
       {
-        file: HOLD,
+        in: { Hold },
         from: "    return !this.#isOver;\n",
         to: "    return !this.#isOver && this.deadline.remainingMs() > 0;\n",
       },
@@ -154,11 +155,11 @@ export const HOLDS: readonly Variant[] = [
   },
   {
     name: "hold-on-error",
-    what: "a renewal without an answer counts as renewed",
+    what: "A renewal without an answer counts as renewed.",
     rules: ["R6"],
     edits: [
       {
-        file: HOLD,
+        in: { Hold },
         from: "      emitRenewal(this, false, lateMs, start);\n",
         to: "      this.living.renewed(this.deadlineFrom(start, this.leaseMs));\n",
       },
@@ -167,32 +168,32 @@ export const HOLDS: readonly Variant[] = [
   },
   {
     name: "one-error-ends-renewals",
-    what: "after a renewal without an answer no other is sent",
+    what: "After a renewal without an answer the holder sends no further renewal.",
     rules: ["R6"],
     edits: [
       {
-        file: HOLD,
+        in: { Hold },
         from: "        await this.#renewOrMove().finally(() => {\n          this.#isRenewing = false;\n        });\n",
-        to: '        if ((await this.#renewOrMove()) !== "unknown") this.#isRenewing = false;\n',
+        to: '        if ((await this.#renewOrMove())?.kind !== "again") this.#isRenewing = false;\n',
       },
       {
-        file: HOLD,
+        in: { Hold },
         from: "    if (life === undefined) await this.renewOnce();\n",
         to: "    if (life === undefined) return this.renewOnce();\n",
       },
     ],
     caughtBy: {
       test: "test/core/hold/lost-responses.test.ts",
-      title: "as a renewal costs nothing: the lock stays held",
+      title: "keeps the lock despite the fault in a renewal",
     },
   },
   {
     name: "renewal-unconditional",
-    what: "a renewal does not ask who holds",
+    what: "A renewal does not require the holder.",
     rules: ["R7"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: '        heldCondition(held),\n        { kind: "at-least", attribute: "version", value: n(renewal.version) },\n',
         to: '        isPresent("holder"),\n',
       },
@@ -201,11 +202,11 @@ export const HOLDS: readonly Variant[] = [
   },
   {
     name: "renewal-keeps-version",
-    what: "a renewal does not raise the version, so that nobody sees it",
+    what: "A renewal does not raise the version, so no watcher sees the renewal.",
     rules: ["R3"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: "      version: NEXT_VERSION,\n      mark: s(renewal.mark),\n",
         to: "      mark: s(renewal.mark),\n",
       },
@@ -214,11 +215,11 @@ export const HOLDS: readonly Variant[] = [
   },
   {
     name: "version-reused",
-    what: "renewals write one of two versions, so that a watcher sees one again",
+    what: "Renewals alternate between two versions, so a watcher can see a version twice.",
     rules: ["R3"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: "      version: NEXT_VERSION,\n      mark: s(renewal.mark),\n",
         to: "      version: n(renewal.mark.charCodeAt(0) % 2),\n      mark: s(renewal.mark),\n",
       },
@@ -227,11 +228,11 @@ export const HOLDS: readonly Variant[] = [
   },
   {
     name: "length-change-unconditional",
-    what: "a change of length does not ask who holds",
+    what: "A change of length does not require the holder.",
     rules: ["R5", "R7"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: CHANGE_LENGTH,
         to: CHANGE_LENGTH.replace(
           "changeCondition(held, renewal)",
@@ -243,11 +244,11 @@ export const HOLDS: readonly Variant[] = [
   },
   {
     name: "length-change-without-version",
-    what: "a change of length does not name the version, so a late copy undoes a newer one",
+    what: "A change of length does not require the version, so a late copy undoes a newer change.",
     rules: ["R5"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: CHANGE_LENGTH,
         to: CHANGE_LENGTH.replace(
           "changeCondition(held, renewal)",
@@ -257,48 +258,48 @@ export const HOLDS: readonly Variant[] = [
     ],
     caughtBy: {
       test: "test/core/hold/lost-responses.test.ts",
-      title: "as a change of length that lands after a newer one changes nothing",
+      title: "changes nothing as a change of length after a newer change",
     },
   },
   {
     name: "length-change-keeps-deadline",
-    what: "while a change of length is unanswered the old deadline counts, though the new one may be earlier",
+    what: "While a change of length is unanswered the old deadline counts, though the new deadline may be earlier.",
     rules: ["R5"],
     edits: [
       {
-        file: HOLD_WRITES,
+        in: { changeLength },
         from: "      hold.living.mayBe(hold.deadlineFrom(start, leaseMs));\n",
         to: "",
       },
     ],
     caughtBy: {
       test: "test/core/hold/lost-responses.test.ts",
-      title: "as a change to a %s lease is made once, and nobody takes over",
+      title: "applies a change to a %s lease once, without a takeover",
     },
   },
   {
     name: "length-change-by-holder",
-    what: "a refused change of length counts as made because the record still names the holder",
+    what: "A refused change of length counts as applied because the record still names the holder.",
     rules: ["R5"],
     edits: [
       {
-        file: HOLD_WRITES,
-        from: "          isIn: (found) => found.mark === renewal.mark || found.dataSeq === data?.seq,\n",
-        to: "          isIn: () => true,\n",
+        in: { changeLength },
+        from: "        isIn: (found) => found.mark === renewal.mark || found.dataSeq === data?.seq,\n",
+        to: "        isIn: () => true,\n",
       },
     ],
     caughtBy: {
       test: "test/core/hold/lost-responses.test.ts",
-      title: "is not what a refusal shows just because the record is still this lease's",
+      title: "is not proved by a refusal with the record of the same lease",
     },
   },
   {
     name: "data-unconditional",
-    what: "a write of user data does not ask who holds",
+    what: "A write of user data does not require the holder.",
     rules: ["R7"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: "condition: all(heldCondition(held), ...newerData(data)),",
         to: "condition: all(...newerData(data)),",
       },
@@ -307,18 +308,18 @@ export const HOLDS: readonly Variant[] = [
   },
   {
     name: "data-without-number",
-    what: "a late write of user data undoes a newer one",
+    what: "A late write of user data undoes a newer write.",
     rules: ["R5"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: '[{ kind: "below", attribute: "dataSeq", value: n(data.seq) }]',
         to: "[]",
       },
     ],
     caughtBy: {
       test: "test/core/hold/lost-responses.test.ts",
-      title: "as a write of data is done once, and never undoes a newer one",
+      title: "applies a write of data once, and never undoes a newer write",
     },
   },
 ];

@@ -1,23 +1,23 @@
 /**
- * Hunts for one variant in ranges of seeds; bundled once for each variant, with its error in it. Prints
- * one line of JSON for each range: after how many seeds the invariant fell.
+ * Hunts for one variant in ranges of seeds; bundled once for each variant, with its defect. Prints one line of JSON
+ * for each range: the number of seeds until the invariant failed.
  */
 import { parseArgs } from "node:util";
 import { simulateOnce } from "../sim/once/simulation.js";
 import { simulateQueue } from "../sim/queue/simulation.js";
 import { simulate } from "../sim/simulation.js";
 
-/** How long each seed is simulated, in milliseconds. */
+/** The simulated time of each seed, in milliseconds. */
 const LENGTH_MS = 60_000;
-/** How many occurrences of tasks, some weeks. */
+/** The number of occurrences of tasks: some weeks. */
 const OCCURRENCES = 12;
 
-/** What a hunt found in one range. */
+/** The result of a hunt in one range. */
 export interface Found {
   readonly from: number;
-  /** How many seeds it took; null if the invariant stood in all of them. */
+  /** The number of seeds; null if the invariant held in all seeds. */
   readonly seeds: number | null;
-  /** What else fell on the way, and in how many seeds; errors count as well. */
+  /** Further violations and errors, each with the number of seeds. */
   readonly besides: Readonly<Record<string, number>>;
 }
 
@@ -54,7 +54,7 @@ async function hunt(
   return { from, seeds: null, besides };
 }
 
-// A promise that nobody waits for is an error of the variant, which must not end the hunt.
+// A rejection without a handler is part of the defect, and must not end the hunt.
 process.on("unhandledRejection", () => undefined);
 
 const { values } = parseArgs({

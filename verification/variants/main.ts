@@ -1,6 +1,6 @@
 /**
- * Hunts for every known-bad variant of the kernel: `npm run sim:variants`. Fails if one is not caught by
- * what it names.
+ * Hunts for every known-bad variant of the core: `npm run sim:variants`. Fails if a variant is not caught by its
+ * named check.
  */
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -14,10 +14,10 @@ import { notCaught, runTests, type Tested } from "./tested.js";
 import { firstSeedOf, type InSimulation, isSimulated, type Variant } from "./variant.js";
 
 const HELP = `npm run sim:variants -- [options]
-  --only NAME    this variant alone; may be given more than once
-  --ranges N     disjoint ranges of seeds for each (default 9)
-  --list         runs nothing; prints every variant, its error, and what catches it
-  --write        writes the medians to verification/variants/medians.json`;
+  --only NAME    only this variant; repeatable
+  --ranges N     the number of disjoint ranges of seeds for each variant (default 9)
+  --list         only print every variant, its defect, and the check which catches it
+  --write        write the medians to verification/variants/medians.json`;
 
 const MEDIANS = "verification/variants/medians.json";
 
@@ -34,7 +34,7 @@ const root = process.cwd();
 const medians = new Map<string, number>();
 let missed = 0;
 
-function tell(variant: Variant, isCaught: boolean, how: string): void {
+function report(variant: Variant, isCaught: boolean, how: string): void {
   if (!isCaught) missed += 1;
   console.log(`${isCaught ? "caught" : "MISSED"}  ${variant.name}: ${how}`);
 }
@@ -48,8 +48,12 @@ async function huntOne(variant: Variant & { readonly caughtBy: InSimulation }): 
   const { invariant, within } = variant.caughtBy;
   const besides = found.map((one) => JSON.stringify(one.besides)).filter((one) => one !== "{}");
   const isCaught = seeds.every((one) => one <= within);
-  const text = `${invariant} after ${seeds.join(", ")} seeds, ${median} in the median, of ${within}`;
-  tell(variant, isCaught, isCaught ? text : `${text}; besides ${besides.join(" ") || "nothing"}`);
+  const text = `${invariant} after ${seeds.join(", ")} seeds, median ${median}, limit ${within}`;
+  report(
+    variant,
+    isCaught,
+    isCaught ? text : `${text}; further violations: ${besides.join(" ") || "none"}`,
+  );
 }
 
 async function huntAll(variants: readonly Variant[]): Promise<void> {
@@ -57,7 +61,7 @@ async function huntAll(variants: readonly Variant[]): Promise<void> {
   const hunter = async (): Promise<void> => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
       const variant = next;
-      await huntOne(variant).catch((error: unknown) => tell(variant, false, String(error)));
+      await huntOne(variant).catch((error: unknown) => report(variant, false, String(error)));
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, hunter));
@@ -70,7 +74,7 @@ async function testAll(variants: readonly Variant[]): Promise<void> {
   for (const variant of tested) {
     const why = notCaught(variant, results);
     const { test, title } = variant.caughtBy;
-    tell(variant, why === undefined, why ?? `${test} "${title}"`);
+    report(variant, why === undefined, why ?? `${test} "${title}"`);
   }
 }
 
@@ -78,7 +82,7 @@ function mediansBefore(): Medians {
   return JSON.parse(readFileSync(join(root, MEDIANS), "utf8")) as Medians;
 }
 
-/** Writes the medians that were measured now; the others stay as they were measured before. */
+/** Writes the new medians, and keeps the earlier medians of the remaining variants. */
 function write(): void {
   const all: Medians = { ...mediansBefore(), ...Object.fromEntries(medians) };
   const known = VARIANTS.filter(({ name }) => all[name] !== undefined);
@@ -90,12 +94,12 @@ async function main(): Promise<void> {
   const variants = VARIANTS.filter(
     ({ name }) => values.only.length === 0 || values.only.includes(name),
   );
-  if (variants.length === 0) throw new Error(`Nothing is called ${values.only.join(", ")}.`);
+  if (variants.length === 0) throw new Error(`No variant is named ${values.only.join(", ")}.`);
   const startMs = performance.now();
   await huntAll(variants);
   await testAll(variants);
   const seconds = Math.round((performance.now() - startMs) / 1000);
-  console.log(`${variants.length} variants in ${seconds} s, ${missed} of them not caught.`);
+  console.log(`${variants.length} variants in ${seconds} s, ${missed} not caught.`);
   if (missed > 0) process.exitCode = 1;
   else if (values.write) write();
 }

@@ -1,124 +1,136 @@
+import { GrantManyWrite } from "../../src/core/acquire/grant-many.js";
+import { doingOf } from "../../src/core/acquire/grant-many-result.js";
+import { nativeFormat } from "../../src/formats/native.js";
+import { acquireMany } from "../../src/locks/multi-acquire.js";
+import { MultiLease } from "../../src/locks/multi-lease.js";
+import { MultiPlace } from "../../src/locks/multi-place.js";
 import type { Variant } from "./variant.js";
 
 const TEST = "test/locks/multi-lock/multi-lock.test.ts";
-const ACQUIRE = "src/locks/multi-acquire.ts";
 
-/** Errors in what grants several locks at once. */
+/** Defects in grants of several locks at once. */
 export const MULTI_LOCKS: readonly Variant[] = [
   {
     name: "part-granted",
-    what: "those of several locks that could be had are taken, and the others not",
+    what: "The client takes the acquirable locks of several, and leaves the rest.",
     rules: ["R1"],
     edits: [
       {
-        file: ACQUIRE,
+        in: { acquireMany },
         from: "if (!refs.every((ref) => isGranting(context.decide(ref, false)))) return undefined;",
         to: "if (!refs.some((ref) => isGranting(context.decide(ref, false)))) return undefined;",
       },
-      { file: ACQUIRE, from: "if (parts.length < refs.length) {", to: "if (parts.length < 1) {" },
+      {
+        in: { acquireMany },
+        from: "if (parts.length < refs.length) {",
+        to: "if (parts.length < 1) {",
+      },
     ],
     caughtBy: {
       test: TEST,
-      title: "are those that a mutex and a fair lock of these names are: all or nothing",
+      title: "exclude a mutex and a fair lock of the same names, all or nothing",
     },
   },
   {
     name: "joint-ticket-taken-twice",
-    what: "a place in several queues is taken whatever numbers were given out before",
+    what: "The client takes a place in several queues whatever the earlier tickets.",
     rules: ["R14"],
     edits: [
       {
-        file: "src/formats/native.ts",
+        in: { nativeFormat },
         from: 'any(isAbsent("tail"), { kind: "below", attribute: "tail", value: n(ticket) }),',
         to: 'any(isAbsent("tail"), isPresent("tail")),',
       },
     ],
     caughtBy: {
       test: TEST,
-      title: "of a place, come late and without its token, puts nothing back",
+      title: "for a place restores nothing after a late arrival without the token",
     },
   },
   {
     name: "joint-ticket-by-clock",
-    what: "the number for several queues comes from the clock alone",
+    what: "The ticket for several queues comes from the clock alone.",
     rules: ["R11"],
     edits: [
       {
-        file: "src/locks/multi-place.ts",
+        in: { MultiPlace },
         from: "if (seen !== undefined && seen > highest) highest = seen;",
         to: "if (seen !== undefined && seen > highest) highest += 0n;",
       },
     ],
-    caughtBy: { test: TEST, title: "get a place also where their clock is behind" },
+    caughtBy: { test: TEST, title: "get a place even with a clock that is behind" },
   },
   {
     name: "joint-ticket-below-served",
-    what: "the number for several queues may lie below the last ticket granted, where the counter was lost with its record",
+    what: "The ticket for several queues may be below the last granted ticket when the counter was lost with its record.",
     rules: [],
     edits: [
       {
-        file: "src/locks/multi-place.ts",
+        in: { MultiPlace },
         from: "for (const seen of [tail, served]) {",
         to: "for (const seen of [tail]) {",
       },
     ],
     caughtBy: {
       test: "test/locks/fair-lock/lost-counter.test.ts",
-      title: "is acquired next with another one, by a number above the last ticket granted",
+      title: "is next acquired with a new ticket, above the last granted ticket",
     },
   },
   {
     name: "joint-grant-not-exact",
-    what: "a claim of a free record does not name the fence that was seen",
+    what: "A claim of a free record does not require the observed fence.",
     rules: ["R14"],
     edits: [
       {
-        file: "src/formats/native.ts",
+        in: { nativeFormat },
         from: 'return all(FREE, equals("fence", n(onto.fence)));',
         to: "return FREE;",
       },
     ],
-    caughtBy: { test: TEST, title: "of a grant, come late and without its token, grants nothing" },
+    caughtBy: {
+      test: TEST,
+      title: "for a grant grants nothing after a late arrival without the token",
+    },
   },
   {
     name: "joint-grant-half-recognised",
-    what: "a transaction counts as granted where one of its records says so, whatever the others say",
+    what: "A transaction counts as granted when one of its records shows the grant, whatever the rest show.",
     rules: ["R5"],
     edits: [
       {
-        file: "src/core/acquire/grant-many-result.ts",
+        in: { doingOf },
         from: 'return own === all ? "own" : "partly own";',
         to: 'return all > 0 ? "own" : "partly own";',
       },
     ],
     caughtBy: {
       test: "test/core/acquire/grant-many-result.test.ts",
-      title: "is its own only where every record that was shown says so",
+      title: "returns own only if every shown record has the id of the grant",
     },
   },
   {
     name: "loss-of-one-alone",
-    what: "the loss of one of several locks leaves the others as they are",
+    what: "The loss of one of several locks does not end the leases of the rest.",
     rules: ["R8"],
     edits: [
       {
-        file: "src/locks/multi-lease.ts",
+        in: { MultiLease },
         from: 'for (const { hold } of this.#parts) hold.end(isOfAll ? reason : "lost-with-another");',
         to: "void isOfAll;",
       },
     ],
     caughtBy: {
       test: TEST,
-      title: "leaves those that are never released to whoever watches them for a lease",
+      title: "leaves unreleased locks to a rival that watches for a lease",
     },
   },
   {
     name: "joint-grant-not-undone",
-    what: "a transaction of grants that was given up without an answer is left to itself",
+    what: "A transaction of grants abandoned without an answer is not rolled back.",
     rules: ["R14"],
     edits: [
       {
-        file: "src/core/acquire/grant-many.ts",
+        in: { GrantManyWrite },
         from: "if (this.#repetition.unanswered === 0) continue;",
         to: "if (this.#repetition.unanswered >= 0) continue;",
       },
@@ -126,7 +138,7 @@ export const MULTI_LOCKS: readonly Variant[] = [
     caughtBy: {
       test: TEST,
       title:
-        "and that was given up, lands late, and grants nobody anything for longer than a lease",
+        "that is applied late, after the client gave up, grants nothing for longer than a lease",
     },
   },
 ];

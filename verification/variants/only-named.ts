@@ -1,10 +1,10 @@
 import { beforeEach } from "vitest";
 
-/** The titles that run, as a pattern: put in by the bundler. */
+/** The titles to run, as a pattern which the bundler inserts. */
 declare const HOLDFAST_NAMED: string;
 
-// Of a file's tests only those run whose title is named: on code with an error in it any other may run for
-// ever, and a pattern of Vitest's own would hold for the files of all variants alike.
+// Only the named tests of a file run: with the variant's defect, further tests may be endless, and Vitest's own
+// pattern would apply to the files of all variants.
 const named = new RegExp(HOLDFAST_NAMED);
 
 beforeEach(({ task, skip }) => {

@@ -1,34 +1,44 @@
+import { GrantWrite } from "../../src/core/acquire/grant.js";
+import { Hold } from "../../src/core/hold/hold.js";
+import { giveUpLease } from "../../src/core/hold/release.js";
+import { Pacer } from "../../src/core/pacer.js";
+import { Entry } from "../../src/core/queue/entry.js";
+import { queueing } from "../../src/core/queue/fifo.js";
+import { readQueue } from "../../src/core/queue/predecessors.js";
+import { takeTicket } from "../../src/core/queue/ticket.js";
+import { decide } from "../../src/core/record/decide.js";
+import { nativeFormat } from "../../src/formats/native.js";
 import type { Edit, Variant } from "./variant.js";
 
-const NATIVE = "src/formats/native.ts";
-const PASS_ON = "src/core/hold/release.ts";
 const TROUBLE = "test/locks/fair-lock/trouble.test.ts";
 
 const COUNTER_BEHIND_UNSEEN: Edit = {
-  file: "src/core/queue/ticket.ts",
+  in: { takeTicket },
   from: "return served !== undefined && tail !== undefined && tail <= served;",
   to: "return served !== undefined && tail === undefined;",
 };
 
-/** Errors in the queue before a record. */
+/** Defects in the queue before a record. */
 export const QUEUES: readonly Variant[] = [
   {
     name: "ticket-out-of-order",
-    what: "a grant by a ticket does not ask whether that was passed over",
+    what: "A grant with a ticket does not require a ticket above `served`.",
     rules: ["R1"],
-    edits: [{ file: NATIVE, from: 'return [any(isAbsent("served"), below)];', to: "return [];" }],
+    edits: [
+      { in: { nativeFormat }, from: 'return [any(isAbsent("served"), below)];', to: "return [];" },
+    ],
     caughtBy: {
       test: "test/formats/native.test.ts",
-      title: "is granted by a ticket above the last one served, and by no other",
+      title: "is granted only to tickets above the last granted ticket",
     },
   },
   {
     name: "fast-path-barges",
-    what: "whoever finds the lock free goes past those who are queued",
+    what: "A client which finds the lock free passes the waiters in the queue.",
     rules: ["R1"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: "if (passage === undefined) return [NOBODY_QUEUED];",
         to: "if (passage === undefined) return [];",
       },
@@ -37,11 +47,11 @@ export const QUEUES: readonly Variant[] = [
   },
   {
     name: "waiter-removed-unwatched",
-    what: "a waiter is taken for dead at first sight",
+    what: "A client judges a waiter dead at its first observation.",
     rules: ["R3"],
     edits: [
       {
-        file: "src/core/queue/predecessors.ts",
+        in: { readQueue },
         from: 'case "wait":\n        return false;',
         to: 'case "wait":\n        return true;',
       },
@@ -50,16 +60,16 @@ export const QUEUES: readonly Variant[] = [
   },
   {
     name: "place-regained",
-    what: "a waiter that overslept goes on at its old place",
+    what: "A waiter whose entry expired continues at its old place.",
     rules: ["R2"],
     edits: [
       {
-        file: "src/core/queue/entry.ts",
+        in: { Entry },
         from: "return this.#cancellation.isStopped || !this.isHeld;",
         to: "return this.#cancellation.isStopped;",
       },
       {
-        file: "src/core/queue/entry.ts",
+        in: { Entry },
         from: '    hold.lossSignal.signal.addEventListener("abort", this.#end, { once: true });\n',
         to: "",
       },
@@ -68,31 +78,34 @@ export const QUEUES: readonly Variant[] = [
   },
   {
     name: "entry-left",
-    what: "a waiter that gives up leaves its entry to those behind it",
+    what: "A waiter which gives up leaves its entry to the waiters behind it.",
     rules: ["R14"],
-    edits: [{ file: "src/core/queue/fifo.ts", from: "    entry.leave(context);\n", to: "" }],
+    edits: [{ in: { queueing }, from: "    entry.leave(context);\n", to: "" }],
     caughtBy: { invariant: "nothing left", within: 100, of: "fair locks" },
   },
   {
     name: "late-entry-unseen",
-    what: "the next in line does not look again before it claims",
+    what: "The first waiter of the queue does not read again before its claim.",
     rules: [],
     edits: [
       {
-        file: "src/core/queue/fifo.ts",
+        in: { queueing },
         from: "const place = { isFirst: () => waiting.isFirst() };",
         to: "const place = { isFirst: async () => waiting !== undefined || waiting.isFirst() };",
       },
     ],
-    caughtBy: { test: TROUBLE, title: "whose entry comes late is not passed by the next in line" },
+    caughtBy: {
+      test: TROUBLE,
+      title: "is not passed by the next waiter if its entry is written late",
+    },
   },
   {
     name: "first-in-queue-holds",
-    what: "whoever is first in the queue has the lock, whether or not the one before lives, as in the published recipe",
+    what: "The queue's first waiter is the holder, even while its predecessor lives, as in the published recipe.",
     rules: ["R1", "R3"],
     edits: [
       {
-        file: "src/core/record/decide.ts",
+        in: { decide },
         from: "  if (now.isAbandoned(holder)) return takeOver;\n",
         to: '  if (now.isAbandoned(holder) || now.passage?.kind === "ticket") return takeOver;\n',
       },
@@ -101,21 +114,21 @@ export const QUEUES: readonly Variant[] = [
   },
   {
     name: "enqueued-twice",
-    what: "a waiter whose entry's answer was lost takes another ticket, and leaves that entry behind",
+    what: "A waiter without an answer for its entry takes another ticket, and leaves the first entry behind.",
     rules: ["R14"],
     edits: [
       {
-        file: "src/core/acquire/grant.ts",
-        from: "      const answered = await this.#repetition.run((timeoutMs) =>\n        this.#context.write(this.#current(), timeoutMs, this.#cancellation.signal),\n      );\n",
-        to: `      const answered = await this.#repetition.run(async (timeoutMs) => {
-        const sent = await this.#context.write(this.#current(), timeoutMs, this.#cancellation.signal);
-        return sent.kind === "unknown" && this.#ref.isEntry === true ? { kind: "given up" } : sent;
-      });
-      if (answered.kind === "given up") return "refused";
+        in: { GrantWrite },
+        from: "        if (repetition.isSettledBy(sent)) {\n",
+        to: `        if (sent.kind === "unknown" && this.#ref.isEntry === true) {
+          this.#cancellation.onResponse();
+          return REFUSED;
+        }
+        if (repetition.isSettledBy(sent)) {
 `,
       },
       {
-        file: "src/core/acquire/grant.ts",
+        in: { GrantWrite },
         from: "        if (!this.#isIdOfAnother) this.#context.abandon",
         to: "        if (this.#ref.isEntry !== true) this.#context.abandon",
       },
@@ -124,45 +137,45 @@ export const QUEUES: readonly Variant[] = [
   },
   {
     name: "released-id-reclaimed",
-    what: "another acquisition of the process takes the record before its release is answered",
+    what: "Another acquisition of the process takes the record before its release is answered.",
     rules: ["R8"],
     edits: [
       {
-        file: PASS_ON,
-        from: "  try {\n    return await handOverInTurn(",
-        to: "  context.abandon(chain.former.held.holder);\n  try {\n    return await handOverInTurn(",
+        in: { giveUpLease },
+        from: "    try {\n      while (this.#state.phase === ",
+        to: "    this.#context.abandon(this.#former.held.holder);\n    try {\n      while (this.#state.phase === ",
       },
     ],
     caughtBy: { invariant: "no false loss", within: 100, of: "fair locks" },
   },
   {
     name: "orphan-on-session",
-    what: "a place in a queue that lives by a session is left to it where its deletion is not answered for a lease",
+    what: "A waiter abandons its entry on a live session when the deletion is unanswered for a lease.",
     rules: ["R14"],
     edits: [
       {
-        file: PASS_ON,
-        from: "    former.life?.sweep(ref, holdersOf(chain), former.keepData);\n    localQueue.next();",
-        to: "    if (ref.isEntry !== true) former.life?.sweep(ref, holdersOf(chain), former.keepData);\n    localQueue.next();",
+        in: { giveUpLease },
+        from: "      this.#former.life?.sweep(",
+        to: "      if (ref.isEntry !== true) this.#former.life?.sweep(",
       },
     ],
     caughtBy: { invariant: "no orphan", within: 100, of: "fair locks" },
   },
   {
     name: "tickets-one-by-one",
-    what: "tickets below the last one granted are taken one by one, where the counter was lost with its record",
+    what: "The client takes tickets below `served` one by one when the counter was lost with its record.",
     rules: [],
     edits: [COUNTER_BEHIND_UNSEEN],
     caughtBy: { invariant: "no lost waiter", within: 100, of: "fair locks" },
   },
   {
     name: "loop-without-pause",
-    what: "a loop in which every answer is a refusal sends again without a pause",
+    what: "A loop retries without a pause after every refusal.",
     rules: [],
     edits: [
       COUNTER_BEHIND_UNSEEN,
       {
-        file: "src/core/pacer.ts",
+        in: { Pacer },
         from: "if (this.#rounds <= ROUNDS_AT_ONCE) return;",
         to: "if (this.#rounds > 0) return;",
       },
@@ -171,11 +184,11 @@ export const QUEUES: readonly Variant[] = [
   },
   {
     name: "refused-renewal-not-put-off",
-    what: "a renewal that its own record refuses is sent again without a pause",
+    what: "A renewal refused by its own record is retried without a pause.",
     rules: [],
     edits: [
       {
-        file: "src/core/hold/hold.ts",
+        in: { Hold },
         from: "      this.#times.putOff(",
         to: '      if (answer.kind !== "mine") this.#times.putOff(',
       },

@@ -1,19 +1,26 @@
+import { GrantWrite } from "../../src/core/acquire/grant.js";
+import { ClientContext } from "../../src/core/context.js";
+import { freeAll } from "../../src/core/hold/close.js";
+import { exportLease } from "../../src/core/hold/export.js";
+import { handOffAnswered } from "../../src/core/hold/hand-off.js";
+import { Hold } from "../../src/core/hold/hold.js";
+import { AnyLease } from "../../src/core/hold/lease.js";
+import { lossIn } from "../../src/core/hold/loss.js";
+import { freeOnce, giveUpLease, rollBack } from "../../src/core/hold/release.js";
+import { release } from "../../src/core/hold/writes.js";
+import { decide } from "../../src/core/record/decide.js";
+import { nativeFormat } from "../../src/formats/native.js";
 import type { Variant } from "./variant.js";
 
-const NATIVE = "src/formats/native.ts";
-const PASS_ON = "src/core/hold/release.ts";
-const LEASE = "src/core/hold/lease.ts";
-const HOLD = "src/core/hold/hold.ts";
-
-/** Errors in how a lease ends: release, hand-over, and what is left of what was given up. */
+/** Defects in how a lease ends: release, hand-off and rollback. */
 export const RELEASES: readonly Variant[] = [
   {
     name: "release-unconditional",
-    what: "a release frees the record whoever holds it",
+    what: "The release frees the record without a condition.",
     rules: ["R7"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: "      condition: holdersCondition(from),\n      change: lasting(ref, {\n",
         to: '      condition: isPresent("holder"),\n      change: lasting(ref, {\n',
       },
@@ -22,27 +29,27 @@ export const RELEASES: readonly Variant[] = [
   },
   {
     name: "release-by-owner",
-    what: "a release asks for the owner, so a late one frees a later lease of the same process",
+    what: "A release requires the owner, so a late release frees a later lease of the same process.",
     rules: ["R7"],
     edits: [
       {
-        file: PASS_ON,
+        in: { freeOnce },
         from: "    context.freeing(ref, from, {",
         to: "    freeOfOwner(context, ref, from, {",
       },
       {
-        file: PASS_ON,
-        from: "function holdersOf(chain: HandoffChain): Holders {\n",
+        in: { giveUpLease },
+        from: "function isUnanswered(error: unknown): boolean {\n",
         to: `function freeOfOwner(context, ref, from, options) {
   const condition = { kind: "equals", attribute: "owner", value: { S: context.lastOwner } };
   return { ...context.freeing(ref, from, options), condition };
 }
 
-function holdersOf(chain: HandoffChain): Holders {
+function isUnanswered(error: unknown): boolean {
 `,
       },
       {
-        file: "src/core/context.ts",
+        in: { ClientContext },
         from: "    const id = this.random.id();\n",
         to: "    this.lastOwner = options.owner;\n    const id = this.random.id();\n",
       },
@@ -51,47 +58,47 @@ function holdersOf(chain: HandoffChain): Holders {
   },
   {
     name: "handover-unconditional",
-    what: "a hand-over makes the next waiter the holder whoever holds",
+    what: "A hand-off grants the lock to the next waiter without requiring the former holder.",
     rules: ["R7"],
     edits: [
       {
-        file: NATIVE,
-        from: "      condition: holdersCondition(from),\n      change: lasting(ref, grantChange(grant)),\n",
-        to: '      condition: isPresent("version"),\n      change: lasting(ref, grantChange(grant)),\n',
+        in: { nativeFormat },
+        from: "    condition: holdersCondition(from),\n    change: lasting(ref, grantChange(grant)),\n",
+        to: '    condition: isPresent("version"),\n    change: lasting(ref, grantChange(grant)),\n',
       },
     ],
     caughtBy: { invariant: "exclusion", within: 100 },
   },
   {
     name: "handover-from-answer",
-    what: "the deadline of a lease that was handed over counts from the answer",
+    what: "The deadline of a lease from a hand-off counts from the answer.",
     rules: ["R2"],
     edits: [
       {
-        file: PASS_ON,
+        in: { giveUpLease },
         from: "waiter.offer({ record: found, start, settings });",
         to: "waiter.offer({ record: found, start: instantOf(context.clock), settings });",
       },
     ],
-    caughtBy: { test: "test/core/safety.test.ts", title: "of a hand-over" },
+    caughtBy: { test: "test/core/safety.test.ts", title: "of a local handoff" },
   },
   {
     name: "held-until-released",
-    what: "the lease counts as held until its release is answered",
+    what: "The lease counts as held until its release is answered.",
     rules: ["R7"],
     edits: [
       {
-        file: LEASE,
+        in: { AnyLease },
         from: "return this.#release === undefined && this.#hold.isHeld;",
         to: "return this.#hold.isHeld;",
       },
       {
-        file: LEASE,
+        in: { AnyLease },
         from: "    if (!hold.beginRelease()) return freeEarly(hold, keepData);\n",
         to: "    if (!hold.isHeld) return freeEarly(hold, keepData);\n",
       },
       {
-        file: "src/core/hold/lease-release.ts",
+        in: { release },
         from: "  if (loss !== undefined) hold.lostBeforeRelease(loss);\n",
         to: "  hold.beginRelease();\n  if (loss !== undefined) hold.lostBeforeRelease(loss);\n",
       },
@@ -100,27 +107,27 @@ function holdersOf(chain: HandoffChain): Holders {
   },
   {
     name: "release-beside-renewal",
-    what: "a release does not wait for a renewal that is on its way",
+    what: "A release does not wait for a renewal in flight.",
     rules: ["R7"],
     edits: [
       {
-        file: LEASE,
+        in: { AnyLease },
         from: "hold.requests.run(() => release(hold, keepData, this.#lastData)),",
         to: "release(hold, keepData, this.#lastData),",
       },
     ],
     caughtBy: {
       test: "test/locks/mutex.test.ts",
-      title: "waits for a renewal that is on its way: their requests do not overlap",
+      title: "waits for a renewal in flight, so that the requests do not overlap",
     },
   },
   {
     name: "renewal-after-release",
-    what: "a renewal that arrives after the release of its own lease holds the record again",
+    what: "A renewal which arrives after the release of its lease holds the record again.",
     rules: ["R7"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: `        heldCondition(held),
         { kind: "at-least", attribute: "version", value: n(renewal.version) },
         NO_SESSION,
@@ -139,16 +146,16 @@ function holdersOf(chain: HandoffChain): Holders {
     ],
     caughtBy: {
       test: "test/core/hold/lost-responses.test.ts",
-      title: "as a renewal that lands after the release leaves the lock free",
+      title: "leaves the lock free as a renewal after the release",
     },
   },
   {
     name: "fence-reset-by-release",
-    what: "a release takes the fence back to 1",
+    what: "A release resets the fence to 1.",
     rules: ["R9"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: "          lastHolder: s(options.lastHolder),\n",
         to: "          lastHolder: s(options.lastHolder),\n          fence: n(1),\n",
       },
@@ -157,11 +164,11 @@ function holdersOf(chain: HandoffChain): Holders {
   },
   {
     name: "fence-kept-by-takeover",
-    what: "a takeover does not raise the fence",
+    what: "A takeover does not raise the fence.",
     rules: ["R9"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: "      condition: all(watchedCondition(watched), ...queueCondition(grant)),\n      change: lasting(ref, grantChange(grant)),\n",
         to: `      condition: all(watchedCondition(watched), ...queueCondition(grant)),
       change: {
@@ -177,11 +184,11 @@ function holdersOf(chain: HandoffChain): Holders {
   },
   {
     name: "fence-from-one",
-    what: "where there is no record the fence starts at 1, and not from the clock",
+    what: "The fence of an absent record starts at 1, not at the clock.",
     rules: ["R9"],
     edits: [
       {
-        file: "src/core/context.ts",
+        in: { ClientContext },
         from: "return now > seen ? now : seen;",
         to: "return seen;",
       },
@@ -190,130 +197,133 @@ function holdersOf(chain: HandoffChain): Holders {
   },
   {
     name: "nothing-neutralised",
-    what: "a grant that was given up without an answer is left to itself",
+    what: "A grant abandoned without an answer is not rolled back.",
     rules: ["R14"],
     edits: [
       {
-        file: "src/core/acquire/grant.ts",
+        in: { GrantWrite },
         from: "        if (this.#repetition.unanswered > 0) this.#giveUp();\n",
         to: "",
       },
     ],
     caughtBy: {
       test: "test/core/hold/lost-responses.test.ts",
-      title: "free a lock that was claimed and given up as soon as the network is back",
+      title: "rolls back an abandoned claim after the outage",
     },
   },
   {
     name: "neutralised-once",
-    what: "a blind claim that was given up is looked for once, and may arrive later",
+    what: "The rollback of an abandoned blind claim reads once, though the claim may arrive later.",
     rules: ["R14"],
     edits: [
       {
-        file: "src/core/hold/rollback.ts",
-        from: "while (context.nowMs() < untilMs && !context.closing.aborted);",
-        to: "while (false);",
+        in: { rollBack },
+        from: "isOver: () => context.nowMs() >= untilMs,",
+        to: "isOver: () => true,",
       },
     ],
     caughtBy: {
       test: "test/core/hold/lost-responses.test.ts",
-      title: "free a lock whose claim was given up after two sends that are both applied late",
+      title: "rolls back an abandoned claim after two sends, both applied late",
     },
   },
   {
     name: "takeover-neutralised-by-attempt",
-    what: "a takeover that was given up is freed only where it landed, and may land later",
+    what: "The rollback of a takeover frees the record only after the takeover, which may be applied later.",
     rules: ["R14"],
     edits: [
       {
-        file: "src/core/hold/rollback.ts",
-        from: "const from = { ...given.replaced, ",
+        in: { rollBack },
+        from: "const from = { ...grant.replaced, ",
         to: "const from = { ",
       },
     ],
     caughtBy: {
       test: "test/core/hold/lost-responses.test.ts",
-      title: "as a takeover given up at once leaves the lock to others",
+      title: "leaves the lock free for other clients after an abandoned takeover",
     },
   },
   {
     name: "every-claim-blind",
-    what: "a claim of a record that was seen free does not name its fence",
+    what: "A claim of a record seen free does not require its fence.",
     rules: ["R14"],
     edits: [
       {
-        file: "src/core/record/decide.ts",
+        in: { decide },
         from: '{ kind: "claim", onto: freeOf(record) }',
         to: '{ kind: "claim", onto: { kind: "blind" } }',
       },
     ],
-    caughtBy: { test: "test/core/record/decide.test.ts", title: "when %s" },
+    caughtBy: {
+      test: "test/core/record/decide.test.ts",
+      title: "returns the expected decision when %s",
+    },
   },
   {
     name: "nothing-remembered",
-    what: "a process does not know what it gave up, and waits for itself",
+    what: "A process forgets its abandoned grants, and waits for its own leases to expire.",
     rules: ["R14"],
-    edits: [{ file: "src/core/context.ts", from: "    this.#abandoned.add(holder);\n", to: "" }],
+    edits: [{ in: { ClientContext }, from: "    this.#abandoned.add(holder);\n", to: "" }],
     caughtBy: {
       test: "test/core/hold/lost-responses.test.ts",
-      title: "leave a process that gave up a claim no watch to sit through when it tries again",
+      title: "lets a process reclaim after an abandoned claim, without a watch",
     },
   },
   {
     name: "handover-without-chain",
-    what: "a release after an unanswered hand-over does not accept its waiter as the holder",
+    what: "A release after an unanswered hand-off does not accept the hand-off's waiter as the holder.",
     rules: ["R14"],
     edits: [
       {
-        file: PASS_ON,
-        from: "return { known: chain.known, maybe: chain.maybe };",
-        to: "return { known: chain.known, maybe: [] };",
+        in: { handOffAnswered },
+        from: "return { known: state.known, maybe: state.maybe };",
+        to: "return { known: state.known, maybe: [] };",
       },
     ],
     caughtBy: {
       test: "test/core/hold/lost-responses.test.ts",
-      title: "as a hand-over to a waiter that was cancelled frees the lock",
+      title: "frees the lock after a hand-off to a cancelled waiter",
     },
   },
   {
     name: "close-releases-nothing",
-    what: "closing the client ends its leases, and leaves the records held",
+    what: "Closing the client ends its leases, but leaves the records held.",
     rules: ["R14"],
     edits: [
       {
-        file: "src/core/hold/close.ts",
+        in: { freeAll },
         from: "  const left = holds.values();\n",
         to: "  const left = [].values();\n",
       },
     ],
     caughtBy: {
       test: "test/locks/mutex.test.ts",
-      title: "releases everything at the same time, and ends every lease with `closed`",
+      title: "releases all locks at the same time, and ends every lease with `closed`",
     },
   },
   {
     name: "loss-at-release-untold",
-    what: "a loss that only the release finds out is not told",
+    what: "A loss found only by the release is not reported.",
     rules: ["R8"],
     edits: [
       {
-        file: "src/core/hold/lease-release.ts",
+        in: { release },
         from: "  if (loss !== undefined) hold.lostBeforeRelease(loss);\n",
         to: "",
       },
     ],
     caughtBy: {
       test: "test/core/safety.test.ts",
-      title: "%s: found out by the release alone, it is told all the same",
+      title: "%s: reports the loss even if only the release finds it",
     },
   },
   {
     name: "loss-without-reason",
-    what: "every loss is told as a theft",
+    what: "Every loss is reported as a theft.",
     rules: ["R8"],
     edits: [
       {
-        file: HOLD,
+        in: { Hold },
         from: "    this.#loss = lossError(this.ref, reason, this.#lastTrouble, forced);\n",
         to: '    this.#loss = lossError(this.ref, "stolen", this.#lastTrouble);\n',
       },
@@ -325,62 +335,61 @@ function holdersOf(chain: HandoffChain): Holders {
   },
   {
     name: "export-goes-on",
-    what: "an exported lease is not ended in its own process",
+    what: "An exported lease does not end in its own process.",
     rules: ["R2"],
-    edits: [{ file: "src/core/hold/export.ts", from: '  hold.end("exported");\n', to: "" }],
+    edits: [{ in: { exportLease }, from: '  hold.end("exported");\n', to: "" }],
     caughtBy: {
       test: "test/core/hold/transfer.test.ts",
       title:
-        "is over for its exporter before anything is sent, with a reason, and is never renewed again",
+        "ends for the exporter before the first send, with a reason and without further renewals",
     },
   },
   {
     name: "export-by-released-handle",
-    what: "a handle that was released exports the hold that another handle shares",
+    what: "A released handle exports the hold of a handle which is still in use.",
     rules: ["R7"],
     edits: [
       {
-        file: LEASE,
+        in: { AnyLease },
         from: "    this.assertHeld();\n    return exportLease(",
         to: "    return exportLease(",
       },
     ],
     caughtBy: {
       test: "test/core/hold/stale-handle.test.ts",
-      title: "does nothing to the hold: %s",
+      title: "does not affect the hold: %s",
     },
   },
   {
     name: "export-for-its-own-waiters",
-    what: "a lock that is being exported is taken by a waiter of the same process",
+    what: "A waiter of the same process takes a lock during its export.",
     rules: ["R14"],
     edits: [
       {
-        file: "src/core/hold/loss.ts",
+        in: { lossIn },
         from: '  "exported",\n  "lost-with-another",\n',
         to: '  "lost-with-another",\n',
       },
     ],
     caughtBy: {
       test: "test/core/hold/transfer.test.ts",
-      title:
-        "is nobody's, not even its exporter's waiters', until its reservation has run out; then anybody's",
+      title: "is closed to all waiters until the reservation expires, and then free",
     },
   },
   {
     name: "import-of-anything-free",
-    what: "an import asks for a free record, and not for the grant that was exported",
+    what: "An import requires a free record instead of the exported grant.",
     rules: ["R4"],
     edits: [
       {
-        file: "src/core/acquire/grant.ts",
-        from: "format.handOver(this.#ref, this.#grant, { known: decision.from })",
-        to: 'format.claim(this.#ref, this.#grant, { kind: "blind" })',
+        in: { GrantWrite },
+        from: "format.lease.handOver(this.#ref, this.#grant, { known: decision.from })",
+        to: 'format.lease.claim(this.#ref, this.#grant, { kind: "blind" })',
       },
     ],
     caughtBy: {
       test: "test/core/hold/transfer.test.ts",
-      title: "is imported once: the second finds who has it, also after that one's release",
+      title: "accepts one import: a second import fails, even after a release by the importer",
     },
   },
 ];

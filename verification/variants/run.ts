@@ -4,10 +4,10 @@ import { bundle, bundlesIn } from "./bundle.js";
 import type { Found } from "./hunt.js";
 import type { InSimulation, Variant } from "./variant.js";
 
-/** Some errors make a run go on for ever; no hunt in one range takes this long, in milliseconds. */
+/** Some variants make a run endless; no hunt in one range takes this long, in milliseconds. */
 const LONGEST_HUNT_MS = 600_000;
 
-/** Hunts for a variant in ranges that begin at these seeds, each as long as the variant allows. */
+/** Hunts for a variant in ranges from these seeds, each as long as the variant allows. */
 export async function huntFor(
   root: string,
   variant: Variant & { readonly caughtBy: InSimulation },

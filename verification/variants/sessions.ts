@@ -1,9 +1,13 @@
+import { Cancellation } from "../../src/core/acquire/cancellation.js";
+import { Hold } from "../../src/core/hold/hold.js";
+import { decide } from "../../src/core/record/decide.js";
+import { RemoteSessions } from "../../src/core/remote-sessions.js";
+import { SessionKeepAlive } from "../../src/core/session/keep-alive.js";
+import { openSession } from "../../src/core/session/open.js";
+import { SharedSession } from "../../src/core/session/shared.js";
+import { nativeFormat } from "../../src/formats/native.js";
 import type { Variant } from "./variant.js";
 
-const NATIVE = "src/formats/native.ts";
-const DECIDE = "src/core/record/decide.ts";
-const LIFE = "src/core/session/keep-alive.ts";
-const WATCH = "src/core/remote-sessions.ts";
 const RENEW = `    renew: (ref, held, renewal) => ({
       key: ref.key,
       condition: all(
@@ -15,20 +19,20 @@ const RENEW = `    renew: (ref, held, renewal) => ({
       change: lasting(ref, renewalChange(renewal)),
     }),
 `;
-const MOVE = `    moveToSession: (ref, held, renewal, session) => ({
+const MOVE = `    moveTo: (ref, held, renewal, session) => ({
       key: ref.key,
       condition: changeCondition(held, renewal),
 `;
 
-/** Errors in what locks live by that do not renew themselves: sessions. */
+/** Defects in sessions, which keep alive locks without renewals of their own. */
 export const SESSIONS: readonly Variant[] = [
   {
     name: "session-revived",
-    what: "a session's renewal that lands after its end makes it live again",
+    what: "A session's renewal which is applied after the session's end makes the session alive again.",
     rules: ["R2", "R5"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: RENEW,
         to: RENEW.replace(
           "        heldCondition(held),\n",
@@ -43,15 +47,15 @@ export const SESSIONS: readonly Variant[] = [
   },
   {
     name: "session-renewed-by-upsert",
-    what: "a session's renewal makes its row anew where that was deleted",
+    what: "A session's renewal creates the session's row again after a deletion.",
     rules: ["R5"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: RENEW,
         to: RENEW.replace(
           "condition: all(\n",
-          'condition: any(ref.kind === "session" ? isAbsent(keys.pk) : heldCondition(held), all(\n',
+          'condition: any(ref.kind === "session" ? isAbsent(pk) : heldCondition(held), all(\n',
         )
           .replace("        ...newerData(renewal.data),\n      ),\n", "      )),\n")
           .replace(
@@ -70,11 +74,11 @@ export const SESSIONS: readonly Variant[] = [
   },
   {
     name: "session-watched-by-record",
-    what: "a record that lives by a session is watched itself, though it never changes",
+    what: "The client watches a record on a session itself, though the record never changes.",
     rules: ["R3", "R12"],
     edits: [
       {
-        file: DECIDE,
+        in: { decide },
         from: "  if (session !== undefined) return decideBySession(record, session, takeOver, now);\n",
         to: "",
       },
@@ -83,12 +87,12 @@ export const SESSIONS: readonly Variant[] = [
   },
   {
     name: "session-not-ended",
-    what: "what a dead session holds is taken without ending the session first",
+    what: "A takeover of a dead session's lock does not end the session first.",
     rules: ["R4"],
     edits: [
       {
-        file: DECIDE,
-        from: '  return { kind: "end session", session, watched };\n',
+        in: { decide },
+        from: '  return { kind: "end-session", session, watched };\n',
         to: "  return takeOver;\n",
       },
     ],
@@ -96,11 +100,11 @@ export const SESSIONS: readonly Variant[] = [
   },
   {
     name: "session-absent-is-ended",
-    what: "a session whose row is gone counts as ended, without a watch and a tombstone",
+    what: "A session without a row counts as ended, without a watch and without an ended row.",
     rules: ["R3"],
     edits: [
       {
-        file: DECIDE,
+        in: { decide },
         from: '  if (record.state === "free") return takeOver;\n',
         to: '  if (record.state !== "held") return takeOver;\n',
       },
@@ -109,11 +113,11 @@ export const SESSIONS: readonly Variant[] = [
   },
   {
     name: "session-ended-at-any-version",
-    what: "a session is ended whatever its version, also one that was renewed meanwhile",
+    what: "A client ends a session at any version, even if renewed meanwhile.",
     rules: ["R4"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: "[watchedCondition(from.watched)]",
         to: '[equals("holder", s(from.watched.holder))]',
       },
@@ -122,11 +126,11 @@ export const SESSIONS: readonly Variant[] = [
   },
   {
     name: "session-ended-by-another",
-    what: "of two rivals that want two records of one session, the one whose ending is refused takes the other to have ended it",
+    what: "A client whose end of a session is refused assumes that a rival ended the session.",
     rules: ["R4"],
     edits: [
       {
-        file: WATCH,
+        in: { RemoteSessions },
         from: '        this.#context.seeRecord(ref, answer.item, "strong");\n      }\n      return answer;\n    });\n',
         to: `        const { holder, session, ...ended } = answer.item ?? {};
         this.#context.seeRecord(ref, ended, "strong");
@@ -140,11 +144,11 @@ export const SESSIONS: readonly Variant[] = [
   },
   {
     name: "session-left-by-takeover",
-    what: "a takeover leaves the session's name, so that the next rival sees it ended",
+    what: "A takeover keeps the session's id in the record, so the next rival sees an ended session.",
     rules: ["R3"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: '    remove: ["session", ...(grant.existingData',
         to: "    remove: [...(grant.existingData",
       },
@@ -153,11 +157,11 @@ export const SESSIONS: readonly Variant[] = [
   },
   {
     name: "session-loss-kept-back",
-    what: "the loss of a session ends no lease on it before its deadline",
+    what: "The loss of a session ends no lease on the session before its deadline.",
     rules: ["R2", "R8"],
     edits: [
       {
-        file: LIFE,
+        in: { SessionKeepAlive },
         from: "      if (hold.living.life === this) hold.end(isClosed",
         to: "      if (isClosed && hold.living.life === this) hold.end(isClosed",
       },
@@ -166,16 +170,16 @@ export const SESSIONS: readonly Variant[] = [
   },
   {
     name: "granted-on-ended-session",
-    what: "an acquisition that waits goes on when its session ends, and its lease lives by itself",
+    what: "A waiting acquisition continues after its session's end, and its lease renews itself.",
     rules: ["R2"],
     edits: [
       {
-        file: "src/core/acquire/cancellation.ts",
+        in: { Cancellation },
         from: '    settings.keptAliveBy?.over?.addEventListener("abort", this.#cancellation);\n',
         to: "",
       },
       {
-        file: "src/core/acquire/cancellation.ts",
+        in: { Cancellation },
         from: "    return this.#context.closing.aborted || this.#settings.keptAliveBy?.refusal() !== undefined;\n",
         to: "    return this.#context.closing.aborted;\n",
       },
@@ -184,75 +188,75 @@ export const SESSIONS: readonly Variant[] = [
   },
   {
     name: "granted-after-session-ran-out",
-    what: "a lease that is granted after a pause begins on a session that ran out in it",
+    what: "A lease granted after a pause starts on a session which expired during the pause.",
     rules: ["R2"],
     edits: [
       {
-        file: "src/core/acquire/cancellation.ts",
+        in: { Cancellation },
         from: "    return this.#context.closing.aborted || this.#settings.keptAliveBy?.refusal() !== undefined;\n",
         to: "    return this.#context.closing.aborted;\n",
       },
     ],
     caughtBy: {
       test: "test/core/session/session-end.test.ts",
-      title: "lets no lease begin that is granted after a pause in which it ran out",
+      title: "lets no lease begin after a pause in which the session expired",
     },
   },
   {
     name: "session-wait-begins-anew",
-    what: "each try to open a session is given the whole wait",
+    what: "Each attempt to open a session has the whole wait.",
     rules: ["R13"],
     edits: [
       {
-        file: LIFE,
-        from: "      // Without a wait there is one try, as at an acquisition.\n",
-        to: "      return await open(context, settings);\n",
+        in: { openSession },
+        from: "if (settings.waitMs === 0) throw cancellation.error();",
+        to: "return [{ hold: await openSession(context, settings) }];",
       },
     ],
     caughtBy: {
       test: "test/core/session/keep-alive.test.ts",
-      title: "rejects once the wait is over where $what",
+      title: "rejects after the wait if $what",
     },
   },
   {
     name: "shared-session-undoes-length",
-    what: "a lease that was given another length is moved to the client's session, which undoes it",
+    what: "A lease with a changed length moves to the client's session, which undoes the change.",
     rules: ["R5"],
     edits: [
       {
-        file: "src/core/session/shared.ts",
+        in: { SharedSession },
         from: "    if (leaseMs !== this.#settings.leaseMs) return undefined;\n",
         to: "",
       },
     ],
     caughtBy: {
       test: "test/core/session/shared.test.ts",
-      title: "leaves a lease the length that it was given by hand, which renews itself",
+      title: "lets a lease with a changed length renew itself",
     },
   },
   {
     name: "session-keeps-released-leases",
-    what: "a session keeps a lease that was released while its move waited for its turn",
+    what: "A session keeps a lease which was released while its move waited for its turn.",
     rules: ["R13"],
     edits: [
       {
-        file: LIFE,
+        in: { SessionKeepAlive },
         from: "    if (!hold.isHeld) this.#leases.delete(hold);\n",
         to: "",
       },
     ],
     caughtBy: {
       test: "test/core/session/shared.test.ts",
-      title: "forgets leases that are released while their moves wait for their turn",
+      title: "forgets leases that are released while their moves wait",
     },
   },
   {
     name: "session-never-closed",
-    what: "the session of a client is renewed for ever, though nothing lives by it",
+    what: "The client renews its session forever, though no lease is on the session.",
     rules: ["R13"],
     edits: [
       {
-        file: "src/core/session/shared.ts",
+        in: { SharedSession },
         from: '    this.#session?.close("release").catch(() => undefined);\n',
         to: "",
       },
@@ -261,11 +265,11 @@ export const SESSIONS: readonly Variant[] = [
   },
   {
     name: "move-unconditional",
-    what: "a move does not ask who holds, so a late one puts another's record on this session",
+    what: "A move does not require the holder, so a late move puts a rival's record on this session.",
     rules: ["R5", "R7"],
     edits: [
       {
-        file: NATIVE,
+        in: { nativeFormat },
         from: MOVE,
         to: MOVE.replace("changeCondition(held, renewal)", 'all(isPresent("holder"), NO_SESSION)'),
       },
@@ -274,18 +278,18 @@ export const SESSIONS: readonly Variant[] = [
   },
   {
     name: "late-move-left",
-    what: "a lease that ends while its move is on its way is not freed, though its record may name what lives on",
+    what: "A lease which ends while its move is in flight is not freed, though its record may name the live session.",
     rules: ["R14"],
     edits: [
       {
-        file: "src/core/hold/hold.ts",
+        in: { Hold },
         from: "    this.living.life?.sweep(this.ref, from, this.settings.keepData, leases * this.leaseMs);\n",
         to: "",
       },
     ],
     caughtBy: {
       test: "test/core/session/session.test.ts",
-      title: "to a move: until it is answered the earlier of the two deadlines counts",
+      title: "to a move makes the earlier of the two deadlines count",
     },
   },
 ];

@@ -1,9 +1,9 @@
 import { isSimulated, type Rule, type Variant } from "./variant.js";
 
-/** The rules, in their order. */
+/** The rules in order. */
 export const RULES = Array.from({ length: 14 }, (_, index) => `R${index + 1}` as Rule);
 
-/** The median number of seeds that each variant took, by the variant's name. */
+/** The median number of seeds for each variant, by name. */
 export type Medians = Readonly<Record<string, number>>;
 
 const code = (text: string): string => `\`${text}\``;
@@ -15,7 +15,9 @@ function catcherOf(variant: Variant): string {
     : `${code((variant.caughtBy as { test: string }).test)}`;
 }
 
-/** Every variant with its error, what catches it, and the seeds that this takes at most and in the median. */
+/**
+ * Returns a table of all variants: the defect, the check which catches it, and the limit and the median of the seeds.
+ */
 export function variantsTable(variants: readonly Variant[], medians: Medians): string {
   const rows = variants.map((variant) => {
     const { name, what, rules } = variant;
@@ -24,6 +26,6 @@ export function variantsTable(variants: readonly Variant[], medians: Medians): s
       : ["", ""];
     return row(code(name), what, rules.join(", "), catcherOf(variant), ...cells);
   });
-  const head = row("variant", "the error", "rules", "caught by", "within", "median");
+  const head = row("variant", "defect", "rules", "caught by", "within", "median");
   return [head, row("---", "---", "---", "---", "---", "---"), ...rows].join("\n");
 }

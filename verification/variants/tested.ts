@@ -4,23 +4,23 @@ import { join } from "node:path";
 import { bundle, bundlesIn } from "./bundle.js";
 import type { InTest, Variant } from "./variant.js";
 
-/** A variant that a test must catch. */
+/** A variant which a test must catch. */
 export type Tested = Variant & { readonly caughtBy: InTest };
 
-/** What the run of one test file with one variant's error, or without any, came to. */
+/** The result of a test file, with a variant's defect or without. */
 export interface FileResult {
   /** The variant's name, or {@link AS_IT_IS}. */
   readonly project: string;
   readonly file: string;
-  /** Why the file could not be run. */
+  /** Why the file could not run. */
   readonly errors: readonly string[];
   readonly tests: readonly { readonly title: string; readonly state: string }[];
 }
 
-/** The project in which the code has no error in it. */
+/** The project without a defect. */
 export const AS_IT_IS = "as it is";
 
-/** A title as a pattern: what `it.each` puts into it may be anything. */
+/** Converts a title to a pattern: placeholders of `it.each` match any text. */
 export function patternOf(title: string): string {
   return title
     .split(/%[sidfjo]|\$\w+/)
@@ -30,7 +30,7 @@ export function patternOf(title: string): string {
 
 const LONGEST_RUN_MS = 280_000;
 
-/** One test file, of which the named tests run, with one variant's error in the code, or without any. */
+/** A test file with the named tests, for a variant's defect or for the original code. */
 interface Run {
   readonly project: string;
   readonly variant?: Tested;
@@ -53,16 +53,16 @@ function runsOf(variants: readonly Tested[]): Run[] {
   ];
 }
 
-/** Runs the named tests, on the code as it is and with each variant's error in it. */
+/** Runs the named tests, on the original code and with each variant's defect. */
 export async function runTests(root: string, variants: readonly Tested[]): Promise<FileResult[]> {
   const runs = runsOf(variants);
   await mkdir(bundlesIn(root), { recursive: true });
-  // Of its own: two runs may be made at once.
+  // A separate folder, since two runs may overlap.
   const folder = await mkdtemp(join(bundlesIn(root), "tests-"));
   const bundleOf = ({ project, file }: Run): string =>
     join(folder, project.replaceAll(" ", "-"), file.replace(/\.ts$/, ".mjs"));
   try {
-    // One file each: Vitest transforms every source file anew for each of many projects, which took minutes.
+    // One bundle each: Vitest would transform every source file again for each of many projects, which took minutes.
     await Promise.all(
       runs.map((run) =>
         bundle(root, run.variant, bundleOf(run), {
@@ -71,7 +71,7 @@ export async function runTests(root: string, variants: readonly Tested[]): Promi
             resolveDir: root,
           },
           define: { HOLDFAST_NAMED: JSON.stringify(run.named) },
-          // The package has no side effects, as its manifest says; its tests are nothing else.
+          // The package's manifest declares no side effects; its tests are nothing but side effects.
           ignoreAnnotations: true,
         }),
       ),
@@ -89,9 +89,9 @@ export async function runTests(root: string, variants: readonly Tested[]): Promi
   }
 }
 
-/** Of one bundle, as the reporter of `vitest.config.ts` writes it. */
+/** The result of a bundle, as written by the reporter in `vitest.config.ts`. */
 export interface BundleResult extends Pick<FileResult, "errors" | "tests"> {
-  /** Its path. */
+  /** The bundle's path. */
   readonly bundle: string;
 }
 
@@ -105,7 +105,8 @@ async function vitestIn(root: string, folder: string, report: string): Promise<v
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
   const args = [vitest, "run", "--config", join(root, "verification/variants/vitest.config.ts")];
   await new Promise((resolve, reject) => {
-    // An error can make a test run for ever; then there is no report. Whatever it prints is about tests that are meant to fail.
+    // With a defect a test can be endless, and the run leaves no report. Its output is of no use: these tests are
+    // meant to fail.
     const running = spawn(process.execPath, args, {
       cwd: root,
       env,
@@ -116,7 +117,7 @@ async function vitestIn(root: string, folder: string, report: string): Promise<v
   });
 }
 
-/** Why a variant does not count as caught by its test; undefined if it does. */
+/** Returns why a variant does not count as caught by its test; undefined if it does. */
 export function notCaught(variant: Tested, results: readonly FileResult[]): string | undefined {
   const { test, title } = variant.caughtBy;
   const named = new RegExp(`^${patternOf(title)}$`);

@@ -1,74 +1,71 @@
-/** A rule of the protocol, as ARCHITECTURE.md numbers them. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Exported, exportsOf, filesOf, occurrencesOf, patched } from "./patch.js";
+
+/** A rule in ARCHITECTURE.md, by number. */
 export type Rule = `R${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14}`;
 
-/** One piece of source text in the place of another. */
+/** Replaces a piece of source text. */
 export interface Edit {
-  /** Relative to the checkout. */
-  readonly file: string;
-  /** As it stands in the file, exactly once. */
+  /** A value which the file exports, as `{ name }`. */
+  readonly in: Exported;
+  /** Occurs in the file exactly once. White space and comments do not count. */
   readonly from: string;
   readonly to: string;
 }
 
-/** The simulation: a seed in which this invariant falls is found among the first `within`. */
+/** Caught by the simulation: one of the first `within` seeds violates this invariant. */
 export interface InSimulation {
   readonly invariant: string;
   readonly within: number;
-  /** Of fair locks, or of the occurrences of tasks; left out: that of the kernel. */
+  /** A simulation of fair locks or of occurrences of tasks; absent: of the core. */
   readonly of?: "fair locks" | "occurrences";
-  /** Which of the ranges, from 1, `npm test` hunts in, where the first takes it long; default 1. */
+  /** The range, from 1, in which `npm test` hunts; set where the first range takes too long. Default 1. */
   readonly shortRange?: number;
 }
 
-/** The first seed of a range, from 1; far enough apart that no range reaches the next one. */
+/** Returns the first seed of a range, from 1. Ranges are far enough apart not to overlap. */
 export function firstSeedOf(range: number): number {
   return (range - 1) * 100_000 + 1;
 }
 
-/** A test, by its file and its title (of `it.each`, as it is written). */
+/** A test, by file and title (for `it.each`, the title in the source). */
 export interface InTest {
   readonly test: string;
   readonly title: string;
 }
 
-/** The shipped code with one error in it, and what must find the error. */
+/** The shipped code with one defect, and the check which must catch the defect. */
 export interface Variant {
-  /** In words joined by hyphens. */
+  /** Words joined by hyphens. */
   readonly name: string;
-  /** The error, in words. */
+  /** The defect, in one sentence. */
   readonly what: string;
-  /** The rules that it breaks; none where the table, not the kernel, is at fault. */
+  /** The broken rules; empty if the fault is the table's, not the core's. */
   readonly rules: readonly Rule[];
   readonly edits: readonly Edit[];
   readonly caughtBy: InSimulation | InTest;
 }
 
-/** Whether the simulation is what catches it. */
+/** Whether the simulation catches the variant. */
 export function isSimulated(
   variant: Variant,
 ): variant is Variant & { readonly caughtBy: InSimulation } {
   return "invariant" in variant.caughtBy;
 }
 
-/** The files that a variant changes. */
-export function filesOf(variant: Variant): string[] {
-  return [...new Set(variant.edits.map(({ file }) => file))];
-}
-
-/**
- * A file's text with the error in it. Throws unless each text to be replaced stands there exactly once:
- * a variant that no longer changes anything would be a test that cannot fail.
- */
-export function changedText(variant: Variant, file: string, text: string): string {
-  let changed = text;
-  for (const { from, to } of variant.edits.filter((edit) => edit.file === file)) {
-    const times = changed.split(from).length - 1;
-    if (times !== 1) {
-      throw new Error(
-        `Variant "${variant.name}": what it replaces stands ${times} times in ${file}:\n${from}`,
-      );
-    }
-    changed = changed.replace(from, () => to);
+/** Returns the files which a variant changes, each with its changed text. */
+export function changedFiles(root: string, variant: Variant): ReadonlyMap<string, string> {
+  const exports = exportsOf(root);
+  const changed = new Map<string, string>();
+  const textOf = (file: string): string =>
+    changed.get(file) ?? readFileSync(join(root, file), "utf8");
+  for (const { in: symbol, from, to } of variant.edits) {
+    const files = filesOf(exports, symbol);
+    // Two files may export the same name, for example a CLI command and its function.
+    const file = files.find((one) => occurrencesOf(textOf(one), from) === 1) ?? files[0] ?? "";
+    const title = `Variant "${variant.name}": the text to replace in ${file}`;
+    changed.set(file, patched(textOf(file), from, to, title));
   }
   return changed;
 }

@@ -3,8 +3,8 @@ import { defineConfig } from "vitest/config";
 import type { Reporter } from "vitest/node";
 import type { BundleResult } from "./tested.js";
 
-// Runs the bundles of test files in the folder HOLDFAST_KNOWN_BAD, each with one variant's error in its code, or as
-// it is. What came of them goes to the file HOLDFAST_KNOWN_BAD_REPORT.
+// Runs the bundles of test files in the folder HOLDFAST_KNOWN_BAD, each with one variant's defect, or with the
+// original code. Writes the results to the file HOLDFAST_KNOWN_BAD_REPORT.
 const { HOLDFAST_KNOWN_BAD: folder = "", HOLDFAST_KNOWN_BAD_REPORT: report = "" } = process.env;
 
 const reporter: Reporter = {
@@ -26,7 +26,7 @@ export default defineConfig({
   test: {
     reporters: [reporter],
     include: ["**/*.test.mjs"],
-    // They lie below node_modules.
+    // The bundles are below node_modules.
     exclude: [],
     server: { deps: { inline: [/\/holdfast\/variants\//] } },
     maxWorkers: "100%",

@@ -1,23 +1,24 @@
+import { AcquireLoop } from "../../src/core/acquire/loop.js";
+import { ClientContext } from "../../src/core/context.js";
+import { decide, holdMs, watchMs } from "../../src/core/record/decide.js";
+import { Observations, observe, observedOf } from "../../src/core/record/observation.js";
+import { nativeFormat } from "../../src/formats/native.js";
 import type { Variant } from "./variant.js";
 
-const DECIDE = "src/core/record/decide.ts";
-const OBSERVATION = "src/core/record/observation.ts";
-const KERNEL = "src/core/context.ts";
-
-/** Errors in how a rival's death is judged. */
+/** Defects in how a client judges a rival dead. */
 export const WATCHES: readonly Variant[] = [
   {
     name: "no-margins",
-    what: "neither the holder nor the watcher allows for drift",
+    what: "Neither the holder nor the watcher allows for drift.",
     rules: ["R2", "R3"],
     edits: [
       {
-        file: DECIDE,
+        in: { watchMs },
         from: "return leaseMs * (1 + 2 * maxClockDrift);",
         to: "return leaseMs;",
       },
       {
-        file: DECIDE,
+        in: { holdMs },
         from: "return leaseMs * (1 - 2 * maxClockDrift) - bootStepMs;",
         to: "return leaseMs;",
       },
@@ -26,11 +27,11 @@ export const WATCHES: readonly Variant[] = [
   },
   {
     name: "no-margin-of-holder",
-    what: "the holder does not stop early",
+    what: "The holder's deadline has no margin for drift.",
     rules: ["R2"],
     edits: [
       {
-        file: DECIDE,
+        in: { holdMs },
         from: "return leaseMs * (1 - 2 * maxClockDrift) - bootStepMs;",
         to: "return leaseMs;",
       },
@@ -39,11 +40,11 @@ export const WATCHES: readonly Variant[] = [
   },
   {
     name: "no-margin-of-watcher",
-    what: "the watcher makes no allowance for drift",
+    what: "The watcher's wait has no margin for drift.",
     rules: ["R3"],
     edits: [
       {
-        file: DECIDE,
+        in: { watchMs },
         from: "return leaseMs * (1 + 2 * maxClockDrift);",
         to: "return leaseMs;",
       },
@@ -52,11 +53,11 @@ export const WATCHES: readonly Variant[] = [
   },
   {
     name: "own-lease-length",
-    what: "a watch lasts as long as the watcher's own lease, not the holder's",
+    what: "A watch lasts for the watcher's own lease, not for the holder's.",
     rules: ["R3"],
     edits: [
       {
-        file: "src/core/acquire/loop.ts",
+        in: { AcquireLoop },
         from: "    return this.#context.decide(this.#ref, this.#settings.onlyIfExists, this.#settings.passage);\n",
         to: `    const seen = this.#context.observations.of(this.#ref.id)?.record;
     if (seen?.state === "held") Object.assign(seen, { leaseMs: this.#settings.leaseMs });
@@ -68,35 +69,35 @@ export const WATCHES: readonly Variant[] = [
   },
   {
     name: "wall-clock-expiry",
-    what: "the holder writes when its lease ends by its wall clock, and rivals go by theirs",
+    what: "The holder writes the end of its lease on its wall clock, and rivals compare with their wall clocks.",
     rules: ["R3", "R11"],
     edits: [
       {
-        file: "src/formats/native.ts",
-        from: '      "leaseMs",\n      "session",\n',
-        to: '      "leaseMs",\n      "expiresAt",\n      "session",\n',
+        in: { nativeFormat },
+        from: '  "leaseMs",\n  "session",\n',
+        to: '  "leaseMs",\n  "expiresAt",\n  "session",\n',
       },
       {
-        file: "src/formats/native.ts",
+        in: { nativeFormat },
         from: "    leaseMs: Number(leaseMs),\n",
         to: `    leaseMs: Number(leaseMs),
     endsAtMs: Number(numberIn(item, "expiresAt") ?? 0n) * 1000 - RETENTION_MS,
 `,
       },
       {
-        file: DECIDE,
+        in: { decide },
         from: "seen.sinceMs + watchMs(record.leaseMs, now.maxClockDrift);",
         to: "now.nowMs + (record.endsAtMs - now.wallMs);",
       },
       {
-        file: "src/core/record/observation.ts",
+        in: { observedOf },
         from: "  const { holder, leaseMs, notBeforeWallMs, session } = record;\n",
         to: `  const { holder, leaseMs, notBeforeWallMs, session } = record;
   known.endsAtMs = record.endsAtMs;
 `,
       },
       {
-        file: KERNEL,
+        in: { ClientContext },
         from: "      nowMs: this.nowMs(),\n",
         to: "      nowMs: this.nowMs(),\n      wallMs: this.wallMs(),\n",
       },
@@ -105,34 +106,29 @@ export const WATCHES: readonly Variant[] = [
   },
   {
     name: "watch-before-read",
-    what: "a watch counts from before the request that showed the holder",
+    what: "A watch counts from before the request which showed the holder.",
     rules: ["R3"],
     edits: [
       {
-        file: KERNEL,
-        from: "this.observations.see(ref.id, found, strength, this.nowMs());",
-        to: "this.observations.see(ref.id, found, strength, this.sentMs);",
+        in: { ClientContext },
+        from: "this.observations.see(ref.id, found, consistency, this.nowMs());",
+        to: "this.observations.see(ref.id, found, consistency, this.sentMs);",
       },
       {
-        file: KERNEL,
-        from: '    return this.#told("write",',
-        to: '    this.sentMs = this.nowMs();\n    return this.#told("write",',
-      },
-      {
-        file: KERNEL,
-        from: '    return this.#told("read",',
-        to: '    this.sentMs = this.nowMs();\n    return this.#told("read",',
+        in: { ClientContext },
+        from: "    const tellsUnits = hasSubscribers",
+        to: "    this.sentMs = this.nowMs();\n    const tellsUnits = hasSubscribers",
       },
     ],
     caughtBy: { invariant: "ownership", within: 300, shortRange: 3 },
   },
   {
     name: "watch-not-restarted",
-    what: "a change of holder or version does not start the watch again",
+    what: "A change of holder or version does not restart the watch.",
     rules: ["R3"],
     edits: [
       {
-        file: OBSERVATION,
+        in: { observe },
         from: "isSame(previous.record, record) ? previous.sinceMs : nowMs",
         to: "previous.sinceMs",
       },
@@ -141,11 +137,11 @@ export const WATCHES: readonly Variant[] = [
   },
   {
     name: "watch-of-holder-alone",
-    what: "a renewal does not start the watch again",
+    what: "A renewal does not restart the watch.",
     rules: ["R3"],
     edits: [
       {
-        file: OBSERVATION,
+        in: { Observations },
         from: "    before.holder === now.holder &&\n    before.version === now.version\n",
         to: "    before.holder === now.holder\n",
       },
@@ -154,27 +150,27 @@ export const WATCHES: readonly Variant[] = [
   },
   {
     name: "watch-of-version-alone",
-    what: "a change of holder under the same number of a version does not start the watch again",
+    what: "A change of holder with an equal version does not restart the watch.",
     rules: ["R3"],
     edits: [
       {
-        file: OBSERVATION,
+        in: { Observations },
         from: "    before.holder === now.holder &&\n    before.version === now.version\n",
         to: "    before.version === now.version\n",
       },
     ],
     caughtBy: {
       test: "test/core/safety.test.ts",
-      title: "is watched anew when it changed hands without a change of the version's number",
+      title: "is watched anew after a change of the holder at the same version number",
     },
   },
   {
     name: "watch-by-wall-clock",
-    what: "a watch is timed by the wall clock",
+    what: "A watch uses the wall clock.",
     rules: ["R3"],
     edits: [
       {
-        file: KERNEL,
+        in: { ClientContext },
         from: "    return this.clock.monotonicMs();\n",
         to: "    return this.clock.wallMs();\n",
       },
@@ -183,34 +179,34 @@ export const WATCHES: readonly Variant[] = [
   },
   {
     name: "stale-read-believed",
-    what: "an eventually consistent read that shows the past replaces what is known",
+    what: "A stale, eventually consistent read replaces newer observations.",
     rules: ["R3"],
     edits: [
       {
-        file: OBSERVATION,
-        from: '  if (strength === "eventual" && isStale(previous.record, record)) return previous;\n',
+        in: { observe },
+        from: '  if (consistency === "eventual" && isStale(previous.record, record)) return previous;\n',
         to: "",
       },
     ],
     caughtBy: {
       test: "test/core/safety.test.ts",
-      title: "is not judged by readings that come from the past",
+      title: "is not judged by stale reads",
     },
   },
   {
     name: "absence-from-eventual-read",
-    what: "an eventually consistent read is believed that there is no record",
+    what: "An eventually consistent read counts as proof that the record is absent.",
     rules: ["R3"],
     edits: [
       {
-        file: "src/core/acquire/loop.ts",
+        in: { AcquireLoop },
         from: "    if (answer.item === undefined) return this.#look();\n",
         to: "",
       },
     ],
     caughtBy: {
       test: "test/core/safety.test.ts",
-      title: "is not claimed because an eventual read says that there is no record",
+      title: "is not claimed because of an eventual read without a record",
     },
   },
 ];

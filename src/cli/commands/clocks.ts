@@ -1,22 +1,25 @@
 import { systemClock } from "../../platform/clock.js";
 
 /**
- * An instant, or a deadline, on the three clocks that all processes of one machine share. The guard is
- * another process than the one that keeps the lease, so it is told absolute instants: a length of time
- * would count from whenever the message was read.
+ * An instant, or a deadline, on the three clocks that all processes of a machine share.
+ *
+ * The guard runs in another process than the lease, so messages to the guard carry absolute instants: a duration would
+ * count from the moment when the guard reads the message.
  */
 export interface SharedInstant {
   /** CLOCK_MONOTONIC. */
   readonly monotonicMs: number;
   /** Civil time. */
   readonly wallMs: number;
-  /** Since boot, suspends included, in steps. */
+  /** Since boot, including suspends, in steps. */
   readonly bootMs: number;
 }
 
 /**
- * Milliseconds of the monotonic clock since boot. Unlike `performance.now()`, which each process counts
- * from its own start, every process of this machine reads it alike.
+ * Returns milliseconds of the monotonic clock since boot.
+ *
+ * Every process of this machine reads the same value, unlike `performance.now()`, which counts from the start of each
+ * process.
  */
 export function monotonicMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
@@ -30,9 +33,9 @@ function now(): SharedInstant {
   };
 }
 
-/** When the time that `remainingMs` tells will be over. */
+/** Converts the remaining time to a deadline. */
 export function deadlineIn(remainingMs: () => number): SharedInstant {
-  // The clocks are read first: a pause between the two then makes the deadline earlier, never later.
+  // The clocks are read first: a pause after this line makes the deadline earlier, never later.
   const start = now();
   const leftMs = remainingMs();
   return {
@@ -42,7 +45,7 @@ export function deadlineIn(remainingMs: () => number): SharedInstant {
   };
 }
 
-/** Milliseconds until a deadline, by whichever clock says least: a suspend stops some of them. */
+/** Returns milliseconds until a deadline, by the clock that says least: some clocks stand still in a suspend. */
 export function msUntil(deadline: SharedInstant): number {
   const at = now();
   return Math.min(

@@ -1,4 +1,4 @@
-import type { ForceReleaseResult, RecordKind } from "../../index.js";
+import type { ForceReleaseResult, RecordKind } from "../../admin/index.js";
 import { shown } from "../../internal/shown.js";
 import { locksOf } from "../connection.js";
 import { Interruptions } from "../guard/interruptions.js";
@@ -7,7 +7,7 @@ import { CliError, EXIT, usageError } from "../output/exit-codes.js";
 import { inNamespace, nameOf, type SortOptions } from "../output/format.js";
 import { jsonLine, type Output, printable } from "../output/output.js";
 
-/** The options of `holdfast release --force`, as commander leaves them. */
+/** The options of `holdfast release --force`, as parsed by commander. */
 export interface ForceOptions extends CommonOptions, SortOptions, NamespaceOptions {
   readonly kind?: RecordKind;
   readonly reason?: string;
@@ -16,7 +16,7 @@ export interface ForceOptions extends CommonOptions, SortOptions, NamespaceOptio
   readonly wait?: string;
 }
 
-/** Asks a holder to end, or ends it, and waits until the lock is free. Answers the exit status. */
+/** Asks a holder to release, or frees its lock, and waits until the lock is free. Returns the exit status. */
 export async function forceRelease(
   name: string,
   options: ForceOptions,
@@ -24,26 +24,28 @@ export async function forceRelease(
 ): Promise<number> {
   const { kind = "lock", namespace, reason, by, now, wait } = options;
   if (!reason)
-    throw usageError('Say why with --reason "TEXT": its holder is told, and it is kept.');
+    throw usageError(
+      'The reason is missing. Add --reason "TEXT": the holder gets this text, and `holdfast inspect` shows it.',
+    );
   const interruptions = new Interruptions();
   await using locks = await locksOf(options, output);
   try {
     const { ending: signal } = interruptions;
     const asked = { kind, namespace, reason, by, now, wait, signal };
-    const result = await locks.forceRelease(nameOf(name, options), asked);
+    const result = await locks.admin.forceRelease(nameOf(name, options), asked);
     const subject = printable(`${SUBJECT[kind]} "${name}"${inNamespace(namespace)}`);
     if (!result.isFree && result.successor === undefined) {
       throw new CliError(
         "not-acquired",
         EXIT.notAcquired,
-        `${subject}: its holder has not ended in time. It stays asked, and may do so later; with --now ` +
-          "it is freed without it.",
+        `${subject}: the holder has not released in time. The request remains, and the holder may still ` +
+          "release. To free the lock without waiting for the holder, use --now.",
       );
     }
     output.out(
       output.isJson
         ? jsonLine({ name, namespace, ...result })
-        : told(subject, result, now === true),
+        : described(subject, result, now === true),
     );
     return EXIT.ok;
   } catch (error) {
@@ -54,16 +56,16 @@ export async function forceRelease(
   }
 }
 
-const SUBJECT = Object.freeze({ lock: "Lock", leader: "LeaderInfo" });
+const SUBJECT = Object.freeze({ lock: "Lock", leader: "Leadership" });
 
-function told(subject: string, result: ForceReleaseResult, now: boolean): string {
+function described(subject: string, result: ForceReleaseResult, now: boolean): string {
   const { holder, owner, successor } = result;
   if (holder === undefined) return `${subject} was free already.`;
   const former = shown(owner ?? holder);
   if (successor !== undefined) {
     const next = shown(successor.owner ?? successor.holder);
-    return `${subject} is held by ${next} now, which was not asked; ${former} held it before.`;
+    return `${subject} is now held by ${next}, which was not asked to release; the holder before was ${former}.`;
   }
-  const was = `${subject} is free; ${former} held it.`;
-  return now ? `${was} Until its next renewal it may still act.` : was;
+  const was = `${subject} is free; the holder was ${former}.`;
+  return now ? `${was} That holder may still act until its next renewal.` : was;
 }

@@ -1,20 +1,20 @@
 /**
- * What the commands do. Loaded, with the library and the SDK, only once a command runs: help, the version and
- * wrong usage are answered without them. Commands that need a further peer are loaded on their own.
+ * The implementations of the commands. Loaded, with the library and the SDK, only when a command runs: help, the
+ * version and usage errors need neither. Commands with a further peer are loaded separately.
  */
-export { cost } from "./cost.js";
-export { doctor } from "./doctor.js";
-export { elect } from "./elect.js";
+export { cost } from "./election/cost.js";
+export { elect } from "./election/elect.js";
+export { leader } from "./election/leader.js";
+export { resign } from "./election/resign.js";
 export { forceRelease } from "./force-release.js";
 export { history } from "./history.js";
 export { inspect } from "./inspect.js";
-export { leader } from "./leader.js";
 export { lock } from "./lock.js";
 export { ls } from "./ls.js";
-export { policy } from "./policy.js";
 export { queue } from "./queue.js";
 export { release } from "./release.js";
-export { resign } from "./resign.js";
 export { sessions } from "./sessions.js";
-export { check as checkTable, create as createTable } from "./table.js";
+export { diagnose } from "./table/diagnose.js";
+export { policy } from "./table/policy.js";
+export { check as checkTable, create as createTable } from "./table/table.js";
 export { watch } from "./watch.js";

@@ -1,16 +1,17 @@
-import { type Holdfast, type Inspection, isHoldfastError, type RecordKind } from "../../index.js";
+import type { RecordKind } from "../../admin/index.js";
+import { type Holdfast, type Inspection, isHoldfastError } from "../../index.js";
 import { locksOf } from "../connection.js";
 import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
 import { type AnyLocks, dataText, nameOf, nameText, type SortOptions } from "../output/format.js";
 import { jsonLine, type Output, printable, seconds } from "../output/output.js";
 
-/** The options of `holdfast inspect`, as commander leaves them. */
+/** The options of `holdfast inspect`, as parsed by commander. */
 export interface InspectCommandOptions extends CommonOptions, SortOptions, NamespaceOptions {
   readonly kind?: RecordKind;
 }
 
-/** Shows what is known of one lock, or leadership, by one strong read. Answers the exit status. */
+/** Shows the state of a lock, or leadership, by one strongly consistent read. Returns the exit status. */
 export async function inspect(
   name: string,
   options: InspectCommandOptions,
@@ -20,7 +21,7 @@ export async function inspect(
   await using locks = await locksOf(options, output);
   const found = await locks.inspect(nameOf(name, options), { kind, namespace });
   output.out(output.isJson ? jsonLine(found) : described(found));
-  // In other formats an election is a lock.
+  // In other clients' formats an election is a lock.
   const isApart = options.format === undefined || options.format === "native";
   const isPlain = isApart && kind !== "leader" && namespace === undefined;
   if (found.state === "absent" && isPlain && !output.isJson) {
@@ -29,7 +30,7 @@ export async function inspect(
   return EXIT.ok;
 }
 
-/** Names of locks and of elections never meet, so that one is easily asked for as the other. */
+/** Points to an election of the same name: locks and elections have separate records. */
 async function pointAtElection(
   locks: Holdfast<AnyLocks>,
   name: string,
@@ -37,9 +38,9 @@ async function pointAtElection(
 ): Promise<void> {
   try {
     if ((await locks.inspect(name, { kind: "leader" })).state === "absent") return;
-    output.err(`holdfast: There is an election of that name: holdfast leader ${printable(name)}`);
+    output.err(`holdfast: There is an election with this name: holdfast leader ${printable(name)}`);
   } catch (error) {
-    // Who may look at locks alone has been answered all the same.
+    // Without permission for elections, the lock alone is the answer.
     if (!isHoldfastError(error, "access-denied")) throw error;
   }
 }
@@ -68,20 +69,21 @@ function described(lock: Inspection<AnyLocks>): string {
     .join("\n");
 }
 
-// Most records have none.
+// Most records have no further attributes.
 function jsonOf(attributes: NonNullable<Inspection<AnyLocks>["attributes"]>): string | undefined {
   return Object.keys(attributes).length === 0 ? undefined : jsonLine(attributes);
 }
 
 function forced({ forced: last, holder }: Inspection<AnyLocks>): string | undefined {
   if (last === undefined) return undefined;
-  const how = last.holder === holder ? "its holder was asked to end" : "a holder was made to end";
+  const how =
+    last.holder === holder ? "the holder was asked to release" : "an earlier holder was released";
   return `${how}, by ${last.by} at ${last.at}: ${last.reason}`;
 }
 
-// One look cannot tell a dead holder from a live one: only a watch of a whole lease can.
+// A single read cannot tell a dead holder from a live holder: that takes a watch of a whole lease.
 function takeable({ acquirableInMs, appearsExpired, session }: Inspection<AnyLocks>): string {
   if (appearsExpired)
-    return session === undefined ? "now" : "now: its session has ended, or is dead";
-  return `${seconds(acquirableInMs)} at the earliest, and only if its holder stays silent`;
+    return session === undefined ? "now" : "now: the session has ended, or is dead";
+  return `${seconds(acquirableInMs)} at the earliest, if the holder stays silent`;
 }

@@ -1,4 +1,4 @@
-import type { Duration, Holdfast, MultiLease, Mutex, UnfencedLease } from "../../index.js";
+import type { Duration, Holdfast, Lease, Lock, MultiLease } from "../../index.js";
 import { locksOf } from "../connection.js";
 import { GuardedCommand } from "../guard/guarded-command.js";
 import { environmentOf, exitCodeOfOutcome, isGroupGone, undead } from "../guard/guarded-outcome.js";
@@ -8,7 +8,7 @@ import { EXIT, usageError } from "../output/exit-codes.js";
 import { type AnyLocks, dataOf, nameOf, type SortOptions } from "../output/format.js";
 import { type Output, tellFailure } from "../output/output.js";
 
-/** The options of `holdfast lock`, as commander leaves them. */
+/** The options of `holdfast lock`, as parsed by commander. */
 export interface LockOptions extends CommonOptions, SortOptions {
   readonly wait?: string;
   readonly lease?: string;
@@ -20,7 +20,7 @@ export interface LockOptions extends CommonOptions, SortOptions {
   readonly history?: boolean;
 }
 
-/** Holds a lock, or several at once, while a command runs. Answers the exit status. */
+/** Holds a lock, or several together, while a command runs. Returns the exit status. */
 export async function lock(
   names: readonly string[],
   command: readonly string[],
@@ -31,21 +31,21 @@ export async function lock(
   if (program === undefined || program === "") throw usageError("The command is missing.");
   if (options.renew === "manual") {
     throw usageError(
-      "--renew must be a duration: nobody could renew by hand while a command runs.",
+      "--renew must be a duration: manual renewal is not possible while a command runs.",
     );
   }
   if (options.namespace !== undefined && options.fair !== true) {
     throw usageError("--namespace is for fair locks: add --fair.");
   }
   if (names.length > 1 && (options.namespace ?? options.data ?? options.sort) !== undefined) {
-    throw usageError("--namespace, --sort and --data are for one lock: give one name.");
+    throw usageError("--namespace, --sort and --data are for a single lock: give one name.");
   }
   const interruptions = new Interruptions();
   const locks = await locksOf(options, output);
   let mayRelease = true;
   try {
     const lease = await acquire(locks, names, options, interruptions);
-    // With nobody to hold the lock for, the wait is over and nothing is left behind.
+    // Interrupted: the wait is over, and nothing remains in the table.
     if (lease === undefined) return interruptions.exitCode ?? EXIT.internal;
     const line = { command: program, args, env: environmentOf(lease) };
     const guarded = new GuardedCommand(lease, line);
@@ -56,7 +56,7 @@ export async function lock(
     await lease.release().catch((error: unknown) => tellFailure(output, error));
     return exitCodeOfOutcome(outcome, program, lease);
   } finally {
-    // Released, the lock would be another's while something of the command may still act.
+    // While a process of the command may still act, the lock is not released.
     if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));
     interruptions.dispose();
   }
@@ -67,7 +67,7 @@ async function acquire(
   names: readonly string[],
   options: LockOptions,
   interruptions: Interruptions,
-): Promise<UnfencedLease<AnyLocks> | MultiLease | undefined> {
+): Promise<Lease<AnyLocks> | MultiLease | undefined> {
   const { lease, renew, owner, wait } = options;
   const asked = { lease, renew, owner, wait: waitOf(wait), signal: interruptions.ending };
   try {
@@ -79,7 +79,7 @@ async function acquire(
             ...asked,
             data: dataOf(options.data, options),
           });
-    // A signal that came with the answer ends it all the same.
+    // A signal that arrived with the grant still interrupts.
     if (interruptions.exitCode === undefined) return held;
     await held.release();
   } catch (error) {
@@ -88,15 +88,15 @@ async function acquire(
   return undefined;
 }
 
-/** The lock that is asked for; a fair one where the format has queues. */
+/** Returns the requested lock; with --fair, a fair lock. */
 function lockOf(
   locks: Holdfast<AnyLocks>,
   name: string,
   options: LockOptions,
-): Pick<Mutex<AnyLocks>, "acquire"> {
+): Pick<Lock<AnyLocks>, "acquire"> {
   const { fair, namespace } = options;
   const asked = nameOf(name, options);
-  // It says itself what names and formats it is not for.
+  // Throws for names and formats without fair locks.
   if (fair === true) return locks.fairLock(asked as string, { namespace });
   return locks.mutex(asked);
 }

@@ -1,4 +1,5 @@
-import type { Inspection, ListPage, RecordKind } from "../../index.js";
+import type { ListPage, RecordKind } from "../../admin/index.js";
+import type { Inspection } from "../../index.js";
 import { shown } from "../../internal/shown.js";
 import { locksOf } from "../connection.js";
 import type { CommonOptions } from "../options.js";
@@ -6,7 +7,7 @@ import { EXIT, usageError } from "../output/exit-codes.js";
 import { type AnyLocks, lockText } from "../output/format.js";
 import { cell, columns, jsonLine, type Output, seconds } from "../output/output.js";
 
-/** The options of `holdfast ls`, as commander leaves them. */
+/** The options of `holdfast ls`, as parsed by commander. */
 export interface LsOptions extends CommonOptions {
   readonly kind?: RecordKind;
   readonly prefix?: string;
@@ -16,20 +17,20 @@ export interface LsOptions extends CommonOptions {
 
 const HEADING = ["NAME", "STATE", "OWNER", "FENCE", "LEASE", "SINCE", "HOLDER"] as const;
 
-/** Lists locks, or leaderships, by a scan, and says what that cost. Answers the exit status. */
+/** Lists locks, or leaderships, by a scan, and prints its cost. Returns the exit status. */
 export async function ls(options: LsOptions, output: Output): Promise<number> {
   const limit = limitOf(options.limit);
   await using locks = await locksOf(options, output);
   if (!output.isJson) output.err(`holdfast: This scans the whole table "${options.table}".`);
-  const pages = locks.list({ kind: options.kind, prefix: options.prefix, free: options.all });
+  const pages = locks.admin.list({ kind: options.kind, prefix: options.prefix, free: options.all });
   const scan = await read(pages, limit, output);
   if (scan.rows.length > 0) output.out(columns(HEADING, scan.rows));
-  tellCost(scan, output);
+  printCost(scan, output);
   return EXIT.ok;
 }
 
 interface Scan {
-  /** For people; a program has been told of each lock by then. */
+  /** For the table of people; with --json each lock is printed at once. */
   readonly rows: readonly string[][];
   readonly listed: number;
   readonly unreadable: number;
@@ -53,9 +54,9 @@ async function read(
     const locks = page.locks.slice(0, limit - listed);
     listed += locks.length;
     for (const lock of locks) {
-      // As they come: a listing of a large table is read by a program, one line at a time.
+      // Print at once: a program reads the listing of a large table line by line.
       if (output.isJson) output.out(jsonLine(lock));
-      // Cells alone: user data of a whole table would not fit into memory.
+      // Keep only the cells: the user data of a whole table would not fit into memory.
       else rows.push(rowOf(lock).map(cell));
     }
     unreadable += page.unreadable.length;
@@ -83,7 +84,7 @@ function rowOf(lock: Inspection<AnyLocks>): string[] {
   ];
 }
 
-function tellCost({ listed, unreadable, pages, readUnits }: Scan, output: Output): void {
+function printCost({ listed, unreadable, pages, readUnits }: Scan, output: Output): void {
   if (output.isJson) {
     output.err(
       jsonLine({ scan: { locks: listed, unreadable, pages, readUnits: readUnits ?? null } }),

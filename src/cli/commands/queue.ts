@@ -1,4 +1,4 @@
-import type { QueueListing } from "../../index.js";
+import type { QueueListing } from "../../admin/index.js";
 import { sleep } from "../../internal/sleep.js";
 import { systemTimers } from "../../platform/timers.js";
 import { locksOf } from "../connection.js";
@@ -7,7 +7,7 @@ import type { CommonOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
 import { columns, jsonLine, type Output, seconds } from "../output/output.js";
 
-/** The options of `holdfast queue`, as commander leaves them. */
+/** The options of `holdfast queue`, as parsed by commander. */
 export interface QueueCommandOptions extends CommonOptions {
   readonly namespace?: string;
   readonly watch?: boolean;
@@ -15,10 +15,10 @@ export interface QueueCommandOptions extends CommonOptions {
 
 const HEADING = ["POSITION", "OWNER", "SINCE", "LEASE", "TICKET"] as const;
 
-// A strong read and a query each time; whoever looks on does not need to see every grant.
+// Each poll costs a strongly consistent read and a query; an observer need not see every grant.
 const WATCH_MS = 2_000;
 
-/** Lists who holds a fair lock and who waits for it, once or until interrupted. Answers the exit status. */
+/** Lists the holder and the waiters of a fair lock, once or until interrupted. Returns the exit status. */
 export async function queue(
   name: string,
   options: QueueCommandOptions,
@@ -26,18 +26,18 @@ export async function queue(
 ): Promise<number> {
   await using locks = await locksOf(options, output);
   const { namespace } = options;
-  const look = () => locks.queue(name, namespace === undefined ? {} : { namespace });
+  const read = () => locks.admin.queue(name, namespace === undefined ? {} : { namespace });
   const shown = (listing: QueueListing): string =>
     output.isJson ? jsonLine(listing) : described(listing);
   if (options.watch !== true) {
-    output.out(shown(await look()));
+    output.out(shown(await read()));
     return EXIT.ok;
   }
   const interruptions = new Interruptions();
   try {
     let before: string | undefined;
     while (interruptions.exitCode === undefined) {
-      const now = shown(await look());
+      const now = shown(await read());
       if (now !== before) output.out(now);
       before = now;
       await sleep(systemTimers, WATCH_MS, true, interruptions.ending);
@@ -58,5 +58,5 @@ function described({ lock, waiters }: QueueListing): string {
     ticket.toString(),
   ]);
   const state = columns([lock.name, held], []);
-  return rows.length === 0 ? `${state}\nnobody waits` : `${state}\n${columns(HEADING, rows)}`;
+  return rows.length === 0 ? `${state}\nno waiters` : `${state}\n${columns(HEADING, rows)}`;
 }

@@ -1,11 +1,11 @@
-import type { RecordKind } from "../../index.js";
+import type { RecordKind } from "../../admin/index.js";
 import { locksOf } from "../connection.js";
 import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { CliError, EXIT, usageError } from "../output/exit-codes.js";
 import { inNamespace, nameOf, type SortOptions } from "../output/format.js";
 import { jsonLine, type Output, printable } from "../output/output.js";
 
-/** The options of `holdfast release`, as commander leaves them. */
+/** The options of `holdfast release`, as parsed by commander. */
 export interface ReleaseOptions extends CommonOptions, SortOptions, NamespaceOptions {
   readonly holder?: string;
   readonly kind?: RecordKind;
@@ -14,7 +14,7 @@ export interface ReleaseOptions extends CommonOptions, SortOptions, NamespaceOpt
   readonly now?: boolean;
 }
 
-/** Frees a lock whose holder id is known. Answers the exit status. */
+/** Frees a lock by its holder id. Returns the exit status. */
 export async function release(
   name: string,
   options: ReleaseOptions,
@@ -22,27 +22,34 @@ export async function release(
 ): Promise<number> {
   const { holder, kind, namespace } = options;
   if (holder && options.force) {
-    throw usageError("Give --holder ID, for that hold alone, or --force, for whoever holds it.");
+    throw usageError(
+      "--holder and --force exclude each other. Use --holder ID to release this holder only, or --force for any holder.",
+    );
   }
   if (kind === "leader") {
-    throw usageError("A leadership is released with --force, or by `holdfast resign`.");
+    throw usageError(
+      "Without --force this command releases locks only. For a leadership add --force, or use `holdfast resign`.",
+    );
   }
-  if (options.now || options.reason) throw usageError("--now and --reason belong to --force.");
+  if (options.now || options.reason)
+    throw usageError("--now and --reason need --force. Add --force, or leave them out.");
   if (!holder) {
     throw usageError(
-      "Say whose hold it is with --holder ID, so that nobody else's is released: it is " +
-        "HOLDFAST_LEASE_HOLDER in the command that `holdfast lock` runs, `lease.holder` in code, " +
-        `and what \`holdfast inspect ${name}\` shows.`,
+      "The holder is missing. Add --holder ID, so that no other holder loses the lock. The id is in " +
+        "HOLDFAST_LEASE_HOLDER in the environment of `holdfast lock`, in `lease.holder` in code, " +
+        `and in the output of \`holdfast inspect ${name}\`.`,
     );
   }
   await using locks = await locksOf(options, output);
-  const isReleased = await locks.release(nameOf(name, options), holder, { namespace });
+  const isReleased = await locks.admin.releaseByHolder(nameOf(name, options), holder, {
+    namespace,
+  });
   const subject = printable(`"${name}"${inNamespace(namespace)}`);
   if (!isReleased) {
     throw new CliError(
       "lost",
       EXIT.lost,
-      `Lock ${subject} does not name holder "${holder}", so nothing was changed.`,
+      `Holder "${holder}" does not hold lock ${subject}. Nothing was changed. \`holdfast inspect\` shows the holder.`,
     );
   }
   output.out(

@@ -1,4 +1,4 @@
-import type { SessionListing } from "../../index.js";
+import type { SessionListing } from "../../admin/index.js";
 import { locksOf } from "../connection.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
@@ -6,14 +6,14 @@ import { columns, jsonLine, type Output, seconds } from "../output/output.js";
 
 const HEADING = ["SESSION", "STATE", "OWNER", "LEASE", "SINCE", "LOCKS", "NAMES"] as const;
 
-// A session may have thousands; with --json they are all there.
+// A session may have thousands of locks; --json prints all.
 const MOST_NAMES = 3;
 
-/** Lists sessions by two scans, each with the locks that live by it. Answers the exit status. */
+/** Lists sessions with their locks, by two scans. Returns the exit status. */
 export async function sessions(options: CommonOptions, output: Output): Promise<number> {
   await using locks = await locksOf(options, output);
   if (!output.isJson) output.err(`holdfast: This scans the whole table "${options.table}", twice.`);
-  const found = await locks.sessions();
+  const found = await locks.admin.sessions();
   if (output.isJson) for (const session of found) output.out(jsonLine(session));
   else if (found.length > 0) output.out(columns(HEADING, found.map(rowOf)));
   if (!output.isJson) output.err(`holdfast: ${found.length} listed.`);

@@ -1,4 +1,5 @@
-import { type Holdfast, type Inspection, isHoldfastError, type RecordKind } from "../../index.js";
+import type { RecordKind } from "../../admin/index.js";
+import { type Holdfast, type Inspection, isHoldfastError } from "../../index.js";
 import { durationMs } from "../../internal/duration.js";
 import { shown } from "../../internal/shown.js";
 import { sleep } from "../../internal/sleep.js";
@@ -12,19 +13,19 @@ import { EXIT } from "../output/exit-codes.js";
 import { type AnyLocks, lockText, nameOf, nameText, type SortOptions } from "../output/format.js";
 import { jsonLine, type Output, printable, tellFailure } from "../output/output.js";
 
-/** The options of `holdfast watch`, as commander leaves them. */
+/** The options of `holdfast watch`, as parsed by commander. */
 export interface WatchOptions extends CommonOptions, SortOptions, NamespaceOptions {
   readonly prefix?: string;
   readonly poll?: string;
   readonly kind?: RecordKind;
 }
 
-/** What tells one lock of the table from all others. */
+/** Identifies a lock of the table. */
 type Watched = Pick<Inspection<AnyLocks>, "name" | "namespace">;
 
 const POLL_RANGE = { leastMs: 50, mostMs: 24 * 3_600_000 };
 
-/** Tells each change of one record, or of all below a prefix. Answers the exit status. */
+/** Prints each change of a record, or of all records with a prefix. Returns the exit status. */
 export async function watch(
   name: string | undefined,
   options: WatchOptions,
@@ -39,8 +40,8 @@ export async function watch(
   const asked = name === undefined ? undefined : { name: nameOf(name, options), namespace };
   try {
     while (!interruptions.ending.aborted) {
-      await watching.look(asked).catch((error: unknown) => {
-        // What passes by itself is told, and waited for; anything else ends the watch.
+      await watching.poll(asked).catch((error: unknown) => {
+        // Print a transient error, and continue; every further error ends the watch.
         if (!isPassing(error)) throw error;
         tellFailure(output, error);
       });
@@ -61,7 +62,7 @@ class Watch {
   readonly #options: WatchOptions;
   readonly #output: Output;
   readonly #known = new Map<string, Inspection<AnyLocks>>();
-  #hasLooked = false;
+  #hasPolled = false;
 
   constructor(locks: Holdfast<AnyLocks>, options: WatchOptions, output: Output) {
     this.#locks = locks;
@@ -69,16 +70,16 @@ class Watch {
     this.#output = output;
   }
 
-  async look(lock: Watched | undefined): Promise<void> {
+  async poll(lock: Watched | undefined): Promise<void> {
     if (lock === undefined) await this.#scan();
     else await this.#inspect(lock);
-    this.#hasLooked = true;
+    this.#hasPolled = true;
   }
 
   async #inspect({ name, namespace }: Watched): Promise<void> {
     const { kind } = this.#options;
     const found = await this.#locks.inspect(name, { kind, namespace });
-    if (!this.#hasLooked) this.#tell("seen", undefined, found);
+    if (!this.#hasPolled) this.#print("seen", undefined, found);
     this.#note(found);
   }
 
@@ -86,20 +87,20 @@ class Watch {
     const missing = new Map<string, Watched>(this.#known);
     const { kind, prefix } = this.#options;
     let units = 0;
-    for await (const page of this.#locks.list({ kind, prefix, free: true })) {
+    for await (const page of this.#locks.admin.list({ kind, prefix, free: true })) {
       units += page.readUnits ?? 0;
       for (const found of page.locks) {
         missing.delete(idOf(found));
-        // Of what was always there, only what is held is worth a line.
-        if (!this.#hasLooked && found.state === "held") this.#tell("seen", undefined, found);
+        // At the first scan print only held locks.
+        if (!this.#hasPolled && found.state === "held") this.#print("seen", undefined, found);
         this.#note(found);
       }
-      // There, and of no state that can be told: not gone.
+      // An unreadable record still exists: not gone.
       const unreadable = new Set(page.unreadable.map(({ name }) => name));
       for (const [id, { name }] of missing) if (unreadable.has(nameText(name))) missing.delete(id);
     }
-    if (!this.#hasLooked) this.#tellCost(units);
-    // A scan may come from before the record was made: absence needs a strong read.
+    if (!this.#hasPolled) this.#printCost(units);
+    // A scan may be older than the record: only a strongly consistent read may conclude absence.
     for (const lock of missing.values()) await this.#inspect(lock);
   }
 
@@ -109,11 +110,11 @@ class Watch {
     if (before !== undefined && isOlder(found, before)) return;
     if (found.state === "absent") this.#known.delete(id);
     else this.#known.set(id, found);
-    const told = this.#hasLooked ? changeOf(before, found) : undefined;
-    if (told !== undefined) this.#tell(told.change, told.missed, found);
+    const change = this.#hasPolled ? changeOf(before, found) : undefined;
+    if (change !== undefined) this.#print(change.change, change.missed, found);
   }
 
-  #tell(
+  #print(
     change: ChangeKind | "seen",
     missed: bigint | undefined,
     found: Inspection<AnyLocks>,
@@ -125,12 +126,12 @@ class Watch {
     else out(printable(`${at}  ${change.padEnd(8)}  ${what}`));
   }
 
-  #tellCost(units: number): void {
+  #printCost(units: number): void {
     const { err, isJson } = this.#output;
     err(
       isJson
         ? jsonLine({ scan: { readUnits: units } })
-        : `holdfast: Each look scans the whole table, at ${units} read units now.`,
+        : `holdfast: Each poll scans the whole table, at ${units} read units now.`,
     );
   }
 }
@@ -138,15 +139,15 @@ class Watch {
 function detailsOf(found: Inspection<AnyLocks>, missed: bigint | undefined): string {
   const { state, fence, owner, holder } = found;
   const grants = missed === 1n ? "1 grant" : `${missed} grants`;
-  const unseen = missed === undefined || missed <= 0n ? "" : `; ${grants} in between not seen`;
+  const unseen = missed === undefined || missed <= 0n ? "" : `; ${grants} missed in between`;
   const number = fence === undefined ? "" : `fence ${fence}, `;
   if (state === "held")
-    return `  ${number}${shown(owner ?? "nobody named")} (${shown(holder ?? "")})${unseen}`;
+    return `  ${number}${shown(owner ?? "unnamed")} (${shown(holder ?? "")})${unseen}`;
   if (state !== "free") return `  ${state}`;
   return fence === undefined ? "  free" : `  free, fence ${fence}${unseen}`;
 }
 
-// Joined, two names of two parts could look like one.
+// As JSON: joined parts of different names could be equal.
 function idOf({ name, namespace }: Watched): string {
   return JSON.stringify([name, namespace]);
 }

@@ -6,7 +6,7 @@ import type { FromWorker, ToWorker, WorkerEvent, WorkerSetup } from "./messages.
 
 const WORKER_FILE = fileURLToPath(new URL("./worker.js", import.meta.url));
 
-/** The processes of the demo, and what they tell. */
+/** The processes of the demo, and their events. */
 export class Crew {
   readonly #processes = new Map<string, ChildProcess>();
   readonly #listeners = new Set<(event: WorkerEvent) => void>();
@@ -39,14 +39,14 @@ export class Crew {
     for (const child of this.#processes.values()) if (child.connected) child.send(message);
   }
 
-  /** Sends a signal to one worker. */
+  /** Sends a signal to a worker. */
   signal(worker: string, signal: NodeJS.Signals): void {
     this.#processes.get(worker)?.kill(signal);
   }
 
   /**
-   * The first event from now on that is `wanted`. Called in the very turn of the event loop in which
-   * it came, so that what follows at once finds the worker where the event left it.
+   * Waits for the first later event that is `wanted`. Resolves in the same turn of the event loop as the event,
+   * so that the next step finds the worker in the same state.
    */
   next<E extends WorkerEvent>(
     what: string,
@@ -74,15 +74,15 @@ export class Crew {
         end(() => resolve(found));
       };
       const timer = systemTimers.set(withinMs, true, () =>
-        fail(`Nothing was seen of this within ${Math.round(withinMs / 1000)} s: ${what}.`),
+        fail(`This did not happen within ${Math.round(withinMs / 1000)} s: ${what}.`),
       );
-      const onEnding = (): void => fail("It was interrupted.");
+      const onEnding = (): void => fail("The demo was interrupted.");
       this.#ending.addEventListener("abort", onEnding, { once: true });
       this.#listeners.add(listener);
     });
   }
 
-  /** Resolves when every process has ended; those that do not end in time are killed. */
+  /** Resolves when every process has ended; kills processes that do not end in time. */
   async ended(withinMs: number): Promise<void> {
     const timer = systemTimers.set(withinMs, true, () => this.kill());
     const endings = [...this.#processes.values()].map((child) =>
@@ -94,7 +94,7 @@ export class Crew {
     timer.cancel();
   }
 
-  /** Kills whoever is left; SIGKILL ends a stopped process too. */
+  /** Kills all remaining processes; SIGKILL ends a stopped process too. */
   kill(): void {
     for (const child of this.#processes.values()) child.kill("SIGKILL");
   }

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createTable } from "../../index.js";
 import { systemTimers } from "../../platform/timers.js";
+import { createTable } from "../../table/index.js";
 import { startMemoryServer } from "../../testing/index.js";
 import { tableOf } from "../connection.js";
 import { Interruptions } from "../guard/interruptions.js";
@@ -16,7 +16,7 @@ import type { WorkerSetup } from "./messages.js";
 import { Narrator } from "./narrator.js";
 import { play } from "./scenario.js";
 
-/** The options of `holdfast demo`, as commander leaves them. */
+/** The options of `holdfast demo`, in commander's form. */
 export interface DemoOptions extends Pick<CommonOptions, "table" | "region" | "endpoint" | "json"> {
   readonly break?: boolean;
 }
@@ -25,10 +25,10 @@ const WORKERS = 4;
 const LEASE_MS = 2_000;
 const LONGEST_MS = 28_000;
 const TABLE = "holdfast-demo";
-// The server in memory looks at no signature, but the SDK will not send without one.
+// The server in memory checks no signature, but the SDK does not send without credentials.
 const MADE_UP_CREDENTIALS = { AWS_ACCESS_KEY_ID: "demo", AWS_SECRET_ACCESS_KEY: "demo" };
 
-/** Shows several processes that contend for one lock. Answers the exit status. */
+/** Shows several processes that contend for one lock. Returns the exit status. */
 export async function demo(options: DemoOptions, output: Output): Promise<number> {
   const interruptions = new Interruptions();
   const isOwnTable = options.endpoint === undefined && options.table === undefined;
@@ -87,11 +87,11 @@ async function perform(
   throw new CliError(
     "demo-failed",
     EXIT.failed,
-    `The ledger is not in order: ${report.problems[0]}${isBroken ? " That is what a lock without a deadline does." : ""}`,
+    `The ledger is not in order: ${report.problems[0]}${isBroken ? " A lock without a deadline has this effect." : ""}`,
   );
 }
 
-/** Without what is undefined: options that were not given are left out. */
+/** Drops undefined options. */
 function given(place: {
   readonly table: string;
   readonly region?: string | undefined;

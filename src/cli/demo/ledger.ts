@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync } from "node:fs";
 
-/** One line of the ledger: what a worker wrote while it held the lock, or believed so. */
+/** A line of the ledger, from a worker that held the lock or believed so. */
 export interface Entry {
   /** The lock's name. */
   readonly name: string;
@@ -8,13 +8,13 @@ export interface Entry {
   readonly fence: string;
   readonly worker: string;
   readonly pid: number;
-  /** The monotonic clock of the machine, in digits: one order for all processes. */
+  /** The machine's monotonic clock, as digits: the same order for all processes. */
   readonly monotonicNs: string;
   /** Civil time, for people. */
   readonly at: string;
 }
 
-/** One grant, as the ledger shows it. */
+/** A grant in the ledger. */
 interface Grant {
   readonly name: string;
   readonly fence: bigint;
@@ -24,7 +24,7 @@ interface Grant {
   toNs: bigint;
 }
 
-/** What the ledger says, recomputed from the file alone. */
+/** The content of the ledger, computed from the file alone. */
 export interface LedgerReport {
   readonly entries: number;
   readonly grants: number;
@@ -33,7 +33,7 @@ export interface LedgerReport {
   readonly problems: readonly string[];
 }
 
-/** Appends one line, in one write, so that lines of two processes never mix. */
+/** Appends a line in a single write, so that lines of two processes never mix. */
 export function appendEntry(file: string, entry: Entry): void {
   appendFileSync(file, `${JSON.stringify(entry)}\n`);
 }
@@ -44,10 +44,10 @@ export function checkLedgerFile(file: string): LedgerReport {
 }
 
 /**
- * Checks that one process at a time wrote, and in the order of the fences:
- * 1. the entries of a grant stand together, and have one author;
- * 2. per name, every grant has a higher fence than all before it, so no former holder wrote late;
- * 3. each entry was written after the one before it, so the holds, too, lie one after another.
+ * Checks that no two workers wrote at the same time, and that fences grew:
+ * 1. the entries of a grant are adjacent and have a single author;
+ * 2. for each name, every grant has a higher fence than all earlier grants, so no former holder wrote late;
+ * 3. every entry is later than the entry before, so holds do not overlap either.
  */
 export function checkLedger(text: string): LedgerReport {
   const entries = text
@@ -70,7 +70,7 @@ export function checkLedger(text: string): LedgerReport {
   };
 }
 
-/** Counts an entry to the grant before it, or as a new one; answers what is wrong with that. */
+/** Adds an entry to the last grant, or starts a new grant. Returns the problem, if any. */
 function follow(
   last: Grant | undefined,
   entry: Entry,
@@ -94,7 +94,7 @@ function follow(
   if (author !== last.author) {
     return `Line ${line}: ${author} and ${last.author} both wrote with fence ${fence}.`;
   }
-  if (writtenNs < last.toNs) return `Line ${line}: it is older than the line before it.`;
+  if (writtenNs < last.toNs) return `Line ${line}: the entry is older than the line before.`;
   last.toNs = writtenNs;
   return undefined;
 }
@@ -106,6 +106,6 @@ function overlaps(grants: readonly Grant[]): string[] {
     );
     return before === undefined || before.toNs < grant.fromNs
       ? []
-      : [`Line ${grant.line}: the hold of ${grant.author} overlaps that of ${before.author}.`];
+      : [`Line ${grant.line}: the hold of ${grant.author} overlaps the hold of ${before.author}.`];
   });
 }

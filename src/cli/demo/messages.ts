@@ -8,7 +8,7 @@ export interface WorkerSetup {
   readonly lock: string;
   readonly ledger: string;
   readonly leaseMs: number;
-  /** Whether it writes without asking whether it still holds the lock. */
+  /** Whether the worker writes without a check of the lease. */
   readonly isBroken: boolean;
 }
 
@@ -21,9 +21,9 @@ export type FromWorker =
   | { readonly kind: "acquired"; readonly fence: string }
   | { readonly kind: "wrote"; readonly fence: string; readonly count: number }
   | { readonly kind: "released"; readonly fence: string; readonly count: number }
-  /** It asked before it wrote, and was told that the lock is lost. */
+  /** The check before the write reported the loss of the lock. */
   | { readonly kind: "held back"; readonly fence: string; readonly reason: string }
   | { readonly kind: "failed"; readonly code: string; readonly message: string };
 
-/** What a worker told, and who it is. */
+/** A worker's event, with the worker's name and process id. */
 export type WorkerEvent = FromWorker & { readonly worker: string; readonly pid: number };

@@ -3,7 +3,7 @@ import { jsonLine, type Output, printable } from "../output/output.js";
 import type { LedgerReport } from "./ledger.js";
 import type { WorkerEvent } from "./messages.js";
 
-/** Tells the demo as it happens: in words, or in JSON, one event a line. */
+/** Reports the demo in progress: in words, or in JSON, an event a line. */
 export class Narrator {
   readonly #output: Output;
   readonly #startMs = monotonicMs();
@@ -16,12 +16,15 @@ export class Narrator {
     const { workers, lease, lock, table, where, ledger } = event;
     this.#tell({ event: "opening", ...event }, [
       `${workers} processes, one lock "${lock}", lease ${lease}, table "${table}" ${where}`,
-      `Each writes into the ledger ${ledger} only while it holds the lock.`,
+      `Each process writes to the ledger ${ledger} only while it holds the lock.`,
       "",
     ]);
   }
 
-  /** What a worker told. In words, its single lines and what is told more fully below are left out. */
+  /**
+   * Reports a worker's event. In words, single ledger lines are left out, and some events are reported
+   * elsewhere.
+   */
   worker(event: WorkerEvent): void {
     const { kind, ...rest } = event;
     const text = describedWorker(event);
@@ -30,12 +33,12 @@ export class Narrator {
   }
 
   killed(worker: string, fence: string): void {
-    const text = `KILLED (SIGKILL) while it holds fence ${fence}: nobody will release it`;
+    const text = `KILLED (SIGKILL) while holding fence ${fence}: the lock stays held until the lease expires`;
     this.#line({ event: "killed", worker, fence }, worker, text);
   }
 
   paused(worker: string, fence: string): void {
-    const text = `STOPPED (SIGSTOP) while it holds fence ${fence}: it cannot renew`;
+    const text = `STOPPED (SIGSTOP) while holding fence ${fence}: the process cannot renew`;
     this.#line({ event: "paused", worker, fence }, worker, text);
   }
 
@@ -50,13 +53,13 @@ export class Narrator {
   }
 
   heldBack(worker: string, fence: string, reason: string): void {
-    const text = `WAS HELD BACK before it wrote: its lease of fence ${fence} is lost (${reason})`;
-    // The worker's own event says it in JSON already.
+    const text = `HELD BACK before a write: the lease of fence ${fence} is lost (${reason})`;
+    // The worker's own event is already in the JSON output.
     if (!this.#output.isJson) this.#line({}, worker, text);
   }
 
   wroteLate(worker: string, fence: string): void {
-    const text = `WROTE with fence ${fence}, which is not its own any more`;
+    const text = `WROTE with fence ${fence}, which is no longer current`;
     this.#line({ event: "wrote late", worker, fence }, worker, text);
   }
 
@@ -103,7 +106,7 @@ function describedWorker(event: WorkerEvent): string | undefined {
     case "acquired":
       return `holds the lock, fence ${event.fence}`;
     case "released":
-      return `released it after ${event.count} lines`;
+      return `released the lock after ${event.count} lines`;
     case "failed":
       return `failed: ${event.message}`;
     default:

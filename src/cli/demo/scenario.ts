@@ -5,11 +5,14 @@ import type { Narrator } from "./narrator.js";
 
 type Of<K extends WorkerEvent["kind"]> = Extract<WorkerEvent, { readonly kind: K }>;
 
-// Far more than any step takes: the whole demo is bounded by its caller.
+// Far more than any step takes: the caller bounds the whole demo.
 const STEP_MS = 15_000;
 const GRANTS_BETWEEN_FAULTS = 4;
 
-/** What happens: workers take turns, one is killed, one is stopped until its lease is over. */
+/**
+ * Plays the scenario: workers take turns, the first victim is killed, the second is stopped until the lease
+ * expires.
+ */
 export async function play(crew: Crew, narrator: Narrator): Promise<void> {
   await ready(crew);
   crew.tellAll({ kind: "go" });
@@ -33,7 +36,7 @@ async function ready(crew: Crew): Promise<void> {
 
 async function grants(crew: Crew, count: number): Promise<void> {
   for (let seen = 0; seen < count; seen += 1) {
-    await crew.next("the lock goes round", STEP_MS, (event) => is("acquired", event));
+    await crew.next("the lock passes between workers", STEP_MS, (event) => is("acquired", event));
   }
 }
 
@@ -53,11 +56,11 @@ async function stallOne(crew: Crew, narrator: Narrator): Promise<void> {
   const { worker, fence } = stalled;
   const stoppedAtMs = monotonicMs();
   const heir = await takeover(crew, narrator, worker);
-  // The new holder has written: whatever the stalled one still writes is out of order.
+  // The new holder has written, so any later line of the stalled worker is out of order.
   await crew.next("the new holder writes", STEP_MS, (event) =>
     event.worker === heir.worker ? is("wrote", event) : undefined,
   );
-  const awake = crew.next("the stalled worker goes on", STEP_MS, (event) =>
+  const awake = crew.next("the stalled worker continues", STEP_MS, (event) =>
     event.worker === worker ? (is("held back", event) ?? is("wrote", event)) : undefined,
   );
   crew.signal(worker, "SIGCONT");
@@ -67,7 +70,7 @@ async function stallOne(crew: Crew, narrator: Narrator): Promise<void> {
   else narrator.wroteLate(worker, fence);
 }
 
-/** A worker in the middle of its hold: between two lines, with more to write. */
+/** Finds a worker in the middle of a hold: between two lines, with more lines to write. */
 function midHold(
   crew: Crew,
   what: string,

@@ -1,5 +1,5 @@
 /** One worker of the demo: a process that takes the lock, writes a few lines, and does so again. */
-import { Holdfast, isHoldfastError, type Lease, type Mutex } from "../../index.js";
+import { Holdfast, isHoldfastError, type Lease, type Lock } from "../../index.js";
 import { sleep } from "../../internal/sleep.js";
 import { isoTimeOf, systemClock } from "../../platform/clock.js";
 import { systemTimers } from "../../platform/timers.js";
@@ -10,14 +10,14 @@ import type { FromWorker, ToWorker, WorkerSetup } from "./messages.js";
 
 const LINES_PER_HOLD = 4;
 const BETWEEN_LINES_MS = 120;
-// Longer than a rival's pause between two looks, so that the lock goes round.
+// Longer than a rival's pause between two polls, so that the lock changes hands.
 const BETWEEN_HOLDS_MS = 250;
 
 const setup = JSON.parse(process.argv[2] ?? "{}") as WorkerSetup;
 const finishing = new AbortController();
 
 process.removeAllListeners("warning");
-// Without a director there is nothing to show to anybody.
+// Without the director process there is no output.
 process.on("disconnect", () => process.exit(0));
 process.on("message", (message: ToWorker) => {
   if (message.kind === "finish") finishing.abort();
@@ -37,7 +37,7 @@ async function work(): Promise<void> {
   }
 }
 
-async function holdOnce(mutex: Mutex): Promise<void> {
+async function holdOnce(mutex: Lock): Promise<void> {
   const wait = Number.POSITIVE_INFINITY;
   const lease = await mutex.acquire({ wait, signal: finishing.signal }).catch((error: unknown) => {
     if (finishing.signal.aborted) return undefined;
@@ -59,7 +59,7 @@ async function holdOnce(mutex: Mutex): Promise<void> {
 async function writeLines(lease: Lease): Promise<void> {
   const fence = lease.fence.toString();
   for (let count = 1; count <= LINES_PER_HOLD; count += 1) {
-    // The one line that `--break` takes away.
+    // The only line that `--break` removes.
     if (!setup.isBroken) lease.assertHeld();
     appendEntry(setup.ledger, {
       name: lease.name,

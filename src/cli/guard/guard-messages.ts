@@ -1,6 +1,6 @@
 import type { SharedInstant } from "../commands/clocks.js";
 
-/** What the guard needs to begin. */
+/** The guard's parameters. */
 export interface StartMessage {
   readonly kind: "start";
   readonly command: string;
@@ -9,11 +9,11 @@ export interface StartMessage {
   readonly deadline: SharedInstant;
   /** For how long the group may tidy up between SIGTERM and SIGKILL. */
   readonly graceMs: number;
-  /** How long before the deadline the group is dead: what it takes to kill. */
+  /** How long before the deadline the group must be dead: the time for SIGKILL to take effect. */
   readonly marginMs: number;
 }
 
-/** From the process that keeps the lease to the guard. */
+/** A message from the holding process to the guard. */
 export type ToGuard =
   | StartMessage
   /** The lease was renewed. */
@@ -23,7 +23,7 @@ export type ToGuard =
   /** The lease is lost: kill, now. */
   | { readonly kind: "stop" };
 
-/** Why the guard ended a command that had not ended by itself. */
+/** Why the guard ended a running command. */
 export type EndCause = "deadline" | "stopped" | "orphaned";
 
 /** How a command ended. */
@@ -31,15 +31,15 @@ export interface EndedMessage {
   readonly kind: "ended";
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** Undefined where it ended by itself, or by a signal that was passed on. */
+  /** Undefined if the command ended by itself, or by a signal that the guard passed on. */
   readonly cause?: EndCause;
-  /** Whether nothing of its group is left. */
+  /** Whether no process of the group is left. */
   readonly isGroupGone: boolean;
 }
 
-/** From the guard to the process that keeps the lease. */
+/** A message from the guard to the holding process. */
 export type FromGuard =
   | { readonly kind: "started"; readonly groupId: number }
-  /** It could not be started; `code` is the system's, such as ENOENT. */
+  /** The command could not start; `code` is the system's, such as ENOENT. */
   | { readonly kind: "not started"; readonly code: string }
   | EndedMessage;

@@ -1,13 +1,12 @@
 /**
- * The guard of one command: a process of its own, in a session of its own, between the process that
- * keeps the lease and the command. It ends the command's process group before the lease's deadline,
- * and needs neither the life nor the event loop of the one that keeps the lease: that may be stopped,
+ * The guard of one command: a separate process and session between the holding process and the command. The
+ * guard ends the command's process group before the lease's deadline, even if the holding process is stopped,
  * killed or stuck.
  *
- * What it cannot do: act while the whole machine stands still, outlive its own SIGKILL (the process
- * that keeps the lease then kills the group), or reach a process that left the group by setsid().
+ * The guard cannot act while the whole machine stands still, survive its own SIGKILL (the holding process then
+ * kills the group), or reach a process that left the group by setsid().
  *
- * It imports as little as it can, because the command waits for it to start.
+ * The guard has few imports, because the command waits for the guard to start.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { systemTimers, type Timer } from "../../platform/timers.js";
@@ -15,11 +14,11 @@ import { monotonicMs, msUntil, type SharedInstant } from "../commands/clocks.js"
 import type { EndCause, FromGuard, StartMessage, ToGuard } from "./guard-messages.js";
 import { isGroupGone, signalGroup } from "./process-group.js";
 
-// The clocks are looked at this often, because a suspend of the machine moves some of them in a leap.
+// The longest interval between checks of the clocks, because a suspend moves some clocks in a leap.
 const LONGEST_TICK_MS = 250;
-// How often to look whether a group that was signalled is gone.
+// How often to check whether a signalled group is gone.
 const SHORT_TICK_MS = 10;
-// A process that is still there so long after SIGKILL is stuck in the kernel.
+// A process that survives SIGKILL for so long is stuck in the kernel.
 const UNDEAD_MS = 5_000;
 
 class Guard {
@@ -37,7 +36,7 @@ class Guard {
   constructor(start: StartMessage) {
     this.#start = start;
     this.#deadline = start.deadline;
-    // `detached` is setsid(): a group of its own, which the terminal's signals do not reach.
+    // `detached` calls setsid(): a separate group that the terminal's signals do not reach.
     this.#child = spawn(start.command, start.args, {
       env: start.env,
       stdio: "inherit",
@@ -57,7 +56,7 @@ class Guard {
     this.#tick();
   }
 
-  /** Whether there is nothing left to guard. */
+  /** Whether the command and its group have ended. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -68,17 +67,17 @@ class Guard {
   }
 
   giveUpLease(signal: NodeJS.Signals): void {
-    // Once the command itself has ended, what is left of its group is being ended anyway.
+    // After the end of the command the guard is already ending the rest of the group.
     if (this.#exit === undefined) this.#signal(signal);
   }
 
-  /** Ends the group: at once, or with the time to tidy up that the deadline allows. */
+  /** Ends the group at once, or gently, with as much time to clean up as the deadline allows. */
   end(cause: EndCause, how: "gently" | "at once"): void {
     if (this.#exit === undefined) this.#cause ??= cause;
     const atMs = monotonicMs();
     if (how === "at once") {
       this.#killedAtMs ??= atMs;
-      // Repeated at every tick: it costs nothing, and misses nobody who was just being born.
+      // Repeated at every tick, so that processes forked meanwhile are killed too.
       this.#signal("SIGKILL");
     } else if (this.#terminatedAtMs === undefined) {
       this.#terminatedAtMs = atMs;
@@ -91,7 +90,7 @@ class Guard {
     if (this.#groupId !== undefined && !this.#isOver) signalGroup(this.#groupId, signal);
   }
 
-  /** Looks at the clocks and at the group, and does what is due. */
+  /** Checks the clocks and the group, and takes the next due step. */
   #tick(): void {
     const groupId = this.#groupId;
     if (groupId === undefined || this.#isOver) return;
@@ -128,13 +127,13 @@ class Guard {
       ...(this.#cause === undefined ? {} : { cause: this.#cause }),
       isGroupGone: isGone,
     });
-    // Alone, there is nobody whose answer to wait for.
+    // Without the holding process there is no reply to wait for.
     if (!process.connected) process.exit(0);
   }
 }
 
 function send(message: FromGuard): void {
-  // A parent that died while the message was on its way is told of by "disconnect".
+  // If the parent dies while a message is in flight, "disconnect" reports the death.
   if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
 }
 
@@ -142,7 +141,7 @@ let guard: Guard | undefined;
 
 function begin(start: StartMessage): void {
   if (guard !== undefined) return;
-  // The lease may have run out while this process was starting: then nothing is run at all.
+  // If the lease expired while this process was starting, the command never runs.
   if (msUntil(start.deadline) > start.graceMs + start.marginMs) guard = new Guard(start);
   else send({ kind: "ended", exitCode: null, signal: null, cause: "deadline", isGroupGone: true });
 }
@@ -159,24 +158,24 @@ process.on("message", (message: ToGuard) => {
       guard?.giveUpLease(message.signal);
       break;
     case "stop":
-      // Somebody else may hold the lock already: there is no time to tidy up.
+      // Another client may already hold the lock: there is no time to clean up.
       guard?.end("stopped", "at once");
   }
 });
 
-// The process that kept the lease has died, or is done.
+// The holding process has died or has finished.
 process.on("disconnect", () => {
   if (guard === undefined || guard.isOver) process.exit(0);
   guard.end("orphaned", "gently");
 });
 
-// Signals are for the process that keeps the lease, which passes them on; the guard outlives them.
+// Signals go to the holding process, which passes them on; the guard survives them.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const) {
   process.on(signal, () => undefined);
 }
 
 process.on("uncaughtException", () => {
-  // A guard that no longer knows what it does must not leave the command to itself.
+  // A guard with an internal error must not leave the command without a guard.
   guard?.end("stopped", "at once");
   process.exit(1);
 });

@@ -6,7 +6,7 @@ import { deadlineIn } from "../commands/clocks.js";
 import type { EndedMessage, FromGuard, ToGuard } from "./guard-messages.js";
 import { isGroupGone, signalGroup } from "./process-group.js";
 
-/** What is needed of a lease to guard a command by it. */
+/** The part of a lease that the guard needs. */
 export interface GuardingLease {
   readonly leaseMs: number;
   readonly signal: AbortSignal;
@@ -20,7 +20,7 @@ export interface CommandLine {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** What became of a guarded command. */
+/** The outcome of a guarded command. */
 export type Outcome =
   | EndedMessage
   | { readonly kind: "not started"; readonly code: string }
@@ -29,29 +29,29 @@ export type Outcome =
 
 const GUARD_FILE = fileURLToPath(new URL("../guard/guard.js", import.meta.url));
 
-// How long a group may tidy up before it is killed: a part of the lease, so that a short lease keeps
-// most of its length for the work.
+// The time to clean up before SIGKILL: a fraction of the lease, so that a short lease keeps most of its length
+// for the work.
 const GRACE_PART = 1 / 10;
 const LONGEST_GRACE_MS = 2_000;
-// How long before the deadline the group is killed: what a busy machine takes to schedule the guard
-// and to carry the signal out.
+// The margin between SIGKILL and the deadline: the time that a busy machine takes to schedule the guard and to
+// deliver the signal.
 const MARGIN_PART = 1 / 20;
 const LONGEST_MARGIN_MS = 250;
-// How often the guard is told of the deadline: often enough to hear of a renewal long before the
-// grace begins.
+// How often the guard receives the deadline: often enough to learn of a renewal long before the grace period
+// starts.
 const TELLS_PER_LEASE = 12;
 const SHORTEST_TELL_MS = 20;
 const LONGEST_TELL_MS = 1_000;
-// How long to wait for a killed group to vanish, and how often to look.
+// How long to wait for a killed group to vanish, and how often to check.
 const GONE_WITHIN_MS = 5_000;
 const LOOK_MS = 10;
-// The guard itself gives a killed group 5 s to vanish; one that tells nothing for longer is stuck.
+// The guard gives a killed group 5 s to vanish; a guard that stays silent for longer is stuck.
 const STUCK_MS = 10_000;
 
 /**
- * A command in a process group of its own, under a guard that ends the group before the lease's
- * deadline. This is the side of the process that keeps the lease: it tells the guard the deadline, and
- * does the guard's work if that dies.
+ * Runs a command in a separate process group, under a guard that ends the group before the lease's deadline.
+ * This class is the holding process's side: it sends the deadline to the guard, and kills the group if the
+ * guard dies.
  */
 export class GuardedCommand {
   readonly outcome: Promise<Outcome>;
@@ -65,7 +65,7 @@ export class GuardedCommand {
   constructor(lease: GuardingLease, line: CommandLine) {
     this.#lease = lease;
     this.#guard = spawn(process.execPath, [GUARD_FILE], {
-      // `detached`: a session of its own, out of reach of the terminal's signals.
+      // `detached`: a separate session, out of reach of the terminal's signals.
       detached: true,
       stdio: ["inherit", "inherit", "inherit", "ipc"],
       env: environmentOfGuard(),
@@ -83,11 +83,11 @@ export class GuardedCommand {
     const deadline = deadlineIn(() => this.#lease.remainingMs());
     const graceMs = Math.min(LONGEST_GRACE_MS, this.#lease.leaseMs * GRACE_PART);
     const marginMs = Math.min(LONGEST_MARGIN_MS, this.#lease.leaseMs * MARGIN_PART);
-    // The command comes with the first deadline, so at no instant does it run without one.
+    // The start message includes the first deadline, so the command never runs without a deadline.
     this.#tell({ kind: "start", ...line, deadline, graceMs, marginMs });
     const stop = (): void => this.#stop();
     this.#lease.signal.addEventListener("abort", stop, { once: true });
-    // An abort that came before the listener calls nobody.
+    // An abort before the listener was added does not call the listener.
     if (this.#lease.signal.aborted) stop();
     this.#keepTelling();
     try {
@@ -104,11 +104,11 @@ export class GuardedCommand {
   #stop(): void {
     this.#tell({ kind: "stop" });
     if (this.#groupId !== undefined) this.#isKilledHere = signalGroup(this.#groupId, "SIGKILL");
-    // A guard that was stopped tells nothing; its death does.
+    // A stopped guard sends nothing, but its death is reported.
     this.#guardIsStuck = systemTimers.set(STUCK_MS, true, () => this.#guard.kill("SIGKILL"));
   }
 
-  // Where this process was faster, the guard saw a command that died of a signal.
+  // If this process acted first, the guard only saw a command that died of a signal.
   #withCause(outcome: Outcome): Outcome {
     const isUnexplained = outcome.kind === "ended" && outcome.cause === undefined;
     return isUnexplained && this.#isKilledHere && outcome.signal === "SIGKILL"
@@ -136,7 +136,7 @@ export class GuardedCommand {
           this.#groupId = message.groupId;
           return;
         }
-        // The number of a group that has ended may soon be another's.
+        // The operating system may soon reuse the id of an ended group.
         this.#groupId = undefined;
         this.#guard.off("disconnect", died);
         resolve(message);
@@ -147,10 +147,10 @@ export class GuardedCommand {
     });
   }
 
-  /** The guard has died, so nobody watches the deadline: the group is killed here, at once. */
+  /** Kills the group here and at once, because without the guard no process checks the deadline. */
   async #withoutGuard(): Promise<Outcome> {
     const groupId = this.#groupId;
-    // It died before it told of a group: there may be one, so the lock is not given to anybody.
+    // The guard died before it reported a group. There may be a running group, so the lock is not released.
     if (groupId === undefined) return { kind: "unguarded", isGroupGone: false };
     for (let waitedMs = 0; waitedMs < GONE_WITHIN_MS; waitedMs += LOOK_MS) {
       signalGroup(groupId, "SIGKILL");
@@ -161,12 +161,12 @@ export class GuardedCommand {
   }
 
   #tell(message: ToGuard): void {
-    // What cannot be sent to a dead guard is answered by "disconnect".
+    // A message to a dead guard is lost; "disconnect" reports the death.
     if (this.#guard.connected) this.#guard.send(message, () => undefined);
   }
 }
 
-/** The guard's own environment: what changes how Node starts is for the command alone. */
+/** The guard's environment, without variables for Node.js, which are meant for the command alone. */
 function environmentOfGuard(): NodeJS.ProcessEnv {
   const { NODE_OPTIONS: _, ...env } = process.env;
   return env;

@@ -3,12 +3,12 @@ import { CliError, EXIT } from "../output/exit-codes.js";
 import type { GuardingLease, Outcome } from "./guarded-command.js";
 import { exitCodeOf } from "./interruptions.js";
 
-/** A lease, or a term, that a command runs under; its signal aborts at the loss. */
+/** The lease or term of a command; the signal aborts at the loss. */
 export type Holding = HoldingOne | HoldingSeveral;
 
 interface HoldingOne extends GuardingLease {
   readonly name: string;
-  /** Absent in a format whose grants are not numbered. */
+  /** Absent in a format without fences. */
   readonly fence?: bigint;
   readonly owner: string;
   readonly holder: string;
@@ -21,7 +21,7 @@ interface HoldingSeveral extends GuardingLease {
   readonly holders: ReadonlyMap<string, string>;
 }
 
-// What a `holdfast` further out has said of its own lease is not true of this one.
+// Variables of an outer `holdfast` command describe a different lease.
 const NOTHING_TOLD = Object.fromEntries(
   ["NAME", "FENCE", "HOLDER", "NAMES", "FENCES", "HOLDERS"].map((what) => [
     `HOLDFAST_LEASE_${what}`,
@@ -29,7 +29,7 @@ const NOTHING_TOLD = Object.fromEntries(
   ]),
 );
 
-/** What the command is told of the lease that it runs under. */
+/** The environment variables that describe the lease to the command. */
 export function environmentOf(held: Holding): NodeJS.ProcessEnv {
   return {
     ...process.env,
@@ -62,19 +62,19 @@ function capitalised(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Whether nothing of the command can act any more. */
+/** Whether no process of the command can act any longer. */
 export function isGroupGone(outcome: Outcome): boolean {
   return outcome.kind === "not started" || outcome.isGroupGone;
 }
 
-/** The exit status; throws what is to be told. Called after the release, which may find a loss. */
+/** The exit status; throws an error to report. Called after the release, which may detect a loss. */
 export function exitCodeOfOutcome(outcome: Outcome, program: string, held: Holding): number {
   if (outcome.kind === "not started") throw notStarted(outcome.code, program);
   if (outcome.kind === "unguarded") throw unguarded(held);
   const loss = lossOf(held);
   if (outcome.cause !== undefined) throw loss ?? stoppedInTime(held);
-  // By the guard's clocks the command ended before the deadline. That this process was too late to
-  // release the lock harmed nobody; every other loss may have let somebody in while it ran.
+  // By the guard's clocks the command ended before the deadline, so a late release by this process did no harm.
+  // After any other loss another client may have held the lock while the command ran.
   if (loss !== undefined && loss.reason !== "expired") throw loss;
   return outcome.signal === null ? (outcome.exitCode ?? EXIT.internal) : exitCodeOf(outcome.signal);
 }
@@ -98,7 +98,7 @@ function unguarded(held: Holding): CliError {
   return new CliError(
     "guard-died",
     EXIT.internal,
-    `The guard of ${titleOf(held)} died, so the command was killed and the lock was released.`,
+    `The guard of ${titleOf(held)} died, so holdfast killed the command and released the lock.`,
   );
 }
 
@@ -106,16 +106,16 @@ function stoppedInTime(held: Holding): CliError {
   return new CliError(
     "lost",
     EXIT.lost,
-    `${capitalised(titleOf(held))} was not renewed in time, so the command was stopped before the lease ended.`,
+    `${capitalised(titleOf(held))} was not renewed in time, so holdfast stopped the command before the lease ended.`,
   );
 }
 
-/** The error where something of the command may have survived: nothing is released then. */
+/** The error for a command with possible survivors: the lock is not released then. */
 export function undead(held: Holding): CliError {
   return new CliError(
     "command-undead",
     EXIT.internal,
-    `Some process of the command may still run. ${capitalised(titleOf(held))} was not released: it is free when its ` +
-      "lease has run out.",
+    `A process of the command may still run, so ${titleOf(held)} was not released. It is free when its lease ` +
+      "expires. Find this process, and end it.",
   );
 }

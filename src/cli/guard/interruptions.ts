@@ -4,8 +4,8 @@ import { EXIT } from "../output/exit-codes.js";
 const PASSED_ON = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
 
 /**
- * The signals that this process gets from now on: the first one ends a wait, and later ones, or all of
- * them while a command runs, go where {@link Interruptions.goTo} says.
+ * The signals to this process: the first signal ends a wait. Later signals, or all signals while a command
+ * runs, go to the target of {@link Interruptions.goTo}.
  */
 export class Interruptions {
   readonly #controller = new AbortController();
@@ -21,12 +21,12 @@ export class Interruptions {
     }
   }
 
-  /** Aborts at the first signal that has nowhere to go. */
+  /** Aborts at the first signal without a target. */
   get ending(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** The exit status for the signal that ended the wait; undefined if none did. */
+  /** The exit status for the signal that ended the wait; undefined without a signal. */
   get exitCode(): number | undefined {
     return this.#first === undefined ? undefined : exitCodeOf(this.#first);
   }
@@ -35,7 +35,7 @@ export class Interruptions {
     this.#target = target;
   }
 
-  /** Signals do again what they do by default. */
+  /** Restores the default handling of signals. */
   dispose(): void {
     for (const [signal, handler] of this.#handlers) process.off(signal, handler);
   }
@@ -50,7 +50,7 @@ export class Interruptions {
   }
 }
 
-/** The exit status of a process that died of a signal, as shells have it. */
+/** The exit status of a process that died of a signal, as in shells. */
 export function exitCodeOf(signal: NodeJS.Signals): number {
   return EXIT.signalled + constants.signals[signal];
 }

@@ -1,22 +1,22 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Sends a signal to every process of the group; false if it has none left. 0 only asks. */
+/** Sends a signal to every process of the group; false if the group is empty. Signal 0 only checks. */
 export function signalGroup(groupId: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(-groupId, signal);
     return true;
   } catch (error) {
-    // EPERM: somebody is there who runs as another user, and cannot be reached.
+    // EPERM: a process of another user is in the group, out of reach.
     return (error as NodeJS.ErrnoException).code !== "ESRCH";
   }
 }
 
-/** Whether nothing of the group can act any more. */
+/** Whether no process of the group can act any longer. */
 export function isGroupGone(groupId: number): boolean {
   return !signalGroup(groupId, 0) || isOnlyZombies(groupId);
 }
 
-// In a container whose first process reaps nobody, the dead stay in the group for ever.
+// In a container whose first process does not reap zombies, they stay in the group forever.
 function isOnlyZombies(groupId: number): boolean {
   let processIds: string[];
   try {
@@ -33,7 +33,7 @@ function isOnlyZombies(groupId: number): boolean {
 function stateAndGroup(processId: string): { state: string; groupId: number } | undefined {
   try {
     const stat = readFileSync(`/proc/${processId}/stat`, "utf8");
-    // The name of the command, in parentheses, may itself have spaces and parentheses.
+    // The name of the command, in parentheses, may contain spaces and parentheses.
     const [state = "", , groupId] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return { state, groupId: Number(groupId) };
   } catch {

@@ -3,30 +3,30 @@ import type { AnyLocks } from "./format.js";
 
 type Inspection = InspectionOf<AnyLocks>;
 
-/** What became of a record between two looks. */
+/** The change of a record between two reads. */
 export type ChangeKind = "granted" | "changed" | "silent" | "released" | "gone";
 
-/** One change, as it is told. */
+/** A change, in the form of the output. */
 export interface Change {
   readonly change: ChangeKind;
-  /** Grants in between that were not seen; undefined where that cannot be said. */
+  /** The number of unobserved grants in between; undefined if unknown. */
   readonly missed: bigint | undefined;
 }
 
 /**
- * What there is to tell of a record that looked like `before`, undefined while there was none, and looks
- * like `after`; undefined where there is nothing. Pure.
+ * The change between two reads of a record; undefined without a change. Pure. `before` is undefined if there
+ * was no record.
  */
 export function changeOf(before: Inspection | undefined, after: Inspection): Change | undefined {
   const change = kindOf(before, after);
   return change === undefined ? undefined : { change, missed: missedOf(change, before, after) };
 }
 
-/** Whether a look, which may be eventually consistent, shows what was before another one. Pure. */
+/** Whether a read, which may be eventually consistent, shows a state before another read. Pure. */
 export function isOlder(found: Inspection, than: Inspection): boolean {
   if (found.fence === undefined || than.fence === undefined) return false;
   if (found.fence !== than.fence) return found.fence < than.fence;
-  // Within one grant it is released once, and the version grows where it is a number.
+  // A grant ends in at most one release, and a numeric version grows.
   if (found.state !== than.state) return found.state === "held";
   const [version, other] = [found.version, than.version];
   return typeof version === "bigint" && typeof other === "bigint" && version < other;
@@ -53,6 +53,6 @@ function missedOf(
 ): bigint | undefined {
   if (before?.fence === undefined || after.fence === undefined) return undefined;
   const grants = after.fence - before.fence;
-  // The last of them is what is told; of a release the grant before it was not.
+  // The output shows the last grant; for a release, the grant was not shown.
   return change === "granted" ? grants - 1n : grants;
 }

@@ -2,8 +2,8 @@ import { isHoldfastError } from "../../errors.js";
 import type { ErrorCode } from "../../index.js";
 
 /**
- * What the exit status says, after BSD's sysexits and the shells, so that scripts can tell "somebody
- * else has it" from "the table is gone" without reading text.
+ * The exit statuses, after BSD's sysexits and the shells. Scripts can distinguish a held lock from a missing
+ * table without parsing text.
  */
 export const EXIT = Object.freeze({
   ok: 0,
@@ -41,7 +41,7 @@ const BY_CODE: Readonly<Record<ErrorCode, number>> = {
   "not-found": EXIT.noInput,
 };
 
-/** A failure that belongs to the command line alone. */
+/** A failure of the command line itself. */
 export class CliError extends Error {
   readonly code: string;
   readonly exitCode: number;
@@ -58,7 +58,7 @@ export function usageError(message: string): CliError {
   return new CliError("usage", EXIT.usage, message);
 }
 
-/** What is told of an error: its code, one line of text, and the exit status. */
+/** The report of an error: code, a line of text, and exit status. */
 export function failureOf(error: unknown): {
   readonly code: string;
   readonly message: string;
@@ -66,12 +66,12 @@ export function failureOf(error: unknown): {
 } {
   if (error instanceof CliError) return error;
   if (isHoldfastError(error)) {
-    // A library of another version may know a code that this table does not.
+    // A library of a later version may have an unlisted code.
     const exitCode = (BY_CODE as Readonly<Record<string, number>>)[error.code] ?? EXIT.internal;
     return { code: error.code, message: error.message, exitCode };
   }
   const message = error instanceof Error ? error.message : String(error);
-  return { code: "internal", message: `Something unforeseen: ${message}`, exitCode: EXIT.internal };
+  return { code: "internal", message: `Unexpected error: ${message}`, exitCode: EXIT.internal };
 }
 
 /** The exit status for the code of an error of the library's. */
@@ -79,7 +79,7 @@ export function exitCodeFor(code: ErrorCode): number {
   return BY_CODE[code];
 }
 
-/** The part of every help text that scripts are written from. */
+/** The part of every help text for authors of scripts. */
 export const EXIT_CODES_HELP = `
 Exit status:
   0    done
@@ -96,11 +96,11 @@ Exit status:
   0    done
   64   wrong usage
   66   there is no such object
-  69   the object store or the table cannot be reached, or nobody can say whether it was written
+  69   the object store or the table cannot be reached, or the outcome of the write is unknown
   70   a fault of holdfast's own
   74   the object exists already, or has another ETag; nothing was written
   75   another writer's commit record stood there for the whole wait; nothing was written
-  76   its own record ran out before the write was sent; nothing was written
+  76   the writer's own record expired before the write was sent; nothing was written
   77   access denied
   78   the bucket or the table is missing or of another shape, or a record is not one of ours
 With --json an error is one object on stderr: {"error":{"code":...,"message":...}}`;

@@ -1,13 +1,14 @@
+import type { FormatTypes, LockFormat, LockName } from "../../formats/index.js";
 import {
   awsLockClient,
   dynamodbLease,
   dynamolock,
   lockClientFailOpen,
 } from "../../formats/index.js";
-import type { FormatTypes, Inspection, LockFormat, LockName } from "../../index.js";
+import type { Inspection } from "../../index.js";
 import { usageError } from "./exit-codes.js";
 
-/** How records look in the table, and how its keys are called, as commander leaves it. */
+/** The options for the format of records and the names of keys, in commander's form. */
 export interface FormatOptions {
   readonly format?: string;
   readonly pk?: string;
@@ -22,7 +23,7 @@ export interface SortOptions {
   readonly sort?: string;
 }
 
-/** The formats of locks, as `--format` calls them. */
+/** The formats of locks, by their `--format` names. */
 export const LOCK_FORMATS = [
   "native",
   "aws-lock-client",
@@ -31,15 +32,17 @@ export const LOCK_FORMATS = [
   "lock-client-fail-open",
 ] as const;
 
-/** Locks of any format: what it has no room for is absent. */
+/** Locks of any format, without the members of unsupported features. */
 export type AnyLocks = FormatTypes;
 
-/** The format of other clients that is asked for; undefined for native records. Throws a usage error. */
+/** The selected format of another client; undefined for native records. Throws a usage error. */
 export function formatOf(options: FormatOptions): LockFormat | undefined {
   const { format = "native", pk, sk, longestLease, maxClockSkew } = options;
   const fences = fencesOf(options);
   if (format !== "dynamodb-lease" && (longestLease || maxClockSkew)) {
-    throw usageError("--longest-lease and --max-clock-skew belong to --format dynamodb-lease.");
+    throw usageError(
+      "--longest-lease and --max-clock-skew are for --format dynamodb-lease only. Leave them out.",
+    );
   }
   const own = {
     ...(pk ? { partitionKeyName: pk } : {}),
@@ -56,7 +59,7 @@ export function formatOf(options: FormatOptions): LockFormat | undefined {
     case "dynamodb-lease":
       if (pk || sk) {
         throw usageError(
-          "A table of --format dynamodb-lease has the key `key`: leave --pk and --sk out.",
+          "A table of --format dynamodb-lease has the key `key`. Leave --pk and --sk out.",
         );
       }
       return dynamodbLease({
@@ -69,18 +72,18 @@ export function formatOf(options: FormatOptions): LockFormat | undefined {
   }
 }
 
-// The others number their grants themselves, or are no locks.
+// Further formats have fences, or are not locks.
 const WITHOUT_FENCES = ["aws-lock-client", "dynamolock", "dynamodb-lease"];
 
 function fencesOf({ format = "native", fences }: FormatOptions): { fences?: "companion" } {
   if (!fences) return {};
   if (WITHOUT_FENCES.includes(format)) return { fences: fences as "companion" };
   throw usageError(
-    `--fences is for a --format whose records have none: ${WITHOUT_FENCES.join(", ")}; not for ${format}.`,
+    `--fences is only for a --format without fences: ${WITHOUT_FENCES.join(", ")}. Leave --fences out for ${format}.`,
   );
 }
 
-/** The name that is meant: of two parts with `--sort`. */
+/** The name of the lock: a composite name with `--sort`. */
 export function nameOf(name: string, { sort }: SortOptions): LockName {
   return sort === undefined ? name : [name, sort];
 }
@@ -90,23 +93,23 @@ export function nameText(name: LockName): string {
   return typeof name === "string" ? name : name.join("/");
 }
 
-/** A lock for people: its name, and which of several of that name. */
+/** A lock in readable form: name, and namespace if any. */
 export function lockText({ name, namespace }: Inspection<AnyLocks>): string {
   return `${nameText(name)}${inNamespace(namespace)}`;
 }
 
-/** Which of several locks of a name, after that name. */
+/** The namespace after a name, for formats with several locks of one name. */
 export function inNamespace(namespace: string | undefined): string {
   return namespace === undefined ? "" : ` in the namespace "${namespace}"`;
 }
 
-/** User data from the command line: text to native records, its bytes to those of other clients. */
+/** User data from the command line: text for native records, bytes for formats of other clients. */
 export function dataOf(text: string | undefined, { format = "native" }: FormatOptions): unknown {
   if (text === undefined || format === "native") return text;
   return new TextEncoder().encode(text);
 }
 
-/** User data for people: bytes as the text that they are, or else in hexadecimal digits. */
+/** User data in readable form: JSON, or bytes as text if possible, else as hexadecimal digits. */
 export function dataText(data: unknown): string {
   if (!(data instanceof Uint8Array)) return JSON.stringify(data);
   try {
@@ -116,8 +119,8 @@ export function dataText(data: unknown): string {
   }
 }
 
-/** Throws a usage error for what a command cannot do but with native records. */
+/** Throws a usage error for a command without support for other formats. */
 export function assertNative({ format = "native" }: FormatOptions, what: string): void {
   if (format === "native") return;
-  throw usageError(`${what} knows native records alone, and not those of --format ${format}.`);
+  throw usageError(`${what} supports only native records, not --format ${format}.`);
 }

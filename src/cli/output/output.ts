@@ -5,18 +5,18 @@ import { failureOf } from "./exit-codes.js";
 /** Where a command writes. */
 export interface Output {
   readonly isJson: boolean;
-  /** One line, or several, on stdout. */
+  /** Writes one or more lines to stdout. */
   out(text: string): void;
-  /** One line, or several, on stderr. */
+  /** Writes one or more lines to stderr. */
   err(text: string): void;
 }
 
-/** What runs a command: each is loaded only when it is asked for, so that help does not wait. */
+/** Runs a command. The code of each command is loaded on use, so that help starts fast. */
 export type Run = (output: Output) => Promise<number>;
 
 /**
- * The two streams of this process, written at once. `process.stdout` is not used: Node makes a pipe
- * behind it non-blocking, for the child that shares it as well, which then loses output to EAGAIN.
+ * The two streams of this process, written synchronously. Not `process.stdout`: Node makes a pipe non-blocking,
+ * also for a child that shares the pipe, and the child then loses output to EAGAIN.
  */
 export function standardOutput(isJson: boolean): Output {
   return {
@@ -35,25 +35,25 @@ function writeAll(descriptor: number, text: string): void {
       rest = rest.subarray(writeSync(descriptor, rest));
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      // Whoever read has gone, or the stream was closed: nobody is left to tell.
+      // The reader has gone, or the stream was closed: the output has no recipient.
       if (code !== "EAGAIN") return;
-      // Somebody else made the stream non-blocking, and it is full.
+      // Another process made the stream non-blocking, and the stream is full.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
     }
   }
 }
 
-/** One line of JSON; a bigint, which JSON has not, as a string of digits, and bytes in base64. */
+/** Formats one line of JSON, with a bigint as a string of digits and bytes in base64. */
 export function jsonLine(value: unknown): string {
   return JSON.stringify(value, function (this: Readonly<Record<string, unknown>>, key, found) {
-    // A Buffer has turned itself into something else by now.
+    // JSON.stringify has already called the Buffer's `toJSON`.
     const raw = this[key];
     if (raw instanceof Uint8Array) return Buffer.from(raw).toString("base64");
     return typeof found === "bigint" ? found.toString() : found;
   });
 }
 
-/** Tells an error, on one line and without a stack; answers the exit status. */
+/** Reports an error on a single line and without a stack. Returns the exit status. */
 export function tellFailure(output: Output, error: unknown): number {
   const { code, message, exitCode } = failureOf(error);
   const line = visible(onOneLine(message));
@@ -66,25 +66,25 @@ function onOneLine(message: string): string {
   return lines.filter((line) => line !== "").join(" ");
 }
 
-// More than a name and an owner of the greatest length that this library writes.
+// Longer than the longest name and owner of this library.
 const LONGEST_LINE = 4_000;
 
-/** Text from a table may be anybody's, and of any length: it is cut, and control characters are not obeyed. */
+/** Makes text from a table safe to print: cuts long text and escapes control characters. */
 export function printable(text: string): string {
   return shown(text, LONGEST_LINE);
 }
 
-// As wide as a terminal: one owner of 400 KB would pad that cell of every other row.
+// As wide as a terminal: an owner of 400 KB would pad the same cell of every other row.
 const WIDEST_CELL = 80;
 
-/** Text for one cell of a table. One that is wider than a terminal ends in an ellipsis; `--json` has the whole. */
+/** Text for a cell of a table, cut to the width of a terminal; `--json` has the whole text. */
 export function cell(text: string): string {
   return shown(text, WIDEST_CELL);
 }
 
 const GAP = "  ";
 
-/** Rows under a heading, each column as wide as its widest cell. */
+/** Formats rows under a heading, each column as wide as the widest cell. */
 export function columns(heading: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [heading, ...rows].map((row) => row.map(cell));
   const widths = heading.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)));

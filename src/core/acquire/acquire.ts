@@ -10,10 +10,78 @@ import { AcquireLoop } from "./loop.js";
 import { noteGrant } from "./note-grant.js";
 import type { AcquireSettings, Granted } from "./settings.js";
 
+interface Releasable {
+  release(): Promise<unknown>;
+}
+
+/** An acquisition: the records, and how to grant them. */
+export interface Acquisition<G extends readonly Granted[] | undefined, L extends Releasable> {
+  readonly context: AcquireContext;
+  readonly refs: readonly RecordRef[];
+  readonly settings: HoldSettings;
+  /** Resolves with undefined if the records are not available now. */
+  grant(cancellation: Cancellation): Promise<G>;
+  /** Makes the caller's handle on the grants. */
+  begin(granted: NonNullable<G>, cancellation: Cancellation): L | Promise<L>;
+}
+
 /**
- * Acquires a lease, waiting as long as the settings say; undefined if somebody else has it at the end
- * of a wait of 0, or there is no record and one was required. Rejects with the error of {@link Cancellation}.
- * `onGrant` is told how it was granted, before the lease is handed out; it must not throw.
+ * Runs an acquisition: cancels it, publishes its events and notes its grants in the history. Releases the lease if
+ * the client was closed, or the session has ended, just before the lease begins. Resolves with undefined if the
+ * records are not available. Rejects with the error of {@link Cancellation}, or of the grant.
+ */
+export function withAcquisition<G extends readonly Granted[] | undefined, L extends Releasable>(
+  acquisition: Acquisition<G, L>,
+): Promise<L | (G & undefined)> {
+  return acquisition.context.tracked(acquireOnce(acquisition));
+}
+
+async function acquireOnce<G extends readonly Granted[] | undefined, L extends Releasable>(
+  acquisition: Acquisition<G, L>,
+): Promise<L | (G & undefined)> {
+  const { context, refs, settings } = acquisition;
+  const fromMs = context.nowMs();
+  const cancellation = new Cancellation(context, refs, settings);
+  try {
+    if (cancellation.isStopped) throw cancellation.error();
+    const granted = await acquisition.grant(cancellation);
+    const waitedMs = context.nowMs() - fromMs;
+    if (granted === undefined) {
+      failed(acquisition, undefined, waitedMs);
+      return undefined as G & undefined;
+    }
+    for (const one of granted) {
+      emitGrant(one.hold, one.how, waitedMs);
+      noteGrant(context, one);
+    }
+    const lease = await acquisition.begin(granted, cancellation);
+    // The client may have been closed, or the session may have ended, since the answer.
+    if (!cancellation.isRefused) return lease;
+    await lease.release();
+    throw cancellation.error();
+  } catch (error) {
+    failed(acquisition, error, context.nowMs() - fromMs);
+    throw error;
+  } finally {
+    cancellation.dispose();
+  }
+}
+
+function failed(
+  { refs, settings }: Pick<Acquisition<undefined, Releasable>, "refs" | "settings">,
+  error: unknown,
+  waitedMs: number,
+): void {
+  for (const ref of refs) {
+    // No listener can know the name of a session that was not opened.
+    if (ref.kind !== "session") emitAcquireFailed(ref, settings.owner, error, waitedMs);
+  }
+}
+
+/**
+ * Acquires a lease, waiting up to `waitMs` of the settings. Resolves with undefined if the lease is held and the wait
+ * is 0, or if the record is absent and must exist. Calls `onGrant`, which must not throw, with how the lease was
+ * granted, before the caller gets the lease.
  */
 export function acquire(
   context: AcquireContext,
@@ -21,70 +89,71 @@ export function acquire(
   settings: AcquireSettings,
   onGrant?: (how: GrantEvent["how"]) => void,
 ): Promise<Lease | undefined> {
-  return context.tracked(acquireLease(context, ref, settings, onGrant));
+  return withAcquisition(new LeaseAcquisition(context, ref, settings, onGrant));
 }
 
-async function acquireLease(
-  context: AcquireContext,
-  ref: RecordRef,
-  settings: AcquireSettings,
-  onGrant: ((how: GrantEvent["how"]) => void) | undefined,
-): Promise<Lease | undefined> {
-  const fromMs = context.nowMs();
-  const cancellation = new Cancellation(context, [ref], settings);
-  try {
-    if (cancellation.isStopped) throw cancellation.error();
-    // Too short a lease is refused before it waits: handed over, it would fail the release of another.
+/** The acquisition of one record: waits in the local queue, then contends with other processes. */
+class LeaseAcquisition implements Acquisition<readonly [Granted] | undefined, Lease> {
+  readonly context: AcquireContext;
+  readonly refs: readonly [RecordRef];
+  readonly settings: AcquireSettings;
+  readonly #onGrant: ((how: GrantEvent["how"]) => void) | undefined;
+
+  constructor(
+    context: AcquireContext,
+    ref: RecordRef,
+    settings: AcquireSettings,
+    onGrant: ((how: GrantEvent["how"]) => void) | undefined,
+  ) {
+    this.context = context;
+    this.refs = [ref];
+    this.settings = settings;
+    this.#onGrant = onGrant;
+  }
+
+  async grant(cancellation: Cancellation): Promise<readonly [Granted] | undefined> {
+    const { context, refs, settings } = this;
+    const [ref] = refs;
+    // Throws before the wait if the lease is too short. Otherwise a local hand-off of this lease would make the release
+    // of the former holder fail.
     actingMs(context, settings.leaseMs);
-    const granted = await grantedOrNot(context, ref, settings, cancellation);
-    const waitedMs = context.nowMs() - fromMs;
-    if (granted === undefined) emitAcquireFailed(ref, settings.owner, undefined, waitedMs);
-    else {
-      onGrant?.(granted.how);
-      emitGrant(granted.hold, granted.how, waitedMs);
-      noteGrant(context, granted);
+    // A waiter with a place in the queue of the record does not enter the local queue.
+    const inOrder = settings.queueing?.joins === "at once";
+    const localQueue = inOrder ? context.localQueues.alone() : context.localQueues.of(ref.id);
+    cancellation.standIn(localQueue);
+    if (!localQueue.tryEnter()) {
+      if (settings.waitMs === 0) return undefined;
+      cancellation.onWait(settings.owner);
+      // A listener to that event may just have ended the wait. Nothing would then remove the waiter from the queue.
+      if (cancellation.isStopped) throw cancellation.error();
+      const turn = await localTurn(localQueue, settings, cancellation);
+      if (turn.kind === "granted") {
+        const hold = new Hold(context, ref, localQueue, turn.result);
+        return [{ hold, record: turn.result.record, how: "hand-over" }];
+      }
     }
-    return granted && (await begun(Lease.on(granted.hold), cancellation));
-  } catch (error) {
-    emitAcquireFailed(ref, settings.owner, error, context.nowMs() - fromMs);
-    throw error;
-  } finally {
-    cancellation.dispose();
+    let granted: Granted | undefined;
+    try {
+      const outcome = await new AcquireLoop(context, ref, localQueue, settings, cancellation).run();
+      if (outcome.kind === "granted") granted = outcome.granted;
+      else if (outcome.kind === "queued") {
+        const { queueing } = settings;
+        granted = await queueing?.acquire(context, ref, localQueue, settings, cancellation);
+      }
+    } finally {
+      // A lease keeps the turn until the lease ends. Without a lease, the next local waiter gets the turn.
+      if (granted === undefined) localQueue.next();
+    }
+    return granted && [granted];
+  }
+
+  begin([granted]: readonly [Granted]): Lease {
+    this.#onGrant?.(granted.how);
+    return Lease.on(granted.hold);
   }
 }
 
-async function grantedOrNot(
-  context: AcquireContext,
-  ref: RecordRef,
-  settings: AcquireSettings,
-  cancellation: Cancellation,
-): Promise<Granted | undefined> {
-  // Whoever has a place in the queue stands in no other line.
-  const inOrder = settings.queueing?.joins === "at once";
-  const localQueue = inOrder ? context.localQueues.alone() : context.localQueues.of(ref.id);
-  cancellation.standIn(localQueue);
-  if (!localQueue.tryEnter()) {
-    if (settings.waitMs === 0) return undefined;
-    cancellation.onWait(settings.owner);
-    // Whoever listens to that may have ended it just now, and nobody would take it out of the line.
-    if (cancellation.isStopped) throw cancellation.error();
-    const turn = await turnInLine(localQueue, settings, cancellation);
-    if (turn !== "contend") {
-      const hold = new Hold(context, ref, localQueue, turn);
-      return { hold, record: turn.record, how: "hand-over" };
-    }
-  }
-  return contend(context, ref, localQueue, settings, cancellation);
-}
-
-// The client may have been closed, or the session have ended, between the answer and the beginning of the lease.
-async function begun(lease: Lease, cancellation: Cancellation): Promise<Lease> {
-  if (!cancellation.isRefused) return lease;
-  await lease.release();
-  throw cancellation.error();
-}
-
-function turnInLine(
+function localTurn(
   localQueue: HoldQueue,
   settings: AcquireSettings,
   cancellation: Cancellation,
@@ -95,25 +164,4 @@ function turnInLine(
     localQueue.leave(waiter, cancellation.error()),
   );
   return waiter.turn;
-}
-
-async function contend(
-  context: AcquireContext,
-  ref: RecordRef,
-  localQueue: HoldQueue,
-  settings: AcquireSettings,
-  cancellation: Cancellation,
-): Promise<Granted | undefined> {
-  let granted: Granted | undefined;
-  try {
-    const outcome = await new AcquireLoop(context, ref, localQueue, settings, cancellation).run();
-    if (typeof outcome === "object") granted = outcome;
-    else if (outcome === "queued") {
-      granted = await settings.queueing?.acquire(context, ref, localQueue, settings, cancellation);
-    }
-    return granted;
-  } finally {
-    // A lease keeps the turn until it ends; without one the next waiter of this process gets it.
-    if (granted === undefined) localQueue.next();
-  }
 }

@@ -1,24 +1,48 @@
 import { HoldfastError } from "../../errors.js";
+import { type NoAnswer, retry } from "../../platform/retry.js";
+import type { Misconfigured } from "../../platform/table.js";
+import { steady } from "../backoff.js";
 import type { Deadline } from "../hold/deadline.js";
 import type { FenceCounter, RecordRef } from "../record/format.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
+import type { Silent } from "./grant-retry.js";
 
-/** A grant that was answered and has no number yet. */
+/** An acknowledged grant that has no fence yet. */
 export interface UnfencedGrant {
   readonly holder: string;
-  /** Where the numbers start if there were none. */
+  /** The first fence if the name never had one. */
   readonly seed: bigint;
   readonly leaseMs: number;
   readonly deadline: Deadline;
   readonly pauseMs: number;
 }
 
+/** The result of {@link assignFence}. */
+export type FenceAnswer =
+  | { readonly kind: "assigned"; readonly number: bigint }
+  /** The record has a different holder, or no holder. */
+  | { readonly kind: "refused" }
+  | Silent;
+
+const SILENT = { kind: "silent" } as const;
+const REFUSED = { kind: "refused" } as const;
+
+interface Counted {
+  readonly kind: "counted";
+  readonly number: bigint;
+}
+
+/** The holder that the record names, or undefined if the record has no holder. */
+interface ShownHolder {
+  readonly kind: "shown";
+  readonly holder: string | undefined;
+}
+
 /**
- * Numbers a grant: counts up, and then sees that the record still names it, so that no later grant can have
- * counted before. Each step is repeated until it is answered; a number that was counted twice is one that
- * nobody has. `silent` where nobody answers in useful time, `refused` where the record names somebody else.
- * Two requests.
+ * Assigns a fence to a grant: increments the counter, then reads the record, which must still name the grant. So no
+ * later grant can have incremented the counter before. The client retries each of the two requests until DynamoDB
+ * answers. A retried increment may skip a number.
  */
 export async function assignFence(
   context: AcquireContext,
@@ -26,20 +50,31 @@ export async function assignFence(
   counter: FenceCounter,
   grant: UnfencedGrant,
   cancellation: Cancelling,
-): Promise<bigint | "refused" | "silent"> {
+): Promise<FenceAnswer> {
+  const isInTime = () => grant.deadline.remainingMs() > grant.leaseMs / 2;
+  if (!isInTime()) return SILENT;
   let number: bigint | undefined;
-  while (grant.deadline.remainingMs() > grant.leaseMs / 2) {
-    number ??= await count(context, ref, counter, grant, cancellation);
-    const holder =
-      number === undefined
-        ? undefined
-        : await holderNow(context, ref, grant.deadline, cancellation);
-    if (cancellation.isStopped) throw cancellation.error();
-    if (holder === grant.holder) return number as bigint;
-    if (holder !== undefined) return "refused";
-    await context.sleep(context.jittered(grant.pauseMs), cancellation.signal);
-  }
-  return "silent";
+  const attempt = async () => {
+    if (number === undefined) {
+      const counted = await count(context, ref, counter, grant, cancellation);
+      if (counted.kind !== "counted") return counted;
+      number = counted.number;
+    }
+    const shown = await readHolder(context, ref, grant.deadline, cancellation);
+    if (shown.kind !== "shown") return shown;
+    return shown.holder === grant.holder ? ({ kind: "assigned", number } as const) : REFUSED;
+  };
+  const retried = await retry(context, attempt, {
+    backoff: steady(grant.pauseMs),
+    isOver: () => !isInTime(),
+    signal: cancellation.signal,
+    onNoAnswer: (answer) => {
+      cancellation.onNoResponse(answer);
+      if (cancellation.isStopped) throw cancellation.error();
+    },
+  });
+  if (cancellation.isStopped) throw cancellation.error();
+  return retried.kind === "answered" ? retried.answer : SILENT;
 }
 
 async function count(
@@ -47,46 +82,34 @@ async function count(
   ref: RecordRef,
   counter: FenceCounter,
   { seed, deadline }: UnfencedGrant,
-  cancellation: Cancelling,
-): Promise<bigint | undefined> {
+  { signal }: Cancelling,
+): Promise<Counted | NoAnswer | Misconfigured> {
   const timeoutMs = context.timeoutWithin(deadline.remainingMs());
-  const answer = await context.write(counter.count(ref, seed), timeoutMs, cancellation.signal);
-  if (answer.kind === "misconfigured") throw answer.error;
-  if (answer.kind !== "applied" && answer.kind !== "refused") {
-    cancellation.onNoResponse(answer);
-    return undefined;
-  }
+  const answer = await context.write(counter.count(ref, seed), timeoutMs, signal);
+  if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
   const number = counter.numberIn(answer.item);
-  if (answer.kind === "applied" && number !== undefined) return number;
+  if (answer.kind === "applied" && number !== undefined) return { kind: "counted", number };
   const what =
     answer.kind === "applied"
-      ? "a number that is not whole, which was raised by one"
-      : "no number that can be counted up. Nothing was written";
+      ? "a number that is not whole. This claim has raised the number by one"
+      : "no number that can be raised by one. Nothing was written";
   throw new HoldfastError(
     "foreign-record",
-    `The item that keeps the fences of lock "${ref.name}" has ${what}. Find out who wrote it, and move it.`,
+    `The item that stores the fences of lock "${ref.name}" has ${what}. Find out which program wrote this ` +
+      "item, and move the item to another key.",
     { lockName: ref.name },
   );
 }
 
-/** Whom the record names; undefined where nobody answers, and the empty text for nobody. */
-async function holderNow(
+async function readHolder(
   context: AcquireContext,
   ref: RecordRef,
   deadline: Deadline,
-  cancellation: Cancelling,
-): Promise<string | undefined> {
-  const read = { key: ref.key, consistent: true, attributes: context.format.pollAttributes };
-  const answer = await context.read(
-    read,
-    context.timeoutWithin(deadline.remainingMs()),
-    cancellation.signal,
-  );
-  if (answer.kind === "misconfigured") throw answer.error;
-  if (answer.kind !== "found") {
-    cancellation.onNoResponse(answer);
-    return undefined;
-  }
+  { signal }: Cancelling,
+): Promise<ShownHolder | NoAnswer | Misconfigured> {
+  const read = { key: ref.key, consistent: true, attributes: context.format.codec.pollAttributes };
+  const answer = await context.read(read, context.timeoutWithin(deadline.remainingMs()), signal);
+  if (answer.kind !== "found") return answer;
   const record = context.seeRecord(ref, answer.item, "strong");
-  return record.state === "held" ? record.holder : "";
+  return { kind: "shown", holder: record.state === "held" ? record.holder : undefined };
 }

@@ -12,21 +12,21 @@ import type { AcquireContext } from "./context.js";
 // Longer than any process lives, and a number that every clock can add.
 const FOR_EVER_MS = 1e12;
 
-/** What ends the work of an acquisition, or of a part of it. */
+/** Cancels an acquisition, or a part of an acquisition. */
 export interface Cancelling {
   readonly signal: SignalLike;
   readonly isStopped: boolean;
-  /** It has to wait, for somebody with this label where that is known. */
+  /** The acquisition calls this when it has to wait. `heldBy` is the owner label of the holder, if known. */
   onWait(heldBy: string | undefined): void;
-  /** A request was answered. */
+  /** The acquisition calls this after a request that DynamoDB answered. */
   onResponse(): void;
-  /** A request told nothing. */
-  onNoResponse(trouble: Unavailable): void;
-  /** What to reject with. */
+  /** The acquisition calls this after a request that DynamoDB did not answer. */
+  onNoResponse(unavailable: Unavailable): void;
+  /** The error with which the acquisition rejects. */
   error(): unknown;
 }
 
-/** What ends an acquisition: its deadline, its caller's signal, the client's closing, or the end of its session. */
+/** Cancels an acquisition at the end of its wait, of the client or of its session, or by the caller's signal. */
 export class Cancellation implements Cancelling {
   readonly #abort = new Abort();
   readonly #context: AcquireContext;
@@ -34,11 +34,11 @@ export class Cancellation implements Cancelling {
   readonly #settings: HoldSettings;
   readonly #timer: Timer | undefined;
   #localQueue: HoldQueue | undefined;
-  #trouble: Unavailable | undefined;
-  #wasTold = false;
+  #unavailable: Unavailable | undefined;
+  #wasAnswered = false;
   #hasWaited = false;
 
-  /** Of one record, or of several that are acquired together. */
+  /** `refs`: the record, or all records that are acquired together. */
   constructor(context: AcquireContext, refs: readonly RecordRef[], settings: HoldSettings) {
     this.#context = context;
     this.#refs = refs;
@@ -51,7 +51,7 @@ export class Cancellation implements Cancelling {
     context.closing.addEventListener("abort", this.#cancellation);
     settings.keptAliveBy?.over?.addEventListener("abort", this.#cancellation);
     if (settings.signal?.aborted === true || this.isRefused) this.#cancellation();
-    // The timer is set even for a wait without end: a pending acquire keeps the process alive.
+    // An infinite wait has a timer, too: a pending acquire keeps the process alive.
     if (settings.waitMs > 0) {
       const waitMs = Math.min(settings.waitMs, FOR_EVER_MS);
       this.#timer = context.timers.set(waitMs, true, this.#cancellation);
@@ -67,64 +67,64 @@ export class Cancellation implements Cancelling {
   }
 
   /**
-   * Whether a lease that was granted may not begin: the client was closed, or its session has ended. Asks
-   * the clocks: after a pause a grant can be answered before a timer ends the session.
+   * Whether a granted lease must not begin, because the client was closed or the session has ended. Reads the clocks:
+   * after a pause of the process, the answer to the grant can arrive before a timer ends the session.
    */
   get isRefused(): boolean {
     return this.#context.closing.aborted || this.#settings.keptAliveBy?.refusal() !== undefined;
   }
 
-  /** From now on it is known what the line's other acquisitions are told. */
+  /** Shares with the local queue why the table does not answer. */
   standIn(localQueue: HoldQueue): void {
     this.#localQueue = localQueue;
   }
 
-  /** Tells of it, once for an acquisition; never for one that does not wait. */
+  /** Publishes the wait event, once for each acquisition. Never publishes it for an acquisition without a wait. */
   onWait(heldBy: string | undefined): void {
     if (this.#hasWaited || this.#settings.waitMs === 0) return;
     this.#hasWaited = true;
     for (const ref of this.#refs) emitWait(ref, this.#settings.owner, heldBy);
   }
 
-  /** A request was answered, so whatever ends the acquisition now is not trouble with the table. */
+  /** DynamoDB answered, so the table is not the reason if the acquisition ends now. */
   onResponse(): void {
-    this.#wasTold = true;
-    this.#setTrouble(undefined);
+    this.#wasAnswered = true;
+    this.#setUnavailable(undefined);
   }
 
   /**
-   * A request told nothing. Cut off by the end itself, that is no trouble if others told something, and says
-   * less than a trouble before it.
+   * Records why DynamoDB did not answer a request. If the cancellation itself cut off the request, records nothing when
+   * DynamoDB has answered before, or when an earlier reason is known.
    */
-  onNoResponse(trouble: Unavailable): void {
-    if (this.isStopped && (this.#wasTold || this.#trouble !== undefined)) return;
-    this.#setTrouble(trouble);
+  onNoResponse(unavailable: Unavailable): void {
+    if (this.isStopped && (this.#wasAnswered || this.#unavailable !== undefined)) return;
+    this.#setUnavailable(unavailable);
   }
 
-  #setTrouble(trouble: Unavailable | undefined): void {
-    this.#trouble = trouble;
-    if (this.#localQueue !== undefined) this.#localQueue.trouble = trouble;
+  #setUnavailable(unavailable: Unavailable | undefined): void {
+    this.#unavailable = unavailable;
+    this.#localQueue?.setUnavailable(unavailable);
   }
 
-  /** What to reject with: the caller's reason, `closed`, trouble with the table, or contention. */
+  /** The caller's reason, `closed`, an error for a table that does not answer, or `not-acquired`. */
   error(): unknown {
     if (this.#settings.signal?.aborted === true) return this.#settings.signal.reason;
     if (this.#context.closing.aborted) {
       return new HoldfastError(
         "closed",
-        `${this.#title} cannot be acquired: the client was closed. Make a new one.`,
+        `${this.#title} cannot be acquired: the client was closed. Create a new client.`,
         { lockName: this.#lockName },
       );
     }
     const refusal = this.#settings.keptAliveBy?.refusal();
     if (refusal !== undefined) return refusal;
-    const trouble = this.#trouble ?? this.#localQueue?.trouble;
-    return trouble === undefined
+    const unavailable = this.#unavailable ?? this.#localQueue?.unavailable;
+    return unavailable === undefined
       ? this.#notAcquired()
-      : unavailableError(this.#lockName, "was not acquired", trouble, this.#title);
+      : unavailableError(this.#lockName, "was not acquired", unavailable, this.#title);
   }
 
-  /** Takes the listeners and the timer away again. */
+  /** Removes the listeners and cancels the timer. */
   dispose(): void {
     this.#timer?.cancel();
     this.#settings.signal?.removeEventListener("abort", this.#cancellation);
@@ -136,13 +136,15 @@ export class Cancellation implements Cancelling {
 
   #notAcquired(): HoldfastError {
     const records = this.#refs.map(({ id }) => this.#context.observations.of(id)?.record);
-    const held = records.find((record) => record?.state === "held");
+    const at = records.findIndex((record) => record?.state === "held");
+    const held = records[at];
+    const which = this.#refs.length === 1 ? "it" : `"${this.#refs[at]?.name}"`;
     const found =
       held?.state === "held"
-        ? `${shown(held.owner ?? "somebody")} holds it`
+        ? `${shown(held.owner ?? "an unnamed owner")} holds ${which}`
         : records.every((record) => record === undefined || record.state === "absent")
-          ? "no record of it was found"
-          : "others were faster";
+          ? "it has no record"
+          : "other clients acquired it first";
     return new HoldfastError(
       "not-acquired",
       `${this.#title} was not acquired within ${this.#settings.waitMs} ms: ${found}.`,

@@ -4,11 +4,11 @@ import { LocalQueues } from "../local-queue.js";
 import type { ClientSettings } from "../options.js";
 import { RemoteSessions } from "../remote-sessions.js";
 
-/** What the acquisitions of one client share, beside its context. */
+/** The client context, with the state that the acquisitions of one client share. */
 export class AcquireContext extends ClientContext {
-  /** The acquisitions of this process that wait, by record. */
+  /** The local queues of waiting acquisitions, by record. */
   readonly localQueues: LocalQueues<HoldSettings, GrantResult>;
-  /** The sessions of other clients, as far as this client has read them. */
+  /** The sessions of other clients, as read by this client. */
   readonly sessions: RemoteSessions;
 
   constructor(environment: ClientEnvironment, settings: ClientSettings) {

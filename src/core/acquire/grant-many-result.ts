@@ -3,8 +3,8 @@ import type { ObservedRecord } from "../record/observation.js";
 import type { Found, HeldRecord } from "../record/record.js";
 
 /**
- * What a grant has made of a record, where it required exactly what was seen of that: a transaction's
- * answer does not show it. Pure.
+ * Computes the record after a grant from the record before the grant, since the answer to a transaction does not show
+ * the new items. Correct because the grant requires exactly `before`. Pure.
  */
 export function grantedOnto(before: ObservedRecord, grant: Grant): HeldRecord {
   const known = before.state === "absent" ? undefined : before;
@@ -22,7 +22,7 @@ export function grantedOnto(before: ObservedRecord, grant: Grant): HeldRecord {
     owner: grant.owner,
     acquiredAt: grant.acquiredAt,
     data: grant.data,
-    forced: known?.forced,
+    request: known?.request,
     leaseMs: grant.leaseMs,
     session: undefined,
     mark: grant.holder,
@@ -31,10 +31,10 @@ export function grantedOnto(before: ObservedRecord, grant: Grant): HeldRecord {
 }
 
 /**
- * Whose doing it is that a transaction of grants was refused: `own`, it had been applied, and its answer
- * was lost; `partly own`, that too, and some of what it granted is gone; `others`, it was not, as far as
- * this shows. `shown` has what was found where a condition did not hold, and undefined where one did; one
- * that did says nothing, since none of them can hold once all were applied. Pure.
+ * Says whether a refused transaction of grants had been applied by an earlier send. `own`: the transaction was applied,
+ * and all grants are in force. `partly own`: the transaction was applied, and some grants have ended since. `others`:
+ * nothing shows that the transaction was applied. `shown` has, for each record, the item found if the condition was
+ * false, else undefined. A true condition says nothing: after the transaction all conditions are false. Pure.
  */
 export function doingOf(
   shown: readonly (Found | undefined)[],

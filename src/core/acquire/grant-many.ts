@@ -1,23 +1,23 @@
 import { mayBeApplied, type TransactionAnswer, type Write } from "../../platform/table.js";
 import type { GrantResult } from "../hold/hold.js";
-import { rollBack } from "../hold/rollback.js";
+import { rollBack } from "../hold/release.js";
 import type { Grant, RecordRef } from "../record/format.js";
 import type { ObservedRecord } from "../record/observation.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import { blindTable, type Granting, replacedBy } from "./grant.js";
 import { doingOf, grantedOnto } from "./grant-many-result.js";
-import { GrantRetry } from "./grant-retry.js";
+import { GrantRetry, type Silent } from "./grant-retry.js";
 import type { AcquireSettings } from "./settings.js";
 
-/** One record of several that are granted together, and what its grant requires, exactly as it was seen. */
+/** One record of a multi-grant, with the observation that the grant requires. */
 export interface GrantPart {
   readonly ref: RecordRef;
   readonly before: ObservedRecord;
   readonly decision: Exclude<Granting, { readonly kind: "import" }>;
 }
 
-/** A write that goes with the grants, and grants nothing. */
+/** A write in the transaction of the grants, without a grant. */
 export interface Aside {
   readonly ref: RecordRef;
   readonly write: Write;
@@ -28,12 +28,22 @@ interface Part extends GrantPart {
   readonly write: Write;
 }
 
-type Told = Extract<TransactionAnswer, { readonly kind: "applied" | "refused" }>;
+/** The result of one transaction of grants. */
+export type GrantManyAnswer =
+  /** `results` has the order of the parts. */
+  | { readonly kind: "granted"; readonly results: readonly GrantResult[] }
+  /** A record was not as its decision assumed. */
+  | { readonly kind: "refused" }
+  | Silent;
+
+const REFUSED = { kind: "refused" } as const;
+
+type Answered = Extract<TransactionAnswer, { readonly kind: "applied" | "refused" }>;
 
 /**
- * One transaction that grants several records, or none, sent again until it is answered. As a single
- * {@link GrantWrite} it is never applied twice, recognises itself in the items that refuse its repetition
- * (R5), and leaves nothing behind where it ends without leases (R14). A refused one has changed nothing.
+ * Sends a transaction that grants several records, all or none, until DynamoDB answers. Like {@link GrantWrite},
+ * the transaction is never applied twice, recognises an earlier send by the items that refuse a retry (R5), and leaves
+ * nothing behind if it ends without leases (R14). A refused transaction changes nothing.
  */
 export class GrantManyWrite {
   readonly #context: AcquireContext;
@@ -42,7 +52,7 @@ export class GrantManyWrite {
   readonly #parts: readonly Part[];
   readonly #asides: readonly Aside[];
   readonly #repetition: GrantRetry;
-  /** Whether the records name this attempt's ids though nothing of the attempt was applied. */
+  /** Whether the records name the ids of this attempt although DynamoDB did not apply the attempt. */
   #areIdsOfAnother = false;
 
   constructor(
@@ -63,48 +73,57 @@ export class GrantManyWrite {
     this.#repetition = new GrantRetry(context, settings, cancellation);
   }
 
-  /** In the order of the parts. Answers and rejects as a single attempt does. */
-  async run(): Promise<readonly GrantResult[] | "refused" | "silent"> {
+  /** Resolves and rejects like {@link GrantWrite.run}. */
+  async run(): Promise<GrantManyAnswer> {
     const transaction = {
       writes: [...this.#asides, ...this.#parts].map(({ write }) => write),
       token: this.#context.random.id(),
     };
-    let answer: readonly GrantResult[] | "refused" | "silent" | undefined;
+    const repetition = this.#repetition;
+    let isGranted = false;
     try {
-      const answered = await this.#repetition.run((timeoutMs) =>
-        this.#context.transact(transaction, timeoutMs, this.#cancellation.signal),
-      );
-      answer = answered === "silent" ? answered : this.#verdictOn(answered);
-      return answer;
+      let timeoutMs = repetition.nextTimeoutMs();
+      for (; timeoutMs !== undefined; timeoutMs = repetition.nextTimeoutMs()) {
+        const { signal } = this.#cancellation;
+        const sent = await this.#context.transact(transaction, timeoutMs, signal);
+        if (repetition.isSettledBy(sent)) {
+          const answer = this.#verdictOn(sent);
+          isGranted = answer.kind === "granted";
+          return answer;
+        }
+        await repetition.pause();
+      }
+      return { kind: "silent" };
     } finally {
-      if (typeof answer !== "object") this.#giveUp();
+      if (!isGranted) this.#giveUp();
     }
   }
 
-  #verdictOn(answer: Told): readonly GrantResult[] | "refused" {
+  #verdictOn(answer: Answered): Exclude<GrantManyAnswer, Silent> {
     const repetition = this.#repetition;
-    // What was applied and is not handed out, for whatever reason below, has to be undone. Refused, no copy
-    // of it can land any more: each condition names what was seen, which never comes back.
-    if (answer.kind === "applied") repetition.unanswered += 1;
+    // An applied transaction has to be rolled back unless its leases are handed out. After a refusal no delayed send
+    // can be applied: each condition names an observed version, and versions never come back.
+    if (answer.kind === "applied") repetition.countApplied();
     if (answer.kind === "refused") {
       const doing = this.#doingIn(answer);
-      // As of a single attempt: sent once and answered, it was not applied.
+      // As in GrantWrite: DynamoDB did not apply a refused transaction with a single send.
       this.#areIdsOfAnother =
         doing !== "others" && repetition.unanswered === 0 && !mayBeApplied(answer);
-      if (this.#areIdsOfAnother) return "refused";
-      if (doing !== "others") repetition.unanswered = Math.max(repetition.unanswered, 1);
-      if (doing !== "own") return "refused";
+      if (this.#areIdsOfAnother) return REFUSED;
+      if (doing !== "others") repetition.countFound();
+      if (doing !== "own") return REFUSED;
     }
-    if (!repetition.isInTime()) return "refused";
+    if (!repetition.isInTime()) return REFUSED;
     const nowMs = this.#context.nowMs();
-    return this.#parts.map(({ ref, before, grant }) => {
+    const results = this.#parts.map(({ ref, before, grant }) => {
       const record = grantedOnto(before, grant);
       this.#context.observations.see(ref.id, record, "strong", nowMs);
       return { record, start: repetition.start, settings: this.#settings };
     });
+    return { kind: "granted", results };
   }
 
-  #doingIn({ refusals, isReadLater }: Extract<Told, { readonly kind: "refused" }>) {
+  #doingIn({ refusals, isReadLater }: Extract<Answered, { readonly kind: "refused" }>) {
     const all = [...this.#asides, ...this.#parts];
     const shown = all.map(({ ref }, index) => {
       const refusal = refusals[index];
@@ -112,7 +131,7 @@ export class GrantManyWrite {
     });
     const grants = shown.slice(this.#asides.length);
     for (const [index, { ref, before }] of this.#parts.entries()) {
-      // Nothing is there, and that nothing is there was all that was required: it was not shown.
+      // The only condition was "absent", so DynamoDB returned no item with the refusal.
       const isAbsent = grants[index]?.state === "absent" && before.state === "absent";
       if (isAbsent && isReadLater !== true) throw blindTable(ref.name);
     }
@@ -124,7 +143,7 @@ export class GrantManyWrite {
 
   #giveUp(): void {
     for (const { ref, grant, decision } of this.#parts) {
-      // Refused for good or not: should a copy of it ever land, nobody believes in it.
+      // If DynamoDB applies a delayed send later, this client must not take the record for held.
       if (!this.#areIdsOfAnother) this.#context.abandon(grant.holder);
       if (this.#repetition.unanswered === 0) continue;
       rollBack(this.#context, ref, {
@@ -141,6 +160,6 @@ export class GrantManyWrite {
 function writeOf(context: AcquireContext, { ref, decision }: GrantPart, grant: Grant): Write {
   const { format } = context;
   return decision.kind === "claim"
-    ? format.claim(ref, grant, decision.onto)
-    : format.takeOver(ref, grant, decision);
+    ? format.lease.claim(ref, grant, decision.onto)
+    : format.lease.takeOver(ref, grant, decision);
 }

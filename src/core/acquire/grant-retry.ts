@@ -1,29 +1,54 @@
 import { type Instant, instantOf } from "../../platform/clock.js";
-import type { Misconfigured, NotNow, Unknown } from "../../platform/table.js";
+import { isNoAnswer, type NoAnswer, unlessMisconfigured } from "../../platform/retry.js";
+import type { Misconfigured } from "../../platform/table.js";
 import { actingMs, Deadline } from "../hold/deadline.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import type { AcquireSettings } from "./settings.js";
 
-type Untold = Unknown | NotNow | Misconfigured;
+/** DynamoDB did not answer in the first half of the lease. */
+export interface Silent {
+  readonly kind: "silent";
+}
 
 /**
- * One request that may grant, sent again until it is answered: from when the lease counts that it would
- * make, and whether anything of it may yet land. Made just before the first send.
+ * Tracks the sends of one request that may grant: the start of the lease, the timeout of the next send, and how many
+ * sends DynamoDB may have applied or may still apply. Create it just before the first send.
  */
 export class GrantRetry {
-  /** Sends that were not answered, each of which may have been, or may yet be, applied. */
-  unanswered = 0;
   readonly #context: AcquireContext;
   readonly #settings: AcquireSettings;
   readonly #cancellation: Cancelling;
+  readonly #firstMs: number;
   #start: Instant;
+  #leftMs: number;
+  #pauseMs: number;
+  #unanswered = 0;
 
   constructor(context: AcquireContext, settings: AcquireSettings, cancellation: Cancelling) {
     this.#context = context;
     this.#settings = settings;
     this.#cancellation = cancellation;
     this.#start = instantOf(context.clock);
+    this.#firstMs = this.#start.monotonicMs;
+    // No part of the lease has passed yet. So the clocks need no second reading, which is the most expensive step here.
+    this.#leftMs = this.#lengthMs;
+    this.#pauseMs = settings.minPollMs;
+  }
+
+  /** The number of sends to roll back if no lease is handed out: DynamoDB may have applied each of them. */
+  get unanswered(): number {
+    return this.#unanswered;
+  }
+
+  /** Counts a send that DynamoDB applied. */
+  countApplied(): void {
+    this.#unanswered += 1;
+  }
+
+  /** Counts at least one send: the record names this grant, so DynamoDB applied a send. */
+  countFound(): void {
+    this.#unanswered = Math.max(this.#unanswered, 1);
   }
 
   /** The instant from which the lease counts. */
@@ -31,49 +56,51 @@ export class GrantRetry {
     return this.#start;
   }
 
-  /**
-   * `silent`: nobody answered in useful time. Rejects with the error of what stops it, or a wrong
-   * configuration's.
-   */
-  async run<A extends { readonly kind: string }>(
-    send: (timeoutMs: number) => Promise<A | Untold>,
-  ): Promise<Exclude<A, Untold> | "silent"> {
-    const { waitMs, minPollMs, maxPollMs } = this.#settings;
-    const firstMs = this.#context.nowMs();
-    // Before the first send nothing of it is over. Reading the clocks is what costs most here.
-    let leftMs = this.#lengthMs;
-    for (let pauseMs = minPollMs; ; pauseMs = Math.min(2 * pauseMs, maxPollMs)) {
-      if (leftMs <= this.#settings.leaseMs / 2) return "silent";
-      const answer = await send(this.#context.timeoutWithin(leftMs));
-      if (!isUntold(answer)) {
-        this.#cancellation.onResponse();
-        return answer as Exclude<A, Untold>;
-      }
-      if (answer.kind === "misconfigured") throw answer.error;
-      if (answer.kind === "unknown") this.unanswered += 1;
-      this.#cancellation.onNoResponse(answer);
-      const triedMs = this.#context.nowMs() - firstMs;
-      if (waitMs === 0 && triedMs >= this.#context.settings.requestTimeoutMs) {
-        throw this.#cancellation.error();
-      }
-      await this.#context.sleep(this.#context.jittered(pauseMs), this.#cancellation.signal);
-      if (this.#cancellation.isStopped) throw this.#cancellation.error();
-      // Only while an earlier send may have been applied does the lease count from it.
-      if (this.unanswered === 0) this.#start = instantOf(this.#context.clock);
-      leftMs = this.deadline.remainingMs();
+  /** Returns the timeout of the next send, or undefined if half of the lease has passed. */
+  nextTimeoutMs(): number | undefined {
+    if (this.#leftMs <= this.#settings.leaseMs / 2) return undefined;
+    return this.#context.timeoutWithin(this.#leftMs);
+  }
+
+  /** Whether DynamoDB applied or refused the request. Throws the error of a wrong configuration. */
+  isSettledBy<A extends { readonly kind: string }>(
+    sent: A,
+  ): sent is Exclude<A, NoAnswer | Misconfigured> {
+    const answer = unlessMisconfigured(sent);
+    if (!isNoAnswer(answer)) {
+      this.#cancellation.onResponse();
+      return true;
     }
+    if (answer.kind === "unknown") this.#unanswered += 1;
+    this.#cancellation.onNoResponse(answer);
+    return false;
+  }
+
+  /** Pauses before the next send. Rejects with the error of the cancellation. */
+  async pause(): Promise<void> {
+    const { waitMs, maxPollMs } = this.#settings;
+    const triedMs = this.#context.nowMs() - this.#firstMs;
+    if (waitMs === 0 && triedMs >= this.#context.settings.requestTimeoutMs) {
+      throw this.#cancellation.error();
+    }
+    await this.#context.sleep(this.#context.jittered(this.#pauseMs), this.#cancellation.signal);
+    if (this.#cancellation.isStopped) throw this.#cancellation.error();
+    this.#pauseMs = Math.min(2 * this.#pauseMs, maxPollMs);
+    // If no earlier send can have been applied, the lease counts from the next send.
+    if (this.#unanswered === 0) this.#start = instantOf(this.#context.clock);
+    this.#leftMs = this.deadline.remainingMs();
   }
 
   /**
-   * Whether what was granted may be handed out now; asked once it is known: it may have taken its whole
-   * lease to arrive. Throws the error of what stops it.
+   * Whether the lease may be handed out now: its whole length may have passed before the answer arrived. Throws the
+   * error of the cancellation.
    */
   isInTime(): boolean {
     if (this.#cancellation.isStopped) throw this.#cancellation.error();
     return this.deadline.remainingMs() > 0;
   }
 
-  /** After which nobody may act by what it grants. */
+  /** The deadline of the lease, after which the holder must not act. */
   get deadline(): Deadline {
     return new Deadline(this.#context.clock, this.#start, this.#lengthMs);
   }
@@ -81,10 +108,4 @@ export class GrantRetry {
   get #lengthMs(): number {
     return actingMs(this.#context, this.#settings.leaseMs);
   }
-}
-
-const UNTOLD: readonly string[] = ["unknown", "throttled", "conflict", "skewed", "misconfigured"];
-
-function isUntold(answer: { readonly kind: string }): answer is Untold {
-  return UNTOLD.includes(answer.kind);
 }

@@ -1,30 +1,36 @@
 import { HoldfastError } from "../../errors.js";
 import { mayBeApplied, type Write, type WriteAnswer } from "../../platform/table.js";
 import type { GrantResult } from "../hold/hold.js";
-import { rollBack } from "../hold/rollback.js";
+import { rollBack } from "../hold/release.js";
 import type { Decision } from "../record/decide.js";
 import type { Grant, Held, Holders, RecordRef } from "../record/format.js";
 import { assignFence } from "./assign-fence.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
-import { GrantRetry } from "./grant-retry.js";
+import { GrantRetry, type Silent } from "./grant-retry.js";
 import type { AcquireSettings } from "./settings.js";
 
-/** The decisions that send a write which may grant. */
+/** The decisions to send a write that may grant. */
 export type Granting =
-  | Extract<Decision, { readonly kind: "claim" | "take over" }>
-  /** Of what was exported to whoever knows this holder, which nobody is. */
+  | Extract<Decision, { readonly kind: "claim" | "take-over" }>
+  /** Imports an exported lease. `from` is the id in the transfer, which no process holds under. */
   | { readonly kind: "import"; readonly from: Held };
 
-type Told = Extract<WriteAnswer, { readonly kind: "applied" | "refused" }>;
+const REFUSED = { kind: "refused" } as const;
 
-/** `refused`: the record is not as decided upon. `silent`: nobody answered in useful time. */
-export type GrantAnswer = GrantResult | "refused" | "silent";
+type Answered = Extract<WriteAnswer, { readonly kind: "applied" | "refused" }>;
+
+/** The result of one grant. */
+export type GrantAnswer =
+  | { readonly kind: "granted"; readonly result: GrantResult }
+  /** The record was not as the decision assumed. */
+  | { readonly kind: "refused" }
+  | Silent;
 
 /**
- * One write that may grant, sent again until it is answered. It is never applied twice: its condition
- * names only the state before it, and its own success is recognised by its id in the item that refuses
- * the repetition (R5). Whatever way it ends without a lease, nothing of it stays behind (R14).
+ * Sends a write that may grant, until DynamoDB answers. The write is never applied twice: its condition names only
+ * the state before the write, and an earlier success shows by the id in the item that refuses a retry (R5). If the
+ * write ends without a lease, it leaves nothing behind (R14).
  */
 export class GrantWrite {
   readonly #context: AcquireContext;
@@ -34,10 +40,10 @@ export class GrantWrite {
   readonly #decision: Granting;
   #grant: Grant;
   #write: Write;
-  /** The correction of the clock with which the write was composed. */
+  /** The clock correction that the write was composed with. */
   #correctionMs: number;
   readonly #repetition: GrantRetry;
-  /** Whether the record names this attempt's id though nothing of the attempt was applied. */
+  /** Whether the record names the id of this attempt although DynamoDB did not apply the attempt. */
   #isIdOfAnother = false;
 
   constructor(
@@ -58,20 +64,30 @@ export class GrantWrite {
     this.#repetition = new GrantRetry(context, settings, cancellation);
   }
 
-  /** Rejects with the error of {@link Cancellation}, R12's errors, or a wrong configuration's. */
+  /** Rejects with the error of {@link Cancellation}, of an unreadable record (R12) or of a wrong configuration. */
   async run(): Promise<GrantAnswer> {
-    let answer: GrantAnswer | undefined;
+    const context = this.#context;
+    const repetition = this.#repetition;
+    let isGranted = false;
     try {
-      const answered = await this.#repetition.run((timeoutMs) =>
-        this.#context.write(this.#current(), timeoutMs, this.#cancellation.signal),
-      );
-      const begun = answered === "silent" ? answered : this.#verdictOn(answered);
-      answer = typeof begun === "object" ? await this.#numbered(begun) : begun;
-      return answer;
+      let timeoutMs = repetition.nextTimeoutMs();
+      for (; timeoutMs !== undefined; timeoutMs = repetition.nextTimeoutMs()) {
+        const call = context.callOf(timeoutMs, this.#cancellation.signal);
+        const sent = await context.answerTo("write", context.table.write(this.#current(), call));
+        if (repetition.isSettledBy(sent)) {
+          const verdict = this.#verdictOn(sent);
+          const answer =
+            verdict.kind === "granted" ? await this.#withFence(verdict.result) : verdict;
+          isGranted = answer.kind === "granted";
+          return answer;
+        }
+        await repetition.pause();
+      }
+      return { kind: "silent" };
     } finally {
-      if (typeof answer !== "object") {
-        // Refused for good or not: should a copy of it ever land, nobody believes in it. Not so where
-        // another process holds under this id: it must not be taken from its holder.
+      if (!isGranted) {
+        // If DynamoDB applies a delayed send later, this client must not take the record for held. An id under which
+        // another process holds is not abandoned, since abandoning takes the lock from its holder.
         if (!this.#isIdOfAnother) this.#context.abandon(this.#grant.holder);
         if (this.#repetition.unanswered > 0) this.#giveUp();
       }
@@ -79,8 +95,8 @@ export class GrantWrite {
   }
 
   /**
-   * The write, composed anew where nothing of it can have been applied and an answer has corrected the clock since:
-   * a first claim is signed, and its fence starts, by a clock that no answer has been compared with yet.
+   * The write to send now. Composes the write anew if an answer has corrected the clock and no send can have been
+   * applied: the dates and the first fence of a first claim come from a clock not yet compared with DynamoDB's.
    */
   #current(): Write {
     const { clockCorrectionMs } = this.#context.table;
@@ -92,39 +108,48 @@ export class GrantWrite {
     return this.#write;
   }
 
-  async #numbered(begun: GrantResult): Promise<GrantAnswer> {
-    const { counter } = this.#context.format;
-    if (counter === undefined) return begun;
+  async #withFence(result: GrantResult): Promise<GrantAnswer> {
+    const { fenceCounter } = this.#context.format;
+    if (fenceCounter === undefined) return { kind: "granted", result };
     const { leaseMs, minPollMs: pauseMs } = this.#settings;
     const { holder } = this.#grant;
-    // Not the grant's own: its answer may have been the first to correct the clock.
+    // The seed of the grant may be wrong: the answer to the grant may have been the first to correct the clock.
     const seed = this.#context.fenceSeed(this.#ref);
     const { deadline } = this.#repetition;
     const grant = { holder, seed, leaseMs, pauseMs, deadline };
-    const number = await assignFence(this.#context, this.#ref, counter, grant, this.#cancellation);
-    return typeof number === "bigint" ? { ...begun, number } : number;
+    const fence = await assignFence(
+      this.#context,
+      this.#ref,
+      fenceCounter,
+      grant,
+      this.#cancellation,
+    );
+    return fence.kind === "assigned"
+      ? { kind: "granted", result: { ...result, number: fence.number } }
+      : fence;
   }
 
-  #verdictOn(answer: Told): GrantResult | "refused" {
+  #verdictOn(answer: Answered): Exclude<GrantAnswer, Silent> {
     const repetition = this.#repetition;
     if (answer.item === undefined && this.#acceptsAbsence()) throw blindTable(this.#ref.name);
-    // What was applied and is not handed out, for whatever reason below, has to be undone.
-    if (answer.kind === "applied" || answer.isRepeated === true) repetition.unanswered += 1;
+    // An applied grant has to be rolled back unless its lease is handed out.
+    if (answer.kind === "applied" || answer.isRepeated === true) repetition.countApplied();
     const wasApplied = answer.kind === "applied";
     const record = this.#context.seeRecord(this.#ref, answer.item, "strong", wasApplied);
-    if (record.state !== "held" || record.holder !== this.#grant.holder) return "refused";
-    // Sent once and answered, a refused write was not applied: two processes restored from one snapshot
-    // can draw the same id, and the other one was granted.
+    if (record.state !== "held" || record.holder !== this.#grant.holder) return REFUSED;
+    // DynamoDB did not apply a refused write with a single send. Two processes restored from one snapshot can draw the
+    // same id, and the record then belongs to the second process.
     if (repetition.unanswered === 0 && !mayBeApplied(answer)) {
       this.#isIdOfAnother = true;
-      return "refused";
+      return REFUSED;
     }
-    repetition.unanswered = Math.max(repetition.unanswered, 1);
-    if (!repetition.isInTime()) return "refused";
-    return { record, start: repetition.start, settings: this.#settings };
+    repetition.countFound();
+    if (!repetition.isInTime()) return REFUSED;
+    const result = { record, start: repetition.start, settings: this.#settings };
+    return { kind: "granted", result };
   }
 
-  // Refused, although it would have been applied where nothing is: so something is, and was not shown.
+  // The condition accepts an absent item. So if a refusal has no item, the table did not return the item found.
   #acceptsAbsence(): boolean {
     const decision = this.#decision;
     return decision.kind === "claim" && ["blind", "absent"].includes(decision.onto.kind);
@@ -135,11 +160,11 @@ export class GrantWrite {
     const decision = this.#decision;
     switch (decision.kind) {
       case "claim":
-        return format.claim(this.#ref, this.#grant, decision.onto);
-      case "take over":
-        return format.takeOver(this.#ref, this.#grant, decision);
+        return format.lease.claim(this.#ref, this.#grant, decision.onto);
+      case "take-over":
+        return format.lease.takeOver(this.#ref, this.#grant, decision);
       case "import":
-        return format.handOver(this.#ref, this.#grant, { known: decision.from });
+        return format.lease.handOver(this.#ref, this.#grant, { known: decision.from });
     }
   }
 
@@ -154,22 +179,22 @@ export class GrantWrite {
   }
 }
 
-/** What a grant would have replaced; undefined for a claim. */
+/** Returns the holder that a grant would have replaced, or undefined if the grant is a claim. */
 export function replacedBy(decision: Granting): Holders | undefined {
   if (decision.kind === "claim") return undefined;
   return decision.kind === "import" ? { known: decision.from } : { watched: decision };
 }
 
 /**
- * The error for a table whose refusals do not show what they found: every own success whose answer was
- * lost would look like contention, and waiting would spin.
+ * Returns the error for a table whose refusals do not contain the item found. After a lost answer, the waiter could not
+ * recognise its own grant, and would try again for ever.
  */
 export function blindTable(name: string): HoldfastError {
   return new HoldfastError(
     "misconfigured",
-    `The claim of lock "${name}" was refused, and the answer does not show the record. Answers must carry ` +
-      "it (ReturnValuesOnConditionCheckFailure): use @aws-sdk/client-dynamodb 3.363.0 or later, and a " +
-      "server that knows it.",
+    `DynamoDB refused the claim of lock "${name}", and its answer does not contain the record. Use ` +
+      "@aws-sdk/client-dynamodb 3.363.0 or later, and a server that supports the option " +
+      "ReturnValuesOnConditionCheckFailure.",
     { lockName: name },
   );
 }

@@ -7,21 +7,17 @@ import type { Ending } from "../remote-sessions.js";
 import { tooSlow } from "../unavailable.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
-import { type Granting, GrantWrite } from "./grant.js";
+import { type GrantAnswer, type Granting, GrantWrite } from "./grant.js";
+import { type AcquireOutcome, outcomeOf } from "./outcome.js";
 import type { AcquireSettings, Granted, Place } from "./settings.js";
+import { untilAnswered } from "./until-answered.js";
 
-// What the pause between two looks grows by: from the fastest to the slowest in eight looks.
+// The growth of the pause between two polls: from the shortest to the longest in eight polls.
 const POLL_GROWTH = 1.5;
-// Of a pause between two looks; so whoever waits alone looks at the session as often as at the record.
+// The least jitter of a pause. So a single waiter polls the session as often as the record.
 const LEAST_JITTER = 0.75;
 
-/**
- * How a contention ends. `not to be had`: not now, or not without a record. `queued`: not without a
- * place in the queue. `not first`, `passed over`: not with the place that it has.
- */
-export type AcquireOutcome = Granted | "not to be had" | "queued" | "not first" | "passed over";
-
-/** One acquisition's talk with the table: decide, write, wait, look, decide again. */
+/** Contends for one record: decides, writes, waits, reads, and decides again. */
 export class AcquireLoop {
   readonly #context: AcquireContext;
   readonly #ref: RecordRef;
@@ -32,7 +28,7 @@ export class AcquireLoop {
   readonly #pacer: Pacer;
   #pollMs: number;
   #watchedHolder: string | undefined;
-  /** Without a wait: why the first attempt was given up that was not answered in useful time. */
+  /** The error of the attempt that took too long, for a call without a wait. */
   #silence: unknown;
   #silences = 0;
   readonly #fromMs: number;
@@ -56,39 +52,43 @@ export class AcquireLoop {
     this.#pollMs = settings.minPollMs;
   }
 
-  /** Rejects with the error of what stops it, R12's errors, or a wrong configuration's. */
+  /** Rejects with the error of the cancellation, of an unreadable record (R12) or of a wrong configuration. */
   async run(): Promise<AcquireOutcome> {
     await this.#standBack();
+    const queueing = this.#context.format.queue === undefined ? undefined : this.#settings.queueing;
     let decision: Decision = this.#firstDecision();
     for (;;) {
       if (this.#cancellation.isStopped) throw this.#cancellation.error();
+      this.#noteContention(decision);
+      const outcome = outcomeOf(decision, { waitMs: this.#settings.waitMs, queueing });
+      if (outcome !== undefined) return { kind: outcome };
       switch (decision.kind) {
-        case "missing":
-          return "not to be had";
-        case "passed over":
-          return decision.kind;
         case "wait":
         case "queued":
-          this.#context.observations.seeRival(this.#ref.id);
-          this.#cancellation.onWait(this.#heldBy);
-          if (this.#joins(decision.kind)) return "queued";
-          if (this.#settings.waitMs === 0) return "not to be had";
           await this.#wait(decision);
           break;
-        case "look at session":
+        case "look-at-session":
           await this.#lookAtSession(decision.session);
           break;
-        case "end session":
+        case "end-session":
           await this.#endSession(decision);
           break;
-        default: {
-          // Sent again, it would take as long, and end the same way.
+        case "claim":
+        case "take-over": {
+          // Another attempt would take as long and end the same way.
           if (this.#silence !== undefined) {
             throw tooSlow([this.#ref.name], this.#settings.leaseMs, this.#silence);
           }
-          if ((await this.#place?.isFirst()) === false) return "not first";
-          const granted = await this.#attempt(decision);
-          if (granted !== undefined) return granted;
+          if ((await this.#place?.isFirst()) === false) return { kind: "not-first" };
+          const attempt = new GrantWrite(
+            this.#context,
+            this.#ref,
+            this.#settings,
+            this.#cancellation,
+            decision,
+          );
+          const granted = await this.#grantedBy(decision, await attempt.run());
+          if (granted !== undefined) return { kind: "granted", granted };
         }
       }
       await this.#pacer.beforeNextRound(this.#cancellation.signal);
@@ -101,15 +101,15 @@ export class AcquireLoop {
     return record?.state === "held" ? record.owner : undefined;
   }
 
-  #joins(decision: "wait" | "queued"): boolean {
-    const { queueing, waitMs } = this.#settings;
-    if (queueing === undefined || this.#context.format.queue === undefined) return false;
-    return decision === "queued" || (queueing.joins === "at once" && waitMs > 0);
+  #noteContention({ kind }: Decision): void {
+    if (kind !== "wait" && kind !== "queued") return;
+    this.#context.observations.seeRival(this.#ref.id);
+    this.#cancellation.onWait(this.#heldBy);
   }
 
-  // A process that frees a name and claims it again at once would starve those that poll.
+  // A process that releases a lock and claims the lock again at once would starve the clients that poll.
   async #standBack(): Promise<void> {
-    // The queue sees to it that others get their turn.
+    // The queue already keeps the order.
     if (this.#place !== undefined || this.#settings.queueing?.joins === "at once") return;
     const fromMs = this.#context.observations.takeStandBack(this.#ref.id);
     if (fromMs === undefined || this.#settings.waitMs === 0) return;
@@ -121,34 +121,28 @@ export class AcquireLoop {
     return this.#context.decide(this.#ref, this.#settings.onlyIfExists, this.#settings.passage);
   }
 
-  // What was seen at an earlier call may be long past, except that a dead holder stays dead and an id
-  // that was given up stays given up; so all else begins with a claim, the only one that may be blind.
+  // Earlier observations may be stale, so the waiter starts with a claim that requires no version. Not so if the client
+  // knows that the holder is dead, or has abandoned the holder's id: neither can change back.
   #firstDecision(): Decision {
     const decision = this.#decide();
     if (this.#place !== undefined) return decision;
-    return decision.kind === "take over" || decision.kind === "end session"
+    return decision.kind === "take-over" || decision.kind === "end-session"
       ? decision
       : { kind: "claim", onto: { kind: this.#settings.onlyIfExists ? "existing" : "blind" } };
   }
 
-  async #attempt(decision: Granting): Promise<Granted | undefined> {
-    const attempt = new GrantWrite(
-      this.#context,
-      this.#ref,
-      this.#settings,
-      this.#cancellation,
-      decision,
-    );
-    const answer = await attempt.run();
-    if (answer === "silent") await this.#lookAfterSilence();
-    if (typeof answer !== "object") return undefined;
-    const hold = new Hold(this.#context, this.#ref, this.#localQueue, answer);
-    const how = decision.kind === "take over" ? "takeover" : "claim";
-    return { hold, record: answer.record, how };
+  /** Returns the lease of a granted attempt, or undefined if DynamoDB refused the attempt or did not answer. */
+  async #grantedBy(decision: Granting, answer: GrantAnswer): Promise<Granted | undefined> {
+    if (answer.kind === "silent") await this.#lookAfterSilence();
+    if (answer.kind !== "granted") return undefined;
+    const { result } = answer;
+    const hold = new Hold(this.#context, this.#ref, this.#localQueue, result);
+    const how = decision.kind === "take-over" ? "takeover" : "claim";
+    return { hold, record: result.record, how };
   }
 
-  // One lost answer must not fail a call that does not wait. A second one, or a first that took the time of a
-  // whole request, shows answers that are too slow: the call would go on for ever.
+  // After one lost answer, a call without a wait must not fail. If a second answer is lost, or the call has lasted for
+  // a whole request timeout, the table is too slow: the call would never end.
   async #lookAfterSilence(): Promise<void> {
     const silence = this.#cancellation.error();
     this.#silences += 1;
@@ -159,7 +153,7 @@ export class AcquireLoop {
     if (isTooSlow) this.#silence = silence;
   }
 
-  /** Waits for the next look, or for the instant at which the holder counts as dead. */
+  /** Waits for the next poll and polls. Does not poll if the holder counts as dead before then. */
   async #wait(decision: Extract<Decision, { readonly kind: "wait" | "queued" }>): Promise<void> {
     const fromMs = this.#context.nowMs();
     const pollMs = this.#context.jittered(this.#pollMs);
@@ -167,17 +161,17 @@ export class AcquireLoop {
       decision.kind === "wait" ? decision.acquirableAtMs - fromMs : Number.POSITIVE_INFINITY;
     await this.#context.sleep(Math.min(pollMs, takeableMs), this.#cancellation.signal);
     this.#pacer.paused();
-    // A takeover needs no look before it: its condition is what was watched, and its refusal a look.
+    // A takeover needs no read before: its condition is the watched version, and its refusal shows the record.
     if (this.#cancellation.isStopped || takeableMs <= pollMs) return;
-    // Nor does one that hangs put it off.
+    // The timeout of the poll ends before the takeover is due.
     const sleptMs = this.#context.nowMs() - fromMs;
     const leftMs = Math.min(this.#context.settings.requestTimeoutMs, takeableMs - sleptMs);
     const timeoutMs = Math.max(leftMs, 1);
     const answer = await this.#read("eventual", timeoutMs);
     const freshMs = this.#pollMs * LEAST_JITTER;
     this.#pollMs = Math.min(this.#pollMs * POLL_GROWTH, this.#settings.maxPollMs);
-    if (!this.#isTold(answer)) return;
-    // Absence is only concluded from a strongly consistent read.
+    if (!this.#isAnswered(answer)) return;
+    // Only a strongly consistent read proves that the record is absent.
     if (answer.item === undefined) return this.#look();
     const record = this.#context.seeRecord(this.#ref, answer.item, "eventual");
     const held = record.state === "held" ? record : undefined;
@@ -189,17 +183,17 @@ export class AcquireLoop {
       timeoutMs,
       this.#cancellation.signal,
     );
-    if (seen !== undefined) this.#isTold(seen);
+    if (seen !== undefined) this.#isAnswered(seen);
   }
 
-  #isTold(answer: ReadAnswer): answer is Extract<ReadAnswer, { readonly kind: "found" }> {
+  #isAnswered(answer: ReadAnswer): answer is Extract<ReadAnswer, { readonly kind: "found" }> {
     if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind === "found") this.#cancellation.onResponse();
     else this.#cancellation.onNoResponse(answer);
     return answer.kind === "found";
   }
 
-  // Who has just taken a lock may free it soon: a new holder is looked at as often as the first one.
+  // A new holder may release the lock soon, so the pause starts again at its shortest.
   #followHolder(holder: string | undefined): void {
     if (holder !== this.#watchedHolder && this.#watchedHolder !== undefined) {
       this.#pollMs = this.#settings.minPollMs;
@@ -207,7 +201,7 @@ export class AcquireLoop {
     this.#watchedHolder = holder;
   }
 
-  /** Reads strongly: what the next decision rests on. */
+  /** Reads the record, strongly consistent, for the next decision. */
   #look(): Promise<void> {
     return this.#untilAnswered(async (timeoutMs) => {
       const answer = await this.#read("strong", timeoutMs);
@@ -231,19 +225,14 @@ export class AcquireLoop {
   async #untilAnswered(
     ask: (timeoutMs: number) => Promise<ReadAnswer | WriteAnswer>,
   ): Promise<void> {
-    while (!this.#cancellation.isStopped) {
-      const answer = await ask(this.#context.settings.requestTimeoutMs);
-      if (answer.kind === "misconfigured") throw answer.error;
-      if ("item" in answer) return this.#cancellation.onResponse();
-      this.#cancellation.onNoResponse(answer);
-      if (this.#settings.waitMs === 0) throw this.#cancellation.error();
-      await this.#context.sleep(this.#context.jittered(this.#pollMs), this.#cancellation.signal);
-    }
+    const { waitMs } = this.#settings;
+    const asking = { waitMs, pauseMs: this.#pollMs, cancellation: this.#cancellation };
+    await untilAnswered(this.#context, asking, ask);
   }
 
   #read(strength: "strong" | "eventual", timeoutMs: number): Promise<ReadAnswer> {
     const { key } = this.#ref;
-    const attributes = this.#context.format.pollAttributes;
+    const attributes = this.#context.format.codec.pollAttributes;
     const read = { key, consistent: strength === "strong", attributes };
     return this.#context.read(read, timeoutMs, this.#cancellation.signal);
   }

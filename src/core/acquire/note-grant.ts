@@ -1,18 +1,21 @@
 import type { WriteAnswer } from "../../platform/table.js";
 import type { ClientContext } from "../context.js";
 import type { RecordRef } from "../record/format.js";
+import { forcedReleaseIn } from "../record/record.js";
 import type { Granted } from "./settings.js";
 
 /**
- * Notes a grant beside its record, in the background: it delays no lease, and a note that is lost is
- * lost. Only that it may not write at all is told, once.
+ * Writes a note of a grant into the history, in the background. The note delays no lease and may be lost. A client
+ * without the permission to write notes reports the error once.
  */
 export function noteGrant(context: ClientContext, { hold, record, how }: Granted): void {
   const { history } = context.format;
   const { ref, held } = hold;
   if (!context.keepsHistory || history === undefined || !isKept(ref)) return;
-  const { owner = "", acquiredAt: at = "", forced, lastHolder } = record;
-  // It stays in the record: of a claim it is known whether its victim was the last to hold it.
+  const { owner = "", acquiredAt: at = "", lastHolder } = record;
+  const forced = forcedReleaseIn(record);
+  // The note of a forced release stays in the record. It belongs to this claim only if the released holder was the last
+  // holder.
   const isOld = how === "claim" && forced?.holder !== lastHolder;
   const note = { ...held, owner, at, how, forced: isOld ? undefined : forced };
   context.inBackground(async () => {

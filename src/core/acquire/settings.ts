@@ -5,28 +5,28 @@ import type { HeldRecord } from "../record/record.js";
 import type { Cancellation } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 
-/** The options of one acquisition, and how it queues. */
+/** The settings of one acquisition, and how the acquisition queues. */
 export interface AcquireSettings extends HoldSettings {
-  /** How it queues; undefined: it waits until the queue before the lock has ended. */
+  /** How the acquisition queues. Without it, the waiter takes no place, and waits until the queue is empty. */
   readonly queueing?: Queueing | undefined;
 }
 
-/** A lease that has begun, before a caller has a handle on it. */
+/** A granted lease, before the caller has a handle. */
 export interface Granted {
   readonly hold: Hold;
-  /** As the grant's answer showed it. */
+  /** The record in the answer to the grant. */
   readonly record: HeldRecord;
   readonly how: GrantEvent["how"];
 }
 
-/** How an acquisition stands in the queue before a record. The queue decides order, the record alone grants. */
+/** How an acquisition queues before a record. The queue decides the order; only the record grants. */
 export interface Queueing {
   /**
-   * `at once`: a waiter takes a place as soon as the lock is not free. `behind others`: it takes a place only
-   * where the lock is free and other waiters are queued; until then it waits without a place.
+   * `at once`: a waiter takes a place if the lock is not free. `behind others`: a waiter takes a place only if the lock
+   * is free and has a queue, and waits without a place until then.
    */
   readonly joins: "at once" | "behind others";
-  /** Waits for its turn, and acquires; resolves and rejects as the acquisition that it goes on with. */
+  /** Takes a place, waits for the turn, and acquires. Resolves and rejects like the acquisition. */
   acquire(
     context: AcquireContext,
     ref: RecordRef,
@@ -36,8 +36,8 @@ export interface Queueing {
   ): Promise<Granted | undefined>;
 }
 
-/** A place in the queue, for the waiter that stands first. */
+/** The place of the first waiter in the queue. */
 export interface Place {
-  /** Whether still no other waiter is before it. Asked before each claim. */
+  /** Whether the waiter is still first. The acquisition calls this before each claim. */
   isFirst(): Promise<boolean>;
 }

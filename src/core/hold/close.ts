@@ -1,22 +1,26 @@
 import { HoldfastError } from "../../errors.js";
 import { sleep } from "../../internal/sleep.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
+import { causeOf, retry } from "../../platform/retry.js";
+import { steady } from "../backoff.js";
 import type { ClientContext, OpenLease } from "../context.js";
-import { freeOnce } from "./release.js";
+import { freeOnce, releaseNotAcknowledged } from "./release.js";
 
 const RETRY_MS = 100;
+// The close timeout ended while a request was in flight.
+const CUT_OFF = { kind: "cut off" } as const;
 
-// A client's connections are limited: more at once would only wait in line, with their timeouts running.
+// The connections of a client are limited: further requests would only wait while their timeouts run.
 const AT_ONCE = 256;
 
-/** What was told to end by the closing, and may need what the client holds until it has. */
+/** A callback under a lease. `close()` asks the callback to end, and keeps the client usable until then. */
 export interface Running {
   readonly ended: Promise<unknown>;
-  /** Ends its lease in this process, and leaves the record to run out. */
+  /** Ends the callback's lease in this process, and leaves the record to expire. */
   forsake(): void;
 }
 
-/** As {@link closeAll}, once what runs has ended, or the close timeout is over. */
+/** Closes as {@link closeAll}, after all running callbacks have ended or the close timeout has passed. */
 export async function closeInOrder(
   context: ClientContext,
   running: ReadonlySet<Running>,
@@ -25,17 +29,17 @@ export async function closeInOrder(
   const all = [...running];
   context.beginClosing();
   const bound = new Abort();
-  const ended = Promise.all(all.map((one) => one.ended));
+  const ended = Promise.all(all.map((callback) => callback.ended));
   await Promise.race([ended, sleep(context.timers, context.settings.closeTimeoutMs, true, bound)]);
   bound.abort();
-  // Freed, it would be another's while the body still acts.
-  for (const one of running) one.forsake();
+  // A callback may still act, so other clients must not acquire the lock.
+  for (const callback of running) callback.forsake();
   await closeAll(context);
 }
 
 /**
- * Ends everything that a client has: waiters, leases, and its work in the background. The leases are
- * released for at most the close timeout. Throws one error that lists each failure.
+ * Ends the waiters, leases and background work of a client. Retries the releases for at most the close timeout.
+ * Throws one error that lists each failure.
  */
 export async function closeAll(context: ClientContext): Promise<void> {
   context.beginClosing();
@@ -46,8 +50,8 @@ export async function closeAll(context: ClientContext): Promise<void> {
 }
 
 /**
- * Frees the records of leases that have ended here, 256 at a time, for at most the close timeout, and
- * waits as long for `besides`. Answers an error for each of which nobody told whether it is free.
+ * Frees the records of leases that have ended in this process, 256 at a time, for at most the close timeout. Waits
+ * for `besides` at most as long. Returns an error for each record without an acknowledged release.
  */
 export async function freeAll(
   context: ClientContext,
@@ -76,7 +80,7 @@ export async function freeAll(
   return errors;
 }
 
-/** Releases one lease; answers why it could not be told whether it is released. Never rejects. */
+/** Releases one lease. Returns an error if DynamoDB did not acknowledge the release. Never rejects. */
 async function freeUntil(
   context: ClientContext,
   lease: OpenLease,
@@ -85,23 +89,21 @@ async function freeUntil(
 ): Promise<HoldfastError | undefined> {
   const { ref, held, settings } = lease;
   let cause: unknown;
-  while (!bound.aborted) {
+  const attempt = async () => {
     const freeing = lease.requests.run(() =>
       freeOnce(context, ref, { known: held }, settings.keepData),
     );
     const answer = await Promise.race([freeing, over]);
-    if (answer === undefined) break;
-    if (answer.kind === "applied" || answer.kind === "refused") return undefined;
-    cause = answer.kind === "misconfigured" ? answer.error : answer.cause;
-    if (answer.kind === "misconfigured") break;
-    await sleep(context.timers, context.jittered(RETRY_MS), true, bound);
+    if (answer === undefined) return CUT_OFF;
+    if (answer.kind !== "applied" && answer.kind !== "refused") cause = causeOf(answer);
+    return answer;
+  };
+  if (!bound.aborted) {
+    const how = { backoff: steady(RETRY_MS), signal: bound, onMisconfigured: "end" } as const;
+    const retried = await retry(context, attempt, how);
+    if (retried.kind === "answered" && retried.answer !== CUT_OFF) return undefined;
   }
-  return new HoldfastError(
-    "outcome-unknown",
-    `Nobody answered whether lock "${ref.name}" was released. ` +
-      "It is free, or will be when its lease has run out; there is nothing to do.",
-    { lockName: ref.name, cause },
-  );
+  return releaseNotAcknowledged(ref, cause);
 }
 
 function aborted(signal: SignalLike): Promise<undefined> {
@@ -115,8 +117,8 @@ function unreleased(errors: readonly HoldfastError[], held: number): HoldfastErr
   const shown = names.slice(0, 10).join(", ") + (names.length > 10 ? ", ..." : "");
   return new HoldfastError(
     "outcome-unknown",
-    `The client is closed, but of ${errors.length} of its ${held} locks nobody answered whether they ` +
-      `were released: ${shown}. They are free, or will be when their leases have run out.`,
+    `The client is closed. DynamoDB did not acknowledge the release of ${errors.length} of its ${held} locks: ${shown}. ` +
+      "These locks are free now, or when their leases expire. No action is needed.",
     { errors, cause: errors[0]?.cause },
   );
 }

@@ -4,7 +4,8 @@ import type { Hold } from "./hold.js";
 
 type Scalar = { S: string } | { N: string };
 
-interface Check<Value> {
+/** An element of `TransactItems` for the low-level client's `TransactWriteItemsCommand`. */
+export interface GuardCondition<Value = { S: string } | { N: string }> {
   ConditionCheck: {
     TableName: string;
     Key: Record<string, Value>;
@@ -14,26 +15,62 @@ interface Check<Value> {
   };
 }
 
-/** An element of `TransactItems` for the low-level client's `TransactWriteItemsCommand`. */
-export type GuardCondition = Check<Scalar>;
-
 /** An element of `TransactItems` for lib-dynamodb's `TransactWriteCommand`. */
-export type DocumentGuardCondition = Check<string | bigint>;
+export type DocumentGuardCondition = GuardCondition<string | bigint>;
 
-/** That the record still names this holder and this fence, as an element of a transaction. Pure. */
+/**
+ * The fence of a grant: a store that remembers the highest fence rejects writes from former holders. With `fences:
+ * "companion"`, a format keeps the fence beside the record.
+ */
+export interface Fenced {
+  /** Higher at every grant of this name by this library. See docs/fencing.md. */
+  readonly fence: bigint;
+
+  /**
+   * Returns conditions for your own transaction, which must include all of them. The transaction commits only while
+   * the record names this holder and this fence is the latest. So no write from a former holder lands after a later
+   * grant of this library, on any clock. If the fence is beside the record, the conditions do **not** count the
+   * grants of other clients: after another client's release, a delayed copy of this lease's claim can make the
+   * conditions true again, and a delayed copy of a fence write can make the conditions false under a held lease.
+   * Sends no request. Each condition costs two write units in the transaction: a native record needs one condition,
+   * other records two.
+   * @example
+   * const TransactItems = [...lease.conditions(), { Put: ... }];
+   */
+  conditions(): readonly GuardCondition[];
+  /** Returns the same for lib-dynamodb's `TransactWriteCommand`. */
+  conditions(options: { readonly document: true }): readonly DocumentGuardCondition[];
+}
+
+/** The fence of a grant in a format with the fence in the record. See {@link Fenced}. */
+export interface FencedInRecord extends Fenced {
+  /**
+   * Returns a condition for your own transaction. The transaction commits only while the record names this holder and
+   * this fence. So no write from a former holder lands, on any clock. The condition covers the grant, not this
+   * handle: while another handle shares the grant by reentry, the condition stays true after the release of this
+   * handle. Sends no request. Costs two write units in the transaction.
+   * @example
+   * await client.send(new TransactWriteItemsCommand({ TransactItems: [lease.condition(), { Put: ... }] }));
+   */
+  condition(): GuardCondition;
+  /** Returns the same for lib-dynamodb's `TransactWriteCommand`. */
+  condition(options: { readonly document: true }): DocumentGuardCondition;
+}
+
+/** Requires that the record still names this holder and this fence, as an element of a transaction. Pure. */
 export function guardCondition({ context, ref, held }: Hold): GuardCondition {
-  return checkOf(context.tableName, ref.key, context.format.heldCondition(held));
+  return checkOf(context.tableName, ref.key, context.format.lease.heldCondition(held));
 }
 
 /**
- * The same of any lease that has a number: where that is beside the record, also that nobody has counted since.
- * The holder alone would not do: a late copy of an answered claim can make the record name it again. Pure.
+ * Requires also the latest fence, in a format with fences beside the records. Without it a delayed copy of an
+ * answered claim could make the record name a former holder again. Pure.
  */
 export function guardConditions(hold: Hold): GuardCondition[] {
   const { context, ref, held } = hold;
-  const { counter } = context.format;
-  if (counter === undefined || held.number === undefined) return [guardCondition(hold)];
-  const { key, condition } = counter.isLast(ref, held.number);
+  const { fenceCounter } = context.format;
+  if (fenceCounter === undefined || held.number === undefined) return [guardCondition(hold)];
+  const { key, condition } = fenceCounter.isLast(ref, held.number);
   return [guardCondition(hold), checkOf(context.tableName, key, condition)];
 }
 
@@ -50,7 +87,7 @@ function checkOf(tableName: string, key: Item, condition: Condition): GuardCondi
   };
 }
 
-/** The same for the document client, which takes plain values. Pure. */
+/** Converts a condition for the document client, with plain values. Pure. */
 export function documentCondition(condition: GuardCondition): DocumentGuardCondition {
   const check = condition.ConditionCheck;
   return {
@@ -75,5 +112,7 @@ function scalars(item: Item): Record<string, Scalar> {
 function scalar(value: AttributeValue): Scalar {
   if ("S" in value) return { S: value.S };
   if ("N" in value) return { N: value.N };
-  throw new TypeError("A key or a guard has an attribute that is neither a string nor a number.");
+  throw new TypeError(
+    "An attribute of a key or a condition has the wrong type. Use a string or a number.",
+  );
 }

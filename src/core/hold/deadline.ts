@@ -9,20 +9,20 @@ import type { ClientContext } from "../context.js";
 import { holdMs, shortestLeaseMs } from "../record/decide.js";
 
 /**
- * The instant after which a holder must not act. It is no timer: whether it has passed is computed
- * from three clocks at every question, because after a pause user code can run before any timer (R2).
+ * The instant after which a holder must not act. A deadline is not a timer: every check reads three clocks, because
+ * user code can run before any timer after a pause (R2).
  */
 export class Deadline {
   readonly #clock: Clock;
   #spans: readonly Span[];
 
-  /** `start` is the instant before the first send of the request that was answered. */
+  /** Counts `lengthMs` from `start`, the instant before the first send of the answered request. */
   constructor(clock: Clock, start: Instant, lengthMs: number) {
     this.#clock = clock;
     this.#spans = [{ start, lengthMs }];
   }
 
-  /** Milliseconds left, by the clock that says least; 0 or less once it has passed. */
+  /** Returns the milliseconds left, by the clock with the longest elapsed time. After the deadline: 0 or less. */
   remainingMs(): number {
     let leastMs = Number.POSITIVE_INFINITY;
     for (const { start, lengthMs } of this.#spans) {
@@ -31,14 +31,14 @@ export class Deadline {
     return leastMs;
   }
 
-  /** Where it lies on the monotonic clock, for a timer to aim at. */
+  /** The deadline on the monotonic clock, for timers. */
   get atMonotonicMs(): number {
     return Math.min(...this.#spans.map(({ start, lengthMs }) => start.monotonicMs + lengthMs));
   }
 
   /**
-   * Whichever of the two comes first, at every question anew: which one that is can change when the
-   * wall clock is stepped between the two starts.
+   * Returns the earlier of two deadlines, compared anew at every check: the order can change when the wall clock
+   * steps between the two starts.
    */
   earlier(other: Deadline): Deadline {
     return Deadline.#of(this.#clock, [...this.#spans, ...other.#spans]);
@@ -57,8 +57,8 @@ interface Span {
 }
 
 /**
- * For how long after its first send a holder of this client may act by a lease of this length, in
- * milliseconds. Throws `invalid-argument` for a lease that is too short for the boot clock here.
+ * Returns for how many milliseconds after the first send a holder of this client may act. Throws `invalid-argument`
+ * for a lease that is too short for the boot clock of this machine.
  */
 export function actingMs({ clock, settings }: ClientContext, leaseMs: number): number {
   const { bootStepMs = USUAL_BOOT_STEP_MS } = clock;
@@ -66,7 +66,7 @@ export function actingMs({ clock, settings }: ClientContext, leaseMs: number): n
   if (leaseMs >= shortestMs) return holdMs(leaseMs, settings.maxClockDrift, bootStepMs);
   throw new HoldfastError(
     "invalid-argument",
-    `A lease of ${leaseMs} ms is too short for this platform: it counts the time since boot in steps of ` +
-      `${bootStepMs} ms, and a holder must allow for them. Use a lease of ${shortestMs} ms or more.`,
+    `A lease of ${leaseMs} ms is too short: the boot clock of this platform has steps of ${bootStepMs} ms. ` +
+      `Use a lease of ${shortestMs} ms or more.`,
   );
 }

@@ -4,13 +4,12 @@ import type { Timer } from "../../platform/timers.js";
 import { actingMs } from "./deadline.js";
 import type { Hold } from "./hold.js";
 
-// Looked at so often, as parts of the time that is to be left: a lease can be made shorter, and of the
-// three clocks that its deadline goes by a timer knows one.
-const LOOKS = 4;
-const SHORTEST_LOOK_MS = 20;
+// Checks every quarter of `within`: the holder may shorten the lease, and a timer follows only one of the three clocks.
+const CHECKS = 4;
+const SHORTEST_CHECK_MS = 20;
 const RANGE = { leastMs: 1, mostMs: 365 * 24 * 3_600_000 };
 
-/** The alarms of one handle on a hold: each calls back once, when little is left of the lease. */
+/** The alarms of a handle on a hold. Each alarm calls the listener once, shortly before the deadline. */
 export class Alarms {
   readonly #hold: Hold;
   readonly #alarms = new Set<Alarm>();
@@ -20,7 +19,7 @@ export class Alarms {
     hold.lossSignal.signal.addEventListener("abort", () => this.stop(), { once: true });
   }
 
-  /** Sets one; answers what calls it off. Throws `invalid-argument`. */
+  /** Sets an alarm. Returns a function that cancels the alarm. Throws `invalid-argument`. */
   set(within: Duration, listener: () => void): () => void {
     const withinMs = durationMs("within", within, RANGE);
     const { context, leaseMs, settings } = this.#hold;
@@ -29,8 +28,8 @@ export class Alarms {
     if (withinMs >= mostMs) {
       throw new HoldfastError(
         "invalid-argument",
-        `\`within\` (${withinMs} ms) must be less than what is left of the lease at a renewal, ` +
-          `${mostMs} ms: it would be told of a lease that is well.`,
+        `The option \`within\` (${withinMs} ms) must be less than ${mostMs} ms, because a healthy lease has this ` +
+          "time left at each renewal.",
       );
     }
     const alarm = new Alarm(this.#hold, withinMs, listener);
@@ -41,7 +40,7 @@ export class Alarms {
     };
   }
 
-  /** Calls all of them off. */
+  /** Cancels all alarms. */
   stop(): void {
     for (const alarm of this.#alarms) alarm.stop();
     this.#alarms.clear();
@@ -67,12 +66,12 @@ class Alarm {
 
   #wait(): void {
     const leftMs = this.#hold.remainingMs() - this.#withinMs;
-    const lookMs = Math.max(this.#withinMs / LOOKS, SHORTEST_LOOK_MS);
-    const delayMs = Math.max(0, Math.min(leftMs, lookMs));
-    this.#timer = this.#hold.context.timers.set(delayMs, false, () => this.#look());
+    const checkMs = Math.max(this.#withinMs / CHECKS, SHORTEST_CHECK_MS);
+    const delayMs = Math.max(0, Math.min(leftMs, checkMs));
+    this.#timer = this.#hold.context.timers.set(delayMs, false, () => this.#check());
   }
 
-  #look(): void {
+  #check(): void {
     if (!this.#hold.isHeld) return;
     if (this.#hold.remainingMs() > this.#withinMs) {
       this.#wait();
@@ -83,7 +82,7 @@ class Alarm {
     } catch (cause) {
       const { context, ref } = this.#hold;
       const what = cause instanceof Error ? cause.message : String(cause);
-      const message = `What was to be told that the lease of "${ref.name}" ends soon failed: ${what}`;
+      const message = `The \`onExpiring\` listener of lock "${ref.name}" threw: ${what}`;
       context.report(new HoldfastError("outcome-unknown", message, { lockName: ref.name, cause }));
     }
   }

@@ -1,57 +1,61 @@
 import { HoldfastError } from "../../errors.js";
 import { type Duration, durationMs } from "../../internal/duration.js";
 import { instantOf } from "../../platform/clock.js";
+import { causeOf, retry } from "../../platform/retry.js";
 import { mayBeApplied } from "../../platform/table.js";
-import type { LeaseFormat } from "../record/format.js";
+import { steady } from "../backoff.js";
+import { requireCapability } from "../record/capability.js";
 import { actingMs, Deadline } from "./deadline.js";
 import type { Hold } from "./hold.js";
 import { lossError, lossIn } from "./loss.js";
-import { rollBack } from "./rollback.js";
+import { rollBack } from "./release.js";
 
 /**
- * A lock on its way from one process to another. Nobody holds it meanwhile: the export makes a grant to a
- * holder that no process is, so that its former holder's writes and conditions fail from then on; and
- * the import is the one write that passes on from exactly that holder, so that one import succeeds. What is
- * never imported runs out, as the lock of a process that died does.
+ * A lock in transfer between two processes. No process holds the lock during the transfer: the export grants the lock
+ * to a new holder id, so the writes and conditions of the former holder fail. The import is a single write on exactly
+ * that holder id, so only one import succeeds. A transfer without an import expires like the lock of a dead process.
  */
 export interface LeaseTransfer {
-  /** The layout of the handle. */
+  /** The version of this layout. */
   readonly v: 1;
   readonly name: string;
-  /** Of a fair lock that has one. */
+  /** The namespace of a fair lock, if any. */
   readonly namespace?: string;
-  /** The id of the grant that nobody has: who knows it can import the lock. */
+  /** The holder id of the transfer. Any process with this id can import the lock. */
   readonly holder: string;
-  /** That grant's fence, in digits, for JSON. The importer's is above it. */
+  /** The fence of the transfer, in digits, for JSON. The importer's fence is higher. */
   readonly fence: string;
-  /** For how long after the export, in milliseconds, nobody else takes the lock; by no clock in particular. */
+  /**
+   * The reservation after the export, in milliseconds, by no particular clock. No client takes the lock without the
+   * holder id.
+   */
   readonly leaseMs: number;
-  /** The label for people of who exported it. */
+  /** The exporter's label for people. */
   readonly owner: string;
 }
 
 /** Options of `lease.export()`. */
 export interface ExportOptions {
-  /** For how long the lock stays reserved for its importer. Default: the length of the lease. */
+  /** For how long the lock stays reserved for the importer. Default: the length of the lease. */
   readonly lease?: Duration | undefined;
 }
 
-/** The shortest reservation, in milliseconds: that of any lease. */
+/** The shortest reservation, in milliseconds: the same as the shortest lease. */
 export const SHORTEST_LEASE_MS = 100;
 const LEASE_RANGE = { leastMs: SHORTEST_LEASE_MS, mostMs: 365 * 24 * 3_600_000 };
 
-/** Ends a hold in this process, and makes of it what another can import; see `Lease.export`. */
+/** Ends a hold in this process, and returns the transfer for another process; see `Lease.export`. */
 export async function exportLease(hold: Hold, options: ExportOptions): Promise<LeaseTransfer> {
   const { context, ref, settings } = hold;
   checkExportable(hold);
   const { lease } = options;
   const leaseMs = lease === undefined ? hold.leaseMs : durationMs("lease", lease, LEASE_RANGE);
-  // Ended before anything is sent, as at a hand-over: whatever becomes of the write, it is never revived.
+  // The lease ends before the first send, as at a hand-off, so no answer revives it.
   hold.end("exported");
   return context.tracked(
     hold.requests.run(async () => {
       const { owner } = settings;
-      const record = await passedOn(hold, leaseMs);
+      const record = await reserve(hold, leaseMs);
       const { holder, fence } = record;
       const { name, namespace } = ref;
       const where = namespace === undefined ? { name } : { name, namespace };
@@ -61,15 +65,15 @@ export async function exportLease(hold: Hold, options: ExportOptions): Promise<L
 }
 
 function checkExportable(hold: Hold): void {
-  const { ref, living, sharers, settings } = hold;
-  assertHandsOn(hold.context.format);
+  const { ref, living, handles, settings } = hold;
+  requireCapability(hold.context.format, "transfers");
   const why =
     ref.kind !== "lock"
-      ? "it is no lock"
+      ? `only locks can be exported, and this record (of kind "${ref.kind}") is not a lock`
       : living.life !== undefined || settings.keptAliveBy !== undefined
-        ? "it lives by a session of this process; acquire it without one"
-        : sharers > 1
-          ? "others of this process share it"
+        ? "a session of this process keeps it alive; acquire the lock without a session"
+        : handles.isShared
+          ? "another handle of this process shares it by reentry; release that handle first"
           : undefined;
   if (why === undefined) return;
   throw new HoldfastError("invalid-argument", `Lock "${ref.name}" cannot be exported: ${why}.`, {
@@ -77,56 +81,50 @@ function checkExportable(hold: Hold): void {
   });
 }
 
-/** Throws `invalid-argument` for a format whose locks cannot be handed on. */
-export function assertHandsOn(format: LeaseFormat): void {
-  if (format.handsOn === true) return;
-  throw new HoldfastError(
-    "invalid-argument",
-    `Locks of format "${format.name}" cannot be handed to another process: its other clients would not ` +
-      "know what to make of a grant that nobody has.",
-  );
-}
-
-/** One write, sent until it is answered, or until its reservation would be half over. */
-async function passedOn(hold: Hold, leaseMs: number) {
+/** Sends one write until DynamoDB answers or half of the reservation has passed. */
+async function reserve(hold: Hold, leaseMs: number) {
   const { context, ref, held, settings } = hold;
   const grant = context.grant(ref, {
     ...{ leaseMs, owner: settings.owner, data: undefined, attributes: undefined },
     ...{ existingData: "keep", existingAttributes: "keep" },
   });
-  const write = context.format.handOver(ref, grant, { known: held });
+  const write = requireCapability(context.format, "transfers").reserve(ref, grant, {
+    known: held,
+  });
   const deadline = new Deadline(
     context.clock,
     instantOf(context.clock),
     actingMs(context, leaseMs),
   );
+  const { minPollMs } = settings;
   let sends = 0;
-  let cause: unknown;
-  while (deadline.remainingMs() > leaseMs / 2) {
-    // Short enough for a second try within the first half.
-    const answer = await context.write(write, context.timeoutWithin(deadline.remainingMs()) / 2);
-    if (answer.kind === "applied" || answer.kind === "refused") {
-      // A copy of the claim that made it can land yet, where the lock has become free.
-      context.abandon(held.holder);
-      const found = context.seeRecord(ref, answer.item, "strong");
-      // Refused, it proves itself only where an earlier send of it may have been applied.
-      const mayBeOwn = mayBeApplied(answer) || sends > 0;
-      if (mayBeOwn && found.state === "held" && found.holder === grant.holder) return found;
-      throw lossError(ref, lossIn(found, held) ?? "stolen", undefined);
-    }
-    cause = answer.kind === "misconfigured" ? answer.error : answer.cause;
-    if (answer.kind === "misconfigured") break;
-    sends += 1;
-    await context.sleep(context.jittered(settings.minPollMs));
+  // Leaves time for a second send within the first half.
+  const send = () => context.write(write, context.timeoutWithin(deadline.remainingMs()) / 2);
+  const retried = await retry(context, send, {
+    backoff: steady(minPollMs),
+    isOver: () => deadline.remainingMs() <= leaseMs / 2,
+    onMisconfigured: "end",
+    onNoAnswer: () => {
+      sends += 1;
+    },
+  });
+  if (retried.kind === "answered") {
+    const { answer } = retried;
+    // A delayed copy of this holder's claim can still be applied once the lock is free.
+    context.abandon(held.holder);
+    const found = context.seeRecord(ref, answer.item, "strong");
+    // A refusal proves the export only if DynamoDB may have applied an earlier send.
+    const mayBeOwn = mayBeApplied(answer) || sends > 0;
+    if (mayBeOwn && found.state === "held" && found.holder === grant.holder) return found;
+    throw lossError(ref, lossIn(found, held) ?? "stolen", undefined);
   }
   const { holder: attempt } = grant;
-  const { minPollMs } = settings;
-  // Nobody has either of the two: freed, the lock need not run out.
+  // No process uses either of the two grants, so the lock need not stay held until it expires.
   rollBack(context, ref, { attempt, leaseMs, replaced: { known: held }, sends, minPollMs });
   throw new HoldfastError(
     "outcome-unknown",
-    `Nobody answered whether lock "${ref.name}" was exported. It is not held any more, and is free, or will be ` +
-      "when its lease has run out.",
-    { lockName: ref.name, cause },
+    `DynamoDB did not acknowledge the export of lock "${ref.name}". This holder has lost the lock. The lock is ` +
+      "free now, or when its lease expires. Acquire it again.",
+    { lockName: ref.name, cause: causeOf(retried.last) },
   );
 }

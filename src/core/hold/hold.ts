@@ -1,8 +1,9 @@
 import type { HoldfastError, LossReason } from "../../errors.js";
 import { Exclusive } from "../../internal/exclusive.js";
 import { type Instant, instantOf } from "../../platform/clock.js";
-import type { Item, WriteAnswer } from "../../platform/table.js";
-import { retryPauseMs } from "../backoff.js";
+import { AGAIN, type Backoff, causeOf } from "../../platform/retry.js";
+import type { Item } from "../../platform/table.js";
+import { retryPauseMs, spread } from "../backoff.js";
 import type { ClientContext } from "../context.js";
 import { emitLoss, emitRelease, emitRenewal } from "../events.js";
 import type { LocalQueue } from "../local-queue.js";
@@ -10,18 +11,18 @@ import type { Held, NumberedData, RecordRef, Renewal } from "../record/format.js
 import type { ForcedRelease, HeldRecord, Version } from "../record/record.js";
 import type { Kept } from "../scheduler.js";
 import { actingMs, Deadline } from "./deadline.js";
-import { EffectiveDeadline, type KeptSettings } from "./keep-alive.js";
+import { EffectiveDeadline, Handles, type KeptSettings } from "./keep-alive.js";
 import { forcedIn, lossError, lossIn, RESERVED_AFTER_LOSS, SWEEP_AFTER_LEASES } from "./loss.js";
 import { LossSignal } from "./loss-signal.js";
-import { RenewalSchedule } from "./renewal-schedule.js";
-import type { HoldAnswer, HoldWrite, RenewalAnswer } from "./write-answers.js";
+import { type HoldAnswer, type HoldWrite, type RenewalAnswer, RenewalSchedule } from "./renewal.js";
+import { UserData } from "./user-data.js";
 
-/** The options of a lease, and what keeps it alive. */
+/** The options and the optional session of a lease. */
 export type HoldSettings = KeptSettings<Hold>;
-/** The acquisitions of this process that wait for one record. */
+/** The acquisitions of this process for one record. */
 export type HoldQueue = LocalQueue<HoldSettings, GrantResult>;
 
-/** How a hold begins: what the grant's answer showed, the instant before its first send, and its number, if any. */
+/** A grant: the record, the instant before the first send, and the number beside the record. */
 export interface GrantResult {
   readonly record: HeldRecord;
   readonly start: Instant;
@@ -30,8 +31,8 @@ export interface GrantResult {
 }
 
 /**
- * The state of one grant in the process that has it: held, until its deadline, a loss, or a release.
- * Its writes never overlap (R7), and whatever ended it stays ended (R2).
+ * The state of a grant in the holder's process, until the deadline, a loss or a release. Writes of a hold never
+ * overlap (R7), and an ended hold stays ended (R2).
  */
 export class Hold implements Kept {
   readonly context: ClientContext;
@@ -40,19 +41,13 @@ export class Hold implements Kept {
   readonly held: Held;
   readonly settings: HoldSettings;
   readonly lossSignal = new LossSignal(() => this.check());
-  /** Requests about the record, one at a time. */
+  /** Runs the requests for this record, never two at the same time. */
   readonly requests = new Exclusive();
-  /** Writes of user data, one at a time, in the order in which the caller asked for them. */
-  readonly dataWrites = new Exclusive();
-  /** How many handles share the hold; it is released with the last of them. */
-  sharers = 1;
-  leaseMs: number;
-  version: Version;
-  data: unknown;
-  /** What else the record carried for its users at the grant. */
-  readonly attributes: Item | undefined;
+  readonly handles = new Handles();
+  readonly userData: UserData;
   readonly living: EffectiveDeadline<Hold>;
-  dataSeq: number;
+  #leaseMs: number;
+  #version: Version;
   #isOver = false;
   #loss: HoldfastError | undefined;
   #lastTrouble: unknown;
@@ -73,11 +68,9 @@ export class Hold implements Kept {
     this.localQueue = localQueue;
     this.held = { holder: record.holder, fence: record.fence, number: beginning.number };
     this.settings = settings;
-    this.leaseMs = settings.leaseMs;
-    this.version = record.version;
-    this.data = record.data;
-    this.attributes = record.attributes;
-    this.dataSeq = record.dataSeq;
+    this.#leaseMs = settings.leaseMs;
+    this.#version = record.version;
+    this.userData = new UserData(record);
     this.living = new EffectiveDeadline<Hold>(this.deadlineFrom(start, settings.leaseMs));
     this.#times = new RenewalSchedule(settings.renewMs, context.random, start);
     this.#grantedAtMs = context.nowMs();
@@ -87,9 +80,14 @@ export class Hold implements Kept {
     if (settings.renewMs !== "manual") context.scheduler.visit(this, this.#nextVisitMs());
   }
 
-  /** Whether nothing but a question notices its deadline. */
+  /** Whether the hold has no deadline timer. */
   get isManual(): boolean {
     return this.settings.renewMs === "manual";
+  }
+
+  /** The current length of the lease. */
+  get leaseMs(): number {
+    return this.#leaseMs;
   }
 
   get deadline(): Deadline {
@@ -104,33 +102,33 @@ export class Hold implements Kept {
     return new Deadline(this.context.clock, start, actingMs(this.context, leaseMs));
   }
 
-  /** Whether the lease is held now, by the clocks. The first question after the deadline ends it. */
+  /** Whether the lease is held now, by the clocks. The first check after the deadline ends the hold. */
   get isHeld(): boolean {
     this.check();
     return !this.#isOver;
   }
 
-  /** Why the lease was lost; undefined while it is held, and after its own release. */
+  /** Returns the loss of the lease, or undefined if the lease is held or released. */
   get loss(): HoldfastError | undefined {
     this.check();
     return this.#loss;
   }
 
-  /** How long it is held yet, in milliseconds; 0 once it is over, which the first question notices. */
+  /** Returns the milliseconds left, or 0 after the end. The first check after the deadline ends the hold. */
   check(): number {
-    // Whoever asks any of the leases that live by one thing notices the end of them all.
+    // A check of one lease also checks the session, and so ends all leases of an expired session.
     this.living.life?.check();
     const leftMs = this.deadline.remainingMs();
     if (leftMs <= 0) this.end("expired");
     return this.#isOver ? 0 : leftMs;
   }
 
-  /** Ends the hold against its holder's will, once, and tells (R8). */
+  /** Ends the hold without the holder's request, once, and reports the loss (R8). */
   end(reason: LossReason, forced?: ForcedRelease): void {
     if (this.#isOver) return;
     this.#loss = lossError(this.ref, reason, this.#lastTrouble, forced);
     this.#finish(reason);
-    emitLoss(this, reason, this.#heldMs);
+    emitLoss(this, reason, this.context.nowMs() - this.#grantedAtMs);
     this.lossSignal.abort(this.#loss);
     this.localQueue.next();
     const leases = SWEEP_AFTER_LEASES[reason];
@@ -139,17 +137,17 @@ export class Hold implements Kept {
     this.living.life?.sweep(this.ref, from, this.settings.keepData, leases * this.leaseMs);
   }
 
-  /** The release found that the lease had been lost before: the loss is told all the same, once. */
+  /** Reports, once, an earlier loss from the answer to the release. */
   lostBeforeRelease(reason: LossReason): void {
     this.#loss ??= lossError(this.ref, reason, undefined);
     this.lossSignal.abort(this.#loss);
   }
 
-  /** Ends the hold by its holder's will; false if it had ended already. Its release abandons its id, once answered. */
+  /** Ends the hold at the holder's request. Returns false if the hold had ended already. */
   beginRelease(): boolean {
     if (!this.isHeld) return false;
     this.#finish(undefined);
-    emitRelease(this, this.#heldMs);
+    emitRelease(this, this.context.nowMs() - this.#grantedAtMs);
     return true;
   }
 
@@ -163,7 +161,7 @@ export class Hold implements Kept {
     this.living.life?.ended(this);
   }
 
-  /** Sends a renewal, or the move, if it is due. Called by the keeper; also aborts at the deadline. */
+  /** Sends a due renewal or move. Also ends the hold at the deadline. The scheduler calls this. */
   tend(): number | undefined {
     if (!this.isHeld || this.living.isMoved) return undefined;
     if (!this.#isRenewing && this.context.nowMs() >= this.#times.nextMs) {
@@ -186,50 +184,56 @@ export class Hold implements Kept {
     else await life.adopt(this);
   }
 
-  // While a renewal is on its way the next thing that can be due is the deadline.
+  // While a renewal is in flight, only the deadline can be due.
   #nextVisitMs(): number {
     const deadlineMs = this.deadline.atMonotonicMs;
     return this.#isRenewing ? deadlineMs : Math.min(deadlineMs, this.#times.nextMs);
   }
 
-  /** One plain renewal, which may be applied twice: it says nothing but that the holder lives (R5). */
+  /** Sends one plain renewal. DynamoDB may apply the write twice: a renewal only shows a live holder (R5). */
   renewOnce(): Promise<RenewalAnswer> {
     const askedMs = this.context.nowMs();
     return this.requests.run(async () => {
-      // Another renewal was answered, or the move was, while this one waited for its turn.
-      if (this.#renewedAtMs > askedMs || this.living.isMoved) return this.isHeld ? "held" : "lost";
+      // DynamoDB acknowledged another renewal or the move before this renewal's turn.
+      if (this.#renewedAtMs > askedMs || this.living.isMoved) {
+        if (!this.isHeld) return { kind: "lost" };
+        return this.living.isMoved ? AGAIN : { kind: "held" };
+      }
       const start = instantOf(this.context.clock);
       const lateMs = Math.max(0, start.monotonicMs - this.#times.nextMs);
       const renewal = this.renewal(this.leaseMs);
       const answer = await this.send({
-        write: this.context.format.renew(this.ref, this.held, renewal),
+        write: this.context.format.lease.renew(this.ref, this.held, renewal),
         isIn: (record) => record.mark === renewal.mark,
       });
       if (answer.kind === "applied") {
         this.renewed(start, this.leaseMs, answer.record);
         emitRenewal(this, true, lateMs, start);
-        return "renewed";
+        return { kind: "renewed" };
       }
-      if (answer.kind === "lost") return "lost";
-      if (answer.kind === "mine") this.#learnVersion(answer.record);
-      // Refused, too: a record that was put back from a copy refuses every renewal of its grant.
-      this.#times.putOff(this.context.nowMs() + this.retryPauseMs());
+      if (answer.kind === "lost") return answer;
+      // An earlier, unanswered renewal has changed the version. If versions are texts without an order, the condition
+      // of the next renewal must name the new version.
+      if (answer.kind === "mine" && typeof answer.record.version === "string")
+        this.learnVersion(answer.record);
+      // The holder also pauses after a refusal: a record restored from a copy refuses every renewal of its grant.
+      this.#times.putOff(this.context.nowMs() + this.backoff(this.context.random.fraction()));
       emitRenewal(this, false, lateMs, start);
       this.settings.onRenewal?.(undefined);
-      // A wrong configuration can be put right before the deadline: only that decides.
-      return "unknown";
+      // An operator can correct the configuration before the deadline, so only the deadline decides.
+      return AGAIN;
     });
   }
 
-  // One without an order is named exactly, and an earlier renewal that nobody answered has moved it on.
-  #learnVersion({ version }: HeldRecord): void {
-    if (typeof version === "string") this.version = version;
+  /** Notes the version from a refusal, after the change by an earlier write. */
+  learnVersion({ version }: HeldRecord): void {
+    this.#version = version;
   }
 
-  /** An answered renewal, sent at `start`: the one thing that moves the deadline. */
+  /** Notes an acknowledged renewal that was sent at `start`. Only such a renewal moves the deadline. */
   renewed(start: Instant, leaseMs: number, record: HeldRecord): void {
-    this.leaseMs = leaseMs;
-    this.version = record.version;
+    this.#leaseMs = leaseMs;
+    this.#version = record.version;
     this.living.renewed(this.deadlineFrom(start, leaseMs));
     this.#lastTrouble = undefined;
     this.#times.renewed(start);
@@ -237,64 +241,58 @@ export class Hold implements Kept {
     this.settings.onRenewal?.(record);
   }
 
-  /** The move was answered: from now on only what it lives by is renewed. */
+  /** Notes the acknowledged move: from now on the client renews only the session. */
   moved(record: HeldRecord): void {
     this.living.moved();
-    this.version = record.version;
-    this.leaseMs = this.living.life?.leaseMs ?? this.leaseMs;
+    this.#version = record.version;
+    this.#leaseMs = this.living.life?.leaseMs ?? this.#leaseMs;
     this.context.scheduler.forget(this);
   }
 
-  get #heldMs(): number {
-    return this.context.nowMs() - this.#grantedAtMs;
-  }
-
   renewal(leaseMs: number, data?: NumberedData): Renewal {
-    const { context, version } = this;
-    return { mark: context.random.id(), version, leaseMs, wallMs: context.wallMs(), data };
+    const { context } = this;
+    return {
+      mark: context.random.id(),
+      version: this.#version,
+      leaseMs,
+      wallMs: context.wallMs(),
+      data,
+    };
   }
 
-  /** Sends one write under the hold. What its answer says of the record decides whether it is lost. */
+  /** Sends one write under the hold. The item of the answer decides whether the lease is lost. */
   async send({ write, isIn }: HoldWrite): Promise<HoldAnswer> {
-    // It may have waited for its turn until the lease was over.
+    // This write may have waited for a turn until the lease ended.
     const leftMs = this.check();
     if (leftMs <= 0) return { kind: "lost" };
     const answer = await this.context.write(write, this.context.timeoutWithin(leftMs));
-    const record = this.#read(answer);
-    // An answer that comes after the deadline revives nothing.
-    if (!this.isHeld) return { kind: "lost" };
-    if (record === undefined) return this.#unanswered(answer);
-    if (record === "lost") return { kind: "lost" };
+    if (answer.kind !== "applied" && answer.kind !== "refused") {
+      if (!this.isHeld) return { kind: "lost" };
+      this.#lastTrouble = causeOf(answer);
+      return answer;
+    }
+    const record = this.#read(answer.item);
+    // An answer after the deadline revives no lease.
+    if (record === "lost" || !this.isHeld) return { kind: "lost" };
     return { kind: answer.kind === "applied" || isIn(record) ? "applied" : "mine", record };
   }
 
-  #read(answer: WriteAnswer): HeldRecord | "lost" | undefined {
-    if (answer.kind !== "applied" && answer.kind !== "refused") return undefined;
-    const found = this.context.see(this.ref, answer.item, "strong");
+  #read(item: Item | undefined): HeldRecord | "lost" {
+    const found = this.context.see(this.ref, item, "strong");
     const reason = lossIn(found, this.held);
     if (reason !== undefined) this.end(reason, forcedIn(found, this.held));
     return reason === undefined ? (found as HeldRecord) : "lost";
   }
 
-  /** Reads its own record: somebody may have written to it what this holder is to know. */
+  /** Reads the lease's own record: another client may have written a request for this holder. */
   async look(): Promise<void> {
     const read = { key: this.ref.key, consistent: true };
     const timeoutMs = this.context.timeoutWithin(this.deadline.remainingMs());
     const answer = await this.context.read(read, timeoutMs);
-    if (answer.kind === "found" && this.isHeld) this.#read({ kind: "refused", item: answer.item });
+    if (answer.kind === "found" && this.isHeld) this.#read(answer.item);
   }
 
-  #unanswered(answer: WriteAnswer): HoldAnswer {
-    if (answer.kind === "misconfigured") {
-      this.#lastTrouble = answer.error;
-      return answer;
-    }
-    this.#lastTrouble = "cause" in answer ? answer.cause : undefined;
-    return { kind: "unknown" };
-  }
-
-  /** How long to wait before sending again what nobody answered, in milliseconds, with jitter. */
-  retryPauseMs(): number {
-    return this.context.jittered(retryPauseMs(this.leaseMs, this.deadline.remainingMs()));
-  }
+  /** The pause before the retry of an unanswered request. */
+  readonly backoff: Backoff = (fraction) =>
+    spread(retryPauseMs(this.leaseMs, this.deadline.remainingMs()), fraction);
 }

@@ -6,62 +6,58 @@ import type { Holders, RecordRef } from "../record/format.js";
 import type { HeldRecord, Passage } from "../record/record.js";
 import type { Deadline } from "./deadline.js";
 
-/**
- * What leases can live by instead of renewals of their own: one renewal answers for all of them. The
- * one there is is a session.
- */
+/** Keeps many leases alive with one renewal. A session implements it. */
 export interface KeepAlive<L> {
-  /** For how long its holder may be silent, in milliseconds; fixed for its life. */
+  /** The length of the session's lease, in milliseconds; never changes. */
   readonly leaseMs: number;
-  /** Moved by its answered renewals only. */
+  /** The deadline of the session. Only acknowledged renewals move it. */
   readonly deadline: Deadline;
-  /** Whether it is alive now, by the clocks. */
+  /** Whether the session is held now, by the clocks. */
   readonly isHeld: boolean;
-  /** Ends it, and all that live by it, if its deadline has passed. */
+  /** Ends the session and all leases on the session after the deadline. */
   check(): void;
-  /** Renews it, and resolves once that was answered. Rejects with its loss. */
+  /** Renews the session. Resolves after the acknowledgement; rejects with the loss of the session. */
   renewNow(): Promise<void>;
-  /** Makes the lease's record name it, and ends the lease when it ends. Never rejects. */
+  /** Moves the lease to this session. The lease then ends with the session. Never rejects. */
   adopt(lease: L): Promise<void>;
-  /** A lease that it adopted has ended, in whatever way. */
+  /** An adopted lease has ended, for any reason. */
   ended(lease: L): void;
-  /** After a while goes on freeing a record that may name it and that nobody believes in, as long as it lives. */
+  /** After `afterMs`, frees an abandoned record of this session; retries until the session ends. */
   sweep(ref: RecordRef, from: Holders, keepData: boolean, afterMs?: number): void;
 }
 
-/** Where a lease finds what it can live by. */
+/** Provides the session for a lease. */
 export interface KeepAliveSource<L> {
-  /** What a lease of this length moves to now; undefined: nothing, so the lease renews itself this time. */
+  /** Returns the session for a lease of this length, or undefined if the lease renews itself this time. */
   current(leaseMs: number): KeepAlive<L> | undefined;
   /**
-   * Whether a lease of this kind is to live by it. Throws `invalid-argument` where it was named for
-   * a lease that cannot.
+   * Whether this session keeps such a lease alive. Throws `invalid-argument` if the caller named a session for an
+   * incompatible lease.
    */
   accepts(context: ClientContext, leaseMs: number, renewMs: number | "manual"): boolean;
-  /** Aborts once no lease may begin that is to live by it; undefined: one always may. */
+  /** Aborts when the session accepts no further lease. Undefined if it always accepts leases. */
   readonly over?: SignalLike;
-  /** Why no lease may begin that is to live by it, by the clocks; undefined: one may. */
+  /** Returns the error for a new lease, by the clocks, or undefined if the session accepts leases. */
   refusal(): HoldfastError | undefined;
-  /** A lease has begun that is to move to it. */
+  /** A lease has begun, and will move to this session. */
   begun(lease: L): void;
-  /** That lease has ended, in whatever way. */
+  /** The lease has ended, for any reason. */
   ended(lease: L): void;
 }
 
-/** The options of a lease, and what keeps it alive. */
+/** The options and the optional session of a lease. */
 export interface KeptSettings<L> extends LeaseSettings {
-  /** What keeps the lease alive instead of its own renewals. */
+  /** The session of the lease, in place of separate renewals. */
   readonly keptAliveBy?: KeepAliveSource<L> | undefined;
-  /** What lets its grant pass a queue; undefined: it may not pass one. */
+  /** Permits the grant despite a queue. Without it, the record refuses the grant while it has a queue. */
   readonly passage?: Passage | undefined;
-  /** Called with what each renewal showed; must not throw. */
+  /** The hold calls this after each renewal: with the record, or with undefined for no answer. Must not throw. */
   readonly onRenewal?: ((record: HeldRecord | undefined) => void) | undefined;
 }
 
 /**
- * What one lease lives by: its own renewals, something that it shares with others, or, while nobody
- * has answered whether its record names that, both. Nobody can then tell which of the two a rival
- * watches, so the earlier deadline counts (R5).
+ * The deadline in force: the lease's own, or the session's after the move of the record. During an unacknowledged
+ * move, the earlier of both: a rival may watch either record (R5).
  */
 export class EffectiveDeadline<L> {
   #own: Deadline;
@@ -77,22 +73,22 @@ export class EffectiveDeadline<L> {
     return this.#isMoved ? this.#life.deadline : this.#own.earlier(this.#life.deadline);
   }
 
-  /** What the record names, or may come to name. */
+  /** The session of the record, also during the move. */
   get life(): KeepAlive<L> | undefined {
     return this.#life;
   }
 
-  /** Whether the record is known to name it, and is never renewed again. */
+  /** Whether DynamoDB acknowledged the move. The record is then never renewed again. */
   get isMoved(): boolean {
     return this.#isMoved;
   }
 
-  /** A renewal was answered: the one thing that moves the lease's own deadline. */
+  /** Sets the lease's own deadline after an acknowledged renewal. */
   renewed(own: Deadline): void {
     this.#own = own;
   }
 
-  /** A write that sets another deadline is on its way. */
+  /** Limits the deadline while a write with another lease length is unacknowledged. */
   mayBe(other: Deadline): void {
     this.#own = this.#own.earlier(other);
   }
@@ -103,5 +99,25 @@ export class EffectiveDeadline<L> {
 
   moved(): void {
     this.#isMoved = true;
+  }
+}
+
+/** Counts the handles that share one hold. The release of the last handle releases the hold. */
+export class Handles {
+  #count = 1;
+
+  get isShared(): boolean {
+    return this.#count > 1;
+  }
+
+  /** Adds a handle. */
+  add(): void {
+    this.#count += 1;
+  }
+
+  /** Removes a released handle. Returns whether it was the last handle. */
+  remove(): boolean {
+    this.#count -= 1;
+    return this.#count <= 0;
   }
 }

@@ -6,45 +6,52 @@ import type { FormatTypes, NativeTypes } from "../record/format-types.js";
 import {
   type DocumentGuardCondition,
   documentCondition,
+  type Fenced,
+  type FencedInRecord,
   type GuardCondition,
   guardConditions,
 } from "./condition.js";
 import { Alarms } from "./expiring.js";
 import { type ExportOptions, exportLease, type LeaseTransfer } from "./export.js";
 import type { Hold } from "./hold.js";
-import { freeEarly, type ReleaseOptions, release } from "./lease-release.js";
 import {
   changeLength,
+  freeEarly,
   lossOf,
+  type ReleaseOptions,
   type RenewOptions,
+  release,
   renewNow,
   renewWithData,
   writeData,
 } from "./writes.js";
 
 /**
- * A lock that is held, of a format whose grants are not numbered. It does **not** promise that nobody else holds it: it promises that it knows,
- * by this machine's clocks, when to stop believing. It ends at its deadline, whatever the network
- * does, before any other client may take over. There is no number by which any store could tell an old holder's
- * write, and no condition for a transaction: a late copy of an answered claim can make the record name this holder again.
+ * A held lock: the handle in all formats. A lease does **not** promise that no other client holds the lock. A lease
+ * promises that this holder knows, by this machine's clocks, when to stop. A lease ends at the deadline, even without
+ * a network, before any other client may take over. A format without fences offers no number for the rejection of a
+ * former holder's write, and no condition for a transaction: a delayed copy of an answered claim can make the record
+ * name this holder again.
  *
- * Loss is reported once, through {@link UnfencedLease.signal}, and is final.
+ * The lease reports a loss once, through {@link AnyLease.signal}, and for ever.
  */
-export class UnfencedLease<S extends FormatTypes = NativeTypes> implements AsyncDisposable {
+export class AnyLease<S extends FormatTypes = NativeTypes> implements AsyncDisposable {
   readonly #hold: Hold;
   #lastData: unknown;
   #alarms: Alarms | undefined;
   #release: Promise<void> | undefined;
 
-  /** @internal Made by a mutex or an election. */
+  /** @internal Locks and elections create leases. */
   constructor(hold: Hold) {
     this.#hold = hold;
   }
 
-  /** @internal Another handle on the same hold, which ends with the last of them; null if it is over. */
+  /**
+   * @internal Returns another handle on the same hold, or null if the hold has ended. The last handle ends the hold.
+   */
   share(): Lease | null {
     if (!this.#hold.isHeld) return null;
-    this.#hold.sharers += 1;
+    this.#hold.handles.add();
     return Lease.on(this.#hold);
   }
 
@@ -53,68 +60,68 @@ export class UnfencedLease<S extends FormatTypes = NativeTypes> implements Async
     return this.#hold.ref.name;
   }
 
-  /** The id of this grant, random and never used twice. */
+  /** The id of this grant: random, and never used twice. */
   get holder(): string {
     return this.#hold.held.holder;
   }
 
-  /** The label for people that the record carries. */
+  /** The label for people in the record. */
   get owner(): string {
     return this.#hold.settings.owner;
   }
 
-  /** For how long the lease lasts without a renewal, in milliseconds. */
+  /** The length of the lease without a renewal, in milliseconds. */
   get leaseMs(): number {
     return this.#hold.leaseMs;
   }
 
-  /** The user data, as the last answered write left it. */
+  /** The user data after the last acknowledged write. */
   get data(): S["data"] | undefined {
-    return this.#hold.data as S["data"] | undefined;
+    return this.#hold.userData.value as S["data"] | undefined;
   }
 
-  /** The further attributes that the record had at the grant, in a format that carries them for its users. */
+  /** Further user attributes of the record at the grant, in formats with such attributes. */
   get attributes(): S["attributes"] | undefined {
-    return this.#hold.attributes as S["attributes"] | undefined;
+    return this.#hold.userData.attributes as S["attributes"] | undefined;
   }
 
   /**
-   * Aborts when the lock is lost, with a {@link HoldfastError} of code `lost` as its reason. It does
-   * not abort at this lease's own release, nor by itself at the deadline of a lease with
-   * `renew: "manual"`, which has no timer: ask, or read `aborted`. Reading `aborted` looks at the clocks first, so that code
-   * which runs after a pause sees the loss before any timer could tell. A signal that `AbortSignal.any` makes of
-   * it does not: compose it with {@link anySignal}. Costs no request.
+   * Aborts when the lock is lost, with a {@link HoldfastError} of code `lost` as the reason. The signal does not
+   * abort at this lease's own release. Under `renew: "manual"` no timer exists: the signal aborts at the first read
+   * of `aborted` or other check after the deadline. Every read of `aborted` checks the clocks first, so code after a
+   * pause sees the loss before any timer could report the loss. A signal of `AbortSignal.any` does not check the
+   * clocks: use {@link anySignal} instead. Sends no request.
    */
   get signal(): AbortSignal {
     this.#hold.check();
     return this.#hold.lossSignal.signal;
   }
 
-  /** Whether the lock is held now, computed from the clocks at every question. Costs no request. */
+  /** Whether the lock is held now. Every read checks the clocks. Sends no request. */
   get isHeld(): boolean {
     return this.#release === undefined && this.#hold.isHeld;
   }
 
-  /** Milliseconds until the deadline; 0 once the lock is not held. Costs no request. */
+  /** Returns the milliseconds until the deadline, or 0 if the lock is not held. Sends no request. */
   remainingMs(): number {
     return this.isHeld ? this.#hold.deadline.remainingMs() : 0;
   }
 
   /**
-   * Throws `lost`, with the reason, unless the lock is held now. Call it right before an effect: what
-   * happens between the check and the effect is protected only by the fence. Costs no request.
+   * Throws `lost`, with the reason, unless the lock is held now. Call it right before an effect: only the fence
+   * protects the time between the check and the effect. Sends no request.
    */
   assertHeld(): void {
     if (!this.isHeld) throw lossOf(this.#hold);
   }
 
   /**
-   * Calls `listener` once, when no more than `within` is left until the deadline: renewals go unanswered,
-   * or nobody sends them. Each answered renewal puts it off. It leaves time to wind up before
-   * {@link UnfencedLease.signal} aborts. It is **not** called where the lease is lost before, by theft or
-   * during a pause of the process: that is the signal's; nor after the release. Answers a function that
-   * calls it off. What it throws goes to the client's `onError`. Costs no request. Throws
-   * `invalid-argument` for a `within` that a renewed lease falls below.
+   * Calls `listener` once, when at most `within` is left until the deadline: DynamoDB acknowledges no renewals, or
+   * the user sends none. Each acknowledged renewal delays the call. The listener has time to clean up before {@link
+   * AnyLease.signal} aborts. The listener is **not** called after an earlier loss, by theft or during a pause of the
+   * process, because only the signal reports such a loss; nor after the release. Returns a function that cancels the
+   * call. An error of the listener goes to the client's `onError`. Sends no request. Throws `invalid-argument` for a
+   * `within` above the time left at a renewal.
    */
   onExpiring(within: Duration, listener: () => void): () => void {
     this.assertHeld();
@@ -123,9 +130,9 @@ export class UnfencedLease<S extends FormatTypes = NativeTypes> implements Async
   }
 
   /**
-   * Renews now, and resolves once a renewal was answered; until then it tries again, with pauses, up
-   * to the deadline. One request where none is lost. Rejects with `lost`; a renewal that was never
-   * answered may have been applied. Throws `invalid-argument` for data or a length that cannot be.
+   * Renews now. Resolves after an acknowledged renewal; retries with pauses until the deadline. Sends one request
+   * without faults. Rejects with `lost`; DynamoDB may have applied an unacknowledged renewal. Throws
+   * `invalid-argument` for invalid data or an invalid length.
    */
   async renew(options: RenewOptions<S> = {}): Promise<void> {
     const hold = this.#hold;
@@ -142,20 +149,19 @@ export class UnfencedLease<S extends FormatTypes = NativeTypes> implements Async
   }
 
   /**
-   * Stores user data with the lock, in place of what it had; `undefined` removes it. A late or doubled
-   * write never undoes a newer one. One request where none is lost. Moves no deadline, unless the format
-   * writes data with a renewal only. Rejects with
-   * `lost`, and throws `invalid-argument` for anything that the format cannot keep.
+   * Stores user data with the lock, in place of the former data; `undefined` removes the data. A delayed or repeated
+   * write never undoes a newer write. Sends one request without faults. Moves no deadline, unless the format stores
+   * data with a renewal only. Rejects with `lost`, and throws `invalid-argument` for data outside the format.
    */
   async update(data: S["data"] | undefined): Promise<void> {
     await this.#writeData(data, (numbered) => writeData(this.#hold, numbered));
   }
 
   /**
-   * Releases the lock: to the next waiter of this process, or to everybody. One request. Idempotent;
-   * waits for a renewal that is on its way; never touches a later lease of the name. Resolves if the
-   * lock turns out to be lost already. Rejects with `outcome-unknown` if nobody answered for twice the
-   * request timeout: the lock is then free, or will be once its lease has run out.
+   * Releases the lock, or hands off the lock to the next waiter of this process. Sends one request. Idempotent; waits
+   * for a renewal in flight; never changes a later lease of the name. Resolves also after an earlier loss. Rejects
+   * with `outcome-unknown` if DynamoDB does not acknowledge the release within twice the request timeout: the lock is
+   * free then or when the lease expires.
    */
   release(options: ReleaseOptions = {}): Promise<void> {
     this.#alarms?.stop();
@@ -164,30 +170,30 @@ export class UnfencedLease<S extends FormatTypes = NativeTypes> implements Async
   }
 
   /**
-   * Hands the lock to whichever process imports the handle, once: see {@link LeaseTransfer}. The lease ends here
-   * first, as lost with reason `exported`, and nothing that carries its fence is let in from the answer on.
-   * What nobody imports is free when its lease has run out. One request where none is lost. Rejects with `lost` if it was lost
-   * before, with `outcome-unknown` if nobody answered: it is over here all the same. Throws
-   * `invalid-argument` for what cannot be exported: what lives by a session, is shared by reentry, or is of
-   * another client's format.
+   * Transfers the lock to one other process, which imports the returned handle: see {@link LeaseTransfer}. The lease
+   * ends in this process first, as lost with reason `exported`. After the answer every condition on the fence of this
+   * lease fails. Without an import the lock is free when the lease expires. Sends one request without faults. Rejects
+   * with `lost` after an earlier loss, and with `outcome-unknown` without an acknowledgement: the lease has ended
+   * then, too. Throws `invalid-argument` for a lease on a session, for a lease with several handles by reentry, and
+   * for another client's format.
    */
   async export(options: ExportOptions = {}): Promise<LeaseTransfer> {
-    // Another handle may share the hold, and this one was released: it must not end the hold.
+    // A released handle must not end a shared hold.
     this.assertHeld();
     return exportLease(this.#hold, options);
   }
 
-  /** @internal Sets the data that a release leaves in the record, in the same request. Needs `keepData`. */
+  /** @internal Sets the data for the release, in the same request. Needs `keepData`. */
   leave(lastData: unknown): void {
     this.#lastData = lastData;
   }
 
-  /** @internal Ends the hold in this process and leaves the record: what ran under it may still act. */
+  /** @internal Ends the hold in this process and leaves the record to expire: the callback may still act. */
   forsake(): void {
     this.#hold.end("closed");
   }
 
-  /** Releases without throwing: what could not be answered goes to the client's `onError`. */
+  /** Releases without throwing. An error goes to the client's `onError`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release().catch((error: HoldfastError) => this.#hold.context.report(error));
   }
@@ -196,68 +202,48 @@ export class UnfencedLease<S extends FormatTypes = NativeTypes> implements Async
     data: unknown,
     write: (numbered: { value: unknown; seq: number }) => Promise<void>,
   ): Promise<void> {
-    if (data !== undefined) this.#hold.context.format.checkData(data);
+    if (data !== undefined) this.#hold.context.format.codec.checkData(data);
     const hold = this.#hold;
-    await hold.dataWrites.run(async () => {
+    await hold.userData.write(data, (numbered) => {
       this.assertHeld();
-      hold.dataSeq += 1;
-      await write({ value: data, seq: hold.dataSeq });
-      hold.data = data;
+      return write(numbered);
     });
   }
 
   async #releaseOnce(keepData: boolean): Promise<void> {
     const hold = this.#hold;
-    hold.sharers -= 1;
-    if (hold.sharers > 0) return;
+    if (!hold.handles.remove()) return;
     if (!hold.beginRelease()) return freeEarly(hold, keepData);
     const { context, ref } = hold;
-    const passed = context.tracked(
+    const released = context.tracked(
       hold.requests.run(() => release(hold, keepData, this.#lastData)),
     );
     const boundMs = 2 * context.settings.requestTimeoutMs;
-    if (await settlesWithin(context.timers, boundMs, passed)) return;
-    context.inBackground(() => passed);
+    if (await settlesWithin(context.timers, boundMs, released)) return;
+    context.inBackground(() => released);
     throw new HoldfastError(
       "outcome-unknown",
-      `Nobody answered for ${boundMs} ms whether lock "${ref.name}" was released. ` +
-        "It is free, or will be when its lease has run out; there is nothing to do.",
+      `DynamoDB did not acknowledge the release of lock "${ref.name}" within ${boundMs} ms. ` +
+        "The lock is free now, or when its lease expires. No action is needed.",
       { lockName: ref.name },
     );
   }
 }
 
-/**
- * A lock that is held, as an {@link UnfencedLease} is, with a number that tells any store which remembers the highest
- * one whether a write comes from a former holder. Of a format with `fences: "companion"`, the number is kept
- * beside the record.
- */
-export class FencedLease<S extends FormatTypes = NativeTypes> extends UnfencedLease<S> {
+/** A lease in a format with fences beside the records. */
+class FencedLease extends AnyLease<NativeTypes> implements Fenced {
   readonly #hold: Hold;
 
-  /** @internal Made by a mutex or an election. */
   constructor(hold: Hold) {
     super(hold);
     this.#hold = hold;
   }
 
-  /** Higher at every grant of this name by this library than at any earlier one. See docs/fencing.md. */
   get fence(): bigint {
     return this.#hold.held.number ?? this.#hold.held.fence;
   }
 
-  /**
-   * Conditions for your own transaction, which has to carry all of them: it commits only while the record names this
-   * holder, and this fence is the last one. So a write from a former holder cannot land after a later grant of this
-   * library, whatever any clock says. Where the fence is kept beside the record, the conditions do **not** count the
-   * grants of peers: after a peer's release, a late copy of this lease's own claim can make them hold again; and a
-   * late copy of a count makes them fail though the lease is held. Costs nothing here; in the transaction, two write
-   * units for each: of a native record one condition, else two.
-   * @example
-   * const TransactItems = [...lease.conditions(), { Put: ... }];
-   */
   conditions(): readonly GuardCondition[];
-  /** The same for lib-dynamodb's `TransactWriteCommand`. */
   conditions(options: { readonly document: true }): readonly DocumentGuardCondition[];
   conditions(options?: { readonly document: true }): readonly object[] {
     const conditions = guardConditions(this.#hold);
@@ -265,26 +251,9 @@ export class FencedLease<S extends FormatTypes = NativeTypes> extends UnfencedLe
   }
 }
 
-/** A lock that is held, as a {@link FencedLease} is, of a format whose records carry the number themselves. */
-export class Lease<S extends FormatTypes = NativeTypes> extends FencedLease<S> {
-  /** @internal A handle on a hold, of the class that its format has: only the types say so. */
-  static on(hold: Hold): Lease {
-    const { held, context } = hold;
-    if (context.format.isFenced !== false) return new Lease(hold);
-    const Handle = held.number === undefined ? UnfencedLease : FencedLease;
-    return new Handle(hold) as Lease;
-  }
-
-  /**
-   * A condition for your own transaction: it commits only while the record names this holder and this
-   * fence, so a write from a former holder cannot land, whatever any clock says. It is about the grant, not
-   * about this handle: where another handle shares the grant by reentry, it commits until that is released, too.
-   * Costs nothing here; in the transaction, two write units.
-   * @example
-   * await client.send(new TransactWriteItemsCommand({ TransactItems: [lease.condition(), { Put: ... }] }));
-   */
+/** A lease in a format with fences in the records. */
+class RecordFencedLease extends FencedLease implements FencedInRecord {
   condition(): GuardCondition;
-  /** The same for lib-dynamodb's `TransactWriteCommand`. */
   condition(options: { readonly document: true }): DocumentGuardCondition;
   condition(options?: { readonly document: true }): GuardCondition | DocumentGuardCondition {
     const [condition] = options === undefined ? this.conditions() : this.conditions(options);
@@ -292,9 +261,24 @@ export class Lease<S extends FormatTypes = NativeTypes> extends FencedLease<S> {
   }
 }
 
-/** What an acquisition in a format gives: with a fence, and conditions, where the format has one. */
-export type LeaseOf<S extends FormatTypes> = S["fence"] extends bigint
-  ? S["hasCompanion"] extends true
-    ? FencedLease<S>
-    : Lease<S>
-  : UnfencedLease<S>;
+/**
+ * A held lock: the handle, with `fence`, `conditions()` and `condition()` as far as the format supports fences.
+ * Native records, the default, support all three.
+ */
+export type Lease<S extends FormatTypes = NativeTypes> = AnyLease<S> &
+  (S["fence"] extends bigint
+    ? S["hasCompanion"] extends true
+      ? Fenced
+      : FencedInRecord
+    : unknown);
+
+/** @internal */
+export const Lease = /* @__PURE__ */ Object.freeze({
+  /** Returns a handle on a hold, in the class of the format. Only the types show the class. */
+  on(hold: Hold): Lease {
+    const { held, context } = hold;
+    if (context.format.facts.recordsHaveFences) return new RecordFencedLease(hold);
+    const Handle = held.number === undefined ? AnyLease : FencedLease;
+    return new Handle(hold) as Lease;
+  },
+});

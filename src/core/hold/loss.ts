@@ -1,9 +1,9 @@
 import { HoldfastError, type LossReason } from "../../errors.js";
 import { shown } from "../../internal/shown.js";
 import type { Held, RecordRef } from "../record/format.js";
-import type { ForcedRelease, Found } from "../record/record.js";
+import { type ForcedRelease, type Found, forcedReleaseIn } from "../record/record.js";
 
-/** Why a grant is lost, from what was found at its record; undefined if the record is still its own. */
+/** Returns the reason of a loss, by the record that a client found, or undefined if it still has the grant. */
 export function lossIn(found: Found, held: Held): LossReason | undefined {
   if (forcedIn(found, held) !== undefined) return "released-by-force";
   switch (found.state) {
@@ -16,25 +16,29 @@ export function lossIn(found: Found, held: Held): LossReason | undefined {
   }
 }
 
-/** Who wanted this grant to end, if anybody did. Later grants leave it there, so that a victim is still told. */
+/**
+ * Returns the forced release of this grant, if any. Later grants keep the request, so a former holder still learns of
+ * the forced release.
+ */
 export function forcedIn(found: Found, held: Held): ForcedRelease | undefined {
-  const forced = found.state === "free" || found.state === "held" ? found.forced : undefined;
+  const isKnown = found.state === "free" || found.state === "held";
+  const forced = isKnown ? forcedReleaseIn(found) : undefined;
   return forced?.holder === held.holder ? forced : undefined;
 }
 
 const WORDS: Readonly<Record<LossReason, string>> = Object.freeze({
   stolen: "the record names another holder",
-  expired: "its deadline passed before a renewal was answered",
-  deleted: "its record is gone",
-  "released-elsewhere": "its record was freed by somebody else",
-  "released-by-force": "somebody released it by force",
-  "lost-with-another": "a lock that was acquired together with it was lost",
-  "session-ended": "the session that it lived by has ended",
+  expired: "its deadline passed before a renewal was acknowledged",
+  deleted: "its record was deleted",
+  "released-elsewhere": "another client freed its record",
+  "released-by-force": "an operator released it by force",
+  "lost-with-another": "another lock of the same acquisition was lost",
+  "session-ended": "its session has ended",
   exported: "it was exported to another process",
   closed: "the client was closed",
 });
 
-/** The error that a lost lease's signal carries. */
+/** Returns the error for the signal of a lost lease. */
 export function lossError(
   ref: RecordRef,
   reason: LossReason,
@@ -45,24 +49,25 @@ export function lossError(
   const why =
     forced === undefined
       ? WORDS[reason]
-      : `released by ${shown(forced.by)}: ${shown(forced.reason)}`;
+      : `${shown(forced.by)} released it by force (${shown(forced.reason)})`;
   return new HoldfastError(
     "lost",
-    `${what} "${ref.name}" is no longer held: ${why}. Stop what it protected.`,
+    `${what} "${ref.name}" is no longer held: ${why}. Stop the protected work.`,
     { lockName: ref.name, reason, cause },
   );
 }
 
-// Told to end long before its deadline, or lost with another, what ran under it gets the time to end;
-// exported, it is meant for somebody. Nobody takes it sooner, not even a waiter of this process, than it is released, imported or run out.
+// For these reasons no acquisition may reclaim the record early, not even a waiter of this process: the callback
+// needs time to stop, or the lock is reserved for an importer. The record is available after release, import or
+// expiry.
 export const RESERVED_AFTER_LOSS: readonly LossReason[] = [
   "released-by-force",
   "exported",
   "lost-with-another",
 ];
 
-// A record that a lease leaves behind may name a session, which then lives on: after so many leases it is
-// freed. Expired, it may have been moved by a write that was never answered; told to end, it was moved.
+// A record on a session does not expire while the session is held. So the client frees the record after this many
+// leases. An expired lease may have moved by an unacknowledged write; a lease with a forced release has moved.
 export const SWEEP_AFTER_LEASES: Partial<Record<LossReason, number>> = {
   expired: 0,
   "released-by-force": 1,

@@ -1,202 +1,191 @@
 import { HoldfastError, isHoldfastError, type LossReason } from "../../errors.js";
 import { instantOf } from "../../platform/clock.js";
-import { mayBeApplied, type WriteAnswer } from "../../platform/table.js";
+import { AGAIN, causeOf, type NoAnswer, retry } from "../../platform/retry.js";
+import type { WriteAnswer } from "../../platform/table.js";
+import { doubling, steady } from "../backoff.js";
 import type { ClientContext } from "../context.js";
 import type { LocalWaiter } from "../local-queue.js";
+import { requireCapability } from "../record/capability.js";
 import type { Held, Holders, RecordRef } from "../record/format.js";
-import type { Found } from "../record/record.js";
 import { actingMs, Deadline } from "./deadline.js";
+import {
+  accepted,
+  begun,
+  freed,
+  freeRefused,
+  type Handoff,
+  handingOff,
+  handOffAnswered,
+  holdersOf,
+  notAccepted,
+  unacknowledged,
+  withoutWaiter,
+} from "./hand-off.js";
 import type { GrantResult, HoldQueue, HoldSettings } from "./hold.js";
 import type { KeepAlive } from "./keep-alive.js";
-import { lossIn } from "./loss.js";
 
-/** A lease that has ended in this process, and is still in the table. */
+/** An ended lease with a record in the table. */
 export interface EndedLease {
   readonly held: Held;
   readonly leaseMs: number;
   readonly keepData: boolean;
-  /** User data that the write which frees the record leaves there. */
+  /** User data that the record keeps after the release. */
   readonly lastData?: unknown;
-  /** What its record may live by. */
+  /** The session of the record, also during the move. */
   readonly life: Pick<KeepAlive<never>, "sweep"> | undefined;
 }
 
-/** Which holders of one chain of hand-overs the record may name, as far as answers told. */
-interface HandoffChain {
-  readonly former: EndedLease;
-  known: Held;
-  maybe: string[];
-  /** Grants of this chain that no waiter took. */
-  readonly withdrawn: string[];
-  /** Until when, on the monotonic clock, a rival could still believe in any of them. */
-  untilMs: number;
-  /** Whether no write of the chain was sent before the present one. */
-  isFirst: boolean;
-  loss: LossReason | undefined;
-}
-
 /**
- * What became of one hand-over: `withdrawn` if the waiter gave up meanwhile, `unanswered` if nobody
- * said for so long that its lease would be nearly over, `gone` if the record names somebody else.
+ * Gives up a lease: hands the lock off to the next waiter of this process, or frees the record. The lease has ended
+ * in this process before, and no answer revives the lease. Returns the reason of an earlier loss, if an answer shows
+ * a loss. Rejects with `outcome-unknown` if DynamoDB acknowledges no write until the last lease of the release
+ * expires.
  */
-type HandOver = "handed over" | "withdrawn" | "unanswered" | "gone";
-
-/**
- * Gives up a lease: to the next waiter of this process, or to everybody. The former lease has ended
- * before this is called, and is never revived. Answers why, if it turns out that the lease had been
- * lost before. It ends when an answer is known, or when the last lease that could have been made has
- * run out; it then throws `outcome-unknown`.
- */
-export async function giveUpLease(
+export function giveUpLease(
   context: ClientContext,
   ref: RecordRef,
   localQueue: HoldQueue,
   former: EndedLease,
 ): Promise<LossReason | undefined> {
-  const chain: HandoffChain = {
-    former,
-    known: former.held,
-    maybe: [],
-    withdrawn: [],
-    untilMs: context.nowMs() + former.leaseMs,
-    isFirst: true,
-    loss: undefined,
-  };
-  try {
-    const outcome = await untilTold(context, ref, localQueue, chain);
-    if (outcome === "handed over") return undefined;
-  } catch (error) {
-    // No lease that runs out would free it: it may name what lives on.
-    former.life?.sweep(ref, holdersOf(chain), former.keepData);
+  return new LeaseRelease(context, ref, localQueue, former).run();
+}
+
+/** Sends the requests and keeps the state of one release. */
+class LeaseRelease {
+  readonly #context: ClientContext;
+  readonly #ref: RecordRef;
+  readonly #localQueue: HoldQueue;
+  readonly #former: EndedLease;
+  #state: Handoff;
+
+  constructor(context: ClientContext, ref: RecordRef, localQueue: HoldQueue, former: EndedLease) {
+    this.#context = context;
+    this.#ref = ref;
+    this.#localQueue = localQueue;
+    this.#former = former;
+    this.#state = begun(former.held, context.nowMs() + former.leaseMs);
+  }
+
+  async run(): Promise<LossReason | undefined> {
+    const ref = this.#ref;
+    const context = this.#context;
+    const localQueue = this.#localQueue;
+    try {
+      await this.#untilEnded();
+    } catch (error) {
+      // A session keeps alive the record of each lease on the session: without a write the record never expires.
+      this.#former.life?.sweep(ref, holdersOf(this.#state), this.#former.keepData);
+      localQueue.next();
+      // The waiter has left the queue and needs no answer: the waiters behind watch the place.
+      if (ref.isEntry === true && isUnanswered(error)) return undefined;
+      throw error;
+    }
+    if (this.#state.phase === "handed-off") return undefined;
+    if (localQueue.localHandoffs >= context.settings.maxLocalHandoffs && localQueue.hasWaiters) {
+      // The limit serves other processes: an immediate claim by this process would leave no chance to another
+      // process.
+      context.observations.standBack(ref.id, context.nowMs());
+    }
+    localQueue.endHandoffs();
     localQueue.next();
-    // The waiter has left this place in a queue, and needs no answer: those behind it watch the place.
-    if (ref.isEntry === true && isUnanswered(error)) return undefined;
-    throw error;
+    return this.#state.loss;
   }
-  if (localQueue.localHandoffs >= context.settings.maxLocalHandoffs && localQueue.hasWaiters) {
-    // The bound is there for other processes: one that claimed again at once would leave them nothing.
-    context.observations.standBack(ref.id, context.nowMs());
+
+  // No other acquisition of this process may take over from the former holder while a write of the release is
+  // unacknowledged: DynamoDB would refuse the release, and the holder would report a loss.
+  async #untilEnded(): Promise<void> {
+    try {
+      while (this.#state.phase === "handing-off") await this.#handOffToNext();
+      if (this.#state.phase === "freeing") await this.#free();
+    } finally {
+      this.#context.abandon(this.#former.held.holder);
+      for (const holder of this.#state.withdrawn) this.#context.abandon(holder);
+    }
   }
-  localQueue.localHandoffs = 0;
-  localQueue.next();
-  return chain.loss;
-}
 
-// Until the last write of the release is answered, or given up, another acquisition of this process must not take
-// the record from the id that this write requires: the release would be refused, and be told as a loss.
-async function untilTold(
-  context: ClientContext,
-  ref: RecordRef,
-  localQueue: HoldQueue,
-  chain: HandoffChain,
-): Promise<HandOver | "freed"> {
-  try {
-    return await handOverInTurn(context, ref, localQueue, chain);
-  } finally {
-    context.abandon(chain.former.held.holder);
-    for (const holder of chain.withdrawn) context.abandon(holder);
-  }
-}
-
-// Refused at the first attempt of all, the record had been somebody else's before. Refused later, it
-// may have been an earlier attempt that freed it, or passed it on (and others took it since).
-function noteRefusal(chain: HandoffChain, found: Found, answer: WriteAnswer): void {
-  if (!chain.isFirst || (answer.kind === "refused" && answer.isRepeated === true)) return;
-  if (!isOwnDoing(chain, found)) chain.loss = lossIn(found, chain.former.held);
-}
-
-function isOwnDoing({ former }: HandoffChain, found: Found): boolean {
-  return found.state === "free" && found.lastHolder === former.held.holder;
-}
-
-async function handOverInTurn(
-  context: ClientContext,
-  ref: RecordRef,
-  localQueue: HoldQueue,
-  chain: HandoffChain,
-): Promise<HandOver | "freed"> {
-  while (localQueue.localHandoffs < context.settings.maxLocalHandoffs) {
-    const waiter = localQueue.shift();
-    if (waiter === undefined) break;
-    const outcome = await handOver(context, ref, localQueue, chain, waiter);
+  async #handOffToNext(): Promise<void> {
+    const { maxLocalHandoffs } = this.#context.settings;
+    const localQueue = this.#localQueue;
+    const waiter = localQueue.localHandoffs < maxLocalHandoffs ? localQueue.shift() : undefined;
+    if (waiter === undefined) {
+      this.#state = withoutWaiter(this.#state);
+      return;
+    }
+    await this.#handOffTo(waiter);
     if (waiter.isWaiting) localQueue.waitFirst(waiter);
-    if (outcome === "handed over" || outcome === "gone") return outcome;
-    if (outcome === "unanswered") break;
   }
-  await free(context, ref, chain);
-  return "freed";
-}
 
-/** Grants the lock to one waiter of this process, by one write that is repeated until answered. */
-async function handOver(
-  context: ClientContext,
-  ref: RecordRef,
-  localQueue: HoldQueue,
-  chain: HandoffChain,
-  waiter: LocalWaiter<HoldSettings, GrantResult>,
-): Promise<HandOver> {
-  const { settings } = waiter;
-  const grant = context.grant(ref, {
-    ...settings,
-    // As if it were released and then claimed: what the release does not keep is not there to keep.
-    existingData: chain.former.keepData ? settings.existingData : "replace",
-    existingAttributes: chain.former.keepData ? settings.existingAttributes : "replace",
-  });
-  const write = context.format.handOver(ref, grant, holdersOf(chain));
-  const start = instantOf(context.clock);
-  const deadline = new Deadline(context.clock, start, actingMs(context, settings.leaseMs));
-  chain.untilMs = Math.max(chain.untilMs, context.nowMs() + settings.leaseMs);
-  while (waiter.isWaiting && deadline.remainingMs() > settings.leaseMs / 2) {
-    const answer = await context.write(write, context.timeoutWithin(deadline.remainingMs()));
-    if (answer.kind === "applied" || answer.kind === "refused") {
+  /** Grants the lock to one waiter. Retries the write until DynamoDB answers. */
+  async #handOffTo(waiter: LocalWaiter<HoldSettings, GrantResult>): Promise<void> {
+    const context = this.#context;
+    const ref = this.#ref;
+    const { settings } = waiter;
+    const grant = context.grant(ref, this.#grantOptions(settings));
+    const write = context.format.lease.handOver(ref, grant, holdersOf(this.#state));
+    const start = instantOf(context.clock);
+    const deadline = new Deadline(context.clock, start, actingMs(context, settings.leaseMs));
+    this.#state = handingOff(this.#state, context.nowMs() + settings.leaseMs);
+    const send = () => context.write(write, context.timeoutWithin(deadline.remainingMs()));
+    const retried = await retry(context, send, {
+      backoff: steady(settings.minPollMs),
+      isOver: () => !waiter.isWaiting || deadline.remainingMs() <= settings.leaseMs / 2,
+      onMisconfigured: "end",
+      onNoAnswer: (answer) => this.#noteNoAnswer(answer),
+    });
+    if (retried.kind === "answered") {
+      const { answer } = retried;
       const found = context.see(ref, answer.item, "strong");
-      // A refusal that shows somebody else shows that none of this process's writes can land any more.
-      // A refusal proves an own success only where an earlier send of the chain may have been applied.
-      const mayBeOwn = mayBeApplied(answer) || !chain.isFirst;
-      if (!mayBeOwn || found.state !== "held" || found.holder !== grant.holder) {
-        noteRefusal(chain, found, answer);
-        return "gone";
+      this.#state = handOffAnswered(this.#state, grant.holder, answer, found);
+      if (this.#state.phase === "released") return;
+      if (found.state === "held" && waiter.isWaiting && deadline.remainingMs() > 0) {
+        this.#state = accepted(this.#state);
+        this.#localQueue.handedOver();
+        waiter.offer({ record: found, start, settings });
+        return;
       }
-      chain.known = { holder: grant.holder, fence: found.fence };
-      chain.maybe = [];
-      chain.isFirst = false;
-      if (!waiter.isWaiting || deadline.remainingMs() <= 0) break;
-      localQueue.localHandoffs += 1;
-      waiter.offer({ record: found, start, settings });
-      return "handed over";
     }
-    if (answer.kind === "misconfigured") break;
-    if (answer.kind === "unknown") chain.isFirst = false;
-    await context.sleep(context.jittered(settings.minPollMs));
+    this.#state = notAccepted(this.#state, grant.holder, waiter.isWaiting);
   }
-  chain.withdrawn.push(grant.holder);
-  if (chain.known.holder !== grant.holder) chain.maybe.push(grant.holder);
-  return waiter.isWaiting ? "unanswered" : "withdrawn";
+
+  // The data are the same as after a release and a claim.
+  #grantOptions(settings: HoldSettings): HoldSettings {
+    if (this.#former.keepData) return settings;
+    return { ...settings, existingData: "replace", existingAttributes: "replace" };
+  }
+
+  /** Frees the record from every possible holder of the release. Retries the write until DynamoDB answers. */
+  async #free(): Promise<void> {
+    const context = this.#context;
+    const { keepData, lastData } = this.#former;
+    const send = () => freeOnce(context, this.#ref, holdersOf(this.#state), keepData, lastData);
+    const retried = await retry(context, send, {
+      backoff: steady(RELEASE_RETRY_MS),
+      isOver: () => context.nowMs() >= this.#state.untilMs,
+      onNoAnswer: (answer) => this.#noteNoAnswer(answer),
+    });
+    if (retried.kind !== "answered") throw releaseNotAcknowledged(this.#ref, causeOf(retried.last));
+    const { answer } = retried;
+    if (answer.kind === "applied") {
+      this.#state = freed(this.#state);
+      return;
+    }
+    const found = context.format.codec.read(answer.item);
+    this.#state = freeRefused(this.#state, answer, found, lastData !== undefined);
+    if (this.#state.phase === "data-unknown") throw dataNotAcknowledged(this.#ref);
+  }
+
+  #noteNoAnswer(answer: NoAnswer): void {
+    this.#state = unacknowledged(this.#state, answer);
+  }
 }
 
-/** Frees the record, whichever holder of the chain it names; repeated until answered. */
-async function free(context: ClientContext, ref: RecordRef, chain: HandoffChain): Promise<void> {
-  let answer: WriteAnswer;
-  do {
-    const { keepData, lastData } = chain.former;
-    answer = await freeOnce(context, ref, holdersOf(chain), keepData, lastData);
-    if (answer.kind === "applied") return;
-    if (answer.kind === "refused") {
-      const found = context.format.read(answer.item);
-      noteRefusal(chain, found, answer);
-      if (lastData === undefined || chain.loss !== undefined || isOwnDoing(chain, found)) return;
-      // An earlier attempt freed it, or never arrived and its lease ran out: only the first left the data.
-      throw dataNotAcknowledged(ref);
-    }
-    if (answer.kind === "misconfigured") throw answer.error;
-    if (answer.kind === "unknown") chain.isFirst = false;
-    await context.sleep(context.jittered(RELEASE_RETRY_MS));
-  } while (context.nowMs() < chain.untilMs);
-  throw new HoldfastError(
+/** Returns the error of a release without an acknowledgement in time. */
+export function releaseNotAcknowledged({ name }: RecordRef, cause: unknown): HoldfastError {
+  return new HoldfastError(
     "outcome-unknown",
-    `Nobody answered whether lock "${ref.name}" was released. ` +
-      "It is free, or will be when its lease has run out; there is nothing to do.",
-    { lockName: ref.name, cause: answer.cause },
+    `DynamoDB did not acknowledge the release of lock "${name}". ` +
+      "The lock is free now, or when its lease expires. No action is needed.",
+    { lockName: name, cause },
   );
 }
 
@@ -205,13 +194,13 @@ const RELEASE_RETRY_MS = 100;
 function dataNotAcknowledged({ name }: RecordRef): HoldfastError {
   return new HoldfastError(
     "outcome-unknown",
-    `The release of lock "${name}" was not acknowledged before the lock was granted again. Whether it left ` +
-      "its data in the record is unknown. Read them with a later grant.",
+    `DynamoDB did not acknowledge the release of lock "${name}" before the next grant of the lock. The record ` +
+      "may lack the data of this release. Acquire the lock again, and check its data.",
     { lockName: name },
   );
 }
 
-/** One write that frees the record, or deletes the entry, if it names one of these holders. */
+/** Sends one write to free the record or to delete the queue entry, on condition of these holders. */
 export async function freeOnce(
   context: ClientContext,
   ref: RecordRef,
@@ -235,15 +224,14 @@ export async function freeOnce(
   return answer;
 }
 
-/** One deletion of an entry of a queue, if it names one of these holders. */
+/** Sends one deletion of a queue entry, on condition of these holders. */
 export function removeEntry(
   context: ClientContext,
   entry: RecordRef,
   from: Holders,
 ): Promise<WriteAnswer> {
-  const { queue } = context.format;
-  if (queue === undefined) throw new Error("A format without a queue has no entries.");
-  // Whoever looks at an entry reads it anew.
+  const queue = requireCapability(context.format, "queue");
+  // Notes no observation: waiters read an entry anew.
   return context.write(queue.remove(entry, from), context.settings.requestTimeoutMs);
 }
 
@@ -251,6 +239,45 @@ function isUnanswered(error: unknown): boolean {
   return isHoldfastError(error) && error.code === "outcome-unknown";
 }
 
-function holdersOf(chain: HandoffChain): Holders {
-  return { known: chain.known, maybe: chain.maybe };
+/** An abandoned, unacknowledged write with a possible grant. */
+export interface AbandonedGrant {
+  /** The holder id of that grant. */
+  readonly attempt: string;
+  /** The lease of that grant, in milliseconds. */
+  readonly leaseMs: number;
+  /** The holder or free record before the grant, or undefined if the grant is a claim. */
+  readonly replaced: Holders | undefined;
+  /** The number of unacknowledged sends. DynamoDB can apply each send of a claim once. */
+  readonly sends: number;
+  readonly minPollMs: number;
+}
+
+const ROLLED_BACK = { kind: "rolled back" } as const;
+
+/**
+ * Undoes an abandoned grant, or makes the grant fail, in the background (R14). A takeover names the former holder, so
+ * one answered request is enough. A claim may still be in flight, and no write can make a claim fail. So for a claim
+ * the rollback repeats, with growing pauses, for the length of the lease.
+ */
+export function rollBack(context: ClientContext, ref: RecordRef, grant: AbandonedGrant): void {
+  context.abandon(grant.attempt);
+  const from = { ...grant.replaced, maybe: [grant.attempt] };
+  context.inBackground(async () => {
+    const untilMs = context.nowMs() + grant.leaseMs;
+    let landed = 0;
+    const attempt = async () => {
+      const answer = await freeOnce(context, ref, from, true);
+      if (answer.kind === "applied") landed += 1;
+      if (landed === grant.sends) return ROLLED_BACK;
+      const isAnswered = answer.kind === "applied" || answer.kind === "refused";
+      return isAnswered && grant.replaced === undefined ? AGAIN : answer;
+    };
+    await retry(context, attempt, {
+      backoff: doubling(grant.minPollMs),
+      isOver: () => context.nowMs() >= untilMs,
+      signal: context.closing,
+      onMisconfigured: "end",
+      keepsAlive: false,
+    });
+  });
 }

@@ -1,46 +1,48 @@
-import { HoldfastError } from "../../errors.js";
+import { HoldfastError, type LossReason } from "../../errors.js";
 import type { Duration } from "../../internal/duration.js";
 import { instantOf } from "../../platform/clock.js";
+import { AGAIN, retry, type Unanswered } from "../../platform/retry.js";
+import { requireCapability } from "../record/capability.js";
 import type { NumberedData } from "../record/format.js";
 import type { FormatTypes, NativeTypes } from "../record/format-types.js";
 import type { HeldRecord } from "../record/record.js";
 import type { Hold } from "./hold.js";
 import type { KeepAlive } from "./keep-alive.js";
-import type { HoldAnswer } from "./write-answers.js";
+import { freeOnce, giveUpLease } from "./release.js";
+import type { HoldAnswer, HoldWrite, RenewalAnswer } from "./renewal.js";
 
 /**
- * The writes that a holder asks for by hand. Each goes on, with pauses, until it is answered, or the
- * lease is lost; it then rejects with the loss, and nobody can say whether it was applied.
+ * The writes at the request of the holder. Each write retries with pauses until DynamoDB answers or the lease is
+ * lost. The write then rejects with the loss, and does not say whether DynamoDB applied the write.
  */
 
-/** What a renewal by hand may ask for. */
+/** Options of a manual renewal. */
 export interface RenewOptions<S extends FormatTypes = NativeTypes> {
   /** User data to store in the same request. */
   readonly data?: S["data"] | undefined;
-  /** Another length of the lease from now on; at least two renewals. */
+  /** A new length of the lease from now on; at least two renewals. */
   readonly lease?: Duration | undefined;
 }
 
-/** A renewal, now. Resolves once one was answered. */
+/** Renews now. Resolves after an acknowledged renewal. */
 export async function renewNow(hold: Hold): Promise<void> {
-  for (;;) {
-    if (hold.living.isMoved) return renewLife(hold);
-    const answer = await hold.renewOnce();
-    if (answer === "renewed" || (answer === "held" && !hold.living.isMoved)) return;
-    if (answer === "lost") throw lossOf(hold);
-    await pause(hold);
-  }
+  const attempt = () => (hold.living.isMoved ? MOVED : hold.renewOnce());
+  const answer = await untilAnswered<RenewalAnswer | typeof MOVED>(hold, attempt);
+  if (answer.kind === "moved") await renewLife(hold);
 }
 
-// One renewal answers for all that live by the same; its loss is theirs.
+const MOVED = { kind: "moved" } as const;
+
+// One renewal of the session covers all leases on the session; a loss of the session ends all leases on the session.
 async function renewLife(hold: Hold): Promise<void> {
   await hold.living.life?.renewNow().catch(() => undefined);
   if (!hold.isHeld) throw lossOf(hold);
 }
 
-/** A renewal that carries user data; sent again it is the same request, with the same number. */
+/** Renews and stores user data. A retry sends the same request, with the same number. */
 export async function renewWithData(hold: Hold, data: NumberedData): Promise<void> {
-  if (hold.context.format.updateData === undefined) return changeLength(hold, hold.leaseMs, data);
+  if (hold.context.format.lease.updateData === undefined)
+    return changeLength(hold, hold.leaseMs, data);
   if (await renewWithDataByItself(hold, data)) return;
   await writeData(hold, data);
   await renewLife(hold);
@@ -51,10 +53,10 @@ function renewWithDataByItself(hold: Hold, data: NumberedData): Promise<boolean>
     if (hold.living.isMoved) return false;
     const start = instantOf(hold.context.clock);
     const renewal = hold.renewal(hold.leaseMs, data);
-    const record = await untilAnswered(hold, () =>
+    const record = await untilApplied(hold, () =>
       hold.send({
-        write: hold.context.format.renew(hold.ref, hold.held, renewal),
-        // Not by its mark: a renewal that landed later has changed that.
+        write: hold.context.format.lease.renew(hold.ref, hold.held, renewal),
+        // The mark does not show this write if a later renewal has changed the mark.
         isIn: (found) => found.dataSeq === data.seq,
       }),
     );
@@ -63,12 +65,12 @@ function renewWithDataByItself(hold: Hold, data: NumberedData): Promise<boolean>
   });
 }
 
-/** User data; alone, it moves no deadline, but some formats write them with a renewal only. */
+/** Stores user data. Moves no deadline, unless the format stores data with a renewal only. */
 export async function writeData(hold: Hold, data: NumberedData): Promise<void> {
   const { format } = hold.context;
-  const write = format.updateData?.(hold.ref, hold.held, data);
+  const write = format.lease.updateData?.(hold.ref, hold.held, data);
   if (write === undefined) return changeLength(hold, hold.leaseMs, data);
-  await untilAnswered(hold, () =>
+  await untilApplied(hold, () =>
     hold.requests.run(() =>
       hold.send({
         write,
@@ -79,110 +81,164 @@ export async function writeData(hold: Hold, data: NumberedData): Promise<void> {
 }
 
 /**
- * Another length of the lease. It changes what rivals judge the holder by, so it is applied once or
- * never: its condition names the exact version, and until it is answered the deadline is the earlier
- * of the two (R5).
+ * Changes the length of the lease. Rivals judge the holder by the length, so DynamoDB applies the write once or
+ * never: its condition names the exact version. Until the acknowledgement the deadline is the earlier of the two
+ * (R5).
  */
 export function changeLength(hold: Hold, leaseMs: number, data?: NumberedData): Promise<void> {
   const { format, clock } = hold.context;
   return hold.requests.run(async () => {
     if (hold.living.isMoved) throw lengthIsTheSessions(hold);
-    // Counted from the first send of all: any of these writes may be the one that was applied.
+    // The new deadline counts from the first send: DynamoDB may have applied any of these writes.
     const start = instantOf(clock);
-    for (;;) {
+    const record = await sendExact(hold, "throw", () => {
       const renewal = hold.renewal(leaseMs, data);
-      const write = format.changeLength(hold.ref, hold.held, renewal);
+      const write = format.lease.changeLength(hold.ref, hold.held, renewal);
       hold.living.mayBe(hold.deadlineFrom(start, leaseMs));
-      const answer = await untilDecided(hold, () =>
-        hold.send({
-          write,
-          isIn: (found) => found.mark === renewal.mark || found.dataSeq === data?.seq,
-        }),
-      );
-      if (answer.kind === "applied") return hold.renewed(start, leaseMs, answer.record);
-      // Refused, and still mine: the version had moved on, so this write can never be applied now.
-      hold.version = answer.record.version;
-      await pause(hold);
-    }
+      return {
+        write,
+        isIn: (found) => found.mark === renewal.mark || found.dataSeq === data?.seq,
+      };
+    });
+    if (record !== undefined) hold.renewed(start, leaseMs, record);
   });
 }
 
 /**
- * The record lives by something else from now on. Applied once or never, as another length is (R5), and
- * until it is answered the deadline is the earlier of the two. Sends nothing if that has ended, or the
- * lease was given a length that it does not take, before the move's turn came: the lease then goes on by
- * itself. Rejects with the loss of the lease.
+ * Moves the record to a session. DynamoDB applies the move once or never, as for a new length (R5). Until the
+ * acknowledgement the deadline is the earlier of the two. Sends nothing if the session has ended, or if the session
+ * does not accept a new length of the lease. The holder then continues to renew the lease itself. Rejects with the loss
+ * of the lease.
  */
 export function moveTo(hold: Hold, life: KeepAlive<Hold>, session: string): Promise<void> {
   const { format } = hold.context;
   return hold.requests.run(async () => {
-    for (;;) {
+    // An operator can correct the configuration before the deadline, as for a renewal.
+    const record = await sendExact(hold, "retry", () => {
       if (!hold.isHeld) throw lossOf(hold);
-      if (hold.settings.keptAliveBy?.current(hold.leaseMs) !== life) return;
+      if (hold.settings.keptAliveBy?.current(hold.leaseMs) !== life) return undefined;
       const renewal = hold.renewal(life.leaseMs);
-      const write = format.moveToSession(hold.ref, hold.held, renewal, session);
+      const write = requireCapability(format, "sessions").moveTo(
+        hold.ref,
+        hold.held,
+        renewal,
+        session,
+      );
       hold.living.mayMoveTo(life);
-      const isIn = (found: HeldRecord): boolean => found.mark === renewal.mark;
-      const answer = await untilMoved(hold, () => hold.send({ write, isIn }));
-      if (answer.kind === "applied") return hold.moved(answer.record);
-      hold.version = answer.record.version;
-      await pause(hold);
-    }
+      return { write, isIn: (found) => found.mark === renewal.mark };
+    });
+    if (record !== undefined) hold.moved(record);
   });
-}
-
-// A wrong configuration can be put right before the deadline, as for a renewal.
-async function untilMoved(hold: Hold, send: () => Promise<HoldAnswer>): Promise<Decided> {
-  for (;;) {
-    const answer = await send();
-    if ("record" in answer) return answer;
-    if (!hold.isHeld) throw lossOf(hold);
-    await pause(hold);
-  }
 }
 
 function lengthIsTheSessions(hold: Hold): HoldfastError {
   return new HoldfastError(
     "invalid-argument",
-    `Lock "${hold.ref.name}" lives by a session, whose length of ${hold.leaseMs} ms is fixed. Give the ` +
-      "session another `lease`, or acquire the lock without a session.",
+    `The lease of lock "${hold.ref.name}" cannot have another length: a session with a fixed length of ` +
+      `${hold.leaseMs} ms renews it. Give the session another \`lease\`, or acquire the lock without a session.`,
     { lockName: hold.ref.name },
   );
 }
 
-type Decided = Extract<HoldAnswer, { readonly record: HeldRecord }>;
+type OnMisconfigured = "throw" | "retry";
 
-async function untilDecided(hold: Hold, send: () => Promise<HoldAnswer>): Promise<Decided> {
-  for (;;) {
-    const answer = await send();
-    if ("record" in answer) return answer;
-    if (answer.kind === "misconfigured") throw answer.error;
-    if (answer.kind === "lost") throw lossOf(hold);
-    await pause(hold);
-  }
+/**
+ * Sends a write on the record's exact version until DynamoDB answers. DynamoDB applies such a write once or never
+ * (R5). Returns the new record, or undefined if `make` finds no need for a write.
+ */
+async function sendExact(
+  hold: Hold,
+  onMisconfigured: OnMisconfigured,
+  make: () => HoldWrite | undefined,
+): Promise<HeldRecord | undefined> {
+  let write: HoldWrite | undefined;
+  const attempt = async () => {
+    write ??= make();
+    if (write === undefined) return { kind: "not needed" } as const;
+    const answer = await hold.send(write);
+    if (answer.kind !== "mine") return answer;
+    // The grant is intact, but the version has changed: this write can never be applied now.
+    hold.learnVersion(answer.record);
+    write = undefined;
+    return AGAIN;
+  };
+  const answer = await untilAnswered(hold, attempt, onMisconfigured);
+  return answer.kind === "not needed" ? undefined : answer.record;
 }
 
-async function untilAnswered(hold: Hold, send: () => Promise<HoldAnswer>): Promise<HeldRecord> {
-  const answer = await untilDecided(hold, send);
+async function untilApplied(hold: Hold, send: () => Promise<HoldAnswer>): Promise<HeldRecord> {
+  const answer = await untilAnswered(hold, send);
   if (answer.kind === "applied") return answer.record;
   throw new HoldfastError(
     "outcome-unknown",
-    `A write under lock "${hold.ref.name}" was refused although the lock is still held; ` +
-      "another program may write to its record. Read it back with inspect().",
+    `DynamoDB refused a write under lock "${hold.ref.name}", although this holder still has the lock. ` +
+      "Another program may write to the record. Read the record with inspect().",
     { lockName: hold.ref.name },
   );
 }
 
-function pause(hold: Hold): Promise<void> {
-  return hold.context.sleep(hold.retryPauseMs(), hold.lossSignal.signal);
+interface Lost {
+  readonly kind: "lost";
 }
 
-/** The error for whoever asks something of a lease that has ended. */
+/** Retries until DynamoDB answers. Rejects with the loss of the lease. */
+async function untilAnswered<A extends { readonly kind: string }>(
+  hold: Hold,
+  attempt: () => Promise<A | Lost> | A,
+  onMisconfigured: OnMisconfigured = "throw",
+): Promise<Exclude<A, Lost | Unanswered>> {
+  const { backoff, lossSignal } = hold;
+  const { signal } = lossSignal;
+  const retried = await retry(hold.context, attempt, { backoff, signal, onMisconfigured });
+  if (retried.kind !== "answered" || isLost(retried.answer)) throw lossOf(hold);
+  return retried.answer as Exclude<A, Lost | Unanswered>;
+}
+
+function isLost(answer: { readonly kind: string }): answer is Lost {
+  return answer.kind === "lost";
+}
+
+/** Returns the error for a use of an ended lease. */
 export function lossOf(hold: Hold): HoldfastError {
   return (
     hold.loss ??
-    new HoldfastError("lost", `Lock "${hold.ref.name}" was released by this holder.`, {
-      lockName: hold.ref.name,
-    })
+    new HoldfastError(
+      "lost",
+      `Lock "${hold.ref.name}" is no longer held: this holder has released it.`,
+      {
+        lockName: hold.ref.name,
+      },
+    )
   );
+}
+
+/** Options of a release. */
+export interface ReleaseOptions {
+  /** Whether the record keeps the user data. Default: the value from acquire, else false. */
+  readonly keepData?: boolean | undefined;
+}
+
+/** Gives up an ended hold. */
+export async function release(hold: Hold, keepData: boolean, lastData: unknown): Promise<void> {
+  const { context, ref, localQueue, held, leaseMs, living } = hold;
+  const former = { held, leaseMs, keepData, lastData, life: living.life };
+  const loss = await giveUpLease(context, ref, localQueue, former);
+  if (loss !== undefined) hold.lostBeforeRelease(loss);
+}
+
+const STAYS_IN_TABLE: readonly LossReason[] = [
+  "expired",
+  "session-ended",
+  "released-by-force",
+  "lost-with-another",
+];
+
+/**
+ * Frees the record of an expired lease, or of a lease that an operator ended, so that rivals need not watch the
+ * record to the end. Sends one request without a retry: no promise depends on the request.
+ */
+export async function freeEarly(hold: Hold, keepData: boolean): Promise<void> {
+  const reason = hold.loss?.reason;
+  if (reason === undefined || !STAYS_IN_TABLE.includes(reason)) return;
+  await hold.requests.run(() => freeOnce(hold.context, hold.ref, { known: hold.held }, keepData));
 }

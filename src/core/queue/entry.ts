@@ -9,13 +9,13 @@ import { Lease } from "../hold/lease.js";
 import type { RecordRef } from "../record/format.js";
 import type { Unavailable } from "../unavailable.js";
 
-// As often as a lease is renewed by default.
+// A waiter renews its entry as often as a holder renews a lease by default.
 const RENEWS_PER_LEASE = 3;
 
-/** What its own stop answers where it was the entry that ended: nobody sees it but the queue. */
-const OVERSLEPT = Symbol("overslept");
+/** The error of an expired entry. Only the queue sees it. */
+const PLACE_EXPIRED = Symbol("place expired");
 
-/** How a place is kept by whoever acquires with these settings. */
+/** Returns the settings of a waiter's entry, from the settings of the acquisition. */
 export function entrySettings(settings: AcquireSettings): AcquireSettings {
   const { leaseMs, renewMs } = settings;
   return {
@@ -33,8 +33,8 @@ export function entrySettings(settings: AcquireSettings): AcquireSettings {
 }
 
 /**
- * A waiter's entry in the queue: a lease of its own, or its session's, kept by the same keeper under the
- * same rules as that of a lock. Once it is over it is never revived: the waiter joins again at the back.
+ * A waiter's entry in the queue: a lease under the same scheduler and rules as a lock's, or on a session. An expired
+ * entry is never revived: the waiter joins again at the back.
  */
 export class Entry implements Cancelling {
   readonly ticket: bigint;
@@ -53,7 +53,7 @@ export class Entry implements Cancelling {
     if (cancellation.isStopped) this.#end();
   }
 
-  /** Puts the entry there, in one write where none is lost; undefined where that did not come to be. */
+  /** Writes the entry, in one request without faults. Resolves with undefined if DynamoDB refuses the write. */
   static async put(
     context: AcquireContext,
     ref: RecordRef,
@@ -63,23 +63,23 @@ export class Entry implements Cancelling {
   ): Promise<Entry | undefined> {
     const own = entrySettings(settings);
     const claim = { kind: "claim", onto: { kind: "absent" } } as const;
-    const begun = await new GrantWrite(context, ref, own, cancellation, claim).run();
-    return typeof begun === "object"
-      ? Entry.on(context, ref, ticket, begun, cancellation)
+    const answer = await new GrantWrite(context, ref, own, cancellation, claim).run();
+    return answer.kind === "granted"
+      ? Entry.on(context, ref, ticket, answer.result, cancellation)
       : undefined;
   }
 
-  /** An entry that is there. */
+  /** Returns the handle of an existing entry. */
   static on(
     context: AcquireContext,
     ref: RecordRef,
     ticket: bigint,
-    begun: GrantResult,
+    result: GrantResult,
     cancellation: Cancelling,
   ): Entry {
     const localQueue = context.localQueues.of(ref.id);
     localQueue.tryEnter();
-    return new Entry(new Hold(context, ref, localQueue, begun), ticket, cancellation);
+    return new Entry(new Hold(context, ref, localQueue, result), ticket, cancellation);
   }
 
   /** Whether the entry is held now, by the clocks. */
@@ -108,24 +108,24 @@ export class Entry implements Cancelling {
   }
 
   error(): unknown {
-    return this.#cancellation.isStopped ? this.#cancellation.error() : OVERSLEPT;
+    return this.#cancellation.isStopped ? this.#cancellation.error() : PLACE_EXPIRED;
   }
 
-  /** Whether an error says no more than that the entry is over. */
+  /** Whether an error only means an expired entry. */
   static isOver(error: unknown): boolean {
-    return error === OVERSLEPT;
+    return error === PLACE_EXPIRED;
   }
 
-  /** Leaves the queue, by one deletion in the background, which closing the client waits for. */
+  /** Leaves the queue with a deletion in the background. `close()` of the client waits for the deletion. */
   leave(context: AcquireContext): void {
     this.#cancellation.signal.removeEventListener("abort", this.#end);
-    context.inBackground(() => this.#lease.release().catch(unlessItDies));
+    context.inBackground(() => this.#lease.release().catch(unlessUnacknowledged));
   }
 
   readonly #end = (): void => this.#abort.abort();
 }
 
-// Where nobody answered, the entry is gone, or will be once those behind it have watched it for a lease.
-function unlessItDies(error: unknown): void {
+// Without an acknowledgement the entry is gone, or the waiters behind the entry remove the entry after a lease.
+function unlessUnacknowledged(error: unknown): void {
   if (!isHoldfastError(error) || error.code !== "outcome-unknown") throw error;
 }

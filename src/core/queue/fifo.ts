@@ -13,7 +13,7 @@ import { clearedOf, readQueue } from "./predecessors.js";
 import { LAST_TICKET, takeTicket } from "./ticket.js";
 import { Waiting } from "./wait-turn.js";
 
-/** Queueing for an acquisition. */
+/** Makes an acquisition queue for its lock. */
 export function queueing(joins: Queueing["joins"], options: QueueOptions = {}): Queueing {
   return {
     joins,
@@ -41,33 +41,36 @@ async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
   for (; ; await pacer.beforeNextRound(cancellation.signal)) {
     const ticket = await takeTicket(context, ref, settings, cancellation);
     if (ticket === undefined) {
-      // There is no record to queue before: whoever finds that claims it.
+      // Without a record there is no queue: the waiter claims the record.
       const outcome = await new AcquireLoop(context, ref, localQueue, settings, cancellation).run();
-      if (typeof outcome === "object") return outcome;
-      if (outcome === "not to be had") return undefined;
+      if (outcome.kind === "granted") return outcome.granted;
+      if (outcome.kind === "not-available") return undefined;
       continue;
     }
     const outcome = await waitWith(inOrder, ticket);
-    if (typeof outcome === "object") return outcome;
-    if (outcome === "overslept" && options.onPlaceExpired === "fail") throw overslept(ref.name);
+    if (outcome.kind === "granted") return outcome.granted;
+    if (outcome.kind === "place-expired" && options.onPlaceExpired === "fail")
+      throw overslept(ref.name);
   }
 }
 
-/** Waits with one ticket. Whatever way it ends, its entry does not stay. */
-async function waitWith(
-  inOrder: InOrder,
-  ticket: bigint,
-): Promise<Granted | "overslept" | "again"> {
+/** The end of the wait with one ticket. `again`: this ticket can never be granted. */
+type TurnOutcome =
+  | { readonly kind: "granted"; readonly granted: Granted }
+  | { readonly kind: "place-expired" | "again" };
+
+/** Waits with one ticket. The entry leaves the queue in every case. */
+async function waitWith(inOrder: InOrder, ticket: bigint): Promise<TurnOutcome> {
   const { context, ref, settings, cancellation } = inOrder;
   const place = context.format.queue?.entryOf(ref, ticket) ?? ref;
   const entry = await Entry.put(context, place, ticket, settings, cancellation);
-  if (entry === undefined) return "again";
+  if (entry === undefined) return { kind: "again" };
   try {
     return await contendInTurn(inOrder, entry);
   } catch (error) {
     if (!Entry.isOver(error)) throw error;
     emitPlaceExpired(ref, settings.owner, ticket);
-    return "overslept";
+    return { kind: "place-expired" };
   } finally {
     entry.leave(context);
   }
@@ -76,7 +79,7 @@ async function waitWith(
 async function contendInTurn(
   { context, ref, localQueue, settings, joins, options }: InOrder,
   entry: Entry,
-): Promise<Granted | "again"> {
+): Promise<TurnOutcome> {
   const waiting = new Waiting({ context, ref, settings, options }, entry);
   const own = withTicket(settings, entry.ticket, joins);
   const pacer = new Pacer(context, settings);
@@ -84,13 +87,13 @@ async function contendInTurn(
     await waiting.untilFirst();
     const place = { isFirst: () => waiting.isFirst() };
     const outcome = await new AcquireLoop(context, ref, localQueue, own, entry, place).run();
-    if (typeof outcome === "object") return outcome;
-    // Passed over; or the record is gone, which the next ticket finds out.
-    if (outcome !== "not first") return "again";
+    if (outcome.kind === "granted") return outcome;
+    // The ticket was passed over, or the record is gone; the next ticket shows which.
+    if (outcome.kind !== "not-first") return { kind: "again" };
   }
 }
 
-/** How whoever has a ticket contends. */
+/** Returns the settings for an acquisition with a ticket. */
 export function withTicket(
   settings: AcquireSettings,
   ticket: bigint,
@@ -98,7 +101,7 @@ export function withTicket(
 ): AcquireSettings {
   return {
     ...settings,
-    // In a fair lock the next in line looks as often at any time.
+    // The first waiter of a fair lock always polls at the shortest interval.
     maxPollMs: joins === "at once" ? settings.minPollMs : settings.maxPollMs,
     queueing: undefined,
     passage: { kind: "ticket", ticket },
@@ -106,8 +109,8 @@ export function withTicket(
 }
 
 /**
- * Acquires without waiting what could be had if there were no queue, where everybody in it is dead or
- * gone. Without it a queue that was left by its last waiter would stay for ever, for whoever only tries.
+ * Acquires without waiting if every waiter in the queue is dead or gone. Without this function, an abandoned queue
+ * would keep callers of `tryAcquire` out for ever.
  */
 async function tryInOrder(
   context: AcquireContext,
@@ -118,17 +121,17 @@ async function tryInOrder(
 ): Promise<Granted | undefined> {
   const isFirst = (upTo: bigint): Promise<boolean> =>
     isClear(context, ref, upTo, settings.owner, cancellation);
-  // No ticket is taken where it would be of no use: each leaves a number behind.
+  // The caller takes a ticket only if a grant is possible, because each ticket leaves a number behind.
   if (!(await isFirst(LAST_TICKET))) return undefined;
   const ticket = await takeTicket(context, ref, settings, cancellation);
   if (ticket === undefined) return undefined;
   const own = { ...settings, queueing: undefined, passage: { kind: "ticket", ticket } as const };
   const place = { isFirst: () => isFirst(ticket - 1n) };
   const outcome = await new AcquireLoop(context, ref, localQueue, own, cancellation, place).run();
-  return typeof outcome === "object" ? outcome : undefined;
+  return outcome.kind === "granted" ? outcome.granted : undefined;
 }
 
-/** Whether nobody who lives has a ticket up to this one. Rejects where the table told nothing. */
+/** Whether no live waiter has a ticket up to this one. Rejects if DynamoDB does not answer. */
 export async function isClear(
   context: AcquireContext,
   ref: RecordRef,
@@ -142,11 +145,11 @@ export async function isClear(
   return (await clearedOf(context, ref, reading.entries, owner, cancellation)) === 0;
 }
 
-/** The error for a waiter that lost its place, and asked not to join again. */
+/** Returns the error for an expired place with `onPlaceExpired: "fail"`. */
 export function overslept(name: string): HoldfastError {
   return new HoldfastError(
     "not-acquired",
-    `Lock "${name}" was not acquired: this waiter could not keep its place in the queue, and ` +
+    `Lock "${name}" was not acquired: this waiter's place in the queue expired, and ` +
       '`onPlaceExpired` is "fail". Acquire again to join at the back.',
     { lockName: name },
   );

@@ -1,34 +1,37 @@
 import { HoldfastError } from "../../errors.js";
 
-/** What a waiter may ask for besides the lock. */
+/** Options of a waiter in a queue. */
 export interface QueueOptions {
   /**
-   * What becomes of a waiter that could not keep its place, because it slept for longer than its lease
-   * or was cut off for as long: `"requeue"`, the default, at the back; `"fail"` rejects with
-   * `not-acquired`. It never comes back to its old place.
+   * The action of a waiter with an expired place in the queue, after a pause or a network fault longer than the
+   * lease. `"requeue"`, the default: joins again at the back. `"fail"`: rejects with `not-acquired`. The waiter never
+   * gets the old place back.
    */
   readonly onPlaceExpired?: "requeue" | "fail" | undefined;
   /**
-   * Called with how many waiters are before this one, 0 for the next in line, whenever a reading shows
-   * another number. Exact for the first 16; further back it is counted once in a renewal's period. What
-   * it throws ends the acquisition.
+   * The client calls this whenever a read shows a new number of waiters before this waiter. The first waiter has the
+   * number 0. The number is exact up to 16. Further back, the client counts once a renewal period. An error of the
+   * callback ends the acquisition.
    */
   readonly onPosition?: ((position: number) => void) | undefined;
 }
 
-/** The defaults of whatever waits in order, each with its reason. */
+/** The defaults of fair locks, with reasons. */
 export const FAIR_DEFAULTS = Object.freeze({
-  /** A place in a queue is lost with its lease: it outlives what a mutex's waiter need not notice. */
+  /**
+   * A place in the queue expires with the lease of its entry. The waiter of a mutex has no place to lose, so this lease
+   * is long enough to outlast the faults that do not harm such a waiter.
+   */
   lease: "60s",
   poll: Object.freeze({
-    /** Of the next in line; what a hand-over to another process takes, at most. */
+    /** The interval of the first waiter, and so the longest delay of a hand-off to another process. */
     min: "500ms",
-    /** Of those further back: twelve reads a minute. */
+    /** The interval of waiters further back: twelve reads a minute. */
     max: "5s",
   }),
 });
 
-/** Throws `invalid-argument` for what is none of them. */
+/** Checks the options of a waiter. Throws `invalid-argument`. */
 export function checkQueueOptions(options: QueueOptions): QueueOptions {
   const { onPlaceExpired, onPosition } = options;
   if (onPlaceExpired !== undefined && !["requeue", "fail"].includes(onPlaceExpired)) {

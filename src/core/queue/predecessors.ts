@@ -1,3 +1,4 @@
+import { unlessMisconfigured } from "../../platform/retry.js";
 import type { Item, Query } from "../../platform/table.js";
 import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
@@ -5,35 +6,35 @@ import { removeEntry } from "../hold/release.js";
 import type { RecordRef } from "../record/format.js";
 import type { LeaseRecord } from "../record/record.js";
 
-/** An entry that a reading showed. */
+/** An entry of a queue, from a read. */
 export interface QueueEntry {
   readonly ref: RecordRef;
   readonly ticket: bigint;
   readonly record: LeaseRecord;
 }
 
-/** One reading of the entries before a ticket. */
+/** The entries before a ticket, from a single read. */
 export interface Reading {
-  /** From the nearest to the first. */
+  /** Nearest first. */
   readonly entries: readonly QueueEntry[];
-  /** Whether there is none that was not read. */
+  /** Whether the read reached the front of the queue. */
   readonly isWhole: boolean;
 }
 
-/** How a reading is made. */
+/** How to read the queue. */
 export interface Look {
   readonly strength: "strong" | "eventual";
-  /** All pages; otherwise the nearest {@link WINDOW} entries, which cost no more than one item. */
+  /** True: the read has all pages. False: it has the nearest {@link WINDOW} entries, for the price of one item. */
   readonly isWhole: boolean;
 }
 
-/** So many entries are read at a glance: what a poll costs does not grow with the queue. */
+/** The number of entries in a poll. It is constant, so a long queue costs no more than a short queue. */
 export const WINDOW = 16;
 
-// More in a row may be dead, or left behind; the next look takes the next ones.
+// A waiter removes at most so many entries after one read, and continues after the next read.
 const MOST_REMOVED = 64;
 
-/** Reads the entries of a queue up to a ticket; undefined where the table told nothing. */
+/** Reads the entries of a queue up to a ticket. Resolves with undefined if DynamoDB did not answer. */
 export async function readQueue(
   context: AcquireContext,
   ref: RecordRef,
@@ -52,12 +53,13 @@ export async function readQueue(
   };
   let after: Item | undefined;
   do {
-    const answer = await context.query(
-      { ...query, after },
-      context.settings.requestTimeoutMs,
-      cancellation.signal,
+    const answer = unlessMisconfigured(
+      await context.query(
+        { ...query, after },
+        context.settings.requestTimeoutMs,
+        cancellation.signal,
+      ),
     );
-    if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind !== "page") {
       cancellation.onNoResponse(answer);
       return undefined;
@@ -75,9 +77,9 @@ export async function readQueue(
 }
 
 /**
- * How many of these are in the way. Those that are not, from the nearest on, are removed: who was watched
- * dead, and what was left behind by a ticket that was granted, or passed over. Others are left to
- * whoever is behind them.
+ * Counts the entries before this waiter. Starts with the nearest entry and removes the entries of dead waiters, and of
+ * tickets that the queue has granted or passed over. Stops at the first live waiter: that waiter removes the entries
+ * before it.
  */
 export async function clearedOf(
   context: AcquireContext,
@@ -98,7 +100,7 @@ export async function clearedOf(
     if (!(await isRemoved(context, entry))) break;
     cleared += 1;
   }
-  // What stands before a waiter counts, dead or not; what was granted does not.
+  // The count includes remaining entries of dead waiters, but not granted tickets.
   return entries.slice(cleared).filter((entry) => !isRubbish(entry)).length;
 }
 
@@ -113,7 +115,7 @@ async function isDead(
     switch (decision.kind) {
       case "wait":
         return false;
-      case "look at session": {
+      case "look-at-session": {
         const { requestTimeoutMs } = context.settings;
         const seen = await context.sessions.look(
           decision.session,
@@ -123,13 +125,13 @@ async function isDead(
         if (seen.kind !== "found") return false;
         break;
       }
-      case "end session": {
+      case "end-session": {
         const ended = await context.sessions.end(decision, owner, cancellation.signal);
         if (ended.kind !== "applied" && ended.kind !== "refused") return false;
         break;
       }
       default:
-        // Dead, or gone by now, or an id that this process gave up.
+        // The waiter is dead or gone, or this process abandoned the holder id.
         return true;
     }
   }
@@ -144,8 +146,8 @@ async function isRemoved(context: AcquireContext, { ref, record }: QueueEntry): 
 }
 
 /**
- * Looks at the sessions by which entries live: the nearest one's at every poll, the others' only once
- * that stands still, so that any number of dead ones is watched at once.
+ * Polls the sessions of the entries: the nearest session at every poll, the rest only after the nearest session stops
+ * renewing. So the client watches any number of dead sessions at the same time.
  */
 export async function pollSessions(
   context: AcquireContext,

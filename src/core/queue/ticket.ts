@@ -1,21 +1,24 @@
+import { retry } from "../../platform/retry.js";
 import type { Write } from "../../platform/table.js";
 import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
 import type { AcquireSettings } from "../acquire/settings.js";
+import { steady } from "../backoff.js";
 import { Pacer } from "../pacer.js";
-import type { QueueFormat, RecordRef } from "../record/format.js";
+import { requireCapability } from "../record/capability.js";
+import type { RecordRef } from "../record/format.js";
 import type { QueueState } from "../record/record.js";
 
-/** The largest ticket there can be: 38 digits are what DynamoDB's numbers hold exactly. */
+/** The largest ticket: DynamoDB's numbers hold 38 digits exactly. */
 export const LAST_TICKET = 10n ** 38n - 1n;
 
 /**
- * Takes the next ticket from the record's own counter, in one write where none is lost; undefined where
- * there is no record. The answer is also an observation of the holder. A write whose answer was lost
- * leaves a number that nobody waits for, and nobody waits behind.
+ * Takes the next ticket from the record's counter, in one request without faults. Resolves with undefined if the record
+ * is absent. The answer also shows the holder. An unacknowledged write leaves a number without a waiter, and delays no
+ * waiter.
  *
- * A counter that was deleted with its record starts again, and may lie below the last ticket granted. A
- * second write then raises it above that ticket: there may be millions of numbers in between.
+ * After the deletion of the record the counter starts again, perhaps below the last granted ticket. A second write
+ * then raises the counter above that ticket, because millions of numbers may lie in between.
  */
 export async function takeTicket(
   context: AcquireContext,
@@ -27,39 +30,55 @@ export async function takeTicket(
   const pacer = new Pacer(context, settings);
   let served: bigint | undefined;
   while (!cancellation.isStopped) {
-    const write = ticketAbove(context, ref, served);
-    const answer = await context.write(
-      write,
-      context.settings.requestTimeoutMs,
-      cancellation.signal,
-    );
-    if (answer.kind === "misconfigured") throw answer.error;
-    if (answer.kind === "applied" || answer.kind === "refused") {
-      cancellation.onResponse();
-      const record = context.seeRecord(ref, answer.item, "strong");
-      if (record.state === "absent") return undefined;
-      const isPassed = isPassedOver(record.queue);
-      if (answer.kind === "applied" && !isPassed) return record.queue.tail;
-      served = isPassed ? record.queue.served : undefined;
-      await pacer.beforeNextRound(cancellation.signal);
-    } else {
-      cancellation.onNoResponse(answer);
-      if (settings.waitMs === 0) throw cancellation.error();
-      await context.sleep(context.jittered(settings.minPollMs), cancellation.signal);
-    }
+    const answer = await askForTicket(context, ref, served, settings, cancellation);
+    const record = context.seeRecord(ref, answer.item, "strong");
+    if (record.state === "absent") return undefined;
+    const isPassed = isPassedOver(record.queue);
+    if (answer.kind === "applied" && !isPassed) return record.queue.tail;
+    served = isPassed ? record.queue.served : undefined;
+    await pacer.beforeNextRound(cancellation.signal);
   }
   throw cancellation.error();
 }
 
-/** The next ticket of the counter; or, where the counter was seen to lie below it, the one above `served`. */
+/** Sends one write until DynamoDB answers. For an acquisition without a wait, sends the write only once. */
+async function askForTicket(
+  context: AcquireContext,
+  ref: RecordRef,
+  served: bigint | undefined,
+  settings: AcquireSettings,
+  cancellation: Cancelling,
+) {
+  const { signal } = cancellation;
+  const send = () =>
+    context.write(
+      ticketAbove(context, ref, served),
+      context.settings.requestTimeoutMs,
+      cancellation.signal,
+    );
+  const retried = await retry(context, send, {
+    backoff: steady(settings.minPollMs),
+    isOver: () => cancellation.isStopped,
+    signal,
+    onNoAnswer: (answer) => {
+      cancellation.onNoResponse(answer);
+      if (settings.waitMs === 0) throw cancellation.error();
+    },
+  });
+  if (retried.kind !== "answered") throw cancellation.error();
+  cancellation.onResponse();
+  return retried.answer;
+}
+
+/** Returns the write for the next ticket, or for the ticket above `served` if the counter is behind. */
 function ticketAbove(context: AcquireContext, ref: RecordRef, served: bigint | undefined): Write {
-  const queue = context.format.queue as QueueFormat;
+  const queue = requireCapability(context.format, "queue");
   const wallMs = context.wallMs();
   if (served === undefined) return queue.take(ref, { wallMs });
   return queue.raise(ref, served + 1n, { wallMs, fenceSeed: context.fenceSeed(ref) });
 }
 
-/** Whether the last ticket given out can never be granted. */
+/** Whether the last ticket can never be granted. */
 function isPassedOver({ tail, served }: QueueState): boolean {
   return served !== undefined && tail !== undefined && tail <= served;
 }

@@ -1,24 +1,26 @@
+import { AGAIN, type Again, retry } from "../../platform/retry.js";
 import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
 import type { AcquireSettings } from "../acquire/settings.js";
+import { steady } from "../backoff.js";
 import { emitPosition } from "../events.js";
 import type { RecordRef } from "../record/format.js";
 import type { QueueOptions } from "./options.js";
 import { clearedOf, type Look, pollSessions, readQueue } from "./predecessors.js";
 
-const WHOLE: Look = { strength: "strong", isWhole: true };
-const COUNT: Look = { strength: "eventual", isWhole: true };
-const GLANCE: Look = { strength: "eventual", isWhole: false };
+const ALL: Look = { strength: "strong", isWhole: true };
+const ALL_LATE: Look = { strength: "eventual", isWhole: true };
+const NEAREST: Look = { strength: "eventual", isWhole: false };
 
-// Of a pause between two looks; so one session is not looked at more often than the queue.
+// The shortest part of an interval after jitter: the client polls a session at most as often as the queue.
 const LEAST_JITTER = 0.75;
 
-/** A place in one queue, or the same in several. */
+/** A place in one queue, or the same place in several queues. */
 export interface QueuePlace extends Cancelling {
   readonly ticket: bigint;
 }
 
-/** What there is to know of a waiter in one queue. */
+/** The acquisition of a waiter in one queue. */
 export interface QueueContext {
   readonly context: AcquireContext;
   readonly ref: RecordRef;
@@ -26,7 +28,13 @@ export interface QueueContext {
   readonly options: QueueOptions;
 }
 
-/** One waiter with a place in a queue: watches those before it. */
+/** The number of predecessors, from a read. */
+interface Counted {
+  readonly kind: "counted";
+  readonly before: number;
+}
+
+/** Waits for a turn: watches the predecessors of a place in a queue. */
 export class Waiting {
   readonly #inOrder: QueueContext;
   readonly #entry: QueuePlace;
@@ -38,59 +46,65 @@ export class Waiting {
     this.#entry = entry;
   }
 
-  /** Resolves once nobody is before it. Rejects with the entry's own error once that is over. */
+  /** Resolves at the turn of this waiter. Rejects with the entry's error when the entry ends. */
   async untilFirst(): Promise<void> {
-    // Found out just now that somebody is, it waits before it looks again.
-    let before = this.#position || (await this.#lookClosely());
+    // If the last read showed a predecessor, pause before polling again.
+    let before = this.#position || (await this.#readAll());
     while (before > 0) {
       await this.#pause(before);
-      before =
-        (await this.#glance(before)) === 0 ? await this.#lookClosely() : (this.#position ?? 1);
+      const seen = await this.#poll(before);
+      before = seen > 0 ? (this.#position ?? 1) : await this.#readAll();
     }
   }
 
-  /** Whether still nobody is. A ticket below this one may have got its entry only now, unless none was given in between. */
+  /**
+   * Whether this waiter still has no predecessor. A smaller ticket may get an entry late, unless this ticket follows
+   * the last granted ticket.
+   */
   async isFirst(): Promise<boolean> {
     const { context, ref } = this.#inOrder;
     const record = context.observations.of(ref.id)?.record;
     const served =
       record === undefined || record.state === "absent" ? undefined : record.queue.served;
     if (served === this.#entry.ticket - 1n) return true;
-    return (await this.#lookClosely()) === 0;
+    return (await this.#readAll()) === 0;
   }
 
-  /** How many are before it, by a strongly consistent reading of all of them. */
-  async #lookClosely(): Promise<number> {
+  /** Counts the predecessors, by a strongly consistent read of the whole queue. */
+  async #readAll(): Promise<number> {
     const { context, settings } = this.#inOrder;
-    for (;;) {
-      if (this.#entry.isStopped) throw this.#entry.error();
-      const before = await this.#look(WHOLE);
-      if (before !== undefined) return before;
-      await context.sleep(context.jittered(settings.minPollMs), this.#entry.signal);
-    }
+    if (this.#entry.isStopped) throw this.#entry.error();
+    const retried = await retry(context, () => this.#read(ALL), {
+      backoff: steady(settings.minPollMs),
+      isOver: () => this.#entry.isStopped,
+      signal: this.#entry.signal,
+    });
+    if (retried.kind !== "answered") throw this.#entry.error();
+    return retried.answer.before;
   }
 
-  /** How many are before it at least, by a reading that may be a little late, of the nearest alone. */
-  async #glance(known: number): Promise<number> {
+  /** Counts the nearest predecessors, by an eventually consistent read. A result above 0 is a lower bound. */
+  async #poll(known: number): Promise<number> {
     const { context } = this.#inOrder;
     const isDue = context.nowMs() - this.#countedMs >= this.#periodMs;
-    return (await this.#look(isDue ? COUNT : GLANCE)) ?? known;
+    const read = await this.#read(isDue ? ALL_LATE : NEAREST);
+    return read.kind === "counted" ? read.before : known;
   }
 
-  async #look(look: Look): Promise<number | undefined> {
+  async #read(look: Look): Promise<Counted | Again> {
     const { context, ref, settings } = this.#inOrder;
     const reading = await readQueue(context, ref, this.#entry.ticket - 1n, look, this.#entry);
-    if (reading === undefined) return undefined;
+    if (reading === undefined) return AGAIN;
     const { entries, isWhole } = reading;
     const intervalMs = this.#intervalMs(entries.length);
-    // A renewal comes a period after the one before it, and is seen by the next look.
+    // A session renews once a period, and the next poll shows the renewal.
     const stillMs = this.#periodMs + 2 * intervalMs;
     await pollSessions(context, entries, intervalMs * LEAST_JITTER, stillMs, this.#entry);
     const before = await clearedOf(context, ref, entries, settings.owner, this.#entry);
-    // Whoever needs no count has one: only a longer queue is counted once a period.
+    // A read of the whole queue is a count. If the queue is longer, the waiter counts it once a period.
     if (isWhole) this.#countedMs = context.nowMs();
     this.#setPosition(isWhole ? before : Math.max(before, this.#position ?? before));
-    return isWhole ? before : Math.max(before, 1);
+    return { kind: "counted", before: isWhole ? before : Math.max(before, 1) };
   }
 
   async #pause(before: number): Promise<void> {
@@ -99,7 +113,8 @@ export class Waiting {
     if (this.#entry.isStopped) throw this.#entry.error();
   }
 
-  // A hand-over takes half of the next one's interval on average; so many later, it will be the next.
+  // A hand-off takes half an interval of the first waiter on average. So the interval is the expected time until the
+  // turn of this waiter.
   #intervalMs(before: number): number {
     const { minPollMs, maxPollMs } = this.#inOrder.settings;
     return Math.min(maxPollMs, Math.max(1, before / 2) * minPollMs);

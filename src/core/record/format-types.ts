@@ -4,20 +4,20 @@ import type { Item } from "../../platform/table.js";
 /** A name of two parts, for a table with a sort key: partition key and sort key. */
 export type CompositeName = readonly [partitionKey: string, sortKey: string];
 
-/** What a lock can be called; which of the two, its format says. */
+/** The name of a lock. The format decides whether the name has one part or two. */
 export type LockName = string | CompositeName;
 
-/** What the leases of a format are like: for the types alone, there is no object of it. */
+/** The types of a format's leases. A type only: no object has this shape. */
 export interface FormatTypes {
-  /** What a lock is called. */
+  /** The name of a lock. */
   readonly name: LockName;
-  /** What user data are. */
+  /** User data. */
   readonly data: unknown;
-  /** Further attributes that a record carries for its users; undefined where there are none. */
+  /** Further attributes of a record for its users, or undefined if the format does not support them. */
   readonly attributes: Item | undefined;
-  /** A number that grows with every grant; undefined where a lease has none. */
+  /** A number that grows with every grant, or undefined if a lease has no fence. */
   readonly fence: bigint | undefined;
-  /** Whether that number is kept beside the record, in its companion; left out: in the record itself. */
+  /** Whether a companion item beside the record stores the fence. Without it, the record itself stores the fence. */
   readonly hasCompanion?: boolean;
 }
 
@@ -30,12 +30,13 @@ export interface NativeTypes extends FormatTypes {
 }
 
 /**
- * How records look in a table, so that a client shares it with other clients; given to `Holdfast` as
- * `format`. One format for a table: what is found in another is named, and never stolen.
+ * Describes how records look in a table that other clients share. It is the value of the option `format` of `Holdfast`.
+ * A table has one format. If a client finds a record of another format, its error names that format if it is known, and
+ * the client never takes the record.
  */
 export interface LockFormat<S extends FormatTypes = FormatTypes> {
-  /** How messages call it. */
+  /** The format's name in messages. */
   readonly name: string;
-  /** Never there: it lets the types know what the format's leases are like. */
+  /** Never set: carries the types of the format's leases. */
   readonly leases?: S;
 }

@@ -1,62 +1,57 @@
 import { copyOfStart } from "../../internal/text.js";
-import type { AbsentRecord, ForcedRelease, FreeRecord, HeldRecord, LeaseRecord } from "./record.js";
+import type { AbsentRecord, FreeRecord, HeldRecord, HolderRequest, LeaseRecord } from "./record.js";
 
-type ObservedPart =
-  | "state"
-  | "fence"
-  | "version"
-  | "queue"
-  | "lastHolder"
-  | "owner"
-  | "preferAsked"
-  | "forced";
+type ObservedPart = "state" | "fence" | "version" | "queue" | "lastHolder" | "owner" | "request";
 
-/** What is remembered of a free record. */
+/** The remembered part of a free record. */
 export type ObservedFree = Pick<FreeRecord, ObservedPart>;
 
-/** What is remembered of a held record. */
+/** The remembered part of a held record. */
 export type ObservedHeld = Pick<
   HeldRecord,
   ObservedPart | "holder" | "leaseMs" | "notBeforeWallMs" | "session"
 >;
 
 /**
- * What a client remembers of a record: what decisions rest on, and labels for messages, cut. User data and
- * attributes are for callers that have just read them; remembered, they would fill the memory.
+ * The part of a record that a client remembers: the inputs of decisions, and shortened labels for messages.
+ * User data and attributes go to the caller that has just read them; the client does not remember them, to save
+ * memory.
  */
 export type ObservedRecord = AbsentRecord | ObservedFree | ObservedHeld;
 
 /**
- * What this process last saw of a record, and since when it has looked like that: the instant, on the
- * monotonic clock, at which the answer arrived that first showed this (holder, version) (R3).
+ * The last observed state of a record, and since when the record has not changed. `sinceMs` is the instant, on
+ * the monotonic clock, of the first answer that showed this (holder, version) (R3).
  */
 export interface Observation {
   readonly record: ObservedRecord;
   readonly sinceMs: number;
 }
 
-// A record's labels can be as long as an item, whatever this library writes.
+// A foreign record's labels can be as long as an item, whatever this library writes.
 const LONGEST_LABEL = 100;
-// As long as a forced release may make them: the history repeats them in full.
+// The longest reason of a forced release: the history repeats the reason in full.
 const LONGEST_REASON = 1_000;
 
-/** What is remembered of a record. Pure. */
+/** Returns the remembered part of a record. Pure. */
 export function observedOf(record: LeaseRecord): ObservedRecord {
   if (record.state === "absent") return record;
-  const { fence, version, queue, lastHolder, preferAsked, forced } = record;
+  const { fence, version, queue, lastHolder, request } = record;
   const known = {
-    ...{ fence, version, queue, lastHolder, preferAsked },
+    ...{ fence, version, queue, lastHolder },
     owner: record.owner && copyOfStart(record.owner, LONGEST_LABEL),
-    forced: forced && observedForced(forced),
+    request: request && observedRequest(request),
   };
   if (record.state === "free") return { state: "free", ...known };
   const { holder, leaseMs, notBeforeWallMs, session } = record;
   return { state: "held", ...known, holder, leaseMs, notBeforeWallMs, session };
 }
 
-function observedForced({ holder, by, reason, at, now }: ForcedRelease): ForcedRelease {
+function observedRequest(request: HolderRequest): HolderRequest {
+  if (request.kind !== "release") return request;
+  const { kind, holder, by, reason, at, now } = request;
   return {
-    holder,
+    ...{ kind, holder },
     by: copyOfStart(by, LONGEST_REASON),
     reason: copyOfStart(reason, LONGEST_REASON),
     at: copyOfStart(at, LONGEST_LABEL),
@@ -64,26 +59,26 @@ function observedForced({ holder, by, reason, at, now }: ForcedRelease): ForcedR
   };
 }
 
-/** How much a reading can be trusted: an eventual one may show the past. */
+/** The consistency of a read: an eventual one may show the past. */
 export type Consistency = "strong" | "eventual";
 
 /**
- * The observation after an answer that arrived at `nowMs`. Any change starts the watch again; the same
- * (holder, version) goes on with it; an eventual reading that can be told to be old changes nothing.
+ * Updates an observation after an answer that arrived at `nowMs`. A change restarts the watch; the same
+ * (holder, version) continues the watch. An eventual read that is recognisably stale changes nothing.
  */
 export function observe(
   previous: Observation | undefined,
   record: ObservedRecord,
-  strength: Consistency,
+  consistency: Consistency,
   nowMs: number,
 ): Observation {
   if (previous === undefined) return { record, sinceMs: nowMs };
-  if (strength === "eventual" && isStale(previous.record, record)) return previous;
+  if (consistency === "eventual" && isStale(previous.record, record)) return previous;
   return { record, sinceMs: isSame(previous.record, record) ? previous.sinceMs : nowMs };
 }
 
 function isSame(before: ObservedRecord, now: ObservedRecord): boolean {
-  // A session's record that is gone is watched like one that stands still.
+  // A client watches an absent session row in the same way as a row that does not change.
   if (before.state === "absent") return now.state === "absent";
   return (
     before.state === "held" &&
@@ -93,14 +88,15 @@ function isSame(before: ObservedRecord, now: ObservedRecord): boolean {
   );
 }
 
-// A lagging replica goes back: v5, v4, v5 must not restart the watch of v5. A strong reading is never
-// called stale, or a record made anew, with lower numbers, would be ignored for ever.
+// A lagging replica goes back: v5, v4, v5 must not restart the watch of v5. The client takes no strong read for stale.
+// If it did, it would ignore a re-created record, with its lower numbers, for ever.
 function isStale(before: ObservedRecord, now: ObservedRecord): boolean {
   if (before.state === "absent" || now.state === "absent") return false;
-  // Versions without an order: what was taken for new and is old delays a takeover, which names it.
+  // Such versions have no order. A stale read restarts the watch, which only delays the takeover: its write
+  // names the exact version.
   if (typeof now.version === "string" || typeof before.version === "string") return false;
   if (now.fence !== before.fence) return now.fence < before.fence;
-  // A record that was freed is held again only under a higher fence.
+  // A freed record is held again only under a higher fence.
   if (before.state === "free") return now.state === "held";
   return now.state === "held" && now.version < before.version;
 }
@@ -114,20 +110,20 @@ interface Entry {
   bytes: number;
 }
 
-// Names can come from a client's input without end, and texts of records from anybody who may write them.
+// A client's input can bring names without end, and any writer of the table can bring long texts.
 const MOST_BYTES = 100_000_000;
-// What an entry takes besides its texts, generously.
+// The memory of an entry besides its texts, rounded up.
 const ENTRY_BYTES = 1_000;
 
 /**
- * What one client knows of the records that it has met, across calls and kinds of call. Bounded to some
- * 100 MB: it forgets the names that it has not met for longest, which costs a watch, never safety.
+ * Remembers what one client has observed of records, across calls and kinds of call. The memory is bounded to
+ * some 100 MB: the client forgets the least recently used names. This costs another watch, but never safety.
  */
 export class Observations {
   readonly #entries = new Map<string, Entry>();
   #bytes = 0;
 
-  /** How much memory it takes, in bytes, as an estimate from above. */
+  /** An upper estimate of the memory in use, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -136,15 +132,15 @@ export class Observations {
     return this.#entries.get(id)?.observation;
   }
 
-  /** The highest fence ever seen of the name by this client; 0 for a new one. */
+  /** Returns the highest fence that this client has observed of the name, or 0 if the name is unknown. */
   highestFence(id: string): bigint {
     return this.#entries.get(id)?.highestFence ?? 0n;
   }
 
-  see(id: string, record: LeaseRecord, strength: Consistency, nowMs: number): Observation {
+  see(id: string, record: LeaseRecord, consistency: Consistency, nowMs: number): Observation {
     const entry = this.#entry(id);
     entry.lookedAtMs = nowMs;
-    entry.observation = observe(entry.observation, observedOf(record), strength, nowMs);
+    entry.observation = observe(entry.observation, observedOf(record), consistency, nowMs);
     this.#weigh(entry, id);
     if (record.state !== "absent" && record.fence > entry.highestFence) {
       entry.highestFence = record.fence;
@@ -157,12 +153,15 @@ export class Observations {
     return this.#entries.get(id)?.lookedAtMs ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** Another process was seen to hold the name, so it may be waiting for it too. */
+  /** Notes a rival: another process has held the name or queued for it, and so may be waiting for it. */
   seeRival(id: string): void {
     this.#entry(id).rivalSeen = true;
   }
 
-  /** The name was freed for everybody: if there are rivals, this process lets them go first. */
+  /**
+   * Notes that this process freed the name for all processes. If this client knows rivals, this process lets rivals go
+   * first.
+   */
   freed(id: string, nowMs: number): void {
     const entry = this.#entries.get(id);
     if (entry?.rivalSeen !== true) return;
@@ -170,12 +169,12 @@ export class Observations {
     entry.standBackFromMs = nowMs;
   }
 
-  /** This process lets others go first, whether or not it has seen any. */
+  /** Lets rivals go first, whether or not this client knows any. */
   standBack(id: string, nowMs: number): void {
     this.#entry(id).standBackFromMs = nowMs;
   }
 
-  /** Since when this process stands back for rivals, on the monotonic clock; asked once. */
+  /** Since when this process lets rivals go first, on the monotonic clock. Reading the instant resets it. */
   takeStandBack(id: string): number | undefined {
     const entry = this.#entries.get(id);
     const fromMs = entry?.standBackFromMs;
@@ -199,7 +198,7 @@ export class Observations {
     return entry;
   }
 
-  /** Counts what an entry takes by now, and forgets the oldest others where that is too much. */
+  /** Updates the memory count of an entry, and forgets the oldest entries above the bound. */
   #weigh(entry: Entry, id: string): void {
     const bytes = ENTRY_BYTES + bytesOf(id) + bytesOf(entry.observation?.record);
     this.#bytes += bytes - entry.bytes;
@@ -212,7 +211,7 @@ export class Observations {
   }
 }
 
-/** What the texts in a value take, two bytes a character. */
+/** The memory of the texts in a value, two bytes a character. */
 function bytesOf(value: unknown): number {
   if (typeof value === "string") return 2 * value.length;
   if (typeof value !== "object" || value === null) return 0;

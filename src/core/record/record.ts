@@ -1,141 +1,155 @@
 import type { Item } from "../../platform/table.js";
 
 /**
- * What a record says, in no particular format. A format reads its own items into this, and the
- * decisions are taken on this alone.
+ * The content of a record, independent of formats. A format translates its items into these types, and every
+ * decision uses these types alone.
  */
 
 /**
- * What changes with every grant and renewal of a record: a number that never goes back, or a text that is
- * never used twice and can only be compared for equality.
+ * Changes with every grant and renewal of a record. A number never decreases; a text is never reused, and can
+ * only be compared for equality.
  */
 export type Version = bigint | string;
 
-/** What a record says of the queue that may stand before it; both numbers only grow. */
+/** The state of the queue before a record; both numbers only grow. */
 export interface QueueState {
-  /** The last ticket given. */
+  /** The last ticket taken. */
   readonly tail: bigint | undefined;
   /** The last ticket granted. */
   readonly served: bigint | undefined;
 }
 
-/** That somebody wanted a holder to end, or ended it: for people, and for that holder. */
+/** Notes a forced release, requested or done: for operators, and for the holder. */
 export interface ForcedRelease {
-  /** The grant that was to end; meant for no other. */
+  /** The one grant that must end. */
   readonly holder: string;
-  /** Who wanted it. */
+  /** The label of the requester. */
   readonly by: string;
-  /** Why, in their words. */
+  /** The requester's reason, as free text. */
   readonly reason: string;
-  /** When, ISO, by their clock. */
+  /** The time of the request by the requester's clock, as ISO text. */
   readonly at: string;
-  /** Whether the lock was freed at once, without waiting for its holder. */
+  /** Whether the requester freed the lock at once, without waiting for its holder. */
   readonly now: boolean;
 }
 
-/** That a name was granted, for people: beside the record, which decides. */
+/**
+ * A client's request to a holder. The request names one grant and never affects another. `prefer`: a preferred
+ * candidate stands by; `resign`: give up the leadership; `release`: a forced release. Each kind is stronger
+ * than the kind before.
+ */
+export type HolderRequest =
+  | { readonly kind: "prefer" | "resign"; readonly holder: string }
+  | (ForcedRelease & { readonly kind: "release" });
+
+/** Notes a grant of a name, for operators. The note stands beside the record; only the record decides. */
 export interface GrantNote {
   readonly fence: bigint;
   readonly holder: string;
-  /** The label for people. */
+  /** The readable label of the holder. */
   readonly owner: string;
-  /** When, ISO, by the holder's clock. */
+  /** The time of the grant by the holder's clock, as ISO text. */
   readonly at: string;
-  /** From nobody, from one who was watched dead, from a lease of the same process, or exported by one. */
+  /** How the holder got the lease: a free record, a dead holder, a holder of the same process, or an export. */
   readonly how: "claim" | "takeover" | "hand-over" | "import";
-  /** A forced release before it, which may be what made room for it. */
+  /** The last forced release before the grant, which may have freed the record. */
   readonly forced: ForcedRelease | undefined;
 }
 
 interface Known {
-  /** Higher at every grant of the name than at any earlier one; always 0 in a format without fences. */
+  /** Higher at every grant of the name than at any earlier grant; always 0 in a format without fences. */
   readonly fence: bigint;
   readonly version: Version;
   readonly queue: QueueState;
-  /** Who held it last, as far as a release said so. */
+  /** The last holder, if a release recorded it. */
   readonly lastHolder: string | undefined;
-  /** The readable label of who holds it, or held it last. */
+  /** The readable label of the holder, or of the last holder. */
   readonly owner: string | undefined;
-  /** When it was last granted, by the wall clock of whoever took it: for people. */
+  /** The time of the last grant by its holder's wall clock, for operators. */
   readonly acquiredAt: string | undefined;
   readonly data: unknown;
-  /** What else the record carries for its users, in a format that has room for it. */
+  /** Further attributes for users, in a format that supports attributes. */
   readonly attributes?: Item | undefined;
-  /** The holder that was last asked to give up. */
-  readonly resignAsked?: string | undefined;
-  /** The holder that a preferred candidate last asked to give up. */
-  readonly preferAsked?: string | undefined;
-  /** The last forced release of all; it stays until the next one. */
-  readonly forced?: ForcedRelease | undefined;
-  /** Of a session: the holders on it that were asked to end, each named in its own record too. */
-  readonly asked?: readonly string[] | undefined;
+  /** The last request to a holder. The record keeps a request until the next one, even after the named grant ends. */
+  readonly request?: HolderRequest | undefined;
+  /** In a session's record: the holders on the session that have a request in their own records. */
+  readonly requestedHolders?: readonly string[] | undefined;
 }
 
-/** A record that nobody holds. */
+/** A record without a holder. */
 export interface FreeRecord extends Known {
   readonly state: "free";
 }
 
-/** A record that somebody holds, or held when they died. */
+/** A record with a holder, alive or dead. */
 export interface HeldRecord extends Known {
   readonly state: "held";
-  /** The acquisition that has it. */
+  /** The id of the holder's acquisition. */
   readonly holder: string;
   /** How long the holder may be silent before it counts as dead, in milliseconds. */
   readonly leaseMs: number;
   /**
-   * Civil time, in milliseconds, before which the format's own protocol lets nobody take it; only in
-   * addition to the watch (R11). Undefined where lengths alone count.
+   * The wall-clock time, in milliseconds, before which the format's own protocol forbids a takeover. A waiter must also
+   * watch the record (R11). Undefined if the format uses lengths alone.
    */
   readonly notBeforeWallMs?: number | undefined;
-  /** The session that the holder lives by; undefined while it renews the record itself. */
+  /** The session that keeps the holder alive, or undefined if the holder renews the record itself. */
   readonly session: string | undefined;
-  /** The mark of the write that last changed what the record lives by. */
+  /** The mark of the last write that renewed the lease, changed its length or moved it to a session. */
   readonly mark: string | undefined;
   /** The number of the last write of user data under this grant. */
   readonly dataSeq: number;
 }
 
-/** There is no record of the name. */
+/** The name has no record. */
 export interface AbsentRecord {
   readonly state: "absent";
 }
 
-/** Something is at the key that must not be touched (R12). */
+/** The item at the key is not a record of this format; the client must not touch the item (R12). */
 export interface UnreadableRecord {
   readonly state: "foreign" | "unsupported";
-  /** What was found, in words that finish the sentence "the record ...". */
+  /** Describes the item, in words that complete the sentence "the record ...". */
   readonly found: string;
 }
 
-/** A record that can be reasoned about. */
+/** A record that the client can read. */
 export type LeaseRecord = AbsentRecord | FreeRecord | HeldRecord;
 
-/** Whatever can be at a key. */
+/** Every possible content of a key. */
 export type Found = LeaseRecord | UnreadableRecord;
 
-/** Whether something at a key can be reasoned about. */
+/** Returns the forced release in a record, if the last request to a holder is a forced release. */
+export function forcedReleaseIn(
+  record: { readonly request?: HolderRequest | undefined } | undefined,
+): ForcedRelease | undefined {
+  if (record?.request?.kind !== "release") return undefined;
+  const { kind: _, ...forced } = record.request;
+  return forced;
+}
+
+/** Whether the client can read the record. */
 export function isReadable(found: Found): found is LeaseRecord {
   return found.state !== "foreign" && found.state !== "unsupported";
 }
 
 /**
- * What a claim has that a queue stands before: its ticket; or the caller's wish to go past whoever
- * waits. Without either it may claim only where nobody is queued.
+ * The right of a claim to pass a queue: its ticket, or the caller's wish to barge past the waiters. A claim
+ * without either requires an empty queue.
  */
 export type Passage =
   | { readonly kind: "ticket"; readonly ticket: bigint }
   | { readonly kind: "barge" };
 
 /**
- * `open`: nobody is in the way. `queued`: others are. `passed over`: this ticket was granted, or one
- * after it, so it will never be.
+ * `open`: the claim may proceed. `queued`: other waiters come first. `passed-over`: the queue has granted this
+ * ticket or a later one, so this claim can never be granted.
  */
 export function standing(
   queue: QueueState,
   passage: Passage | undefined,
-): "open" | "queued" | "passed over" {
+): "open" | "queued" | "passed-over" {
   if (passage === undefined) return queue.tail === queue.served ? "open" : "queued";
   if (passage.kind === "barge" || queue.served === undefined) return "open";
-  return queue.served < passage.ticket ? "open" : "passed over";
+  return queue.served < passage.ticket ? "open" : "passed-over";
 }

@@ -7,8 +7,8 @@ import type { Kept } from "../scheduler.js";
 import { SessionKeepAlive } from "./keep-alive.js";
 
 /**
- * The session of a client with `sharedSession: true`: opened when the first renewal of a lease is due,
- * opened anew when it was lost, and closed when nothing has lived by it for one lease.
+ * The session of a client with `sharedSession: true`. The client opens the session when the first renewal of a lease is
+ * due, and opens another after a loss. The client closes the session after one lease length without a lease on it.
  */
 export class SharedSession implements KeepAliveSource<Hold>, Kept {
   readonly #context: AcquireContext;
@@ -22,12 +22,12 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
     this.#settings = settings;
   }
 
-  // Only leases of its length: the others were asked to be judged dead sooner, or later.
-  accepts(_kernel: AcquireContext, leaseMs: number, renewMs: number | "manual"): boolean {
+  // A lease of another length renews itself: the caller wants another time of expiry.
+  accepts(_context: AcquireContext, leaseMs: number, renewMs: number | "manual"): boolean {
     return renewMs !== "manual" && leaseMs === this.#settings.leaseMs;
   }
 
-  // A lease that was given another length by hand keeps it, and so renews itself.
+  // A lease renews itself after its caller has changed the length.
   current(leaseMs: number): KeepAlive<Hold> | undefined {
     if (leaseMs !== this.#settings.leaseMs) return undefined;
     const life = this.#session?.current();
@@ -35,7 +35,7 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
     return life;
   }
 
-  // Where its session has ended, a lease renews itself until there is another one.
+  // After the end of the session, a lease renews itself until a new session is open.
   refusal(): undefined {
     return undefined;
   }
@@ -47,15 +47,15 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
 
   ended(hold: Hold): void {
     this.#leases.delete(hold);
-    // The closing client closes the session itself.
+    // A closing client closes the session.
     if (this.#context.closing.aborted) return;
     if (this.#leases.size > 0 || this.#session?.isHeld !== true) return;
     this.#context.scheduler.visit(this, this.#context.nowMs() + this.#settings.leaseMs);
   }
 
-  /** Called by the keeper when nothing has lived by the session for a while. */
+  /** The scheduler calls this after one lease length without a lease on the session. */
   tend(): undefined {
-    // Should nobody answer, it ends by itself: it is not renewed any more.
+    // If DynamoDB does not answer, the session expires: the client no longer renews the session.
     this.#session?.close("release").catch(() => undefined);
   }
 
@@ -66,7 +66,7 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
         this.#session = await SessionKeepAlive.open(this.#context, this.#settings);
         if (this.#leases.size === 0) this.tend();
       } catch (error) {
-        // The leases renew themselves meanwhile, and tell of the same trouble if it lasts.
+        // The leases renew themselves meanwhile, and report the same error if the cause lasts.
         if (!isPassing(error)) throw error;
       } finally {
         this.#isOpening = false;

@@ -8,32 +8,32 @@ import type { Term } from "../term.js";
 import { Schedule, type TaskHealth } from "./schedule.js";
 import { type LeaderTask, resolveTasks } from "./task.js";
 
-/** Options of a coordinator: those of its election, and its tasks. */
+/** Options of leader tasks: the options of the election, and the tasks. */
 export interface LeaderTasksOptions<S extends FormatTypes = NativeTypes> extends ElectionOptions {
-  /** The name that is led. */
+  /** The election's name. */
   readonly name: S["name"];
-  /** What runs on the leader. */
+  /** The tasks that run on the leader. */
   readonly tasks: readonly LeaderTask<S>[];
   /**
-   * How long before the deadline of a lease that nobody renews runs are told to end, so that they have
-   * ended by then. Default a 25th of the lease, at most 2 s.
+   * How long before the deadline of a lease without renewal the signals of the runs abort, so that the runs end in
+   * time. Default a 25th of the lease, at most 2 s.
    */
   readonly stopBefore?: Duration | undefined;
 }
 
-/** How a coordinator does, for a probe. */
+/** The state of the leader tasks, for a probe. */
 export interface LeaderTasksHealth {
   /**
-   * - `leader`: it leads, and its tasks run.
-   * - `follower`: another does, or nobody; also while the table does not answer.
-   * - `wedged`: a run goes on although it was told to end. End the process: nothing else can end it.
-   * - `stopped`: it was not started, or was stopped.
+   * - `leader`: this candidate leads, and its tasks run.
+   * - `follower`: another candidate leads, or none; also while the table does not answer.
+   * - `wedged`: a run continues after its signal aborted. End the process: nothing else ends the run.
+   * - `stopped`: not started, or stopped.
    */
   readonly state: "leader" | "follower" | "wedged" | "stopped";
-  /** The fence of the present term; undefined also in a format whose grants are not numbered. */
+  /** The fence of the current term; undefined also in a format without fences. */
   readonly term: bigint | undefined;
   readonly tasks: readonly TaskHealth[];
-  /** Why it cannot even campaign: a wrong configuration. It tries again a lease later. */
+  /** The error that prevents campaigning: a wrong configuration. The next attempt comes a lease later. */
   readonly trouble: unknown;
 }
 
@@ -41,15 +41,18 @@ const STOP_BEFORE_PART = 1 / 25;
 const LONGEST_STOP_BEFORE_MS = 2_000;
 
 /**
- * Workers at intervals that run on the leader only. Of one worker no run overlaps another in this process,
- * over all terms. It does **not** promise that about other processes where a run goes on although it was
- * told to end: see {@link Term.condition}.
+ * Tasks that run at intervals, on the leader only. Runs of a task never overlap in this process, over all terms.
  *
- * A run that does not end when it is told to is *wedged*. It cannot be ended from outside, so: its worker
- * does not run again before it has ended; while the lease is renewed, it keeps the leadership, also
- * against `resign()` and `stop()`, and the other tasks run on; once the lease is lost, others may lead,
- * its guarded writes are refused, and this process does not campaign before it has ended. `health()` says
- * `wedged`, so that a probe can end the process.
+ * **Not** promised: that runs of different processes never overlap, if a run continues after its signal aborted. See
+ * {@link Term.condition}.
+ *
+ * A run that continues after its signal aborted is *wedged*. No code can end such a run from outside, so:
+ * - Its task does not run again before the run has ended.
+ * - While the lease is renewed, the run keeps the leadership, also against `resign()` and `stop()`; further tasks run
+ *   on.
+ * - Once the lease is lost, a rival may lead, guarded writes of the run are refused, and this process does not campaign
+ *   before the run has ended.
+ * - `health()` says `wedged`, so that a probe can end the process.
  */
 export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDisposable {
   readonly #election: Election<S>;
@@ -66,7 +69,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
     const stopBeforeMs = durationMs(
       "stopBefore",
       options.stopBefore ?? Math.min(leaseMs * STOP_BEFORE_PART, LONGEST_STOP_BEFORE_MS),
-      // Told to end any earlier, runs would be ended between two renewals that are answered.
+      // With a longer time, runs would be ended between two acknowledged renewals.
       { leastMs: 1, mostMs: leaseMs - renewMs },
     );
     const tasks = resolveTasks(options.tasks as readonly LeaderTask[]);
@@ -77,22 +80,23 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
     });
   }
 
-  /** The candidate that it stands for. */
+  /** The candidate behind these tasks. */
   get election(): Election<S> {
     return this.#election;
   }
 
   /**
-   * Campaigns, and runs the tasks whenever it leads, until it is stopped or the client closes. Costs
-   * what the election costs. What keeps it from campaigning at all goes to the client's `onError`, and it
-   * tries again a lease later. Idempotent. Throws `closed`, also after `stop()`.
+   * Campaigns, and runs the tasks during each term, until stopped or the client closes.
+   *
+   * Costs the requests of the election. An error that prevents campaigning goes to the client's `onError`; the next
+   * attempt comes a lease later. Idempotent. Throws `closed`, also after `stop()`.
    */
   start(): void {
     if (this.#stopping.signal.aborted || this.#election.candidate.context.closing.aborted) {
       const { name } = this.#election;
       throw new HoldfastError(
         "closed",
-        `The leader tasks of "${name}" was stopped, or its client closed. Make a new one.`,
+        `The leader tasks of "${name}" were stopped, or their client was closed. Create new leader tasks.`,
         { lockName: name },
       );
     }
@@ -100,20 +104,21 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
   }
 
   /**
-   * Tells all runs to end, waits until they have, and releases the leadership, so that another candidate
-   * leads within a poll. Resolves once that is done: never, while a run is wedged. One write. Idempotent.
+   * Aborts the signals of all runs, waits until the runs have ended, and releases the leadership.
+   *
+   * Another candidate leads within a poll. Never resolves while a run is wedged. Costs one write. Idempotent.
    */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#serving;
   }
 
-  /** Ends the present term like {@link LeaderTasks.stop}, and campaigns again two polls later. */
+  /** Ends the current term as {@link LeaderTasks.stop} does, and campaigns again two polls later. */
   async resign(): Promise<void> {
     await this.#election.resign();
   }
 
-  /** How it does, for a probe; asks the clocks. Costs no request. */
+  /** Returns the state for a probe, by the clocks. Costs no request. */
   health(): LeaderTasksHealth {
     const tasks = this.#schedules.map((schedule) => schedule.health());
     const isLeader = this.#election.isLeader;
@@ -142,7 +147,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
     this.#isServing = true;
     while (!signal.aborted) {
       try {
-        await this.#election.lead({ signal }, (stop, term) => this.#work(stop, term as Term));
+        await this.#election.lead({ signal }, (term) => this.#work(term as Term));
       } catch (error) {
         this.#trouble = error;
         report(error);
@@ -153,7 +158,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
     ending.dispose();
   }
 
-  async #work(signal: AbortSignal, term: Term): Promise<void> {
-    await Promise.all(this.#schedules.map((schedule) => schedule.serve(term, signal)));
+  async #work(term: Term): Promise<void> {
+    await Promise.all(this.#schedules.map((schedule) => schedule.serve(term)));
   }
 }

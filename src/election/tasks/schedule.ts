@@ -6,22 +6,22 @@ import { Run } from "../run.js";
 import type { Term } from "../term.js";
 import type { TaskSettings } from "./task.js";
 
-/** How one worker does, for a probe. */
+/** The state of one task, for a probe. */
 export interface TaskHealth {
   readonly name: string;
   readonly isRunning: boolean;
-  /** Whether its run goes on although it was told to end. */
+  /** Whether its run continues after the signal aborted. */
   readonly isWedged: boolean;
-  /** Whether its next run is overdue by two intervals or more. */
+  /** Whether the next run is overdue by two intervals or more. */
   readonly isOverdue: boolean;
-  /** For how long, in milliseconds, its last run in this process has been under way or over. */
+  /** Milliseconds since the last run in this process began. */
   readonly sinceLastStartMs: number | undefined;
 }
 
-/** By how many intervals a run that has not begun is overdue. */
+/** After this many intervals a run that has not begun is overdue. */
 const OVERDUE_INTERVALS = 2;
 
-/** One worker of one process: its runs, one after another, over all the terms of the candidate. */
+/** One task of one process: its runs in sequence, over all terms of the candidate. */
 export class Schedule {
   readonly #candidate: Candidate;
   readonly #worker: TaskSettings;
@@ -36,16 +36,17 @@ export class Schedule {
     this.#stopBeforeMs = stopBeforeMs;
   }
 
-  /** Runs at every interval of a term, until it has to end and the last run has; never rejects. */
-  async serve(term: Term, signal: AbortSignal): Promise<void> {
+  /** Runs the task at every interval of a term, until the term and the last run have ended; never rejects. */
+  async serve(term: Term): Promise<void> {
     const { context } = this.#candidate;
+    const { signal } = term;
     const { everyMs, jitterMs, runAtStart } = this.#worker;
     let baseMs = context.nowMs() + (runAtStart ? 0 : everyMs);
     while (!signal.aborted) {
       const dueMs = baseMs + jitterMs * context.random.fraction();
-      const calm = this.#watchOverdue(term, dueMs);
+      const cancelOverdue = this.#watchOverdue(term, dueMs);
       await this.#until(term, dueMs, signal);
-      calm();
+      cancelOverdue();
       if (signal.aborted) break;
       await this.#tick(term, context.nowMs() - dueMs);
       const missed = Math.floor((context.nowMs() - baseMs) / everyMs);
@@ -66,7 +67,7 @@ export class Schedule {
     };
   }
 
-  /** Waits for the due instant, and longer where the lease is about to run out unrenewed. */
+  /** Waits for the due instant, and longer while the lease is about to expire without a renewal. */
   async #until(term: Term, dueMs: number, signal: AbortSignal): Promise<void> {
     const { context } = this.#candidate;
     await context.sleep(dueMs - context.nowMs(), signal);
@@ -78,43 +79,43 @@ export class Schedule {
   async #tick(term: Term, lateMs: number): Promise<void> {
     const { context } = this.#candidate;
     const run = new Run(context, this.#worker, term, this.#stopBeforeMs, () => {
-      this.#tell(term, "wedged", lateMs, run.ranMs);
+      this.#emit(term, "wedged", lateMs, run.ranMs);
     });
     this.#run = run;
     this.#lastStartMs = run.startedMs;
-    this.#tell(term, "start", lateMs, 0);
-    // The next one is due an interval after this one was.
-    const calm = this.#watchOverdue(term, context.nowMs() - lateMs + this.#worker.everyMs);
+    this.#emit(term, "start", lateMs, 0);
+    // The next run is due an interval after this run was due.
+    const cancelOverdue = this.#watchOverdue(term, context.nowMs() - lateMs + this.#worker.everyMs);
     const { failure } = await run.toEnd();
-    calm();
+    cancelOverdue();
     this.#run = undefined;
-    this.#tell(term, failure === undefined ? "end" : "error", lateMs, run.ranMs, failure?.error);
+    this.#emit(term, failure === undefined ? "end" : "error", lateMs, run.ranMs, failure?.error);
     if (failure !== undefined) this.#failed(term, failure.error);
   }
 
   #failed(term: Term, cause: unknown): void {
     const { name } = this.#worker;
     const what = cause instanceof Error ? cause.message : String(cause);
-    const message = `LeaderTask "${name}" of "${term.name}" failed: ${what}`;
+    const message = `Task "${name}" of the leader of "${term.name}" failed: ${what}`;
     this.#candidate.report(
       new HoldfastError("outcome-unknown", message, { lockName: term.name, cause }),
     );
-    if (this.#worker.resignOnError) term.end(`its worker "${name}" failed`);
+    if (this.#worker.resignOnError) term.end(`its task "${name}" failed`);
   }
 
-  /** Tells once if nothing has begun two intervals after `dueMs`; answers what calls that off. */
+  /** Publishes `overdue` once if no run has begun two intervals after `dueMs`. Returns a function that cancels this. */
   #watchOverdue(term: Term, dueMs: number): () => void {
     const { context } = this.#candidate;
     const overdueAtMs = dueMs + OVERDUE_INTERVALS * this.#worker.everyMs;
     this.#overdueAtMs = overdueAtMs;
     const bound = new AbortController();
     void sleep(context.timers, overdueAtMs - context.nowMs(), false, bound.signal).then(() => {
-      if (!bound.signal.aborted) this.#tell(term, "overdue", context.nowMs() - dueMs, 0);
+      if (!bound.signal.aborted) this.#emit(term, "overdue", context.nowMs() - dueMs, 0);
     });
     return () => bound.abort();
   }
 
-  #tell(
+  #emit(
     term: Term,
     phase: TaskRunEvent["phase"],
     lateMs: number,

@@ -2,7 +2,7 @@ import { HoldfastError } from "../../errors.js";
 import { shown } from "../../internal/shown.js";
 import type { Item, Misconfigured, NotNow, Unknown, WriteAnswer } from "../table.js";
 
-/** An error of the SDK's, by shape: classes and their names do not survive bundlers or two SDK copies. */
+/** An SDK error, recognised by shape: class names do not survive bundlers or two copies of the SDK. */
 interface SdkError {
   readonly name?: unknown;
   readonly message?: unknown;
@@ -40,12 +40,12 @@ const DENIED = new Set([
   "OptInRequired",
 ]);
 
-// Of the SDK's own: nothing was sent.
+// Errors of the SDK's credential providers: nothing was sent.
 const NO_CREDENTIALS = new Set(["CredentialsProviderError", "TokenProviderError"]);
 
 const NO_TABLE = new Set(["ResourceNotFoundException", "TableNotFoundException"]);
 
-// Refusals of a request as it is, which DynamoDB and its like also send without a status to the SDK.
+// Refusals of the request itself. DynamoDB and compatible servers also send them without a status.
 const REFUSED = new Set([
   "ValidationException",
   "SerializationException",
@@ -53,12 +53,12 @@ const REFUSED = new Set([
   "UnknownOperationException",
 ]);
 
-// The runtime's own errors, of no service: thrown by the SDK while it reads an answer.
+// Errors of the JavaScript runtime, not of the service: the SDK throws them while it parses an answer.
 const RUNTIME_ERRORS = new Set(["Error", "TypeError", "SyntaxError", "RangeError"]);
 
-/** What a table is for, where an error tells what to do about it. */
+/** The use of a table, for the advice in error messages. */
 export interface TableUse {
-  /** What the commands about tables have to be told. */
+  /** Flags to add to the commands about tables. */
   readonly flags: string;
 }
 
@@ -71,15 +71,16 @@ export const FOR_COMMITS: TableUse = Object.freeze({
 });
 
 /**
- * Whether the service refused the request, and the SDK failed as it read the refusal: with an item in it that has
- * a key `__proto__`, for one. The refusal is an answer all the same, and nothing was written. Pure.
+ * Whether the service refused the request and the SDK failed to parse the refusal. Pure. This happens, for
+ * example, when the item in the refusal has a key `__proto__`. The refusal is still an answer: nothing was
+ * written.
  */
 export function isUnreadRefusal(error: unknown): boolean {
   const { name, $metadata } = (error ?? {}) as SdkError;
   return $metadata?.httpStatusCode === 400 && typeof name === "string" && RUNTIME_ERRORS.has(name);
 }
 
-/** What an error of the SDK's says of the request that it answers, an `operation` of DynamoDB's. Pure. */
+/** Turns an SDK error of one `operation` into an answer. Pure. */
 export function answerOf(
   error: unknown,
   table: string,
@@ -92,7 +93,7 @@ export function answerOf(
   if (name === "ConditionalCheckFailedException") {
     return { kind: "refused", item, ...(isRepeated ? { isRepeated } : {}) };
   }
-  // Said of the last of several attempts, "not applied" is not said of the first.
+  // The error describes the last of several attempts. An earlier attempt may have been applied.
   if (isRepeated) return { kind: "unknown", cause: error };
   if (THROTTLED.has(name)) return { kind: "throttled", cause: error };
   if (CONFLICTS.has(name)) return { kind: "conflict", cause: error };
@@ -106,11 +107,11 @@ export function answerOf(
     return { kind: "misconfigured", error: denied(error, message, table, operation) };
   }
   if (NO_TABLE.has(name)) return { kind: "misconfigured", error: noTable(error, table, use) };
-  // Whatever it is called: sent again unchanged, the request would be refused again.
+  // Whatever the error's name: an unchanged request would be refused again.
   if (REFUSED.has(name) || $metadata?.httpStatusCode === 400) {
     return { kind: "misconfigured", error: refused(error, name, message, table, use) };
   }
-  // The SDK's own words for it, of no name; nothing was sent.
+  // An SDK error without a name. Nothing was sent.
   if (message === "Region is missing") {
     return { kind: "misconfigured", error: noRegion(error, table) };
   }
@@ -120,7 +121,7 @@ export function answerOf(
 function noRegion(cause: unknown, table: string): HoldfastError {
   return new HoldfastError(
     "misconfigured",
-    `The client of table "${table}" has no region: give it one, or set AWS_REGION.`,
+    `The DynamoDB client of table "${table}" has no region. Give the client a \`region\`, or set AWS_REGION.`,
     { cause },
   );
 }
@@ -128,8 +129,8 @@ function noRegion(cause: unknown, table: string): HoldfastError {
 function noCredentials(cause: unknown, message: unknown, table: string): HoldfastError {
   return new HoldfastError(
     "access-denied",
-    `The client of table "${table}" has no credentials (${said(message)}). Give it some, by AWS_PROFILE, AWS_ACCESS_KEY_ID ` +
-      "and AWS_SECRET_ACCESS_KEY, or the role of the machine. Nothing was sent.",
+    `The client of table "${table}" has no credentials (${said(message)}). Nothing was sent. Set ` +
+      "AWS_PROFILE, or set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine a role.",
     { cause },
   );
 }
@@ -137,8 +138,8 @@ function noCredentials(cause: unknown, message: unknown, table: string): Holdfas
 function denied(cause: unknown, message: unknown, table: string, operation: string): HoldfastError {
   return new HoldfastError(
     "access-denied",
-    `DynamoDB refused dynamodb:${operation} on table "${table}": ${said(message)}. Check that the credentials are in ` +
-      "force, and allow it: policyFor(), or `holdfast table policy`, tells all that is needed.",
+    `DynamoDB refused dynamodb:${operation} on table "${table}": ${said(message)}. Check that the credentials are ` +
+      "valid, and allow this action. policyFor(), or `holdfast table policy`, lists all required permissions.",
     { cause },
   );
 }
@@ -147,7 +148,7 @@ function noTable(cause: unknown, table: string, { flags }: TableUse): HoldfastEr
   return new HoldfastError(
     "misconfigured",
     `There is no table "${table}" in this region and account. Check its name, the region and the ` +
-      `endpoint, or create it: createTable(), or \`holdfast table create${flags}\`.`,
+      `endpoint. If the table is missing, create it with createTable(), or \`holdfast table create${flags}\`.`,
     { cause },
   );
 }
@@ -160,9 +161,9 @@ function refused(
   { flags }: TableUse,
 ): HoldfastError {
   const hint = isAboutKeys(message)
-    ? "Usually the key of the table is not the one that was configured: check it with checkTable(), or " +
+    ? "Usually the key of the table differs from the configured key. Check the table with checkTable(), or " +
       `\`holdfast table check${flags}\`.`
-    : "Sent again unchanged, the request would be refused again: mend what the message names.";
+    : "DynamoDB would refuse the same request again. Fix the problem that DynamoDB names.";
   return new HoldfastError(
     "misconfigured",
     `DynamoDB refused the request on table "${table}" (${name}): ${said(message)}. ${hint}`,
@@ -170,12 +171,12 @@ function refused(
   );
 }
 
-/** Whether the words of a refusal are about the key of the table. Pure. */
+/** Whether a refusal's message is about the key of the table. Pure. */
 export function isAboutKeys(message: unknown): boolean {
   return /\bkeys?\b|\bschema\b/i.test(String(message));
 }
 
-// The SDK puts advice for its own developers below the first line.
+// The SDK adds advice for its developers below the first line.
 function said(message: unknown): string {
   const [line = ""] = String(message).split("\n", 1);
   return shown(line).replace(/\.$/, "");

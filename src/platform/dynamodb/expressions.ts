@@ -1,6 +1,6 @@
 import type { AttributeValue, Change, Condition, Increment, OrElse } from "../table.js";
 
-/** An expression with the names and values that it speaks of, as DynamoDB wants them. */
+/** A DynamoDB expression with its names and values. */
 export interface Expression {
   readonly text: string;
   readonly names: Record<string, string>;
@@ -8,13 +8,13 @@ export interface Expression {
 }
 
 /**
- * Collects the names and values of one request. Every name gets a placeholder, since any of them may
- * be one of DynamoDB's reserved words; an equal name or value is told once.
+ * Collects the names and values of one request. Every name gets a placeholder, since any name may be a reserved
+ * word of DynamoDB. Equal names and equal values share a placeholder.
  */
 class Placeholders {
   readonly names: Record<string, string> = {};
   readonly values: Record<string, AttributeValue> = {};
-  // Lists, since there are few of them: looked through faster than a map is made.
+  // Lists: for so few entries a linear search is faster than a map.
   readonly #known: string[] = [];
   readonly #told: AttributeValue[] = [];
 
@@ -35,13 +35,13 @@ class Placeholders {
   }
 }
 
-// Only strings and numbers are worth telling once; user data is told where it stands.
+// Only strings and numbers share placeholders; user data gets a placeholder for each use.
 function isSame(told: AttributeValue, value: AttributeValue): boolean {
   if ("S" in value) return "S" in told && told.S === value.S;
   return "N" in value && "N" in told && told.N === value.N;
 }
 
-const COMPARATORS = Object.freeze({ equals: "=", below: "<", "at-least": ">=" });
+const COMPARATORS = Object.freeze({ equals: "=", differs: "<>", below: "<", "at-least": ">=" });
 
 function conditionText(condition: Condition, known: Placeholders): string {
   switch (condition.kind) {
@@ -59,7 +59,9 @@ function conditionText(condition: Condition, known: Placeholders): string {
     }
     default: {
       const comparator = COMPARATORS[condition.kind];
-      return `${known.name(condition.attribute)} ${comparator} ${known.value(condition.value)}`;
+      const { attribute, member, value } = condition;
+      const path = member === undefined ? [attribute] : [attribute, member];
+      return `${path.map((name) => known.name(name)).join(".")} ${comparator} ${known.value(value)}`;
     }
   }
 }

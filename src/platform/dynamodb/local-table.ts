@@ -16,15 +16,15 @@ import type {
 const HOLDER = "holder";
 
 /**
- * No table at all: what stands in its place where nobody else is there. Every grant gets a record of its
- * own, so that each is applied, whatever others hold; and nothing is there for whoever reads. It lasts as
- * long as its holder, and no longer than the process.
+ * A table of one process, for use without DynamoDB. Every grant gets its own record, so every claim is granted,
+ * whatever other holders there are, and every read finds nothing. A record lasts as long as its holder and
+ * never longer than the process.
  */
 export class LocalTable implements TablePort {
   readonly isLocal = true;
   readonly clockCorrectionMs = 0;
   readonly #records = new Map<string, Item>();
-  /** The highest number that was counted up: one counter serves all names. */
+  /** The highest fence given out: one counter serves all names. */
   #last = 0n;
 
   async write(write: Write): Promise<WriteAnswer> {
@@ -39,7 +39,7 @@ export class LocalTable implements TablePort {
       return { kind: "refused", item: undefined };
     }
     const item = this.#changed(write, before, isExact);
-    // What was freed nobody will ever ask for again.
+    // No later request refers to a freed record.
     if (item[HOLDER] === undefined) this.#records.delete(holder);
     else this.#records.set(holder, item);
     return { kind: "applied", item };
@@ -82,11 +82,11 @@ export class LocalTable implements TablePort {
     const known = before?.[attribute];
     const from = known !== undefined && "N" in known ? BigInt(known.N) : undefined;
     if (from !== undefined) return { N: String(from + 1n) };
-    // Each grant begins a record anew, and its fence is higher all the same.
+    // Each grant starts a new record, yet its fence is higher than every earlier fence.
     const seed = BigInt(operand.incrementFrom);
     const next = (this.#last > seed ? this.#last : seed) + 1n;
     this.#last = next;
-    // Of a transaction's items nothing is shown: its sender counts with exactly one above the seed.
+    // A transaction's answer shows no items, so the sender assumes exactly one above the seed.
     return { N: String(isExact ? seed + 1n : next) };
   }
 }
@@ -95,7 +95,7 @@ function textOf(value: AttributeValue | Increment | OrElse | undefined): string 
   return value !== undefined && "S" in value ? value.S : undefined;
 }
 
-/** The holder that a condition names. */
+/** Finds the holder in a condition. */
 function holderIn(condition: Condition): string | undefined {
   if (condition.kind === "all" || condition.kind === "any") {
     for (const part of condition.of) {

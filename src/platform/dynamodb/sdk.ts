@@ -12,15 +12,16 @@ import { abortSignalOf, type SignalLike } from "../abort.js";
 import type { Operation, Sender } from "./sender.js";
 
 /**
- * What is needed of an SDK v3 client: a `DynamoDBClient`, or lib-dynamodb's document client, which
- * sends low-level commands through the same stack. By shape, so that a second copy of the SDK fits.
+ * The part of an SDK v3 client that the library uses: a `DynamoDBClient`, or lib-dynamodb's document client.
+ * Recognised by shape, so that a second copy of the SDK also works. The document client sends low-level
+ * commands through the same stack.
  */
 export interface DynamoDBLike {
   readonly config: object;
   send(command: never, options?: { readonly abortSignal?: AbortSignal }): Promise<unknown>;
 }
 
-/** What of the commands is used here: that one can be made of an input that was put together by hand. */
+/** A command class, with a constructor that accepts any input. */
 type Command = new (input: never) => object;
 
 const COMMANDS: Readonly<Record<Operation, Command>> = Object.freeze({
@@ -33,7 +34,7 @@ const COMMANDS: Readonly<Record<Operation, Command>> = Object.freeze({
   Query: QueryCommand,
 });
 
-/** A sender over the AWS SDK v3, through all that its client does to a request, but its retries. */
+/** Makes a sender over the AWS SDK v3. Requests use all of the client's middleware except retries. */
 export function senderOver(
   client: DynamoDBLike,
   onDate: (date: string | undefined) => void,
@@ -41,15 +42,17 @@ export function senderOver(
   const own = withoutRetries(client, onDate);
   const isWrapped = own !== (client as unknown);
   if (!isWrapped) {
-    const send: Sender = (operation, input, signal) =>
+    // Async, so that a client that throws at once rejects.
+    const send: Sender = async (operation, input, signal) =>
       client.send(new COMMANDS[operation](input as never) as never, {
         abortSignal: abortSignalOf(signal),
       });
-    // Its retries cannot be taken out, and what is around it may have others, of which no answer tells.
+    // The client's retries cannot be removed, and a wrapper around the client may retry without a trace in the
+    // answer.
     return Object.assign(send, { maySendAgain: true } as const);
   }
   const sending: DynamoDBLike = preparedOnce(own);
-  return (operation, input, signal) => {
+  return async (operation, input, signal) => {
     const command = new COMMANDS[operation](input as never);
     return sending.send(Object.assign(command, { [SIGNAL]: signal }) as never);
   };
@@ -57,7 +60,7 @@ export function senderOver(
 
 const SIGNAL = Symbol("holdfast.abortSignal");
 
-/** Of the SDK's client and its configuration, what is replaced here. */
+/** The members of the SDK's client that the copy replaces. */
 interface Handling {
   readonly config: { readonly requestHandler: Handler };
   readonly middlewareStack: Stack;
@@ -72,16 +75,16 @@ interface Answered {
 }
 
 /**
- * The same client, whose stack is put together once for each kind of command: the SDK does it anew for
- * every request that has options. Its `cacheMiddleware` is for requests without, so the signal travels with
- * the command, and is handed over at the stack's end.
+ * Returns a copy of the client with a middleware stack built once for each kind of command. The SDK builds the
+ * stack anew for every request with options, and its `cacheMiddleware` covers only requests without options. So
+ * the signal travels with the command and is handed over at the end of the stack.
  */
 function preparedOnce(client: DynamoDBClient): DynamoDBClient {
   const { config, middlewareStack } = client as unknown as Handling;
   middlewareStack.add(
     () => (args: { readonly request: unknown; readonly [SIGNAL]?: SignalLike }) => {
       const { request, [SIGNAL]: signal } = args;
-      // Not at all rather than undefined, as the SDK has it.
+      // The SDK expects an absent property, not undefined.
       return config.requestHandler.handle(
         request,
         signal === undefined ? {} : { abortSignal: abortSignalOf(signal) },
@@ -89,7 +92,7 @@ function preparedOnce(client: DynamoDBClient): DynamoDBClient {
     },
     { name: "holdfastSignal", step: "deserialize", priority: "low", override: true },
   );
-  // All its own properties: the SDK spreads it.
+  // Own properties only: the SDK spreads the configuration.
   const value = Object.defineProperties({}, Object.getOwnPropertyDescriptors(config));
   return derived(client, {
     config: { value: Object.assign(value, { cacheMiddleware: true }) },
@@ -97,12 +100,12 @@ function preparedOnce(client: DynamoDBClient): DynamoDBClient {
 }
 
 /**
- * The same client with these properties in place of its own. The SDK caches the stacks that it has put
- * together in `handlers`, by the kind of command: inherited, one cache would serve two clients, and each
- * would send requests through the other's stack, with or without retries.
+ * Returns a copy of the client with these properties replaced. The SDK caches its built stacks in `handlers`,
+ * by kind of command. An inherited cache would serve both clients, and each would send requests through the
+ * stack of the other, with or without retries.
  */
 function derived(client: object, properties: PropertyDescriptorMap): DynamoDBClient {
-  // As the SDK's own: it assigns and deletes it.
+  // Writable like the SDK's: the SDK assigns and deletes this property.
   const handlers = { value: undefined, writable: true, configurable: true };
   return Object.create(client, { ...properties, handlers }) as DynamoDBClient;
 }
@@ -113,10 +116,10 @@ interface Stack {
 }
 
 /**
- * The same client, without the SDK's own retries, and with a look at the `Date` of each answer. The
- * kernel makes its own attempts: an attempt of the SDK's that is still on its way after another was
- * answered is the very thing that turns a success into a failed condition. A client of another shape
- * is used as it is; its answers then say how often they were tried.
+ * Returns a copy of the client without SDK retries, which reports the `Date` of each answer. The core makes its
+ * own attempts. An SDK attempt that is still in flight after another attempt was answered turns a success into
+ * a failed condition. A client of another shape is used unchanged; its answers then say how often the SDK
+ * tried.
  */
 export function withoutRetries(
   client: DynamoDBLike,
@@ -125,7 +128,7 @@ export function withoutRetries(
   const stack = (client as { middlewareStack?: Stack }).middlewareStack;
   if (typeof stack?.clone !== "function") return client as unknown as DynamoDBClient;
   const own = stack.clone();
-  // In place of the SDK's: other middleware finds its own place by this name.
+  // Takes the place and name of the SDK's middleware: other middleware is positioned relative to this name.
   own.add((next: (args: unknown) => unknown) => (args: unknown) => next(args), {
     name: "retryMiddleware",
     step: "finalizeRequest",

@@ -1,6 +1,6 @@
 import type { SignalLike } from "../abort.js";
 
-/** The operations of DynamoDB that the table's port is made of. */
+/** The DynamoDB operations that the table port uses. */
 export type Operation =
   | "UpdateItem"
   | "PutItem"
@@ -11,26 +11,25 @@ export type Operation =
   | "Query";
 
 /**
- * Sends one request of DynamoDB's low-level API, and answers its output. Rejects with what went wrong: a
- * refusal of the service's as the SDK has it, told by its `name`, with `message` and what else it says.
- * `signal` ends it early.
+ * Sends one request of DynamoDB's low-level API and returns the output. Rejects as the SDK does: if DynamoDB refuses
+ * the request, the error has a `name` and a `message`. `signal` ends the request early.
  */
 export interface Sender {
   (operation: Operation, input: object, signal: SignalLike): Promise<unknown>;
-  /** Whether one request may be sent more than once, whatever its answer says of that; left out: not. */
+  /** Whether the sender may send one request more than once, and the answer does not show it. Default false. */
   readonly maySendAgain?: true;
 }
 
-/** What carries requests in the place of an SDK client's own stack. */
+/** Carries requests to DynamoDB, in place of an SDK client. */
 export interface Transport {
   /**
-   * A way for the requests of one table, each sent once. `onDate` is called with the `Date` of every
-   * answer, refusals too, before the request is settled.
+   * Opens a sender for one table. The sender sends each request once. It calls `onDate` with the `Date` header of every
+   * answer, also of a refusal, before the request settles.
    */
   openSender(onDate: (date: string | undefined) => void): Sender;
 }
 
-/** Whether a client that users gave is one of these, and not the SDK's. */
+/** Whether a client from the user is a {@link Transport} and not an SDK client. */
 export function isTransport(client: unknown): client is Transport {
   return typeof client === "object" && client !== null && "openSender" in client;
 }

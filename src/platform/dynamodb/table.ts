@@ -1,4 +1,4 @@
-import { bounded } from "../bounded.js";
+import { Bounds } from "../bounded.js";
 import { type Clock, epochMsOf, systemClock } from "../clock.js";
 import type {
   AttributeValue,
@@ -30,7 +30,7 @@ import { cancellationRead, refusalRead, unreadIn } from "./unread-refusal.js";
 const AN_HOUR_MS = 3_600_000;
 const NO_ATTRIBUTES = "The answer to a write does not show the item that it made.";
 
-/** What is read of an output of DynamoDB's, whatever the operation. */
+/** The members that this class reads in the outputs of all operations. */
 interface Output {
   readonly Attributes?: Item;
   readonly Item?: Item;
@@ -47,8 +47,8 @@ type Answered =
   | Misconfigured;
 
 /**
- * The table port over DynamoDB: what is asked as its requests, and what they are answered with. Never
- * rejects; every outcome is an answer. How a request travels is the sender's business.
+ * The table port over DynamoDB. No call rejects: every outcome is an answer. The sender decides how a request reaches
+ * DynamoDB.
  */
 export class DynamoDBTable implements TablePort {
   readonly #send: Sender;
@@ -94,7 +94,7 @@ export class DynamoDBTable implements TablePort {
     const answer = await this.#change("UpdateItem", write.key, input, call);
     if (answer.kind !== "output") return answer;
     const { Attributes, ConsumedCapacity } = answer.output;
-    // An item has a key at least: without one, this is not DynamoDB's answer, but that of something before it.
+    // Every item has at least its key. An output without attributes comes from a proxy, not from DynamoDB.
     if (Attributes === undefined) return { kind: "unknown", cause: new Error(NO_ATTRIBUTES) };
     return { kind: "applied", item: Attributes, ...chargedIn(call, ConsumedCapacity) };
   }
@@ -115,10 +115,9 @@ export class DynamoDBTable implements TablePort {
   async transact(transaction: Transaction, call: Call): Promise<TransactionAnswer> {
     const input = transactionInput(this.#table, transaction);
     const sentMs = this.#clock.monotonicMs();
-    const answer = await bounded<object, TransactionAnswer>(
-      this.#timers,
-      call,
-      (signal) => this.#send("TransactWriteItems", input, signal),
+    const bounds = new Bounds(this.#timers, call);
+    const answer = await bounds.answerTo<object, TransactionAnswer>(
+      this.#send("TransactWriteItems", input, bounds.signal),
       (error) => {
         const cancelled = cancellationOf(error, this.#table);
         if (cancelled !== undefined) return this.#asSent(cancelled);
@@ -192,10 +191,12 @@ export class DynamoDBTable implements TablePort {
     };
   }
 
-  /** Sends the write of one item. Where the SDK could not read its refusal, the item is read instead. */
+  /** Sends the write of one item. If the SDK cannot parse a refusal, reads the item and answers with what it finds. */
   async #change(operation: Operation, key: Item, input: object, call: Call): Promise<Answered> {
     const sentMs = this.#clock.monotonicMs();
-    const answer = await this.#ask(operation, input, call);
+    const bounds = new Bounds(this.#timers, call);
+    const sent = this.#send(operation, { TableName: this.#table, ...input }, bounds.signal);
+    const answer = await this.#answerTo(operation, sent, bounds);
     const unread = unreadIn(answer);
     if (unread === undefined) return answer;
     return refusalRead(unread.cause, key, this.#reading, this.#rest(call, sentMs));
@@ -203,21 +204,27 @@ export class DynamoDBTable implements TablePort {
 
   readonly #reading = (read: Read, call: Call): Promise<ReadAnswer> => this.read(read, call);
 
-  /** What is left of a call that began at `sentMs`: all of it keeps within its bound. */
+  /**
+   * Returns the bounds of a further request in a call that started at `sentMs`. All requests of a call share one
+   * deadline.
+   */
   #rest({ timeoutMs, signal }: Call, sentMs: number): Call {
     return { timeoutMs: timeoutMs - (this.#clock.monotonicMs() - sentMs), signal };
   }
 
   #ask(operation: Operation, input: object, call: Call): Promise<Answered> {
-    return bounded(
-      this.#timers,
-      call,
-      (signal) => this.#send(operation, { TableName: this.#table, ...input }, signal),
-      (error) => this.#asSent(answerOf(error, this.#table, operation, this.#use)),
+    const bounds = new Bounds(this.#timers, call);
+    const sent = this.#send(operation, { TableName: this.#table, ...input }, bounds.signal);
+    return this.#answerTo(operation, sent, bounds);
+  }
+
+  #answerTo(operation: Operation, sent: Promise<unknown>, bounds: Bounds): Promise<Answered> {
+    return bounds.answerTo(sent, (error) =>
+      this.#asSent(answerOf(error, this.#table, operation, this.#use)),
     );
   }
 
-  /** A refusal, as that of what may be a repetition, where nobody can tell how often the client sends. */
+  /** Adds `mayBeRepeated` to a refusal if the user's client may send one request more than once. */
   #asSent<A extends { readonly kind: string }>(answer: A): A {
     const mayBeRepeated = answer.kind === "refused" && this.#send.maySendAgain === true;
     return mayBeRepeated ? { ...answer, mayBeRepeated } : answer;
@@ -241,7 +248,7 @@ function conditional(condition: Condition): {
   return {
     ConditionExpression: text,
     ExpressionAttributeNames: names,
-    // DynamoDB refuses an empty map, and a condition on presence alone names no value.
+    // A condition that only tests for presence has no values, and DynamoDB refuses an empty map.
     ExpressionAttributeValues: Object.keys(values).length === 0 ? undefined : values,
     ReturnValuesOnConditionCheckFailure: "ALL_OLD",
   };

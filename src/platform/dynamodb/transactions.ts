@@ -5,7 +5,7 @@ import type { Item, Refusal, Transaction, TransactionAnswer, Write } from "../ta
 import { isAboutKeys } from "./errors.js";
 import { compileCondition, compileWrite } from "./expressions.js";
 
-/** Transactions as DynamoDB has them: the request, and what a cancelled one is told by. */
+/** Transactions on DynamoDB: the request, and the reasons of a cancellation. */
 
 type Action = NonNullable<TransactWriteItemsCommandInput["TransactItems"]>[number];
 
@@ -29,7 +29,7 @@ function actionOf(table: string, write: Write): Action {
     TableName: table,
     ConditionExpression: text,
     ExpressionAttributeNames: names,
-    // An expression without values must not be given any.
+    // DynamoDB rejects an empty map of expression values.
     ...(Object.keys(values).length === 0 ? {} : { ExpressionAttributeValues: values }),
     ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const,
   };
@@ -48,7 +48,7 @@ function actionOf(table: string, write: Write): Action {
   return action as Action;
 }
 
-/** Why one action kept its transaction from being applied. */
+/** Why one action cancelled its transaction. */
 interface Reason {
   readonly Code?: string;
   readonly Message?: string;
@@ -65,11 +65,11 @@ const THROTTLED = ["ProvisionedThroughputExceeded", "ThrottlingError"];
 const CONFLICT = "TransactionConflict";
 const REFUSED = "ConditionalCheckFailed";
 
-/** What a cancelled transaction was cancelled for; undefined for any other error. Pure. */
+/** The answer to a cancelled transaction; undefined for any other error. Pure. */
 export function cancellationOf(error: unknown, table: string): TransactionAnswer | undefined {
   const { name, CancellationReasons: reasons, $metadata } = (error ?? {}) as Cancellation;
   if (name !== "TransactionCanceledException") return undefined;
-  // Not even which condition failed is said.
+  // Without reasons the error does not even say which condition failed.
   if (!Array.isArray(reasons)) return { kind: "unknown", cause: error };
   const codes = reasons.map(({ Code }) => Code ?? "None");
   const isRepeated = ($metadata?.attempts ?? 1) > 1;
@@ -77,7 +77,7 @@ export function cancellationOf(error: unknown, table: string): TransactionAnswer
     const refusals = reasons.map(refusalOf);
     return { kind: "refused", refusals, ...(isRepeated ? { isRepeated } : {}) };
   }
-  // Said of the last of several attempts, "not applied" is not said of the first.
+  // The error describes the last of several attempts. An earlier attempt may have been applied.
   if (isRepeated) return { kind: "unknown", cause: error };
   if (codes.some((code) => THROTTLED.includes(code))) return { kind: "throttled", cause: error };
   if (codes.includes(CONFLICT)) return { kind: "conflict", cause: error };
@@ -89,8 +89,9 @@ export function cancellationOf(error: unknown, table: string): TransactionAnswer
       `DynamoDB cancelled a transaction on table "${table}" (${[...new Set(codes)].join(", ")}): ` +
         `${shown(String(message)).replace(/\.$/, "")}. ` +
         (isAboutKeys(message)
-          ? "Usually its key is not the one that was configured: check it with checkTable(), or `holdfast table check`."
-          : "Sent again unchanged, it would be cancelled again: mend what the message names."),
+          ? "Usually the key of the table differs from the configured key. Check the table with checkTable(), or " +
+            "`holdfast table check`."
+          : "DynamoDB would cancel the same transaction again. Fix the problem that DynamoDB names."),
       { cause: error },
     ),
   };

@@ -13,14 +13,14 @@ import type {
 import { isUnreadRefusal } from "./errors.js";
 
 /**
- * Refusals that the SDK received and could not read. Anyone who may write one nested attribute can bring that
- * about, with a key `__proto__`. Taken for silence, rivals would call the table dead and take over late; so the
- * records are read instead, which the SDK can do, and what they say decides.
+ * Handles refusals that the SDK received but could not parse. Any client with permission to write one nested
+ * attribute can cause such refusals with a key `__proto__`. If they counted as silence, rivals would report an
+ * unavailable table and take over late. The SDK can read the records, so the records decide.
  */
 
 type Reading = (read: Read, call: Call) => Promise<ReadAnswer>;
 
-/** The answer to the write of one item, as its item says, where the refusal was not readable. */
+/** Answers the write of one item from a read of the item, after an unreadable refusal. */
 export async function refusalRead(
   error: unknown,
   key: Item,
@@ -30,12 +30,12 @@ export async function refusalRead(
   const found = await readAll(error, [key], read, call);
   if (!Array.isArray(found)) return found;
   const [item] = found;
-  // What refused the write has gone since: only the write, sent again, tells what that means.
+  // The record that refused the write is gone. Only a retry of the write can show the outcome.
   if (item === undefined) return { kind: "unknown", cause: error };
   return { kind: "refused", item };
 }
 
-/** The answer to a transaction, as all its items say, where the refusal was not readable. */
+/** Answers a transaction from reads of all its items, after an unreadable refusal. */
 export async function cancellationRead(
   error: unknown,
   { writes }: Transaction,
@@ -49,7 +49,7 @@ export async function cancellationRead(
   return { kind: "refused", refusals, isReadLater: true };
 }
 
-/** The error of an answer that only says that the refusal was not readable; undefined for any other. */
+/** The error of an unreadable refusal; undefined for any other answer. */
 export function unreadIn(answer: {
   readonly kind: string;
 }): { readonly cause: unknown } | undefined {

@@ -2,17 +2,21 @@ import { HoldfastError } from "../../errors.js";
 import { shown } from "../../internal/shown.js";
 import type { ObjectAbsent, ObjectRefused, ObjectTrouble } from "./objects.js";
 
-/** An error of the SDK's, by shape: classes and their names do not survive bundlers or two SDK copies. */
+/**
+ * An error of the SDK, known by its shape. Its class is no help: a bundler can rename the class, and each copy of the
+ * SDK has its own class.
+ */
 interface SdkError {
   readonly name?: unknown;
   readonly message?: unknown;
   readonly $metadata?: { readonly attempts?: number; readonly httpStatusCode?: number };
 }
 
-/** The server says so itself: it may have done what it was asked, or part of it. */
+/** Server errors with an uncertain outcome: the request may have been applied, completely or in part. */
 const UNSURE = new Set(["InternalError", "ServiceUnavailable", "RequestTimeout", "TimeoutError"]);
 
-// A clock that is minutes off is told by its signature; the SDK corrects itself for the next send.
+// `RequestTimeTooSkewed`: a wrong clock made the signature invalid. The SDK corrects its clock offset before the next
+// send.
 const NOT_NOW = new Set([
   "SlowDown",
   "Throttling",
@@ -25,7 +29,9 @@ const NOT_NOW = new Set([
 
 const NO_CREDENTIALS = new Set(["CredentialsProviderError", "ExpiredToken", "InvalidAccessKeyId"]);
 
-/** What an error of the SDK's says of the request about an object that it answers, which needs `action`. Pure. */
+/**
+ * Turns an SDK error about an object into an answer. `action` is the permission that the request needs. Pure.
+ */
 export function objectAnswerOf(
   error: unknown,
   bucket: string,
@@ -35,11 +41,11 @@ export function objectAnswerOf(
   const status = $metadata?.httpStatusCode;
   if (typeof name !== "string") return { kind: "unknown", cause: error };
   const isRepeated = ($metadata?.attempts ?? 1) > 1;
-  // Some stores answer a write whose condition failed as they would a read.
+  // If the condition of a write is false, some stores answer with 304, the status for a read.
   if (status === 412 || status === 304 || name === "PreconditionFailed") {
     return { kind: "refused", ...(isRepeated ? { isRepeated } : {}) };
   }
-  // Said of the last of several attempts, "not applied" is not said of the first.
+  // The error describes the last of several attempts. An earlier attempt may have been applied.
   if (isRepeated || UNSURE.has(name)) return { kind: "unknown", cause: error };
   if (NOT_NOW.has(name) || status === 429) return { kind: "throttled", cause: error };
   if (status === 409) return { kind: "conflict", cause: error };
@@ -47,7 +53,7 @@ export function objectAnswerOf(
   if (status === 401 || status === 403 || NO_CREDENTIALS.has(name)) {
     return { kind: "misconfigured", error: denied(error, status, message, bucket, action) };
   }
-  // Without a status nobody answered; 5xx and 408 say nothing for certain.
+  // Without a status there was no answer. After 408, and after 5xx other than 501, the outcome is unknown.
   const isDefinite = status === 501 || (status !== undefined && status >= 400 && status < 500);
   if (!isDefinite || status === 408) return { kind: "unknown", cause: error };
   return { kind: "misconfigured", error: misconfigured(error, name, message, bucket) };
@@ -60,14 +66,15 @@ function denied(
   bucket: string,
   action: string,
 ): HoldfastError {
-  // The answer to a HEAD has no body that could say more.
+  // The answer to a HEAD request has no body, so the SDK's message is only `UnknownError`.
   const said =
     message === "UnknownError" ? `status ${status}` : shown(String(message)).replace(/\.$/, "");
   return new HoldfastError(
     "access-denied",
-    `The object store refused ${action} in bucket "${bucket}": ${said}. Check that the credentials are in force, ` +
-      "and allow it, with s3:ListBucket on the bucket, without which an object that is missing looks like one " +
-      "that is forbidden: policyFor(), or `holdfast table policy`, tells all that is needed.",
+    `The object store refused ${action} in bucket "${bucket}": ${said}. Check which credentials are in use. ` +
+      "Allow this action, and s3:ListBucket on the bucket. Without s3:ListBucket the object store answers " +
+      '"forbidden" for a missing object. ' +
+      "policyFor(), or `holdfast table policy`, lists all required permissions.",
     { cause },
   );
 }
@@ -89,9 +96,10 @@ function misconfigured(
   return new HoldfastError(
     "misconfigured",
     name === "NotImplemented"
-      ? `The object store of bucket "${bucket}" does not know conditional writes (${said}). Use the ` +
+      ? `The object store of bucket "${bucket}" does not support conditional writes (${said}). Use the ` +
           'strategy "dynamo".'
-      : `The object store refused the request on bucket "${bucket}" (${said}).`,
+      : `The object store refused the request on bucket "${bucket}" (${said}). Fix the problem that the object ` +
+          "store names: it would refuse the same request again.",
     { cause },
   );
 }

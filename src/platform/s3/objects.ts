@@ -1,34 +1,34 @@
 import type { Call, Misconfigured, NotNow, Unknown } from "../table.js";
 
 /**
- * What committing an object needs of an object store, and no more. Every call answers with a closed
- * union, as the table's port does: nothing is an exception, and what nobody knows is `unknown`.
+ * The port to an object store, with only the requests that a commit needs. As with the table port, the answer to a call
+ * is one of a closed union, and no call throws. If the outcome of a request is not known, the answer is `unknown`.
  */
 
-/** A body that can be read once only. */
+/** A body that can be read only once. */
 export interface StreamBody {
   /** A Node.js `Readable`, or any async iterable of bytes. */
   readonly stream: AsyncIterable<Uint8Array>;
-  /** How many bytes will come; a store wants to know before the first. */
+  /** The length in bytes; a store needs the length before the first byte. */
   readonly length: number;
 }
 
-/** What the store says of an object. */
+/** The metadata of an object. */
 export interface ObjectHead {
-  /** As in the answer's header, with its quotation marks. */
+  /** The ETag as in the answer's header, with its quotation marks. */
   readonly etag: string;
-  /** Of the body, in bytes. */
+  /** The size of the body, in bytes. */
   readonly size: number;
-  /** The id of the commit that wrote it, where a committer of this library did. */
+  /** The id of the commit that wrote the object, if a committer of this library wrote the object. */
   readonly commitId: string | undefined;
-  /** The user's own metadata, without that id. */
+  /** The user's metadata, without the commit id. */
   readonly metadata: Readonly<Record<string, string>>;
   readonly contentType: string | undefined;
-  /** Content encoding, cache control and the like, under the names that the SDK gives them. */
+  /** Content encoding, cache control and similar headers, under the SDK's names. */
   readonly system: Readonly<Record<string, string>>;
 }
 
-/** What a write asks of the object that is there, by headers. A store may ignore them. */
+/** Conditions of a write, sent as headers. A store may ignore them. */
 export interface ObjectConditions {
   /** `If-None-Match: *`. */
   readonly ifAbsent?: boolean | undefined;
@@ -45,11 +45,11 @@ export interface ObjectPut extends ObjectConditions {
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** As in {@link ObjectHead}. */
   readonly system?: Readonly<Record<string, string>> | undefined;
-  /** Called as the bytes of a stream are handed on, with how many were so far. */
+  /** The port calls this after each part of a stream that it has passed on, with the number of bytes until then. */
   readonly onBytes?: ((sent: number) => void) | undefined;
 }
 
-/** Copies a whole object within the bucket, if the source is still the one that was looked at. */
+/** A copy of a whole object within the bucket, conditional on the source's ETag. */
 export interface ObjectCopy extends ObjectConditions {
   readonly from: string;
   readonly source: ObjectHead;
@@ -62,41 +62,44 @@ export interface ObjectRemoval extends ObjectConditions {
   readonly key: string;
 }
 
-/** The answers that every kind of request can get. */
+/** The failures that every kind of request can have. */
 export type ObjectTrouble = Unknown | NotNow | Misconfigured;
 
-/** There is no such object: for a write with `ifMatch` the one to replace, for a copy its source. */
+/**
+ * The object does not exist. In the answer to a write with `ifMatch`, this is the object to replace. In the answer to a
+ * copy, this is the source.
+ */
 export interface ObjectAbsent {
   readonly kind: "absent";
 }
 
-/** A condition did not hold, so nothing was written. */
+/** A condition was false, so nothing was written. */
 export interface ObjectRefused {
   readonly kind: "refused";
-  /** The client sent the request more than once, so an earlier send of it may have been applied. */
+  /** The client sent the request more than once, so an earlier send may have been applied. */
   readonly isRepeated?: boolean;
 }
 
-/** What a question about an object is answered with. */
+/** The answer to a HEAD request. */
 export type HeadAnswer =
   | { readonly kind: "found"; readonly head: ObjectHead }
   | ObjectAbsent
   | ObjectTrouble;
 
-/** What a read of a whole object is answered with. */
+/** The answer to a read of a whole object. */
 export type GetAnswer =
   | { readonly kind: "found"; readonly head: ObjectHead; readonly body: Uint8Array }
   | ObjectAbsent
   | ObjectTrouble;
 
-/** What a write is answered with; `etag` is empty after a removal. */
+/** The answer to a write; `etag` is empty after a delete. */
 export type StoreAnswer =
   | { readonly kind: "stored"; readonly etag: string }
   | ObjectAbsent
   | ObjectRefused
   | ObjectTrouble;
 
-/** One bucket, as the committer sees it. */
+/** The port to one bucket. */
 export interface ObjectPort {
   head(key: string, call: Call): Promise<HeadAnswer>;
   get(key: string, call: Call): Promise<GetAnswer>;
@@ -105,5 +108,5 @@ export interface ObjectPort {
   remove(removal: ObjectRemoval, call: Call): Promise<StoreAnswer>;
 }
 
-/** The metadata entry that tells by which commit an object was written. */
+/** The metadata entry with the id of the commit that wrote the object. */
 export const COMMIT_METADATA = "holdfast-commit";

@@ -11,7 +11,7 @@ import {
   type S3Client,
 } from "@aws-sdk/client-s3";
 import { abortSignalOf } from "../abort.js";
-import { bounded } from "../bounded.js";
+import { Bounds } from "../bounded.js";
 import { type DynamoDBLike, withoutRetries } from "../dynamodb/sdk.js";
 import type { Call } from "../table.js";
 import { systemTimers, type Timers } from "../timers.js";
@@ -33,7 +33,9 @@ import {
   type StreamBody,
 } from "./objects.js";
 
-/** What is needed of an SDK v3 `S3Client`, by shape, so that a second copy of the SDK fits. */
+/**
+ * The part of an SDK v3 `S3Client` that the library uses, by shape, so that a second copy of the SDK works.
+ */
 export type S3Like = DynamoDBLike;
 
 type Sent<Output> =
@@ -42,7 +44,7 @@ type Sent<Output> =
   | ObjectRefused
   | ObjectTrouble;
 
-/** What a copy has to say again, since it replaces the metadata to carry an id of its own. */
+/** A copy replaces the metadata to carry a new commit id, so the copy must repeat these headers. */
 const SYSTEM_HEADERS = Object.freeze([
   "CacheControl",
   "ContentDisposition",
@@ -58,7 +60,7 @@ export class S3Objects implements ObjectPort {
   readonly #timers: Timers;
 
   constructor(client: S3Like, bucket: string, timers: Timers = systemTimers) {
-    // A retry of the SDK's meets the write before it, and tells a success as a failed condition.
+    // An SDK retry can meet the write of an earlier attempt and report a success as a failed condition.
     this.#client = withoutRetries(client, () => undefined) as unknown as S3Client;
     this.#bucket = bucket;
     this.#timers = timers;
@@ -144,21 +146,20 @@ export class S3Objects implements ObjectPort {
     call: Call,
     then: (output: Output) => Promise<Result>,
   ): Promise<Sent<Result>> {
-    return bounded<Result, ObjectAbsent | ObjectRefused | ObjectTrouble>(
-      this.#timers,
-      call,
-      async (signal) => {
-        const output = await this.#client.send(command as HeadObjectCommand, {
-          abortSignal: abortSignalOf(signal),
-        });
-        return then(output as Output);
-      },
+    const bounds = new Bounds(this.#timers, call);
+    const sendAnd = async (): Promise<Result> => {
+      const abortSignal = abortSignalOf(bounds.signal);
+      const output = await this.#client.send(command as HeadObjectCommand, { abortSignal });
+      return then(output as Output);
+    };
+    return bounds.answerTo<Result, ObjectAbsent | ObjectRefused | ObjectTrouble>(
+      sendAnd(),
       (error) => objectAnswerOf(error, this.#bucket, action),
     );
   }
 }
 
-/** As much of a command as is needed to add to its request. */
+/** The part of a command that is needed to add headers to its request. */
 interface Buildable {
   readonly middlewareStack: {
     add(
@@ -173,8 +174,8 @@ interface Built {
 }
 
 /**
- * Makes a write conditional, by its headers: an SDK that does not know a condition among a command's input
- * leaves it out without a word, and what was to be refused would be carried out.
+ * Makes a write conditional by headers. An SDK that does not know a condition in the command's input drops the
+ * condition silently and performs the write.
  */
 function addConditions(command: object, { ifAbsent, ifMatch }: ObjectConditions): void {
   const conditions = {
@@ -191,7 +192,7 @@ function addConditions(command: object, { ifAbsent, ifMatch }: ObjectConditions)
   );
 }
 
-// A store that answers a write without a tag leaves nothing to replace it by; a HEAD will tell.
+// Without an ETag in the answer the object could not be replaced later; a HEAD request finds the ETag.
 function stored(etag: string | undefined): StoreAnswer {
   if (etag !== undefined) return { kind: "stored", etag };
   return { kind: "unknown", cause: new Error("The store's answer has no ETag.") };

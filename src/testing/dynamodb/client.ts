@@ -4,18 +4,21 @@ import { httpDate, operationOf } from "../proxy/proxy-messages.js";
 import type { MemoryDynamoDB } from "./memory-dynamodb.js";
 import { answerHttp } from "./wire.js";
 
-/** What is read of the SDK's request. The type itself lives in a package that is no dependency here. */
+/**
+ * The members of the SDK's request that are read. The SDK's own type lives in a package that is not a
+ * dependency.
+ */
 interface SdkRequest {
   readonly headers: { readonly [name: string]: string };
   readonly body?: unknown;
 }
 
-/** What is read of the options of a call. */
+/** The options of a call that are read. */
 interface SdkCall {
   readonly abortSignal?: { readonly aborted: boolean };
 }
 
-/** What the SDK takes for an answer. */
+/** The answer in the SDK's form. */
 interface SdkResponse {
   readonly statusCode: number;
   readonly headers: { readonly [name: string]: string };
@@ -24,7 +27,7 @@ interface SdkResponse {
 
 function bytesOf(body: unknown): Buffer {
   if (typeof body === "string") return Buffer.from(body);
-  // By its memory: asked for its value, the SDK's body warns that it is not a string any more.
+  // Copies the bytes: the body's `valueOf` warns that the SDK's body is no longer a string.
   return body instanceof Uint8Array
     ? Buffer.from(body.buffer, body.byteOffset, body.byteLength)
     : Buffer.alloc(0);
@@ -36,7 +39,7 @@ function lowerCased(headers: SdkRequest["headers"]): SdkRequest["headers"] {
 }
 
 function aborted(): Error {
-  // The SDK, and whoever catches this, knows an abort by its name.
+  // The SDK and callers recognise an abort by this name.
   return Object.assign(new Error("Request aborted"), { name: "AbortError" });
 }
 
@@ -63,7 +66,7 @@ export function memoryClient(
       `memory-${requests}`,
       httpDate(clock.wallMs()),
     );
-    // A copy: the SDK changes the prototype of what it is given.
+    // A copy, because the SDK changes the prototype of the body.
     const body = Uint8Array.from(rest.body);
     return { response: { statusCode: status, headers: rest.headers, body } };
   };

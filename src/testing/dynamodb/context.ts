@@ -1,6 +1,6 @@
-import type { Tables } from "./tables.js";
+import type { Tables } from "./storage/tables.js";
 
-/** What every operation may use. */
+/** The parts of the engine that every operation may use. */
 export interface Context {
   readonly tables: Tables;
   /** Milliseconds since 1970. */

@@ -1,9 +1,9 @@
-/** An answer other than success, as the service would word it. */
+/** A failure answer, in the service's wording. */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
-  /** The exception's short name, such as `ConditionalCheckFailedException`. */
+  /** The short name of the exception, such as `ConditionalCheckFailedException`. */
   readonly type: string;
-  /** Members of the error beside its message: `Item`, `CancellationReasons`. */
+  /** Further members of the error: `Item`, `CancellationReasons`. */
   readonly members: { readonly [name: string]: unknown };
 
   constructor(type: string, message: string, members: { readonly [name: string]: unknown } = {}) {
@@ -13,7 +13,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** The request is wrong, whatever the table holds. */
+/** The request is invalid, independent of the table's content. */
 export function invalid(message: string): ServiceError {
   return new ServiceError("ValidationException", message);
 }
@@ -23,7 +23,7 @@ export function malformed(message: string): ServiceError {
   return new ServiceError("SerializationException", message);
 }
 
-/** There is no such table. */
+/** The table does not exist. */
 export function noSuchTable(): ServiceError {
   return new ServiceError(
     "ResourceNotFoundException",
@@ -31,7 +31,7 @@ export function noSuchTable(): ServiceError {
   );
 }
 
-/** Errors that come from another namespace than the service's own. */
+/** Namespaces of errors that are not in the service's own namespace. */
 const NAMESPACES: Readonly<Record<string, string>> = {
   ValidationException: "com.amazon.coral.validate#",
   AccessDeniedException: "com.amazon.coral.service#",
@@ -41,7 +41,7 @@ const SERVICE_NAMESPACE = "com.amazonaws.dynamodb.v20120810#";
 /** The error's body on the wire. */
 export function errorBody(error: ServiceError): { readonly [name: string]: unknown } {
   const namespace = NAMESPACES[error.type] ?? SERVICE_NAMESPACE;
-  // Both spellings: clients of different ages look for different ones.
+  // Both spellings: old and new clients read different members.
   return {
     __type: namespace + error.type,
     message: error.message,

@@ -1,11 +1,9 @@
 import type { Answer, Context } from "./context.js";
 import { errorBody, ServiceError } from "./errors.js";
-import { deleteItem, getItem, putItem, updateItem } from "./item-operations.js";
-import { accessDenied, accessesOf, type MemoryAccess } from "./permissions.js";
-import { query } from "./query.js";
-import { Members } from "./request.js";
-import { scan } from "./scan.js";
-import { keyOf } from "./schema.js";
+import { deleteItem, getItem, putItem, updateItem } from "./operations/item-operations.js";
+import { query } from "./operations/query.js";
+import { Members } from "./operations/request.js";
+import { scan } from "./operations/scan.js";
 import {
   createTable,
   deleteTable,
@@ -13,18 +11,20 @@ import {
   describeTimeToLive,
   listTables,
   updateTimeToLive,
-} from "./table-operations.js";
-import { type Table, Tables } from "./tables.js";
-import { Transactions, transactGet } from "./transactions.js";
-import type { Item } from "./value.js";
+} from "./operations/table-operations.js";
+import { Transactions, transactGet } from "./operations/transactions.js";
+import { accessDenied, accessesOf, type MemoryAccess } from "./permissions.js";
+import { keyOf } from "./storage/schema.js";
+import { type Table, Tables } from "./storage/tables.js";
+import type { Item } from "./storage/value.js";
 
-/** What an engine needs from outside. */
+/** The outside dependencies of an engine. */
 export interface MemoryDynamoDBOptions {
   /** Civil time, in milliseconds since 1970: for TTL, tokens of transactions, and tables' dates. */
   readonly nowMs: () => number;
 }
 
-/** An answer as it would come over HTTP. */
+/** An answer as sent over HTTP. */
 export interface MemoryAnswer {
   readonly status: number;
   readonly body: { readonly [name: string]: unknown };
@@ -32,17 +32,20 @@ export interface MemoryAnswer {
 
 type Operation = (request: Members, context: Context) => Answer;
 
-/** DynamoDB leaves what expired longer ago than this, taking the attribute for something else. */
+/** DynamoDB does not delete items that expired longer ago, because the attribute may have another meaning. */
 const OLDEST_EXPIRY_S = 5 * 365 * 24 * 60 * 60;
 
 /**
- * DynamoDB's API in memory, by request: expressions, transactions, capacity and errors are as the service
- * has them; throttling, conflicts between transactions and stale reads never happen by themselves. Secondary
- * indexes, streams, batches, PartiQL and the parameters from before expressions are refused.
- * It is synchronous and knows no time but what it is given.
+ * DynamoDB's API in memory, by request. Expressions, transactions, capacity and errors follow the service.
+ * Throttling, transaction conflicts and stale reads never happen on their own. Secondary indexes, streams,
+ * batches, PartiQL and legacy parameters are refused. The engine is synchronous and reads time only from its
+ * options.
  */
 export class MemoryDynamoDB {
-  /** What whoever asks is allowed; while it is undefined, everything. What is not gets an `AccessDeniedException`. */
+  /**
+   * The permissions of the caller; undefined allows everything. A forbidden request gets an
+   * `AccessDeniedException`.
+   */
   allows: ((access: MemoryAccess) => boolean) | undefined;
   readonly #nowMs: () => number;
   readonly #tables = new Tables();
@@ -70,8 +73,8 @@ export class MemoryDynamoDB {
   }
 
   /**
-   * Answers one request. `operation` is the part of `x-amz-target` after the dot; `body` is the parsed JSON.
-   * Never throws for what a caller sent.
+   * Answers one request. Never throws for a caller's error. `operation` is the part of `x-amz-target` after the
+   * dot; `body` is the parsed JSON.
    */
   handle(operation: string, body: unknown): MemoryAnswer {
     try {
@@ -101,8 +104,8 @@ export class MemoryDynamoDB {
   }
 
   /**
-   * Removes what has expired from every table with TTL on, and answers how many items that were.
-   * DynamoDB does so by itself, hours late; here it happens when it is asked for.
+   * Deletes expired items from every table with TTL on. Returns the number of deleted items. DynamoDB deletes
+   * expired items hours late; this engine deletes only on this call.
    */
   deleteExpired(): number {
     const nowS = this.#nowMs() / 1000;

@@ -1,13 +1,16 @@
 import { ServiceError } from "./errors.js";
-import { isObject } from "./value.js";
+import { isObject } from "./storage/value.js";
 
-/** One access that a request asks for; a transaction asks for several. */
+/** One permission that a request needs; a transaction needs several. */
 export interface MemoryAccess {
-  /** As IAM names it: `dynamodb:UpdateItem`. A part of a transaction is one, too: `dynamodb:ConditionCheckItem`. */
+  /**
+   * The IAM action, such as `dynamodb:UpdateItem`. Parts of a transaction have actions too:
+   * `dynamodb:ConditionCheckItem`.
+   */
   readonly action: string;
-  /** The table's name; empty for what is about none. */
+  /** The table's name; empty for requests without a table. */
   readonly table: string;
-  /** The partition key that it names, where that is a string; what `dynamodb:LeadingKeys` looks at. */
+  /** The partition key if a string; the value that `dynamodb:LeadingKeys` checks. */
   readonly leadingKey: string | undefined;
 }
 
@@ -19,7 +22,9 @@ const IN_TRANSACTIONS: Readonly<Record<string, string>> = {
   Get: "GetItem",
 };
 
-/** What a request asks for. `hashKeyOf` answers the partition key of a table, if there is such a table. */
+/**
+ * The permissions that a request needs. `hashKeyOf` returns the partition key attribute of an existing table.
+ */
 export function accessesOf(
   operation: string,
   body: unknown,
@@ -57,7 +62,7 @@ function accessOf(
   };
 }
 
-// A query names its partition in its condition.
+// A query names its partition in the key condition.
 function partitionIn(fields: Readonly<Record<string, unknown>>, hashKey: string): unknown {
   const { KeyConditionExpression, ExpressionAttributeNames, ExpressionAttributeValues } = fields;
   if (typeof KeyConditionExpression !== "string" || !isObject(ExpressionAttributeValues)) return;
@@ -70,7 +75,7 @@ function partitionIn(fields: Readonly<Record<string, unknown>>, hashKey: string)
   return undefined;
 }
 
-/** The refusal of one access, in AWS's own words. */
+/** The refusal of one permission, in AWS's words. */
 export function accessDenied({ action, table }: MemoryAccess): ServiceError {
   const resource = `arn:aws:dynamodb:ddblocal:000000000000:table/${table}`;
   return new ServiceError(

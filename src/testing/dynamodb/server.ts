@@ -6,23 +6,23 @@ import { answerHttp } from "./wire.js";
 
 /** How to start a server. */
 export interface MemoryServerOptions {
-  /** Left out: any that is free. */
+  /** The port; default any free port. */
   readonly port?: number;
-  /** What the table takes for the time, also in the `Date` of its answers. Left out: this machine's clock. */
+  /** The clock of the table and of the `Date` header. Default: this machine's clock. */
   readonly clock?: Pick<Clock, "wallMs">;
 }
 
-/** A server that runs. */
+/** A running server. */
 export interface MemoryServer {
   /** For the SDK's `endpoint`. */
   readonly endpoint: string;
-  /** What answers: to look into it, or to let items expire. */
+  /** The engine, for inspection or to delete expired items. */
   readonly dynamodb: MemoryDynamoDB;
   /** Ends every connection and frees the port; doing so twice is harmless. */
   close(): Promise<void>;
 }
 
-/** Longer than a test pauses between two requests, so that a connection is not closed under a client. */
+/** Longer than a test pauses between two requests, so that the server does not close a connection in use. */
 const KEEP_ALIVE_MS = 60_000;
 
 function listen(server: Server, port: number): Promise<number> {
@@ -51,8 +51,8 @@ function send(
 }
 
 /**
- * DynamoDB in memory behind HTTP on the loopback, for programs that are not TypeScript or run in a process
- * of their own. Whoever can reach the loopback may do anything: signatures are not looked at.
+ * Starts DynamoDB in memory behind HTTP on the loopback interface. For programs in other languages or in
+ * separate processes. Every program with access to the loopback has full access: signatures are not checked.
  */
 export async function startMemoryServer(options: MemoryServerOptions = {}): Promise<MemoryServer> {
   const clock = options.clock ?? systemClock;
@@ -72,7 +72,7 @@ export async function startMemoryServer(options: MemoryServerOptions = {}): Prom
   };
 
   const server = createServer((request, response) => {
-    // A request that breaks off, or a fault of the engine: the client sees a broken connection.
+    // After an aborted request or an engine fault the client sees a broken connection.
     answer(request, response).catch((fault: unknown) => {
       response.destroy(fault instanceof Error ? fault : undefined);
     });
@@ -82,7 +82,7 @@ export async function startMemoryServer(options: MemoryServerOptions = {}): Prom
 
   const close = (): Promise<void> =>
     new Promise((resolve) => {
-      // Closing a server that is closed already is reported as an error, and is none here.
+      // Closing a closed server reports an error, which is harmless here.
       server.close(() => resolve());
       server.closeAllConnections();
     });

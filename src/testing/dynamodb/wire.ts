@@ -19,7 +19,7 @@ function answer(dynamodb: MemoryDynamoDB, operation: string, body: Buffer): Memo
   return dynamodb.handle(operation, json);
 }
 
-/** Answers one request as the service would over HTTP; `requestId` and `date` go into its headers. */
+/** Answers one request as the service would over HTTP; `requestId` and `date` become headers. */
 export function answerHttp(
   dynamodb: MemoryDynamoDB,
   request: { readonly operation: string; readonly body: Buffer },

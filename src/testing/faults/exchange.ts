@@ -1,28 +1,27 @@
 import type { Call, Misconfigured, NotNow, Unknown } from "../../platform/table.js";
 import type { Timers } from "../../platform/timers.js";
 
-/** Where requests are sent from. A `VirtualProcess` is one. */
+/** The sender of requests, such as a `VirtualProcess`. */
 export interface RequestHost {
-  /** What a call's timeout runs on. */
+  /** The timers for a call's timeout. */
   readonly timers: Timers;
-  /** What requests and answers travel by; default `timers`. */
+  /** The timers for travelling requests and answers; default `timers`. */
   readonly network?: Timers;
-  /** Hands an answer over, once the host can take notice of it; default: at once. */
+  /** Delivers an answer as soon as the host runs; default immediately. */
   deliver?(callback: () => void): void;
 }
 
-/** The answers that every kind of request can get. */
+/** The failures that every kind of request may answer with. */
 export type Failure = Unknown | NotNow | Misconfigured;
 
-/** Something went wrong between the client and the table, as a real client would say it. */
+/** A failure between client and table, as a real client reports the failure. */
 export function unknown(message: string): Unknown {
   return { kind: "unknown", cause: new Error(message) };
 }
 
 /**
- * One request and its one answer: whatever comes first of an answer that reached the host, the call's
- * timeout on the host's own timers, and the call's signal. What comes later is dropped, as a real
- * client drops it: the request itself goes on.
+ * Runs one request to its one answer: the first of the reply, the call's timeout on the host's timers, and the
+ * call's signal. Later replies are dropped, as in a real client; the request itself continues.
  */
 export function exchange<A>(
   host: RequestHost,
@@ -55,13 +54,13 @@ export function exchange<A>(
   });
 }
 
-/** Calls back after a delay on the way; at once, within this very call, if there is none. */
+/** Calls back after a network delay, or synchronously without a delay. */
 export function travel(host: RequestHost, delayMs: number, callback: () => void): void {
   if (delayMs > 0) (host.network ?? host.timers).set(delayMs, true, callback);
   else callback();
 }
 
-/** The answer to a request that a client has sent again by itself, and says so. */
+/** The answer to a request that the client sent more than once, marked as repeated. */
 export function repeated<A>(answer: A): A {
   const isRefused =
     typeof answer === "object" && answer !== null && "kind" in answer && answer.kind === "refused";

@@ -2,22 +2,22 @@ import { HoldfastError } from "../../errors.js";
 import type { Item, Query, Read, Scan, Transaction, Write } from "../../platform/table.js";
 import type { SeededRandom } from "../time/seeded-random.js";
 
-/** What can go wrong with one request. */
+/** A fault of one request. */
 export type Fault =
-  /** Never arrives. The caller's answer is unknown, after `unknownAfterMs` or at its timeout. */
+  /** The request never arrives. The answer is unknown after `unknownAfterMs`, or at the timeout. */
   | { readonly fault: "request-lost"; readonly unknownAfterMs?: number }
   /** Carried out, and the answer never arrives. */
   | { readonly fault: "response-lost"; readonly unknownAfterMs?: number }
   /**
-   * Carried out, the answer lost, and sent again by the SDK after `retryAfterMs` (default 0): the
-   * caller sees only the second answer, for a write usually a refusal by its own success.
+   * Applied, but the answer is lost, and the SDK sends again after `retryAfterMs` (default 0). The caller sees
+   * only the second answer, for a write usually a refusal caused by the first send.
    */
   | { readonly fault: "response-lost-and-retried"; readonly retryAfterMs?: number }
-  /** Carried out after `delayMs` of true time; the caller never hears of it. */
+  /** Applied after `delayMs` of true time; the caller never receives the answer. */
   | { readonly fault: "applied-late"; readonly delayMs: number; readonly unknownAfterMs?: number }
-  /** Carried out and answered as usual, and a second copy of it `delayMs` of true time later. */
+  /** Applied and answered as usual, and a second copy is applied `delayMs` of true time later. */
   | { readonly fault: "duplicated"; readonly delayMs: number }
-  /** Takes `delayMs` to arrive, so that requests sent later overtake it; then answered as usual. */
+  /** Takes `delayMs` to arrive, so that later requests overtake this request; then answered as usual. */
   | { readonly fault: "reordered"; readonly delayMs: number }
   /** Carried out at once; the answer takes `delayMs`, perhaps longer than the call. */
   | { readonly fault: "delayed"; readonly delayMs: number }
@@ -27,7 +27,10 @@ export type Fault =
   | { readonly fault: "conflict" }
   /** Answered from `changesAgo` (default 1) changes of the item ago. Eventually consistent reads only. */
   | { readonly fault: "stale"; readonly changesAgo?: number }
-  /** The item is deleted, by hand or by TTL, just before the request is carried out. Writes and reads of one item only. */
+  /**
+   * The item is deleted, by hand or by TTL, just before the request is applied. Only for a write or read of one
+   * item.
+   */
   | { readonly fault: "item-gone" }
   /** Not carried out: answered `misconfigured`, with this error. */
   | { readonly fault: "misconfigured"; readonly error: HoldfastError };
@@ -51,7 +54,7 @@ export const NO_FAULTS: Readonly<Record<FaultKind, number>> = Object.freeze({
   misconfigured: 0,
 });
 
-/** A request, as a plan sees it. */
+/** A request as fault plans see requests. */
 export type FaultRequest =
   | { readonly kind: "write"; readonly write: Write }
   | { readonly kind: "transact"; readonly transaction: Transaction }
@@ -59,13 +62,13 @@ export type FaultRequest =
   | { readonly kind: "scan"; readonly scan: Scan }
   | { readonly kind: "query"; readonly query: Query };
 
-/** The key of the one item that a request is about; undefined if it is about several. */
+/** The key of a request about a single item; undefined for several items. */
 export function keyOf(request: FaultRequest): Item | undefined {
   if (request.kind === "write") return request.write.key;
   return request.kind === "read" ? request.read.key : undefined;
 }
 
-/** The kinds of requests that a port knows. */
+/** The kinds of requests of a port. */
 export type RequestKind = FaultRequest["kind"];
 
 /** No request of any kind yet. */
@@ -77,17 +80,17 @@ export const NO_REQUESTS: Readonly<Record<RequestKind, number>> = Object.freeze(
   query: 0,
 });
 
-/** A fault that was queued for the next requests of a kind. */
+/** A fault queued for the next requests of a kind. */
 export interface Planned {
   readonly kind: RequestKind | "any";
   readonly fault: Fault;
   left: number;
 }
 
-/** Decides for one request; `ordinal` counts the requests of its kind, from 1. */
+/** Decides the fault of one request; `ordinal` counts requests of the same kind from 1. */
 export type FaultScript = (request: FaultRequest, ordinal: number) => Fault | undefined;
 
-/** How likely each fault is for a request that can have it, from 0 to 1; 0 where left out. */
+/** The probability of each fault, from 0 to 1, for requests that can have the fault; default 0. */
 export interface FaultProbabilities {
   readonly faults: Partial<Record<Exclude<FaultKind, "misconfigured">, number>>;
   /** Delays are spread evenly up to this many milliseconds; default 8,000. */
@@ -101,7 +104,9 @@ function canHave(request: FaultRequest, kind: FaultKind): boolean {
   return true;
 }
 
-/** Refuses what cannot happen to such a request in reality: a test that relied on it would prove nothing. */
+/**
+ * Refuses a fault that cannot happen to such a request: a test with an impossible fault would prove nothing.
+ */
 export function checkPossible(request: FaultRequest, fault: Fault): void {
   if (canHave(request, fault.fault)) return;
   const what = request.kind === "read" ? "consistent read" : request.kind;
@@ -111,7 +116,7 @@ export function checkPossible(request: FaultRequest, fault: Fault): void {
   );
 }
 
-/** A script that draws one fault, or none, for each request. */
+/** A script that draws a random fault, or no fault, for each request. */
 export function randomFaults(random: SeededRandom, probabilities: FaultProbabilities): FaultScript {
   const entries = Object.entries(probabilities.faults) as [
     keyof FaultProbabilities["faults"],
@@ -141,7 +146,7 @@ function madeFault(
   delayMs: () => number,
   random: SeededRandom,
 ): Fault {
-  // A broken connection is noticed at once, a silent one at the call's timeout: both happen.
+  // A client notices a broken connection at once, and a silent connection at the call's timeout: both happen.
   const noticed = random.chance(0.5) ? { unknownAfterMs: random.integer(0, 50) } : {};
   if (kind === "request-lost" || kind === "response-lost") return { fault: kind, ...noticed };
   if (kind === "applied-late") return { fault: kind, delayMs: delayMs(), ...noticed };

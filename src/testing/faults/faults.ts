@@ -30,7 +30,7 @@ import {
   randomFaults,
 } from "./fault-plan.js";
 
-/** How long a request without a fault is on its way. */
+/** The delays of a request without a fault. */
 export interface Latency {
   readonly requestMs: number;
   readonly responseMs: number;
@@ -38,11 +38,11 @@ export interface Latency {
 
 /** How a faulty table is made. */
 export interface FaultyTableOptions {
-  /** Asked once for each request, faulty or not. Default: no time passes. */
+  /** Called once for each request, with or without a fault. Default: no delay. */
   readonly latency?: () => Latency;
 }
 
-/** A request on its way: how to carry it out, and how to tell the caller. */
+/** A request in flight: how to apply the request, and how to answer the caller. */
 interface Sending<A> {
   readonly request: FaultRequest;
   readonly latency: Latency;
@@ -54,13 +54,13 @@ interface Sending<A> {
 const NO_LATENCY: Latency = Object.freeze({ requestMs: 0, responseMs: 0 });
 
 /**
- * A table with a bad network before it. It stands between one process and any table: give each process
- * its own, around the one table that they share.
+ * A table behind an unreliable network. Wraps any table for one process. Give each process its own
+ * `FaultyTable` around the shared table.
  *
- * For each request the plan is asked: first what was queued with `next`, then the script, then the
- * random faults; without any of them nothing goes wrong. Every call is answered at its `timeoutMs` at
- * the latest, on the host's timers, and at once when its signal aborts; what was sent goes on. The
- * faults `stale` and `item-gone` need a table that can be interfered with, such as a `MemoryTable`.
+ * For each request the plan chooses the fault: first faults queued with `next`, then the script, then random
+ * faults; by default no fault. Every call is answered by its `timeoutMs` on the host's timers, and at once when
+ * its signal aborts; a request already sent continues. The faults `stale` and `item-gone` need a
+ * {@link TamperableTable}, such as a `MemoryTable`.
  */
 export class FaultyTable implements TablePort {
   readonly #table: TablePort | TamperableTable;
@@ -73,8 +73,8 @@ export class FaultyTable implements TablePort {
   #requests = NO_REQUESTS;
 
   /**
-   * @param table what the requests reach in the end.
-   * @param host whose requests these are: a `VirtualProcess`, or the timers of this process (default).
+   * @param table the table that receives the requests.
+   * @param host the sender of the requests: a `VirtualProcess`, or the timers of this process (default).
    */
   constructor(
     table: TablePort,
@@ -100,22 +100,22 @@ export class FaultyTable implements TablePort {
     return this.#table.clockCorrectionMs;
   }
 
-  /** Injects this fault into the next request of this kind, or the next `times` (default 1) of them. */
+  /** Injects this fault into the next request of this kind, or into the next `times` (default 1) requests. */
   next(kind: RequestKind | "any", fault: Fault, times = 1): void {
     this.#queued.push({ kind, fault, left: times });
   }
 
-  /** Asks this function about every request from now on, instead of the one before; undefined: none. */
+  /** Sets the script that chooses the faults of later requests; undefined removes the script. */
   script(script: FaultScript | undefined): void {
     this.#script = script;
   }
 
-  /** Injects faults by chance from now on, where the script has none; undefined: no longer. */
+  /** Injects random faults when the script chooses none; undefined ends random faults. */
   random(random: SeededRandom, probabilities: FaultProbabilities | undefined): void {
     this.#random = probabilities === undefined ? undefined : randomFaults(random, probabilities);
   }
 
-  /** From now on nothing goes wrong any more. What is on its way stays as it is. */
+  /** Ends all faults for later requests. Requests in flight keep their faults. */
   clear(): void {
     this.#queued.length = 0;
     this.#script = undefined;
@@ -126,7 +126,7 @@ export class FaultyTable implements TablePort {
     return this.#send({ kind: "write", write }, call, (to) => this.#table.write(write, to));
   }
 
-  /** Undefined where what it stands before has no transactions. */
+  /** Undefined if the wrapped table has no transactions. */
   get transact(): Transacting | undefined {
     const send = this.#table.transact?.bind(this.#table);
     return (
@@ -156,7 +156,7 @@ export class FaultyTable implements TablePort {
     if (call.signal?.aborted) return { kind: "unknown", cause: call.signal.reason };
     const fault = this.#plan(request);
     const latency = this.#options.latency?.() ?? NO_LATENCY;
-    // Without the caller's signal: a request that was sent is not called back by giving up on it.
+    // Without the caller's signal: a request already sent is not recalled by an abort.
     const inner: Call = { timeoutMs: call.timeoutMs };
     return exchange<A>(this.#host, call, (reply, fail) => {
       const sending = { request, latency, carryOut: () => carryOut(inner), reply, fail };
@@ -174,7 +174,7 @@ export class FaultyTable implements TablePort {
       this.#random?.(request, ordinal);
     if (fault === undefined) return undefined;
     checkPossible(request, fault);
-    // Asked here, so that the test that cannot work fails before anything was sent.
+    // Checked here, so that an impossible test fails before a request is sent.
     if (fault.fault === "stale" || fault.fault === "item-gone") this.#tamperable(fault.fault);
     this.#injected = { ...this.#injected, [fault.fault]: this.#injected[fault.fault] + 1 };
     return fault;
@@ -239,7 +239,7 @@ export class FaultyTable implements TablePort {
     }
   }
 
-  /** Carries the request there, lets it be carried out, and carries the answer back to `arrive`. */
+  /** Carries the request to the table, applies the request, and carries the answer back to `arrive`. */
   #carry<A>(
     sending: Sending<A>,
     arrive: (answer: A) => void,
@@ -253,7 +253,7 @@ export class FaultyTable implements TablePort {
         before();
         sending.carryOut().then(arriveLater, sending.fail);
       } catch (error) {
-        // Thrown inside a timer it would surface nowhere near the call that it belongs to.
+        // Thrown inside a timer, the error would surface far from its call.
         sending.fail(error);
       }
     });
@@ -265,7 +265,7 @@ export class FaultyTable implements TablePort {
   }
 
   #breakOff<A>(sending: Sending<A>, afterMs: number | undefined): void {
-    // Left out, the call's own timeout is what the caller hears of it.
+    // Without `unknownAfterMs` the call's own timeout answers the caller.
     if (afterMs === undefined) return;
     travel(this.#host, afterMs, () => sending.reply(unknown("the connection was reset")));
   }
@@ -282,7 +282,7 @@ export class FaultyTable implements TablePort {
     const stale: Sending<ReadAnswer> = {
       ...sending,
       carryOut: async () => table.staleRead(request.read, changesAgo),
-      // A stale answer is only ever given to a read, whose answers these are.
+      // Only reads can have a stale answer, so the reply takes a read's answer.
       reply: sending.reply as Sending<ReadAnswer>["reply"],
     };
     this.#carry(stale, stale.reply);

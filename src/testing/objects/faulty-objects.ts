@@ -15,15 +15,15 @@ import { exchange, type RequestHost, repeated, travel, unknown } from "../faults
 import type { Latency } from "../faults/faults.js";
 import type { SeededRandom } from "../time/seeded-random.js";
 
-/** What can go wrong with one request to an object store. */
+/** A fault of one request to an object store. */
 export type ObjectFault =
   /** Never arrives; unknown after `unknownAfterMs`, or at the call's timeout. */
   | { readonly fault: "request-lost"; readonly unknownAfterMs?: number }
   /** Carried out, and the answer never arrives. */
   | { readonly fault: "response-lost"; readonly unknownAfterMs?: number }
-  /** Carried out twice, as by a client that sends again by itself; the second answer arrives. */
+  /** Applied twice, as with a client that retries; the second answer arrives. */
   | { readonly fault: "response-lost-and-retried" }
-  /** Carried out after `delayMs` of true time; the caller never hears of it. */
+  /** Applied after `delayMs` of true time; the caller never receives the answer. */
   | {
       readonly fault: "applied-late";
       readonly delayMs: number;
@@ -39,7 +39,7 @@ export type ObjectFault =
 /** The kinds of requests to an object store. */
 export type ObjectRequestKind = keyof ObjectPort;
 
-/** Decides for one request; `ordinal` counts the requests of its kind, from 1. */
+/** Decides the fault of one request; `ordinal` counts requests of the same kind from 1. */
 export type ObjectFaultScript = (
   kind: ObjectRequestKind,
   key: string,
@@ -62,8 +62,8 @@ interface Planned {
 const NO_LATENCY: Latency = Object.freeze({ requestMs: 0, responseMs: 0 });
 
 /**
- * An object store with a bad network before it, for one process: as `FaultyTable` is for tables. First
- * what was queued with `next` is injected, then what the script says, then by chance.
+ * An object store behind an unreliable network, for one process; compare `FaultyTable`. Faults queued with
+ * `next` come first, then the script, then random faults.
  */
 export class FaultyObjects implements ObjectPort {
   readonly #objects: ObjectPort;
@@ -101,12 +101,12 @@ export class FaultyObjects implements ObjectPort {
     return this.#injected;
   }
 
-  /** Injects this fault into the next request of this kind, or the next `times` of them. */
+  /** Injects this fault into the next request of this kind, or into the next `times` requests. */
   next(kind: ObjectRequestKind, fault: ObjectFault, times = 1): void {
     this.#queued.push({ kind, fault, left: times });
   }
 
-  /** Asks this function about every request from now on; undefined: none. */
+  /** Sets the script that chooses the faults of later requests; undefined removes the script. */
   script(script: ObjectFaultScript | undefined): void {
     this.#script = script;
   }
@@ -116,7 +116,7 @@ export class FaultyObjects implements ObjectPort {
     this.#random = probabilities && (() => drawn(random, probabilities));
   }
 
-  /** From now on nothing goes wrong any more. What is on its way stays as it is. */
+  /** Ends all faults for later requests. Requests in flight keep their faults. */
   clear(): void {
     this.#queued.length = 0;
     this.#script = undefined;
@@ -155,7 +155,7 @@ export class FaultyObjects implements ObjectPort {
       const carry = (arrive: (answer: A) => void, slower: Partial<Latency> = {}): void => {
         const { requestMs, responseMs } = { ...latency, ...slower };
         travel(this.#host, requestMs, () => {
-          // Without the caller's signal: what was sent is not called back by giving up on it.
+          // Without the caller's signal: a request already sent is not recalled by an abort.
           carryOut({ timeoutMs: call.timeoutMs }).then(
             (answer) => travel(this.#host, responseMs, () => arrive(answer)),
             fail,

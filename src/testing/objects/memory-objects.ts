@@ -14,11 +14,11 @@ import type {
 import type { Call } from "../../platform/table.js";
 
 /**
- * What a store in memory does with conditions.
- * - `honoured`: looks and writes in one step.
- * - `unlocked`: looks, and writes a moment later, so that two can succeed.
- * - `ignored`: writes all the same, and says nothing.
- * - `rejected`: refuses requests that carry any.
+ * How a store in memory treats conditions.
+ * - `honoured`: checks and writes in one step.
+ * - `unlocked`: checks, and writes a moment later, so that two writers can succeed.
+ * - `ignored`: writes without a check or an error.
+ * - `rejected`: refuses requests with conditions.
  */
 export type ConditionsKept = "honoured" | "unlocked" | "ignored" | "rejected";
 
@@ -26,9 +26,9 @@ export type ConditionsKept = "honoured" | "unlocked" | "ignored" | "rejected";
 export interface MemoryObjectsOptions {
   /** Default `honoured`. */
   readonly conditions?: ConditionsKept;
-  /** Of the destination of a copy, where it differs: many stores know them for puts alone. */
+  /** For the destination of a copy, if different: many stores support conditions only for puts. */
   readonly copyConditions?: ConditionsKept;
-  /** Called within every change, right after it. */
+  /** Called synchronously after every change. */
   readonly onChange?: (change: ObjectChange) => void;
 }
 
@@ -39,7 +39,7 @@ export interface ObjectChange {
   readonly after: MemoryObject | undefined;
 }
 
-/** An object as the store has it. */
+/** An object in the store. */
 export interface MemoryObject {
   readonly head: ObjectHead;
   readonly body: Uint8Array;
@@ -51,8 +51,8 @@ export type ObjectCounts = Readonly<Record<keyof ObjectPort, number>>;
 const NO_COUNTS: ObjectCounts = Object.freeze({ head: 0, get: 0, put: 0, copy: 0, remove: 0 });
 
 /**
- * One bucket in memory, for tests. It answers at once, and never fails: put a `FaultyObjects` before it.
- * ETags are made of the content alone, as those of most stores are.
+ * One bucket in memory, for tests. Answers at once and never fails. Wrap the bucket in a `FaultyObjects` for
+ * faults. ETags depend on the content alone, as in most stores.
  */
 export class MemoryObjects implements ObjectPort {
   readonly #options: MemoryObjectsOptions;
@@ -63,17 +63,17 @@ export class MemoryObjects implements ObjectPort {
     this.#options = options;
   }
 
-  /** What was asked so far. A new object every time. */
+  /** The number of requests so far, as a new object on every read. */
   get counts(): ObjectCounts {
     return this.#counts;
   }
 
-  /** The object as it is, at no cost. */
+  /** The current object. Does not count as a request. */
   object(key: string): MemoryObject | undefined {
     return this.#objects.get(key);
   }
 
-  /** The keys that there are, in order. */
+  /** The existing keys, in order. */
   keys(): string[] {
     return [...this.#objects.keys()].sort();
   }
@@ -150,7 +150,7 @@ export class MemoryObjects implements ObjectPort {
     return this.#options.conditions ?? "honoured";
   }
 
-  /** Within one step of the event loop, as everything that a write does after it. */
+  /** Runs in the same step of the event loop as the write after the check. */
   #refusal(
     key: string,
     { ifAbsent, ifMatch }: ObjectConditions,

@@ -1,10 +1,10 @@
 import { operationOf, parsedBody, type WireRequest } from "./proxy-messages.js";
 import type { ProxyFaultKind, SeenRequest } from "./proxy-plan.js";
 
-/** A request in the list, while what becomes of it is still being found out. */
+/** A request in the log that is still being served. */
 export type Recorded = { -readonly [Name in keyof SeenRequest]: SeenRequest[Name] };
 
-/** The requests that a fault proxy saw. */
+/** The log of requests that a fault proxy received. */
 export class ProxyLog {
   readonly #requests: Recorded[] = [];
   readonly #ordinals = new Map<string, number>();

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from "node:http";
 
-/** What goes over the wire between the SDK and DynamoDB, as far as the fault proxy has to know it. */
+/** The parts of DynamoDB's wire protocol that the fault proxy needs. */
 
 /** The body of a request or an answer, parsed. */
 export type JsonBody = Readonly<Record<string, unknown>>;
 
-/** Headers as Node.js has them: names in lower case. */
+/** Headers in Node.js form: names in lower case. */
 export type WireHeaders = NodeJS.Dict<string | string[]>;
 
 /** An answer, whole. */
@@ -23,20 +23,20 @@ export interface WireRequest {
   readonly body: Buffer;
 }
 
-/** Everything that comes in, until it ends; rejects if it breaks off. */
+/** Reads a message to the end; rejects if the connection breaks. */
 export async function wholeBody(message: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of message) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
 }
 
-/** The name of the operation, from the target header; empty for what is not a DynamoDB request. */
+/** The operation in the target header; empty for a request to another service. */
 export function operationOf(headers: WireHeaders): string {
   const target = headers["x-amz-target"];
   return typeof target === "string" ? target.slice(target.lastIndexOf(".") + 1) : "";
 }
 
-/** The body, if it is a JSON object. */
+/** The body, if a JSON object. */
 export function parsedBody(body: Buffer): JsonBody | undefined {
   try {
     const parsed: unknown = JSON.parse(body.toString());
@@ -63,7 +63,7 @@ const METERED_OPERATIONS: ReadonlySet<string> = new Set([
   "UpdateItem",
 ]);
 
-/** The same request, asking what it costs, if it can be asked and does not ask already. */
+/** Adds a request for consumed capacity, if the operation supports capacity and the client did not ask. */
 export function asksForCapacity(operation: string, request: WireRequest): WireRequest {
   const body = parsedBody(request.body);
   if (body === undefined || !METERED_OPERATIONS.has(operation)) return request;
@@ -72,7 +72,7 @@ export function asksForCapacity(operation: string, request: WireRequest): WireRe
   return { ...request, body: Buffer.from(asking) };
 }
 
-/** The capacity units that an answer says were consumed, of all its tables together. */
+/** The capacity units in an answer, summed over all tables. */
 export function consumedUnits(answer: WireAnswer): number | undefined {
   const consumed = parsedBody(answer.body)?.["ConsumedCapacity"];
   if (consumed === undefined) return undefined;
@@ -80,7 +80,7 @@ export function consumedUnits(answer: WireAnswer): number | undefined {
   return units.reduce<number>((sum, unit) => sum + (typeof unit === "number" ? unit : 0), 0);
 }
 
-/** What a `GetItem` asks for: two that ask for the same are answered alike, if nothing changed. */
+/** Identifies the content of a `GetItem`: equal identities have equal answers while the item is unchanged. */
 export function readIdentity(body: JsonBody | undefined): string {
   const { TableName, Key, ProjectionExpression, ExpressionAttributeNames, AttributesToGet } =
     body ?? {};
@@ -93,7 +93,7 @@ export function readIdentity(body: JsonBody | undefined): string {
   ]);
 }
 
-/** An error as DynamoDB sends it. */
+/** An error in DynamoDB's wire form. */
 export function errorAnswer(status: number, type: string, message: string, more = {}): WireAnswer {
   const body = Buffer.from(JSON.stringify({ __type: type, message, Message: message, ...more }));
   return {
@@ -105,24 +105,24 @@ export function errorAnswer(status: number, type: string, message: string, more 
 
 const DYNAMODB = "com.amazonaws.dynamodb.v20120810#";
 
-/** The answer of a server with a fault of its own. */
+/** The answer of a server with an internal error. */
 export function internalError(): WireAnswer {
   return errorAnswer(500, `${DYNAMODB}InternalServerError`, "Injected: internal server error.");
 }
 
-/** The errors that say "too many requests". */
+/** The errors for too many requests. */
 export type ThrottleError =
   | "ThrottlingException"
   | "ProvisionedThroughputExceededException"
   | "RequestLimitExceeded";
 
-/** The answer to one request too many. */
+/** The answer to a throttled request. */
 export function throttled(error: ThrottleError): WireAnswer {
   const prefix = error === "ThrottlingException" ? "com.amazon.coral.availability#" : DYNAMODB;
   return errorAnswer(400, prefix + error, "Injected: the rate of requests is too high.");
 }
 
-/** The answer while a transaction has the item: an error of its own for a request that is one. */
+/** The answer while a transaction uses the item; a transaction gets a cancellation instead. */
 export function conflict(body: JsonBody | undefined): WireAnswer {
   const actions = body?.["TransactItems"];
   if (!Array.isArray(actions)) {
@@ -139,7 +139,7 @@ export function conflict(body: JsonBody | undefined): WireAnswer {
   return errorAnswer(400, type, message, { CancellationReasons: reasons });
 }
 
-/** The answer to one who lacks the permission. */
+/** The answer to a request without permission. */
 export function accessDenied(operation: string): WireAnswer {
   const message = `Injected: not authorized to perform: dynamodb:${operation}`;
   return errorAnswer(400, "com.amazon.coral.service#AccessDeniedException", message);
@@ -157,7 +157,7 @@ const HTTP_DATE = new Intl.DateTimeFormat("en-US", {
   second: "2-digit",
 });
 
-/** An instant, in milliseconds since 1970, as the `Date` header has it. */
+/** Formats an instant, in milliseconds since 1970, for the `Date` header. */
 export function httpDate(wallMs: number): string {
   const parts = HTTP_DATE.formatToParts(wallMs).map(({ type, value }) => [type, value]);
   const { weekday, day, month, year, hour, minute, second } = Object.fromEntries(parts);

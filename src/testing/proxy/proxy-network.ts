@@ -9,31 +9,31 @@ import {
   wholeBody,
 } from "./proxy-messages.js";
 
-/** Something that waits, and is told whether it may still go on. */
+/** A pending wait; the argument says whether to continue or to fail. */
 type Waiting = (goesOn: boolean) => void;
 
-// The proxy has its own connections on both sides, and says itself how long a body is.
+// The proxy has separate connections on both sides, and computes body lengths anew.
 const OWN_HEADERS = ["connection", "content-length", "host", "keep-alive", "transfer-encoding"];
 
-/** The headers without those that are about one connection only. */
+/** Removes the headers that concern only one connection. */
 function endToEndHeaders(headers: WireHeaders): WireHeaders {
   return Object.fromEntries(
     Object.entries(headers).filter(([name]) => !OWN_HEADERS.includes(name)),
   );
 }
 
-/** The headers of an answer for the client; with `dateMs` (milliseconds since 1970), of that date. */
+/** The headers of an answer to the client. `dateMs` (milliseconds since 1970) replaces the `Date`. */
 export function answerHeaders(answer: WireAnswer, dateMs: number | undefined): WireHeaders {
   const date = dateMs === undefined ? {} : { date: httpDate(dateMs) };
   const length = { "content-length": String(answer.body.length) };
   return { ...endToEndHeaders(answer.headers), ...length, ...date };
 }
 
-/** The way from the proxy to its target, which can be slow, or cut. */
+/** The network between proxy and target, which can be slow or partitioned. */
 export class ProxyNetwork {
   readonly #target: string;
   readonly #timers: Timers;
-  // A connection kept open may be closed by the target just as it is used: a fault nobody injected.
+  // The target may close an idle connection at the moment of reuse: a fault that the test did not inject.
   readonly #agent = new Agent({ keepAlive: false });
   readonly #delays = new Map<Waiting, Timer>();
   readonly #held = new Set<Waiting>();
@@ -53,14 +53,14 @@ export class ProxyNetwork {
     this.#partitioned = true;
   }
 
-  /** Ends the partition; what hung arrives now, or is lost. */
+  /** Ends the partition. Held requests arrive now, or are lost. */
   heal(delivers: boolean): void {
     this.#partitioned = false;
     for (const goOn of this.#held) goOn(delivers);
     this.#held.clear();
   }
 
-  /** Ends all that is under way, and all that is still to come. */
+  /** Fails all current and later traffic. */
   close(): void {
     this.#closed = true;
     this.heal(false);
@@ -72,13 +72,13 @@ export class ProxyNetwork {
     this.#agent.destroy();
   }
 
-  /** Resolves as soon as something can pass; rejects if it was lost. */
+  /** Resolves when traffic can pass; rejects if the traffic was lost. */
   async pass(): Promise<void> {
     while (this.#partitioned) await this.#unlessLost((goOn) => this.#held.add(goOn));
     if (this.#closed) throw lost();
   }
 
-  /** Resolves after this many milliseconds; rejects if it was lost. */
+  /** Resolves after `delayMs`; rejects if the traffic was lost. */
   async delay(delayMs: number): Promise<void> {
     if (this.#closed) throw lost();
     await this.#unlessLost((goOn) => {
@@ -90,7 +90,7 @@ export class ProxyNetwork {
     });
   }
 
-  /** Sends a request to the target, and resolves with its answer; rejects if there is none. */
+  /** Sends a request to the target and resolves with the answer; rejects without an answer. */
   async forward(request: WireRequest): Promise<WireAnswer> {
     await this.pass();
     const { method, path, body } = request;

@@ -8,11 +8,11 @@ import {
   type WireAnswer,
 } from "./proxy-messages.js";
 
-/** What the proxy can do to one request. `hang`: nothing more is said, and the connection stays open. */
+/** A fault of one request. `hang` sends nothing more and keeps the connection open. */
 export type ProxyFault =
   /** Not forwarded. `how` defaults to `reset`. */
   | { readonly fault: "request-lost"; readonly how?: "reset" | "hang" }
-  /** Forwarded, and the answer dropped; `internal-error` puts a 500 in its place. Default `reset`. */
+  /** Forwarded, and the answer dropped; `internal-error` answers 500 instead. Default `reset`. */
   | { readonly fault: "response-lost"; readonly how?: "reset" | "hang" | "internal-error" }
   /** Forwarded after `delayMs`; the client's connection is reset (default) or hangs from now on. */
   | { readonly fault: "applied-late"; readonly delayMs: number; readonly how?: "reset" | "hang" }
@@ -20,51 +20,51 @@ export type ProxyFault =
   | { readonly fault: "delayed"; readonly delayMs: number }
   /** Not forwarded: a 400 of this name, default `ThrottlingException`. */
   | { readonly fault: "throttled"; readonly error?: ThrottleError }
-  /** Not forwarded: a `TransactionConflictException`, or a transaction cancelled for that reason. */
+  /** Not forwarded: a `TransactionConflictException`, or a transaction cancelled for this reason. */
   | { readonly fault: "conflict" }
   /** Not forwarded: a 500. */
   | { readonly fault: "internal-error" }
   /** Not forwarded: an `AccessDeniedException`. */
   | { readonly fault: "access-denied" }
   /**
-   * Not forwarded: an eventually consistent `GetItem` gets the answer that the last like it got. Where
-   * there was none, or the read is consistent, the request fails with `FaultProxyMisuse`.
+   * Not forwarded: an eventually consistent `GetItem` gets the last answer to an equal request. Without an
+   * earlier answer, or for a consistent read, the request fails with `FaultProxyMisuse`.
    */
   | { readonly fault: "stale" }
   /**
-   * Forwarded, and half of the answer's body sent. `cut` (default): the connection breaks in the middle
-   * of it; `halved`: the half is sent as if it were the whole.
+   * Forwarded, and half of the answer's body sent. `cut` (default) breaks the connection in the middle;
+   * `halved` sends the half as a complete body.
    */
   | { readonly fault: "truncated"; readonly how?: "cut" | "halved" };
 
-/** The name of a fault; `partition` for a request that came while the network was cut. */
+/** The name of a fault; `partition` for a request during a partition. */
 export type ProxyFaultKind = ProxyFault["fault"] | "partition";
 
-/** One request that reached the proxy. Retries of the SDK are requests of their own. */
+/** One request that reached the proxy. SDK retries are separate requests. */
 export interface SeenRequest {
-  /** `UpdateItem` and so on; empty for what is not a DynamoDB request. */
+  /** The operation, such as `UpdateItem`; empty for a request to another service. */
   readonly operation: string;
-  /** Which request of this operation it was, from 1. */
+  /** The number of the request among requests of this operation, from 1. */
   readonly ordinal: number;
-  /** As the client sent it; undefined if it was not a JSON object. */
+  /** The body from the client; undefined if not a JSON object. */
   readonly body: JsonBody | undefined;
-  /** What was injected. */
+  /** The injected fault. */
   readonly fault: ProxyFaultKind | undefined;
-  /** What the client was answered, if it was. */
+  /** The status sent to the client, if answered. */
   readonly status: number | undefined;
-  /** What the target answered, if it was asked and did. */
+  /** The status from the target, if the target answered. */
   readonly targetStatus: number | undefined;
-  /** The capacity units that the target said were consumed. */
+  /** The consumed capacity units that the target reported. */
   readonly consumedUnits: number | undefined;
 }
 
-/** The faults that are an answer which the target did not give. */
+/** The faults that answer without the target. */
 type Refusal = Extract<
   ProxyFault,
   { readonly fault: "throttled" | "conflict" | "internal-error" | "access-denied" }
 >;
 
-/** What the client is told instead of asking the target. */
+/** The answer to the client in place of the target's. */
 export function answerInstead(fault: Refusal, request: SeenRequest): WireAnswer {
   switch (fault.fault) {
     case "throttled":
@@ -78,10 +78,10 @@ export function answerInstead(fault: Refusal, request: SeenRequest): WireAnswer 
   }
 }
 
-/** Decides for one request; `ordinal` counts the requests of its operation, from 1. */
+/** Decides the fault of one request; `ordinal` counts requests of the same operation from 1. */
 export type ProxyScript = (request: SeenRequest, ordinal: number) => ProxyFault | undefined;
 
-/** Which requests a fault is for: an operation, any, or those for which the function says true. */
+/** The requests for a fault: an operation, `"any"`, or a predicate. */
 export type ProxyMatch = string | ((request: SeenRequest) => boolean);
 
 interface Planned {
@@ -90,7 +90,7 @@ interface Planned {
   left: number;
 }
 
-/** What is to go wrong: first what was queued for the next requests, then what the script says. */
+/** Chooses faults: first faults queued for the next requests, then the script. */
 export class ProxyPlan {
   readonly #queued: Planned[] = [];
   script: ProxyScript | undefined;

@@ -28,15 +28,15 @@ import {
 
 /** How a fault proxy is started. */
 export interface FaultProxyOptions {
-  /** The endpoint that requests go to, such as `http://127.0.0.1:8000`. Plain HTTP only. */
+  /** The endpoint of the server, such as `http://127.0.0.1:8000`. Plain HTTP only. */
   readonly target: string;
-  /** The port to listen on, of 127.0.0.1 only; default 0: any free one. */
+  /** The port to listen on at 127.0.0.1; default 0 for any free port. */
   readonly port?: number;
-  /** Asks the target what each request costs, where the client did not ask. Default false. */
+  /** Adds a request for consumed capacity to requests without. Default false. */
   readonly addsConsumedCapacity?: boolean;
-  /** What delays run on; default this machine's. */
+  /** The timers of delays; default this machine's timers. */
   readonly timers?: Timers;
-  /** Where a shifted `Date` header comes from; default this machine's. */
+  /** The clock of a shifted `Date` header; default this machine's clock. */
   readonly clock?: Clock;
 }
 
@@ -47,16 +47,16 @@ interface Exchange {
 }
 
 /**
- * A bad network between the real SDK and a real endpoint: an HTTP proxy that loses, delays and answers
- * requests as told, and keeps a list of all that it saw. Make one with `startFaultProxy`.
+ * An HTTP proxy that injects network faults between the real SDK and a real endpoint. Loses, delays and answers
+ * requests by plan, and logs every request. Create a proxy with `startFaultProxy`.
  *
- * Requests are rewritten, so their signatures do not hold any more: the target must be one that does
- * not check them, as local servers do not. Without a plan the proxy changes nothing else.
+ * The proxy rewrites requests, so their signatures become invalid. The target must not check signatures, as
+ * local servers do not. Without a plan the proxy changes nothing else.
  */
 export class FaultProxy {
   /** How far the `Date` header of answers is shifted, in milliseconds; default 0. */
   dateShiftMs = 0;
-  /** The port that it listens on. */
+  /** The port of the proxy. */
   readonly port: number;
 
   readonly #options: FaultProxyOptions;
@@ -68,7 +68,7 @@ export class FaultProxy {
   readonly #lastReads = new Map<string, WireAnswer>();
   #closing: Promise<void> | undefined;
 
-  /** Called by `startFaultProxy`, which is how to get one. The server has to listen already. */
+  /** For `startFaultProxy`, which creates proxies. The server must already listen. */
   constructor(options: FaultProxyOptions, server: Server) {
     this.#options = options;
     this.#server = server;
@@ -77,12 +77,12 @@ export class FaultProxy {
     server.on("request", (incoming, response) => this.#accept(incoming, response));
   }
 
-  /** What to give the SDK as its endpoint. */
+  /** The endpoint for the SDK. */
   get endpoint(): string {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Every request so far, in the order in which they came. The entries are completed as they go on. */
+  /** Every request so far, in order of arrival. Entries are completed while their requests are served. */
   get requests(): readonly SeenRequest[] {
     return this.#log.requests;
   }
@@ -103,42 +103,42 @@ export class FaultProxy {
   }
 
   /**
-   * Injects this fault into the next request that matches, or the next `times` (default 1) of them.
-   * `match` is an operation, `"any"`, or a function over the request and its parsed body.
+   * Injects this fault into the next matching request, or into the next `times` (default 1) requests. `match`
+   * is an operation, `"any"`, or a predicate over the request and its parsed body.
    */
   next(match: ProxyMatch, fault: ProxyFault, times = 1): void {
     this.#plan.queue(match, fault, times);
   }
 
-  /** Asks this function about every request that no queued fault is for; undefined: no longer. */
+  /** Sets the script for requests without a queued fault; undefined removes the script. */
   script(script: ProxyScript | undefined): void {
     this.#plan.script = script;
   }
 
-  /** From now on nothing more is injected. A partition stays until it is healed. */
+  /** Ends all faults for later requests. A partition lasts until `heal()`. */
   clear(): void {
     this.#plan.clear();
   }
 
-  /** Cuts the network: requests and answers hang, new ones and those on their way, until `heal()`. */
+  /** Partitions the network: new requests, and requests and answers in flight, hang until `heal()`. */
   partition(): void {
     this.#network.partition();
   }
 
   /**
-   * Ends the partition. What hung is lost, and its connections reset; or, with `delivers`, arrives now,
-   * as after a short cut that TCP bridges, even if the client has given up on it meanwhile.
+   * Ends the partition. Held traffic is lost and its connections are reset. With `delivers`, held traffic
+   * arrives now instead, as after a short cut that TCP bridges, even if the client has timed out.
    */
   heal(options: { readonly delivers?: boolean } = {}): void {
     this.#network.heal(options.delivers ?? false);
   }
 
-  /** Resolves when nothing is under way any more: nothing delayed, late, or held by a partition. */
+  /** Resolves when no request is in flight: delayed, late, or held by a partition. */
   async settled(): Promise<void> {
     while (this.#work.size > 0) await Promise.all(this.#work);
   }
 
-  /** Ends everything: late requests are never forwarded, hanging connections are cut. */
+  /** Stops the proxy: late requests are never forwarded, and hanging connections are cut. */
   close(): Promise<void> {
     this.#closing ??= this.#end();
     return this.#closing;
@@ -153,7 +153,7 @@ export class FaultProxy {
   }
 
   #accept(incoming: IncomingMessage, response: ServerResponse): void {
-    // A connection that breaks is what this proxy is for, never an error of its own.
+    // A broken connection is an intended fault of the proxy, never an error.
     const work = this.#serve(incoming, response).catch(() => hangUp(response, "reset"));
     this.#work.add(work);
     work.then(() => this.#work.delete(work));
@@ -175,7 +175,7 @@ export class FaultProxy {
       else await this.#inject(exchange, fault);
     } catch (error) {
       if (!isHoldfastError(error, "invalid-argument")) throw error;
-      // What the plan cannot do must show in the test, and only the client is listening to it.
+      // The test must see an impossible plan, and only the client can report the error.
       recorded.fault = undefined;
       await this.#answer(exchange, errorAnswer(400, "FaultProxyMisuse", error.message));
     }
@@ -234,7 +234,7 @@ export class FaultProxy {
   async #answer(exchange: Exchange, answer: WireAnswer): Promise<void> {
     await this.#network.pass();
     const { response, recorded } = exchange;
-    // The client may have given up meanwhile: then it was not answered.
+    // A client that gave up in the meantime gets no answer.
     if (response.destroyed) return;
     recorded.status = answer.status;
     response.writeHead(answer.status, this.#headers(answer)).end(answer.body);
@@ -247,7 +247,7 @@ export class FaultProxy {
     const { response } = exchange;
     if (response.destroyed) return;
     response.writeHead(answer.status, this.#headers(answer));
-    // Not a reset, which may overtake the half that is meant to arrive.
+    // Not a reset, which might overtake the half of the body.
     response.write(half, () => response.destroy());
   }
 
@@ -268,16 +268,16 @@ export class FaultProxy {
 }
 
 /**
- * Starts a proxy on 127.0.0.1, and resolves when it listens. Close it when the test ends: it keeps
- * Node.js running. Rejects with `invalid-argument` for a target that is not plain HTTP, and with the
- * system's error if the port is taken.
+ * Starts a proxy on 127.0.0.1 and resolves when the proxy listens. Close the proxy at the end of the test,
+ * because an open proxy keeps Node.js running. Rejects with `invalid-argument` for a target that is not plain
+ * HTTP, and with the system's error for a port in use.
  */
 export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
   if (!URL.canParse(options.target) || new URL(options.target).protocol !== "http:") {
     throw misuse(`The target of a fault proxy is an http: URL, not ${options.target}.`);
   }
   const server = createServer();
-  // A connection that the proxy ended because it was idle would be a fault that nobody injected.
+  // A connection closed for idleness would be a fault that the test did not inject.
   Object.assign(server, { keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

@@ -1,12 +1,12 @@
 import { isHoldfastError } from "../../errors.js";
 import type { Call, Misconfigured, Unknown } from "../../platform/table.js";
 
-/** The answer to a call whose signal has aborted already. */
+/** The answer to a call whose signal has already aborted. */
 export function abortedAnswer(call: Call): Unknown | undefined {
   return call.signal?.aborted ? { kind: "unknown", cause: call.signal.reason } : undefined;
 }
 
-/** The port promises that nothing is an exception. */
+/** Converts exceptions to answers, because the port promises never to throw. */
 export function answerOrMisconfigured<A>(answer: () => A): A | Misconfigured {
   try {
     return answer();

@@ -1,7 +1,7 @@
 import { withoutZerosAtEnd } from "../../internal/zeros.js";
 import type { AttributeValue, Item } from "../../platform/table.js";
 
-/** What requests cost, by the published rules: they depend on sizes alone. */
+/** The cost of requests by DynamoDB's published rules, which depend on sizes alone. */
 
 const WRITE_UNIT_BYTES = 1024;
 const READ_UNIT_BYTES = 4096;
@@ -9,7 +9,7 @@ const READ_UNIT_BYTES = 4096;
 const utf8 = (text: string): number => Buffer.byteLength(text);
 const sum = (sizes: readonly number[]): number => sizes.reduce((total, size) => total + size, 0);
 
-/** Two digits a byte, and one byte more; one more again for a minus sign. */
+/** One byte for two digits, one more byte, and one more for a minus sign. */
 function numberBytes(text: string): number {
   const digits = withoutZerosAtEnd(text.replace(/[-.]/g, "").replace(/^0+/, "")).length;
   return Math.ceil(digits / 2) + 1 + (text.startsWith("-") ? 1 : 0);
@@ -27,10 +27,10 @@ function valueBytes(value: AttributeValue): number {
   return 1;
 }
 
-// Nobody changes an item; it is asked about by every read, which a simulation spends a tenth of its time on.
+// Items never change, and every read needs the size: the cache saves a tenth of a simulation's time.
 const SIZES = new WeakMap<Item, number>();
 
-/** How large an item is, in bytes: the names of its attributes and their values. */
+/** The size of an item in bytes: the names of its attributes and their values. */
 export function sizeBytes(item: Item | undefined): number {
   if (item === undefined) return 0;
   const known = SIZES.get(item);
@@ -40,23 +40,23 @@ export function sizeBytes(item: Item | undefined): number {
   return size;
 }
 
-/** One unit for each started KB of the larger of what was there and what would be there. */
+/** Write units: one for each started KB of the larger of the item before and the item after. */
 export function writeUnits(beforeBytes: number, afterBytes: number): number {
   return Math.max(1, Math.ceil(Math.max(beforeBytes, afterBytes) / WRITE_UNIT_BYTES));
 }
 
-/** One unit for each started 4 KB, half as much for an eventually consistent read. */
+/** Read units: one for each started 4 KB, half as much for an eventually consistent read. */
 export function readUnits(bytes: number, consistent: boolean): number {
   return Math.max(1, Math.ceil(bytes / READ_UNIT_BYTES)) * (consistent ? 1 : 0.5);
 }
 
-/** What the table was asked since the counts were last reset, and what that would have cost. */
+/** The requests since the last reset, and their cost on DynamoDB. */
 export interface TableCounts {
-  /** Writes, refused ones included. */
+  /** Writes, including refused writes. */
   readonly writes: number;
-  /** Writes whose condition did not hold. They cost as much as any. */
+  /** Writes with a false condition. They cost as much as applied writes. */
   readonly refusedWrites: number;
-  /** Transactions, refused ones included; their writes are not among `writes`, and cost twice as much. */
+  /** Transactions, including refused transactions. Their writes are not in `writes` and cost twice as much. */
   readonly transactions: number;
   readonly consistentReads: number;
   readonly eventualReads: number;
@@ -64,13 +64,13 @@ export interface TableCounts {
   readonly scans: number;
   /** Pages of queries. */
   readonly queries: number;
-  /** Of the writes: deletions that were carried out. */
+  /** The deletions among the applied writes. */
   readonly removals: number;
   readonly writeUnits: number;
   readonly readUnits: number;
 }
 
-/** Nothing asked yet. */
+/** All counts zero. */
 export const NO_COUNTS: TableCounts = Object.freeze({
   writes: 0,
   refusedWrites: 0,

@@ -2,7 +2,7 @@ import { HoldfastError } from "../../errors.js";
 
 /**
  * DynamoDB's numbers: decimals of up to 38 digits, compared and added exactly. A fence in a double would
- * be wrong in silence above 2^53, in the one place that is there to find such faults.
+ * silently be wrong above 2^53, and the test table exists to find such faults.
  */
 interface Decimal {
   readonly digits: bigint;
@@ -36,7 +36,7 @@ function trim(digits: bigint, exponent: number): Decimal {
   return { digits: left, exponent: power };
 }
 
-/** Both with the same exponent, so that their digits can be compared and added. */
+/** Brings both numbers to the same exponent, so that their digits can be compared and added. */
 function align(left: Decimal, right: Decimal): readonly [bigint, bigint, number] {
   const exponent = Math.min(left.exponent, right.exponent);
   const scaled = (value: Decimal): bigint =>
@@ -54,7 +54,7 @@ function print(value: Decimal): string {
   return `${sign}${padded.slice(0, -places)}.${padded.slice(-places)}`;
 }
 
-/** The one way to write this number; throws where DynamoDB would refuse it. */
+/** The normal form of a number; throws where DynamoDB would refuse the number. */
 export function normalDecimal(text: string): string {
   if (PLAIN_INTEGER.test(text)) return text;
   const value = parse(text);
@@ -71,7 +71,7 @@ export function compareDecimals(left: string, right: string): number {
   return leftDigits < rightDigits ? -1 : leftDigits > rightDigits ? 1 : 0;
 }
 
-/** The exact number one above this one. */
+/** Adds exactly one. */
 export function oneAbove(text: string): string {
   const [digits, one, exponent] = align(parse(text), { digits: 1n, exponent: 0 });
   return normalDecimal(print(trim(digits + one, exponent)));

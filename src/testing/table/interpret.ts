@@ -2,14 +2,16 @@ import { HoldfastError } from "../../errors.js";
 import type { AttributeValue, Change, Condition, Item, Write } from "../../platform/table.js";
 import { compareDecimals, normalDecimal, oneAbove } from "./decimal.js";
 
-/** What the port's conditions and changes mean, in pure functions over one item. */
+/** The meaning of the port's conditions and changes, as pure functions over one item. */
 
 /** The type of a value: `S`, `N`, `M` and so on. */
 function typeOf(value: AttributeValue): string {
   return Object.keys(value)[0] ?? "";
 }
 
-/** The value as DynamoDB gives it back, in a copy of its own. Throws where DynamoDB would refuse it. */
+/**
+ * A normalised copy of the value, as DynamoDB returns values. Throws where DynamoDB would refuse the value.
+ */
 export function normalValue(value: AttributeValue): AttributeValue {
   if ("N" in value) return { N: normalDecimal(value.N) };
   if ("NS" in value) return { NS: value.NS.map(normalDecimal) };
@@ -31,7 +33,7 @@ const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 const byName = (left: readonly [string, unknown], right: readonly [string, unknown]): number =>
   left[0] < right[0] ? -1 : 1;
 
-/** One text for each value: equal values have equal texts, whatever the order of a set or a map. */
+/** A canonical text: equal values have equal texts, in any order of a set or a map. */
 function textOf(value: AttributeValue): unknown {
   if ("N" in value) return ["N", normalDecimal(value.N)];
   if ("B" in value) return ["B", hex(value.B)];
@@ -46,10 +48,10 @@ function textOf(value: AttributeValue): unknown {
   return Object.entries(value);
 }
 
-// Nobody changes a key, and one is asked for again and again.
+// Keys never change, and the same keys are used again and again.
 const KEY_TEXTS = new WeakMap<Item, string>();
 
-/** One text for each key: what a table finds its items by. */
+/** A canonical text for a key, by which a table finds its items. */
 export function keyText(key: Item): string {
   const known = KEY_TEXTS.get(key);
   if (known !== undefined) return known;
@@ -59,7 +61,7 @@ export function keyText(key: Item): string {
   return text;
 }
 
-/** Whether two values are of one type and equal. */
+/** Whether two values have the same type and are equal. */
 export function equalValues(left: AttributeValue, right: AttributeValue): boolean {
   if ("S" in left) return "S" in right && left.S === right.S;
   return JSON.stringify(textOf(left)) === JSON.stringify(textOf(right));
@@ -76,16 +78,17 @@ function compareValues(left: AttributeValue, right: AttributeValue): number | un
 
 /**
  * Whether a condition holds of an item, or of its absence. As in DynamoDB, a comparison with an
- * attribute that is absent or of another type is false, and `same` is false if either is absent.
+ * attribute that is absent or of another type is false, and `same` is false if either is absent; `differs` is true
+ * of both.
  */
 export function holds(condition: Condition, item: Item | undefined): boolean {
   if ("of" in condition) {
     if (condition.kind === "all") return condition.of.every((part) => holds(part, item));
     return condition.of.some((part) => holds(part, item));
   }
-  const value = item?.[condition.attribute];
+  const value = comparedIn(condition, item);
   if (condition.kind === "absent") return value === undefined;
-  if (value === undefined) return false;
+  if (value === undefined) return condition.kind === "differs";
   if ("as" in condition) {
     const other = item?.[condition.as];
     return other !== undefined && equalValues(value, other);
@@ -94,18 +97,29 @@ export function holds(condition: Condition, item: Item | undefined): boolean {
   return true;
 }
 
+/** The attribute that a condition is about, or the member of its map. */
+function comparedIn(
+  condition: Exclude<Condition, { readonly of: unknown }>,
+  item: Item | undefined,
+): AttributeValue | undefined {
+  const value = item?.[condition.attribute];
+  if (!("member" in condition) || condition.member === undefined) return value;
+  return value !== undefined && "M" in value ? value.M[condition.member] : undefined;
+}
+
 function compares(
-  kind: "equals" | "below" | "at-least",
+  kind: "equals" | "differs" | "below" | "at-least",
   value: AttributeValue,
   operand: AttributeValue,
 ): boolean {
   if (kind === "equals") return equalValues(value, operand);
+  if (kind === "differs") return !equalValues(value, operand);
   const order = compareValues(value, operand);
   if (order === undefined) return false;
   return kind === "below" ? order < 0 : order >= 0;
 }
 
-/** What a write makes of the item, or of its absence. Throws where DynamoDB would refuse the request. */
+/** The item after a write. Throws where DynamoDB would refuse the request. */
 export function changed(key: Item, change: Change, before: Item | undefined): Item {
   const after: { [attribute: string]: AttributeValue } = { ...(before ?? normalItem(key)) };
   for (const [name, source] of Object.entries(change.set)) {
@@ -132,7 +146,7 @@ function result(
 
 const ORDERED_TYPES = ["S", "N", "B"];
 
-/** Throws for a condition that DynamoDB refuses before it looks at any item. */
+/** Throws for a condition that DynamoDB refuses before reading an item. */
 export function checkCondition(condition: Condition): void {
   if ("of" in condition) {
     for (const part of condition.of) checkCondition(part);
@@ -141,10 +155,10 @@ export function checkCondition(condition: Condition): void {
   if ("as" in condition && condition.as === condition.attribute) {
     throw new HoldfastError(
       "misconfigured",
-      `The condition "same" compares ${condition.attribute} with itself.`,
+      `The condition "same" compares ${condition.attribute} with the same attribute.`,
     );
   }
-  if (!("value" in condition) || condition.kind === "equals") return;
+  if (!("value" in condition) || ["equals", "differs"].includes(condition.kind)) return;
   const type = typeOf(condition.value);
   if (ORDERED_TYPES.includes(type)) return;
   throw new HoldfastError(
@@ -153,7 +167,7 @@ export function checkCondition(condition: Condition): void {
   );
 }
 
-/** Throws for what DynamoDB refuses before it looks at any item. */
+/** Throws for a write that DynamoDB refuses before reading an item. */
 export function checkWrite(write: Write): void {
   checkCondition(write.condition);
   const names = [...Object.keys(write.change.set), ...write.change.remove];

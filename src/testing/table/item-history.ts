@@ -8,42 +8,42 @@ interface State {
 
 interface Slot {
   readonly key: Item;
-  /** Oldest first; the last one is the present one. */
+  /** Oldest first; the last state is current. */
   readonly states: State[];
 }
 
-/** An item that is there. `place` orders the items of a table. */
+/** An existing item. `place` orders the items of a table. */
 export interface Present {
   readonly place: string;
   readonly key: Item;
   readonly item: Item;
 }
 
-// Enough for any read that is as late as DynamoDB's are; a simulation of weeks must not fill the memory.
+// Enough for reads as late as DynamoDB's; a simulation of weeks must not fill the memory.
 const REMEMBERED_STATES = 16;
 
-/** The items of a table, as they are and as they lately were. Deleted ones are remembered too. */
+/** The items of a table with their recent states, including deleted items. */
 export class ItemHistory {
   readonly #slots = new Map<string, Slot>();
 
-  /** The item as it is. */
+  /** The current item. */
   now(key: Item): Item | undefined {
     return this.#slots.get(keyText(key))?.states.at(-1)?.item;
   }
 
-  /** The item as it was at an instant, or as early as is remembered. */
+  /** The item at an instant, or the oldest remembered state. */
   asOf(key: Item, atMs: number): Item | undefined {
     const states = this.#slots.get(keyText(key))?.states ?? [];
     return (states.findLast((state) => state.atMs <= atMs) ?? states[0])?.item;
   }
 
-  /** The item as it was this many changes ago, or as early as is remembered. */
+  /** The item before the last `changesAgo` changes, or the oldest remembered state. */
   before(key: Item, changesAgo: number): Item | undefined {
     const states = this.#slots.get(keyText(key))?.states ?? [];
     return states.at(Math.max(-1 - changesAgo, -states.length))?.item;
   }
 
-  /** Makes the item what it is from now on, and answers with what it was. */
+  /** Records a new state of the item and returns the state before. */
   become(key: Item, item: Item | undefined, atMs: number): Item | undefined {
     const place = keyText(key);
     const slot = this.#slots.get(place) ?? newSlot(key);
@@ -54,12 +54,12 @@ export class ItemHistory {
     return before;
   }
 
-  /** All items that are there, in their order. */
+  /** All existing items, in order. */
   present(): Present[] {
     return this.presentAsOf(Number.POSITIVE_INFINITY);
   }
 
-  /** All items that were there at an instant, or as early as is remembered, in their order. */
+  /** All items at an instant, or the oldest remembered states, in order. */
   presentAsOf(atMs: number): Present[] {
     return [...this.#slots]
       .map(([place, { key, states }]) => ({

@@ -5,9 +5,9 @@ import { changed } from "./interpret.js";
 
 const MOST_ITEM_BYTES = 400 * 1024;
 
-/** How large the item would be that a refused write did not make. */
+/** The size of the item that a refused write would have made. */
 export function attemptedBytes(write: Write, before: Item | undefined): number {
-  // A refused write may be one that could not have been carried out; then there is no size to charge.
+  // A refused write may be impossible to apply; then there is no size to charge.
   try {
     return sizeBytes(made(write, before));
   } catch {
@@ -15,7 +15,7 @@ export function attemptedBytes(write: Write, before: Item | undefined): number {
   }
 }
 
-/** What the write makes of the item; undefined: nothing is left of it. Throws where it would be too large. */
+/** The item after the write; undefined after a delete. Throws for an item above the size limit. */
 export function made(write: Write, before: Item | undefined): Item | undefined {
   if (write.as === "delete") return undefined;
   const after = changed(write.key, write.change, write.as === "put" ? undefined : before);

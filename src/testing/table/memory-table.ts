@@ -33,24 +33,27 @@ import { checkTransaction, type PlannedChange, plannedTransaction, Tokens } from
 /** How a table in memory is made. */
 export interface MemoryTableOptions {
   /**
-   * The names of the key attributes. With them, a request with another key answers `misconfigured`, as
-   * DynamoDB does. Without them the table takes every request's key as it comes.
+   * The names of the key attributes. With `keyAttributes`, a request with a different key answers
+   * `misconfigured`, as in DynamoDB. By default the table accepts any key.
    */
   readonly keyAttributes?: readonly string[];
-  /** Where the instants in the log come from; a `VirtualTime` will do. Default: this machine's clock. */
+  /** The source of instants in the log, such as a `VirtualTime`. Default: this machine's clock. */
   readonly time?: { readonly nowMs: number };
   /** How far behind an eventually consistent read is, in milliseconds of `time`. Default 0. */
   readonly lagMs?: (read: Read) => number;
-  /** Whether `log` is kept; default true. Turn it off for a long simulation, and use `onChange`. */
+  /** Whether to keep `log`; default true. For a long simulation use `onChange` instead. */
   readonly keepsLog?: boolean;
-  /** Called within every change, right after it. */
+  /** Called synchronously after every change. */
   readonly onChange?: (change: TableChange) => void;
   /**
-   * Whether a transaction's token is remembered for ten minutes of `time`, as DynamoDB does; default true.
-   * Without it only the conditions keep one from being applied twice.
+   * Whether to remember transaction tokens for ten minutes of `time`, as DynamoDB does; default true. If false,
+   * only the conditions prevent a second application.
    */
   readonly remembersTokens?: boolean;
-  /** A page of a scan or query ends with the item that fills it; default 1 MiB, as in DynamoDB. */
+  /**
+   * The page size of scans and queries in bytes; a page ends with the item that fills the page. Default 1 MiB,
+   * as in DynamoDB.
+   */
   readonly scanPageBytes?: number;
 }
 
@@ -63,32 +66,32 @@ export interface TableChange {
   readonly atMs: number;
   /** Through the port; by `putItem` or `deleteItem`; or by `deleteExpired`. */
   readonly by: "write" | "hand" | "ttl";
-  /** The request, where it came through the port; undefined for a deletion. */
+  /** The request, if the change came through the port; undefined for a deletion. */
   readonly write: Write | undefined;
 }
 
-/** A table that can be interfered with, as `FaultyTable` does. */
+/** A table with operations outside the port, which `FaultyTable` needs. */
 export interface TamperableTable extends TablePort {
-  /** Deletes the item, past every condition; false if there was none. */
+  /** Deletes the item without a condition; false if absent. */
   deleteItem(key: Item): boolean;
-  /** Answers a read from a state that many changes ago, or from the oldest one that is remembered. */
+  /** Answers a read from the state `changesAgo` changes ago, or from the oldest remembered state. */
   staleRead(read: Read, changesAgo: number): ReadAnswer;
 }
 
-// DynamoDB takes an expiry that is older than this for a mistake, and keeps the item.
+// DynamoDB treats an older expiry as a mistake and keeps the item.
 const OLDEST_EXPIRY_S = 5 * 365 * 24 * 3600;
 
 /**
- * A table in memory, for tests: the same answers to the same requests as DynamoDB, at once.
+ * A table in memory, for tests. Answers like DynamoDB, immediately.
  *
- * What it is not: durable, slow, throttled or ever unreachable. It never answers `throttled`,
- * `conflict` or late; wrap it in a `FaultyTable` for those. It has no indexes.
- * A call's `timeoutMs` never passes; a call whose signal has aborted already is not carried out.
+ * Not durable, slow, throttled or unreachable: never answers `throttled`, `conflict` or late. Wrap the table in
+ * a `FaultyTable` for such answers. There are no indexes. A call's `timeoutMs` never passes; a call whose
+ * signal has already aborted is not applied.
  *
- * A write, and a transaction, is one synchronous step: nothing can happen between condition and effect.
+ * A write or transaction is one synchronous step: nothing can happen between condition and effect.
  */
 export class MemoryTable implements TamperableTable {
-  /** What `TablePort` says it is. Set it to simulate a clock that is an hour wrong. */
+  /** As in `TablePort`. Set a value to simulate a clock that is an hour wrong. */
   clockCorrectionMs = 0;
 
   readonly #options: MemoryTableOptions;
@@ -108,7 +111,7 @@ export class MemoryTable implements TamperableTable {
     return this.#log;
   }
 
-  /** What was asked so far. A new object every time, so that two readings can be compared. */
+  /** The counts so far, as a new object on every read, so that two readings can be compared. */
   get counts(): TableCounts {
     return this.#counts;
   }
@@ -169,7 +172,7 @@ export class MemoryTable implements TamperableTable {
     return abortedAnswer(call) ?? answerOrMisconfigured(() => this.#queryNow(query));
   }
 
-  /** The item as it is, at no cost. */
+  /** The current item. Does not count as a request. */
   item(key: Item): Item | undefined {
     return this.#items.now(key);
   }
@@ -179,7 +182,7 @@ export class MemoryTable implements TamperableTable {
     return this.#items.present().map(({ item }) => item);
   }
 
-  /** Puts an item there by hand, past every condition, in the place of what was there. */
+  /** Stores an item without a condition, and replaces the old item. */
   putItem(key: Item, attributes: Item): void {
     this.#checkKey(key);
     this.#become(key, normalItem({ ...attributes, ...key }), "hand");
@@ -192,8 +195,8 @@ export class MemoryTable implements TamperableTable {
   }
 
   /**
-   * Deletes, as TTL does, every item whose number in `attribute` (seconds since 1970) is in the past
-   * at `nowEpochS`, and answers with those items. DynamoDB takes hours or days about it: call it late.
+   * Deletes expired items as TTL does, and returns the deleted items. An item is expired if its number in
+   * `attribute` (seconds since 1970) is before `nowEpochS`. DynamoDB deletes hours or days late, so call late.
    */
   deleteExpired(nowEpochS: number, attribute = "expiresAt"): Item[] {
     const now = String(Math.floor(nowEpochS));
@@ -232,7 +235,7 @@ export class MemoryTable implements TamperableTable {
   }
 
   #found(read: Read, item: Item | undefined): ReadAnswer {
-    // A projection saves nothing: the whole item is read, and paid for.
+    // A projection does not reduce the cost: DynamoDB reads the whole item.
     const units = readUnits(sizeBytes(item), read.consistent);
     this.#count(
       read.consistent
@@ -267,7 +270,7 @@ export class MemoryTable implements TamperableTable {
     this.#becomeAll([{ key, after, write }], by);
   }
 
-  /** All at once: whoever is told of one of the changes finds the others made. */
+  /** Applies all changes before the first callback, so that a callback never sees a partial transaction. */
   #becomeAll(planned: readonly PlannedChange[], by: TableChange["by"]): void {
     const atMs = this.#nowMs();
     const changes = planned.map(({ key, after, write }): TableChange => {

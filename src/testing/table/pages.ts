@@ -4,19 +4,19 @@ import { readUnits, sizeBytes } from "./capacity.js";
 import { keyText } from "./interpret.js";
 import type { Present } from "./item-history.js";
 
-/** What a page holds, and what it would have cost. */
+/** The content of a page, and its cost on DynamoDB. */
 type Page = Extract<ScanAnswer, { readonly kind: "page" }> & { readonly readUnits: number };
 
 const PAGE_BYTES = 1024 * 1024;
 
-/** One page of a scan, of items in the order of their places. Pure. */
+/** One page of a scan. `present` is in scan order. Pure. */
 export function scanPage(present: readonly Present[], scan: Scan, limitBytes = PAGE_BYTES): Page {
   const start = scan.after === undefined ? "" : keyText(scan.after);
   const rest = present.filter(({ place }) => place > start);
   return pageOf(rest, limitBytes, undefined, false, (item) => beginsWith(item, scan.prefix));
 }
 
-/** One page of a query. Throws where DynamoDB would refuse it. Pure. */
+/** One page of a query. Throws where DynamoDB would refuse the query. Pure. */
 export function queryPage(
   present: readonly Present[],
   query: Query,
@@ -65,7 +65,7 @@ function pageOf(
     bytes += sizeBytes(item);
     read += 1;
     if (bytes < limitBytes && read !== mostItems) continue;
-    // DynamoDB does not look whether anything follows, so the last page may well be empty.
+    // DynamoDB does not check for further items, so the last page may be empty.
     next = key;
     break;
   }

@@ -6,17 +6,17 @@ import { checkWrite, holds, keyText } from "./interpret.js";
 const MOST_WRITES = 100;
 const LONGEST_TOKEN = 36;
 const TOKEN_LIFE_MS = 600_000;
-/** A transaction prepares and commits, and each of the two costs what the write alone does. */
+/** A transaction prepares and commits, and each phase costs as much as a plain write. */
 const TRANSACTION_FACTOR = 2;
 
-/** What becomes of one item. */
+/** The planned change of one item. */
 export interface PlannedChange {
   readonly key: Item;
   readonly after: Item | undefined;
   readonly write: Write | undefined;
 }
 
-/** What a transaction comes to. */
+/** The plan of a transaction. */
 interface Plan {
   /** Undefined where every condition holds. */
   readonly refusals: readonly (Refusal | undefined)[] | undefined;
@@ -24,16 +24,16 @@ interface Plan {
   readonly writeUnits: number;
 }
 
-/** Throws for what DynamoDB refuses before it looks at any item. */
+/** Throws for a transaction that DynamoDB refuses before reading an item. */
 export function checkTransaction(writes: readonly Write[], token: string): void {
   if (writes.length === 0 || writes.length > MOST_WRITES) {
     throw misconfigured(
-      `A transaction has 1 to ${MOST_WRITES} writes; this one has ${writes.length}.`,
+      `A transaction must have 1 to ${MOST_WRITES} writes; this transaction has ${writes.length}.`,
     );
   }
   if (token === "" || token.length > LONGEST_TOKEN) {
     throw misconfigured(
-      `A token has 1 to ${LONGEST_TOKEN} characters; this one has ${token.length}.`,
+      `A token must have 1 to ${LONGEST_TOKEN} characters; this token has ${token.length}.`,
     );
   }
   if (new Set(writes.map(({ key }) => keyText(key))).size < writes.length) {
@@ -42,7 +42,7 @@ export function checkTransaction(writes: readonly Write[], token: string): void 
   for (const write of writes) checkWrite(write);
 }
 
-/** Looks at every item before any is changed. */
+/** Checks every item before any change. */
 export function plannedTransaction(
   writes: readonly Write[],
   itemOf: (key: Item) => Item | undefined,
@@ -55,7 +55,7 @@ export function plannedTransaction(
   const isRefused = found.some(({ isPassed }) => !isPassed);
   const changes = writes.map((write, index) => {
     const item = found[index]?.item;
-    // A refused write may be one that could not have been carried out.
+    // A refused write may be impossible to apply.
     const after = isRefused ? item : made(write, item);
     return { key: write.key, after, write };
   });
@@ -71,7 +71,7 @@ export function plannedTransaction(
   };
 }
 
-/** The tokens of transactions that were applied, for ten minutes each. */
+/** The tokens of applied transactions, each kept for ten minutes. */
 export class Tokens {
   readonly #appliedMs = new Map<string, number>();
 
@@ -82,7 +82,7 @@ export class Tokens {
 
   add(token: string, nowMs: number): void {
     for (const [known, appliedMs] of this.#appliedMs) {
-      // In the order in which they were applied.
+      // Tokens are stored in the order of application, so the first young token ends the search.
       if (nowMs < appliedMs + TOKEN_LIFE_MS) break;
       this.#appliedMs.delete(known);
     }

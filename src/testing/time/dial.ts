@@ -1,7 +1,7 @@
 import { HoldfastError } from "../../errors.js";
 import type { Timers } from "../../platform/timers.js";
 
-/** The time that everything in a simulation happens in, and that none of its processes can read. */
+/** The global time of a simulation, which its processes cannot read. */
 export interface TrueTime {
   /** Milliseconds since the beginning of the simulation. */
   readonly nowMs: number;
@@ -9,7 +9,7 @@ export interface TrueTime {
   readonly timers: Timers;
 }
 
-/** One clock of a virtual process: straight lines between the instants at which somebody turned it. */
+/** One clock of a virtual process, linear in true time between two adjustments. */
 export class Dial {
   readonly #time: TrueTime;
   #shownMs: number;
@@ -28,7 +28,7 @@ export class Dial {
     return this.#frozen;
   }
 
-  /** How many milliseconds it goes in one of true time, while it is not frozen. */
+  /** The rate of the clock in milliseconds per millisecond of true time, while not frozen. */
   get rate(): number {
     return this.#rate;
   }
@@ -53,7 +53,7 @@ export class Dial {
     this.#frozen = frozen;
   }
 
-  /** Begins a new line: a change holds from now on, and leaves what was shown until now as it was. */
+  /** Starts a new linear segment, so that a change affects only later readings. */
   #settle(): void {
     this.#shownMs = this.read();
     this.#sinceMs = this.#time.nowMs;

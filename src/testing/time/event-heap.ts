@@ -1,4 +1,4 @@
-/** Something that will happen at an instant of virtual time. */
+/** An event at an instant of virtual time. */
 export interface PlannedEvent {
   readonly atMs: number;
   readonly run: () => void;
@@ -14,10 +14,10 @@ function precedes(left: Entry, right: Entry): boolean {
 }
 
 /**
- * Events in the order in which they happen; those of the same instant in the order in which they were
- * added, because a run that depends on anything else cannot be repeated from its seed. Every entry
- * knows its place, so that a cancelled one leaves at once: clients set and cancel a timer for every
- * request, and a heap that kept the cancelled ones would grow for as long as a simulation lasts.
+ * A queue of events in order of time; events of the same instant run in the order of insertion. The fixed order
+ * makes a run repeatable from its seed. Every entry knows its index, so that a cancelled entry leaves at once:
+ * clients set and cancel a timer for every request, and a heap of cancelled entries would grow during the whole
+ * simulation.
  */
 export class EventHeap {
   readonly #entries: Entry[] = [];
@@ -28,7 +28,7 @@ export class EventHeap {
     return this.#entries[0];
   }
 
-  /** Adds an event, and answers with a function that takes it out again. */
+  /** Adds an event. Returns a function that removes the event. */
   add(atMs: number, run: () => void): () => void {
     const entry: Entry = { atMs, run, ordinal: this.#nextOrdinal++, index: this.#entries.length };
     this.#entries.push(entry);
@@ -44,7 +44,7 @@ export class EventHeap {
   }
 
   #remove(entry: Entry): void {
-    // An entry that has happened, or was taken out before, is not at its place any more.
+    // The entry has already run or was removed.
     if (this.#entries[entry.index] !== entry) return;
     const last = this.#entries.pop();
     if (last === undefined || last === entry) return;

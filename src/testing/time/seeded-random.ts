@@ -1,17 +1,17 @@
 import { HoldfastError } from "../../errors.js";
 import type { Random } from "../../platform/random.js";
 
-/** Chance that can be repeated. */
+/** Randomness that is repeatable by seed. */
 export interface SeededRandom extends Random {
-  /** The seed that it was made from; print it with every failure. */
+  /** The seed of this source; print the seed with every failure. */
   readonly seed: number;
   /** True with this probability, from 0 to 1. */
   chance(probability: number): boolean;
   /** A whole number from `from` to `to`, both included. */
   integer(from: number, to: number): number;
   /**
-   * A new source whose draws do not depend on how many are drawn here afterwards. Give every process
-   * of a simulation its own: one more draw in one process then leaves the others' runs as they were.
+   * A new source, independent of later draws from this source. Give every process of a simulation a fork: one
+   * more draw in one process then does not change the other processes' runs.
    */
   fork(): SeededRandom;
 }
@@ -22,7 +22,7 @@ function rotateLeft(word: number, bits: number): number {
   return (word << bits) | (word >>> (32 - bits));
 }
 
-/** Spreads a seed over 32 bits, so that neighbouring seeds begin far apart. */
+/** Spreads a seed over 32 bits, so that neighbouring seeds start far apart. */
 function spread(word: number): number {
   let mixed = word | 0;
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x21f0aaad);
@@ -37,7 +37,7 @@ function makeGenerator(seed: number): () => number {
   let [a, b, c, d] = [1, 2, 3, 4].map((lane) =>
     spread((seed | 0) + Math.imul(golden, lane) + Math.imul(high, 0x85ebca6b + lane)),
   ) as [number, number, number, number];
-  // The state of nothing but zeros is the one that never leaves itself.
+  // A state of zeros would stay zero forever.
   if ((a | b | c | d) === 0) a = golden;
   return () => {
     const result = Math.imul(rotateLeft(Math.imul(b, 5), 7), 9) >>> 0;
@@ -56,12 +56,12 @@ const hex = (value: number, digits: number): string =>
   (value >>> 0).toString(16).padStart(8, "0").slice(-digits);
 
 /**
- * A `Random` that gives the same draws for the same seed, everywhere and always.
+ * A `Random` with the same draws for the same seed on every machine.
  *
- * Its ids have the shape of a UUID, so that records have the size they have in production. They begin
- * with the seed and the number of the id, which makes a trace readable, and are unique among all
- * sources made from different seeds below 2^32, for 2^28 ids each. Two sources made from the *same*
- * seed give the same ids: never give both to processes of one simulation; fork one instead.
+ * Ids have the shape of a UUID, so that records have their production size. An id begins with the seed and a
+ * counter, which makes a trace readable. Ids are unique among all sources with different seeds below 2^32, for
+ * 2^28 ids each. Two sources with the *same* seed give the same ids: never give both to processes of one
+ * simulation; use a fork instead.
  *
  * @param seed a whole number from 0 to 2^53 - 1.
  */

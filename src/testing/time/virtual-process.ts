@@ -3,27 +3,27 @@ import type { Clock } from "../../platform/clock.js";
 import type { Timer, Timers } from "../../platform/timers.js";
 import { Dial, type TrueTime } from "./dial.js";
 
-/** How a virtual process differs from an ideal one. */
+/** The deviations of a virtual process from an ideal process. */
 export interface ProcessOptions {
-  /** How many milliseconds its clocks go in one of true time; above 0, default 1. */
+  /** The rate of all clocks in milliseconds per millisecond of true time; above 0, default 1. */
   readonly rate?: number;
-  /** How far its wall clock is ahead of true civil time, in milliseconds; default 0. */
+  /** How far the wall clock is ahead of true civil time, in milliseconds; default 0. */
   readonly wallOffsetMs?: number;
-  /** The step in which its boot clock counts, in milliseconds; default 10, and 1,000 outside Node.js on Linux. */
+  /** The step of the boot clock in milliseconds; default 10, and 1,000 outside Node.js on Linux. */
   readonly bootStepMs?: number;
 }
 
 /** Which clocks stand still during a pause. */
 export interface PauseOptions {
   /**
-   * - `none` (default): the process is stopped, the machine goes on (SIGSTOP, a blocked event loop).
-   * - `monotonic`: a suspended machine, whose boot-time and wall clock go on.
-   * - `all`: a machine restored from a snapshot. Nothing on it can tell that time has passed.
+   * - `none` (default): the process is stopped and the machine runs (SIGSTOP, a blocked event loop).
+   * - `monotonic`: the machine is suspended; the boot-time and wall clocks run.
+   * - `all`: the machine is restored from a snapshot. No clock of the machine shows the pause.
    */
   readonly frozen?: "none" | "monotonic" | "all";
 }
 
-/** What a resumed process finds first. */
+/** The order of events after a pause. */
 export interface ResumeOptions {
   /** Both orders happen in Node.js, so a test should run with both. Default `timers`. */
   readonly first?: "timers" | "io";
@@ -36,22 +36,22 @@ interface ProcessTimer {
   alarm: Timer | undefined;
 }
 
-// Rounding can wake a timer a hair early by its own clock; it then waits for at least this long again.
+// Rounding can fire a timer slightly early by the process's clock; the timer then waits at least this long.
 const SMALLEST_STEP_MS = 0.001;
 
 /**
- * One process of a simulation: its clocks, its timers, and the arrival of what it waits for. One object
- * is one incarnation: after `kill()` make another, and no answer to the first will reach it.
+ * One process of a simulation: clocks, timers, and the delivery of answers. A `VirtualProcess` is a single
+ * incarnation: after `kill()` create a new process, and no answer to the old process reaches the new.
  *
- * What is not simulated: code that runs takes no time, and a pause begins between two events, never in
- * the middle of a synchronous function.
+ * Not simulated: code takes no time, and a pause starts between two events, never in the middle of a
+ * synchronous function.
  */
 export class VirtualProcess {
-  /** The clocks that this process reads. Those of two processes begin at different values. */
+  /** The clocks of this process. The clocks of two processes start at different values. */
   readonly clock: Clock;
-  /** Timers of its monotonic clock. Like Node's: whole milliseconds, rounded up, and at least one. */
+  /** Timers on the monotonic clock. As in Node: whole milliseconds, rounded up, and at least 1 ms. */
   readonly timers: Timers;
-  /** Timers of true time, for requests that are on their way and know nothing of this process. */
+  /** Timers of true time, for requests in flight, which are independent of this process. */
   readonly network: Timers;
 
   readonly #monotonic: Dial;
@@ -64,11 +64,11 @@ export class VirtualProcess {
   #pauses = 0;
   #state: "running" | "paused" | "killed" = "running";
 
-  /** Called by `VirtualTime.process()`, which is how to get one. */
+  /** For `VirtualTime.process()`, which creates processes. */
   constructor(time: TrueTime, startMs: number, wallMs: number, options: ProcessOptions) {
     const { rate = 1, bootStepMs = 10 } = options;
     this.#monotonic = new Dial(time, startMs, rate);
-    // A machine has been up for longer than its monotonic clock says as soon as it was suspended once.
+    // The boot clock of a machine is ahead of its monotonic clock after the first suspend.
     this.#boot = new Dial(time, startMs + 70_000, rate);
     this.#wall = new Dial(time, wallMs + (options.wallOffsetMs ?? 0), rate);
     this.#held = { blocked: [], timers: [], io: [] };
@@ -82,12 +82,14 @@ export class VirtualProcess {
     this.timers = { set: (delayMs, keepsAlive, run) => this.#setTimer(delayMs, keepsAlive, run) };
   }
 
-  /** Whether it is running, paused, or gone for ever. */
+  /** Whether the process is running, paused, or killed. */
   get state(): "running" | "paused" | "killed" {
     return this.#state;
   }
 
-  /** How many of its timers are set; with `keepsAlive`, how many of those that keep Node.js running. */
+  /**
+   * The number of pending timers; with `keepsAlive`, only timers with this setting.
+   */
   pendingTimers(options: { readonly keepsAlive?: boolean } = {}): number {
     if (options.keepsAlive === undefined) return this.#pending.size;
     return [...this.#pending].filter((timer) => timer.keepsAlive === options.keepsAlive).length;
@@ -104,19 +106,18 @@ export class VirtualProcess {
     this.#wall.stepBy(byMs);
   }
 
-  /** Stops the monotonic clock, and with it the timers, of a process that otherwise goes on. */
+  /** Stops the monotonic clock, and with the clock the timers, of a process that otherwise runs. */
   freezeMonotonic(): void {
     this.#freeze([this.#monotonic], true);
   }
 
-  /** Lets the monotonic clock go on from where it stands. */
+  /** Resumes the monotonic clock at its current value. */
   thawMonotonic(): void {
     this.#freeze([this.#monotonic], false);
   }
 
   /**
-   * Stops the process: its timers do not fire, and answers to its requests wait, until `resume()`.
-   * Requests already sent go on.
+   * Pauses the process: timers and answers to requests wait until `resume()`. Requests already sent continue.
    */
   pause(options: PauseOptions = {}): void {
     this.#expect("running", "paused");
@@ -132,8 +133,8 @@ export class VirtualProcess {
   }
 
   /**
-   * Lets a paused process go on. What came due meanwhile reaches it one by one, each with everything
-   * that follows from it, as soon as time is next advanced, even by 0.
+   * Resumes a paused process. Pending timers and answers arrive one by one, each with all its consequences, on
+   * the next advance of time, even by 0.
    */
   resume(options: ResumeOptions = {}): void {
     this.#expect("paused", "resumed");
@@ -146,8 +147,8 @@ export class VirtualProcess {
   }
 
   /**
-   * Pauses for this many milliseconds of true time, and comes back before any timer and any answer:
-   * what user code does that blocks the event loop. `await` it in the middle of a body.
+   * Pauses for `forMs` milliseconds of true time and resumes before any timer and any answer. User code that
+   * blocks the event loop has this effect. `await` the call in the middle of a body.
    */
   block(forMs: number, options: PauseOptions & ResumeOptions = {}): Promise<void> {
     this.pause(options);
@@ -158,7 +159,7 @@ export class VirtualProcess {
     return new Promise((resolve) => this.#held.blocked.push(resolve));
   }
 
-  /** Ends it without a word: no timer of it fires and no answer reaches it, ever again. */
+  /** Kills the process: no timer fires and no answer arrives ever again. */
   kill(): void {
     this.#state = "killed";
     for (const timer of this.#pending) timer.alarm?.cancel();
@@ -167,12 +168,12 @@ export class VirtualProcess {
     for (const lane of Object.values(this.#held)) lane.length = 0;
   }
 
-  /** Calls back when the process can take notice: now, or after it was resumed, or never. */
+  /** Delivers a callback while the process runs: now, after `resume()`, or never. */
   deliver(callback: () => void): void {
     this.#arrive("io", callback);
   }
 
-  /** The same promise, as this process sees it: it settles only while the process is running. */
+  /** The same promise from this process's view: settles only while the process is running. */
   gate<T>(promise: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       promise.then(
@@ -217,10 +218,10 @@ export class VirtualProcess {
     timer.alarm = this.network.set(Math.max(leftMs, leastMs), true, () => this.#ring(timer));
   }
 
-  /** The clock was turned: what it now takes to reach each timer's instant is something else. */
+  /** After an adjustment of the clock, computes anew when each timer is due. */
   #rearm(): void {
     for (const timer of this.#pending) {
-      // One that has rung is held by a paused process already, and need not ring again.
+      // A timer that already fired is held by the paused process and must not fire again.
       if (this.#monotonic.read() < timer.dueMs) this.#arm(timer, 0);
     }
   }
@@ -231,7 +232,7 @@ export class VirtualProcess {
       return;
     }
     this.#arrive("timers", () => {
-      // A timer that was cancelled while the process was paused, or resuming, stays cancelled.
+      // A timer cancelled during a pause stays cancelled.
       if (this.#pending.delete(timer)) timer.callback();
     });
   }

@@ -4,15 +4,15 @@ import type { TrueTime } from "./dial.js";
 import { EventHeap } from "./event-heap.js";
 import { type ProcessOptions, VirtualProcess } from "./virtual-process.js";
 
-// The one place where virtual time touches real time. A turn of the event loop comes only after every
-// promise chain that can go on has gone on. Taken at load time, so that a test framework which replaces
-// the global afterwards does not stop virtual time too.
+// The only contact of virtual time with real time. A turn of the event loop comes only after every promise
+// chain has run as far as possible. Captured at load time, so that a test framework with fake timers does not
+// stop virtual time.
 const immediate = setImmediate;
 const turnOfTheLoop = (): Promise<void> => new Promise((resolve) => immediate(resolve));
 
-// Code that takes a turn or two of the loop by itself is not stuck yet.
+// Code may use a few turns of the event loop before virtual time reports a deadlock.
 const TURNS_BEFORE_STUCK = 5;
-// No test needs so many events at one instant; a loop without a pause does.
+// No test needs so many events at one instant; only an endless loop does.
 const MOST_EVENTS_AT_ONE_INSTANT = 100_000;
 
 /** How virtual time begins. */
@@ -21,21 +21,21 @@ export interface VirtualTimeOptions {
   readonly wallStartMs?: number;
 }
 
-/** How far `runUntil` goes. */
+/** The limits of `runUntil`. */
 export interface RunUntilOptions {
-  /** How many milliseconds of true time may pass until then; default one hour. */
+  /** The maximum of true time in milliseconds; default one hour. */
   readonly limitMs?: number;
 }
 
 /**
- * Time that passes only when told to: hours in milliseconds, with the same order of events every time.
- * Hand `clock` and `timers` of its processes to the code under test. It governs nothing else: code that
- * reads the real clock, or waits for a real socket, is out of its reach and out of order.
+ * Time that advances only on request: hours pass in milliseconds, in the same order of events every time. Give
+ * `clock` and `timers` of the processes to the code under test. Nothing else is under control: code that reads
+ * the real clock or waits for a real socket is out of reach and out of order.
  *
- * Between two events all promise chains run until they wait for something, so tests never sleep.
+ * Between two events all promise chains run as far as possible, so tests never sleep.
  */
 export class VirtualTime implements TrueTime {
-  /** Timers of true time. They take any length, fractions too, and never keep Node.js running. */
+  /** Timers of true time. They accept any length, including fractions, and never keep Node.js running. */
   readonly timers: Timers;
 
   readonly #events = new EventHeap();
@@ -67,10 +67,10 @@ export class VirtualTime implements TrueTime {
     return this.#wallStartMs + this.#nowMs;
   }
 
-  /** A new process, whose clocks may go wrong as told. */
+  /** Creates a process, with clock errors from the options. */
   process(options: ProcessOptions = {}): VirtualProcess {
     this.#processes += 1;
-    // Different beginnings: code that compares the monotonic clocks of two processes should be seen.
+    // Different start values reveal code that compares the monotonic clocks of two processes.
     return new VirtualProcess(this, 1_000_000 * this.#processes, this.wallMs, options);
   }
 
@@ -82,8 +82,8 @@ export class VirtualTime implements TrueTime {
   }
 
   /**
-   * Lets this many milliseconds pass, with everything that happens in them, and then whatever follows
-   * from the last of it without more time. Rejects with what an event throws.
+   * Advances true time by `byMs` with all events in this period, and then runs all promise chains. Rejects with
+   * an event's exception.
    */
   advance(byMs: number): Promise<void> {
     if (!(byMs >= 0 && Number.isFinite(byMs))) {
@@ -100,8 +100,8 @@ export class VirtualTime implements TrueTime {
   }
 
   /**
-   * Lets time pass, from event to event, until the promise has settled, and settles like it. Rejects if
-   * `limitMs` pass first, or if nothing is left that could ever happen.
+   * Advances from event to event until the promise settles, and settles the same way. Rejects if `limitMs` pass
+   * first, or if no event is left.
    */
   runUntil<T>(promise: Promise<T>, options: RunUntilOptions = {}): Promise<T> {
     const limitMs = options.limitMs ?? 3_600_000;
@@ -124,7 +124,7 @@ export class VirtualTime implements TrueTime {
     });
   }
 
-  /** One event, and all that follows from it at once; false if there is none up to `untilMs`. */
+  /** Runs one event with all its immediate consequences; false if there is no event up to `untilMs`. */
   async #step(untilMs: number): Promise<boolean> {
     const event = this.#events.first;
     if (event === undefined || event.atMs > untilMs || event.atMs === Number.POSITIVE_INFINITY) {

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
-import { normalNumber } from "../../../src/testing/dynamodb/number.js";
+import { normalNumber } from "../../../src/testing/dynamodb/storage/number.js";
 import type { Request } from "./requests.js";
 import type { Answer } from "./wire.js";
 
-/** What is looked for in requests and answers to tell a known difference from an unknown one. */
+/** Helpers that recognise known differences in requests and answers. */
 
 export type Json = { readonly [name: string]: unknown };
 
@@ -19,7 +19,7 @@ export function bothRefuse(theirs: Answer, ours: Answer): boolean {
   return theirs.status === 400 && ours.status === 400;
 }
 
-/** The messages with whatever `pattern` finds taken out of both are the same. */
+/** Whether the messages are equal after removing all matches of `pattern`. */
 export function alikeBut(pattern: RegExp, theirs: Answer, ours: Answer): boolean {
   const [left, right] = [messageOf(theirs), messageOf(ours)];
   return (
@@ -42,7 +42,7 @@ export function sameWithout(theirs: Answer, ours: Answer, ...members: readonly s
   );
 }
 
-/** All expressions of a request, those within transactions included. */
+/** All expressions of a request, including expressions within transactions. */
 export function expressionsOf(request: Request): string {
   const found: string[] = [];
   JSON.stringify(request.body, (name, value: unknown) => {
@@ -57,7 +57,7 @@ export function reasonsOf(answer: Answer): readonly Json[] {
   return Array.isArray(reasons) ? reasons : [];
 }
 
-/** The same with every `{ N }` in its normal form. */
+/** Returns the JSON with every `{ N }` in normal form. */
 export function withNormalNumbers(json: unknown): unknown {
   if (Array.isArray(json)) return json.map(withNormalNumbers);
   if (typeof json !== "object" || json === null) return json;

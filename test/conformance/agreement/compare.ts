@@ -3,7 +3,7 @@ import { KNOWN_DIFFERENCES, type KnownDifference } from "../known-differences.js
 import type { Request } from "./requests.js";
 import type { Answer } from "./wire.js";
 
-/** Where the two answer differently, and nobody said why they may. */
+/** An unexplained difference between two answers. */
 export class Disagreement extends Error {
   constructor(request: Request, theirs: Answer, ours: Answer) {
     super(
@@ -17,12 +17,12 @@ export class Disagreement extends Error {
 }
 
 function normalMember(name: string, value: unknown): unknown {
-  // The members of a set come in no order that anybody promises.
+  // The order of the members of a set is not specified.
   if (["SS", "NS", "BS"].includes(name) && Array.isArray(value)) return [...value].sort();
   return normal(value);
 }
 
-/** Without the order of sets, and without the members that say the same a second time. */
+/** Removes the order of sets, and redundant members. */
 function normal(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(normal);
   if (typeof value !== "object" || value === null) return value;
@@ -31,7 +31,7 @@ function normal(value: unknown): unknown {
   );
 }
 
-/** The answer in the form in which it is compared. */
+/** The answer in normal form, for the comparison. */
 export function normalAnswer({ status, body }: Answer): Answer {
   const { message, Message, ...rest } = body;
   const text = Message ?? message;
@@ -39,7 +39,10 @@ export function normalAnswer({ status, body }: Answer): Answer {
   return { status, body: text === undefined ? members : { ...members, Message: text } };
 }
 
-/** Which known difference the two answers show; undefined where they are the same. Else throws. */
+/**
+ * Finds the known difference between two answers; undefined for equal answers. Throws for an unknown
+ * difference.
+ */
 export function compare(
   request: Request,
   theirs: Answer,

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 
 /**
- * Random expressions: mostly sound ones, from the whole grammar, over few attributes, so that what one
- * request writes the next one tests; and now and then one with a token too many, too few or misplaced.
+ * Random expressions over few attributes, mostly valid and from the whole grammar. The few attributes let a
+ * request test the result of an earlier write. Some expressions have an extra, missing or misplaced token.
  */
 
-/** What the `:placeholders` of generated expressions stand for. */
+/** The values of `:placeholders` in generated expressions. */
 export const VALUES: { readonly [name: string]: unknown } = {
   ":s": { S: "a" },
   ":t": { S: "b" },
@@ -37,7 +37,7 @@ export const VALUES: { readonly [name: string]: unknown } = {
   ":typen": { S: "N" },
 };
 
-/** What the `#placeholders` stand for. */
+/** The names of `#placeholders` in generated expressions. */
 export const NAMES: { readonly [name: string]: string } = {
   "#a": "a",
   "#x": "x",
@@ -172,7 +172,7 @@ const section = {
   ).map((actions) => `delete ${actions}`),
 };
 
-/** Changes that can be made to items as `items.ts` shapes most of them: `a` and `c` maps, `b` a list, `d` a number. */
+/** Changes that fit most items of `items.ts`: `a` and `c` are maps, `b` is a list, `d` is a number. */
 const FITTING: { readonly [section: string]: readonly (readonly string[])[] } = {
   SET: [
     ["a.x = :n", "a.z = :deep", "a.y = if_not_exists(a.y, :s)", "a.z = a"],
@@ -190,7 +190,7 @@ const FITTING: { readonly [section: string]: readonly (readonly string[])[] } = 
   DELETE: [["a.z :sx"], ["b[9] :ss"], ["c.q :bs"], ["d :sx", "#reserved :sx", "#reserved :ss"]],
 };
 
-/** One change of each of some roots, grouped into sections. */
+/** One change for each of some roots, grouped into sections. */
 const fittingUpdate = fc
   .array(fc.tuple(fc.constantFrom("SET", "SET", "REMOVE", "ADD", "DELETE"), fc.nat(5)), {
     minLength: 4,
@@ -198,7 +198,7 @@ const fittingUpdate = fc
   })
   .chain((choices) => {
     const picked = choices.map(([name, chance], root) =>
-      // The roots differ, so that no two paths exclude each other; half of them are left alone.
+      // The roots differ, so that no two paths exclude each other; about half of the roots stay unchanged.
       fc.tuple(
         fc.constant(name),
         fc.constantFrom(...(FITTING[name]?.[root] ?? [])),
@@ -247,7 +247,7 @@ const STRAY = [
   "_",
 ];
 
-/** Now and then with one token removed, doubled, replaced or added. */
+/** Sometimes removes, doubles, replaces or adds a token. */
 function scarred(expression: fc.Arbitrary<string>): fc.Arbitrary<string> {
   const wound = fc.record({
     at: fc.nat(40),

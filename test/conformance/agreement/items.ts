@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { VALUES } from "./expressions.js";
 
-/** Random keys, values and items: few, so that requests meet; and now and then unsound ones. */
+/** Random keys, values and items: few, so that requests meet on the same items, and sometimes invalid. */
 
 /** Any JSON object. */
 export type Json = { readonly [name: string]: unknown };
 
 /**
- * Stands in a generated request for what differs from one sequence to the next, so that no two sequences
- * meet in the server's tables. A key's text and number begin with it; nine characters, so that base64 has
- * twelve of its own for them.
+ * A placeholder in generated requests for the part that differs between sequences, so that two sequences never
+ * meet in the server's tables. A key's text and number begin with this prefix. Nine characters fill exactly
+ * twelve characters of base64.
  */
 export const PREFIX = "470000000";
 
@@ -27,7 +27,7 @@ export const TABLES = [
   { TableName: "agreement-binaries", pk: "B", sk: "N" },
 ] as const;
 
-/** One of them. */
+/** One of the tables. */
 export type Table = (typeof TABLES)[number];
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
@@ -41,7 +41,7 @@ const RANGES = {
   N: [{ N: "-1" }, { N: "5" }, { N: "12" }],
 } as const;
 
-/** All keys that requests on the table name. */
+/** All keys of the table that requests use. */
 export function keysOf(table: Table): readonly Json[] {
   const hashes: readonly Json[] = HASHES[table.pk];
   if (table.sk === undefined) return hashes.map((pk) => ({ pk }));
@@ -72,9 +72,10 @@ const BAD_VALUES: readonly unknown[] = [
   { L: [{ N: "x" }] },
 ];
 
-// Not among them, as they would hide everything else: members of the wrong JSON type, which DynamoDB Local
-// converts or answers with an internal failure; numbers that are not in their normal form in sets or in ADD,
-// which it stores as they are; and an Update without an expression in a transaction, which it lets pass.
+// Left out, because they would hide every other difference: members of the wrong JSON type, which DynamoDB
+// Local converts or answers with an internal failure; numbers not in normal form in sets or in ADD, which
+// DynamoDB Local stores unchanged; and an Update without an expression in a transaction, which DynamoDB Local
+// accepts.
 const numberText = fc
   .record({
     sign: fc.constantFrom("", "-", "+"),
@@ -94,7 +95,7 @@ const attributeValue = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(...BAD_VALUES) },
 );
 
-/** A table, mostly the one of strings. */
+/** A table, mostly the table with string keys. */
 export const table = fc.oneof(
   { weight: 10, arbitrary: fc.constant(TABLES[0]) },
   { weight: 1, arbitrary: fc.constant(TABLES[1]) },
@@ -116,7 +117,7 @@ const badKey = fc.constantFrom<Json>(
   { pk: { N: "x" } },
 );
 
-/** A key of the table, mostly a sound one. */
+/** A key of the table, mostly valid. */
 export const keyOf = (on: Table): fc.Arbitrary<Json> =>
   fc.oneof(
     { weight: 25, arbitrary: fc.constantFrom(...keysOf(on)) },
@@ -126,7 +127,7 @@ export const keyOf = (on: Table): fc.Arbitrary<Json> =>
 const oneValueOf = (...names: readonly string[]): fc.Arbitrary<unknown> =>
   fc.constantFrom(...names.map((name) => VALUES[name]));
 
-/** Attributes of the shapes that most updates fit: `a` and `c` maps, `b` a list, `d` a number. */
+/** Attributes that fit most updates: `a` and `c` are maps, `b` is a list, `d` is a number. */
 export const shaped = fc.record({
   a: oneValueOf(":map", ":nest"),
   b: oneValueOf(":l", ":deep"),
@@ -135,7 +136,7 @@ export const shaped = fc.record({
   status: oneValueOf(":ss", ":s"),
 });
 
-/** What an item has beside its key. */
+/** The attributes of an item besides the key. */
 export const attributes = fc.oneof(
   { weight: 2, arbitrary: shaped },
   {

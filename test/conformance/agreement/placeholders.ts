@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { NAMES, VALUES } from "./expressions.js";
 import type { Json } from "./items.js";
 
-/** A flaw of the placeholders: most requests have none. */
+/** A flaw of the placeholders; most requests have no flaw. */
 export const flaw = fc.oneof(
   { weight: 30, arbitrary: fc.constant<Json>({}) },
   {
@@ -24,7 +24,7 @@ export const flaw = fc.oneof(
   },
 );
 
-/** The placeholders that the expressions use, and whatever the flaw adds or takes away. */
+/** Adds the placeholders that the expressions use, changed by the flaw. */
 export function withPlaceholders(
   expressions: Json,
   keys: Json,
@@ -47,7 +47,7 @@ export function withPlaceholders(
   };
 }
 
-/** Without the members that are undefined. */
+/** Drops undefined members. */
 export function defined(json: Json): Json {
   return Object.fromEntries(Object.entries(json).filter(([, value]) => value !== undefined));
 }

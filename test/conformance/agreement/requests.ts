@@ -3,7 +3,7 @@ import { condition, keyCondition, projection, update } from "./expressions.js";
 import { attributes, type Json, keyOf, keysOf, optional, PREFIX, shaped, table } from "./items.js";
 import { defined, flaw, withPlaceholders } from "./placeholders.js";
 
-/** One request to send to both. */
+/** One request for both servers. */
 export interface Request {
   readonly operation: string;
   readonly body: Json;
@@ -21,7 +21,7 @@ function updateOf(needed: true | undefined): fc.Arbitrary<string | undefined> {
   return needed ? update : optional(update, 20);
 }
 
-/** The parts of a write that transactions have too. */
+/** The parts of a write that also occur in transactions. */
 function writeParts(
   kind: "Put" | "Update" | "Delete",
   needs: { readonly condition?: true; readonly update?: true } = {},
@@ -141,7 +141,7 @@ const transactGet: fc.Arbitrary<Request> = fc
   })
   .map((body) => ({ operation: "TransactGetItems", body: defined(body) }));
 
-/** What makes a place for the others: an item of the shape that most updates fit. */
+/** Creates an item that fits most updates. */
 const seedItem: fc.Arbitrary<Request> = table.chain((on) =>
   fc.tuple(fc.constantFrom(...keysOf(on)), shaped).map(([key, item]) => ({
     operation: "PutItem",
@@ -159,7 +159,7 @@ const request = fc.oneof(
   { weight: 1, arbitrary: transactGet },
 );
 
-/** Up to two dozen requests that meet on a handful of items. */
+/** Up to two dozen requests on a handful of items. */
 export const sequence: fc.Arbitrary<readonly Request[]> = fc
   .tuple(
     fc.array(seedItem, { maxLength: 8, size: "max" }),

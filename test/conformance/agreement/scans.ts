@@ -3,8 +3,8 @@ import { shaped } from "./items.js";
 import type { Request } from "./requests.js";
 
 /**
- * Scans of a table of its own. The order of a scan is nobody's promise, so a whole walk is compared by what it
- * finds, page by page only in its lengths.
+ * Random scans of a separate table. The order of a scan is not specified, so a whole walk is compared by the
+ * items found, and single pages only by their lengths.
  */
 export interface ScanCase {
   readonly items: readonly { readonly [name: string]: unknown }[];
@@ -18,7 +18,7 @@ const key = fc.record({
   sk: fc.integer({ min: -3, max: 3 }).map((N) => ({ N: String(N) })),
 });
 
-/** A table's items, and one way to walk over them. */
+/** A table's items, and one way to walk over the table. */
 export const scanCase: fc.Arbitrary<ScanCase> = fc.record({
   items: fc.array(
     fc.tuple(key, shaped).map(([own, item]) => ({ ...item, ...own })),

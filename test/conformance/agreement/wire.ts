@@ -1,6 +1,6 @@
 import { Agent, request } from "node:http";
 
-/** An answer as it came. */
+/** An answer in wire form. */
 export interface Answer {
   readonly status: number;
   readonly body: { readonly [name: string]: unknown };
@@ -9,7 +9,7 @@ export interface Answer {
 const AUTHORIZATION =
   "AWS4-HMAC-SHA256 Credential=local/20200101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0";
 
-/** A client that sends exactly what it is given: the SDK would mend or refuse much of it. */
+/** A client that sends requests unchanged: the SDK would correct or refuse many of them. */
 export class RawClient {
   readonly #endpoint: string;
   readonly #agent = new Agent({ keepAlive: true });

@@ -16,8 +16,8 @@ function setUp(options: FixedOptions = {}) {
   return { world, ...who, mutex: who.locks.mutex("a") };
 }
 
-describe("an acquisition that was over before it began", () => {
-  it("says so where its own process has the lock too", async () => {
+describe("an acquisition that is cancelled before the start", () => {
+  it("rejects with the reason even if the same process holds the lock", async () => {
     const { world, mutex } = setUp();
     await world.until(mutex.acquire());
     const signal = AbortSignal.abort("over");
@@ -25,8 +25,8 @@ describe("an acquisition that was over before it began", () => {
   });
 });
 
-describe("an acquisition that ends as it is told that it waits", () => {
-  it("does not stand in the line of its process", async () => {
+describe("an acquisition that a listener cancels at the wait event", () => {
+  it("leaves the local queue", async () => {
     const { world, mutex } = setUp();
     const held = await world.until(mutex.acquire());
     const asked = new AbortController();
@@ -40,8 +40,8 @@ describe("an acquisition that ends as it is told that it waits", () => {
   });
 });
 
-describe("standing back after a release", () => {
-  /** This process has just freed the lock, with a rival seen, at this instant. */
+describe("the pause before a claim after a release", () => {
+  /** The process has just released the lock at this instant, and has observed a rival. */
   async function freed(): Promise<ReturnType<typeof setUp>> {
     const scene = setUp();
     const { world, mutex } = scene;
@@ -53,27 +53,27 @@ describe("standing back after a release", () => {
     return scene;
   }
 
-  it("lasts for one fastest poll", async () => {
+  it("lasts for one shortest poll", async () => {
     const { world, mutex } = await freed();
     await world.until(mutex.acquire());
     expect(world.time.nowMs).toBe(100);
   });
 
-  it("lasts no longer because the claim comes later", async () => {
+  it("counts from the release, not from the claim", async () => {
     const { world, mutex } = await freed();
     await world.time.advance(60);
     await world.until(mutex.acquire());
     expect(world.time.nowMs).toBe(100);
   });
 
-  it("is over when the claim comes after it", async () => {
+  it("is skipped if the claim comes after the pause", async () => {
     const { world, mutex } = await freed();
     await world.time.advance(500);
     await world.until(mutex.acquire());
     expect(world.time.nowMs).toBe(500);
   });
 
-  it("does not put off a try, which waits for nothing", async () => {
+  it("does not delay an attempt without a wait", async () => {
     const { world, mutex } = await freed();
     expect(await world.until(mutex.tryAcquire())).not.toBeNull();
     expect(world.time.nowMs).toBe(0);
@@ -81,7 +81,7 @@ describe("standing back after a release", () => {
 });
 
 describe("a waiter", () => {
-  it("is not put off its takeover by a poll that hangs", async () => {
+  it("takes over on time while a poll hangs", async () => {
     const { world, mutex, network } = setUp({ requestTimeout: "5s" });
     const dead = fixedProcess(world);
     await world.until(dead.locks.mutex("a").acquire({ lease: "10s" }));
@@ -91,7 +91,7 @@ describe("a waiter", () => {
     expect(world.time.nowMs).toBe(10_200);
   });
 
-  it("whose poll is not answered does not take the record for gone", async () => {
+  it("does not conclude from an unanswered poll that the record is absent", async () => {
     const { world, mutex, network } = setUp();
     const other = fixedProcess(world);
     await world.until(other.locks.mutex("a").acquire());
@@ -103,7 +103,7 @@ describe("a waiter", () => {
     await world.until(waiting);
   });
 
-  it("watches on where a poll shows no record, and nobody says whether that is so", async () => {
+  it("keeps watching if a poll shows no record and DynamoDB does not answer the strong read", async () => {
     const { world, mutex, network } = setUp();
     const dead = fixedProcess(world);
     await world.until(dead.locks.mutex("a").acquire({ lease: "10s" }));
@@ -114,7 +114,7 @@ describe("a waiter", () => {
     expect(world.time.nowMs).toBe(10_200);
   });
 
-  it("whose claim nobody answered looks again until it is told", async () => {
+  it("reads again until DynamoDB answers, after an unanswered claim", async () => {
     const { world, mutex, network } = setUp({ lease: "1s" });
     network.next("read", { fault: "throttled" }, 2);
     network.script((request) =>
@@ -124,7 +124,7 @@ describe("a waiter", () => {
     expect(network.requests.read).toBe(3);
   });
 
-  it("whose claim nobody answered ends with what is wrong, if it then finds out", async () => {
+  it("rejects with a wrong configuration found after an unanswered claim", async () => {
     const { world, mutex, network } = setUp({ lease: "1s" });
     const error = new HoldfastError("access-denied", "No.");
     network.script((request) =>
@@ -134,13 +134,13 @@ describe("a waiter", () => {
     expect(network.requests.read).toBe(1);
   });
 
-  it("keeps its process alive, in line and between two polls", async () => {
+  it("keeps the process alive in the local queue and between two polls", async () => {
     const { world, mutex, process } = setUp();
     const other = fixedProcess(world);
     await world.until(other.locks.mutex("a").acquire());
     const ends = [mutex.acquire({ wait: "1m" })];
     await world.time.advance(50);
-    // The end of its wait, and the pause before its next look.
+    // The end of the wait, and the pause before the next poll.
     expect(process.pendingTimers({ keepsAlive: true })).toBe(2);
     ends.push(mutex.acquire({ wait: "1m" }));
     expect(process.pendingTimers({ keepsAlive: true })).toBe(3);
@@ -151,12 +151,12 @@ describe("a waiter", () => {
   });
 });
 
-describe("whoever ends", () => {
+describe("an acquisition that ends", () => {
   afterEach(() => {
     vi.restoreAllMocks();
   });
 
-  it("listens to no signal any more: its caller's, its client's, or its own", async () => {
+  it("removes the listeners from the signals of caller, client and cancellation", async () => {
     const { world, mutex } = setUp();
     const listeners = countListeners();
     const { signal } = new AbortController();
@@ -172,8 +172,8 @@ describe("whoever ends", () => {
   });
 });
 
-describe("a release, and a close, that nobody answers", () => {
-  it("keep their process alive until they give up", async () => {
+describe("a release and a close without an answer", () => {
+  it("keep the process alive until they give up", async () => {
     const { world, mutex, network, process, locks } = setUp({ renew: "manual" });
     const lease = await world.until(mutex.acquire());
     network.script(() => ({ fault: "request-lost" }));
@@ -189,7 +189,7 @@ describe("a release, and a close, that nobody answers", () => {
 });
 
 describe("closing a client", () => {
-  it("ends at once where the configuration is wrong", async () => {
+  it("ends at once with a wrong configuration", async () => {
     const { world, mutex, network, locks } = setUp();
     await world.until(mutex.acquire());
     const error = new HoldfastError("access-denied", "No.");
@@ -199,7 +199,7 @@ describe("closing a client", () => {
     expect(network.requests.write).toBe(2);
   });
 
-  it("keeps its process alive between two tries", async () => {
+  it("keeps the process alive between two attempts", async () => {
     const { world, mutex, network, locks, process } = setUp({ renew: "manual" });
     await world.until(mutex.acquire());
     network.next("write", { fault: "throttled" });
@@ -212,7 +212,7 @@ describe("closing a client", () => {
 });
 
 describe("a client without a table", () => {
-  it("gives every lock to everybody, and says that it is local", async () => {
+  it("grants every lock and reports that the lock is local", async () => {
     const locks = Holdfast.local();
     const mutex = locks.mutex("a");
     const leases = [await mutex.acquire(), await mutex.acquire({ wait: 0 })];
@@ -241,13 +241,13 @@ describe("closing a client with hundreds of leases", () => {
 describe("the fence of a grant", () => {
   const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 
-  it("starts from the clock where there is no record", async () => {
+  it("starts at the clock without a record", async () => {
     const { world, mutex } = setUp();
     const lease = await world.until(mutex.acquire());
     expect(lease.fence).toBe(BigInt(world.time.wallMs) + 1n);
   });
 
-  it("starts above the highest that this client has seen, where that is ahead of the clock", async () => {
+  it("starts above the highest fence that this client has observed, if that fence is ahead of the clock", async () => {
     const { world, mutex } = setUp();
     const ahead = BigInt(world.time.wallMs) + 1_000_000n;
     const free = { v: { N: "1" }, version: { N: "3" }, fence: { N: String(ahead) } };
@@ -259,7 +259,7 @@ describe("the fence of a grant", () => {
 });
 
 describe("a grant", () => {
-  it("is dated by the wall clock as the table's answers have corrected it", async () => {
+  it("has dates of the wall clock, corrected by the answers of the table", async () => {
     const { world, mutex } = setUp({
       through: (network) => ({
         clockCorrectionMs: 3_600_000,

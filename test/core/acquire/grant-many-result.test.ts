@@ -19,18 +19,18 @@ const GRANT: Grant = {
 };
 
 const format = nativeFormat({ pk: "pk", sk: "sk" });
-const ref = format.refOf("lock", "a");
+const ref = format.codec.refOf("lock", "a");
 
 function recordIn(table: MemoryTable): LeaseRecord {
-  return format.read(table.item(ref.key)) as LeaseRecord;
+  return format.codec.read(table.item(ref.key)) as LeaseRecord;
 }
 
-describe("what a grant has made of a record", () => {
-  it.each(["absent", "free", "held by somebody dead"])(
-    "that was %s is what the table says",
+describe("grantedOnto", () => {
+  it.each(["absent", "free", "held by a dead holder"])(
+    "computes the record that the table stores, for a record that was %s",
     (was) => {
       const table = new MemoryTable();
-      const claim = format.claim(
+      const claim = format.lease.claim(
         ref,
         { ...GRANT, holder: "before", passage: undefined },
         { kind: "absent" },
@@ -39,14 +39,19 @@ describe("what a grant has made of a record", () => {
       if (was === "free") {
         const from = { maybe: ["before"] };
         table.apply(
-          format.free(ref, from, { keepData: false, lastHolder: "before", wallMs: 1, mark: "" }),
+          format.lease.free(ref, from, {
+            keepData: false,
+            lastHolder: "before",
+            wallMs: 1,
+            mark: "",
+          }),
         );
       }
       const before = recordIn(table);
       const write =
         before.state === "held"
-          ? format.takeOver(ref, GRANT, before)
-          : format.claim(
+          ? format.lease.takeOver(ref, GRANT, before)
+          : format.lease.claim(
               ref,
               GRANT,
               before.state === "free" ? { ...before, kind: "free" } : { kind: "absent" },
@@ -54,15 +59,15 @@ describe("what a grant has made of a record", () => {
       expect(table.applyAll({ writes: [write], token: "t" })).toEqual({ kind: "applied" });
       const told = recordIn(table);
       const derived = grantedOnto(before, GRANT);
-      // What is for holders that were asked to go, and is there for none here.
-      const { resignAsked, preferAsked, asked, ...rest } = told as typeof derived;
-      expect([resignAsked, preferAsked, asked]).toEqual([undefined, undefined, undefined]);
+      // Only present after a request to a holder.
+      const { requestedHolders, ...rest } = told as typeof derived;
+      expect(requestedHolders).toBeUndefined();
       expect(derived).toEqual(rest);
     },
   );
 });
 
-describe("a transaction that was refused", () => {
+describe("doingOf", () => {
   const held = (holder: string): Found => ({ ...grantedOnto({ state: "absent" }, GRANT), holder });
   const cases: readonly [string, (Found | undefined)[], ReturnType<typeof doingOf>][] = [
     ["every record", [held("x"), held("y")], "own"],
@@ -74,7 +79,7 @@ describe("a transaction that was refused", () => {
   ];
 
   // rule: R5, protocol 84
-  it("is its own only where every record that was shown says so", () => {
+  it("returns own only if every shown record has the id of the grant", () => {
     for (const [what, shown, doing] of cases) {
       expect(doingOf(shown, ["x", "y"]), what).toBe(doing);
     }

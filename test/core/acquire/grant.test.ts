@@ -17,7 +17,7 @@ function setUp(options: FixedOptions = {}) {
 const isFree = (world: World): boolean =>
   world.record("a") !== undefined && world.record("a")?.["holder"] === undefined;
 
-/** A dead holder's record, and its holder's id. */
+/** The record of a dead holder, and the id of the holder. */
 async function deadHolder(world: World, lease = "10s"): Promise<string> {
   const dead = world.inhabitant();
   const { holder } = await world.until(dead.locks.mutex("a").acquire({ lease }));
@@ -25,8 +25,8 @@ async function deadHolder(world: World, lease = "10s"): Promise<string> {
   return holder;
 }
 
-describe("a claim that is not answered", () => {
-  it("is sent again after pauses that double up to the slowest poll", async () => {
+describe("a claim without an answer", () => {
+  it("is retried after pauses that double up to the longest poll", async () => {
     const { world, locks, network } = setUp();
     const sent: number[] = [];
     network.script((request) => {
@@ -38,7 +38,7 @@ describe("a claim that is not answered", () => {
     expect(sent).toEqual([0, 100, 300, 700, 1_500, 2_300]);
   });
 
-  it("counts its lease from the send that was answered, if none before can have been applied", async () => {
+  it("counts the lease from the acknowledged send if no earlier send can have been applied", async () => {
     const { world, locks, network } = setUp();
     network.next("write", THROTTLED, 3);
     const lease = await world.until(locks.mutex("a").acquire());
@@ -46,7 +46,7 @@ describe("a claim that is not answered", () => {
     expect(lease.remainingMs()).toBe(9_790);
   });
 
-  it("counts its lease from the first send, if that can have been applied", async () => {
+  it("counts the lease from the first send if the first send can have been applied", async () => {
     const { world, locks, network } = setUp();
     network.next("write", SILENT, 2);
     const lease = await world.until(locks.mutex("a").acquire());
@@ -54,7 +54,7 @@ describe("a claim that is not answered", () => {
     expect(lease.remainingMs()).toBe(9_790 - 320);
   });
 
-  it("is given up for a strong look when half its lease has passed, and made anew", async () => {
+  it("is abandoned for a strong read after half of the lease, then sent anew", async () => {
     const { world, locks, network } = setUp();
     const sent: [kind: string, atMs: number][] = [];
     network.script((request) => {
@@ -70,7 +70,7 @@ describe("a claim that is not answered", () => {
     expect(lease.remainingMs()).toBe(9_790);
   });
 
-  it("does not end a try at once: a table that is busy for a moment costs it a moment", async () => {
+  it("does not end an attempt without a wait at the first throttled answer", async () => {
     const { world, locks, network } = setUp();
     await world.time.advance(1_000);
     network.next("write", THROTTLED, 2);
@@ -78,7 +78,7 @@ describe("a claim that is not answered", () => {
     expect(world.time.nowMs).toBe(1_300);
   });
 
-  it("ends a try after the request timeout", async () => {
+  it("ends an attempt without a wait after the request timeout", async () => {
     const { world, locks, network } = setUp({ requestTimeout: 1_000 });
     network.script(() => THROTTLED);
     const trying = locks.mutex("a").tryAcquire();
@@ -87,8 +87,8 @@ describe("a claim that is not answered", () => {
   });
 });
 
-describe("a grant that is applied and not handed out", () => {
-  it("is undone when it was cancelled in the instant of its answer", async () => {
+describe("an applied grant without a lease", () => {
+  it("is rolled back if the acquisition is cancelled at the instant of the answer", async () => {
     const cancel = new AbortController();
     const { world, locks } = setUp({
       through: (network) => ({
@@ -109,7 +109,7 @@ describe("a grant that is applied and not handed out", () => {
     expect(isFree(world)).toBe(true);
   });
 
-  it("is claimed anew when its answer comes at the very instant of its deadline", async () => {
+  it("is claimed anew if the answer arrives exactly at the deadline", async () => {
     const { world, locks, network, process } = setUp();
     network.next("write", { fault: "delayed", delayMs: 20 });
     const acquiring = locks.mutex("a").acquire();
@@ -121,8 +121,8 @@ describe("a grant that is applied and not handed out", () => {
     expect(lease.remainingMs()).toBeGreaterThan(9_000);
   });
 
-  // Each of the two sends of a blind claim can be applied once; the second was, and is told too late.
-  it("is looked for until every send of it was undone", async () => {
+  // Each of the two sends of a blind claim can be applied. The second send is applied and acknowledged too late.
+  it("is searched until every send is rolled back", async () => {
     const { world, locks, network, process } = setUp({ lease: "2s", wait: 1_500 });
     network.next("write", { fault: "applied-late", delayMs: 3_000, unknownAfterMs: 10 });
     network.next("write", { fault: "delayed", delayMs: 20 });
@@ -141,17 +141,17 @@ describe("a grant that is applied and not handed out", () => {
     expect(isFree(world)).toBe(true);
   });
 
-  it("is looked for when the SDK sent it twice, and the answer shows another's record", async () => {
+  it("is searched if the SDK sent the write twice and the answer shows another holder", async () => {
     const { world, locks, network } = setUp();
     await deadHolder(world);
     network.next("write", { fault: "response-lost-and-retried" });
     expect(await world.until(locks.mutex("a").tryAcquire())).toBeNull();
     await world.time.advance(1_000);
-    // One claim, and what undoes the copy of it that may still be on its way.
+    // One claim, and the rollback of the second send, which may still arrive.
     expect(network.requests.write).toBeGreaterThan(2);
   });
 
-  it("is not looked for when it was refused at its one send", async () => {
+  it("is not searched after a refusal of a single send", async () => {
     const { world, locks, network } = setUp();
     await deadHolder(world);
     expect(await world.until(locks.mutex("a").tryAcquire())).toBeNull();
@@ -160,8 +160,8 @@ describe("a grant that is applied and not handed out", () => {
   });
 });
 
-describe("an attempt on what is no longer there", () => {
-  it("goes on with a claim when the dead holder's record has gone", async () => {
+describe("an attempt on a record that has gone", () => {
+  it("claims the lock if the record of the dead holder has gone", async () => {
     const { world, locks } = setUp();
     await deadHolder(world, "1s");
     expect(await world.until(locks.mutex("a").tryAcquire())).toBeNull();
@@ -170,7 +170,7 @@ describe("an attempt on what is no longer there", () => {
     expect((await world.until(locks.mutex("a").acquire())).isHeld).toBe(true);
   });
 
-  it("says that a table is unfit when it refuses a claim of an absent record and shows none", async () => {
+  it("rejects with misconfigured if the table refuses a claim and shows no record", async () => {
     let isSilent = true;
     const { world, locks } = setUp({
       lease: "1s",
@@ -195,12 +195,12 @@ describe("an attempt on what is no longer there", () => {
   });
 });
 
-describe("a reclaim that is given up without an answer", () => {
+describe("a reclaim that is abandoned without an answer", () => {
   it.each(["response-lost", "request-lost"] as const)(
     "is settled by one write, whichever of the two ids the record names (%s)",
     async (fault) => {
       const { world, locks, network } = setUp();
-      // What this process gave up itself: it is found in the table, and taken at once.
+      // The process finds its own abandoned id in the table and takes over at once.
       network.next("write", { fault: "response-lost", unknownAfterMs: 10 });
       network.next("write", { fault: "request-lost", unknownAfterMs: 10 });
       const given = locks.mutex("a").acquire({ wait: 5 });

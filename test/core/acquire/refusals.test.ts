@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { requireCapability } from "../../../src/core/record/capability.js";
 import type { LeaseFormat } from "../../../src/core/record/format.js";
-import { assertSessions } from "../../../src/core/record/key.js";
 import { awsLockClient, dynamolock } from "../../../src/formats/index.js";
 import { nativeFormat } from "../../../src/formats/native.js";
 import type { ErrorCode, HoldfastError, Lease, LeaseTransfer } from "../../../src/index.js";
@@ -8,7 +8,7 @@ import { ForeignWorld } from "../../formats/foreign-world.js";
 import { type ExpectedError, expectError, expectErrorToBe } from "../../support/errors.js";
 import { type Inhabitant, World } from "../../support/world.js";
 
-/** The facts that errors tell of requests that cannot be made, and of requests that are not answered, as in messages.test.ts. */
+/** The facts in the errors for invalid and for unanswered requests, as in messages.test.ts. */
 
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 const SILENT = { fault: "request-lost", unknownAfterMs: 20 } as const;
@@ -27,7 +27,7 @@ interface Scene {
   readonly theirs: Inhabitant;
 }
 
-/** What leads to it may take its time; what it answers then is the attempt itself. */
+/** Prepares the scene, in any time. The returned function makes the attempt. */
 type Prepare = (scene: Scene) => (() => unknown) | Promise<() => unknown>;
 type Row = [what: string, expected: ExpectedError, prepare: Prepare];
 
@@ -38,7 +38,7 @@ const about = (code: ErrorCode, ...mentions: (string | RegExp)[]): ExpectedError
   mentions,
 });
 
-/** What is wrong with what was asked is about no lock yet. */
+/** An error about an option, which names no lock. */
 const invalid = (...mentions: (string | RegExp)[]): ExpectedError => ({
   code: "invalid-argument",
   mentions,
@@ -80,7 +80,7 @@ const AT_ONCE: readonly Row[] = [
     },
   ],
   [
-    "a lock that others are queued for, at once",
+    "a lock with a queue, at once",
     about("not-acquired", /\bqueued?\b/, "`wait`"),
     async ({ world, mine, theirs }) => {
       const held = await world.until(theirs.locks.fairLock("a").acquire());
@@ -150,12 +150,12 @@ const ARGUMENTS: readonly Row[] = [
     invalid("`prefix`", "string", "number"),
     ({ mine }) =>
       async () => {
-        for await (const _ of mine.locks.list({ prefix: 5 as never }));
+        for await (const _ of mine.locks.admin.list({ prefix: 5 as never }));
       },
   ],
   [
     "a fair lock in a table without a sort key",
-    invalid(/\bfair lock\b/, "sort key", "`keys`"),
+    invalid(/\bfair locks\b/, "sort key", "`keys`"),
     ({ world }) =>
       () =>
         world.inhabitant({ keys: { sk: null } }).locks.fairLock("a"),
@@ -168,7 +168,7 @@ const ARGUMENTS: readonly Row[] = [
   [
     "sessions in a format without any",
     invalid('"dynamolock"', /\bsessions\b/),
-    () => () => assertSessions(dynamolock() as unknown as LeaseFormat),
+    () => () => requireCapability(dynamolock() as unknown as LeaseFormat, "sessions"),
   ],
   [
     "a warning that would come before a renewal is late",
@@ -183,28 +183,29 @@ const ARGUMENTS: readonly Row[] = [
     invalid("`reason`", "1 to 1000"),
     ({ mine }) =>
       () =>
-        mine.locks.forceRelease("a", { reason: "x".repeat(1_001) }),
+        mine.locks.admin.forceRelease("a", { reason: "x".repeat(1_001) }),
   ],
   [
     "a name of the operator that is empty",
     invalid("`by`", "1 to 1000"),
     ({ mine }) =>
       () =>
-        mine.locks.forceRelease("a", { reason: "x".repeat(1_000), by: "" }),
+        mine.locks.admin.forceRelease("a", { reason: "x".repeat(1_000), by: "" }),
   ],
   [
     "a forced release in a format without any",
-    invalid('"dynamolock"', /\bforced release\b/),
-    () => () => new ForeignWorld(dynamolock()).client().locks.forceRelease("a", { reason: "x" }),
+    invalid('"dynamolock"', /\bforced releases\b/),
+    () => () =>
+      new ForeignWorld(dynamolock()).client().locks.admin.forceRelease("a", { reason: "x" }),
   ],
   [
     "a history in a format without any",
     invalid('"dynamolock"', /\bhistory\b/, "sort key"),
-    () => () => new ForeignWorld(dynamolock()).client().locks.history("a"),
+    () => () => new ForeignWorld(dynamolock()).client().locks.admin.history("a"),
   ],
   [
     "an import in a format without any",
-    invalid('"dynamolock"', /\banother process\b/),
+    invalid('"dynamolock"', /\btransfers\b/),
     () => () => new ForeignWorld(dynamolock()).client().locks.import(HANDLE),
   ],
   [
@@ -229,7 +230,7 @@ const HANDING_ON: readonly Row[] = [
   [
     "an export from the session that the client shares",
     about("invalid-argument", /\bsession\b/),
-    // It has a record of its own for its first period only.
+    // The lease has a deadline of its own only during its first period.
     async ({ world }) => {
       const { locks } = world.inhabitant({ sharedSession: true });
       const lease = await world.until(locks.mutex("a").acquire());
@@ -238,7 +239,7 @@ const HANDING_ON: readonly Row[] = [
   ],
   [
     "an export of a reentrant lock",
-    about("invalid-argument", /\bshare\b/),
+    about("invalid-argument", /\bshares\b/),
     ({ mine }) => {
       const mutex = mine.locks.mutex("a", { reentrant: true });
       return () =>
@@ -250,16 +251,16 @@ const HANDING_ON: readonly Row[] = [
   ],
   [
     "an export of an occurrence",
-    about("invalid-argument", /\bno lock\b/),
+    about("invalid-argument", /\bnot a lock\b/),
     ({ mine }) =>
       () =>
-        mine.locks.once("a", { occurrence: "1" }, async (_, lease) => {
+        mine.locks.once("a", { occurrence: "1" }, async (lease) => {
           await lease.export();
         }),
   ],
   [
     "an export that is not answered",
-    about("outcome-unknown", /\bexported\b/),
+    about("outcome-unknown", /\bexport\b/),
     async (scene) => {
       const lease = await acquired(scene);
       scene.mine.network.script(() => SILENT);
@@ -289,7 +290,7 @@ const NOBODY_ANSWERS: readonly Row[] = [
     about("unreachable", /\bby force\b/, "region"),
     ({ mine }) => {
       mine.network.script(() => SILENT);
-      return () => mine.locks.forceRelease("a", { reason: "x", wait: "1s" });
+      return () => mine.locks.admin.forceRelease("a", { reason: "x", wait: "1s" });
     },
   ],
   [
@@ -298,7 +299,7 @@ const NOBODY_ANSWERS: readonly Row[] = [
     async (scene) => {
       await scene.world.until(scene.theirs.locks.mutex("a").acquire());
       const { locks } = scene.mine;
-      const forced = locks.forceRelease("a", { reason: "x" });
+      const forced = locks.admin.forceRelease("a", { reason: "x" });
       forced.catch(() => undefined);
       await scene.world.time.advance(200);
       await scene.world.until(locks.close());
@@ -310,7 +311,7 @@ const NOBODY_ANSWERS: readonly Row[] = [
     about("unreachable", /\bhistory\b/, "region"),
     ({ mine }) => {
       mine.network.script(() => SILENT);
-      return () => mine.locks.history("a");
+      return () => mine.locks.admin.history("a");
     },
   ],
   [
@@ -318,7 +319,7 @@ const NOBODY_ANSWERS: readonly Row[] = [
     about("unreachable", /\bqueue\b/, "region"),
     ({ mine }) => {
       mine.network.script(({ kind }) => (kind === "query" ? SILENT : undefined));
-      return () => mine.locks.queue("a");
+      return () => mine.locks.admin.queue("a");
     },
   ],
   [
@@ -347,7 +348,7 @@ const NOBODY_ANSWERS: readonly Row[] = [
   ],
 ];
 
-/** The error of an attempt, once virtual time has brought it. */
+/** Advances virtual time until the attempt rejects, and returns the error. */
 async function errorOf(scene: Scene, prepare: Prepare): Promise<HoldfastError> {
   const attempt = await prepare(scene);
   const outcome = (async () => attempt())().then(
@@ -359,7 +360,7 @@ async function errorOf(scene: Scene, prepare: Prepare): Promise<HoldfastError> {
   return scene.world.until(outcome);
 }
 
-describe("the kernel refuses", () => {
+describe("the core refuses", () => {
   it.each([...AT_ONCE, ...ARGUMENTS, ...HANDING_ON, ...NOBODY_ANSWERS])(
     "%s",
     async (_what, expected, prepare) => {
@@ -369,21 +370,21 @@ describe("the kernel refuses", () => {
     },
   );
 
-  it("a lock before which others are queued, in a table that has no room for a queue", async () => {
+  it("a lock with a queue, in a table without a sort key", async () => {
     const format = nativeFormat({ pk: "pk", sk: null });
-    const here = new ForeignWorld({ ...format, schema: { keys: { pk: "pk" } } } as never);
+    const here = new ForeignWorld(format as never);
     const { locks, network } = here.client();
     await here.until((await here.until(locks.mutex("a").acquire())).release());
     const key = { pk: { S: "lock#a" } };
     here.table.putItem(key, { ...here.item(key), tail: { N: "5" }, served: { N: "3" } });
     const acquiring = here.until(locks.mutex("a").acquire({ wait: "5s" }));
     await expect(acquiring).rejects.toMatchObject({ code: "not-acquired" });
-    // A claim that is refused, and looks from then on: nothing is claimed in a loop.
+    // One refused claim, and then polls: no claims in a loop.
     expect(network.requests.write).toBe(3);
     expect(network.requests.read).toBeLessThan(20);
   });
 
-  it("a number where something else is kept in its place", async () => {
+  it("a fence if a foreign item is in the place of the counter", async () => {
     const here = new ForeignWorld(awsLockClient({ fences: "companion" }));
     here.table.putItem({ key: { S: "a#holdfast-fence" } }, { total: { N: "3" } });
     const acquiring = here.until(here.client().locks.mutex("a").acquire());

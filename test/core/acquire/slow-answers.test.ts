@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { World } from "../../support/world.js";
 
-/** Answers that take longer than half of a lease, and less than a request may take. */
+/** Answers take longer than half of a lease, and less than the request timeout. */
 const SLOW = [
   { lease: "3s", answerMs: 1_600 },
   { lease: "3s", answerMs: 2_000 },
@@ -21,7 +21,7 @@ const setUp = (answerMs: number) => {
   return { world, ...mine, writes: () => writes };
 };
 
-describe("an attempt without a wait, at answers slower than its lease allows", () => {
+describe("an attempt without a wait, with answers too slow for the lease", () => {
   it.each(SLOW)("ends, and says so: $lease, $answerMs ms an answer", async (row) => {
     const { world, locks, writes } = setUp(row.answerMs);
     const fromMs = world.time.nowMs;
@@ -34,13 +34,13 @@ describe("an attempt without a wait, at answers slower than its lease allows", (
     });
     // Twice half of a lease without an answer, each with one read.
     expect(world.time.nowMs - fromMs).toBeLessThan(8_000);
-    // Two claims, and what undoes each.
+    // Two claims, and the rollback of each.
     expect(writes()).toBeLessThanOrEqual(4);
     await world.time.advance(60_000);
     expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 
-  it.each(["2s", "3s"])("is granted although one answer was lost in silence: %s", async (lease) => {
+  it.each(["2s", "3s"])("is granted although one answer was lost: %s", async (lease) => {
     const { world, locks, network } = setUp(10);
     network.next("write", { fault: "response-lost", unknownAfterMs: 60_000 });
     const granted = await world.until(locks.mutex("a").tryAcquire({ lease }));
@@ -64,14 +64,14 @@ describe("an attempt without a wait, at answers slower than its lease allows", (
     });
   });
 
-  it("comes back with nothing where another holds the lock", async () => {
+  it("resolves with undefined if another client holds the lock", async () => {
     const { world, locks } = setUp(1_600);
     const other = world.inhabitant();
     await world.until(other.locks.mutex("a").acquire({ lease: "60s" }));
     expect(await world.until(locks.mutex("a").tryAcquire({ lease: "3s" }))).toBeNull();
   });
 
-  it("says that the table is throttled where that is why", async () => {
+  it("rejects with throttled if the table throttles the attempt", async () => {
     const { world, locks, network } = setUp(10);
     network.script(({ kind }) => (kind === "write" ? { fault: "throttled" } : undefined));
     const acquiring = locks.mutex("a").tryAcquire({ lease: "2s" });

@@ -8,7 +8,7 @@ import { type Inhabitant, readsIn, World } from "../../support/world.js";
 const FOR_EVER: AcquireOptions = { wait: Number.POSITIVE_INFINITY };
 const INSTANT = { latency: { requestMs: 0, responseMs: 0 } } as const;
 
-/** When each request of a process was sent, and what it was. */
+/** The kind and the send time of each request of a process. */
 function traceOf(world: World, who: Inhabitant): { atMs: number; request: FaultRequest }[] {
   const trace: { atMs: number; request: FaultRequest }[] = [];
   who.network.script((request) => {
@@ -28,8 +28,8 @@ function ignored<T>(promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-describe("a waiter's polls", () => {
-  it("begin at the fastest pause and grow to the slowest, each spread by a quarter", async () => {
+describe("the polls of a waiter", () => {
+  it("begin at the shortest pause and grow to the longest, each with a jitter of a quarter", async () => {
     const world = new World();
     await held(world, { lease: "1h" });
     const rival = world.inhabitant(INSTANT);
@@ -49,7 +49,7 @@ describe("a waiter's polls", () => {
     expect(trace.filter(({ request }) => request.kind === "write")).toHaveLength(1);
   });
 
-  it("are eventually consistent, and bring no more than the decision needs", async () => {
+  it("are eventually consistent and return only the attributes for the decision", async () => {
     const world = new World();
     await held(world, { lease: "1h", data: "x".repeat(2_000) });
     const rival = world.inhabitant(INSTANT);
@@ -67,7 +67,7 @@ describe("a waiter's polls", () => {
     }
   });
 
-  it("become fast again when the lock has changed hands", async () => {
+  it("become frequent again after a change of holder", async () => {
     const world = new World();
     const { lease } = await held(world, { lease: "1h" });
     const other = world.inhabitant(INSTANT);
@@ -76,7 +76,7 @@ describe("a waiter's polls", () => {
     ignored(rival.locks.mutex("a").acquire(FOR_EVER));
     await world.time.advance(60_000);
     trace.length = 0;
-    // Within one instant, so that the waiter cannot win.
+    // The release and the claim are at one instant, so that the waiter cannot win.
     await Promise.all([
       lease.release().then(() => other.locks.mutex("a").acquire({ lease: "1h" })),
       world.time.advance(0),
@@ -86,7 +86,7 @@ describe("a waiter's polls", () => {
     expect(pauses[0]).toBeLessThanOrEqual(126);
   });
 
-  it("of two processes do not fall into step", async () => {
+  it("of two processes do not synchronise", async () => {
     const world = new World();
     await held(world, { lease: "1h" });
     const traces = [1, 2].map(() => {
@@ -102,7 +102,7 @@ describe("a waiter's polls", () => {
   });
 });
 
-describe("a waiter takes a dead holder's lock", () => {
+describe("a waiter takes over from a dead holder", () => {
   it("at the earliest safe instant, with a write and no read before it", async () => {
     const world = new World();
     const { holder } = await held(world, { lease: "10s" });
@@ -119,7 +119,7 @@ describe("a waiter takes a dead holder's lock", () => {
   });
 
   // rule: R4, protocol 16
-  it("by an exact condition, so that one sign of life in the last moment refuses it", async () => {
+  it("with an exact condition, so that a renewal in the last moment refuses the takeover", async () => {
     const world = new World();
     const beliefs = new Beliefs(world);
     const { lease } = await held(world, { lease: "10s", renew: "manual" });
@@ -138,7 +138,7 @@ describe("a waiter takes a dead holder's lock", () => {
     expect(world.time.nowMs - fromMs).toBeGreaterThan(19_700);
   });
 
-  it("at once, when an earlier try and an inspection have watched it die", async () => {
+  it("at once, if an earlier attempt and an inspection have watched the holder expire", async () => {
     const world = new World();
     const { holder } = await held(world, { lease: "10s" });
     holder.process.kill();
@@ -152,13 +152,13 @@ describe("a waiter takes a dead holder's lock", () => {
     expect(seen).toMatchObject({ writes: 1, reads: 0 });
   });
 
-  it("at once, when a listing of the locks has watched it die", async () => {
+  it("at once, if a listing of the locks has watched the holder expire", async () => {
     const world = new World();
     const { holder } = await held(world, { lease: "10s" });
     holder.process.kill();
     const rival = world.inhabitant(INSTANT);
     const listed = async () => {
-      for await (const page of rival.locks.list()) return page.locks[0];
+      for await (const page of rival.locks.admin.list()) return page.locks[0];
       return undefined;
     };
     expect(await world.until(listed())).toMatchObject({
@@ -170,7 +170,7 @@ describe("a waiter takes a dead holder's lock", () => {
     expect(await world.until(rival.locks.mutex("a").tryAcquire())).not.toBeNull();
   });
 
-  it("not at once in a process that has never seen it: it must watch for itself", async () => {
+  it("only after a watch of its own, in a process that has never observed the record", async () => {
     const world = new World();
     const { holder } = await held(world, { lease: "10s" });
     holder.process.kill();
@@ -182,7 +182,7 @@ describe("a waiter takes a dead holder's lock", () => {
     expect(world.time.nowMs - fromMs).toBeGreaterThanOrEqual(10_000);
   });
 
-  it("later, never sooner, when its own monotonic clock stood still meanwhile", async () => {
+  it("later, never sooner, if the monotonic clock of the waiter stood still", async () => {
     const world = new World();
     const { holder } = await held(world, { lease: "10s" });
     const rival = world.inhabitant(INSTANT);
@@ -200,7 +200,7 @@ describe("a waiter takes a dead holder's lock", () => {
 });
 
 describe("waiters of one process for one name", () => {
-  it("cost as much as one", async () => {
+  it("cost as much as a single waiter", async () => {
     const costs: number[] = [];
     for (const waiters of [1, 50]) {
       const world = new World();
@@ -217,7 +217,7 @@ describe("waiters of one process for one name", () => {
     expect(Math.abs((costs[0] ?? 0) - (costs[1] ?? 0))).toBeLessThanOrEqual(3);
   });
 
-  it("cost nothing while their own process holds the lock", async () => {
+  it("send no request while their process holds the lock", async () => {
     const world = new World();
     const { holder } = await held(world, { lease: "1h" });
     for (let index = 0; index < 10; index += 1) {
@@ -227,7 +227,7 @@ describe("waiters of one process for one name", () => {
     expect(seen).toMatchObject({ writes: 0, reads: 0 });
   });
 
-  it("get the lock in the order in which they came, by one write each", async () => {
+  it("get the lock in the order of arrival, with one write each", async () => {
     const world = new World();
     const { holder, lease } = await held(world);
     const order: number[] = [];
@@ -240,12 +240,12 @@ describe("waiters of one process for one name", () => {
       await Promise.all(all);
     });
     expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-    // Ten hand-overs, and the last one's release.
+    // Ten hand-offs, and the release of the last holder.
     expect(seen).toMatchObject({ writes: 11, reads: 0 });
   });
 
   // rule: protocol 37
-  it("pass the lock on as often as the limit says, and then free it", async () => {
+  it("hand off the lock up to the limit, and then free the lock", async () => {
     for (const [limit, frees] of [
       [0, 5],
       [1, 3],
@@ -263,7 +263,7 @@ describe("waiters of one process for one name", () => {
     }
   });
 
-  it("leave the line free when every one of them has gone", async () => {
+  it("leave the local queue empty after all waiters have gone", async () => {
     const world = new World();
     const { holder, lease } = await held(world);
     const cancel = new AbortController();
@@ -281,7 +281,7 @@ describe("waiters of one process for one name", () => {
     expect(seen).toMatchObject({ writes: 1, reads: 0 });
   });
 
-  it("get their turn when the one before them fails, whatever it fails of", async () => {
+  it("get the turn after the waiter before fails, with any error", async () => {
     const world = new World();
     const who = world.inhabitant(INSTANT);
     const error = new HoldfastError("misconfigured", "There is no such table.");
@@ -292,7 +292,7 @@ describe("waiters of one process for one name", () => {
     expect((await world.until(second)).isHeld).toBe(true);
   });
 
-  it("get their turn when the lease of their process is lost", async () => {
+  it("get the turn after their process loses the lease", async () => {
     const world = new World();
     const { holder, lease } = await held(world, { lease: "10s" });
     const waiting = holder.locks.mutex("a").acquire(FOR_EVER);
@@ -303,15 +303,15 @@ describe("waiters of one process for one name", () => {
     expect((await world.until(waiting)).fence).toBe(lease.fence + 1n);
   });
 
-  // Without a timer nobody notices that it ran out, unless the one who forgot it asks.
-  it("get their turn when a lease that is renewed by hand has run out, unasked", async () => {
+  // A manually renewed lease has no timer, so only a waiter or its own holder can notice that it has expired.
+  it("get the turn when a manually renewed lease expires", async () => {
     const world = new World();
     const { holder, lease } = await held(world, { lease: "10s", renew: "manual" });
     const next = await world.until(holder.locks.mutex("a").acquire({ wait: "5m" }), 900_000);
     expect(next.fence).toBe(lease.fence + 1n);
   });
 
-  it("are not refused a try by a lease renewed by hand that has run out, unasked", async () => {
+  it("can try the lock after a manually renewed lease expires", async () => {
     const world = new World();
     const { holder } = await held(world, { lease: "10s", renew: "manual" });
     await world.time.advance(20_000);
@@ -319,8 +319,8 @@ describe("waiters of one process for one name", () => {
   });
 });
 
-describe("a wait ends", () => {
-  it("at once when it is 0, without a poll and without a timer", async () => {
+describe("the end of a wait", () => {
+  it("comes at once with a wait of 0, without a poll or a timer", async () => {
     const world = new World();
     await held(world);
     const rival = world.inhabitant();
@@ -335,7 +335,7 @@ describe("a wait ends", () => {
     expect(rival.process.pendingTimers()).toBe(0);
   });
 
-  it.each([1, 49, 50, 51, 100, 777, 5_000])("exactly after its %i ms", async (wait) => {
+  it.each([1, 49, 50, 51, 100, 777, 5_000])("comes after exactly %i ms", async (wait) => {
     const world = new World();
     await held(world);
     const rival = world.inhabitant({ latency: { requestMs: 25, responseMs: 25 } });
@@ -344,7 +344,7 @@ describe("a wait ends", () => {
     expect(world.time.nowMs - fromMs).toBe(wait);
   });
 
-  it("with contention, not with trouble, when a request was on its way at its end", async () => {
+  it("rejects with not-acquired, not unreachable, if a request was in flight at the end", async () => {
     for (let wait = 120; wait < 1_200; wait += 30) {
       const world = new World();
       await held(world);
@@ -355,7 +355,7 @@ describe("a wait ends", () => {
     }
   });
 
-  it("on time even while a request hangs", async () => {
+  it("comes on time while a request hangs", async () => {
     const world = new World();
     await held(world);
     const rival = world.inhabitant({ requestTimeout: "1h" });
@@ -376,7 +376,7 @@ describe("a wait ends", () => {
     );
   });
 
-  it("never when it is Infinity", async () => {
+  it("never comes with a wait of Infinity", async () => {
     const world = new World();
     const { lease } = await held(world);
     const rival = world.inhabitant();
@@ -391,7 +391,7 @@ describe("a wait ends", () => {
         settled = true;
       },
     );
-    // Its timer is longer than Node takes, and keeps the process alive.
+    // The timer is longer than the longest timer of Node.js, and keeps the process alive.
     await world.time.advance(day / 24);
     expect(settled).toBe(false);
     expect(rival.process.pendingTimers({ keepsAlive: true })).toBeGreaterThan(0);
@@ -400,7 +400,7 @@ describe("a wait ends", () => {
     expect(rival.process.pendingTimers({ keepsAlive: true })).toBe(0);
   });
 
-  it("with the reason of its signal, at every step, and leaves nothing behind", async () => {
+  it("rejects with the reason of the signal at every step, and leaves nothing behind", async () => {
     for (let atMs = 0; atMs <= 120; atMs += 3) {
       const world = new World();
       const holder = world.inhabitant(INSTANT);
@@ -420,7 +420,7 @@ describe("a wait ends", () => {
     }
   });
 
-  it("with its reason while the lock is free, and the lock is free again right after", async () => {
+  it("rejects with the reason while the lock is free, and leaves the lock free", async () => {
     for (let atMs = 0; atMs <= 24; atMs += 1) {
       const world = new World();
       const who = world.inhabitant({ latency: { requestMs: 10, responseMs: 10 } });
@@ -438,7 +438,7 @@ describe("a wait ends", () => {
     }
   });
 
-  it("before it begins when its signal has aborted already", async () => {
+  it("comes before the first request if the signal has already aborted", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
     const signal = AbortSignal.abort("never wanted");
@@ -446,7 +446,7 @@ describe("a wait ends", () => {
     expect(world.table.counts.writes).toBe(0);
   });
 
-  it("when a lease that it depends on is lost, found out by reading its signal", async () => {
+  it("comes with the loss of a lease whose signal the waiter reads", async () => {
     const world = new World();
     const { holder, lease } = await held(world, { lease: "1s", renew: "manual" });
     await world.time.advance(1_000);
@@ -456,7 +456,7 @@ describe("a wait ends", () => {
   });
 });
 
-describe("a hand-over to a waiter that is cancelled", () => {
+describe("a hand-off to a cancelled waiter", () => {
   it.each(["nobody", "a second waiter", "another process"] as const)(
     "at any step leaves the lock to %s",
     async (heir) => {
@@ -495,7 +495,7 @@ describe("a hand-over to a waiter that is cancelled", () => {
 });
 
 describe("after a release", () => {
-  it("a process that saw a rival lets it go first", async () => {
+  it("a process that observed a rival lets the rival acquire first", async () => {
     const world = new World();
     const poll = { min: 100, max: 100 };
     const [a, b] = [world.inhabitant({ poll }), world.inhabitant({ poll })];
@@ -519,7 +519,7 @@ describe("after a release", () => {
     expect(order).toEqual(["rival", "again"]);
   });
 
-  it("a process that saw no rival claims again at once", async () => {
+  it("a process that observed no rival claims again at once", async () => {
     const world = new World();
     const { locks } = world.inhabitant(INSTANT);
     await world.until(locks.mutex("a").run(() => undefined));
@@ -528,8 +528,8 @@ describe("after a release", () => {
     expect(world.time.nowMs).toBe(fromMs);
   });
 
-  // A process that hands over reads nothing, so it sees no rival: at the bound it stands back all the same.
-  it("a process with many waiters of its own leaves others their turn", async () => {
+  // Local hand-offs read nothing, so the process observes no rival. At the limit it pauses even so.
+  it("a process with many local waiters lets other processes acquire", async () => {
     const world = new World();
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     let stopped = false;
@@ -554,8 +554,8 @@ describe("after a release", () => {
   });
 });
 
-describe("four different things are told apart", () => {
-  it("contention: somebody has it", async () => {
+describe("the error of a wait", () => {
+  it("is not-acquired for a held lock", async () => {
     const world = new World();
     const { lease } = await held(world);
     const rival = world.inhabitant();
@@ -587,14 +587,14 @@ describe("four different things are told apart", () => {
     },
   );
 
-  it("a table that is busy for a moment: nobody notices", async () => {
+  it("does not occur if the table is throttled for a moment", async () => {
     const world = new World();
     const rival = world.inhabitant();
     rival.network.next("write", { fault: "throttled" }, 3);
     expect((await world.until(rival.locks.mutex("a").acquire())).isHeld).toBe(true);
   });
 
-  it("a table that does not answer", async () => {
+  it("is unreachable for a table without answers", async () => {
     for (const wait of [0, 50, 2_000, 20_000]) {
       const world = new World();
       const rival = world.inhabitant();
@@ -610,7 +610,7 @@ describe("four different things are told apart", () => {
     }
   });
 
-  it("a wrong configuration: thrown at once, while claiming and while waiting", async () => {
+  it("is thrown at once for a wrong configuration, during the claim and during the wait", async () => {
     const error = new HoldfastError("access-denied", "No.");
     for (const kind of ["write", "read"] as const) {
       const world = new World();
@@ -623,7 +623,7 @@ describe("four different things are told apart", () => {
     }
   });
 
-  it("a waiter that was told of the holder, and then of nothing more, says that the table is silent", async () => {
+  it("is unreachable if the table stops to answer after showing the holder", async () => {
     const world = new World();
     await held(world);
     const rival = world.inhabitant({ requestTimeout: 200 });
@@ -633,7 +633,7 @@ describe("four different things are told apart", () => {
     await expect(world.until(acquiring)).rejects.toMatchObject({ code: "unreachable" });
   });
 
-  it("a table that was silent for a while, and then told of the holder, is contention again", async () => {
+  it("is not-acquired if the table answers again and shows the holder", async () => {
     const world = new World();
     await held(world);
     const rival = world.inhabitant({ requestTimeout: 200 });
@@ -644,8 +644,8 @@ describe("four different things are told apart", () => {
     await expect(world.until(acquiring)).rejects.toMatchObject({ code: "not-acquired" });
   });
 
-  // A waiter that is not at the head of its process's line hears nothing of what the head is told.
-  it("a waiter behind another of its process says it too", async () => {
+  // Only the first waiter in the local queue talks to the table; the waiters behind get its error.
+  it("is the same for a waiter in the local queue", async () => {
     const world = new World();
     const rival = world.inhabitant();
     rival.network.script(() => ({ fault: "request-lost" }));

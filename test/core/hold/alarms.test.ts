@@ -2,15 +2,14 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   LEASE_CHANNELS,
-  type Lease,
   type LeaseRenewalEvent,
   type LossEvent,
-} from "../../../src/index.js";
+} from "../../../src/events/index.js";
+import type { Lease } from "../../../src/index.js";
 import { alarmsUnder } from "../../support/alarms.js";
 import { type Inhabitant, World } from "../../support/world.js";
 
-// Each alarm of docs/operations.md on leases, as somebody would write it from the events alone, and what
-// sets it off.
+// Each lease alarm of docs/operations.md, as an operator would build it from the events alone.
 
 const NO_ALARM = ["released-by-force", "exported", "closed"];
 const LATEST_MS = 1_000;
@@ -47,7 +46,7 @@ async function holding(one = world.inhabitant()): Promise<Inhabitant & { readonl
 }
 
 describe("the alarms of leases", () => {
-  it("are those of the document, with its thresholds", () => {
+  it("match the thresholds in the document", () => {
     const but = NO_ALARM.map((reason) => `\`${reason}\``);
     expect(alarmsUnder("Leases")).toEqual({
       losses: `the first \`loss\` with a \`reason\` other than ${but.slice(0, -1).join(", ")} and ${but.at(-1)}`,
@@ -56,7 +55,7 @@ describe("the alarms of leases", () => {
     });
   });
 
-  it("are all silent for a day in which nothing happens", async () => {
+  it("stay silent for a day without a fault", async () => {
     await holding();
     await world.time.advance(24 * 3_600_000);
     expect(renewals.length).toBeGreaterThan(8_000);
@@ -66,19 +65,19 @@ describe("the alarms of leases", () => {
   it.each<[string, (one: Inhabitant & { readonly lease: Lease }) => unknown]>([
     ["expired", ({ network }) => network.script(() => ({ fault: "request-lost" }))],
     ["deleted", () => world.table.deleteItem(KEY)],
-    ["released-elsewhere", ({ locks, lease }) => locks.release("a", lease.holder)],
+    ["released-elsewhere", ({ locks, lease }) => locks.admin.releaseByHolder("a", lease.holder)],
     [
       "stolen",
       () => world.table.putItem(KEY, { ...world.record("a"), holder: { S: "not a client" } }),
     ],
-  ])("for a loss: %s", async (reason, happens) => {
+  ])("fire for a loss: %s", async (reason, happens) => {
     void happens(await holding());
     await world.time.advance(LEASE_MS + 1_000);
     expect(reasons()).toEqual([reason]);
     expect(alarms().losses).toBe(1);
   });
 
-  it("for a loss: the session of many locks has ended", async () => {
+  it("fire for a loss: the session of many locks ends", async () => {
     const { locks } = world.inhabitant();
     const session = await world.until(locks.session());
     await world.until(locks.mutex("a", { session }).acquire());
@@ -89,10 +88,10 @@ describe("the alarms of leases", () => {
   });
 
   it.each<[string, (one: Inhabitant & { readonly lease: Lease }) => Promise<unknown>]>([
-    ["released-by-force", ({ locks }) => locks.forceRelease("a", { reason: "a test" })],
+    ["released-by-force", ({ locks }) => locks.admin.forceRelease("a", { reason: "a test" })],
     ["exported", ({ lease }) => lease.export()],
     ["closed", ({ locks }) => locks.close()],
-  ])("not for a loss that somebody wanted: %s", async (reason, happens) => {
+  ])("stay silent for an intended loss: %s", async (reason, happens) => {
     const one = await holding();
     one.lease.signal.addEventListener("abort", () => void one.lease.release());
     await world.until(happens(one));
@@ -101,7 +100,7 @@ describe("the alarms of leases", () => {
     expect(alarms()).toEqual(SILENT);
   });
 
-  it("for the first renewal that nobody answers: more than a third of the lease before it is lost", async () => {
+  it("fire for the first unanswered renewal, more than a third of the lease before the loss", async () => {
     const { network, lease } = await holding();
     network.script(() => ({ fault: "request-lost" }));
     while (alarms().unanswered === 0) await world.time.advance(100);
@@ -110,11 +109,11 @@ describe("the alarms of leases", () => {
     expect(alarms()).toEqual({ losses: 0, unanswered: 1, late: 0 });
   });
 
-  it("for renewals more than a second late: an event loop that is blocked, not one that is busy", async () => {
+  it("fire for renewals more than a second late, after a blocked event loop but not a busy event loop", async () => {
     const { process } = await holding();
     const blocked = async (ms: number): Promise<void> => {
       const before = renewals.length;
-      // Up to the renewal's own instant, and past it.
+      // Advances to the renewal's instant, and past it.
       while (renewals.length === before) await world.time.advance(10);
       await world.time.advance(LEASE_MS / 3 - LEASE_MS / 30);
       process.pause();

@@ -4,7 +4,7 @@ import { World } from "../../support/world.js";
 const STEP_MS = 1_000;
 const coarse = { process: { bootStepMs: STEP_MS } };
 
-/** When a lease of 30 s that nobody can renew says that it is over, from before its grant was sent. */
+/** Returns the end of a 30 s lease without renewals, counted from before the send of the grant. */
 async function endOfLease(phaseMs: number): Promise<number> {
   const world = new World();
   const { locks, network } = world.inhabitant(coarse);
@@ -16,9 +16,9 @@ async function endOfLease(phaseMs: number): Promise<number> {
   return world.time.nowMs - fromMs;
 }
 
-describe("with a boot clock that counts whole seconds", () => {
-  it("a lease is over no more than a step before its deadline, and never after it", async () => {
-    // 30 s, less twice the drift, less the step.
+describe("with a boot clock in steps of a second", () => {
+  it("a lease ends at most a step before the deadline, and never after", async () => {
+    // 30 s, less twice the drift and the step.
     const deadlineMs = 29_400 - STEP_MS;
     for (let phaseMs = 0; phaseMs < STEP_MS; phaseMs += 70) {
       const endMs = await endOfLease(phaseMs);
@@ -27,7 +27,7 @@ describe("with a boot clock that counts whole seconds", () => {
     }
   });
 
-  it("a holder that was suspended notices before another may take over, at any phase of a second", async () => {
+  it("a suspended holder loses the lease before a takeover, at any phase of a second", async () => {
     for (let phaseMs = 0; phaseMs < STEP_MS; phaseMs += 70) {
       const world = new World();
       const { locks, process } = world.inhabitant(coarse);
@@ -35,16 +35,16 @@ describe("with a boot clock that counts whole seconds", () => {
       const fromMs = world.time.nowMs;
       const lease = await world.until(locks.mutex("a").acquire({ lease: "30s" }));
       process.pause({ frozen: "monotonic" });
-      // Nothing but the boot clock tells of the suspend.
+      // Only the boot clock shows the suspend.
       process.stepWall(-3_600_000);
-      // The lease less the drift: from here on a rival may have watched it dead.
+      // The lease less the drift: from here on a rival may take over.
       await world.time.advance(fromMs + 29_400 - world.time.nowMs);
       process.resume();
       expect(lease.isHeld, `phase ${phaseMs}`).toBe(false);
     }
   });
 
-  it("a lease that is renewed is kept, down to the shortest that is accepted", async () => {
+  it("renewals keep a lease of the shortest length", async () => {
     const world = new World();
     const { locks } = world.inhabitant(coarse);
     const lease = await world.until(locks.mutex("a").acquire({ lease: "5s" }));
@@ -52,7 +52,7 @@ describe("with a boot clock that counts whole seconds", () => {
     expect(lease.isHeld).toBe(true);
   });
 
-  it("a lease of fewer than five steps is refused, and says what to use", async () => {
+  it("the client refuses a lease shorter than five steps, and names the shortest length", async () => {
     const world = new World();
     const { locks, process } = world.inhabitant(coarse);
     const refusal = {
@@ -70,7 +70,7 @@ describe("with a boot clock that counts whole seconds", () => {
     const lease = await world.until(mutex.acquire({ renew: "1s" }));
     await expect(world.until(lease.renew({ lease: "4s" }))).rejects.toMatchObject(refusal);
     expect(lease.isHeld).toBe(true);
-    // Nor may a waiter with such a lease be handed the lock by its own process.
+    // A local hand-off must not grant such a lease either.
     const waiting = mutex.acquire({ lease: "4s" });
     await expect(world.until(waiting)).rejects.toMatchObject(refusal);
     await world.until(lease.release());

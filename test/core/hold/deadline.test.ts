@@ -14,7 +14,7 @@ function setUp(): { time: VirtualTime; process: VirtualProcess; deadline: Deadli
 }
 
 describe("a deadline", () => {
-  it("counts down to 0, and on", async () => {
+  it("counts down to 0 and below", async () => {
     const { time, deadline } = setUp();
     expect(deadline.remainingMs()).toBe(LENGTH_MS);
     await time.advance(LENGTH_MS - 1);
@@ -37,7 +37,7 @@ describe("a deadline", () => {
   };
 
   // rule: R2
-  it.each(Object.entries(elapse))("is not put off when %s", async (_title, happen) => {
+  it.each(Object.entries(elapse))("does not move when %s", async (_title, happen) => {
     const { time, process, deadline } = setUp();
     await time.advance(1_000);
     happen(process);
@@ -48,7 +48,7 @@ describe("a deadline", () => {
     expect(deadline.remainingMs()).toBeLessThanOrEqual(0);
   });
 
-  it("comes sooner when the wall clock is stepped forwards", async () => {
+  it("moves earlier when the wall clock steps forwards", async () => {
     const { time, process, deadline } = setUp();
     await time.advance(1_000);
     process.stepWall(4_000);
@@ -57,19 +57,19 @@ describe("a deadline", () => {
     expect(deadline.remainingMs()).toBe(0);
   });
 
-  it("cannot see time pass where every clock stands still", async () => {
+  it("does not advance when every clock stands still", async () => {
     const { time, process, deadline } = setUp();
     process.pause({ frozen: "all" });
     await time.advance(LENGTH_MS);
     expect(deadline.remainingMs()).toBe(LENGTH_MS);
   });
 
-  it("tells a timer where it lies on the monotonic clock", () => {
+  it("gives the instant on the monotonic clock for a timer", () => {
     const { process, deadline } = setUp();
     expect(deadline.atMonotonicMs).toBe(process.clock.monotonicMs() + LENGTH_MS);
   });
 
-  it("is no reading of the clocks' values, only of how far they went", () => {
+  it("depends on the elapsed time of the clocks, not on the values", () => {
     const time = new VirtualTime();
     const process = time.process({ wallOffsetMs: 86_400_000 });
     const deadline = new Deadline(process.clock, instantOf(process.clock), LENGTH_MS);
@@ -78,7 +78,7 @@ describe("a deadline", () => {
 });
 
 describe("the earlier of two deadlines", () => {
-  it("is the one with less left, whatever it is asked of", async () => {
+  it("has the shorter remaining time, from either side", async () => {
     const { time, process, deadline } = setUp();
     await time.advance(1_000);
     const from = instantOf(process.clock);
@@ -90,7 +90,7 @@ describe("the earlier of two deadlines", () => {
     expect(deadline.earlier(deadline).remainingMs()).toBe(9_000);
   });
 
-  it("is the sooner one for a timer too", async () => {
+  it("has the earlier instant for a timer", async () => {
     const { time, process, deadline } = setUp();
     await time.advance(1_000);
     const from = instantOf(process.clock);
@@ -99,9 +99,9 @@ describe("the earlier of two deadlines", () => {
     expect(sooner.earlier(deadline).atMonotonicMs).toBe(from.monotonicMs + 2_000);
   });
 
-  // Decided once, while a step of the wall clock lies between the two starts, it is the wrong one as
-  // soon as the clock is stepped back: the holder then believes in the longer one.
-  it("stays the earlier one, however the wall clock is stepped", async () => {
+  // Chosen once between two steps of the wall clock, the earlier deadline would be wrong after the step back: the
+  // holder would trust the later deadline.
+  it("stays the earlier deadline after every step of the wall clock", async () => {
     const { time, process } = setUp();
     const long = new Deadline(process.clock, instantOf(process.clock), 30_000);
     await time.advance(1_000);

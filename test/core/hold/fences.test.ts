@@ -7,12 +7,12 @@ import { type Inhabitant, World } from "../../support/world.js";
 const DAY_MS = 24 * 3_600_000;
 const numberOf = (value: AttributeValue | undefined): number => Number((value as { N: string }).N);
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
-/** By so many days a wall clock may be wrong, in either direction, whoever wrote the record last. */
+/** The largest error of a wall clock in days, in either direction, for any writer. */
 const OFF_DAYS = 2;
 const LATENCY = { requestMs: 0, responseMs: 0 };
 const OPTIONS: AcquireOptions = { lease: 200, wait: "1h", poll: { min: 5, max: 20 } };
 
-/** A process whose next grant is the name's next. */
+/** A process that makes the next grant of the name. */
 class Claimant {
   readonly who: Inhabitant;
   constructor(world: World, wallOffsetMs = 0) {
@@ -25,7 +25,7 @@ class Claimant {
 
 describe("the fences of a name", () => {
   // rule: R9, protocol 5, protocol 10
-  it("strictly increase over 10,000 grants, by release, hand-over, takeover and in one's own tracks", async () => {
+  it("increase at each of 10,000 grants, by release, hand-off, takeover and reclaim", async () => {
     const world = new World();
     const random = seededRandom(7);
     const claimants = [0, 0, 0].map(() => new Claimant(world));
@@ -53,7 +53,7 @@ describe("the fences of a name", () => {
         ways.released += 1;
         await world.until(lease.release());
       }
-      // Renewed by hand, it has no timer: it is over when somebody asks.
+      // A lease with manual renewals has no timer: a check ends the lease.
       if (holder === next) expect(left?.isHeld ?? false).toBe(false);
       lease = await world.until(next.acquire());
       expect(left?.isHeld ?? false).toBe(false);
@@ -65,7 +65,7 @@ describe("the fences of a name", () => {
     expect(world.record("a")?.["fence"]).toEqual({ N: String(highest) });
   }, 120_000);
 
-  it("grow by one at every grant, so that counting cannot overtake a clock", async () => {
+  it("grow by one at every grant, so that the count never overtakes a clock", async () => {
     const world = new World();
     const claimant = new Claimant(world);
     const fences: bigint[] = [];
@@ -78,7 +78,7 @@ describe("the fences of a name", () => {
   });
 
   it.each(["release", "death"] as const)(
-    "go on growing when the record is deleted days after its last %s, whatever clocks say within an hour",
+    "keep growing when an operator deletes the record days after the last %s, with clocks up to an hour wrong",
     async (end) => {
       const world = new World();
       const random = seededRandom(11);
@@ -87,7 +87,7 @@ describe("the fences of a name", () => {
       let highest = 0n;
       for (let round = 0; round < 60; round += 1) {
         const offset = offsets[random.integer(0, offsets.length - 1)] ?? 0;
-        // A new process each time: nothing but the table and the clock tells it anything.
+        // A new process each time knows only the table and the clock.
         const claimant = new Claimant(world, offset);
         const grants = random.integer(1, 20);
         for (let grant = 0; grant < grants; grant += 1) {
@@ -104,12 +104,12 @@ describe("the fences of a name", () => {
   );
 
   // rule: R10
-  it("outlive the TTL: an unused record is gone after its retention, and restarts above", async () => {
+  it("start above the former fence after TTL deletes an unused record", async () => {
     const world = new World();
     const first = await world.until(new Claimant(world, 3 * DAY_MS).acquire());
     await world.until(first.release());
     const expiresAtS = numberOf(world.record("a")?.["expiresAt"]);
-    // Seven days beyond the writer's own clock, which is three days ahead.
+    // Seven days beyond the writer's clock, which is three days ahead.
     expect(expiresAtS * 1000 - world.time.wallMs).toBeGreaterThanOrEqual(10 * DAY_MS);
     await world.time.advance(10 * DAY_MS + 2_000);
     expect(world.table.deleteExpired(world.time.wallMs / 1000)).toHaveLength(1);
@@ -117,7 +117,7 @@ describe("the fences of a name", () => {
     expect(next.fence).toBeGreaterThan(first.fence);
   });
 
-  it("outlive the TTL of a record whose last writer's clock is behind that of its first", async () => {
+  it("start above the former fence after TTL with the last writer's clock behind the first writer's", async () => {
     const world = new World();
     const first = await world.until(new Claimant(world, OFF_DAYS * DAY_MS).acquire());
     await world.until(first.release());
@@ -130,7 +130,7 @@ describe("the fences of a name", () => {
   });
 
   // rule: R10, protocol 6
-  it("keep a live record from TTL even where the holder's clock is three days behind", async () => {
+  it("survive TTL while the lock is held, with a holder's clock three days behind", async () => {
     const world = new World();
     const lease = await world.until(new Claimant(world, -3 * DAY_MS).acquire());
     expect(world.table.deleteExpired(world.time.wallMs / 1000)).toEqual([]);
@@ -141,7 +141,7 @@ describe("the fences of a name", () => {
   });
 
   // rule: R10
-  it("are seeded by a clock that the table's answers have corrected", async () => {
+  it("start from a clock corrected by the table's answers", async () => {
     const world = new World();
     world.table.clockCorrectionMs = 40 * DAY_MS;
     const lease = await world.until(new Claimant(world, -40 * DAY_MS).acquire());
@@ -149,7 +149,7 @@ describe("the fences of a name", () => {
     expect(numberOf(world.record("a")?.["expiresAt"]) * 1000).toBeGreaterThan(world.time.wallMs);
   });
 
-  it("never go back for a process that has seen a higher one, even when the record is deleted at once", async () => {
+  it("never decrease for a process with an observation, even when an operator deletes the record at once", async () => {
     const world = new World();
     const ahead = new Claimant(world, 3_600_000);
     const behind = new Claimant(world, -3_600_000);
@@ -161,7 +161,7 @@ describe("the fences of a name", () => {
     expect(next.fence).toBeGreaterThan(lease.fence);
   });
 
-  it("are not promised to grow when somebody deletes the record at once: it is a forced release", async () => {
+  it("may decrease when an operator deletes the record at once, which is a forced release", async () => {
     const world = new World();
     const ahead = new Claimant(world, 3_600_000);
     const behind = new Claimant(world, -3_600_000);
@@ -169,7 +169,7 @@ describe("the fences of a name", () => {
     world.table.deleteItem(KEY);
     const next = await world.until(behind.acquire());
     expect(next.fence).toBeLessThan(lease.fence);
-    // What still protects is the condition: holder and fence.
+    // The condition on holder and fence still protects the store.
     expect(world.record("a")?.["holder"]).not.toEqual({ S: lease.holder });
     await expect(world.until(lease.renew())).rejects.toMatchObject({ reason: "stolen" });
   });

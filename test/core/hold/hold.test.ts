@@ -11,7 +11,7 @@ import { World } from "../../support/world.js";
 const SILENT = { fault: "request-lost", unknownAfterMs: 10 } as const;
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 
-/** One process without chance, and when each of its writes was sent. */
+/** A process with fixed random numbers, and the times of its writes. */
 function setUp(options: FixedOptions = {}) {
   const world = new World();
   const who = fixedProcess(world, options);
@@ -27,11 +27,11 @@ describe("a plain renewal", () => {
   it.each([
     [0.25, 925],
     [0.5, 950],
-  ])("is sent at its instant, spread by chance (%d)", async (fraction, afterMs) => {
+  ])("is sent at the planned instant, with random spread (%d)", async (fraction, afterMs) => {
     const { world, locks, writes } = setUp({ fraction });
     await world.until(locks.mutex("a").acquire({ lease: "3s", renew: "1s" }));
     await world.time.advance(3_000);
-    // The second one spreads leases that were granted together; the others come a period apart.
+    // The second renewal spreads leases of one grant; later renewals follow a period apart.
     const secondMs = afterMs + 1_000 * fraction;
     expect(writes).toEqual([0, afterMs, secondMs, secondMs + 1_000]);
   });
@@ -40,7 +40,7 @@ describe("a plain renewal", () => {
     [2_000, 100],
     [20_000, 1_000],
     [60_000, 1_000],
-  ])("of a lease of %d ms is sent again %d ms after one that failed", async (lease, pauseMs) => {
+  ])("of a lease of %d ms is retried %d ms after a failure", async (lease, pauseMs) => {
     const { world, locks, network } = setUp();
     await world.until(locks.mutex("a").acquire({ lease }));
     const writes: number[] = [];
@@ -55,7 +55,7 @@ describe("a plain renewal", () => {
     expect(Math.max(...pauses)).toBe(pauseMs);
   });
 
-  it("is sent again ever sooner towards the deadline, and last right before it", async () => {
+  it("is retried at ever shorter intervals, and last right before the deadline", async () => {
     const { world, locks, network } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ lease: 2_000 }));
     const writes: number[] = [];
@@ -72,7 +72,7 @@ describe("a plain renewal", () => {
     expect(writes.length).toBeLessThan(40);
   });
 
-  it("that is refused under a record that names a session moves no deadline", async () => {
+  it("moves no deadline when DynamoDB refuses the write for a record on a session", async () => {
     const { world, locks } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ lease: "3s", renew: "manual" }));
     const endMs = lease.remainingMs();
@@ -81,7 +81,7 @@ describe("a plain renewal", () => {
     expect(world.time.nowMs).toBeLessThan(endMs + 2);
   });
 
-  it("that its own record refuses, as one put back from a copy does, is sent again with pauses", async () => {
+  it("is retried with pauses when a restored record refuses the write", async () => {
     const { world, locks, writes } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ lease: "30s", renew: "10s" }));
     await world.time.advance(15_000);
@@ -91,12 +91,12 @@ describe("a plain renewal", () => {
     const before = writes.length;
     await world.time.advance(60_000);
     expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "expired" });
-    // About one a second, and some more towards the deadline.
+    // About one retry a second, and more near the deadline.
     expect(writes.length - before).toBeGreaterThan(5);
     expect(writes.length - before).toBeLessThan(50);
   });
 
-  it("tells whoever asked for it what it showed: the record, or that nobody answered; no loss", async () => {
+  it("reports the record or a missing answer to the caller, and never a loss", async () => {
     const world = new World();
     const { process, network } = fixedProcess(world);
     const environment = {
@@ -105,22 +105,22 @@ describe("a plain renewal", () => {
       random: { fraction: () => 0.5, id: () => "me" },
     };
     const options = { client: network, table: "locks", environment };
-    const kernel = new AcquireContext(environmentFrom(options), resolveClient({}));
-    const told: (Version | undefined)[] = [];
+    const context = new AcquireContext(environmentFrom(options), resolveClient({}));
+    const versions: (Version | undefined)[] = [];
     const lengths = resolveAcquire([{ lease: "3s", renew: "1s" }], "owner");
-    const onRenewal = (record: HeldRecord | undefined) => told.push(record?.version);
-    const ref = kernel.format.refOf("lock", "a");
-    await world.until(acquire(kernel, ref, { ...lengths, onRenewal }));
+    const onRenewal = (record: HeldRecord | undefined) => versions.push(record?.version);
+    const ref = context.format.codec.refOf("lock", "a");
+    await world.until(acquire(context, ref, { ...lengths, onRenewal }));
     await world.time.advance(1_000);
     network.next("write", { fault: "throttled" });
     await world.time.advance(1_100);
-    expect(told).toEqual([2n, undefined, 3n]);
+    expect(versions).toEqual([2n, undefined, 3n]);
     world.table.putItem(KEY, { ...world.record("a"), holder: { S: "other" } });
     await world.time.advance(1_000);
-    expect(told).toHaveLength(3);
+    expect(versions).toHaveLength(3);
   });
 
-  it("that is on its way costs no timer before the deadline", async () => {
+  it("in flight needs no timer before the deadline", async () => {
     const { world, locks, network, timersSet } = setUp({ requestTimeout: 2_000 });
     const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "1s" }));
     network.script(() => ({ fault: "delayed", delayMs: 700 }));
@@ -128,11 +128,11 @@ describe("a plain renewal", () => {
     const before = timersSet();
     await world.time.advance(700);
     expect(lease.isHeld).toBe(true);
-    // Its own timeout, and the keeper's timer for the deadline.
+    // The timeout of the request, and the scheduler's timer for the deadline.
     expect(timersSet() - before).toBeLessThanOrEqual(3);
   });
 
-  it("that is answered after its lease was released leaves no timer behind", async () => {
+  it("leaves no timer when the answer follows the release", async () => {
     const { world, locks, network, process } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ lease: "9s" }));
     network.next("write", { fault: "delayed", delayMs: 700 });
@@ -142,7 +142,7 @@ describe("a plain renewal", () => {
     expect(process.pendingTimers()).toBe(0);
   });
 
-  it("that is answered after its lease ended leaves no timer behind", async () => {
+  it("leaves no timer when the answer follows the end of the lease", async () => {
     const { world, locks, network, process } = setUp({ requestTimeout: 2_000 });
     const lease = await world.until(locks.mutex("a").acquire({ lease: "9s" }));
     network.next("write", { fault: "delayed", delayMs: 700 });
@@ -154,8 +154,8 @@ describe("a plain renewal", () => {
   });
 });
 
-describe("a renewal by hand", () => {
-  it("asked for while another is on its way is that one: one request", async () => {
+describe("a manual renewal", () => {
+  it("joins a renewal in flight, in one request", async () => {
     const { world, locks, network } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ renew: "manual" }));
     network.next("write", { fault: "delayed", delayMs: 50 });
@@ -163,7 +163,7 @@ describe("a renewal by hand", () => {
     expect(network.requests.write).toBe(2);
   });
 
-  it("asked for after another was answered is one of its own, in the same instant too", async () => {
+  it("sends a new request after an acknowledged renewal, even in the same instant", async () => {
     const { world, locks, writes } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ renew: "manual" }));
     await world.until(lease.renew());
@@ -172,7 +172,7 @@ describe("a renewal by hand", () => {
     expect(writes).toHaveLength(3);
   });
 
-  it("puts off the next one of the keeper", async () => {
+  it("delays the next scheduled renewal", async () => {
     const { world, locks, writes } = setUp({ fraction: 0 });
     const lease = await world.until(locks.mutex("a").acquire({ lease: "3s", renew: "1s" }));
     await world.time.advance(600);
@@ -181,7 +181,7 @@ describe("a renewal by hand", () => {
     expect(writes).toEqual([0, 600, 1_500]);
   });
 
-  it("pauses before it is sent again", async () => {
+  it("pauses before a retry", async () => {
     const { world, locks, network } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ lease: "2s", renew: "manual" }));
     network.next("write", SILENT, 3);
@@ -189,7 +189,7 @@ describe("a renewal by hand", () => {
     expect(world.time.nowMs).toBe(3 * 110);
   });
 
-  it("rejects as soon as the lease is lost, in the middle of a pause too", async () => {
+  it("rejects at the loss of the lease, even during a pause", async () => {
     const { world, locks, network, process } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ lease: "60s", renew: "manual" }));
     network.next("write", SILENT);
@@ -205,7 +205,7 @@ describe("a renewal by hand", () => {
 
 describe("a change of length", () => {
   it.each(["response-lost", "request-lost"] as const)(
-    "is made once, and moves on by one version (%s)",
+    "is applied once, and raises the version by 1 (%s)",
     async (fault) => {
       const { world, locks, network } = setUp();
       const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "manual" }));
@@ -217,7 +217,7 @@ describe("a change of length", () => {
 });
 
 describe("a lease", () => {
-  it("that is forsaken ends here, and its record is left to run out", async () => {
+  it("ends in this process when forsaken, and leaves the record to expire", async () => {
     const { world, locks, writes } = setUp();
     const lease = await world.until(locks.mutex("a").acquire());
     lease.forsake();
@@ -227,7 +227,7 @@ describe("a lease", () => {
     expect(world.record("a")?.["holder"]).toEqual({ S: lease.holder });
   });
 
-  it("is not given data that a table cannot keep", async () => {
+  it("rejects data that a table cannot store", async () => {
     const { world, locks, writes } = setUp();
     const lease = await world.until(locks.mutex("a").acquire());
     for (const data of [Number.NaN, (() => 1) as never]) {
@@ -239,7 +239,7 @@ describe("a lease", () => {
     expect(lease.isHeld).toBe(true);
   });
 
-  it("is not held at the very instant of its deadline", async () => {
+  it("is not held at the instant of the deadline", async () => {
     const { world, locks } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "manual" }));
     expect(lease.remainingMs()).toBe(9_790);
@@ -249,7 +249,7 @@ describe("a lease", () => {
     expect(lease.isHeld).toBe(false);
   });
 
-  it("is renewed to its whole length, counted from the send", async () => {
+  it("gets the whole length from a renewal, counted from the send", async () => {
     const { world, locks, network } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "manual" }));
     await world.time.advance(5_000);
@@ -258,7 +258,7 @@ describe("a lease", () => {
     expect(lease.remainingMs()).toBe(9_790 - 400);
   });
 
-  it("that expires after a wrong configuration carries it as its cause", async () => {
+  it("names a wrong configuration as the cause of an expiry", async () => {
     const { world, locks, network } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ lease: "2s" }));
     const error = new HoldfastError("access-denied", "No longer.");
@@ -267,7 +267,7 @@ describe("a lease", () => {
     expect(lease.signal.reason).toMatchObject({ reason: "expired", cause: error });
   });
 
-  it("that expires after trouble that was over carries none of it", async () => {
+  it("names no former fault as the cause of an expiry", async () => {
     const { world, locks, network, process } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ lease: "2s", renew: "manual" }));
     network.next("write", SILENT);
@@ -277,7 +277,7 @@ describe("a lease", () => {
     expect(lease.signal.reason.cause).toBeUndefined();
   });
 
-  it("that is lost by its deadline stays so, whatever an answer then shows", async () => {
+  it("stays lost after the deadline, despite a later answer", async () => {
     const { world, locks, network, process } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "manual" }));
     world.table.deleteItem(KEY);
@@ -290,8 +290,8 @@ describe("a lease", () => {
     await expect(lease.renew()).rejects.toMatchObject({ reason: "expired" });
   });
 
-  // Checked before it stood in line for its turn, a write of data was sent after the deadline.
-  it("sends nothing that waited for its turn until it had ended", async () => {
+  // Without a check after the wait, the client would send a write of data after the deadline.
+  it("sends no waiting write after the end", async () => {
     const { world, locks, network, process } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "manual" }));
     network.next("write", { fault: "delayed", delayMs: 100 });
@@ -304,28 +304,28 @@ describe("a lease", () => {
     expect(network.requests.write).toBe(2);
   });
 
-  it("tells at its deadline, between two renewals that nobody answers", async () => {
+  it("reports the loss at the deadline, between two unanswered renewals", async () => {
     const { world, locks, network } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ lease: "10s" }));
     network.script(() => SILENT);
-    let toldMs = 0;
+    let lostAtMs = 0;
     lease.signal.addEventListener("abort", () => {
-      toldMs = world.time.nowMs;
+      lostAtMs = world.time.nowMs;
     });
     await world.time.advance(20_000);
-    expect(toldMs).toBe(9_790);
+    expect(lostAtMs).toBe(9_790);
   });
 
-  it("with a timer of its own needs none of those who wait behind it", async () => {
+  it("with a deadline timer needs no timer for the local waiters", async () => {
     const { world, locks, process } = setUp();
     await world.until(locks.mutex("a").acquire({ lease: "10s" }));
     const waiting = locks.mutex("a").acquire({ wait: "1s" });
-    // The keeper's, and the end of the wait.
+    // The scheduler's timer, and the timer of the wait.
     expect(process.pendingTimers()).toBe(2);
     await expect(world.until(waiting)).rejects.toMatchObject({ code: "not-acquired" });
   });
 
-  it("that ended has one loss, whatever is found out afterwards", async () => {
+  it("keeps the first loss despite later answers", async () => {
     const { world, locks, process } = setUp();
     const lease = await world.until(locks.mutex("a").acquire({ lease: "2s", renew: "manual" }));
     process.stepWall(10_000);
@@ -337,7 +337,7 @@ describe("a lease", () => {
     await expect(lease.renew()).rejects.toBe(first);
   });
 
-  it("whose data were written in the same request as a renewal counts it as one", async () => {
+  it("counts a write of data in a renewal as a renewal", async () => {
     const { world, locks, writes } = setUp({ fraction: 0 });
     const lease = await world.until(locks.mutex("a").acquire({ lease: "3s", renew: "1s" }));
     await world.time.advance(600);

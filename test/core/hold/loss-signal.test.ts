@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { anySignal, LossSignal } from "../../../src/core/hold/loss-signal.js";
 import { World } from "../../support/world.js";
 
-/** A signal whose deadline passes when told to; nothing else ever tells it. */
+/** A signal with a deadline under the test's control. */
 function setUp() {
   const reason = new Error("lost");
   const state = { isOver: false, checks: 0 };
@@ -17,8 +17,8 @@ function setUp() {
   return { loss, signal: loss.signal, reason, state, aborts: () => aborts };
 }
 
-describe("a signal that asks the clocks when it is asked", () => {
-  it("is aborted with the first reason, if it is first wanted after the loss", () => {
+describe("a loss signal", () => {
+  it("is aborted with the first reason when the first read follows the loss", () => {
     const loss = new LossSignal(() => undefined);
     const reason = new Error("first");
     loss.abort(reason);
@@ -28,7 +28,7 @@ describe("a signal that asks the clocks when it is asked", () => {
     expect(loss.signal).toBe(loss.signal);
   });
 
-  it("says no until the deadline, and is an AbortSignal", () => {
+  it("is an AbortSignal, and not aborted until the deadline", () => {
     const { signal, aborts } = setUp();
     expect(signal).toBeInstanceOf(AbortSignal);
     expect(signal.aborted).toBe(false);
@@ -52,17 +52,20 @@ describe("a signal that asks the clocks when it is asked", () => {
   };
 
   // rule: R2
-  it.each(Object.entries(QUESTIONS))("aborts by itself when asked after it: %s", (_title, ask) => {
-    const { signal, reason, state, aborts } = setUp();
-    const composedBefore = AbortSignal.any([signal]);
-    state.isOver = true;
-    ask(signal, reason);
-    expect(aborts()).toBe(1);
-    expect(composedBefore.aborted).toBe(true);
-    expect(composedBefore.reason).toBe(reason);
-  });
+  it.each(Object.entries(QUESTIONS))(
+    "aborts at the first read after the deadline: %s",
+    (_title, ask) => {
+      const { signal, reason, state, aborts } = setUp();
+      const composedBefore = AbortSignal.any([signal]);
+      state.isOver = true;
+      ask(signal, reason);
+      expect(aborts()).toBe(1);
+      expect(composedBefore.aborted).toBe(true);
+      expect(composedBefore.reason).toBe(reason);
+    },
+  );
 
-  it("hands an aborted signal to whatever is started with it", async () => {
+  it("gives an aborted signal to new operations after the deadline", async () => {
     const { signal, reason, state } = setUp();
     state.isOver = true;
     const target = new EventTarget();
@@ -70,14 +73,14 @@ describe("a signal that asks the clocks when it is asked", () => {
     const listener = (): void => {
       called = true;
     };
-    // An aborted signal: the listener is never added.
+    // The operation never adds a listener to an aborted signal.
     if (!signal.aborted) target.addEventListener("event", listener, { signal });
     target.dispatchEvent(new Event("event"));
     expect(called).toBe(false);
     expect(signal.reason).toBe(reason);
   });
 
-  it("keeps its first reason, and tells once", () => {
+  it("keeps the first reason, and aborts once", () => {
     const { loss, signal, reason, state, aborts } = setUp();
     loss.abort(reason);
     loss.abort(new Error("another"));
@@ -87,7 +90,7 @@ describe("a signal that asks the clocks when it is asked", () => {
     expect(aborts()).toBe(1);
   });
 
-  it("lets a listener ask it again", () => {
+  it("lets a listener read the signal again", () => {
     const { signal, state } = setUp();
     const seen: boolean[] = [];
     signal.addEventListener("abort", () => seen.push(signal.aborted));
@@ -97,7 +100,7 @@ describe("a signal that asks the clocks when it is asked", () => {
   });
 });
 
-describe("a signal composed of those that ask the clocks", () => {
+describe("a signal of anySignal", () => {
   const QUESTIONS: Readonly<Record<string, (signal: AbortSignal, reason: unknown) => void>> = {
     aborted: (signal) => expect(signal.aborted).toBe(true),
     reason: (signal, reason) => expect(signal.reason).toBe(reason),
@@ -105,23 +108,26 @@ describe("a signal composed of those that ask the clocks", () => {
       expect(() => signal.throwIfAborted()).toThrow(reason as Error),
   };
 
-  it.each(Object.entries(QUESTIONS))("says so at the first question: %s", (_title, ask) => {
-    const { signal, reason, state } = setUp();
-    const composed = anySignal([new AbortController().signal, signal]);
-    // Of one that was composed before, too.
-    const twice = anySignal([composed, new AbortController().signal]);
-    let aborts = 0;
-    composed.addEventListener("abort", () => {
-      aborts += 1;
-    });
-    expect([composed.aborted, twice.aborted]).toEqual([false, false]);
-    state.isOver = true;
-    ask(twice, reason);
-    ask(composed, reason);
-    expect(aborts).toBe(1);
-  });
+  it.each(Object.entries(QUESTIONS))(
+    "aborts at the first read after the deadline: %s",
+    (_title, ask) => {
+      const { signal, reason, state } = setUp();
+      const composed = anySignal([new AbortController().signal, signal]);
+      // Also for a signal composed earlier.
+      const twice = anySignal([composed, new AbortController().signal]);
+      let aborts = 0;
+      composed.addEventListener("abort", () => {
+        aborts += 1;
+      });
+      expect([composed.aborted, twice.aborted]).toEqual([false, false]);
+      state.isOver = true;
+      ask(twice, reason);
+      ask(composed, reason);
+      expect(aborts).toBe(1);
+    },
+  );
 
-  it("aborts with the others, without a question, and is aborted if one of them is", () => {
+  it("aborts with any source without a read, and starts aborted with an aborted source", () => {
     const { signal } = setUp();
     const other = new AbortController();
     const composed = anySignal([signal, other.signal]);
@@ -137,7 +143,7 @@ describe("a signal composed of those that ask the clocks", () => {
     expect(anySignal([]).aborted).toBe(false);
   });
 
-  it("says, after a pause and before any timer, that a lease, a session or a term is over", async () => {
+  it("aborts after a pause and before any timer for a lease, a session or a term", async () => {
     const world = new World();
     const { locks, process } = world.inhabitant();
     const lease = await world.until(locks.mutex("a").acquire({ lease: "10s" }));
@@ -150,7 +156,7 @@ describe("a signal composed of those that ask the clocks", () => {
     process.pause();
     await world.time.advance(20_000);
     process.resume({ first: "io" });
-    // What this is for: a signal of `AbortSignal.any` has not heard of it yet.
+    // The reason for anySignal: a signal of `AbortSignal.any` is not aborted yet.
     expect(plain.map(({ aborted }) => aborted)).toEqual([false, false, false]);
     expect(composed.map(({ aborted }) => aborted)).toEqual([true, true, true]);
   });

@@ -35,20 +35,27 @@ describe("a grant", () => {
     ["a newer layout", { state: "unsupported", found: "has layout 2" }, "deleted"],
   ];
 
-  it.each(FOUND)("that finds %s at its record is lost, or not", (_title, found, reason) => {
+  it.each(FOUND)("with %s in the record is lost or not", (_title, found, reason) => {
     expect(lossIn(found, { holder: "me", fence: 7n })).toBe(reason);
   });
 
   it.each([
     ["me", "released-by-force"],
     ["other", undefined],
-  ] as const)("that finds %s told to end is lost by that, or not", (holder, reason) => {
+  ] as const)("with a forced release of %s in the record is lost or not", (holder, reason) => {
     const forced = { holder, by: "alice", reason: "it hangs", at: "", now: false };
-    expect(lossIn({ ...held("me", 7n), forced } as Found, { holder: "me", fence: 7n })).toBe(
+    const request = { ...forced, kind: "release" } as const;
+    expect(lossIn({ ...held("me", 7n), request } as Found, { holder: "me", fence: 7n })).toBe(
       reason,
     );
-    const freed: Found = { state: "free", ...known, forced };
+    const freed: Found = { state: "free", ...known, request };
     expect(lossIn(freed, { holder: "me", fence: 7n })).toBe(reason ?? "released-elsewhere");
+  });
+
+  it.each(["prefer", "resign"] as const)("is not lost by a request to %s", (kind) => {
+    const request = { kind, holder: "me" };
+    const found = { ...held("me", 7n), request } as Found;
+    expect(lossIn(found, { holder: "me", fence: 7n })).toBeUndefined();
   });
 
   const REASONS: readonly LossReason[] = [
@@ -64,14 +71,14 @@ describe("a grant", () => {
   ];
   const ref = { kind: "lock", name: "a", key: {}, id: "lock#a" } as const;
 
-  it.each(REASONS)("that is lost says why: %s", (reason) => {
+  it.each(REASONS)("names the reason of a loss: %s", (reason) => {
     const cause = new Error("the last trouble");
     const error = lossError(ref, reason, cause);
     expectErrorToBe(error, { code: "lost", lockName: "a", reason });
     expect(error.cause).toBe(cause);
   });
 
-  it("that is lost says it in words of its own for each reason", () => {
+  it("has a separate message for each reason", () => {
     const messages = REASONS.map((reason) => lossError(ref, reason, undefined).message);
     expect(new Set(messages).size).toBe(REASONS.length);
   });

@@ -5,7 +5,7 @@ import { Beliefs } from "../../support/beliefs.js";
 import { type Inhabitant, World } from "../../support/world.js";
 
 const LEASE_MS = 2_000;
-// From the last sign of life until a watcher may take over, and how much later it may notice.
+// The time from the last renewal to the takeover, and the longest delay of a watcher.
 const WATCH_MS = 1.02 * LEASE_MS;
 const FASTEST_MS = 20;
 const SLOWEST_MS = 100;
@@ -18,11 +18,11 @@ const LENGTHS: AcquireOptions = {
 };
 const CLIENT = { ...LENGTHS, requestTimeout: 300 } as const;
 
-/** What goes wrong with one request, and until when it can still be applied. */
+/** A fault of one request, and how late DynamoDB may apply the request. */
 interface Case {
   readonly title: string;
   readonly fault: Fault;
-  /** Milliseconds after it was sent at which it is applied, if later than its caller thinks. */
+  /** Milliseconds from the send until DynamoDB applies a delayed request. */
   readonly lateMs: number;
 }
 
@@ -38,22 +38,26 @@ const late = (delayMs: number, unknownAfterMs?: number): Case => ({
 
 const CASES: readonly Case[] = [
   {
-    title: "its response lost by a reset",
+    title: "applied, with the response lost by a reset",
     fault: { fault: "response-lost", unknownAfterMs: 20 },
     lateMs: 0,
   },
-  { title: "its response lost in silence", fault: { fault: "response-lost" }, lateMs: 0 },
   {
-    title: "its response lost, and sent again by the SDK",
+    title: "applied, with the response lost by a timeout",
+    fault: { fault: "response-lost" },
+    lateMs: 0,
+  },
+  {
+    title: "applied, with the response lost and a retry by the SDK",
     fault: { fault: "response-lost-and-retried", retryAfterMs: 50 },
     lateMs: 0,
   },
   {
-    title: "lost before it was applied",
+    title: "lost by a reset before DynamoDB",
     fault: { fault: "request-lost", unknownAfterMs: 20 },
     lateMs: 0,
   },
-  { title: "lost in silence before it was applied", fault: { fault: "request-lost" }, lateMs: 0 },
+  { title: "lost by a timeout before DynamoDB", fault: { fault: "request-lost" }, lateMs: 0 },
   { title: "answered late", fault: { fault: "delayed", delayMs: 250 }, lateMs: 0 },
   { title: "answered too late", fault: { fault: "delayed", delayMs: 900 }, lateMs: 0 },
   late(21, 20),
@@ -75,7 +79,7 @@ class Scene {
     return this.world.until(this.beliefs.acquire(who, "a", options));
   }
 
-  /** The record names this lease, and it is held. */
+  /** Expects the lease to be held, by the record and by the holder. */
   expectHeld(lease: Lease): void {
     expect(lease.isHeld).toBe(true);
     expect(this.world.record("a")).toMatchObject({
@@ -84,7 +88,7 @@ class Scene {
     });
   }
 
-  /** The other process gets the lock within so many milliseconds, and keeps it, alone. */
+  /** Expects the other process to acquire the lock within `withinMs`, and to stay the only holder. */
   async expectFreeFor(who: Inhabitant, withinMs: number): Promise<void> {
     const fromMs = this.world.time.nowMs;
     const lease = await this.acquire(who);
@@ -97,14 +101,13 @@ class Scene {
   }
 }
 
-describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
-  // A copy that is applied after everything else was settled makes a holder that nobody is; rivals
-  // watch it for one lease.
+describe.each(CASES)("with the next request $title", ({ fault, lateMs }) => {
+  // A delayed copy makes an abandoned id the holder; rivals watch that holder for one lease.
   const orphanMs = lateMs + WATCH_MS + LOOK_MS;
   const afterwardsMs = lateMs > 0 ? orphanMs : LOOK_MS;
 
   // rule: R5, protocol 12
-  it("still claims a free lock, which is released as told", async () => {
+  it("claims a free lock, and releases the lock", async () => {
     const scene = new Scene();
     scene.a.network.next("write", fault);
     const lease = await scene.acquire(scene.a);
@@ -115,7 +118,7 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
     await scene.expectFreeFor(scene.b, afterwardsMs);
   });
 
-  it("as a claim given up at once leaves the lock to others", async () => {
+  it("leaves the lock free for other clients after an abandoned claim", async () => {
     const scene = new Scene();
     scene.a.network.next("write", fault);
     const given = scene.a.locks.mutex("a").acquire({ wait: 15 });
@@ -128,7 +131,7 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
     await scene.expectFreeFor(scene.b, lateMs > 0 ? orphanMs : 300 + 2 * LOOK_MS);
   });
 
-  it("still takes over a dead holder's lock, no sooner and hardly later", async () => {
+  it("takes over a dead holder's lock, never early and hardly later", async () => {
     const scene = new Scene();
     const dead = scene.world.inhabitant(CLIENT);
     await scene.acquire(dead);
@@ -146,7 +149,7 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
   });
 
   // rule: R14
-  it("as a takeover given up at once leaves the lock to others", async () => {
+  it("leaves the lock free for other clients after an abandoned takeover", async () => {
     const scene = new Scene();
     const dead = scene.world.inhabitant(CLIENT);
     await scene.acquire(dead);
@@ -160,12 +163,12 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
       scene.beliefs.add(scene.a, outcome);
       await scene.world.until(outcome.release());
     }
-    // What it was going to replace is freed with it, so nobody watches the dead holder again.
+    // The rollback also frees the dead holder's record, so no rival watches the dead holder again.
     await scene.expectFreeFor(scene.b, 300 + 2 * LOOK_MS);
   });
 
   // rule: R6
-  it("as a renewal costs nothing: the lock stays held", async () => {
+  it("keeps the lock despite the fault in a renewal", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
     const waiting = scene.beliefs.acquire(scene.b, "a");
@@ -179,7 +182,7 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
   });
 
   // rule: R5, protocol 20
-  it("as a renewal by hand resolves, and moves the deadline from its first send", async () => {
+  it("resolves a manual renewal, and counts the deadline from the first send", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a, { renew: "manual" });
     await scene.world.time.advance(800);
@@ -193,7 +196,7 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
   });
 
   // rule: R5, protocol 28
-  it("as a write of data is done once, and never undoes a newer one", async () => {
+  it("applies a write of data once, and never undoes a newer write", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
     scene.a.network.next("write", fault);
@@ -207,7 +210,7 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
     scene.expectHeld(lease);
   });
 
-  it("as a renewal with data is done once, and never undoes a newer one", async () => {
+  it("applies a renewal with data once, and never undoes a newer write", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
     scene.a.network.next("write", fault);
@@ -223,14 +226,14 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
   it.each([
     ["longer", 2 * LEASE_MS],
     ["shorter", 1_500],
-  ])("as a change to a %s lease is made once, and nobody takes over", async (_title, lengthMs) => {
+  ])("applies a change to a %s lease once, without a takeover", async (_title, lengthMs) => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
     const waiting = scene.beliefs.acquire(scene.b, "a", { wait: "60s" });
     scene.a.network.next("write", fault);
     const sentMs = scene.world.time.nowMs;
     const changing = lease.renew({ lease: lengthMs });
-    // Until it is known, the earlier of the two deadlines counts.
+    // Until the acknowledgement the earlier deadline counts.
     await scene.world.time.advance(1);
     const leastMs = Math.min(LEASE_MS, lengthMs) * 0.98;
     expect(scene.world.time.nowMs + lease.remainingMs()).toBeLessThanOrEqual(sentMs + leastMs);
@@ -245,7 +248,7 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
     scene.expectHeld(await scene.world.until(waiting));
   });
 
-  it("as a release frees the lock, and says so", async () => {
+  it("releases the lock, and resolves", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
     const waiting = scene.beliefs.acquire(scene.b, "a");
@@ -256,7 +259,7 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
     expect(lease.isHeld).toBe(false);
     expect(lease.signal.aborted).toBe(false);
     const next = await scene.world.until(waiting);
-    // The release is sent again; nobody watches a holder that has gone.
+    // The client retries the release, so no rival watches the former holder.
     expect(scene.world.time.nowMs - fromMs).toBeLessThan(300 + 150 + 2 * LOOK_MS);
     await scene.world.time.advance(LEASE_MS + 3_000);
     scene.expectHeld(next);
@@ -264,7 +267,7 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
   });
 
   // rule: protocol 34
-  it("as a hand-over gives the lock to the next waiter of the process", async () => {
+  it("hands the lock off to the next waiter of the process", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
     const rival = scene.beliefs.acquire(scene.b, "a", { wait: "60s" });
@@ -282,7 +285,7 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
   });
 
   // rule: R14, protocol 36
-  it("as a hand-over to a waiter that was cancelled frees the lock", async () => {
+  it("frees the lock after a hand-off to a cancelled waiter", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
     const rival = scene.beliefs.acquire(scene.b, "a", { wait: "60s" });
@@ -306,8 +309,8 @@ describe.each(CASES)("a request that is $title", ({ fault, lateMs }) => {
   });
 });
 
-describe("requests that are lost for longer", () => {
-  it("end a lease by its deadline, before a rival takes over", async () => {
+describe("a longer outage", () => {
+  it("ends a lease at the deadline, before a takeover", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
     const waiting = scene.beliefs.acquire(scene.b, "a");
@@ -320,7 +323,7 @@ describe("requests that are lost for longer", () => {
   });
 
   // rule: R6, protocol 21
-  it("end a lease by its deadline though every renewal was applied", async () => {
+  it("ends a lease at the deadline although DynamoDB applied every renewal", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
     scene.a.network.script(() => ({ fault: "response-lost", unknownAfterMs: 20 }));
@@ -329,18 +332,18 @@ describe("requests that are lost for longer", () => {
     expect(lease.signal.reason).toMatchObject({ reason: "expired" });
   });
 
-  it("do not stop an acquisition from recognising its own success", async () => {
+  it("does not hide the success of an acquisition", async () => {
     const scene = new Scene();
     scene.a.network.next("write", { fault: "response-lost", unknownAfterMs: 20 });
     scene.a.network.next("write", { fault: "request-lost", unknownAfterMs: 20 }, 3);
     const lease = await scene.acquire(scene.a);
     scene.expectHeld(lease);
-    // Counted from the first send, which was applied, not from the one that was answered.
+    // Counts from the first send, which DynamoDB applied, not from the acknowledged send.
     expect(scene.world.time.nowMs + lease.remainingMs()).toBeLessThanOrEqual(LEASE_MS);
   });
 
   // rule: R14
-  it("free a lock that was claimed and given up as soon as the network is back", async () => {
+  it("rolls back an abandoned claim after the outage", async () => {
     const scene = new Scene();
     scene.a.network.next("write", { fault: "response-lost" });
     scene.a.network.next("write", { fault: "request-lost", unknownAfterMs: 20 }, 2);
@@ -350,7 +353,7 @@ describe("requests that are lost for longer", () => {
   });
 
   it.each([50, 150, 400, 1_000])(
-    "free a lock whose claim was given up and is applied %i ms late, long before its lease is over",
+    "rolls back an abandoned claim that DynamoDB applies %i ms late, long before the lease expires",
     async (delayMs) => {
       const scene = new Scene();
       scene.a.network.next("write", { fault: "applied-late", delayMs });
@@ -362,9 +365,9 @@ describe("requests that are lost for longer", () => {
     },
   );
 
-  // `applied` ends the neutraliser, but each send of a blind claim can be applied once on its own.
+  // DynamoDB can apply each send of a blind claim once, so one applied rollback is not enough.
   // rule: R14
-  it("free a lock whose claim was given up after two sends that are both applied late", async () => {
+  it("rolls back an abandoned claim after two sends, both applied late", async () => {
     const scene = new Scene();
     scene.a.network.next("write", { fault: "applied-late", delayMs: 500, unknownAfterMs: 20 });
     scene.a.network.next("write", { fault: "applied-late", delayMs: 1_200, unknownAfterMs: 20 });
@@ -377,7 +380,7 @@ describe("requests that are lost for longer", () => {
   });
 
   // rule: R14, protocol 17
-  it("leave a process that gave up a claim no watch to sit through when it tries again", async () => {
+  it("lets a process reclaim after an abandoned claim, without a watch", async () => {
     const scene = new Scene();
     scene.a.network.next("write", { fault: "applied-late", delayMs: 400 });
     const given = scene.a.locks.mutex("a").acquire({ wait: 15 });
@@ -388,7 +391,7 @@ describe("requests that are lost for longer", () => {
     expect(scene.world.time.nowMs - fromMs).toBeLessThan(100);
   });
 
-  it("let a release give up after twice the request timeout, and still free the lock later", async () => {
+  it("rejects a release after twice the request timeout, and frees the lock later", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
     scene.a.network.next("write", { fault: "request-lost" }, 3);
@@ -402,7 +405,7 @@ describe("requests that are lost for longer", () => {
   });
 
   // rule: R13
-  it("are told to onError where a release was given up, and nobody ever answered", async () => {
+  it("reports an unacknowledged release to onError", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
     scene.a.network.script(() => ({ fault: "request-lost" }));
@@ -415,7 +418,7 @@ describe("requests that are lost for longer", () => {
   });
 
   // rule: protocol 33
-  it("pass on a chain of two cancelled hand-overs, none of them answered", async () => {
+  it("frees the lock after two cancelled, unanswered hand-offs", async () => {
     for (const applied of ["none", "first", "second"] as const) {
       const scene = new Scene();
       const lease = await scene.acquire(scene.a);
@@ -446,7 +449,7 @@ describe("requests that are lost for longer", () => {
     }
   });
 
-  it("pass the lock on to the third waiter when the first two were cancelled unanswered", async () => {
+  it("hands the lock off to the third waiter after two cancelled, unanswered hand-offs", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
     const cancels = [new AbortController(), new AbortController()];
@@ -473,9 +476,9 @@ describe("requests that are lost for longer", () => {
   });
 });
 
-describe("a request that lands when it is no longer wanted", () => {
+describe("a delayed request", () => {
   // rule: R5
-  it("as a change of length that lands after a newer one changes nothing", async () => {
+  it("changes nothing as a change of length after a newer change", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a, { renew: "manual" });
     scene.a.network.next("write", { fault: "applied-late", delayMs: 700, unknownAfterMs: 20 });
@@ -488,7 +491,7 @@ describe("a request that lands when it is no longer wanted", () => {
   });
 
   // rule: R7
-  it("as a renewal that lands after the release leaves the lock free", async () => {
+  it("leaves the lock free as a renewal after the release", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a, { renew: "manual" });
     scene.a.network.next("write", { fault: "applied-late", delayMs: 700, unknownAfterMs: 20 });
@@ -502,10 +505,10 @@ describe("a request that lands when it is no longer wanted", () => {
   });
 });
 
-describe("an own write that an answer does not tell at once", () => {
-  // `isFirst` is still true after a hand-over that was answered and withdrawn, and the free record
-  // names that hand-over as its last holder, not the former lease.
-  it("is not reported as a loss when it freed the lock after a withdrawn hand-over", async () => {
+describe("an own write with an ambiguous answer", () => {
+  // The hand-off was acknowledged and withdrawn, so the free record names the waiter as the last holder, not the
+  // former lease.
+  it("is no loss when the write freed the lock after a withdrawn hand-off", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
     const cancel = new AbortController();
@@ -521,10 +524,10 @@ describe("an own write that an answer does not tell at once", () => {
   });
 
   // rule: R5
-  it("is not what a refusal shows just because the record is still this lease's", async () => {
+  it("is not proved by a refusal with the record of the same lease", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a, { renew: "manual" });
-    // Applied, unknown here: the version that a change of length names is no longer the record's.
+    // DynamoDB applied the change, but the client does not know: the record's version differs from the known version.
     scene.a.network.next("write", { fault: "response-lost", unknownAfterMs: 10 });
     const renewing = lease.renew();
     await scene.world.time.advance(11);
@@ -536,7 +539,7 @@ describe("an own write that an answer does not tell at once", () => {
     await scene.world.until(renewing);
   });
 
-  it("is not what another program's write under the same lease is taken for", async () => {
+  it("is not confused with a write of another program under the same lease", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a, { renew: "manual" });
     const key = { pk: { S: "lock#a" }, sk: { S: "lease" } };
@@ -548,10 +551,9 @@ describe("an own write that an answer does not tell at once", () => {
     scene.expectHeld(lease);
   });
 
-  // `renewed` takes over the record's number of the last data write, which a renewal answered in the
-  // middle of an unanswered update shows as it was before: the next update gets the same number, is
-  // refused by it, and takes the refusal for its own success.
-  it("is not mistaken for the next one when a renewal was answered in its middle", async () => {
+  // A renewal in the middle of an unanswered update shows the former number of data writes. A client that adopts this
+  // number would reuse the number in the next update, and take the refusal for a success.
+  it("is not confused with the next write after a renewal in between", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a, { renew: "manual" });
     scene.a.network.next("write", { fault: "request-lost", unknownAfterMs: 10 });
@@ -563,7 +565,7 @@ describe("an own write that an answer does not tell at once", () => {
     expect(scene.world.record("a")?.["data"]).toEqual({ S: "two" });
   });
 
-  /** A renewal that lands late, in the middle of a write of data whose answer is lost. */
+  /** A late renewal in the middle of a write of data with a lost answer. */
   async function lateRenewalIntoLostAnswer(scene: Scene, lease: Lease): Promise<void> {
     scene.a.network.next("write", { fault: "applied-late", delayMs: 200, unknownAfterMs: 10 });
     lease.renew().catch(() => undefined);
@@ -572,8 +574,8 @@ describe("an own write that an answer does not tell at once", () => {
     scene.a.network.next("write", { fault: "request-lost", unknownAfterMs: 10 }, 2);
   }
 
-  // Refused by its own number, with another mark of this lease's: said to be another program's doing.
-  it("is recognised by its number when a late renewal has changed the mark", async () => {
+  // The refusal shows the write's number with another mark of the same lease, like a write of another program.
+  it("is recognised by the number after a late renewal with another mark", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a, { renew: "manual" });
     await lateRenewalIntoLostAnswer(scene, lease);
@@ -583,8 +585,8 @@ describe("an own write that an answer does not tell at once", () => {
     expect(scene.world.record("a")?.["data"]).toEqual({ S: "one" });
   });
 
-  // As above, with a new length: repeated at once, without a pause, until the lease is lost.
-  it("is recognised when it was a change of length with data, and does not loop", async () => {
+  // As above, with a new length: the client would retry without a pause until the loss of the lease.
+  it("is recognised as a change of length with data, without a loop", async () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a, { renew: "manual" });
     await lateRenewalIntoLostAnswer(scene, lease);
@@ -598,11 +600,11 @@ describe("an own write that an answer does not tell at once", () => {
   });
 });
 
-describe("a request that is lost in silence, under a lease shorter than the request timeout", () => {
+describe("a request without an answer, under a lease shorter than the request timeout", () => {
   const lengths: AcquireOptions = { lease: "1s", wait: "60s", poll: { min: 20, max: 100 } };
 
   // rule: R6
-  it("as a renewal is sent again in time", async () => {
+  it("is retried in time as a renewal", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant({ ...lengths, requestTimeout: "5s" });
     const lease = await world.until(locks.mutex("a").acquire());
@@ -611,7 +613,7 @@ describe("a request that is lost in silence, under a lease shorter than the requ
     expect(lease.isHeld).toBe(true);
   });
 
-  it("as a claim is sent again in time", async () => {
+  it("is retried in time as a claim", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant({ ...lengths, requestTimeout: "5s" });
     network.next("write", { fault: "request-lost" });
@@ -619,8 +621,8 @@ describe("a request that is lost in silence, under a lease shorter than the requ
     expect(world.time.nowMs).toBeLessThan(1_000);
   });
 
-  // It may take the whole request timeout, by which the new lease would be over five times.
-  it("as a hand-over is sent again in time", async () => {
+  // With the whole request timeout, the new lease would expire five times.
+  it("is retried in time as a hand-off", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant({ ...lengths, requestTimeout: "5s" });
     const lease = await world.until(locks.mutex("a").acquire());
@@ -633,8 +635,8 @@ describe("a request that is lost in silence, under a lease shorter than the requ
     await world.until(releasing);
   });
 
-  // A poll that hangs holds up the takeover, whose instant is known and which needs no reading.
-  it("as a poll does not put off a takeover", async () => {
+  // A hanging poll must not delay the takeover, which has a known instant and needs no read.
+  it("does not delay a takeover as a poll", async () => {
     const world = new World();
     const dead = world.inhabitant(lengths);
     const { locks, network } = world.inhabitant({ ...lengths, requestTimeout: "5s" });

@@ -17,13 +17,13 @@ async function setUp(options: FixedOptions = {}) {
   return { world, ...who, mutex, lease };
 }
 
-/** The record now names a thief, whose lease is this long. */
+/** Makes the record name a thief with a lease of this length. */
 function steal(world: World, leaseMs = 1_000): void {
   const thief = { holder: { S: "thief" }, fence: { N: "9" }, leaseMs: { N: String(leaseMs) } };
   world.table.putItem(KEY, { ...world.record("a"), ...thief });
 }
 
-/** How often the record was seen without a holder. */
+/** Counts the writes that left the record without a holder. */
 const timesFree = (world: World): number =>
   world.table.log.filter(({ after }) => after !== undefined && after["holder"] === undefined)
     .length;
@@ -33,8 +33,8 @@ const ignored = <T>(promise: Promise<T>): Promise<T> => {
   return promise;
 };
 
-describe("at the bound on local hand-overs", () => {
-  it("a process with waiters left lets a poll pass before it claims again", async () => {
+describe("at the limit on local hand-offs", () => {
+  it("a process with waiters pauses for a poll before the next claim", async () => {
     const { world, mutex, lease } = await setUp({ maxLocalHandoffs: 1 });
     const [second, third] = [mutex.acquire(), mutex.acquire()];
     await world.until(lease.release());
@@ -46,7 +46,7 @@ describe("at the bound on local hand-overs", () => {
     expect(world.time.nowMs).toBe(100);
   });
 
-  it("a process with nobody left claims again at once", async () => {
+  it("a process without waiters claims again at once", async () => {
     const { world, mutex, lease } = await setUp({ maxLocalHandoffs: 1 });
     const second = mutex.acquire();
     await world.until(lease.release());
@@ -56,15 +56,15 @@ describe("at the bound on local hand-overs", () => {
   });
 });
 
-describe("a release that was done before", () => {
-  it("by its own first send, unknown to anybody, is no loss", async () => {
+describe("a release of a free record", () => {
+  it("reports no loss when a hidden first send freed the record", async () => {
     const { world, lease, network } = await setUp({
       through: (faulty) => ({
         clockCorrectionMs: 0,
         read: (...given) => faulty.read(...given),
         scan: (...given) => faulty.scan(...given),
         query: (...given) => faulty.query(...given),
-        // A client that retries by itself, and hides it.
+        // A client with hidden retries.
         write: async (...given): Promise<WriteAnswer> => {
           const answer = await faulty.write(...given);
           return answer.kind === "refused" ? { kind: "refused", item: answer.item } : answer;
@@ -77,23 +77,23 @@ describe("a release that was done before", () => {
     expect(lease.signal.aborted).toBe(false);
   });
 
-  it("by force is a loss where somebody else has the lock since", async () => {
+  it("reports a loss when another client acquired the lock after a forced release", async () => {
     const { world, lease } = await setUp();
     const other = world.inhabitant();
-    await world.until(other.locks.release("a", lease.holder));
+    await world.until(other.locks.admin.releaseByHolder("a", lease.holder));
     await world.until(other.locks.mutex("a").acquire());
     await world.until(lease.release());
     expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "stolen" });
   });
 });
 
-describe("a hand-over", () => {
-  it("that finds another holder is given up at once: the waiter contends", async () => {
+describe("a hand-off", () => {
+  it("ends at once when the record names another holder, and the waiter contends", async () => {
     const { world, mutex, lease, network } = await setUp();
     const waiting = mutex.acquire();
     steal(world);
     await world.until(lease.release());
-    // The claim, the hand-over, and the waiter's own claim.
+    // The claim, the hand-off, and the waiter's claim.
     expect(network.requests.write).toBe(3);
     expect(lease.signal.reason).toMatchObject({ reason: "stolen" });
     const next = await world.until(waiting);
@@ -101,7 +101,7 @@ describe("a hand-over", () => {
     expect(world.time.nowMs).toBeGreaterThanOrEqual(1_020);
   });
 
-  it("that finds another holder lets go all who wait, in their order", async () => {
+  it("lets all waiters contend in order when the record names another holder", async () => {
     const { world, mutex, lease } = await setUp();
     const order: string[] = [];
     const waiting = ["one", "two"].map((name) => mutex.run(() => order.push(name)));
@@ -111,7 +111,7 @@ describe("a hand-over", () => {
     expect(order).toEqual(["one", "two"]);
   });
 
-  it("that finds another holder after it was only declined tells the loss", async () => {
+  it("reports the loss when the record names another holder after a throttled send", async () => {
     const { world, mutex, lease, network } = await setUp();
     ignored(mutex.acquire());
     steal(world);
@@ -120,8 +120,8 @@ describe("a hand-over", () => {
     expect(lease.signal.reason).toMatchObject({ reason: "stolen" });
   });
 
-  // It may have been made, and lost since: nobody can say whether the former lease ended well.
-  it("that finds another holder after it was not answered tells no loss", async () => {
+  // The hand-off may have succeeded and been lost since: the former lease may have ended well.
+  it("reports no loss when the record names another holder after an unanswered send", async () => {
     const { world, mutex, lease, network } = await setUp();
     ignored(mutex.acquire());
     network.next("write", SILENT);
@@ -132,7 +132,7 @@ describe("a hand-over", () => {
     expect(lease.signal.aborted).toBe(false);
   });
 
-  it("that was made, and taken from a waiter who had gone, tells no loss of the former", async () => {
+  it("reports no loss of the former lease when another client takes over from a cancelled waiter", async () => {
     const { world, mutex, lease, network } = await setUp();
     const cancel = new AbortController();
     ignored(mutex.acquire({ signal: cancel.signal }));
@@ -146,7 +146,7 @@ describe("a hand-over", () => {
     expect(lease.signal.aborted).toBe(false);
   });
 
-  it("that is declined for a moment is made all the same", async () => {
+  it("succeeds after throttled sends", async () => {
     const { world, mutex, lease, network } = await setUp();
     const waiting = mutex.acquire();
     network.next("write", THROTTLED, 2);
@@ -156,7 +156,7 @@ describe("a hand-over", () => {
     expect(world.time.nowMs).toBe(200);
   });
 
-  it("to a waiter who leaves goes to the next one, without freeing the lock", async () => {
+  it("continues with the next waiter after a cancel, without freeing the lock", async () => {
     const { world, mutex, lease, network } = await setUp();
     const cancel = new AbortController();
     ignored(mutex.acquire({ signal: cancel.signal }));
@@ -171,7 +171,7 @@ describe("a hand-over", () => {
     expect(network.requests.write).toBe(3);
   });
 
-  it("is repeated for half of its lease, and then left to a claim of the waiter's own", async () => {
+  it("retries for half of the lease, and then lets the waiter claim", async () => {
     const { world, mutex, lease, network } = await setUp();
     const waiting = mutex.acquire({ wait: "60s" });
     network.script(() => (world.time.nowMs < 6_000 ? SILENT : undefined));
@@ -181,7 +181,7 @@ describe("a hand-over", () => {
     expect(next.remainingMs()).toBe(9_790);
   });
 
-  it("is answered too late at the very instant of its deadline", async () => {
+  it("is too late when the answer arrives at the instant of the deadline", async () => {
     const { world, mutex, lease, network, process } = await setUp();
     const waiting = mutex.acquire({ wait: "60s" });
     network.next("write", { fault: "delayed", delayMs: 10 });
@@ -195,7 +195,7 @@ describe("a hand-over", () => {
     await world.until(releasing.catch(() => undefined));
   });
 
-  it("that nobody answers is undone for as long as the longer of the two leases", async () => {
+  it("retries the release for the longer of two leases without an answer", async () => {
     const { world, mutex, lease, network } = await setUp({ lease: "1s", requestTimeout: "10s" });
     const cancel = new AbortController();
     ignored(mutex.acquire({ lease: "10s", signal: cancel.signal }));
@@ -209,7 +209,7 @@ describe("a hand-over", () => {
   });
 });
 
-describe("the one try to free a lease that ran out", () => {
+describe("the single attempt to free an expired lease", () => {
   async function ranOut(): Promise<Awaited<ReturnType<typeof setUp>> & { readonly over: Lease }> {
     const scene = await setUp();
     await scene.world.time.advance(10_000);
@@ -217,7 +217,7 @@ describe("the one try to free a lease that ran out", () => {
     return { ...scene, over: scene.lease };
   }
 
-  it("changes nothing of what is known where nobody answers it", async () => {
+  it("changes no observation without an answer", async () => {
     const { world, mutex, network, over } = await ranOut();
     network.next("write", SILENT);
     await world.until(over.release());
@@ -225,7 +225,7 @@ describe("the one try to free a lease that ran out", () => {
     expect(seen).toMatchObject({ writes: 1, reads: 0 });
   });
 
-  it("counts as a look where it is refused: whom it shows is watched from then on", async () => {
+  it("starts a watch of the current holder after a refusal", async () => {
     const { world, mutex, over } = await ranOut();
     steal(world, 5_000);
     await world.until(over.release());

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RenewalSchedule } from "../../../src/core/hold/renewal-schedule.js";
+import { RenewalSchedule } from "../../../src/core/hold/renewal.js";
 import type { Instant } from "../../../src/platform/clock.js";
 import type { Random } from "../../../src/platform/random.js";
 
@@ -11,7 +11,7 @@ describe("the times of renewals", () => {
     [0, 900, 1_000, 1_000],
     [1, 1_000, 1_200, 2_200],
   ] as const)(
-    "drawn at %i: one by hand puts the next off, and the first that was due spreads",
+    "with random %i: a manual renewal delays the next renewal, and the first scheduled renewal spreads",
     (fraction, first, afterHand, afterSpreading) => {
       const times = new RenewalSchedule(1_000, drawing(fraction), at(0));
       expect(times.nextMs).toBe(first);
@@ -29,7 +29,7 @@ describe("the times of renewals", () => {
     },
   );
 
-  it("stay apart when a pause, or a table that did not answer, made them late together", () => {
+  it("stay apart after a pause or an outage that delays many leases together", () => {
     const spreadOut = (fraction: number): RenewalSchedule => {
       const times = new RenewalSchedule(1_000, drawing(fraction), at(0));
       times.renewed(at(1_000));
@@ -43,7 +43,7 @@ describe("the times of renewals", () => {
     expect([early.nextMs, late.nextMs]).toEqual([5_250, 4_750]);
   });
 
-  it("come never where nobody renews but the user", () => {
+  it("are infinite for a lease with manual renewals only", () => {
     const times = new RenewalSchedule("manual", drawing(0), at(0));
     times.renewed(at(5));
     expect(times.nextMs).toBe(Number.POSITIVE_INFINITY);

@@ -18,7 +18,7 @@ function setUp() {
   return { world, sent, ...who, mutex: who.locks.mutex("a") };
 }
 
-/** One acquisition that nobody answers, given up after 15 ms: in the middle of its first pause. */
+/** Abandons an unanswered acquisition after 15 ms, in the middle of the first pause. */
 async function giveUp(
   { world, network, mutex }: ReturnType<typeof setUp>,
   fault: typeof LOST | typeof APPLIED,
@@ -29,8 +29,8 @@ async function giveUp(
   await expect(world.until(given)).rejects.toMatchObject({ code: "unreachable" });
 }
 
-describe("a claim that was given up", () => {
-  it("is looked for no more once it was found and undone", async () => {
+describe("the rollback of a claim", () => {
+  it("ends after the applied claim is undone", async () => {
     const scene = setUp();
     await giveUp(scene, APPLIED);
     await scene.world.time.advance(60_000);
@@ -39,7 +39,7 @@ describe("a claim that was given up", () => {
     expect(scene.world.record("a")?.["holder"]).toBeUndefined();
   });
 
-  it("is looked for with pauses that double, for as long as its lease", async () => {
+  it("retries with doubling pauses for the length of the lease", async () => {
     const scene = setUp();
     await giveUp(scene, LOST);
     await scene.world.time.advance(60_000);
@@ -47,7 +47,7 @@ describe("a claim that was given up", () => {
     expect(scene.process.pendingTimers()).toBe(0);
   });
 
-  it("leaves the data that it was to keep", async () => {
+  it("keeps the data that the claim would keep", async () => {
     const scene = setUp();
     const former = await scene.world.until(scene.mutex.acquire({ data: "kept", keepData: true }));
     await scene.world.until(former.release());
@@ -57,7 +57,7 @@ describe("a claim that was given up", () => {
     expect(scene.world.record("a")?.["data"]).toEqual({ S: "kept" });
   });
 
-  it("is left alone where the configuration is wrong", async () => {
+  it("ends at a wrong configuration", async () => {
     const scene = setUp();
     await giveUp(scene, LOST);
     await scene.world.time.advance(10);
@@ -69,7 +69,7 @@ describe("a claim that was given up", () => {
   });
 });
 
-describe("a takeover that was given up", () => {
+describe("the rollback of a takeover", () => {
   async function overDead(): Promise<ReturnType<typeof setUp>> {
     const scene = setUp();
     const dead = scene.world.inhabitant();
@@ -81,7 +81,7 @@ describe("a takeover that was given up", () => {
     return scene;
   }
 
-  it.each([LOST, APPLIED])("is settled by one write that is applied (%j)", async (fault) => {
+  it.each([LOST, APPLIED])("ends after one applied write (%j)", async (fault) => {
     const scene = await overDead();
     await giveUp(scene, fault);
     await scene.world.time.advance(60_000);
@@ -89,17 +89,17 @@ describe("a takeover that was given up", () => {
     expect(scene.world.record("a")?.["holder"]).toBeUndefined();
   });
 
-  it("is settled by one write that is applied, however often it was sent", async () => {
+  it("ends after one applied write despite several sends", async () => {
     const scene = await overDead();
     scene.network.next("write", APPLIED);
     await giveUp(scene, LOST, { wait: 150 });
     await scene.world.time.advance(60_000);
-    // The takeover a second time, then the one write that frees.
+    // The second send of the takeover, then the write that frees the record.
     expect(scene.sent).toHaveLength(1);
     expect(scene.world.record("a")?.["holder"]).toBeUndefined();
   });
 
-  it("is settled by one write that is refused", async () => {
+  it("ends after one refused write", async () => {
     const scene = await overDead();
     scene.network.next("write", LOST);
     const given = scene.mutex.acquire({ wait: 15 });
@@ -112,14 +112,14 @@ describe("a takeover that was given up", () => {
     expect(scene.world.record("a")?.["holder"]).toEqual({ S: "other" });
   });
 
-  it("is not settled by a write that nobody answers, or that is declined", async () => {
+  it("continues after an unanswered or throttled write", async () => {
     const scene = await overDead();
     scene.network.next("write", LOST, 2);
     scene.network.next("write", { fault: "throttled" });
     const given = scene.mutex.acquire({ wait: 15 });
     await expect(scene.world.until(given)).rejects.toMatchObject({ code: "unreachable" });
     await scene.world.time.advance(60_000);
-    // The third try; the two before it were the faults.
+    // The third send; the first two met the faults.
     expect(scene.sent).toHaveLength(1);
     expect(scene.world.record("a")?.["holder"]).toBeUndefined();
   });

@@ -19,7 +19,7 @@ interface Scene {
 
 type Way = (world: World, a: Inhabitant, b: Inhabitant) => Promise<[stale: Lease, next: Lease]>;
 
-/** How a handle can become stale, with the next lease of its name in the same process or another. */
+/** Ways to a stale handle, with the next lease of the name in the same or another process. */
 const WAYS: Readonly<Record<string, Way>> = {
   "released, and acquired again here": async (world, a) => {
     const stale = await world.until(a.locks.mutex("a").acquire({ data: "stale" }));
@@ -31,19 +31,19 @@ const WAYS: Readonly<Record<string, Way>> = {
     await world.until(stale.release());
     return [stale, await world.until(b.locks.mutex("a").acquire({ data: "next" }))];
   },
-  "handed over": async (world, a) => {
+  "handed off": async (world, a) => {
     const stale = await world.until(a.locks.mutex("a").acquire({ data: "stale" }));
     const waiting = a.locks.mutex("a").acquire({ data: "next" });
     await world.until(stale.release());
     return [stale, await world.until(waiting)];
   },
-  "run out, and acquired again here": async (world, a) => {
+  "expired, and acquired again here": async (world, a) => {
     const stale = await world.until(a.locks.mutex("a").acquire({ data: "stale", renew: "manual" }));
     await world.time.advance(LEASE_MS);
     expect(stale.isHeld).toBe(false);
     return [stale, await world.until(a.locks.mutex("a").acquire({ data: "next" }))];
   },
-  "run out, and taken over elsewhere": async (world, a, b) => {
+  "expired, and taken over elsewhere": async (world, a, b) => {
     const stale = await world.until(a.locks.mutex("a").acquire({ data: "stale", renew: "manual" }));
     return [stale, await world.until(b.locks.mutex("a").acquire({ data: "next" }))];
   },
@@ -51,7 +51,7 @@ const WAYS: Readonly<Record<string, Way>> = {
     const stale = await world.until(
       a.locks.mutex("a").acquire({ data: "stale", lease: "1h", renew: "manual" }),
     );
-    await world.until(b.locks.release("a", stale.holder));
+    await world.until(b.locks.admin.releaseByHolder("a", stale.holder));
     return [stale, await world.until(b.locks.mutex("a").acquire({ data: "next" }))];
   },
 };
@@ -68,7 +68,7 @@ const USES: Readonly<Record<string, (stale: Lease) => Promise<unknown>>> = {
   "export with a length": (stale) => stale.export({ lease: "1m" }),
 };
 
-/** Uses that send nothing, so that a handle whose lease was taken elsewhere has not noticed it yet. */
+/** Uses without a request, so that a handle with a taken lease has not noticed the loss. */
 const LOCAL_USES: typeof USES = {
   onExpiring: async (stale) => stale.onExpiring(200, () => undefined),
   assertHeld: async (stale) => stale.assertHeld(),
@@ -76,7 +76,7 @@ const LOCAL_USES: typeof USES = {
 
 const cases = Object.keys(WAYS).flatMap((way) => Object.keys(USES).map((use) => ({ way, use })));
 
-/** The code that a use of a handle rejects with, or `resolved`. */
+/** Returns the error code of a use, or `resolved`. */
 function outcomeOf(use: string, stale: Lease): Promise<string> {
   return ({ ...USES, ...LOCAL_USES }[use] as (stale: Lease) => Promise<unknown>)(stale).then(
     () => "resolved",
@@ -94,9 +94,9 @@ async function scene(way: string): Promise<Scene> {
   return { world, a, b, stale, next };
 }
 
-describe("a handle whose lease is over", () => {
+describe("a handle of an ended lease", () => {
   // rule: R7, protocol 30
-  it.each(cases)("($way) does nothing to the next lease: $use", async ({ way, use }) => {
+  it.each(cases)("($way) does not affect the next lease: $use", async ({ way, use }) => {
     const { world, a, b, stale, next } = await scene(way);
     const before = world.record("a");
     expect(await world.until(outcomeOf(use, stale))).toBe(outcomeFor(use));
@@ -113,7 +113,7 @@ describe("a handle whose lease is over", () => {
     expect([...a.reported, ...b.reported]).toEqual([]);
   });
 
-  it("shows a condition that the next lease's record does not meet", async () => {
+  it("has a condition that the next lease's record fails", async () => {
     for (const way of Object.keys(WAYS)) {
       const { world, stale, next } = await scene(way);
       const values = (lease: Lease) =>
@@ -124,7 +124,7 @@ describe("a handle whose lease is over", () => {
     }
   });
 
-  it("does not stop the renewals of the next lease, nor get renewed by them", async () => {
+  it("neither stops the renewals of the next lease nor receives them", async () => {
     const { world, stale, next } = await scene("released, and acquired again here");
     await world.until(stale.release());
     await world.time.advance(5 * LEASE_MS);
@@ -133,7 +133,7 @@ describe("a handle whose lease is over", () => {
     expect(stale.remainingMs()).toBe(0);
   });
 
-  it("does not count when a request of it is applied after the next lease began", async () => {
+  it("changes nothing when DynamoDB applies a request after the start of the next lease", async () => {
     const world = new World();
     const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
     const stale = await world.until(a.locks.mutex("a").acquire({ renew: "manual" }));
@@ -155,7 +155,7 @@ describe("a handle whose lease is over", () => {
     expect(world.record("a")?.["data"]).toEqual({ S: "next" });
   });
 
-  it("frees what it left in the table when it ran out, so that nobody has to watch it", async () => {
+  it("frees the expired record, so that rivals need no watch", async () => {
     const world = new World();
     const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
     const stale = await world.until(
@@ -170,60 +170,62 @@ describe("a handle whose lease is over", () => {
   });
 });
 
-describe("a release by the holder's id", () => {
-  it("frees the lock, and its holder learns at its next renewal", async () => {
+describe("a release by holder id", () => {
+  it("frees the lock, and the holder learns of the loss at the next renewal", async () => {
     const world = new World();
     const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
     const lease = await world.until(a.locks.mutex("a").acquire());
-    expect(await world.until(b.locks.release("a", lease.holder))).toBe(true);
+    expect(await world.until(b.locks.admin.releaseByHolder("a", lease.holder))).toBe(true);
     expect(world.record("a")?.["holder"]).toBeUndefined();
     await world.time.advance(LEASE_MS / 2);
     expect(lease.signal.reason).toMatchObject({ reason: "released-elsewhere" });
   });
 
-  it("frees nothing that another id holds, nor a lock that is not there", async () => {
+  it("frees neither the lock of another holder id nor an absent lock", async () => {
     const world = new World();
     const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
     const lease = await world.until(a.locks.mutex("a").acquire());
-    expect(await world.until(b.locks.release("a", "somebody"))).toBe(false);
-    expect(await world.until(b.locks.release("never", lease.holder))).toBe(false);
+    expect(await world.until(b.locks.admin.releaseByHolder("a", "somebody"))).toBe(false);
+    expect(await world.until(b.locks.admin.releaseByHolder("never", lease.holder))).toBe(false);
     expect(world.record("never")).toBeUndefined();
     expect(lease.isHeld).toBe(true);
   });
 
-  it("says that it freed the lock when its first answer was lost", async () => {
+  it("reports the release after a lost first answer", async () => {
     const world = new World();
     const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
     const lease = await world.until(a.locks.mutex("a").acquire());
     b.network.next("write", { fault: "response-lost", unknownAfterMs: 10 });
-    expect(await world.until(b.locks.release("a", lease.holder))).toBe(true);
+    expect(await world.until(b.locks.admin.releaseByHolder("a", lease.holder))).toBe(true);
   });
 
-  it("refuses an id that is none", async () => {
+  it("rejects an invalid id", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
     for (const holder of ["", undefined, 5]) {
-      await expect(locks.release("a", holder as string)).rejects.toMatchObject({
+      await expect(locks.admin.releaseByHolder("a", holder as string)).rejects.toMatchObject({
         code: "invalid-argument",
       });
     }
     expect(world.table.counts.writes).toBe(0);
   });
 
-  it("tells an unreachable table from a throttled one", async () => {
+  it("distinguishes an unreachable table from a throttled table", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant({ requestTimeout: 100 });
     network.script(() => ({ fault: "request-lost" }));
-    await expect(world.until(locks.release("a", "x"))).rejects.toMatchObject({
+    await expect(world.until(locks.admin.releaseByHolder("a", "x"))).rejects.toMatchObject({
       code: "unreachable",
     });
     network.script(() => ({ fault: "throttled" }));
-    await expect(world.until(locks.release("a", "x"))).rejects.toMatchObject({ code: "throttled" });
+    await expect(world.until(locks.admin.releaseByHolder("a", "x"))).rejects.toMatchObject({
+      code: "throttled",
+    });
   });
 });
 
 describe("a released handle of a hold that another handle shares", () => {
-  it.each(Object.keys({ ...USES, ...LOCAL_USES }))("does nothing to the hold: %s", async (use) => {
+  it.each(Object.keys({ ...USES, ...LOCAL_USES }))("does not affect the hold: %s", async (use) => {
     const world = new World();
     const { locks } = world.inhabitant(OPTIONS);
     const mutex = locks.mutex("a", { reentrant: true, data: "shared" });
@@ -236,7 +238,7 @@ describe("a released handle of a hold that another handle shares", () => {
     await world.time.advance(3 * LEASE_MS);
     expect({ isHeld: other.isHeld, data: other.data }).toEqual({ isHeld: true, data: "shared" });
     expect(released.isHeld).toBe(false);
-    // The last handle still can.
+    // The last handle can still export.
     expect(await world.until(other.export())).toMatchObject({ name: "a" });
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { LEASE_CHANNELS } from "../../../src/events/index.js";
 import { awsLockClient } from "../../../src/formats/index.js";
-import { Holdfast, HoldfastError, LEASE_CHANNELS, type LeaseTransfer } from "../../../src/index.js";
+import { Holdfast, HoldfastError, type LeaseTransfer } from "../../../src/index.js";
 import type { Fault, FaultRequest } from "../../../src/testing/faults/fault-plan.js";
 import { MemoryTable } from "../../../src/testing/table/memory-table.js";
 import { expectError } from "../../support/errors.js";
@@ -17,7 +18,7 @@ function scene() {
   return { world, one, two, three };
 }
 
-/** As a job system carries it. */
+/** Serialises the handle, as a job system does. */
 const carried = (handle: LeaseTransfer): LeaseTransfer => JSON.parse(JSON.stringify(handle));
 
 async function exported(world: World, { locks }: Inhabitant, options = {}) {
@@ -26,8 +27,8 @@ async function exported(world: World, { locks }: Inhabitant, options = {}) {
   return { lease, handle };
 }
 
-describe("a lock that is handed to another process", () => {
-  it("is the importer's, with a higher fence, the data, and the rest of nobody's lease", async () => {
+describe("a transferred lock", () => {
+  it("gives the importer a higher fence, the data and a full lease", async () => {
     const { world, one, two } = scene();
     const { lease, handle } = await exported(world, one);
     await world.time.advance(2_500);
@@ -35,7 +36,7 @@ describe("a lock that is handed to another process", () => {
     expect(imported.fence).toBe(lease.fence + 2n);
     expect(imported.data).toEqual({ job: 7 });
     expect(imported.owner).toBe("two");
-    // By its own sending, whatever was left of the exporter's.
+    // Counts from the importer's send, regardless of the exporter's remaining lease.
     expect(imported.remainingMs()).toBeGreaterThan(2_900);
     await world.time.advance(60_000);
     expect(imported.isHeld).toBe(true);
@@ -43,7 +44,7 @@ describe("a lock that is handed to another process", () => {
     await world.until((await world.until(one.locks.mutex("a").acquire())).release());
   });
 
-  it("costs one write to export, and one to import", async () => {
+  it("costs one write for the export and one write for the import", async () => {
     const { world, one, two } = scene();
     const lease = await world.until(one.locks.mutex("a").acquire());
     const { result, writes } = await world.requests(() => lease.export());
@@ -55,7 +56,7 @@ describe("a lock that is handed to another process", () => {
   });
 
   // rule: R2, protocol 76
-  it("is over for its exporter before anything is sent, with a reason, and is never renewed again", async () => {
+  it("ends for the exporter before the first send, with a reason and without further renewals", async () => {
     const { world, one } = scene();
     const lease = await world.until(one.locks.mutex("a").acquire());
     const exporting = lease.export();
@@ -73,7 +74,7 @@ describe("a lock that is handed to another process", () => {
   });
 
   // rule: protocol 77
-  it("lets in nothing more that carries the exporter's condition, imported or not", async () => {
+  it("fails the exporter's condition before and after the import", async () => {
     const { world, one } = scene();
     const lease = await world.until(one.locks.mutex("a").acquire());
     const { holder, fence } = lease;
@@ -91,7 +92,7 @@ describe("a lock that is handed to another process", () => {
   });
 
   // rule: R4, protocol 78
-  it("is imported once: the second finds who has it, also after that one's release", async () => {
+  it("accepts one import: a second import fails, even after a release by the importer", async () => {
     const { world, one, two, three } = scene();
     const { handle } = await exported(world, one);
     const [first, second] = await world.until(
@@ -108,7 +109,7 @@ describe("a lock that is handed to another process", () => {
   });
 
   // rule: R14, protocol 79
-  it("is nobody's, not even its exporter's waiters', until its reservation has run out; then anybody's", async () => {
+  it("is closed to all waiters until the reservation expires, and then free", async () => {
     const { world, one, two } = scene();
     const lease = await world.until(one.locks.mutex("a").acquire());
     const taking: { by: string; atMs: number }[] = [];
@@ -117,7 +118,7 @@ describe("a lock that is handed to another process", () => {
       void locks.mutex("a").acquire({ wait: "30s" }).then(noted, noted);
     }
     await world.time.advance(500);
-    // Its first try is lost: while nobody has answered, the record names its exporter.
+    // The first send is lost: without an answer the record names the exporter.
     one.network.next("write", { fault: "request-lost", unknownAfterMs: 300 });
     const handle = await world.until(lease.export());
     const fromMs = world.time.nowMs - 20;
@@ -130,7 +131,7 @@ describe("a lock that is handed to another process", () => {
     await expect(late).rejects.toMatchObject({ code: "not-acquired" });
   });
 
-  it("is still imported after its reservation, as long as nobody took it", async () => {
+  it("accepts an import after the reservation, until another client acquires the lock", async () => {
     const { world, one, two } = scene();
     const { handle } = await exported(world, one);
     await world.time.advance(3_600_000);
@@ -139,7 +140,7 @@ describe("a lock that is handed to another process", () => {
   });
 
   it.each(["response-lost", "request-lost", "response-lost-and-retried"] as const)(
-    "is exported and imported once where either meets %s",
+    "has one export and one import despite the fault %s",
     async (kind) => {
       const fault: Fault =
         kind === "response-lost-and-retried"
@@ -158,7 +159,7 @@ describe("a lock that is handed to another process", () => {
     },
   );
 
-  it("counts the importer's deadline from its first sending, though the answer comes late", async () => {
+  it("counts the importer's deadline from the first send, despite a late answer", async () => {
     const { world, one, two } = scene();
     const { handle } = await exported(world, one);
     two.network.next("write", { fault: "response-lost", unknownAfterMs: 600 });
@@ -170,7 +171,7 @@ describe("a lock that is handed to another process", () => {
   });
 
   it.each(["applied-late", "request-lost", "response-lost"] as const)(
-    "is over, and soon free, where nobody answers its export: %s",
+    "ends and is soon free after an unanswered export: %s",
     async (fault) => {
       const { world, one, two } = scene();
       const lease = await world.until(one.locks.mutex("a").acquire());
@@ -188,12 +189,12 @@ describe("a lock that is handed to another process", () => {
 
   // rule: protocol 80
   it.each<[string, (request: FaultRequest) => boolean]>([
-    ["nobody answers its import", () => true],
+    ["an unanswered import", () => true],
     [
-      "nobody answers its grant, and what it was freed by first is answered at once",
+      "an unanswered grant with an answered rollback",
       (request) => request.kind === "write" && request.write.change.set["holder"] !== undefined,
     ],
-  ])("leaves nothing behind where %s, not even a copy that lands late", async (_, isLate) => {
+  ])("leaves no holder behind after %s, not even by a delayed copy", async (_, isLate) => {
     const { world, one, two, three } = scene();
     const { handle } = await exported(world, one);
     const late = { fault: "applied-late", delayMs: 1_500, unknownAfterMs: 50 } as const;
@@ -207,15 +208,15 @@ describe("a lock that is handed to another process", () => {
     await expect(again).rejects.toMatchObject({ code: "not-acquired" });
   });
 
-  it("tells what it was lost by, where it had been lost before the export", async () => {
+  it("reports the reason of a loss before the export", async () => {
     const { world, one, two } = scene();
     const lease = await world.until(one.locks.mutex("a").acquire());
-    await world.until(two.locks.release("a", lease.holder));
+    await world.until(two.locks.admin.releaseByHolder("a", lease.holder));
     const exporting = world.until(lease.export());
     await expect(exporting).rejects.toMatchObject({ code: "lost", reason: "released-elsewhere" });
   });
 
-  it("has a handle that says what it is, and for how long it is kept", async () => {
+  it("has a handle with the name, the holder and the reservation", async () => {
     const { world, one } = scene();
     const lease = await world.until(one.locks.mutex("a").acquire());
     const handle = await world.until(lease.export());
@@ -232,7 +233,7 @@ describe("a lock that is handed to another process", () => {
   });
 
   it.each([99, 365 * 24 * 3_600_000 + 1, "soon"])(
-    "is not kept for %j, and stays held",
+    "rejects a reservation of %j, and stays held",
     async (length) => {
       const { world, one } = scene();
       const lease = await world.until(one.locks.mutex("a").acquire());
@@ -248,7 +249,7 @@ describe("a lock that is handed to another process", () => {
     },
   );
 
-  it("takes the handle's length, unless it is asked for another, and data of its own", async () => {
+  it("takes the handle's lease length by default, and new data", async () => {
     const { world, one } = scene();
     const other = world.inhabitant({ lease: "9s", owner: "other" });
     const { handle } = await exported(world, one);
@@ -260,7 +261,7 @@ describe("a lock that is handed to another process", () => {
     expect([last.leaseMs, last.data]).toEqual([8_000, { job: 8 }]);
   });
 
-  it("is told as a grant or a refusal, with how long it took, and leaves no timer behind", async () => {
+  it("emits a grant or a refusal with the wait, and leaves no timer", async () => {
     const { world, one, two, three } = scene();
     const { handle } = await exported(world, one);
     const { grant, refusal } = LEASE_CHANNELS;
@@ -276,7 +277,7 @@ describe("a lock that is handed to another process", () => {
     expect([two.process.pendingTimers(), three.process.pendingTimers()]).toEqual([0, 0]);
   });
 
-  it("is not asked for by whoever was cancelled before, nor kept by whoever closed meanwhile", async () => {
+  it("is not imported after a cancel, and not kept after the client closes", async () => {
     const { world, one, two, three } = scene();
     const { handle } = await exported(world, one);
     const signal = AbortSignal.abort("enough");
@@ -292,7 +293,7 @@ describe("a lock that is handed to another process", () => {
     expect((await world.until(three.locks.mutex("a").tryAcquire()))?.isHeld).toBe(true);
   });
 
-  it("is over where the table refuses its export as misconfigured, which is said, and tried once", async () => {
+  it("ends after a misconfigured export, with the error and without a retry", async () => {
     const { world, one } = scene();
     const lease = await world.until(one.locks.mutex("a").acquire());
     const error = new HoldfastError("misconfigured", "not allowed");
@@ -306,12 +307,12 @@ describe("a lock that is handed to another process", () => {
     await expect(exporting).rejects.toMatchObject({ code: "outcome-unknown", cause: error });
     expect(lease.isHeld).toBe(false);
     await world.time.advance(10_000);
-    // Nobody has either of the two grants: the second write frees the lock.
+    // No process uses either of the two grants: the second write frees the lock.
     expect(tries).toBe(2);
     expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 
-  it("is exported by a second try where the first one hangs", async () => {
+  it("is exported by a second send after a hanging first send", async () => {
     const { world, one } = scene();
     const lease = await world.until(one.locks.mutex("a").acquire());
     one.network.next("write", { fault: "request-lost" });
@@ -319,7 +320,7 @@ describe("a lock that is handed to another process", () => {
     expect(world.record("a")?.["holder"]).toEqual({ S: handle.holder });
   });
 
-  it("tells that it had been stolen, where another has it", async () => {
+  it("reports the theft when the record names another holder", async () => {
     const { world, one } = scene();
     const lease = await world.until(one.locks.mutex("a").acquire());
     const key = { pk: { S: "lock#a" }, sk: { S: "lease" } };
@@ -338,17 +339,17 @@ describe("a lock that is handed to another process", () => {
     await imported.release();
   });
 
-  it("is told as a grant of its own kind, and has its place in a history", async () => {
+  it("emits a grant of kind import, with an entry in the history", async () => {
     const { world, one } = scene();
     const { handle } = await exported(world, one);
     const keeping = world.inhabitant({ ...LENGTHS, owner: "keeping", history: true });
     await world.until(keeping.locks.import(handle));
     await world.time.advance(100);
-    const { grants } = await world.until(keeping.locks.history("a"));
+    const { grants } = await world.until(keeping.locks.admin.history("a"));
     expect(grants).toMatchObject([{ how: "import", owner: "keeping" }]);
   });
 
-  it("may be a fair lock with a namespace, whose waiters keep their order", async () => {
+  it("can be a fair lock with a namespace, and keeps the order of waiters", async () => {
     const { world, one, two, three } = scene();
     const lease = await world.until(one.locks.fairLock("a", { namespace: "n" }).acquire());
     const next = three.locks.fairLock("a", { namespace: "n" }).acquire();
@@ -362,8 +363,8 @@ describe("a lock that is handed to another process", () => {
   });
 });
 
-describe("an export is refused", () => {
-  it("of what lives by a session, of what is shared, and of what is no lock", async () => {
+describe("the client refuses an export", () => {
+  it("of a lease on a session, of a shared hold, and of a session", async () => {
     const { world, one } = scene();
     const session = await world.until(one.locks.session());
     const mutex = one.locks.mutex("r", { reentrant: true });
@@ -372,7 +373,7 @@ describe("an export is refused", () => {
       await world.until(mutex.acquire()),
     ];
     await world.until(
-      one.locks.once("o", { occurrence: "1" }, async (_, lease) => {
+      one.locks.once("o", { occurrence: "1" }, async (lease) => {
         await expect(lease.export()).rejects.toMatchObject({ code: "invalid-argument" });
         expect(lease.isHeld).toBe(true);
       }),
@@ -381,7 +382,7 @@ describe("an export is refused", () => {
     expect(leases.every((lease) => lease.isHeld)).toBe(true);
   });
 
-  it("by every format but the native one, by name, and so is an import", async () => {
+  it("in every format except the native format, by name, and an import too", async () => {
     const world = new World();
     const client = new MemoryTable({ time: world.time });
     const locks = new Holdfast({ client, table: "locks", format: awsLockClient() });
@@ -418,7 +419,7 @@ describe("an export is refused", () => {
     [{ name: "" }],
     [{ name: ["a"] }],
     [{ holder: 5 }],
-  ])("and an import of what is no handle: %j", async (wrong) => {
+  ])("and an import of an invalid handle: %j", async (wrong) => {
     const { one } = scene();
     const whole = { v: 1, name: "a", holder: "h", fence: "1", leaseMs: 1_000, owner: "o" };
     const handle = (wrong &&
@@ -427,7 +428,7 @@ describe("an export is refused", () => {
     await expectError(importing, { code: "invalid-argument", mentions: ["`lease.export()`"] });
   });
 
-  it("but not of the longest fence, nor of the shortest lease", async () => {
+  it("but not with the longest fence or the shortest lease", async () => {
     const { world, one } = scene();
     const handle: LeaseTransfer = {
       ...{ v: 1, name: "a", holder: "h", owner: "o" },

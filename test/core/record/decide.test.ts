@@ -56,7 +56,7 @@ const served: QueueState = { tail: 5n, served: 5n };
 const waited: QueueState = { tail: 6n, served: 5n };
 const wait = (acquirableAtMs: number): Decision => ({ kind: "wait", acquirableAtMs });
 const takeOver: Decision = {
-  kind: "take over",
+  kind: "take-over",
   holder: "other",
   version: 3n,
   session: undefined,
@@ -71,7 +71,7 @@ const alive: LeaseRecord = {
   leaseMs: 2 * LEASE_MS,
 } as LeaseRecord;
 const endAlive: Decision = {
-  kind: "end session",
+  kind: "end-session",
   session: "s",
   watched: { holder: "s's holder", version: 3n },
 };
@@ -85,226 +85,237 @@ type Case = [
 ];
 
 const CASES: readonly Case[] = [
-  ["nothing was seen", undefined, {}, { kind: "claim", onto: { kind: "blind" } }],
+  ["the record was never read", undefined, {}, { kind: "claim", onto: { kind: "blind" } }],
   [
-    "nothing was seen, and a record is required",
+    "the record was never read, and the caller requires an existing one",
     undefined,
     { onlyIfExists: true },
     { kind: "claim", onto: { kind: "existing" } },
   ],
-  ["there is no record", seen(absent), {}, { kind: "claim", onto: { kind: "absent" } }],
+  ["the record is absent", seen(absent), {}, { kind: "claim", onto: { kind: "absent" } }],
   [
-    "there is no record, and one is required",
+    "the record is absent, and the caller requires an existing one",
     seen(absent),
     { onlyIfExists: true },
     { kind: "missing" },
   ],
   [
-    "it is free",
+    "the record is free",
     seen(free()),
     {},
     { kind: "claim", onto: { kind: "free", fence: 7n, version: 3n } },
   ],
   [
-    "it is free, and a record is required",
+    "the record is free, and the caller requires an existing one",
     seen(free()),
     { onlyIfExists: true },
     { kind: "claim", onto: { kind: "free", fence: 7n, version: 3n } },
   ],
   [
-    "it is free, and its queue is served",
+    "the record is free, and its queue is empty",
     seen(free(served)),
     {},
     { kind: "claim", onto: { kind: "free", fence: 7n, version: 3n } },
   ],
-  ["it is free, and somebody is queued", seen(free(waited)), {}, { kind: "queued" }],
+  ["the record is free, and a waiter is queued", seen(free(waited)), {}, { kind: "queued" }],
   [
-    "it is free, with a tail and nothing served",
+    "the record is free, with a tail and without a granted ticket",
     seen(free({ tail: 5n, served: undefined })),
     {},
     { kind: "queued" },
   ],
   [
-    "it is free, with something served and no tail",
+    "the record is free, with a granted ticket and without a tail",
     seen(free({ tail: undefined, served: 5n })),
     {},
     { kind: "queued" },
   ],
-  ["it is held, just seen", seen(held()), {}, wait(deadAtMs)],
-  ["it is held, a moment before", seen(held()), { nowMs: deadAtMs - 0.001 }, wait(deadAtMs)],
-  ["it is held, at the very instant", seen(held()), { nowMs: deadAtMs }, takeOver],
+  ["the record is held, just observed", seen(held()), {}, wait(deadAtMs)],
   [
-    "it is held, long dead, and its format forbids it for another 7 s by civil time",
+    "the record is held, just before the end of the watch",
+    seen(held()),
+    { nowMs: deadAtMs - 0.001 },
+    wait(deadAtMs),
+  ],
+  ["the record is held, at the end of the watch", seen(held()), { nowMs: deadAtMs }, takeOver],
+  [
+    "the record is held, long dead, and its format forbids a takeover for another 7 s by the wall clock",
     seen(notBefore(8_000)),
     { nowMs: 10 * deadAtMs, wallMs: 1_000 },
     wait(10 * deadAtMs + 7_000),
   ],
   [
-    "it is held, and its format's civil time is over, but it was not watched for long enough",
+    "the record is held, and its format permits a takeover, but the watch is too short",
     seen(notBefore(8_000)),
     { nowMs: deadAtMs - 1, wallMs: 9_000 },
     wait(deadAtMs),
   ],
-  ["it is held, long dead", seen(held()), { nowMs: 10 * deadAtMs }, takeOver],
+  ["the record is held, long dead", seen(held()), { nowMs: 10 * deadAtMs }, takeOver],
   [
-    "it is held, after the bare lease",
+    "the record is held, after the bare lease",
     seen(held()),
     { nowMs: SINCE_MS + LEASE_MS },
     wait(deadAtMs),
   ],
   [
-    "it is held, and clocks are perfect",
+    "the record is held, and clocks are perfect",
     seen(held()),
     { nowMs: SINCE_MS + LEASE_MS, maxClockDrift: 0 },
     takeOver,
   ],
   [
-    "it is held, by a clock that went back",
+    "the record is held, by a clock that stepped back",
     seen(held()),
     { nowMs: SINCE_MS - 5_000 },
     wait(deadAtMs),
   ],
-  ["it is held, and its queue is served", seen(held(served)), { nowMs: deadAtMs }, takeOver],
+  ["the record is held, and its queue is empty", seen(held(served)), { nowMs: deadAtMs }, takeOver],
   [
-    "it is dead, and somebody is queued",
+    "the holder is dead, and a waiter is queued",
     seen(held(waited)),
     { nowMs: 10 * deadAtMs },
     { kind: "queued" },
   ],
-  ["its id was given up here", seen(held(NO_QUEUE, "given up")), {}, takeBack],
+  ["this process abandoned its id", seen(held(NO_QUEUE, "given up")), {}, takeBack],
   [
-    "its id was given up here, long ago",
+    "this process abandoned its id, long ago",
     seen(held(NO_QUEUE, "given up")),
     { nowMs: 10 * deadAtMs },
     takeBack,
   ],
   [
-    "its id was given up here, and its session lives",
+    "this process abandoned its id, and the session is alive",
     seen(held(NO_QUEUE, "given up", "s")),
     sessionIs(alive),
     { ...takeBack, session: "s" },
   ],
   [
-    "its session was never seen, however long the record stands still",
+    "the session was never read, however long the record does not change",
     seen(onSession),
     { nowMs: 10 * deadAtMs },
-    { kind: "look at session", session: "s" },
+    { kind: "look-at-session", session: "s" },
   ],
   [
-    "its session lives, however long the record stands still",
+    "the session is alive, however long the record does not change",
     seen(onSession),
     { ...sessionIs(alive, 9 * deadAtMs), nowMs: 10 * deadAtMs },
     wait(9 * deadAtMs + 2.04 * LEASE_MS),
   ],
   [
-    "its session was silent for less than its own length",
+    "the session was silent for less than its own length",
     seen(onSession),
     { ...sessionIs(alive), nowMs: SINCE_MS + 2.04 * LEASE_MS - 0.001 },
     wait(SINCE_MS + 2.04 * LEASE_MS),
   ],
   [
-    "its session was silent for its own length",
+    "the session was silent for its own length",
     seen(onSession),
     { ...sessionIs(alive), nowMs: SINCE_MS + 2.04 * LEASE_MS },
     endAlive,
   ],
-  ["its session has just been seen absent", seen(onSession), sessionIs(absent), wait(deadAtMs)],
+  ["the session was just observed absent", seen(onSession), sessionIs(absent), wait(deadAtMs)],
   [
-    "its session was absent for the record's length",
+    "the session was absent for the record's length",
     seen(onSession),
     { ...sessionIs(absent), nowMs: deadAtMs },
-    { kind: "end session", session: "s", watched: undefined },
+    { kind: "end-session", session: "s", watched: undefined },
   ],
-  ["its session has ended", seen(onSession), sessionIs(free()), { ...takeOver, session: "s" }],
+  ["the session has ended", seen(onSession), sessionIs(free()), { ...takeOver, session: "s" }],
   [
-    "its session has ended, and somebody is queued",
+    "the session has ended, and a waiter is queued",
     seen(held(waited, "other", "s")),
     sessionIs(free()),
     { kind: "queued" },
   ],
   [
-    "its id was given up here, and somebody is queued",
+    "this process abandoned its id, and a waiter is queued",
     seen(held(waited, "given up")),
     { nowMs: 10 * deadAtMs },
     { kind: "queued" },
   ],
-  ["it is held, and somebody is queued", seen(held(waited)), {}, wait(deadAtMs)],
+  ["the record is held, and a waiter is queued", seen(held(waited)), {}, wait(deadAtMs)],
   [
-    "it is free, and this ticket is above the last one served",
+    "the record is free, and the ticket is above the last granted one",
     seen(free(waited)),
     { passage: { kind: "ticket", ticket: 6n } },
     { kind: "claim", onto: { kind: "free", fence: 7n, version: 3n } },
   ],
   [
-    "it is dead, and this ticket is above the last one served",
+    "the holder is dead, and the ticket is above the last granted one",
     seen(held(waited)),
     { nowMs: deadAtMs, passage: { kind: "ticket", ticket: 9n } },
     takeOver,
   ],
   [
-    "it is free, and no ticket was ever served",
+    "the record is free, and no ticket was ever granted",
     seen(free({ tail: 5n, served: undefined })),
     { passage: { kind: "ticket", ticket: 5n } },
     { kind: "claim", onto: { kind: "free", fence: 7n, version: 3n } },
   ],
   ...[5n, 4n].flatMap((ticket): Case[] => [
     [
-      `it is free, and ticket ${ticket} is not above the last one served`,
+      `the record is free, and ticket ${ticket} is not above the last granted one`,
       seen(free(waited)),
       { passage: { kind: "ticket", ticket } },
-      { kind: "passed over" },
+      { kind: "passed-over" },
     ],
     [
-      `it is dead, and ticket ${ticket} is not above the last one served`,
+      `the holder is dead, and ticket ${ticket} is not above the last granted one`,
       seen(held(waited)),
       { nowMs: deadAtMs, passage: { kind: "ticket", ticket } },
-      { kind: "passed over" },
+      { kind: "passed-over" },
     ],
   ]),
   [
-    "somebody is queued, and the caller goes past them",
+    "a waiter is queued, and the caller barges",
     seen(free(waited)),
     { passage: { kind: "barge" } },
     { kind: "claim", onto: { kind: "free", fence: 7n, version: 3n } },
   ],
 ];
 
-describe("what to do about a record", () => {
+describe("decide", () => {
   // rule: R14, protocol 13, protocol 51
-  it.each(CASES)("when %s", (_title, observation, circumstances, decision) => {
-    expect(decide(observation, { ...usual, ...circumstances })).toEqual(decision);
-  });
+  it.each(CASES)(
+    "returns the expected decision when %s",
+    (_title, observation, circumstances, decision) => {
+      expect(decide(observation, { ...usual, ...circumstances })).toEqual(decision);
+    },
+  );
 
-  it("has every kind of decision in its table of cases", () => {
+  it("covers every kind of decision in its table of cases", () => {
     const kinds = new Set(CASES.map(([, , , decision]) => decision.kind));
     expect([...kinds].toSorted()).toEqual(
       [
         "claim",
-        "end session",
-        "look at session",
+        "end-session",
+        "look-at-session",
         "missing",
-        "passed over",
+        "passed-over",
         "queued",
-        "take over",
+        "take-over",
         "wait",
       ].toSorted(),
     );
   });
 });
 
-describe("how long a holder may act, and how long a rival must watch", () => {
-  it.each([0, 0.001, 0.01, 0.05, 0.1])("leaves a gap at a drift of up to %d both ways", (drift) => {
-    for (const leaseMs of [100, 1_000, 30_000, 24 * 3_600_000]) {
-      // The holder's clock at its slowest, the rival's at its min: both in true time.
-      const holderMs = holdMs(leaseMs, drift, 10) / (1 - drift);
-      const rivalMs = watchMs(leaseMs, drift) / (1 + drift);
-      expect(rivalMs).toBeGreaterThanOrEqual(leaseMs);
-      // Ten milliseconds for the boot clock's step, which the holder may not notice.
-      expect(holderMs + 9).toBeLessThan(leaseMs);
-    }
-  });
+describe("holdMs and watchMs", () => {
+  it.each([0, 0.001, 0.01, 0.05, 0.1])(
+    "leave a gap at a drift of up to %d in both directions",
+    (drift) => {
+      for (const leaseMs of [100, 1_000, 30_000, 24 * 3_600_000]) {
+        // The holder's clock at its slowest, the rival's at its fastest; both in true time.
+        const holderMs = holdMs(leaseMs, drift, 10) / (1 - drift);
+        const rivalMs = watchMs(leaseMs, drift) / (1 + drift);
+        expect(rivalMs).toBeGreaterThanOrEqual(leaseMs);
+        // Ten milliseconds for the boot clock's step, which the holder may miss.
+        expect(holderMs + 9).toBeLessThan(leaseMs);
+      }
+    },
+  );
 
-  it("costs no more than the drift", () => {
+  it("cost no more than the drift", () => {
     expect(holdMs(30_000, 0.01, 10)).toBe(29_390);
     expect(watchMs(30_000, 0.01)).toBe(30_600);
   });

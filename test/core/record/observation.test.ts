@@ -44,56 +44,56 @@ type Row = [
   before: LeaseRecord,
   now: LeaseRecord,
   strength: Consistency,
-  expected: "goes on" | "begins anew" | "is ignored",
+  expected: "continues" | "restarts" | "is ignored",
 ];
 
 const a3 = held("a", 7n, 3n);
 
 const ROWS: readonly Row[] = [
-  ["the same holder and version", a3, held("a", 7n, 3n), "strong", "goes on"],
-  ["the same holder and version, eventually", a3, held("a", 7n, 3n), "eventual", "goes on"],
-  ["a higher version", a3, held("a", 7n, 4n), "strong", "begins anew"],
-  ["a higher version, eventually", a3, held("a", 7n, 4n), "eventual", "begins anew"],
+  ["the same holder and version", a3, held("a", 7n, 3n), "strong", "continues"],
+  ["the same holder and version, eventually", a3, held("a", 7n, 3n), "eventual", "continues"],
+  ["a higher version", a3, held("a", 7n, 4n), "strong", "restarts"],
+  ["a higher version, eventually", a3, held("a", 7n, 4n), "eventual", "restarts"],
   ["a lower version, eventually", a3, held("a", 7n, 2n), "eventual", "is ignored"],
-  ["a lower version, strongly", a3, held("a", 7n, 2n), "strong", "begins anew"],
-  ["another holder under the same version", a3, held("b", 8n, 3n), "eventual", "begins anew"],
-  ["another holder under a lower version", a3, held("b", 8n, 1n), "eventual", "begins anew"],
+  ["a lower version, strongly", a3, held("a", 7n, 2n), "strong", "restarts"],
+  ["another holder under the same version", a3, held("b", 8n, 3n), "eventual", "restarts"],
+  ["another holder under a lower version", a3, held("b", 8n, 1n), "eventual", "restarts"],
   ["a lower fence, eventually", a3, held("b", 6n, 9n), "eventual", "is ignored"],
-  ["a lower fence, strongly: made anew", a3, held("b", 6n, 1n), "strong", "begins anew"],
-  ["free under the same fence", a3, free(7n, 3n), "eventual", "begins anew"],
-  ["free under a lower version, eventually", a3, free(7n, 2n), "eventual", "begins anew"],
+  ["a lower fence, strongly: created again", a3, held("b", 6n, 1n), "strong", "restarts"],
+  ["free under the same fence", a3, free(7n, 3n), "eventual", "restarts"],
+  ["free under a lower version, eventually", a3, free(7n, 2n), "eventual", "restarts"],
   ["free under a lower fence, eventually", a3, free(6n), "eventual", "is ignored"],
-  ["free under a lower fence, strongly", a3, free(6n), "strong", "begins anew"],
-  ["held again under the fence that was freed, eventually", free(7n), a3, "eventual", "is ignored"],
-  ["held again under the fence that was freed, strongly", free(7n), a3, "strong", "begins anew"],
-  ["held under the next fence", free(7n), held("b", 8n, 4n), "eventual", "begins anew"],
-  ["free and free", free(7n), free(7n), "eventual", "begins anew"],
-  ["a version without an order", held("a", 0n, "b"), held("a", 0n, "a"), "eventual", "begins anew"],
-  ["one after a number", a3, held("a", 7n, "2"), "eventual", "begins anew"],
-  ["a number after one", held("a", 7n, "3"), held("a", 7n, 2n), "eventual", "begins anew"],
-  ["absent after held, strongly", a3, absent, "strong", "begins anew"],
-  ["held after absent, eventually", absent, a3, "eventual", "begins anew"],
-  ["absent and absent", absent, absent, "strong", "goes on"],
+  ["free under a lower fence, strongly", a3, free(6n), "strong", "restarts"],
+  ["held again under the freed fence, eventually", free(7n), a3, "eventual", "is ignored"],
+  ["held again under the freed fence, strongly", free(7n), a3, "strong", "restarts"],
+  ["held under the next fence", free(7n), held("b", 8n, 4n), "eventual", "restarts"],
+  ["free, and free again", free(7n), free(7n), "eventual", "restarts"],
+  ["a version without an order", held("a", 0n, "b"), held("a", 0n, "a"), "eventual", "restarts"],
+  ["a text version after a number", a3, held("a", 7n, "2"), "eventual", "restarts"],
+  ["a number after a text version", held("a", 7n, "3"), held("a", 7n, 2n), "eventual", "restarts"],
+  ["absent after held, strongly", a3, absent, "strong", "restarts"],
+  ["held after absent, eventually", absent, a3, "eventual", "restarts"],
+  ["absent, and absent again", absent, absent, "strong", "continues"],
 ];
 
-describe("the watch of a record", () => {
-  it.each(ROWS)("%s", (_title, previous, now, strength, expected) => {
+describe("observe", () => {
+  it.each(ROWS)("given %s", (_title, previous, now, strength, expected) => {
     const after = observe(earlier(previous), now, strength, 500);
     expect(after.record).toBe(expected === "is ignored" ? previous : now);
     expect(after).toEqual(
       {
-        "goes on": { record: now, sinceMs: 10 },
-        "begins anew": { record: now, sinceMs: 500 },
+        continues: { record: now, sinceMs: 10 },
+        restarts: { record: now, sinceMs: 500 },
         "is ignored": earlier(previous),
       }[expected],
     );
   });
 
-  it("begins with the first reading", () => {
+  it("starts the watch at the first read", () => {
     expect(observe(undefined, a3, "eventual", 5)).toEqual({ record: a3, sinceMs: 5 });
   });
 
-  it("does not begin anew when a lagging replica goes back and forth", () => {
+  it("does not restart the watch when a lagging replica goes back and forth", () => {
     let seen: Observation = earlier(held("a", 7n, 5n));
     for (const [version, atMs] of [
       [4n, 20],
@@ -107,8 +107,8 @@ describe("the watch of a record", () => {
   });
 });
 
-describe("what a client remembers of the records it met", () => {
-  it("is one observation for each name, across calls", () => {
+describe("Observations", () => {
+  it("keeps one observation for each name, across calls", () => {
     const observations = new Observations();
     observations.see("one", a3, "strong", 10);
     observations.see("two", absent, "strong", 20);
@@ -118,7 +118,7 @@ describe("what a client remembers of the records it met", () => {
     expect(observations.of("three")).toBeUndefined();
   });
 
-  it("keeps the highest fence, though the record has gone or was made anew", () => {
+  it("keeps the highest fence after the record was deleted or created again", () => {
     const observations = new Observations();
     expect(observations.highestFence("one")).toBe(0n);
     observations.see("one", a3, "strong", 10);
@@ -128,7 +128,7 @@ describe("what a client remembers of the records it met", () => {
     expect(observations.of("one")?.record).toMatchObject({ holder: "b" });
   });
 
-  it("stands back once after a release, and only if a rival was seen", () => {
+  it("stands back once after a release, and only with a known rival", () => {
     const observations = new Observations();
     observations.freed("one", 10);
     expect(observations.takeStandBack("one")).toBeUndefined();
@@ -142,9 +142,9 @@ describe("what a client remembers of the records it met", () => {
     expect(observations.takeStandBack("never met")).toBeUndefined();
   });
 
-  it("is bounded to 100 MB: it forgets the names that it has not met for longest", () => {
+  it("uses at most 100 MB, and forgets the least recently used names", () => {
     const observations = new Observations();
-    // Each takes 100,000 bytes: 1,000 besides its name of 49,500 characters.
+    // Each takes 100,000 bytes: 1,000, and a name of 49,500 characters.
     const name = (index: number): string => `${index}`.padEnd(49_490, "-").concat("0123456789");
     const bare: LeaseRecord = { state: "absent" };
     for (let index = 0; index < 1_000; index += 1)
@@ -161,7 +161,7 @@ describe("what a client remembers of the records it met", () => {
     expect(observations.of(name(999))).toBeDefined();
   });
 
-  it("is bounded to fewer than a hundred thousand names", () => {
+  it("remembers fewer than a hundred thousand names", () => {
     const observations = new Observations();
     for (let index = 0; index < 100_000; index += 1) {
       observations.see(`name ${index}`, absent, "strong", index);
@@ -171,11 +171,23 @@ describe("what a client remembers of the records it met", () => {
     expect(observations.of("name 99999")).toBeDefined();
   });
 
-  it("is what decisions rest on, without user data, and with labels that are cut", () => {
+  it("keeps the inputs of decisions, without user data, and with shortened labels", () => {
     const observations = new Observations();
     const long = "x".repeat(100_000);
-    const forced = { holder: "z", by: long, reason: long, at: long, now: false };
-    const further = { data: { long }, attributes: { long: { S: long } }, asked: [long], forced };
+    const request = {
+      kind: "release",
+      holder: "z",
+      by: long,
+      reason: long,
+      at: long,
+      now: false,
+    } as const;
+    const further = {
+      data: { long },
+      attributes: { long: { S: long } },
+      requestedHolders: [long],
+      request,
+    };
     for (const record of [a3, free(8n)]) {
       observations.see(
         "one",
@@ -187,38 +199,44 @@ describe("what a client remembers of the records it met", () => {
       const seen = observations.of("one")?.record;
       expect(seen).toMatchObject({
         owner: "x".repeat(100),
-        forced: { by: "x".repeat(1_000), reason: "x".repeat(1_000), at: "x".repeat(100) },
+        request: { by: "x".repeat(1_000), reason: "x".repeat(1_000), at: "x".repeat(100) },
       });
-      for (const left of ["data", "attributes", "asked", "acquiredAt"]) {
+      for (const left of ["data", "attributes", "requestedHolders", "acquiredAt"]) {
         expect(seen).not.toHaveProperty(left);
       }
     }
   });
 
-  it("says of a record all that is decided by, as it was", () => {
+  it("keeps every input of a decision unchanged", () => {
     const observations = new Observations();
     const record = {
       ...held("a", 7n, "v"),
       queue: { tail: 3n, served: 2n },
       lastHolder: "z",
       owner: "me",
-      preferAsked: "p",
       notBeforeWallMs: 5,
       session: "s",
-      forced: { holder: "z", by: "b", reason: "r".repeat(1_000), at: "t", now: true },
+      request: {
+        kind: "release",
+        holder: "z",
+        by: "b",
+        reason: "r".repeat(1_000),
+        at: "t",
+        now: true,
+      },
     } as const;
     observations.see("one", record, "strong", 1);
     const { acquiredAt, data, mark, dataSeq, ...decisive } = record;
     expect(observations.of("one")?.record).toEqual(decisive);
   });
 
-  it("counts what each name takes once, however often it is met", () => {
+  it("counts the memory of each name once, however many reads show it", () => {
     const observations = new Observations();
     for (const owner of ["a", "a".repeat(50), "a"]) {
       observations.see("one", { ...a3, owner }, "strong", 1);
       observations.see("two", absent, "strong", 1);
     }
-    // Their own 1,000 each, two bytes for each character of the names, the state, the holder and the owner.
+    // 1,000 bytes each, and two bytes for each character of the names, the state, the holder and the owner.
     expect(observations.bytes).toBe(2_000 + 2 * (3 + 3 + "held".length + 1 + 1 + "absent".length));
   });
 });

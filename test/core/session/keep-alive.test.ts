@@ -8,7 +8,7 @@ import { World } from "../../support/world.js";
 const LEASE_MS = 3_000;
 const LENGTHS = { lease: LEASE_MS, renew: 1_000 } as const;
 const HOUR_MS = 3_600_000;
-// Until when a lease may act that was granted at 0: twice the drift bound less, and a clock's step.
+// The deadline of a lease granted at 0: the lease length minus twice the drift bound and a step of the clock.
 const OWN_END_MS = LEASE_MS * 0.98 - 10;
 const SILENT = { fault: "request-lost", unknownAfterMs: 10 } as const;
 const REFUSED = {
@@ -34,7 +34,7 @@ async function open(options: FixedOptions = {}): Promise<Scene> {
 const acquireOn = ({ world, locks, session }: Scene, name: string, options = {}): Promise<Lease> =>
   world.until(locks.mutex(name, { session }).acquire(options));
 
-/** Whether a promise has not settled by now. */
+/** Whether a promise is still pending. */
 const isPending = (promise: Promise<unknown>): Promise<boolean> =>
   Promise.race([
     promise.then(() => false),
@@ -46,19 +46,19 @@ const silentFor = (requests: Requests, ...kinds: string[]): void => {
 };
 
 describe("opening a session", () => {
-  it("gives it the owner that was asked for, or the client's", async () => {
+  it("sets the owner of the options, or of the client", async () => {
     const { world, locks } = setUp({ owner: "us" });
     expect((await world.until(locks.session())).owner).toBe("us");
     expect((await world.until(locks.session({ owner: "me" }))).owner).toBe("me");
   });
 
-  it("rejects with what is wrong with the table, and says that it was the opening", async () => {
+  it("rejects with the error of the table, and names the opening", async () => {
     const { world, locks, requests } = setUp();
     silentFor(requests, "session#");
     await expect(world.until(locks.session({ wait: 500 }))).rejects.toMatchObject({
       code: "unreachable",
       message: expect.stringMatching(/\bsession\b.*\bopened\b.*\bregion\b/),
-      // The session's own id, which nobody was told.
+      // The id of the session, which no caller has seen.
       cause: { code: "unreachable", lockName: expect.stringMatching(/./) },
     });
     requests.fault = () => REFUSED;
@@ -72,7 +72,7 @@ describe("opening a session", () => {
     { what: "requests are lost", fault: { fault: "request-lost" } as const, options: {} },
     { what: "connections fail", fault: SILENT, options: {} },
     { what: "half a lease is shorter than the wait", fault: SILENT, options: { wait: "20s" } },
-  ])("rejects once the wait is over where $what", async ({ fault, options }) => {
+  ])("rejects after the wait if $what", async ({ fault, options }) => {
     const { world, locks, requests } = setUp();
     requests.fault = () => fault;
     const rejected = expect(locks.session(options)).rejects.toMatchObject({ code: "unreachable" });
@@ -84,7 +84,7 @@ describe("opening a session", () => {
     await world.until(locks.drain());
   });
 
-  it("rejects once the wait is over where only its first renewal is not answered, and ends the session", async () => {
+  it("rejects after the wait if only the first renewal is not answered, and ends the session", async () => {
     const { world, locks, requests, reported } = setUp();
     requests.fault = () => (requests.made.length >= 2 ? SILENT : undefined);
     const rejected = expect(locks.session({ wait: 500 })).rejects.toMatchObject({
@@ -94,13 +94,13 @@ describe("opening a session", () => {
     await rejected;
     requests.fault = () => undefined;
     await world.until(locks.drain());
-    expect(await world.until(locks.sessions())).toEqual([]);
+    expect(await world.until(locks.admin.sessions())).toEqual([]);
     expect(reported).toEqual([]);
   });
 
-  it("tries once where there is no wait", async () => {
+  it("makes one attempt without a wait", async () => {
     const { world, locks, requests } = setUp();
-    // Later than half of the lease, which is as long as a try may take.
+    // The answer comes after half of the lease, the longest time of an attempt.
     requests.fault = () => ({ fault: "request-lost", unknownAfterMs: LEASE_MS });
     await expect(world.until(locks.session({ wait: 0 }))).rejects.toMatchObject({
       code: "unreachable",
@@ -108,7 +108,7 @@ describe("opening a session", () => {
     expect(world.time.nowMs).toBeLessThan(2 * LEASE_MS);
   });
 
-  it("rejects with the caller's own reason, as it is", async () => {
+  it("rejects with the reason of the caller's signal", async () => {
     const { world, locks, requests } = setUp();
     silentFor(requests, "session#");
     const controller = new AbortController();
@@ -119,7 +119,7 @@ describe("opening a session", () => {
     await settled;
   });
 
-  it("sends nothing where the caller's signal was over before", async () => {
+  it("sends no request if the caller's signal has already aborted", async () => {
     const { world, locks, requests } = setUp();
     const signal = AbortSignal.abort("over");
     await expect(world.until(locks.session({ signal }))).rejects.toBe("over");
@@ -127,7 +127,7 @@ describe("opening a session", () => {
     expect(requests.made).toEqual([]);
   });
 
-  it("rejects with the loss where its record goes before its first renewal", async () => {
+  it("rejects with lost if the record is deleted before the first renewal", async () => {
     const { world, locks, requests, key } = setUp();
     requests.fault = ({ of }) => {
       if (requests.made.length === 2)
@@ -141,7 +141,7 @@ describe("opening a session", () => {
     });
   });
 
-  it("tries under another id once nobody has answered for half a lease", async () => {
+  it("retries under a new id after half a lease without an answer", async () => {
     const { world, locks, requests, key } = setUp();
     requests.fault = ({ atMs }) => (atMs < LEASE_MS / 2 ? SILENT : undefined);
     const session = await world.until(locks.session());
@@ -153,8 +153,8 @@ describe("opening a session", () => {
   });
 });
 
-describe("a lease that is to live by a session", () => {
-  it("has the lengths of the session, whatever the client's are", async () => {
+describe("a lease before the move to a session", () => {
+  it("has the length and the renewals of the session, not of the client", async () => {
     const { world, locks } = setUp();
     const session = await world.until(locks.session({ lease: "9s", renew: "4s" }));
     expect((await acquireOn({ world, locks, session } as Scene, "a")).leaseMs).toBe(9_000);
@@ -164,7 +164,7 @@ describe("a lease that is to live by a session", () => {
     expect(world.record("a")?.["session"]).toEqual({ S: session.id });
   });
 
-  it("may be renewed more often than the session", async () => {
+  it("can be renewed more often than the session", async () => {
     const scene = await open();
     await acquireOn(scene, "a", { renew: 500 });
     await scene.world.time.advance(500);
@@ -175,7 +175,7 @@ describe("a lease that is to live by a session", () => {
     { lease: 6_000 },
     { renew: "manual" as const },
     { lease: 6_000, renew: "manual" as const },
-  ])("cannot have lengths of its own: %j", async (options) => {
+  ])("cannot have an own length: %j", async (options) => {
     const { locks, session, requests } = await open();
     const { length } = requests.made;
     await expectError(locks.mutex("a", { session }).acquire(options), {
@@ -185,7 +185,7 @@ describe("a lease that is to live by a session", () => {
     expect(requests.made).toHaveLength(length);
   });
 
-  it("cannot live by a session of another client", async () => {
+  it("cannot use a session of another client", async () => {
     const { world, session } = await open();
     const other = fixedProcess(world, LENGTHS);
     expectThrown(() => other.locks.mutex("a", { session }), {
@@ -194,7 +194,7 @@ describe("a lease that is to live by a session", () => {
     });
   });
 
-  it("cannot begin on one that was closed, nor on one that was lost", async () => {
+  it("cannot begin on a closed or a lost session", async () => {
     const closed = await open();
     await closed.world.until(closed.session.close());
     const { id } = closed.session;
@@ -211,7 +211,7 @@ describe("a lease that is to live by a session", () => {
     });
   });
 
-  it("renews itself from then on where the session is lost before it has moved", async () => {
+  it("renews itself if the session is lost before the move", async () => {
     const scene = await open();
     const { world, session, key } = scene;
     await world.time.advance(900);
@@ -225,7 +225,7 @@ describe("a lease that is to live by a session", () => {
   });
 });
 
-describe("a lease that lives by a session", () => {
+describe("a lease on a session", () => {
   async function moved(): Promise<Scene & { readonly lease: Lease }> {
     const scene = await open();
     const lease = await acquireOn(scene, "a");
@@ -234,7 +234,7 @@ describe("a lease that lives by a session", () => {
     return { ...scene, lease };
   }
 
-  it("is renewed by hand by one renewal of the session", async () => {
+  it("is renewed manually by one renewal of the session", async () => {
     const { world, session, requests, lease } = await moved();
     expect(lease.remainingMs()).toBeLessThan(OWN_END_MS);
     await world.until(lease.renew());
@@ -242,7 +242,7 @@ describe("a lease that lives by a session", () => {
     expect([session.remainingMs(), lease.remainingMs()]).toEqual([OWN_END_MS, OWN_END_MS]);
   });
 
-  it("rejects a renewal by hand that finds the session lost", async () => {
+  it("rejects a manual renewal that finds the session lost", async () => {
     const { world, session, lease, key } = await moved();
     world.table.deleteItem(key(session.id));
     await expect(world.until(lease.renew())).rejects.toMatchObject({
@@ -251,7 +251,7 @@ describe("a lease that lives by a session", () => {
     });
   });
 
-  it("and was lost with it is freed by its release, in one write", async () => {
+  it("is freed by its release, in one write, after a loss with the session", async () => {
     const { world, session, lease, key, requests } = await moved();
     world.table.deleteItem(key(session.id));
     await world.time.advance(1_000);
@@ -262,7 +262,7 @@ describe("a lease that lives by a session", () => {
     expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 
-  it("has the session's length again, if it had another before it moved", async () => {
+  it("gets the length of the session back at the move", async () => {
     const scene = await open();
     const lease = await acquireOn(scene, "a");
     await scene.world.until(lease.renew({ lease: "9s" }));
@@ -275,7 +275,7 @@ describe("a lease that lives by a session", () => {
 });
 
 describe("the move of a record to a session", () => {
-  it("that finds another holder ends the lease, and is told to nobody else", async () => {
+  it("ends the lease if the record has another holder, without a call of onError", async () => {
     const scene = await open();
     const { world, reported, session } = scene;
     const lease = await acquireOn(scene, "a");
@@ -287,7 +287,7 @@ describe("the move of a record to a session", () => {
     expect(session.isHeld).toBe(true);
   });
 
-  it("whose answer was lost is recognised by its mark: it is sent twice, and not a third time", async () => {
+  it("is recognised by its mark after a lost answer, and sent only twice", async () => {
     const scene = await open();
     const { world, requests, session } = scene;
     await acquireOn(scene, "a");
@@ -303,19 +303,19 @@ describe("the move of a record to a session", () => {
     expect(world.record("a")?.["session"]).toEqual({ S: session.id });
   });
 
-  it("is sent again where the record has moved on under the same holder", async () => {
+  it("is sent again if the record has changed under the same holder", async () => {
     const scene = await open();
     const { world, requests, session } = scene;
     const lease = await acquireOn(scene, "a");
     world.table.putItem(keyOfLock("a"), { ...world.record("a"), version: { N: "7" } });
     await world.time.advance(2_000);
-    // The grant, a move that was refused, and one that was applied.
+    // The grant, a refused move, and an applied move.
     expect(requests.writesTo("lock#a")).toHaveLength(3);
     expect(world.record("a")).toMatchObject({ session: { S: session.id }, version: { N: "8" } });
     expect(lease.isHeld).toBe(true);
   });
 
-  it("leaves the lease no length of its own", async () => {
+  it("removes the own length of the lease", async () => {
     const scene = await open();
     const lease = await acquireOn(scene, "a");
     await scene.world.time.advance(1_000);
@@ -326,7 +326,7 @@ describe("the move of a record to a session", () => {
     });
   });
 
-  it("tells of an error that nobody foresaw", async () => {
+  it("reports an unforeseen error", async () => {
     let isBroken = false;
     const scene = await open({
       through: (network) => ({
@@ -350,8 +350,8 @@ describe("the move of a record to a session", () => {
 const keyOfLock = (name: string) => ({ pk: { S: `lock#${name}` }, sk: { S: "lease" } });
 const isOfLock = (key: object): boolean => JSON.stringify(key).includes("lock#");
 
-describe("a lease that ran out before anybody answered whether it had moved", () => {
-  /** Nobody has answered the lease "a" since its grant at 0; it ends at {@link OWN_END_MS}. */
+describe("a lease that expires before its move is acknowledged", () => {
+  /** No request of the lease "a" was answered since its grant at 0; the lease ends at {@link OWN_END_MS}. */
   async function ranOut(options = {}): Promise<Scene & { readonly lease: Lease }> {
     const scene = await open();
     const lease = await acquireOn(scene, "a", options);
@@ -362,7 +362,7 @@ describe("a lease that ran out before anybody answered whether it had moved", ()
     return { ...scene, lease };
   }
 
-  it("is swept with pauses that double up to ten seconds, for ten leases; then the session ends", async () => {
+  it("is freed with pauses that double up to ten seconds, for ten leases; then the session ends", async () => {
     const { world, requests, session, lease, key, reported } = await ranOut();
     await world.time.advance(60_000);
     expect(lease.signal.reason).toMatchObject({ reason: "expired" });
@@ -379,7 +379,7 @@ describe("a lease that ran out before anybody answered whether it had moved", ()
     expect(reported).toEqual([]);
   });
 
-  it("is swept until that is answered, and the session lives on", async () => {
+  it("is freed with retries until DynamoDB answers, and the session stays alive", async () => {
     const { world, requests, session } = await ranOut();
     await world.time.advance(150);
     requests.fault = () => undefined;
@@ -389,7 +389,7 @@ describe("a lease that ran out before anybody answered whether it had moved", ()
     expect(session.isHeld).toBe(true);
   });
 
-  it("is swept no more once the record is seen to be another's", async () => {
+  it("is not freed again after the record shows another holder", async () => {
     const { world, requests, session } = await ranOut();
     const other = { holder: { S: "other" }, version: { N: "9" }, fence: { N: "9999999999999" } };
     world.table.putItem(keyOfLock("a"), { ...world.record("a"), ...other });
@@ -400,7 +400,7 @@ describe("a lease that ran out before anybody answered whether it had moved", ()
     expect(session.isHeld).toBe(true);
   });
 
-  it("keeps its data where that was asked for", async () => {
+  it("keeps the data if the options say so", async () => {
     const { world, requests } = await ranOut({ data: "kept", keepData: true });
     requests.fault = () => undefined;
     await world.time.advance(1_000);
@@ -408,14 +408,14 @@ describe("a lease that ran out before anybody answered whether it had moved", ()
     expect(world.record("a")?.["data"]).toEqual({ S: "kept" });
   });
 
-  it("does not keep its process alive", async () => {
+  it("does not keep the process alive", async () => {
     const { world, process } = await ranOut();
     await world.time.advance(5_000);
     expect(process.pendingTimers({ keepsAlive: true })).toBe(0);
     expect(process.pendingTimers()).toBeGreaterThan(0);
   });
 
-  it("is swept no more when the session is closed", async () => {
+  it("is not freed again after the session is closed", async () => {
     const { world, requests, session, process } = await ranOut();
     await world.time.advance(5_000);
     await world.until(session.close());
@@ -425,7 +425,7 @@ describe("a lease that ran out before anybody answered whether it had moved", ()
     expect(process.pendingTimers()).toBe(0);
   });
 
-  it("ends the session, and tells where nobody answers that either", async () => {
+  it("ends the session, and reports an unanswered release of the session", async () => {
     const { world, requests, session, reported } = await ranOut();
     await world.time.advance(25_000);
     const before = requests.writesTo(`session#${session.id}`).length;
@@ -433,7 +433,7 @@ describe("a lease that ran out before anybody answered whether it had moved", ()
       of === "lock#a" || (!session.isHeld && of?.startsWith("session#")) ? SILENT : undefined;
     await world.time.advance(60_000);
     expect(requests.writesTo(`session#${session.id}`).length).toBeGreaterThan(before);
-    // Once for the close, and once for the release that went on for as long as the session's lease.
+    // One error for the close, and one for the release, which was retried for the length of the session.
     expect(reported).toMatchObject([
       { code: "outcome-unknown", message: expect.stringContaining("2000 ms") },
       { code: "outcome-unknown" },
@@ -441,8 +441,8 @@ describe("a lease that ran out before anybody answered whether it had moved", ()
   });
 });
 
-describe("records that are never renewed", () => {
-  it("are written every other day, those that have moved, so that TTL does not reach them", async () => {
+describe("records on a session", () => {
+  it("are written every other day after the move, ahead of TTL", async () => {
     const scene = await open({ lease: "3h", renew: "1h" });
     const { world, requests } = scene;
     await acquireOn(scene, "a");
@@ -459,7 +459,7 @@ describe("records that are never renewed", () => {
     ]);
   });
 
-  it("are left alone by a session that has ended meanwhile, and nothing is kept for them", async () => {
+  it("are not written by a session that has ended", async () => {
     const scene = await open({ lease: "3h", renew: "1h" });
     const { world, requests, process, session } = scene;
     const lease = await acquireOn(scene, "a");
@@ -475,19 +475,19 @@ describe("records that are never renewed", () => {
   });
 });
 
-describe("a session that is disposed of", () => {
-  it("is closed, and its leases are released", async () => {
+describe("a session at the end of an `await using` block", () => {
+  it("is closed with a release of its leases", async () => {
     const scene = await open();
     const { world, session, locks, reported } = scene;
     await acquireOn(scene, "a");
     await world.until(session[Symbol.asyncDispose]());
     expect(session.isHeld).toBe(false);
     expect(world.record("a")?.["holder"]).toBeUndefined();
-    expect(await world.until(locks.sessions())).toEqual([]);
+    expect(await world.until(locks.admin.sessions())).toEqual([]);
     expect(reported).toEqual([]);
   });
 
-  it("tells where nobody answered, and throws nothing", async () => {
+  it("reports an unanswered release, and throws nothing", async () => {
     const { world, session, requests, reported } = await open();
     silentFor(requests, "session#");
     await world.until(session[Symbol.asyncDispose]());
@@ -495,8 +495,8 @@ describe("a session that is disposed of", () => {
   });
 });
 
-describe("a session that is being closed", () => {
-  it("has ended at once, and its leases with it", async () => {
+describe("a closing session", () => {
+  it("ends at once with all leases", async () => {
     const scene = await open();
     const { world, session, requests } = scene;
     const lease = await acquireOn(scene, "a");

@@ -7,7 +7,7 @@ const LENGTHS = { lease: LEASE_MS } as const;
 
 const sessionKey = ({ id }: Session) => ({ pk: { S: `session#${id}` }, sk: { S: "lease" } });
 
-/** What is acquired on a session while another client holds the lock "x". */
+/** The kinds of acquisition on a session while another client holds the lock "x". */
 const KINDS = [
   { kind: "mutex", of: (locks: Holdfast, session: Session) => locks.mutex("x", { session }) },
   {
@@ -32,7 +32,7 @@ const ENDINGS = [
 ];
 
 describe.each(KINDS)("the end of a session for a $kind", ({ of }) => {
-  it.each(ENDINGS)("rejects an acquisition that waits on it when it is $how", async ({ end }) => {
+  it.each(ENDINGS)("rejects a waiting acquisition when the session is $how", async ({ end }) => {
     const world = new World();
     const { locks, process } = world.inhabitant(LENGTHS);
     const other = world.inhabitant(LENGTHS);
@@ -41,7 +41,7 @@ describe.each(KINDS)("the end of a session for a $kind", ({ of }) => {
     const pending = of(locks, session).acquire({ wait: "1h" });
     const rejected = expect(pending).rejects.toMatchObject({
       code: "closed",
-      message: `The session ${session.id} has ended, so no lease can begin on it. Open another one.`,
+      message: `Session ${session.id} has ended, so no lease can begin on the session. Open a new session.`,
     });
     await world.time.advance(5_000);
     await end(world, session);
@@ -54,11 +54,11 @@ describe.each(KINDS)("the end of a session for a $kind", ({ of }) => {
     expect(process.pendingTimers()).toBe(0);
   });
 
-  it("lets no lease begin that is granted after a pause in which it ran out", async () => {
+  it("lets no lease begin after a pause in which the session expired", async () => {
     const world = new World();
     const { locks, process, network } = world.inhabitant(LENGTHS);
     const session = await world.until(locks.session());
-    // Nothing renews the session any more, and the grant is on its way when its deadline passes.
+    // The session is no longer renewed, and the grant is in flight at the deadline of the session.
     network.script((request) => {
       if (JSON.stringify(request).includes("session#")) return { fault: "request-lost" };
       return request.kind === "read" ? undefined : { fault: "delayed", delayMs: 100 };
@@ -80,7 +80,7 @@ describe.each(KINDS)("the end of a session for a $kind", ({ of }) => {
 });
 
 describe("the end of a session", () => {
-  it("takes a waiter out of its process's line, so that no lease is handed over to it", async () => {
+  it("removes a waiter from the local queue, so that no lease is handed off to the waiter", async () => {
     const world = new World();
     const { locks } = world.inhabitant(LENGTHS);
     const session = await world.until(locks.session());
@@ -94,7 +94,7 @@ describe("the end of a session", () => {
     expect(world.record("x")?.["holder"]).toBeUndefined();
   });
 
-  it("frees a lease that is handed over in the instant in which the session runs out", async () => {
+  it("frees a lease that is handed off at the instant in which the session expires", async () => {
     const world = new World();
     const { locks, process, network } = world.inhabitant(LENGTHS);
     const session = await world.until(locks.session());
@@ -102,7 +102,7 @@ describe("the end of a session", () => {
     const pending = locks.mutex("x", { session }).acquire();
     const rejected = expect(pending).rejects.toMatchObject({ code: "closed" });
     await world.time.advance(100);
-    // Nothing renews the session any more; the hand-over is answered by a clock that no timer has looked at.
+    // The session is no longer renewed; the hand-off is answered after the deadline, before any timer fires.
     network.script((request) =>
       JSON.stringify(request).includes("session#") ? { fault: "request-lost" } : undefined,
     );
@@ -119,7 +119,7 @@ describe("the end of a session", () => {
   });
 });
 
-describe("a session that many wait for, or hold by,", () => {
+describe("a session with many waiters and leases", () => {
   const warnings: Error[] = [];
   const onWarning = (warning: Error): number => warnings.push(warning);
   beforeEach(() => {
@@ -133,7 +133,7 @@ describe("a session that many wait for, or hold by,", () => {
     return warnings.map(({ name }) => name);
   }
 
-  it("makes Node.js warn of nothing when twelve of its leases are released by force", async () => {
+  it("causes no warning of Node.js when twelve leases are released by force", async () => {
     const world = new World();
     const { locks } = world.inhabitant(LENGTHS);
     const other = world.inhabitant(LENGTHS);
@@ -142,13 +142,13 @@ describe("a session that many wait for, or hold by,", () => {
     const acquired = names.map((name) => locks.mutex(name, { session }).acquire());
     await world.until(Promise.all(acquired));
     await world.time.advance(LEASE_MS);
-    const forced = names.map((name) => other.locks.forceRelease(name, { reason: "test" }));
+    const forced = names.map((name) => other.locks.admin.forceRelease(name, { reason: "test" }));
     await world.time.advance(6_000);
     expect(await told()).toEqual([]);
     await world.until(Promise.all(forced));
   });
 
-  it("makes Node.js warn of nothing when twelve acquisitions wait, or twelve renewals", async () => {
+  it("causes no warning of Node.js when twelve acquisitions or twelve renewals wait", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant(LENGTHS);
     const other = world.inhabitant(LENGTHS);

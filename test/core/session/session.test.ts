@@ -16,7 +16,7 @@ interface Scene {
   readonly leases: readonly Lease[];
 }
 
-/** A process that holds `names` on one session, with every record moved to it. */
+/** A process that holds `names` on one session, with every record moved to the session. */
 async function scene(
   names: readonly string[] = ["a"],
   options: InhabitantOptions = {},
@@ -57,7 +57,7 @@ const rejectedWith = (promise: Promise<unknown>): Promise<HoldfastError> =>
 
 describe("locks on a session", () => {
   // rule: protocol 50
-  it("cost one write a period, however many they are, and one each to acquire and release", async () => {
+  it("cost one write a period for any number of locks, and one write each to acquire and release", async () => {
     const world = new World();
     const holder = world.inhabitant(LENGTHS);
     const { locks } = holder;
@@ -76,7 +76,7 @@ describe("locks on a session", () => {
     expect(renewals).toBeLessThanOrEqual(23);
     expect(leases.every((lease) => lease.isHeld)).toBe(true);
     expect(session.size).toBe(MANY);
-    // Beside the session's renewal, where one falls into it.
+    // Also a renewal of the session, if due in this time.
     let requests = 0;
     holder.network.script((request) => {
       if (request.kind !== "write" || isOf("lock", request.write.key)) requests += 1;
@@ -89,7 +89,7 @@ describe("locks on a session", () => {
   });
 
   // rule: protocol 47
-  it("released before its first renewal, one costs what it costs without a session", async () => {
+  it("cost the same as without a session if released before the first renewal", async () => {
     const world = new World();
     const { locks } = world.inhabitant(LENGTHS);
     const session = await world.until(locks.session());
@@ -99,7 +99,7 @@ describe("locks on a session", () => {
     expect(world.record("a")?.["session"]).toBeUndefined();
   });
 
-  it("have its length and its deadline, and keep their fences and data", async () => {
+  it("have the length and the deadline of the session, and keep their fences and data", async () => {
     const { world, session, leases, holder } = await scene();
     const lease = leases[0] as Lease;
     expect(lease.leaseMs).toBe(LEASE_MS);
@@ -124,7 +124,7 @@ describe("locks on a session", () => {
     expect(next.fence).toBe(lease.fence + 1n);
   });
 
-  it("are handed over to a waiter of the process, who begins with a lease of its own", async () => {
+  it("are handed off to a local waiter, with a lease of their own", async () => {
     const { world, session, leases, holder } = await scene();
     const waiting = holder.locks.mutex("a", { session }).acquire();
     const { writes } = world.table.counts;
@@ -136,7 +136,7 @@ describe("locks on a session", () => {
   });
 
   // rule: protocol 57
-  it("outlive what would have been many leases of their own, and the TTL", async () => {
+  it("stay held for longer than many leases, and longer than the TTL", async () => {
     const { world, leases } = await scene(["a"], { lease: "3h", renew: "1h" });
     await world.time.advance(9 * DAY_MS);
     expect((leases[0] as Lease).isHeld).toBe(true);
@@ -144,9 +144,9 @@ describe("locks on a session", () => {
   });
 });
 
-describe("a session that is lost", () => {
+describe("a lost session", () => {
   // rule: R8, protocol 54
-  it("ends every lease on it at once, each with its reason, and stays lost", async () => {
+  it("ends every lease at once, each with the reason, and stays lost", async () => {
     const names = ["a", "b", "c"];
     const { world, session, leases, holder } = await scene(names);
     const told: unknown[] = [];
@@ -167,12 +167,12 @@ describe("a session that is lost", () => {
     expect(error.code).toBe("closed");
   });
 
-  it("takes no lease any more whose move was waiting for its turn", async () => {
+  it("accepts no lease whose move was waiting", async () => {
     const world = new World();
     const holder = world.inhabitant({ ...LENGTHS, requestTimeout: 900 });
     const session = await world.until(holder.locks.session());
     const lease = await world.until(holder.locks.mutex("a", { session }).acquire());
-    // A write of the lease is on its way as its move is due, and longer than the session lives.
+    // When the move is due, a write of the lease is in flight, until after the end of the session.
     await world.time.advance(700);
     holder.network.next("write", { fault: "delayed", delayMs: 800 });
     const updated = lease.update("x");
@@ -188,7 +188,7 @@ describe("a session that is lost", () => {
   });
 
   // rule: protocol 52
-  it("is taken over with one write to end it and one for each lock, within 1.1 leases and a poll", async () => {
+  it("is taken over with one write for the session and one for each lock, within 1.1 leases and a poll", async () => {
     const names = Array.from({ length: 200 }, (_, index) => `a${index}`);
     const { world, holder } = await scene(names);
     const poll = { min: 100, max: 200 };
@@ -212,12 +212,12 @@ describe("a session that is lost", () => {
     await world.until(Promise.all(taken));
     expect(world.time.nowMs - lastRenewalMs).toBeLessThan(1.1 * LEASE_MS + poll.max);
     expect(world.time.nowMs - lastRenewalMs).toBeGreaterThan(LEASE_MS - RENEW_MS);
-    // One end by each of the five at most, of which one is applied; then a takeover of each lock.
+    // At most one write per process to end the session, only one of which is applied; then a takeover of each lock.
     expect(world.table.counts.writes - before).toBeLessThanOrEqual(names.length + 5);
   });
 
   // rule: protocol 53
-  it("of which the record was deleted by hand: nobody else acts before the deadline, nor the holder after it", async () => {
+  it("keeps exclusion if an operator deletes the record: no rival acts before the deadline, nor the holder after the deadline", async () => {
     const { world, session, leases } = await scene();
     const lease = leases[0] as Lease;
     const rival = world.inhabitant({ ...LENGTHS, poll: { min: 10, max: 50 } });
@@ -250,9 +250,9 @@ function setIntervalIn(world: World, look: () => void): () => void {
   };
 }
 
-describe("a response that is lost", () => {
+describe("a lost answer", () => {
   // rule: R14, protocol 49, protocol 56
-  it("to a move: until it is answered the earlier of the two deadlines counts", async () => {
+  it("to a move makes the earlier of the two deadlines count", async () => {
     const world = new World();
     const holder = world.inhabitant({ ...LENGTHS, requestTimeout: 100 });
     const session = await world.until(holder.locks.session());
@@ -265,13 +265,13 @@ describe("a response that is lost", () => {
         : undefined,
     );
     await world.time.advance(2_500);
-    // The session was renewed meanwhile; nobody has answered that the record names it.
+    // The session was renewed meanwhile, and the move is still unacknowledged.
     expect(session.remainingMs()).toBeGreaterThan(ownMs - 2_500 + 500);
     expect(lease.remainingMs()).toBeCloseTo(ownMs - (world.time.nowMs - from), 0);
     await world.time.advance(600);
     expect(lease.signal.reason).toMatchObject({ reason: "expired" });
     expect(session.isHeld).toBe(true);
-    // The record came to name a session that lives on, and is swept from it.
+    // The move was applied late, so the record names a live session, and the session frees the record.
     holder.network.script(undefined);
     await world.time.advance(1_000);
     expect(world.record("a")?.["holder"]).toBeUndefined();
@@ -283,7 +283,7 @@ function isOf(kind: string, key: Record<string, unknown>): boolean {
 }
 
 describe("closing a session", () => {
-  it("releases what is on it, and then itself", async () => {
+  it("releases the leases, and then the session", async () => {
     const { world, session, leases } = await scene(["a", "b", "c"]);
     const closed = await world.requests(() => session.close());
     expect(closed).toMatchObject({ writes: 4, reads: 0 });
@@ -293,7 +293,7 @@ describe("closing a session", () => {
   });
 
   // rule: protocol 55
-  it("or ends it in one write, after which its locks can be had at once", async () => {
+  it("ends the session in one write, without releases, and frees all locks at once", async () => {
     const { world, session, leases } = await scene(["a", "b", "c"]);
     expect(await world.requests(() => session.close({ leases: "end" }))).toMatchObject({
       writes: 1,
@@ -307,7 +307,7 @@ describe("closing a session", () => {
     expect({ writes, reads }).toEqual({ writes: 2, reads: 1 });
   });
 
-  it("is part of closing the client", async () => {
+  it("happens when the client closes", async () => {
     const { world, holder, session, leases } = await scene(["a", "b"]);
     await world.until(holder.locks.close());
     expect(sessionRecord(world, session.id)?.["holder"]).toBeUndefined();
@@ -316,7 +316,7 @@ describe("closing a session", () => {
   });
 });
 
-describe("a client whose renewals are shared", () => {
+describe("a client with a shared session", () => {
   async function shared(count: number) {
     const world = new World();
     const holder = world.inhabitant({ ...LENGTHS, sharedSession: true });
@@ -328,7 +328,7 @@ describe("a client whose renewals are shared", () => {
     return { world, holder, leases };
   }
 
-  it("opens a session by itself, and pays one write a period", async () => {
+  it("opens a session, and pays a write a period", async () => {
     const { world, leases } = await shared(20);
     await world.time.advance(3 * RENEW_MS);
     const { writes } = world.table.counts;
@@ -337,7 +337,7 @@ describe("a client whose renewals are shared", () => {
     expect(leases.every((lease) => lease.isHeld)).toBe(true);
   });
 
-  it("loses all of them with it at once, and with that reason", async () => {
+  it("loses all leases with the session at once, with the reason session-ended", async () => {
     const { world, leases } = await shared(3);
     await world.time.advance(3 * RENEW_MS);
     const { S: id } = sessionOf(world, "a0");
@@ -347,7 +347,7 @@ describe("a client whose renewals are shared", () => {
     expect(reasons).toEqual(["session-ended", "session-ended", "session-ended"]);
   });
 
-  it("keeps the TTL ahead of what lives by it", async () => {
+  it("extends the TTL of the records on the session", async () => {
     const world = new World();
     const holder = world.inhabitant({ lease: "3h", renew: "1h", sharedSession: true });
     const lease = await world.until(holder.locks.mutex("a").acquire());
@@ -356,11 +356,11 @@ describe("a client whose renewals are shared", () => {
     expect(expiresInMs(world, "a")).toBeGreaterThan(4 * DAY_MS);
   });
 
-  it("ends none that live by it before they have ended here", async () => {
+  it("ends the leases in this process before the session ends in the table", async () => {
     const { world, holder, leases } = await shared(2);
     await world.time.advance(3 * RENEW_MS);
     const { S: id } = sessionOf(world, "a0");
-    // A lock that was given up cannot be freed for long, so that the session is ended instead.
+    // An expired lock cannot be freed for a long time, so the session ends instead.
     holder.network.script((request) =>
       request.kind === "write" && isOf("lock", request.write.key) ? THROTTLED : undefined,
     );
@@ -373,7 +373,7 @@ describe("a client whose renewals are shared", () => {
     await world.until(released ?? Promise.resolve());
   });
 
-  it("leaves a lease of another length to itself", async () => {
+  it("lets a lease of another length renew itself", async () => {
     const { world, holder } = await shared(1);
     const other = await world.until(holder.locks.mutex("b", { lease: 6_000 }).acquire());
     const byHand = await world.until(holder.locks.mutex("c", { renew: "manual" }).acquire());
@@ -384,7 +384,7 @@ describe("a client whose renewals are shared", () => {
     expect([other.isHeld, byHand.isHeld]).toEqual([true, true]);
   });
 
-  it("opens another one when the first was lost, and closes what nobody lives by", async () => {
+  it("opens a new session after a loss, and closes a session without leases", async () => {
     const { world, holder, leases } = await shared(2);
     await world.time.advance(3 * RENEW_MS);
     const first = world.record("a0")?.["session"] as { S: string };

@@ -13,11 +13,11 @@ function setUp() {
   const world = new World();
   const holder = fixedProcess(world, { ...LENGTHS, owner: "us" });
   const other = fixedProcess(world, LENGTHS);
-  const listed = () => world.until(other.locks.sessions());
+  const listed = () => world.until(other.locks.admin.sessions());
   return { world, holder, other, listed };
 }
 
-/** A session with these locks on it, each of which has moved to it. */
+/** A session with these locks, all of them moved to the session. */
 async function withSession(names: readonly string[], data?: string) {
   const scene = setUp();
   const { world, holder } = scene;
@@ -30,7 +30,7 @@ async function withSession(names: readonly string[], data?: string) {
 }
 
 describe("a listing of sessions", () => {
-  it("has each with its owner, its length and its locks in order", async () => {
+  it("shows each session with owner, length and locks in order", async () => {
     const { world, listed, session } = await withSession(["b", "c", "a"]);
     expect(await listed()).toEqual([
       {
@@ -45,7 +45,7 @@ describe("a listing of sessions", () => {
     ]);
   });
 
-  it("has one without locks, and none that has ended", async () => {
+  it("shows a session without locks, and no ended session", async () => {
     const { world, listed, session, holder } = await withSession([]);
     await world.until((await world.until(holder.locks.session())).close());
     expect(await listed()).toMatchObject([{ id: session.id, state: "alive", locks: [] }]);
@@ -53,7 +53,7 @@ describe("a listing of sessions", () => {
     expect(await listed()).toEqual([]);
   });
 
-  it("has one that has ended and that locks still name", async () => {
+  it("shows an ended session that locks still name", async () => {
     const { world, listed, session } = await withSession(["b", "a"]);
     await world.until(session.close({ leases: "end" }));
     expect(await listed()).toMatchObject([
@@ -68,7 +68,7 @@ describe("a listing of sessions", () => {
     ]);
   });
 
-  it("has one whose record is gone, if locks name it", async () => {
+  it("shows a session without a record if locks name the session", async () => {
     const { world, listed, session, row, holder } = await withSession(["b", "a"]);
     holder.process.kill();
     world.table.deleteItem(keyOf(row));
@@ -85,7 +85,7 @@ describe("a listing of sessions", () => {
     ]);
   });
 
-  it("says that one looks dead once this client has watched it be silent for its length", async () => {
+  it("reports that a session appears expired after a watch of its length without a renewal", async () => {
     const { world, listed, holder } = await withSession(["a"]);
     holder.process.kill();
     const appearsExpired = async () => (await listed()).map((one) => one.appearsExpired);
@@ -96,7 +96,7 @@ describe("a listing of sessions", () => {
     expect(await appearsExpired()).toEqual([true]);
   });
 
-  it("passes over locks without a session, and over what it cannot read", async () => {
+  it("ignores locks without a session and unreadable items", async () => {
     const { world, listed, holder } = await withSession([]);
     await world.until(holder.locks.mutex("free").run(() => undefined));
     await world.until(holder.locks.mutex("alone").acquire());
@@ -106,7 +106,7 @@ describe("a listing of sessions", () => {
     expect(await listed()).toMatchObject([{ state: "alive", locks: [] }]);
   });
 
-  it("goes on to the last page of both scans", async () => {
+  it("reads all pages of both scans", async () => {
     const names = ["a", "b", "c", "d", "e", "f"];
     const { world, listed, session, other } = await withSession(names, "x".repeat(300_000));
     const requests = requestsOf(world, other.network);
@@ -128,7 +128,7 @@ describe("an inspection of a lock on a session", () => {
     return { ...scene, inspect, change };
   }
 
-  it("tells for how long the session can still be silent, whatever the record does", async () => {
+  it("counts until the session can expire, not the record", async () => {
     const { world, inspect, session } = await inspected();
     await world.until(fixedProcess(world).locks.inspect("a"));
     expect(await inspect()).toMatchObject({
@@ -145,13 +145,13 @@ describe("an inspection of a lock on a session", () => {
     expect(await inspect()).toMatchObject({ appearsExpired: true, acquirableInMs: 0 });
   });
 
-  it("goes by the length that the session's own record says", async () => {
+  it("uses the length in the record of the session", async () => {
     const { inspect, change } = await inspected();
     change({ leaseMs: { N: "9000" } });
     expect(await inspect()).toMatchObject({ leaseMs: LEASE_MS, acquirableInMs: 3 * WATCH_MS });
   });
 
-  it("goes by the length that the lock carries where the session's record is gone", async () => {
+  it("uses the length in the lock if the session has no record", async () => {
     const { world, inspect, row } = await inspected();
     world.table.deleteItem(keyOf(row));
     expect(await inspect()).toMatchObject({ appearsExpired: false, acquirableInMs: WATCH_MS });
@@ -159,7 +159,7 @@ describe("an inspection of a lock on a session", () => {
     expect(await inspect()).toMatchObject({ appearsExpired: true, acquirableInMs: 0 });
   });
 
-  it("shows it as dead where the session has ended", async () => {
+  it("shows the holder as dead after the session has ended", async () => {
     const { world, listed, other, session } = await withSession(["a"]);
     await world.until(session.close({ leases: "end" }));
     const found = await world.until(other.locks.inspect("a"));
@@ -167,7 +167,7 @@ describe("an inspection of a lock on a session", () => {
     expect(await listed()).toHaveLength(1);
   });
 
-  it("rejects where nobody answers what the session does", async () => {
+  it("rejects if the read of the session is not answered", async () => {
     const { world, other, row } = await inspected();
     const requests = requestsOf(world, other.network);
     requests.fault = ({ of }) => (of === row ? { fault: "throttled" } : undefined);
@@ -177,9 +177,9 @@ describe("an inspection of a lock on a session", () => {
     });
   });
 
-  it("in a listing, of a session that was never seen, counts from now", async () => {
+  it("counts from now in a listing, for a session not yet observed", async () => {
     const { world, other } = await inspected();
-    const page = async () => (await other.locks.list()[Symbol.asyncIterator]().next()).value;
+    const page = async () => (await other.locks.admin.list()[Symbol.asyncIterator]().next()).value;
     expect(await world.until(page())).toMatchObject({
       locks: [{ appearsExpired: false, acquirableInMs: WATCH_MS }],
     });

@@ -6,7 +6,7 @@ import { World } from "../../support/world.js";
 
 const LEASE_MS = 3_000;
 const LENGTHS = { lease: LEASE_MS, renew: 1_000 } as const;
-// When the first renewal of a lease is due that was granted at 0.
+// The time of the first renewal of a lease granted at 0.
 const DUE_MS = 950;
 const SILENT = { fault: "request-lost", unknownAfterMs: 10 } as const;
 
@@ -24,7 +24,7 @@ function setUp(options: FixedOptions = {}) {
     const named = world.record(name)?.["session"];
     return named !== undefined && "S" in named ? named.S : undefined;
   };
-  /** Everything written to records of sessions: which, and when. */
+  /** The writes to records of sessions, with their times. */
   const written = () =>
     requests.made
       .filter(({ kind, of }) => kind === "write" && of?.startsWith("session#"))
@@ -33,7 +33,7 @@ function setUp(options: FixedOptions = {}) {
 }
 
 describe("the shared session", () => {
-  it("is opened when the first renewal is due, once for all whose renewals are", async () => {
+  it("is opened once, when the first renewal is due", async () => {
     const { world, acquire, sessionOf, written } = setUp();
     for (const name of ["a", "b", "c"]) await acquire(name);
     await world.time.advance(DUE_MS - 1);
@@ -48,7 +48,7 @@ describe("the shared session", () => {
     expect(["a", "b", "c"].map(sessionOf)).toEqual([first, first, first]);
   });
 
-  it("is not opened for a lease of another length, nor for one that is renewed by hand", async () => {
+  it("is not opened for a lease of another length or with manual renewals", async () => {
     const { world, acquire, written } = setUp();
     await acquire("a", { lease: 6_000 });
     await acquire("b", { renew: "manual" });
@@ -56,7 +56,7 @@ describe("the shared session", () => {
     expect(written()).toEqual([]);
   });
 
-  it("leaves no timer when its client closes while leases live by it", async () => {
+  it("leaves no timer if the client closes with leases on the session", async () => {
     const { world, acquire, locks, process } = setUp();
     for (const name of ["a", "b"]) await acquire(name);
     await world.time.advance(2 * LEASE_MS);
@@ -64,7 +64,7 @@ describe("the shared session", () => {
     expect(process.pendingTimers()).toBe(0);
   });
 
-  it("leaves a lease the length that it was given by hand, which renews itself", async () => {
+  it("lets a lease with a changed length renew itself", async () => {
     const { world, acquire, sessionOf, locks, requests } = setUp();
     const lease = await acquire("a");
     await world.until(lease.renew({ lease: "10m" }));
@@ -78,12 +78,12 @@ describe("the shared session", () => {
     await world.until(locks.close());
   });
 
-  it("leaves it the length that is asked for while its move waits for its turn", async () => {
+  it("keeps a length that the caller sets while the move waits", async () => {
     const { world, acquire, sessionOf, requests } = setUp();
     await acquire("anchor");
     await world.time.advance(2 * LEASE_MS);
     const lease = await acquire("a");
-    // The change is on its way when the move is due.
+    // The change is in flight when the move is due.
     await world.time.advance(DUE_MS - 100);
     requests.fault = ({ of }) => (of === "lock#a" ? { fault: "delayed", delayMs: 300 } : undefined);
     const renewed = lease.renew({ lease: "10m" });
@@ -95,7 +95,7 @@ describe("the shared session", () => {
     expect(sessionOf("a")).toBeUndefined();
   });
 
-  it("takes a lease that has its length again", async () => {
+  it("accepts a lease that has the length of the session again", async () => {
     const { world, acquire, sessionOf } = setUp();
     const lease = await acquire("a");
     await world.until(lease.renew({ lease: 6_000 }));
@@ -106,7 +106,7 @@ describe("the shared session", () => {
     expect(sessionOf("a")).toBeDefined();
   });
 
-  it("forgets leases that are released while their moves wait for their turn", async () => {
+  it("forgets leases that are released while their moves wait", async () => {
     const { world, acquire, requests, locks } = setUp();
     const anchor = await acquire("anchor");
     await world.time.advance(2 * LEASE_MS);
@@ -123,13 +123,13 @@ describe("the shared session", () => {
     }
     await world.until(anchor.release());
     requests.made.length = 0;
-    // The session is closed, which would release all that it still had in its list.
+    // The close of the session would release all leases that are still in its list.
     await world.time.advance(2 * LEASE_MS);
     expect(new Set(requests.made.map(({ of }) => of?.split("#")[0]))).toEqual(new Set(["session"]));
-    expect(await world.until(locks.sessions())).toEqual([]);
+    expect(await world.until(locks.admin.sessions())).toEqual([]);
   });
 
-  it("is closed one lease after the last that lived by it", async () => {
+  it("is closed one lease length after the last lease", async () => {
     const { world, acquire, written, process, locks, reported } = setUp();
     const [first, second] = [await acquire("a"), await acquire("b")];
     await world.time.advance(10 * LEASE_MS);
@@ -140,11 +140,11 @@ describe("the shared session", () => {
     await world.time.advance(10 * LEASE_MS);
     expect(written().at(-1)?.[1]).toBe(before + LEASE_MS);
     expect(process.pendingTimers()).toBe(0);
-    expect(await world.until(locks.sessions())).toEqual([]);
+    expect(await world.until(locks.admin.sessions())).toEqual([]);
     expect(reported).toEqual([]);
   });
 
-  it("is closed although another lease is held that is renewed by hand", async () => {
+  it("is closed although a manually renewed lease is held", async () => {
     const { world, acquire, locks } = setUp();
     const lease = await acquire("a");
     await acquire("b", { lease: LEASE_MS, renew: "manual" });
@@ -152,10 +152,10 @@ describe("the shared session", () => {
     await world.until(lease.release());
     await acquire("c", { lease: LEASE_MS, renew: "manual" });
     await world.time.advance(LEASE_MS + 1);
-    expect(await world.until(locks.sessions())).toEqual([]);
+    expect(await world.until(locks.admin.sessions())).toEqual([]);
   });
 
-  it("goes on where the next lease begins before that", async () => {
+  it("stays open if the next lease begins before that time", async () => {
     const { world, acquire, sessionOf } = setUp();
     const lease = await acquire("a");
     await world.time.advance(2 * LEASE_MS);
@@ -169,7 +169,7 @@ describe("the shared session", () => {
     expect(next.isHeld).toBe(true);
   });
 
-  it("is opened anew for a lease that begins after it was closed", async () => {
+  it("is opened again for a lease after the close", async () => {
     const { world, acquire, sessionOf } = setUp();
     const lease = await acquire("a");
     await world.time.advance(2 * LEASE_MS);
@@ -182,7 +182,7 @@ describe("the shared session", () => {
     expect(sessionOf("a")).not.toBe(id);
   });
 
-  it("is closed at once where nothing lives by it when it has been opened", async () => {
+  it("is closed at once if no lease is left after the opening", async () => {
     const { world, acquire, requests, written, locks } = setUp();
     const lease = await acquire("a");
     requests.fault = ({ of }) =>
@@ -192,10 +192,10 @@ describe("the shared session", () => {
     await world.time.advance(LEASE_MS - 200);
     expect(written().map(([, atMs]) => atMs)).toEqual([DUE_MS, DUE_MS + 50, DUE_MS + 100]);
     await world.time.advance(LEASE_MS);
-    expect(await world.until(locks.sessions())).toEqual([]);
+    expect(await world.until(locks.admin.sessions())).toEqual([]);
   });
 
-  it("leaves nothing behind where its last lease ended before any was opened", async () => {
+  it("leaves nothing behind if the last lease ends before the opening", async () => {
     const { world, acquire, process, written } = setUp();
     await world.until((await acquire("a")).release());
     expect(process.pendingTimers()).toBe(0);
@@ -203,7 +203,7 @@ describe("the shared session", () => {
     expect(written()).toEqual([]);
   });
 
-  it("that cannot be opened for now is told to nobody: the leases renew themselves meanwhile", async () => {
+  it("reports no error if the opening fails for now, and the leases renew themselves", async () => {
     const { world, acquire, requests, reported, sessionOf, written } = setUp({ wait: 500 });
     const lease = await acquire("a");
     requests.fault = ({ of }) => (of?.startsWith("session#") ? SILENT : undefined);
@@ -220,7 +220,7 @@ describe("the shared session", () => {
     expect(lease.isHeld).toBe(true);
   });
 
-  it("that is lost while it is opened is told to nobody, and another one is opened", async () => {
+  it("reports no error if the new session is lost, and opens another session", async () => {
     const { world, acquire, requests, reported, sessionOf, written } = setUp();
     await acquire("a");
     requests.fault = ({ of }) => {
@@ -234,7 +234,7 @@ describe("the shared session", () => {
     expect(sessionOf("a")).not.toBe(written()[0]?.[0]);
   });
 
-  it("that is being opened when the client closes is told to nobody, and does not stay", async () => {
+  it("reports no error if the client closes during the opening, and leaves no session", async () => {
     const { world, acquire, requests, reported, locks } = setUp();
     await acquire("a");
     requests.fault = ({ of }) =>
@@ -244,10 +244,10 @@ describe("the shared session", () => {
     await world.time.advance(10 * LEASE_MS);
     expect(reported).toEqual([]);
     const next = fixedProcess(world, LENGTHS);
-    expect(await world.until(next.locks.sessions())).toEqual([]);
+    expect(await world.until(next.locks.admin.sessions())).toEqual([]);
   });
 
-  it("that is refused for good is told", async () => {
+  it("reports an error if the opening is refused for good", async () => {
     const { world, acquire, requests, reported } = setUp();
     const lease = await acquire("a");
     const error = new HoldfastError("access-denied", "No.");
@@ -258,7 +258,7 @@ describe("the shared session", () => {
     expect(lease.isHeld).toBe(true);
   });
 
-  it("that was lost is not written to once more when its last lease ends", async () => {
+  it("is not written again when the last lease ends after a loss", async () => {
     const { world, acquire, sessionOf, requests, process } = setUp();
     await acquire("a");
     await world.time.advance(2 * LEASE_MS);
@@ -270,7 +270,7 @@ describe("the shared session", () => {
     expect(process.pendingTimers()).toBe(0);
   });
 
-  it("that nobody answers when it is closed runs out, and is told to nobody", async () => {
+  it("expires without a report if the close is not answered", async () => {
     const { world, acquire, requests, reported, process } = setUp();
     const lease = await acquire("a");
     await world.time.advance(2 * LEASE_MS);
@@ -282,7 +282,7 @@ describe("the shared session", () => {
     expect(process.pendingTimers()).toBe(0);
   });
 
-  it("is not opened by a client that is closing", async () => {
+  it("is not opened by a closing client", async () => {
     const { world, acquire, written, locks } = setUp();
     await acquire("a");
     await world.time.advance(DUE_MS - 1);

@@ -42,7 +42,7 @@ const names = (condition: Condition, attribute: string): boolean =>
 const isTakeover: Wanted = (write) => isGrant("lock")(write) && names(write.condition, "holder");
 const isKeeping: Wanted = (write) => Object.keys(write.change.set).join() === "expiresAt";
 
-/** Lets the first such write from now on have the fault; counts how often it was sent. */
+/** Gives the next such write the fault, and counts the sends of the write. */
 function faultOnce({ network }: Inhabitant, isWanted: Wanted, fault: OneFault) {
   const seen = { times: 0 };
   network.script((request) => {
@@ -74,7 +74,7 @@ async function begin({ world, holder }: Scene): Promise<{ session: Session; leas
 const row = (world: World, { id }: Session) =>
   world.table.item({ pk: { S: `session#${id}` }, sk: { S: "lease" } });
 
-/** Whoever comes next takes the lock with one write: it is free, and nothing of the holder comes back. */
+/** Checks that the next client acquires the lock with one write, and that no write of the old holder is applied. */
 async function expectFree({ world, rival }: Scene): Promise<void> {
   await world.time.advance(2 * LEASE_MS);
   const taken = await world.requests(() => rival.locks.mutex("a").tryAcquire());
@@ -91,7 +91,7 @@ describe.each(FAULTS)("a %s", (fault) => {
     ["a later renewal", isRenewal, 2],
     ["the grant of a lock on it", isGrant("lock"), 1],
     ["the move of a lock to it", isMove, 1],
-  ] as const)("of %s loses nothing", async (_, isWanted, nth) => {
+  ] as const)("to %s loses nothing", async (_, isWanted, nth) => {
     const scene = newScene();
     const { world, holder } = scene;
     let earlier = nth - 1;
@@ -108,7 +108,7 @@ describe.each(FAULTS)("a %s", (fault) => {
     expect(holder.reported).toEqual([]);
   });
 
-  it("of the release of a lock on a session leaves it free, and the session alone", async () => {
+  it("to the release of a lock on a session leaves the lock free and the session untouched", async () => {
     const scene = newScene();
     const { world, holder } = scene;
     const { session, lease } = await begin(scene);
@@ -121,11 +121,11 @@ describe.each(FAULTS)("a %s", (fault) => {
     await expectFree(scene);
   });
 
-  it("of a sweep is followed by another: the record does not live on with the session", async () => {
+  it("to the write that frees a record is followed by a retry, so the record does not stay held with the session", async () => {
     const scene = newScene();
     const { world, holder } = scene;
     const { session, lease } = await begin(scene);
-    // The move is applied, and nobody says so, until the lease's own deadline has passed.
+    // The move is applied, without an answer, until the deadline of the lease has passed.
     let sweeps = 0;
     holder.network.script((request) => {
       if (request.kind !== "write") return undefined;
@@ -143,7 +143,7 @@ describe.each(FAULTS)("a %s", (fault) => {
     expect(session.isHeld).toBe(true);
   });
 
-  it("of the end by its owner ends it all the same, with all that is on it", async () => {
+  it("to the close of a session ends the session and all leases on the session", async () => {
     const scene = newScene();
     const { world, holder, rival } = scene;
     const { session, lease } = await begin(scene);
@@ -160,7 +160,7 @@ describe.each(FAULTS)("a %s", (fault) => {
     ["the end by a rival", isFree("session"), false],
     ["a tombstone, where the record was deleted by hand,", isTombstone, true],
     ["the takeover that follows", isTakeover, false],
-  ] as const)("of %s costs time, and nothing else", async (_, isWanted, isDeleted) => {
+  ] as const)("to %s costs only time", async (_, isWanted, isDeleted) => {
     const scene = newScene();
     const { world, holder, rival } = scene;
     const { session, lease } = await begin(scene);
@@ -185,7 +185,7 @@ describe.each(FAULTS)("a %s", (fault) => {
     expect(world.record("a")?.["holder"]).toEqual({ S: next.holder });
   });
 
-  it("of what keeps the TTL ahead of a lock is made good by the next", async () => {
+  it("to a write that extends the TTL is made good by the next write", async () => {
     const world = new World();
     const holder = world.inhabitant({ lease: "3h", renew: "1h" });
     const seen = faultOnce(holder, isKeeping, fault);

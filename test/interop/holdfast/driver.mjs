@@ -1,11 +1,11 @@
-// Lets another process use this library in the format of another client, by lines of JSON: see ../README.md.
-// It is the built package that is used: npm run build.
+// Drives this library in the format of a different client, by lines of JSON: see ../README.md. Uses the built
+// package: npm run build.
 import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { MANIFEST } from "../../../scripts/lib/projects.mjs";
 import { Steps, Unsupported } from "./steps.mjs";
 
-/** Written at once: nothing of it is lost when the process is killed. */
+/** Written at once: a kill loses no part of a line. */
 function say(line) {
   writeSync(1, `${JSON.stringify(line)}\n`);
 }
@@ -28,5 +28,5 @@ async function answer(request) {
 say({ event: "ready", client: MANIFEST.name, version: MANIFEST.version });
 const lines = createInterface({ input: process.stdin });
 lines.on("line", (line) => void answer(JSON.parse(line)));
-// Nobody is left to drive it: it dies as it is, without releasing anything.
+// The driving process has gone: die at once, without a release.
 lines.on("close", () => process.exit(0));

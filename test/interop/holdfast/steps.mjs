@@ -2,7 +2,7 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import * as formats from "../../../dist/formats/index.js";
 import { Holdfast } from "../../../dist/index.js";
 
-/** What the library, or its format, has no counterpart for. */
+/** A step without a counterpart in the library or its format. */
 export class Unsupported extends Error {}
 
 const keyNames = ({ partitionKey, sortKey }) => ({
@@ -13,12 +13,12 @@ const keyNames = ({ partitionKey, sortKey }) => ({
 const FORMATS = {
   "aws-lock-client": (keys) => formats.awsLockClient(keyNames(keys)),
   dynamolock: (keys) => formats.dynamolock(keyNames(keys)),
-  // The same longest lease for all of the table: the records do not say it.
+  // One longest lease for the whole table: the records do not store it.
   "dynamodb-lease": (_keys, longestLease) => formats.dynamodbLease({ longestLease }),
   "lock-client-fail-open": (keys) => formats.lockClientFailOpen(keyNames(keys)),
 };
 
-/** Fails if the step names something that this driver would pass over in silence. */
+/** Fails if the step has fields which this driver would ignore. */
 function allow({ id, step, ...fields }, ...known) {
   const unknown = Object.keys(fields).find((name) => !known.includes(name));
   if (unknown !== undefined) throw new Unsupported(`no option for ${unknown}`);
@@ -27,7 +27,7 @@ function allow({ id, step, ...fields }, ...known) {
 const bytesOf = (text) => (text === undefined ? undefined : Buffer.from(text));
 const textOf = (bytes) => (bytes === undefined ? undefined : Buffer.from(bytes).toString());
 
-/** The steps of the protocol, each by the library's own call. */
+/** The steps of the line protocol, each by the library's own call. */
 export class Steps {
   #say;
   #locks;
@@ -138,7 +138,7 @@ export class Steps {
   async list(request) {
     allow(request, "name");
     const locks = [];
-    for await (const page of this.#locks.list({ free: true, prefix: request.name })) {
+    for await (const page of this.#locks.admin.list({ free: true, prefix: request.name })) {
       locks.push(...page.locks.map(seen));
     }
     return { locks };

@@ -1,5 +1,5 @@
-// Lets another process use the npm package dynamodb-lock-client, by lines of JSON: see ../README.md. Its
-// argument says which of the package's two kinds of lock: fail-open or fail-closed.
+// Drives the npm package dynamodb-lock-client, by lines of JSON: see ../README.md. The argument selects one of the
+// package's two kinds of lock: fail-open or fail-closed.
 import { writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
@@ -8,7 +8,7 @@ import { Steps, Unsupported } from "./steps.mjs";
 const PACKAGE = "dynamodb-lock-client";
 const { version } = createRequire(import.meta.url)(`${PACKAGE}/package.json`);
 
-/** Written at once: nothing of it is lost when the process is killed. */
+/** Written at once: a kill loses no part of a line. */
 function say(line) {
   writeSync(1, `${JSON.stringify(line)}\n`);
 }
@@ -32,5 +32,5 @@ async function answer(request) {
 say({ event: "ready", client: PACKAGE, version });
 const lines = createInterface({ input: process.stdin });
 lines.on("line", (line) => void answer(JSON.parse(line)));
-// Nobody is left to drive it: it dies as it is, without releasing anything.
+// The driving process has gone: die at once, without a release.
 lines.on("close", () => process.exit(0));

@@ -1,15 +1,15 @@
-// The steps of the line protocol, each by the package's own means.
+// The steps of the line protocol, each by the package's own call.
 import { promisify } from "node:util";
 import AWS from "aws-sdk";
 import { FailClosed, FailOpen } from "dynamodb-lock-client";
 
-/** What the package has no counterpart for. */
+/** A step without a counterpart in the package. */
 export class Unsupported extends Error {}
 
 const KINDS = {
   "fail-open": {
     make: (config) => new FailOpen(config),
-    // The package has no defaults for these: it asks for them.
+    // The package requires these options, without defaults.
     opens: ["partitionKey", "sortKey", "owner", "leaseMs", "beatMs", "beats", "trustLocalTime"],
     acquires: ["name", "sort", "retries"],
     config({ leaseMs, beatMs, beats, trustLocalTime, sortKey }) {
@@ -34,7 +34,7 @@ function without(config) {
   return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
 }
 
-/** Fails if the step names something that this driver would pass over in silence. */
+/** Fails if the step has fields which this driver would ignore. */
 function allow(request, known) {
   const always = ["id", "step"];
   const unknown = Object.keys(request).find((name) => ![...always, ...known].includes(name));
@@ -80,7 +80,7 @@ export class Steps {
   async #acquire(request) {
     allow(request, this.#kind.acquires);
     const { dynamodb, table, partitionKey = "id", owner, sortKey } = this.#opened;
-    // How often it tries again is fixed for a client; one costs nothing to make.
+    // The number of retries is fixed per client, and a client costs nothing.
     const client = this.#kind.make({
       dynamodb,
       lockTable: table,

@@ -5,10 +5,10 @@ const A: Partial<Opening> = { owner: "worker-1", leaseMs: 2_000, beats: false, b
 const B: Partial<Opening> = { ...A, owner: "worker-2", leaseMs: 3_000 };
 const WITH_SORT = { partitionKey: "key", sortKey: "sort" };
 const DATA = { data: "first", attributes: { team: { S: "blue" }, shards: { N: "7" } } };
-/** Comes on top of the dead holder's lease: enough for a slow machine. */
+/** In addition to the dead holder's lease: enough for a slow machine. */
 const WAIT = { wait: 10_000, pollMs: 250 };
 
-/** One process acquires the lock, and perhaps something with it. */
+/** One process acquires the lock, with optional extras. */
 const acquired = (more: object = {}) => ({ name: NAME, ...more });
 
 async function held(stage: Stage, more: object = {}, opening = A) {
@@ -174,7 +174,7 @@ const takingOver: readonly Scene[] = [
       const second = await stage.open(B);
       const taking = second.acquire(acquired({ wait: 3_000, pollMs: 1_000, update: true }));
       await stage.does("wait of another", () => stage.answered("GetItem", 3));
-      // The look that finds the lease at its end is answered late; what it shows has changed by then.
+      // The answer to the read at the end of the lease is late, and outdated on arrival.
       stage.proxy.script(({ operation }) =>
         operation === "GetItem" ? { fault: "delayed", delayMs: 1_500 } : undefined,
       );

@@ -1,7 +1,7 @@
 import { pause } from "../../support/sdk.js";
 import { NAME, type Scene, type Stage } from "./stage.js";
 
-// Two seconds are the shortest lease that it takes; the first renewal comes after one period.
+// Two seconds are the client's shortest lease; the first renewal comes after one period.
 const A = { leaseMs: 2_000, beatMs: 1_000, pollMs: 500 };
 const SLOW = { leaseMs: 60_000, beatMs: 30_000, pollMs: 500 };
 

@@ -13,7 +13,7 @@ async function held(stage: Stage, opening: Partial<Opening>, more: object = {}) 
   return { first, hold };
 }
 
-/** Resolves when the client has told that a heartbeat failed. */
+/** Resolves when the client has reported a failed heartbeat. */
 function hasFailed(driver: Driver): Promise<void> {
   return eventually(() => driver.events.some(({ event }) => event === "error"), 20_000);
 }
@@ -101,12 +101,12 @@ const TRUSTING: Scene = {
   },
 };
 
-/** dynamodb-lock-client, in JavaScript: locks that expire. */
+/** dynamodb-lock-client, in JavaScript: locks with an expiry. */
 export const failOpenScenes: readonly Scene[] = [...scenes, TRUSTING];
 
 const CLOSED: Partial<Opening> = { owner: "worker-1", pollMs: 200 };
 
-/** dynamodb-lock-client, in JavaScript: locks that do not expire. */
+/** dynamodb-lock-client, in JavaScript: locks without an expiry. */
 export const failClosedScenes: readonly Scene[] = [
   { state: "held", play: async (stage) => void (await held(stage, CLOSED)) },
   {

@@ -11,34 +11,34 @@ import { eventually } from "../../support/sdk.js";
 import { Driver, FailedStep, type Opening } from "../driver.js";
 import { createForeignTable, KEYS, type KeyNames } from "../tables.js";
 
-/** Every recording is of a table of this name, and of this lock in it. */
+/** Every recording uses this table name and this lock name. */
 export const TABLE = "locks";
 export const NAME = "customer/42";
 export const SORT = "eu";
 
-/** One thing that a client was told to do, or did by itself; what it sent for it, and what that left behind. */
+/** One step of a client, requested or its own; the requests of the step, and the item afterwards. */
 export interface RecordedStep {
   readonly does: string;
-  /** What the client said of it. */
+  /** The client's answer. */
   readonly answer?: unknown;
   readonly requests: readonly {
     readonly operation: string;
-    /** The status that it was answered with: 400 for a refused condition. */
+    /** The status of the answer: 400 for a refused condition. */
     readonly status: number | undefined;
     readonly request: unknown;
   }[];
-  /** The lock's item afterwards; null where there is none. */
+  /** The lock's item afterwards; null if absent. */
   readonly item: unknown;
 }
 
-/** One state, as a client brought it about. */
+/** One state, as a client produced it. */
 export interface RecordedScene {
   readonly state: string;
   readonly keys: KeyNames;
   readonly steps: readonly RecordedStep[];
 }
 
-/** What a state is called, and how clients bring it about. */
+/** The name of a state, and how clients produce it. */
 export interface Scene {
   readonly state: string;
   readonly keys?: KeyNames;
@@ -51,7 +51,7 @@ interface Props {
   readonly format: DriverName;
 }
 
-/** Where one scene is played: its table, its processes, and what they send. */
+/** The environment of a scene: the table, the processes, and their requests. */
 export class Stage {
   readonly proxy: FaultProxy;
   readonly keys: KeyNames;
@@ -81,7 +81,7 @@ export class Stage {
     try {
       await play(stage);
       const [first] = stage.#drivers;
-      if (first === undefined) throw new Error(`Nobody plays in "${state}".`);
+      if (first === undefined) throw new Error(`No client process takes part in "${state}".`);
       const by = { client: first.client, version: first.version };
       return { scene: { state, keys, steps: stage.#steps }, by };
     } finally {
@@ -91,7 +91,7 @@ export class Stage {
     }
   }
 
-  /** A process of the client, which finds the table behind the proxy. */
+  /** Starts a process of the client, which reaches the table through the proxy. */
   async open(opening: Partial<Opening> = {}): Promise<Driver> {
     const { endpoint } = this.proxy;
     const driver = await Driver.open(this.#format, {
@@ -104,7 +104,7 @@ export class Stage {
     return driver;
   }
 
-  /** Has something done, and records the requests meanwhile and the item afterwards. */
+  /** Runs a step, and records its requests and the item afterwards. */
   async does<T>(what: string, work: () => Promise<T>): Promise<T> {
     const result = await work();
     const requests = this.proxy.requests.slice(this.#seen).map(({ operation, status, body }) => ({
@@ -118,7 +118,9 @@ export class Stage {
     return result;
   }
 
-  /** Puts the lock's item into the table, as somebody else would have written it; no client sends that. */
+  /**
+   * Puts the lock's item into the table, as a foreign client would have written it; no driver sends this write.
+   */
   async finds(what: string, attributes: Record<string, AttributeValue>): Promise<void> {
     const { partitionKey } = this.keys;
     const Item = { [partitionKey]: { S: NAME }, ...attributes };
@@ -127,7 +129,7 @@ export class Stage {
     });
   }
 
-  /** As `does`, of what may fail: the failure is its answer. */
+  /** Runs a step like `does`; a failure counts as its answer. */
   async tries(what: string, work: () => Promise<object>): Promise<void> {
     await this.does(what, () =>
       work().catch((error: unknown) => {
@@ -145,7 +147,7 @@ export class Stage {
     return eventually(() => count() >= times, 20_000);
   }
 
-  /** Resolves when this many requests of the operation have come, answered or not. */
+  /** Resolves when this many requests of the operation have arrived, answered or not. */
   proxyHas(operation: string, times: number): Promise<void> {
     return eventually(() => this.proxy.count(operation) >= times, 20_000);
   }
@@ -160,7 +162,7 @@ export class Stage {
   }
 }
 
-/** Bytes as DynamoDB's JSON has them. */
+/** Encodes bytes as DynamoDB's JSON does. */
 function withText(item: Record<string, AttributeValue>): object {
   const shown = Object.entries(item).map(([name, value]) => [
     name,
@@ -169,7 +171,7 @@ function withText(item: Record<string, AttributeValue>): object {
   return Object.fromEntries(shown);
 }
 
-/** With the names in order: some clients send them in another one each time. */
+/** Sorts the names: some clients send them in a different order each time. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return value;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { LEASE_CHANNELS } from "../../../src/index.js";
+import { LEASE_CHANNELS } from "../../../src/events/index.js";
 import { everythingHappens, heardWhile } from "../../telemetry/everything.js";
 
 describe("the events of a queue", () => {
-  it("tell how many are before a waiter, at each other number, and that it lost its place", async () => {
+  it("report each change of the position of a waiter, and the loss of the place", async () => {
     const { position, overslept } = LEASE_CHANNELS;
     const heard = await heardWhile([position, overslept], everythingHappens);
     const told = heard.map(({ channel, message }) => {

@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
-import type { Holdfast, ListedEntry, ListOptions } from "../../../src/index.js";
+import type { ListedEntry, ListOptions } from "../../../src/admin/index.js";
+import type { Holdfast } from "../../../src/index.js";
 import { entriesIn, entryKey, FOR_EVER, NAME, ticketOf } from "../../support/queue.js";
 import { World } from "../../support/world.js";
 
 const LEASE_MS = 60_000;
 const WATCH_MS = LEASE_MS * 1.02;
 
-/** A holder, and a waiter behind it. */
+/** A holder and a waiter. */
 async function queueOfOne(options: object = {}) {
   const world = new World();
   const holder = world.inhabitant();
@@ -24,12 +25,12 @@ async function queueOfOne(options: object = {}) {
 
 async function queuedIn(locks: Holdfast, options?: ListOptions): Promise<ListedEntry[]> {
   const found: ListedEntry[] = [];
-  for await (const { queued } of locks.list(options)) found.push(...queued);
+  for await (const { queued } of locks.admin.list(options)) found.push(...queued);
   return found;
 }
 
-describe("a listing, of the places in queues", () => {
-  it("says whose each is, before which lock, and that its waiter was not silent", async () => {
+describe("a listing of the places in queues", () => {
+  it("shows the owner and the lock of each place, and that no waiter appears expired", async () => {
     const { world, queued } = await queueOfOne();
     expect(await queued()).toEqual([
       {
@@ -46,23 +47,23 @@ describe("a listing, of the places in queues", () => {
     ]);
   });
 
-  it("says by which session one lives", async () => {
+  it("shows the session of a place", async () => {
     const { world, queued } = await queueOfOne({ lease: LEASE_MS, sharedSession: true });
     const session = entriesIn(world)[0]?.["session"] as { S: string };
     expect(await queued()).toMatchObject([{ session: session.S }]);
   });
 
-  it("watches them, so that a later one tells who was silent for longer than a lease", async () => {
+  it("watches the places, so that a later listing shows the expired waiters", async () => {
     const { world, waiter, queued } = await queueOfOne();
     waiter.process.kill();
     expect(await queued()).toMatchObject([{ appearsExpired: false }]);
-    // Each takes ten.
+    // Each listing takes 10 ms.
     await world.time.advance(WATCH_MS - 20);
     expect(await queued()).toMatchObject([{ appearsExpired: false, acquirableInMs: 10 }]);
     expect(await queued()).toMatchObject([{ appearsExpired: true, acquirableInMs: 0 }]);
   });
 
-  it("says which were left behind by a ticket that was granted, or by an earlier one", async () => {
+  it("shows the places at or below the last granted ticket", async () => {
     const { world, queued } = await queueOfOne();
     const [entry = {}] = entriesIn(world);
     const ticket = ticketOf(entry);
@@ -78,7 +79,7 @@ describe("a listing, of the places in queues", () => {
     ]);
   });
 
-  it("says of which namespace's lock they are", async () => {
+  it("shows the namespace of the lock", async () => {
     const { world, locks, queued } = await queueOfOne();
     const namespaced = () => world.inhabitant().locks.fairLock(NAME, { namespace: "n/1" });
     await world.until(namespaced().acquire());
@@ -89,12 +90,12 @@ describe("a listing, of the places in queues", () => {
       [NAME, undefined],
       [NAME, "n/1"],
     ]);
-    expect(await world.until(locks.queue(NAME, { namespace: "n/1" }))).toMatchObject({
+    expect(await world.until(locks.admin.queue(NAME, { namespace: "n/1" }))).toMatchObject({
       waiters: [{ ticket: places.find(({ namespace }) => namespace === "n/1")?.ticket }],
     });
   });
 
-  it("tells of none that is another kind's, is no entry, or names nobody", async () => {
+  it("omits items of foreign kinds, malformed entries, and entries without a holder", async () => {
     const { world, queued } = await queueOfOne();
     expect(await queued({ kind: "leader" })).toEqual([]);
     const [entry = {}] = entriesIn(world);
@@ -104,7 +105,7 @@ describe("a listing, of the places in queues", () => {
     expect(await queued()).toEqual([]);
   });
 
-  it("takes a place before a record that is gone for one that was not granted", async () => {
+  it("shows a place before a deleted record as not granted", async () => {
     const { world, queued } = await queueOfOne();
     world.table.deleteItem({ pk: { S: `lock#${NAME}` }, sk: { S: "lease" } });
     expect(await queued()).toMatchObject([{ isServed: false }]);

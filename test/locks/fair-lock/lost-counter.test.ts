@@ -6,8 +6,8 @@ const HALF_AN_HOUR_MS = 30 * 60_000;
 const RECORD_KEY = { pk: { S: `lock#${NAME}` }, sk: { S: "lease" } };
 
 /**
- * A record that was deleted under a waiter by hand, and is free again. The waiter's ticket came from a clock that is half
- * an hour ahead of those who come next.
+ * A record that an operator deleted while a waiter was queued, and that is free again. The ticket of the waiter came
+ * from a clock half an hour ahead of the clocks of later waiters.
  */
 async function lostCounter() {
   const world = new World();
@@ -27,26 +27,26 @@ async function lostCounter() {
   return { world, next };
 }
 
-describe("a lock whose record was deleted while a waiter had a place", () => {
+describe("a lock with a deleted record and a queue", () => {
   it.each(["fairLock", "mutex"] as const)(
     "is acquired next by a %s in a few requests",
     async (kind) => {
       const { world, next } = await lostCounter();
       const { writes, reads } = await world.requests(() => next.locks[kind](NAME).acquire());
-      // The claim, the ticket below the last one granted, the ticket above it, the place, the grant, and the deletion.
+      // The claim, a ticket below the last granted ticket, a ticket above, the place, the grant, and the deletion.
       expect(writes).toBeLessThanOrEqual(6);
       expect(reads).toBeLessThanOrEqual(2);
     },
   );
 
-  it("is acquired next with another one, by a number above the last ticket granted", async () => {
+  it("is next acquired with a new ticket, above the last granted ticket", async () => {
     const { world, next } = await lostCounter();
     const lock = next.locks.multiLock([NAME, "b"]);
     await world.until(lock.acquire({ wait: "10s" }));
     expect(world.table.counts.transactions).toBeLessThanOrEqual(4);
   });
 
-  it("counts tickets on from there", async () => {
+  it("counts further tickets from the new ticket", async () => {
     const { world, next } = await lostCounter();
     await world.until((await world.until(next.locks.fairLock(NAME).acquire())).release());
     const { tail, served } = world.record(NAME) ?? {};
@@ -54,7 +54,7 @@ describe("a lock whose record was deleted while a waiter had a place", () => {
     expect(tail).toEqual(served);
   });
 
-  it("costs no ticket more where the answer to the raised one is lost", async () => {
+  it("costs no further ticket if the answer to the raised ticket is lost", async () => {
     const { world, next } = await lostCounter();
     let tickets = 0;
     next.network.script((request) => {

@@ -6,7 +6,7 @@ import { World } from "../../support/world.js";
 const isRelease = (request: FaultRequest): boolean =>
   request.kind === "write" && request.write.change.remove.includes("holder");
 
-/** A holder whose release takes two seconds, and another acquisition of its process that arrives meanwhile. */
+/** A holder whose release takes two seconds, and a local waiter that arrives meanwhile. */
 async function slowRelease(other: "fair lock" | "several locks") {
   const world = new World();
   const { locks, network } = world.inhabitant();
@@ -27,13 +27,13 @@ async function slowRelease(other: "fair lock" | "several locks") {
   return { record, next, lost: () => lost };
 }
 
-describe("a release that is on its way", () => {
+describe("a release in flight", () => {
   it.each(["fair lock", "several locks"] as const)(
     "is not overtaken by another acquisition of its process (%s), and not told as a loss",
     async (other) => {
       const { record, next, lost } = await slowRelease(other);
       expect(lost()).toBeUndefined();
-      // The release itself freed it.
+      // The release freed the lock.
       expect(record?.["holder"]).toBeUndefined();
       expect(next.isHeld).toBe(true);
     },

@@ -6,7 +6,7 @@ import { type Inhabitant, readsIn, World } from "../../support/world.js";
 const ascending = (fences: readonly bigint[]): bigint[] =>
   fences.toSorted((left, right) => (left < right ? -1 : 1));
 
-/** A holder, and a waiter of each process behind it, in order. */
+/** A holder, then a waiter of each process, in order. */
 async function queueOf(waiters: number, processes = waiters) {
   const world = new World();
   const holder = world.inhabitant();
@@ -22,7 +22,7 @@ async function queueOf(waiters: number, processes = waiters) {
 }
 
 describe("a fair lock", () => {
-  it("costs one write to acquire and one to release where nobody else is there", async () => {
+  it("costs a write to acquire and a write to release, without rivals", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
     const lock = locks.fairLock(NAME);
@@ -42,7 +42,7 @@ describe("a fair lock", () => {
     [12, 12],
     [8, 1],
     [12, 3],
-  ])("is granted to %i waiters of %i processes in the order in which they came", async (...of) => {
+  ])("is granted to %i waiters of %i processes in the order of arrival", async (...of) => {
     const { world, holder, held, turns, done } = await queueOf(...of);
     expect(entriesIn(world)).toHaveLength(of[0]);
     await world.until(held.release());
@@ -56,12 +56,12 @@ describe("a fair lock", () => {
     expect(next).toMatchObject({ writes: 1, reads: 0 });
   });
 
-  it("passes from process to process within 1.5 times the next one's interval, in the median", async () => {
+  it("passes to the next process within 1.5 poll intervals, in the median", async () => {
     const { world, held, turns, done } = await queueOf(40);
     await world.until(held.release());
     await world.until(done);
     const pausesMs = turns.grantedMs.slice(1).map((atMs, index) => {
-      // Granted is measured after, and released before, a round trip of 10 ms.
+      // The interval includes a round trip of 10 ms for the release and for the grant.
       return atMs - (turns.releasedMs[index] ?? 0);
     });
     const median = pausesMs.toSorted((left, right) => left - right)[
@@ -71,12 +71,12 @@ describe("a fair lock", () => {
     expect(Math.max(...pausesMs)).toBeLessThan(2_500);
   });
 
-  it("costs as many requests a grant, however many wait, and they as many a minute", async () => {
+  it("costs the same number of requests for any number of waiters", async () => {
     const figures = [];
     for (const waiters of [1, 10, 100]) {
       const { world, held, done } = await queueOf(waiters);
       world.table.resetCounts();
-      // Longer than a poll of those who are furthest back, and than a renewal.
+      // Longer than a renewal interval and than the longest poll.
       await world.time.advance(60_000);
       const { queries, writes } = world.table.counts;
       const waitingReads = (queries + readsIn(world.table.counts)) / waiters;
@@ -94,7 +94,7 @@ describe("a fair lock", () => {
       });
     }
     for (const { waitingReads, renewals, removals } of figures) {
-      // Two a second for the next in line, one in 5 s further back; and one renewal in 20 s.
+      // Two polls a second for the first waiter, one in 5 s for later waiters, and one renewal in 20 s.
       expect(waitingReads).toBeGreaterThan(10);
       expect(waitingReads).toBeLessThan(1.34 * 120);
       expect(renewals).toBeGreaterThanOrEqual(2);
@@ -104,13 +104,13 @@ describe("a fair lock", () => {
     const [one, ten, hundred] = figures;
     expect(hundred?.waitingReads).toBeLessThan(ten?.waitingReads ?? 0);
     expect(ten?.waitingReads).toBeLessThan(one?.waitingReads ?? 0);
-    // A grant and a release each, and the renewals of those who go on waiting meanwhile.
+    // One grant and one release each, and the renewals of the remaining waiters.
     expect(one?.writes).toBe(2);
     expect(ten?.writes).toBeLessThan(3);
     expect(hundred?.writes).toBeLessThan(7);
   });
 
-  it("reads no more at a glance than one item costs", async () => {
+  it("reads no more in a poll of the nearest entry than the cost of one item", async () => {
     const { world, held } = await queueOf(30);
     world.table.resetCounts();
     await world.time.advance(15_000);
@@ -144,7 +144,7 @@ describe("a wait for a fair lock", () => {
     expect(entriesIn(world)).toEqual([]);
   });
 
-  it("tells its position whenever that changes", async () => {
+  it("reports the position at every change", async () => {
     const { world, held, done } = await queueOf(4);
     const positions: number[] = [];
     const { locks } = world.inhabitant();
@@ -161,7 +161,7 @@ describe("a wait for a fair lock", () => {
     expect(positions).toEqual([...new Set(positions)].toSorted((left, right) => right - left));
   });
 
-  it("is ended by what its listener throws, and leaves nothing", async () => {
+  it("ends with the error of the listener, and leaves nothing", async () => {
     const { world, held } = await queueOf(1);
     const { locks } = world.inhabitant();
     const onPosition = (): never => {
@@ -179,7 +179,7 @@ describe("a wait for a fair lock", () => {
 describe("a queue", () => {
   it("is listed in order, with the holder", async () => {
     const { world, holder, held, done } = await queueOf(3);
-    const { lock, waiters } = await world.until(holder.locks.queue(NAME));
+    const { lock, waiters } = await world.until(holder.locks.admin.queue(NAME));
     expect(lock).toMatchObject({ state: "held", fence: held.fence });
     expect(waiters.map(({ position }) => position)).toEqual([0, 1, 2]);
     const tickets = waiters.map(({ ticket }) => ticket);
@@ -191,10 +191,10 @@ describe("a queue", () => {
     });
     await world.until(held.release());
     await world.until(done);
-    expect((await world.until(holder.locks.queue(NAME))).waiters).toEqual([]);
+    expect((await world.until(holder.locks.admin.queue(NAME))).waiters).toEqual([]);
   });
 
-  it("of one namespace is not another's, whatever they are called; none is the mutex's", async () => {
+  it("is separate for each namespace, for any names, and separate from the mutex", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
     const namespaces = [undefined, "x", "x/y", "x%2Fy", "xy", "ß", "/"];
@@ -206,13 +206,13 @@ describe("a queue", () => {
       waiting.catch(() => undefined);
       await world.time.advance(500);
       const options = namespace === undefined ? {} : { namespace };
-      const { lock, waiters } = await world.until(locks.queue(NAME, options));
+      const { lock, waiters } = await world.until(locks.admin.queue(NAME, options));
       expect(lock).toMatchObject({ name: NAME, namespace, fence: lease?.fence });
       expect(waiters).toHaveLength(1);
     }
     const list = async () => {
       const found = [];
-      for await (const page of locks.list()) found.push(...page.locks);
+      for await (const page of locks.admin.list()) found.push(...page.locks);
       return found;
     };
     const listed = await world.until(list());
@@ -220,7 +220,7 @@ describe("a queue", () => {
     expect(await world.until(locks.mutex(NAME).tryAcquire())).toBeNull();
   });
 
-  it("keeps a mutex of the same name in its place, and out of the lock", async () => {
+  it("makes a mutex of the same name wait behind the queue", async () => {
     const { world, held, done, turns } = await queueOf(2);
     const { locks, process } = world.inhabitant();
     expect(await world.until(locks.mutex(NAME).tryAcquire())).toBeNull();
@@ -234,7 +234,7 @@ describe("a queue", () => {
   });
 
   // rule: protocol 74
-  it("is passed by whoever asks to, and by nobody else", async () => {
+  it("is passed only by an attempt with `barge`", async () => {
     const { world, holder, held, living, done, turns } = await queueOf(2);
     for (const { process } of living) process.pause();
     await world.until(held.release());

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type FairAcquireOptions, HoldfastError } from "../../../src/index.js";
+import { type AcquireOptions, HoldfastError } from "../../../src/index.js";
 import type { FaultRequest } from "../../../src/testing/faults/fault-plan.js";
 import { entriesIn, FOR_EVER, NAME, Turns } from "../../support/queue.js";
 import { type Inhabitant, World } from "../../support/world.js";
@@ -9,8 +9,8 @@ const LEASE_MS = 60_000;
 const isDeletion = (request: FaultRequest): boolean =>
   request.kind === "write" && request.write.as === "delete";
 
-/** A holder, and a waiter behind it. */
-async function scene(options: FairAcquireOptions = {}) {
+/** A holder and a waiter. */
+async function scene(options: AcquireOptions = {}) {
   const world = new World();
   const holder = world.inhabitant();
   const held = await world.until(holder.locks.fairLock(NAME).acquire());
@@ -22,7 +22,7 @@ async function scene(options: FairAcquireOptions = {}) {
 }
 
 describe("a place in a queue", () => {
-  it("is renewed thrice in a lease, also for a lease that its user renews, and has no data", async () => {
+  it("is renewed three times a lease, also with manual renewals, and has no data", async () => {
     const { world, held, waiter, waiting } = await scene({ renew: "manual", data: { x: 1 } });
     expect(entriesIn(world)[0]?.["data"]).toBeUndefined();
     const [place] = entriesIn(world);
@@ -35,21 +35,21 @@ describe("a place in a queue", () => {
     await world.until(held.release());
     const lease = await world.until(waiting);
     expect(lease.data).toEqual({ x: 1 });
-    // Nobody renews that one.
+    // The lease of the lock is renewed manually.
     await world.time.advance(LEASE_MS);
     expect(lease.isHeld).toBe(false);
   });
 
-  it("is renewed as often as its user asks for", async () => {
+  it("is renewed as often as the options say", async () => {
     const { world, waiter } = await scene({ renew: "5s" });
     const { write: before } = waiter.network.requests;
     await world.time.advance(LEASE_MS);
     expect(waiter.network.requests.write - before).toBeGreaterThanOrEqual(12);
   });
 
-  it("that was lost is noticed at once, however seldom its waiter looks", async () => {
+  it("reports the loss at once, for any poll interval", async () => {
     const { world } = await scene();
-    // Behind another it waits for no instant but its next look.
+    // A waiter behind a waiter only sleeps until its next poll.
     const { locks, process } = world.inhabitant();
     const poll = { min: "1h", max: "1h" } as const;
     void locks.fairLock(NAME).acquire({ wait: FOR_EVER, poll });
@@ -63,7 +63,7 @@ describe("a place in a queue", () => {
     expect(places.filter((sk) => !before.includes(sk))).toHaveLength(1);
   });
 
-  it("of a deletion that nobody answers is left to die, and nobody is told", async () => {
+  it("expires without a report if the deletion is not answered", async () => {
     const { world, held, waiter, waiting } = await scene();
     waiter.network.script((request) =>
       isDeletion(request) ? { fault: "request-lost", unknownAfterMs: 20 } : undefined,
@@ -98,14 +98,14 @@ describe("a place in a queue", () => {
       await world.until(held.release());
       const fromMs = world.time.nowMs;
       await world.until(next.locks.fairLock(NAME).acquire({ wait: FOR_EVER }));
-      // The longest pause between two deletions, with jitter, and a look.
+      // The longest pause between two deletions, with jitter, and a poll.
       expect(world.time.nowMs - fromMs).toBeLessThan(12_500 + 1_000);
       expect(session.isHeld).toBe(true);
       expect(waiter.reported).toEqual([]);
     },
   );
 
-  it("that cannot be deleted for another reason is told of", async () => {
+  it("reports an error if the deletion fails for another reason", async () => {
     const error = new HoldfastError("misconfigured", "no deletions here");
     const { world, held, waiter, waiting } = await scene();
     waiter.network.script((request) =>
@@ -117,7 +117,7 @@ describe("a place in a queue", () => {
     expect(waiter.reported.map((one) => one.cause ?? one)).toContain(error);
   });
 
-  it("is deleted once, by a write that closing the client waits for", async () => {
+  it("is deleted once, before the client closes", async () => {
     const { world, held, waiter, waiting } = await scene();
     waiter.network.script((request) =>
       isDeletion(request) ? { fault: "delayed", delayMs: 3_000 } : undefined,
@@ -132,7 +132,7 @@ describe("a place in a queue", () => {
     expect(world.table.counts.removals).toBe(1);
   });
 
-  it("is no lock of its client: it is not told of as one, nor kept once its waiter has the lock", async () => {
+  it("publishes no events of a lock, and is not renewed after the grant", async () => {
     const { world, held, waiter, waiting } = await scene();
     await world.until(held.release());
     const lease = await world.until(waiting);
@@ -145,8 +145,8 @@ describe("a place in a queue", () => {
   });
 });
 
-describe("how often a waiter looks", () => {
-  it("depends on how many are before it, between its fastest and its slowest", async () => {
+describe("the poll interval of a waiter", () => {
+  it("depends on the number of waiters before, between the shortest and the longest poll", async () => {
     const world = new World();
     const holder = world.inhabitant();
     await world.until(holder.locks.fairLock(NAME).acquire());
@@ -176,7 +176,7 @@ describe("how often a waiter looks", () => {
     for (const { process } of crowd) process.kill();
   });
 
-  it("is as often for the next in line at any time, where others look ever more seldom", async () => {
+  it("stays the shortest for the first waiter, and grows for later waiters", async () => {
     const { world, waiter } = await scene();
     await world.time.advance(60_000);
     const { read, query } = waiter.network.requests;
@@ -187,8 +187,8 @@ describe("how often a waiter looks", () => {
   });
 });
 
-describe("the sessions that a queue lives by", () => {
-  it("are looked at one in a look, and all of them once the nearest stands still", async () => {
+describe("the sessions of the waiters in a queue", () => {
+  it("are polled one at a time, and all once the nearest waiter stops renewing", async () => {
     const world = new World();
     const holder = world.inhabitant();
     const held = await world.until(holder.locks.fairLock(NAME).acquire());
@@ -215,7 +215,7 @@ describe("the sessions that a queue lives by", () => {
     });
     await world.time.advance(60_000);
     expect(new Set(asked).size).toBe(1);
-    // At every look, which is no more than once in as long as one takes at least.
+    // At every poll, so at most once in the shortest interval.
     expect(asked.length).toBeGreaterThan(60_000 / (1.5 * 500 * 1.25));
     expect(asked.length).toBeLessThan(60_000 / (1.5 * 500 * 0.75));
     for (const { process } of crowd) process.kill();

@@ -7,7 +7,7 @@ import { type Inhabitant, World } from "../../support/world.js";
 
 const LEASE_MS = 60_000;
 
-/** A holder, and a waiter of each process behind it, in order. */
+/** A holder, then a waiter of each process, in order. */
 async function queueOf(waiters: number, options: object = {}) {
   const world = new World();
   const holder = world.inhabitant({ owner: "holder" });
@@ -24,7 +24,7 @@ async function queueOf(waiters: number, options: object = {}) {
   return { world, holder, held, living, turns, done: Promise.all(done) };
 }
 
-/** Queries from now on are answered in pages of so many items. */
+/** Limits the pages of all further queries to `items` items. */
 function inPagesOf(world: World, mostItems: number): Query[] {
   const asked: Query[] = [];
   const query = world.table.query.bind(world.table);
@@ -36,11 +36,11 @@ function inPagesOf(world: World, mostItems: number): Query[] {
   return asked;
 }
 
-describe("a queue that comes in several pages", () => {
-  it("is listed whole, counted whole, and granted in order", async () => {
+describe("a queue of several pages", () => {
+  it("is listed completely, counted completely, and granted in order", async () => {
     const { world, holder, held, turns, done } = await queueOf(5);
     const asked = inPagesOf(world, 2);
-    const { waiters } = await world.until(holder.locks.queue(NAME));
+    const { waiters } = await world.until(holder.locks.admin.queue(NAME));
     expect(asked.map(({ consistent }) => consistent)).toEqual([true, true, true]);
     expect(waiters.map(({ owner, position }) => [owner, position])).toEqual(
       [0, 1, 2, 3, 4].map((position) => [`w${position}`, position]),
@@ -59,7 +59,7 @@ describe("a queue that comes in several pages", () => {
     expect(positions).toEqual([5, 4, 3, 2, 1, 0].filter((one) => positions.includes(one)));
   });
 
-  it("is looked at no further than the nearest at a glance, and closely by strong readings of all", async () => {
+  it("is polled up to the nearest entry, and read completely with strong consistency", async () => {
     const { world, held, living, done } = await queueOf(20);
     const asked = inPagesOf(world, 1_000);
     const { locks, network } = world.inhabitant();
@@ -72,12 +72,12 @@ describe("a queue that comes in several pages", () => {
     expect(asked.find(({ consistent }) => consistent)).not.toHaveProperty("mostItems");
     asked.length = 0;
     await world.time.advance(15_000);
-    // Sixteen of those before it; whoever has fewer before it asks for as many.
+    // At most the nearest sixteen entries before the waiter.
     expect(asked.length).toBeGreaterThan(living.length);
     expect(asked.every((query) => !query.consistent && query.mostItems === 16)).toBe(true);
     asked.length = 0;
     await world.time.advance(10_000);
-    // Once a period those behind sixteen others count all of them.
+    // Waiters behind more than sixteen entries count the whole queue once a period.
     const counts = asked.filter((query) => query.mostItems === undefined);
     expect(counts).toHaveLength(5);
     expect(counts.every(({ consistent }) => !consistent)).toBe(true);
@@ -87,8 +87,8 @@ describe("a queue that comes in several pages", () => {
   });
 });
 
-describe("a glance at a queue", () => {
-  it("goes on past what is no entry, so that nobody's turn is put off", async () => {
+describe("a poll of the nearest entry", () => {
+  it("skips items of other kinds without delaying a turn", async () => {
     const { world, held, turns, done } = await queueOf(1);
     const below = ticketOf(entriesIn(world)[0]) - 1n;
     world.table.putItem(entryKey(`${entryKey(below).sk.S.split("/").at(-1)}x`), { v: { N: "1" } });
@@ -103,18 +103,18 @@ describe("a glance at a queue", () => {
   });
 });
 
-describe("what is among the entries of a queue", () => {
-  it("and is none, is no waiter, and in nobody's way", async () => {
+describe("a read of a queue", () => {
+  it("ignores items other than queue entries", async () => {
     const { world, holder, held, turns, done } = await queueOf(1);
     world.table.putItem(entryKey("1x"), { v: { N: "1" } });
-    expect((await world.until(holder.locks.queue(NAME))).waiters).toHaveLength(1);
+    expect((await world.until(holder.locks.admin.queue(NAME))).waiters).toHaveLength(1);
     await world.until(held.release());
     await world.until(done);
     expect(turns.order).toEqual(["0"]);
     expect(await world.until(holder.locks.fairLock(NAME).tryAcquire())).not.toBeNull();
   });
 
-  it("and was granted, or is free, waits for nothing; a waiter that was granted is removed", async () => {
+  it("ignores granted and free entries, and removes the entry of a granted waiter", async () => {
     const { world, holder, held, living } = await queueOf(2);
     const [first] = entriesIn(world);
     const served = ticketOf(first) - 1n;
@@ -125,7 +125,7 @@ describe("what is among the entries of a queue", () => {
     );
     const { holder: _, leaseMs: __, ...free } = first ?? {};
     world.table.putItem(entryKey(ticketOf(first) + 5n), free);
-    const { waiters } = await world.until(holder.locks.queue(NAME));
+    const { waiters } = await world.until(holder.locks.admin.queue(NAME));
     expect(waiters.map(({ ticket }) => ticket)).toEqual([
       ticketOf(first),
       ticketOf(entriesIn(world)[2]),
@@ -135,7 +135,7 @@ describe("what is among the entries of a queue", () => {
     await world.until(held.release());
   });
 
-  it("says who waits, since when, for how long it may be silent, and whether it looks dead", async () => {
+  it("shows owner, arrival, lease and apparent expiry of each waiter", async () => {
     const { world, holder, living } = await queueOf(2);
     const [dead, other] = living as [Inhabitant, Inhabitant];
     const shared = world.inhabitant({ lease: "60s", sharedSession: true, owner: "shared" });
@@ -144,7 +144,7 @@ describe("what is among the entries of a queue", () => {
       .acquire({ wait: FOR_EVER })
       .catch(() => undefined);
     await world.time.advance(40_000);
-    const before = (await world.until(holder.locks.queue(NAME))).waiters;
+    const before = (await world.until(holder.locks.admin.queue(NAME))).waiters;
     expect(before).toEqual([
       {
         position: 0,
@@ -166,11 +166,11 @@ describe("what is among the entries of a queue", () => {
     dead.process.kill();
     other.process.kill();
     shared.process.kill();
-    // Nobody is behind them: they stay.
-    await world.until(holder.locks.queue(NAME));
+    // The entries stay, since no waiter is behind them.
+    await world.until(holder.locks.admin.queue(NAME));
     await world.time.advance(LEASE_MS * 1.02 - 60);
     const looks = async () =>
-      (await world.until(holder.locks.queue(NAME))).waiters.map(
+      (await world.until(holder.locks.admin.queue(NAME))).waiters.map(
         ({ appearsExpired }) => appearsExpired,
       );
     expect(await looks()).toEqual([false, false, false]);
@@ -179,8 +179,8 @@ describe("what is among the entries of a queue", () => {
   });
 });
 
-describe("more than sixty-four entries of the dead", () => {
-  it("are removed sixty-four at a time by whoever only tries", async () => {
+describe("more than 64 entries of dead waiters", () => {
+  it("are removed 64 at a time by an attempt without a wait", async () => {
     const { world, holder, held, living } = await queueOf(1);
     const [entry] = entriesIn(world);
     living[0]?.process.kill();
@@ -199,47 +199,54 @@ describe("more than sixty-four entries of the dead", () => {
   });
 });
 
-describe("trouble with the table", () => {
+describe("a table that does not answer queries", () => {
   const MISCONFIGURED = new HoldfastError("misconfigured", "no such table");
 
-  it.each(["write", "query"] as const)("of a wrong configuration ends a wait: %s", async (kind) => {
-    const { world } = await queueOf(1);
-    const { locks, network } = world.inhabitant();
-    network.script((request, ordinal) =>
-      request.kind === kind && (kind === "query" || ordinal === 2)
-        ? { fault: "misconfigured", error: MISCONFIGURED }
-        : undefined,
-    );
-    const waiting = world.until(locks.fairLock(NAME).acquire({ wait: "10s" }));
-    await expect(waiting).rejects.toBe(MISCONFIGURED);
-    await world.time.advance(100);
-    expect(entriesIn(world)).toHaveLength(1);
-    if (kind === "query") await expect(world.until(locks.queue(NAME))).rejects.toBe(MISCONFIGURED);
-  });
+  it.each(["write", "query"] as const)(
+    "ends a wait with a wrong configuration: %s",
+    async (kind) => {
+      const { world } = await queueOf(1);
+      const { locks, network } = world.inhabitant();
+      network.script((request, ordinal) =>
+        request.kind === kind && (kind === "query" || ordinal === 2)
+          ? { fault: "misconfigured", error: MISCONFIGURED }
+          : undefined,
+      );
+      const waiting = world.until(locks.fairLock(NAME).acquire({ wait: "10s" }));
+      await expect(waiting).rejects.toBe(MISCONFIGURED);
+      await world.time.advance(100);
+      expect(entriesIn(world)).toHaveLength(1);
+      if (kind === "query")
+        await expect(world.until(locks.admin.queue(NAME))).rejects.toBe(MISCONFIGURED);
+    },
+  );
 
-  it.each(["write", "query"] as const)("ends a try at once, with what it is: %s", async (kind) => {
-    const { world, held, living } = await queueOf(1);
-    living[0]?.process.kill();
-    await world.until(held.release());
-    const { locks, network } = world.inhabitant();
-    const lock = locks.fairLock(NAME);
-    expect(await world.until(lock.tryAcquire())).toBeNull();
-    await world.time.advance(LEASE_MS * 1.02 + 10);
-    let asked = 0;
-    network.script((request) => {
-      // The claim, the deletion of the dead one's entry, and the ticket.
-      if (request.kind === kind) asked += 1;
-      const at = kind === "write" ? 3 : 1;
-      return request.kind === kind && asked === at
-        ? { fault: "request-lost", unknownAfterMs: 20 }
-        : undefined;
-    });
-    const trying = world.until(lock.tryAcquire());
-    await expect(trying).rejects.toMatchObject({ code: "unreachable" });
-    expect(asked).toBe(kind === "write" ? 3 : 1);
-  });
+  it.each(["write", "query"] as const)(
+    "ends an attempt without a wait at once with the error: %s",
+    async (kind) => {
+      const { world, held, living } = await queueOf(1);
+      living[0]?.process.kill();
+      await world.until(held.release());
+      const { locks, network } = world.inhabitant();
+      const lock = locks.fairLock(NAME);
+      expect(await world.until(lock.tryAcquire())).toBeNull();
+      await world.time.advance(LEASE_MS * 1.02 + 10);
+      let asked = 0;
+      network.script((request) => {
+        // The claim, the deletion of the dead entry, and the ticket.
+        if (request.kind === kind) asked += 1;
+        const at = kind === "write" ? 3 : 1;
+        return request.kind === kind && asked === at
+          ? { fault: "request-lost", unknownAfterMs: 20 }
+          : undefined;
+      });
+      const trying = world.until(lock.tryAcquire());
+      await expect(trying).rejects.toMatchObject({ code: "unreachable" });
+      expect(asked).toBe(kind === "write" ? 3 : 1);
+    },
+  );
 
-  it("is what a waiter with a place is told at the end of its wait, if there is any then", async () => {
+  it("gives the error of a waiter with a place at the end of the wait", async () => {
     const { world } = await queueOf(1);
     const { locks, network } = world.inhabitant({ requestTimeout: "1s" });
     const waiting = locks.fairLock(NAME).acquire({ wait: "10s" });
@@ -251,7 +258,7 @@ describe("trouble with the table", () => {
     expect(await world.until(outcome)).toBe("unreachable");
   });
 
-  it("delays a waiter's ticket and its looks, and is over with the first answer", async () => {
+  it("delays the ticket and the polls of a waiter until the first answer", async () => {
     const { world, held, living, done } = await queueOf(1);
     const { locks, network } = world.inhabitant();
     network.next("write", { fault: "request-lost", unknownAfterMs: 20 }, 2);
@@ -261,7 +268,7 @@ describe("trouble with the table", () => {
     await world.time.advance(10_000);
     expect(network.requests.query).toBeGreaterThan(4);
     expect(entriesIn(world)).toHaveLength(2);
-    // It ends for the holder's sake, not for the table's.
+    // The wait ends because of the holder, not because of the table.
     expect(await world.until(outcome)).toBe("not-acquired");
     expect(living).toHaveLength(1);
     await world.until(held.release());
@@ -269,11 +276,11 @@ describe("trouble with the table", () => {
   });
 });
 
-describe("a fair lock says", () => {
+describe("the error of a fair lock", () => {
   it.each([
     [{ onPlaceExpired: "stay" }, ["`onPlaceExpired`", '"requeue"', '"fail"', '"stay"']],
     [{ onPosition: 1 }, ["`onPosition`", /\bfunction\b/]],
-  ])("what is wrong with %j", async (options, mentions) => {
+  ])("names the wrong option in %j", async (options, mentions) => {
     const world = new World();
     const { locks, network } = world.inhabitant();
     const refused = { code: "invalid-argument", mentions } as const;
@@ -295,7 +302,7 @@ describe("a fair lock says", () => {
     },
   );
 
-  it("that a place was lost", async () => {
+  it("says that the place was lost", async () => {
     const { world } = await queueOf(1);
     const { locks, process } = world.inhabitant();
     const waiting = locks.fairLock(NAME).acquire({ wait: FOR_EVER, onPlaceExpired: "fail" });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { FairAcquireOptions, Holdfast } from "../../../src/index.js";
+import type { AcquireOptions, Holdfast } from "../../../src/index.js";
 import type { Fault, FaultRequest } from "../../../src/testing/faults/fault-plan.js";
 import { entriesIn, NAME, Turns } from "../../support/queue.js";
 import { type Inhabitant, World } from "../../support/world.js";
@@ -9,10 +9,10 @@ const isDeletion = (request: FaultRequest): boolean =>
 
 const LEASE_MS = 60_000;
 const RENEW_MS = 20_000;
-/** What a watch takes more than a lease by the bound on drift, and a few looks. */
+/** The time of a watch beyond a lease: the drift bound and a few polls. */
 const SLACK_MS = 1_200 + 3 * 500;
 
-/** A holder that is held, a waiter before the victim, the victim, and one behind it. */
+/** A holder, a waiter before the victim, the victim, and a waiter behind the victim. */
 async function scene() {
   const world = new World();
   const [holder, before, victim, behind] = [1, 2, 3, 4].map(() =>
@@ -36,8 +36,8 @@ async function expectNothingLeft(world: World, locks: Holdfast): Promise<void> {
   expect(await world.until(locks.fairLock(NAME).tryAcquire())).not.toBeNull();
 }
 
-describe("a waiter that is cancelled", () => {
-  // The claim, the ticket, the entry, the first look, glances, the last look, the grant.
+describe("a cancelled waiter", () => {
+  // The claim, the ticket, the entry, the first read, polls, the last read, the grant.
   it.each(Array.from({ length: 14 }, (_, index) => index + 1))(
     "at its request %i leaves nothing behind, and nobody out",
     async (at) => {
@@ -59,16 +59,16 @@ describe("a waiter that is cancelled", () => {
       expect(await world.until(outcome)).toBe("cancelled");
       expect(turns.order).toEqual(["before", "behind"]);
       await expectNothingLeft(world, behind.locks);
-      // What was on its way is looked for as long as it could have held anything.
+      // A request in flight is searched for the length of a lease.
       await world.time.advance(2 * LEASE_MS);
       expect(victim.process.pendingTimers()).toBe(0);
     },
   );
 
   // rule: protocol 73
-  it.each(["deadline", "close"] as const)("by its %s leaves at once", async (by) => {
+  it.each(["deadline", "close"] as const)("leaves at once when cancelled by its %s", async (by) => {
     const { world, victim, behind, turns, end } = await scene();
-    const options: FairAcquireOptions = by === "deadline" ? { wait: "3s" } : {};
+    const options: AcquireOptions = by === "deadline" ? { wait: "3s" } : {};
     const outcome = turns.take(victim, "victim", options).catch(({ code }) => code);
     await world.time.advance(2_900);
     expect(entriesIn(world)).toHaveLength(2);
@@ -94,7 +94,7 @@ const FAULTS: readonly Fault[] = [
 
 describe("a waiter", () => {
   // rule: protocol 70
-  it("whose entry comes late is not passed by the next in line", async () => {
+  it("is not passed by the next waiter if its entry is written late", async () => {
     const world = new World();
     const [holder, late, behind, last] = [1, 2, 3, 4].map(() => world.inhabitant()) as [
       Inhabitant,
@@ -115,7 +115,7 @@ describe("a waiter", () => {
     await world.time.advance(100);
     const second = turns.take(behind, "behind");
     await world.time.advance(1_000);
-    // The only one in the queue is the one behind, which takes itself for the next in line.
+    // The queue shows only the later waiter, who therefore counts as first.
     expect(entriesIn(world)).toHaveLength(1);
     await world.time.advance(1_500);
     expect(entriesIn(world)).toHaveLength(2);
@@ -127,7 +127,7 @@ describe("a waiter", () => {
   });
 });
 
-describe("an answer that is lost", () => {
+describe("a lost answer", () => {
   const cases = FAULTS.flatMap((fault) =>
     Array.from({ length: 4 }, (_, index) => [fault, index + 1] as const),
   );
@@ -145,7 +145,7 @@ describe("an answer that is lost", () => {
       });
       const middle = turns.take(victim, "victim");
       await world.time.advance(5_000);
-      // It has its one place, however often it had to ask for it.
+      // The waiter has a single place after all retries.
       expect(entriesIn(world)).toHaveLength(2);
       const last = turns.take(behind, "behind");
       await world.time.advance(5_000);
@@ -158,7 +158,7 @@ describe("an answer that is lost", () => {
     },
   );
 
-  it("to the deletion of its entry leaves it to the one behind", async () => {
+  it("to the deletion of an entry leaves the entry to the next waiter", async () => {
     const { world, victim, behind, turns, end } = await scene();
     const middle = turns.take(victim, "victim");
     await world.time.advance(1_000);
@@ -173,8 +173,8 @@ describe("an answer that is lost", () => {
   });
 });
 
-describe("a waiter that sleeps for longer than its lease", () => {
-  it.each(["requeue", "fail"] as const)("is passed over, and then: %s", async (onPlaceExpired) => {
+describe("a waiter that is paused for longer than its lease", () => {
+  it.each(["requeue", "fail"] as const)("loses its turn, and then: %s", async (onPlaceExpired) => {
     const { world, victim, behind, turns, end } = await scene();
     const middle = turns.take(victim, "victim", { onPlaceExpired }).catch(({ code }) => code);
     await world.time.advance(1_000);
@@ -182,7 +182,7 @@ describe("a waiter that sleeps for longer than its lease", () => {
     await world.time.advance(1_000);
     victim.process.pause();
     await world.time.advance(LEASE_MS + RENEW_MS + SLACK_MS);
-    // Removed by the one behind it.
+    // The waiter behind has removed the entry.
     expect(entriesIn(world)).toHaveLength(2);
     victim.process.resume();
     await world.time.advance(2_000);
@@ -195,7 +195,7 @@ describe("a waiter that sleeps for longer than its lease", () => {
   });
 
   // rule: protocol 72
-  it("does not come back to its place even where its entry is still there", async () => {
+  it("does not get the place back even if the entry still exists", async () => {
     const { world, victim, turns, end } = await scene();
     const middle = turns.take(victim, "victim");
     await world.time.advance(1_000);
@@ -211,7 +211,7 @@ describe("a waiter that sleeps for longer than its lease", () => {
     await end(middle);
   });
 
-  it("at the front does not keep those behind it from the lock", async () => {
+  it("does not block the waiters behind the front", async () => {
     const { world, held, before, behind, turns, end } = await scene();
     const last = turns.take(behind, "behind");
     await world.time.advance(1_000);
@@ -226,7 +226,7 @@ describe("a waiter that sleeps for longer than its lease", () => {
   });
 });
 
-describe("waiters that die", () => {
+describe("dead waiters", () => {
   it.each([1, 5, 40])(
     "%i in a row, cost whoever is behind them one lease and a period",
     async (dead) => {
@@ -250,7 +250,7 @@ describe("waiters that die", () => {
     },
   );
 
-  it("with the holder, cost a lease each", async () => {
+  it("cost one lease each, after a dead holder", async () => {
     const { world, holder, before, behind, turns } = await scene();
     const last = turns.take(behind, "behind");
     await world.time.advance(1_000);
@@ -262,7 +262,7 @@ describe("waiters that die", () => {
     await expectNothingLeft(world, behind.locks);
   });
 
-  it("all of them, leave a lock that whoever comes next gets, and a queue that is closed", async () => {
+  it("leave a lock that the next client acquires, and an empty queue", async () => {
     const { world, held, before, behind } = await scene();
     before.process.kill();
     await world.until(held.release());
@@ -276,7 +276,7 @@ describe("waiters that die", () => {
     expect(await world.requests(() => lock.tryAcquire())).toMatchObject({ writes: 1, reads: 0 });
   });
 
-  it("right after the grant leave their entry to whoever queues next", async () => {
+  it("leave their entry to the next waiter if they die right after the grant", async () => {
     const { world, holder, held, before, behind, turns } = await scene();
     before.network.script((request) =>
       isDeletion(request) ? { fault: "request-lost" } : undefined,
@@ -291,9 +291,9 @@ describe("waiters that die", () => {
   });
 });
 
-describe("places that live by a session", () => {
+describe("places on a session", () => {
   // rule: protocol 69
-  it("cost no renewals of their own, and end with it", async () => {
+  it("cost no renewals of their own, and end with the session", async () => {
     const world = new World();
     const holder = world.inhabitant();
     const held = await world.until(holder.locks.fairLock(NAME).acquire());
@@ -308,7 +308,7 @@ describe("places that live by a session", () => {
     expect(entriesIn(world).filter((item) => item["session"] !== undefined)).toHaveLength(6);
     world.table.resetCounts();
     await world.time.advance(3 * RENEW_MS);
-    // The session's, the holder's, and those of the one behind: not six more.
+    // The renewals of the session, of the holder and of the last waiter, and no renewals of the six places.
     expect(world.table.counts.writes).toBeLessThanOrEqual(12);
     crowd.process.kill();
     const fromMs = world.time.nowMs;
@@ -321,7 +321,7 @@ describe("places that live by a session", () => {
 });
 
 describe("five hundred grants", () => {
-  it("with answers lost at random have fences that strictly grow, one holder, and an end", async () => {
+  it("with randomly lost answers have strictly rising fences and a single holder at a time", async () => {
     const world = new World();
     const processes = Array.from({ length: 4 }, () =>
       world.inhabitant({ requestTimeout: "200ms" }),

@@ -14,7 +14,7 @@ function inhabitants(world: World, count: number): Inhabitant[] {
   return Array.from({ length: count }, () => world.inhabitant());
 }
 
-/** A holder that was granted by its place in the queue, so that a last ticket is known. */
+/** A holder with a ticket, so that the last granted ticket is known. */
 async function afterATurn(forMs: number) {
   const world = new World();
   const [holder, first] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
@@ -25,7 +25,7 @@ async function afterATurn(forMs: number) {
   return { world, holder, held, first, turns, done };
 }
 
-/** A waiter that died, and the lock free before it. */
+/** A dead waiter before a free lock. */
 async function leftBehind(options: object = {}) {
   const world = new World();
   const [holder, rival] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
@@ -51,14 +51,14 @@ const sessionKey = (session: unknown) => {
   return { pk: { S: `session#${id}` }, sk: { S: "lease" } };
 };
 
-/** As its owner ends it, for good. */
+/** Ends the session for good, like its owner. */
 function endSession(world: World, session: unknown): void {
   const { holder: _, ...ended } = world.table.item(sessionKey(session)) ?? {};
   world.table.putItem(sessionKey(session), { ...ended, version: { N: "1000" } });
 }
 
-describe("whose turn it is", () => {
-  it("is asked again where an entry came late, though earlier tickets are known", async () => {
+describe("the turn of a waiter", () => {
+  it("is checked again if an entry may be late", async () => {
     const { world, held, turns, done } = await afterATurn(5_000);
     const [late, behind] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
     await world.until(held.release());
@@ -76,7 +76,7 @@ describe("whose turn it is", () => {
     expect(turns.order).toEqual(["first", "late", "behind"]);
   });
 
-  it("needs no second strong look where the last ticket is the one before", async () => {
+  it("needs no second strong read if the previous ticket was served last", async () => {
     const { world, held, turns, done } = await afterATurn(5_000);
     const next = world.inhabitant();
     let strong = 0;
@@ -89,13 +89,13 @@ describe("whose turn it is", () => {
     await world.time.advance(1_000);
     await world.until(held.release());
     await world.until(Promise.all([done, second]));
-    // As it joined, and as it saw that nobody was before it any more.
+    // One read at the join, and one read when no waiter is before it.
     expect(strong).toBe(2);
-    // Its first claim, the ticket, the entry, its second claim; then the deletion, and the release.
+    // The first claim, the ticket, the entry, the second claim, the deletion and the release.
     expect(next.network.requests.write - before).toBe(6);
   });
 
-  it("needs one where the first of all is granted: no ticket was before", async () => {
+  it("needs a second strong read for the first ticket of a queue", async () => {
     const world = new World();
     const [holder, next] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
     const held = await world.until(holder.locks.fairLock(NAME).acquire());
@@ -112,8 +112,8 @@ describe("whose turn it is", () => {
   });
 });
 
-describe("an entry whose waiter was granted", () => {
-  /** First has the lock, and its entry could not be deleted. */
+describe("the entry of a granted waiter", () => {
+  /** The first waiter has the lock, and its entry could not be deleted. */
   async function rubbish() {
     const scene = await afterATurn(20_000);
     scene.first.network.script((request) =>
@@ -126,7 +126,7 @@ describe("an entry whose waiter was granted", () => {
     return { ...scene, left };
   }
 
-  it("is removed by whoever comes next, at its first look", async () => {
+  it("is removed by the next waiter, at the first read", async () => {
     const { world, left } = await rubbish();
     const waiting = world.inhabitant().locks.fairLock(NAME).acquire();
     await world.time.advance(300);
@@ -134,7 +134,7 @@ describe("an entry whose waiter was granted", () => {
     await world.until(waiting);
   });
 
-  it("is no one that those behind it wait for, even where none can remove it", async () => {
+  it("does not delay the waiters behind, even if the deletion fails", async () => {
     const { world } = await rubbish();
     const positions: string[] = [];
     const takes = inhabitants(world, 2).map(({ locks, network }, index) => {
@@ -149,15 +149,15 @@ describe("an entry whose waiter was granted", () => {
   });
 });
 
-describe("an entry that lives by a session", () => {
-  it("is removed at once where that has ended", async () => {
+describe("an entry on a session", () => {
+  it("is removed at once after the end of the session", async () => {
     const { world, session, tries } = await leftBehind(SESSION);
     endSession(world, session);
     expect((await tries())?.isHeld).toBe(true);
     expect(entriesIn(world)).toEqual([]);
   });
 
-  it("stays where nobody tells about that", async () => {
+  it("stays if the read of the session is not answered", async () => {
     const { world, rival, tries } = await leftBehind(SESSION);
     rival.network.script(({ kind }) =>
       kind === "read" ? { fault: "request-lost", unknownAfterMs: 20 } : undefined,
@@ -166,14 +166,14 @@ describe("an entry that lives by a session", () => {
     expect(entriesIn(world)).toHaveLength(1);
   });
 
-  it("is removed with the end of that once it was watched dead, in one try", async () => {
+  it("is removed in a single attempt after a watch of the dead session", async () => {
     const { world, tries } = await leftBehind(SESSION);
     expect(await tries()).toBeNull();
     await world.time.advance(LEASE_MS * 1.02 + 10);
     expect((await tries())?.isHeld).toBe(true);
   });
 
-  it("stays where nobody answers that end, and goes where somebody else was faster", async () => {
+  it("stays if the end of the session is not answered, and goes if a rival ended the session", async () => {
     const { world, rival, session, tries } = await leftBehind(SESSION);
     expect(await tries()).toBeNull();
     await world.time.advance(LEASE_MS * 1.02 + 10);
@@ -194,7 +194,7 @@ describe("an entry that lives by a session", () => {
   });
 });
 
-describe("the entry of a waiter that was watched dead", () => {
+describe("the entry of a dead waiter", () => {
   async function watched() {
     const scene = await leftBehind();
     expect(await scene.tries()).toBeNull();
@@ -202,13 +202,13 @@ describe("the entry of a waiter that was watched dead", () => {
     return scene;
   }
 
-  it("is out of the way where somebody else removed it first", async () => {
+  it("does not count if a rival removed the entry first", async () => {
     const { rival, tries } = await watched();
     rival.network.script((request) => (isDeletion(request) ? { fault: "item-gone" } : undefined));
     expect((await tries())?.isHeld).toBe(true);
   });
 
-  it("is in the way where its waiter renewed it in that instant", async () => {
+  it("counts if the waiter renewed the entry at the same instant", async () => {
     const { world, rival, entry, tries } = await watched();
     const before = world.record(NAME);
     rival.network.script((request) => {
@@ -218,11 +218,11 @@ describe("the entry of a waiter that was watched dead", () => {
     });
     expect(await tries()).toBeNull();
     expect(entriesIn(world)).toHaveLength(1);
-    // Nor was a ticket taken, which could not be granted.
+    // No ticket was taken, since it could not be granted.
     expect(world.record(NAME)).toEqual(before);
   });
 
-  it("is in the way where nobody answers its deletion", async () => {
+  it("counts if the deletion is not answered", async () => {
     const { rival, tries } = await watched();
     rival.network.script((request) =>
       isDeletion(request) ? { fault: "request-lost", unknownAfterMs: 20 } : undefined,
@@ -230,7 +230,7 @@ describe("the entry of a waiter that was watched dead", () => {
     expect(await tries()).toBeNull();
   });
 
-  it("makes way for who tries, though another joins behind in that instant", async () => {
+  it("lets an attempt without a wait pass, although a waiter joins at the same instant", async () => {
     const { world, rival, entry, tries } = await watched();
     let looks = 0;
     rival.network.script(({ kind }) => {
@@ -248,7 +248,7 @@ describe("the entry of a waiter that was watched dead", () => {
     expect(entriesIn(world)).toHaveLength(1);
   });
 
-  it("is none where it names nobody: whoever is behind it has their turn", async () => {
+  it("does not count without a holder, and the next waiter gets the turn", async () => {
     const { world, entry, tries } = await watched();
     const { holder: _, leaseMs: __, ...free } = entry;
     world.table.putItem(entryKey(ticketOf(entry)), free);
@@ -257,7 +257,7 @@ describe("the entry of a waiter that was watched dead", () => {
 });
 
 describe("a queue whose record", () => {
-  it("is gone as a ticket is taken, and held again, is joined after all", async () => {
+  it("is deleted while a ticket is taken accepts the waiter once the lock is held again", async () => {
     const world = new World();
     const [holder, waiter] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
     const held = await world.until(holder.locks.fairLock(NAME).acquire());
@@ -279,7 +279,7 @@ describe("a queue whose record", () => {
   it.each([
     ["as a ticket is taken", 2],
     ["while it waits", 4],
-  ] as const)("is gone %s ends a wait that asks for one", async (_title, at) => {
+  ] as const)("is deleted %s ends a wait with onlyIfExists", async (_title, at) => {
     const world = new World();
     const [holder, waiter] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
     await world.until(holder.locks.fairLock(NAME).acquire());
@@ -304,7 +304,7 @@ describe("a queue whose record", () => {
     expect(entriesIn(world)).toEqual([]);
   });
 
-  it("passes a waiter over, is joined by it anew, also where it would rather fail than oversleep", async () => {
+  it("passes over a waiter accepts the waiter again, also with onPlaceExpired fail", async () => {
     const world = new World();
     const [holder, waiter] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
     const held = await world.until(holder.locks.fairLock(NAME).acquire());
@@ -321,8 +321,8 @@ describe("a queue whose record", () => {
   });
 });
 
-describe("a mutex that queues behind others", () => {
-  it("looks ever more seldom once it is the next in line, as it does without a queue", async () => {
+describe("a mutex behind a queue", () => {
+  it("polls less and less often as the first waiter, as without a queue", async () => {
     const { world, holder, rival } = await leftBehind();
     const waiting = rival.locks.mutex(NAME).acquire({ wait: FOR_EVER });
     await world.time.advance(30_000);
@@ -333,7 +333,7 @@ describe("a mutex that queues behind others", () => {
     const { read, query } = rival.network.requests;
     await world.time.advance(60_000);
     const looks = rival.network.requests.read + rival.network.requests.query - read - query;
-    // The slowest poll is 2 s, and three quarters of it at least; the fastest would be 96 looks or more.
+    // The longest poll is 2 s, at least 1.5 s with jitter; at the shortest there would be 96 polls or more.
     expect(looks).toBeLessThanOrEqual(60_000 / (0.75 * 2_000));
     await world.until(barged?.release() ?? Promise.reject());
     expect((await world.until(waiting)).isHeld).toBe(true);

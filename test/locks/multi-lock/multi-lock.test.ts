@@ -20,7 +20,7 @@ async function expectNothingLeft(world: World, names: readonly string[]): Promis
 }
 
 describe("several locks", () => {
-  it("are granted by one transaction, with the fences that the records say, and freed by a write each", async () => {
+  it("are granted by a single transaction, with the fences in the records, and freed by a write each", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
     const lock = locks.multiLock(ABC);
@@ -39,7 +39,7 @@ describe("several locks", () => {
     const released = await world.requests(() => lease.release());
     expect(released).toMatchObject({ writes: 3, writeUnits: 3, reads: 0 });
     expect(lease.isHeld).toBe(false);
-    // What it freed itself it knows.
+    // The client knows the records that it freed.
     const again = await world.requests(() => lock.acquire());
     expect(again).toMatchObject({ writes: 0, reads: 0, writeUnits: 6 });
     for (const name of ABC) {
@@ -47,10 +47,10 @@ describe("several locks", () => {
     }
   });
 
-  it("cost four units a name to queue for, and three to be granted from the queues", async () => {
+  it("cost four units a name to queue, and three units a name to acquire from the queues", async () => {
     const world = new World();
     const [one, other] = [world.inhabitant(), world.inhabitant()];
-    // Names that were never locked are found absent, and made: that costs a transaction more.
+    // Records of new names are absent, and creating them costs a further transaction.
     await world.until((await world.until(one.locks.multiLock(ABC).acquire())).release());
     const held = await world.until(one.locks.mutex("b").acquire());
     world.table.resetCounts();
@@ -67,7 +67,7 @@ describe("several locks", () => {
   });
 
   // rule: R1, protocol 82
-  it("are those that a mutex and a fair lock of these names are: all or nothing", async () => {
+  it("exclude a mutex and a fair lock of the same names, all or nothing", async () => {
     const world = new World();
     const [one, other] = [world.inhabitant(), world.inhabitant()];
     const held = await world.until(one.locks.mutex("b").acquire());
@@ -89,7 +89,7 @@ describe("several locks", () => {
     await expectNothingLeft(world, ABC);
   });
 
-  it("are renewed, each of them, and held for many leases", async () => {
+  it("are each renewed, and held for many leases", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
     const lease = await world.until(locks.multiLock(ABC).acquire());
@@ -100,7 +100,7 @@ describe("several locks", () => {
     await world.until(lease.release());
   });
 
-  it("live by the session of their client, with one renewal for all", async () => {
+  it("use the session of their client, with one renewal for all", async () => {
     const world = new World();
     const { locks } = world.inhabitant({ sharedSession: true, lease: "60s" });
     const lease = await world.until(locks.multiLock(ABC).acquire());
@@ -113,7 +113,7 @@ describe("several locks", () => {
     await expectNothingLeft(world, ABC);
   });
 
-  it("are taken from a holder that was watched dead", async () => {
+  it("are taken over from a dead holder", async () => {
     const world = new World();
     const [dead, living] = [world.inhabitant(), world.inhabitant()];
     const before = await world.until(dead.locks.multiLock(ABC).acquire());
@@ -126,7 +126,7 @@ describe("several locks", () => {
     expect(entriesIn(world)).toEqual([]);
   });
 
-  it("of 50 names fit in one transaction, and in one place in their queues", async () => {
+  it("of 50 names fit in a transaction, and in a place in the queues", async () => {
     const world = new World();
     const names = Array.from({ length: 50 }, (_, index) => `n${index}`);
     const [one, other] = [world.inhabitant(), world.inhabitant()];
@@ -142,7 +142,7 @@ describe("several locks", () => {
     expect(entriesIn(world)).toEqual([]);
   });
 
-  it("are refused where they are none, too many, the same twice, or in a table that cannot", () => {
+  it("are refused for no names, too many names, a repeated name, or a table without transactions", () => {
     const world = new World();
     const { locks } = world.inhabitant();
     const refused = (names: unknown, client: Holdfast = locks): unknown => {
@@ -167,7 +167,7 @@ describe("several locks", () => {
     });
   });
 
-  it("are free, all of them, without a table", async () => {
+  it("are all free without a table", async () => {
     const locks = Holdfast.local();
     const one = await locks.multiLock(ABC).acquire();
     const other = await locks.multiLock(ABC).acquire();
@@ -180,7 +180,7 @@ describe("several locks", () => {
 });
 
 describe("the conditions of several locks", () => {
-  it("name each record, its holder and its fence", async () => {
+  it("name each record, holder and fence", async () => {
     const world = new World();
     const lease = await world.until(world.inhabitant().locks.multiLock(["a", "b"]).acquire());
     const conditions = lease.conditions();
@@ -210,10 +210,10 @@ describe("the loss of one of several locks", () => {
   }
 
   // rule: protocol 87
-  it("ends all of them, once, and leaves the others to nobody before they are released", async () => {
+  it("ends all locks once, and keeps the remaining locks unavailable until the release", async () => {
     const { world, holder, rival, lease, aborts } = await scene();
     const steal = { reason: "a test", now: true, by: "me" };
-    await world.until(rival.locks.forceRelease("b", steal));
+    await world.until(rival.locks.admin.forceRelease("b", steal));
     await world.time.advance(25_000);
     expect(aborts()).toBe(1);
     expect(lease.isHeld).toBe(false);
@@ -221,7 +221,7 @@ describe("the loss of one of several locks", () => {
     expect(lease.signal.reason).toMatchObject({ code: "lost", lockName: "b" });
     expect(() => lease.assertHeld()).toThrow(/"b"/);
     expect(heldIn(world, ABC)).toEqual(["a", "c"]);
-    // Not even by its own process.
+    // A local waiter cannot acquire them, either.
     expect(await world.until(holder.locks.mutex("a").tryAcquire())).toBeNull();
     await world.until(lease.release());
     await world.time.advance(100);
@@ -230,9 +230,9 @@ describe("the loss of one of several locks", () => {
   });
 
   // rule: R8
-  it("leaves those that are never released to whoever watches them for a lease", async () => {
+  it("leaves unreleased locks to a rival that watches for a lease", async () => {
     const { world, rival, lease } = await scene();
-    await world.until(rival.locks.forceRelease("b", { reason: "a test", now: true }));
+    await world.until(rival.locks.admin.forceRelease("b", { reason: "a test", now: true }));
     await world.time.advance(25_000);
     expect(lease.isHeld).toBe(false);
     const fromMs = world.time.nowMs;
@@ -240,7 +240,7 @@ describe("the loss of one of several locks", () => {
     expect(world.time.nowMs - fromMs).toBeLessThan(63_000);
   });
 
-  it("is noticed by the first question after a pause, at the earliest deadline", async () => {
+  it("is noticed by the first call after a pause, at the earliest deadline", async () => {
     const { world, holder, lease } = await scene();
     holder.process.pause();
     await world.time.advance(70_000);
@@ -250,11 +250,11 @@ describe("the loss of one of several locks", () => {
     expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "expired" });
   });
 
-  it("is what run() rejects with", async () => {
+  it("makes run() reject", async () => {
     const world = new World();
     const [holder, rival] = [world.inhabitant(), world.inhabitant()];
     const outcome = holder.locks.multiLock(ABC).run(async ({ signal }) => {
-      await rival.locks.forceRelease("c", { reason: "a test", now: true });
+      await rival.locks.admin.forceRelease("c", { reason: "a test", now: true });
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
     });
     await expect(world.until(outcome)).rejects.toMatchObject({ code: "lost", lockName: "c" });
@@ -262,8 +262,8 @@ describe("the loss of one of several locks", () => {
   });
 });
 
-describe("those who wait for several locks", () => {
-  it("are served in the order of arrival, also among those who wait for one", async () => {
+describe("waiters for several locks", () => {
+  it("are served in the order of arrival, together with waiters for one lock", async () => {
     const world = new World();
     const crowd = Array.from({ length: 6 }, () => world.inhabitant()) as Inhabitant[];
     const [holder, p1, p2, p3, p4] = crowd as [
@@ -296,10 +296,10 @@ describe("those who wait for several locks", () => {
     await expectNothingLeft(world, ABC);
   });
 
-  it("do not pass one whose entry comes late", async () => {
+  it("do not pass a waiter with a late entry", async () => {
     const world = new World();
     const [holder, late, behind] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
-    // Of names that are new, the first transaction is refused by what the place has made of them.
+    // For new names, the first grant is refused, since taking the place has created the records.
     await world.until((await world.until(holder.locks.multiLock(["a", "b"]).acquire())).release());
     const held = await world.until(holder.locks.fairLock("a").acquire());
     const holdings = new Holdings(world);
@@ -326,7 +326,7 @@ describe("those who wait for several locks", () => {
   });
 
   // rule: R11, protocol 83
-  it("get a place also where their clock is behind", async () => {
+  it("get a place even with a clock that is behind", async () => {
     const world = new World();
     const [holder, ahead] = [world.inhabitant(), world.inhabitant()];
     const slow = world.inhabitant({ process: { wallOffsetMs: -600_000 } });
@@ -342,7 +342,7 @@ describe("those who wait for several locks", () => {
     expect(holdings.order).toEqual(["ahead", "behind"]);
   });
 
-  it("keep a free lock for themselves while they wait for another, and give it up when they leave", async () => {
+  it("reserve a free lock while waiting for another lock, until they leave", async () => {
     const world = new World();
     const [holder, waiter, other] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
     const held = await world.until(holder.locks.mutex("a").acquire());
@@ -364,7 +364,7 @@ describe("those who wait for several locks", () => {
     await expectNothingLeft(world, ABC);
   });
 
-  it("that die are watched in all the queues at once, and cost those behind them one lease", async () => {
+  it("that die are watched in all queues at once, and delay later waiters by a lease", async () => {
     const world = new World();
     const holder = world.inhabitant();
     const held = await world.until(holder.locks.multiLock(ABC).acquire());
@@ -388,7 +388,7 @@ describe("those who wait for several locks", () => {
   });
 
   // rule: protocol 86
-  it("and sleep for longer than a lease lose their place in every queue", async () => {
+  it("that are paused for longer than a lease lose their place in every queue", async () => {
     const world = new World();
     const [holder, sleeper, behind] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
     const held = await world.until(holder.locks.mutex("a").acquire());
@@ -421,7 +421,7 @@ const FAULTS: readonly Fault[] = [
   { fault: "conflict" },
 ];
 
-describe("a transaction of which something is lost", () => {
+describe("a transaction with a lost request or answer", () => {
   const cases = FAULTS.flatMap((fault) =>
     [true, false].flatMap((remembersTokens) =>
       [1, 2].map((at) => [fault, at, remembersTokens] as const),
@@ -495,7 +495,7 @@ describe("a transaction of which something is lost", () => {
   );
 
   // rule: R14, protocol 85
-  it("and that was given up, lands late, and grants nobody anything for longer than a lease", async () => {
+  it("that is applied late, after the client gave up, grants nothing for longer than a lease", async () => {
     const world = new World();
     const [victim, rival] = [world.inhabitant({ requestTimeout: "500ms" }), world.inhabitant()];
     victim.network.script(({ kind }) =>
@@ -515,7 +515,7 @@ describe("a transaction of which something is lost", () => {
 });
 
 describe("a transaction of grants", () => {
-  it("that is answered after its leases would be over makes none, and leaves none", async () => {
+  it("that is answered after the leases have expired grants nothing, and leaves nothing", async () => {
     const world = new World();
     const { locks, process, network } = world.inhabitant();
     const waiting = locks.multiLock(ABC).acquire({ wait: "5m" });
@@ -534,7 +534,7 @@ describe("a transaction of grants", () => {
     await expectNothingLeft(world, ABC);
   });
 
-  /** One whose caller gives up in the instant in which the first transaction is answered. */
+  /** The caller cancels at the instant of the answer to the first transaction. */
   async function cancelledAt(fault: Fault | undefined, meanwhile: (world: World) => void) {
     const world = new World({ remembersTokens: false });
     await world.until(
@@ -579,7 +579,7 @@ describe("a transaction of grants", () => {
     },
   );
 
-  it("that is answered as its own, in part, and not wanted any more, is undone", async () => {
+  it("that was applied in part and is no longer wanted is rolled back", async () => {
     const { world } = await cancelledAt(RETRIED, ({ table }) => {
       const [item] = table.items().filter(({ pk }) => JSON.stringify(pk).includes("lock#b"));
       const { holder: _, ...free } = item ?? {};
@@ -588,7 +588,7 @@ describe("a transaction of grants", () => {
     await expectNothingLeft(world, ABC);
   });
 
-  it("that is refused by its own doing is not sent again, be it of a place or of the leases", async () => {
+  it("that is refused because of an earlier send is not sent again, for a place or for leases", async () => {
     const world = new World({ remembersTokens: false });
     const [holder, waiter] = [world.inhabitant(), world.inhabitant()];
     holder.network.next("transact", RETRIED);
@@ -601,7 +601,7 @@ describe("a transaction of grants", () => {
     expect(entriesIn(world)).toHaveLength(3);
   });
 
-  it("that is refused since somebody was faster leaves nothing to undo", async () => {
+  it("that is refused because of a rival leaves nothing to roll back", async () => {
     const world = new World();
     const [rival, victim] = [world.inhabitant(), world.inhabitant()];
     const { transact } = world.table;
@@ -615,7 +615,7 @@ describe("a transaction of grants", () => {
     expect(heldIn(world, ABC)).toEqual(["b"]);
   });
 
-  it("of a record that was known and is gone is sent anew, for what is there now", async () => {
+  it("is sent anew if a known record has been deleted", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant();
     await world.until((await world.until(locks.multiLock(ABC).acquire())).release());
@@ -624,12 +624,12 @@ describe("a transaction of grants", () => {
     expect(network.requests.transact).toBe(3);
   });
 
-  it("that is refused without being shown by what is told as a wrong configuration", async () => {
+  it("rejects with misconfigured if the refusal does not show the records", async () => {
     const world = new World();
     const [rival, victim] = [world.inhabitant(), world.inhabitant()];
     const { transact } = world.table;
     world.table.transact = async (...given) => {
-      // Found absent, and gone to somebody else since.
+      // The read shows no record, and a rival has acquired the lock since.
       await rival.locks.mutex("b").tryAcquire();
       const answer = await transact.apply(world.table, given);
       if (answer.kind !== "refused") return answer;
@@ -666,7 +666,7 @@ describe("a copy of a transaction", () => {
   }
 
   // rule: R14
-  it("of a place, come late and without its token, puts nothing back", async () => {
+  it("for a place restores nothing after a late arrival without the token", async () => {
     const { world, holder, victim, end } = await scene(1);
     const held = await world.until(holder.locks.mutex("b").acquire());
     const waiting = victim.locks.multiLock(ABC).acquire();
@@ -678,9 +678,9 @@ describe("a copy of a transaction", () => {
   });
 
   // rule: R14
-  it("of a grant, come late and without its token, grants nothing", async () => {
+  it("for a grant grants nothing after a late arrival without the token", async () => {
     const { world, victim, end } = await scene(1);
-    // Records that are there, since one that is absent is claimed on condition of that.
+    // The records exist, since a claim of an absent record requires absence.
     await world.until(
       (await world.until(world.inhabitant().locks.multiLock(ABC).acquire())).release(),
     );
@@ -689,12 +689,12 @@ describe("a copy of a transaction", () => {
   });
 });
 
-describe("processes that want several of twelve locks, at random", () => {
+describe("processes with random sets of twelve locks", () => {
   const NAMES = Array.from({ length: 12 }, (_, index) => `n${index}`);
   const PROCESSES = 20;
   const TURNS = 25;
 
-  it("get them 500 times: no deadlock, nothing held in part, nobody starves", async () => {
+  it("succeed 500 times without deadlock, partial grant or starvation", async () => {
     const world = new World();
     const crowd = Array.from({ length: PROCESSES }, () => world.inhabitant());
     const holdings = new Holdings(world);
@@ -710,15 +710,15 @@ describe("processes that want several of twelve locks, at random", () => {
     expect(holdings.shared).toEqual([]);
     expect(holdings.partial).toEqual([]);
     expect(fencesOutOfOrder(holdings)).toEqual([]);
-    // In line behind each of the others once, with a poll and a few round trips for each.
+    // Waits once for each rival, with a poll and a few round trips each.
     expect(Math.max(...holdings.waitedMs)).toBeLessThan(PROCESSES * 1_000);
     await world.time.advance(5_000);
     await expectNothingLeft(world, NAMES);
   }, 120_000);
 });
 
-describe("several locks that were not acquired in time", () => {
-  it("are named, with who holds the first of them that is held", async () => {
+describe("the error of several locks not acquired in time", () => {
+  it("names the locks, and the holder of the first held lock", async () => {
     const world = new World();
     const [holder, waiter] = [world.inhabitant({ owner: "holder" }), world.inhabitant()];
     await world.until(holder.locks.mutex("b").acquire());
@@ -731,7 +731,7 @@ describe("several locks that were not acquired in time", () => {
     });
   });
 
-  it("are not said to have no record where one of them has, and others are queued before it", async () => {
+  it("does not report a missing record if a lock has a record and a queue", async () => {
     const world = new World();
     const [holder, first, second] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
     await world.until(holder.locks.mutex("c").acquire());
@@ -747,7 +747,7 @@ describe("several locks that were not acquired in time", () => {
 });
 
 describe("tryAcquire of several locks", () => {
-  it("closes queues in which nobody is left, and passes none in which somebody is", async () => {
+  it("closes abandoned queues, and passes no queue with a live waiter", async () => {
     const world = new World();
     const [holder, dying, other] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
     const held = await world.until(holder.locks.multiLock(ABC).acquire());

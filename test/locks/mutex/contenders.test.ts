@@ -37,7 +37,7 @@ interface Scene {
   readonly all: Promise<unknown>;
 }
 
-/** All contenders at once; each works for a while on what nobody else may touch meanwhile. */
+/** Starts all contenders at once; each works for a while in the critical section. */
 function contend(world: World, inhabitants: readonly Inhabitant[]): Scene {
   const beliefs = new Beliefs(world);
   const inside = { now: 0, most: 0, total: 0, lost: 0 };
@@ -46,7 +46,7 @@ function contend(world: World, inhabitants: readonly Inhabitant[]): Scene {
     inside.now += 1;
     inside.most = Math.max(inside.most, inside.now);
     await world.time.sleep(WORK_MS);
-    // What a holder that is lost does does not count: it knows.
+    // Work after a reported loss does not count as overlap.
     if (!lease.isHeld) inside.lost += 1;
     inside.now -= 1;
     inside.total += 1;
@@ -70,7 +70,7 @@ async function expectQuiet({ world, inhabitants }: Scene): Promise<void> {
 }
 
 describe("200 contenders in 4 processes for one name", () => {
-  it("hold it one at a time, all of them, and leave nothing behind", async () => {
+  it("all hold the lock, one at a time, and leave nothing behind", async () => {
     const world = new World();
     const inhabitants = Array.from({ length: PROCESSES }, () => world.inhabitant());
     const scene = contend(world, inhabitants);
@@ -78,11 +78,11 @@ describe("200 contenders in 4 processes for one name", () => {
     expect(scene.inside).toEqual({ now: 0, most: 1, total: PROCESSES * EACH, lost: 0 });
     expect(world.record("a")?.["holder"]).toBeUndefined();
     await expectQuiet(scene);
-    // 20 ms of work each, and the way to the table and back.
+    // 20 ms of work each, and the round trips.
     expect(world.time.nowMs).toBeLessThan(PROCESSES * EACH * (WORK_MS + 10) * 3);
   });
 
-  it("do so over a bad network too", async () => {
+  it("all hold the lock over a bad network", async () => {
     for (const seed of [1, 2, 3]) {
       const world = new World();
       const random = seededRandom(seed);
@@ -116,7 +116,7 @@ describe("200 contenders in 4 processes for one name", () => {
     }
   });
 
-  it("cost little more than a write each, and the reads of one waiter for each process", async () => {
+  it("cost little more than a write each, and the reads of a single waiter for each process", async () => {
     const world = new World();
     const inhabitants = Array.from({ length: PROCESSES }, () => world.inhabitant());
     const scene = contend(world, inhabitants);
@@ -126,8 +126,8 @@ describe("200 contenders in 4 processes for one name", () => {
     expect(eventualReads + consistentReads).toBeLessThan((PROCESSES * world.time.nowMs) / 20);
   });
 
-  // Each pending acquisition adds a listener to the one signal that says that the client is closing.
-  it("make Node.js warn of nothing", async () => {
+  // Each pending acquisition adds a listener to the closing signal of the client.
+  it("cause no warning of Node.js", async () => {
     const world = new World();
     const scene = contend(world, [world.inhabitant()]);
     await world.until(scene.all, 3_600_000);
@@ -135,7 +135,7 @@ describe("200 contenders in 4 processes for one name", () => {
     expect(warnings.map(({ name }) => name)).toEqual([]);
   });
 
-  it("all hear of it when their clients close in the middle", async () => {
+  it("all reject with closed when their clients close", async () => {
     const world = new World();
     const inhabitants = Array.from({ length: PROCESSES }, () => world.inhabitant());
     const outcomes = inhabitants.flatMap(({ locks }) =>

@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { readsIn, World } from "../../support/world.js";
 
-describe("what each step costs, counted exactly", () => {
+describe("the exact cost of each step", () => {
   // rule: R1, protocol 1
-  it("acquires a free lock with one write of one unit", async () => {
+  it("acquires a free lock with a write of one unit", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
     const seen = await world.requests(() => locks.mutex("a").acquire());
     expect(seen).toMatchObject({ writes: 1, reads: 0, writeUnits: 1 });
   });
 
-  it("acquires a lock that was released before with one write", async () => {
+  it("acquires a released lock with one write", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
     await world.until(locks.mutex("a").run(() => undefined));
@@ -54,7 +54,7 @@ describe("what each step costs, counted exactly", () => {
     expect(seen.result.isHeld).toBe(true);
   });
 
-  it("takes over from a holder that was watched dead with one write", async () => {
+  it("takes over from a dead holder with a single write", async () => {
     const world = new World();
     const dead = world.inhabitant();
     const rival = world.inhabitant();

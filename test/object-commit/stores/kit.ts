@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
-import { createTable } from "../../../src/index.js";
 import {
   isHoldfastError,
   type ObjectCommitter,
@@ -13,13 +12,14 @@ import type {
   ObjectCommitterOptions,
 } from "../../../src/object-commit/options.js";
 import { S3Objects } from "../../../src/platform/s3/s3.js";
+import { createTable } from "../../../src/table/index.js";
 import { FaultyObjects } from "../../../src/testing/objects/faulty-objects.js";
 
-// s3rver knows these alone; the other servers take any.
+// s3rver accepts only these credentials; real servers accept any.
 const credentials = { accessKeyId: "S3RVER", secretAccessKey: "S3RVER" };
 const place = { region: "us-east-1", credentials };
 
-/** A bucket on a real server, and a table on another. */
+/** A bucket on a real server, and a table on another real server. */
 export class Stores {
   readonly s3: S3Client;
   readonly dynamodb: DynamoDBClient;
@@ -32,7 +32,7 @@ export class Stores {
     this.bucket = bucket;
   }
 
-  /** Makes the table, and the bucket unless there is one of that name. */
+  /** Creates the table, and the bucket if missing. */
   static async open(storeUrl: string, tableUrl: string, bucket?: string): Promise<Stores> {
     const name = bucket ?? `bucket-${randomBytes(4).toString("hex")}`;
     const stores = new Stores(storeUrl, tableUrl, name);
@@ -63,12 +63,12 @@ export class Stores {
     });
   }
 
-  /** The bucket behind a bad network of this process's own. */
+  /** The bucket behind a faulty network in this process. */
   faulty(): FaultyObjects {
     return new FaultyObjects(new S3Objects(this.s3, this.bucket));
   }
 
-  /** What an object holds, as text. */
+  /** The content of an object, as text. */
   async text(key: string): Promise<string | undefined> {
     const read = await this.committer({ strategy: "conditional" }).read(key);
     return read && Buffer.from(read.body).toString();
@@ -81,8 +81,9 @@ export class Stores {
 }
 
 /**
- * Increments a counter so many times; answers how many outcomes were unknown. The content says which of a
- * writer's turns is in it already: an unknown outcome is resolved by reading back.
+ * Increments a counter the given number of times; returns the number of unknown outcomes.
+ *
+ * The content lists each writer's completed turns: reading back resolves an unknown outcome.
  */
 export async function increment(
   committer: ObjectCommitter,
@@ -107,7 +108,7 @@ export async function increment(
   return unknown;
 }
 
-/** How many turns of which writer are in a counter. */
+/** The number of turns of each writer in a counter. */
 export function turnsOf(body: Uint8Array | undefined): Readonly<Record<string, number>> {
   return body === undefined ? {} : JSON.parse(Buffer.from(body).toString());
 }

@@ -8,14 +8,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import S3rver, { type FilesystemStore, type StoredObject } from "s3rver";
 import { Exclusive } from "../../../src/internal/exclusive.js";
 
-/** What s3rver is reached by. */
+/** The endpoint and credentials of s3rver. */
 export interface RunningS3rver {
   readonly url: string;
   readonly bucket: string;
   stop(): Promise<void>;
 }
 
-/** s3rver, the store that takes every conditional header and ignores it, with one bucket. */
+/** s3rver accepts every conditional header and ignores all of them. With one bucket. */
 export async function startS3rver(): Promise<RunningS3rver> {
   const directory = mkdtempSync(join(tmpdir(), "holdfast-s3rver-"));
   const bucket = "bucket";
@@ -39,10 +39,11 @@ export async function startS3rver(): Promise<RunningS3rver> {
 }
 
 /**
- * Lets no request see another half done. s3rver keeps body, tag and metadata in three files, which it
- * rewrites in place, one after the other: while another client wrote, of 159 raw GETs of one small object 4
- * had an empty body under the tag of a whole one, 3 a newer body than their tag, and 50 no tag at all. A store
- * whose reads can lie is none that anybody can commit to; what stays as it is are its lacking conditions.
+ * Serialises requests, so that no request reads a half-written object.
+ *
+ * s3rver stores body, tag and metadata in three files, and rewrites the files in place one after another: while another
+ * client wrote, of 159 raw GETs of a small object 4 had an empty body under the tag of a whole body, 3 a newer body
+ * than their tag, and 50 no tag at all. No client can commit to a store with such reads. The missing conditions remain.
  */
 function makeWhole(store: FilesystemStore): void {
   const turns = new Exclusive();
@@ -51,7 +52,7 @@ function makeWhole(store: FilesystemStore): void {
   const copy = store.copyObject.bind(store);
   const remove = store.deleteObject.bind(store);
   store.putObject = async (object) => {
-    // Before its turn: a client that stops sending would keep everybody waiting.
+    // Before the turn: a client that pauses in the middle of a request would block all clients.
     const content = await buffer(object.content);
     return turns.run(() => putWhole(store, object, content, put));
   };
@@ -65,7 +66,7 @@ function makeWhole(store: FilesystemStore): void {
   store.deleteObject = (...args) => turns.run(() => remove(...args));
 }
 
-// Its answer does not wait for the body to be in the file.
+// The response does not wait until the body is in the file.
 async function putWhole(
   store: FilesystemStore,
   object: StoredObject,

@@ -2,15 +2,15 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ProbeReport, Strategy } from "../../../src/object-commit/index.js";
 import { increment, type Stores, turnsOf } from "./kit.js";
 
-/** A store, as the suite wants it. */
+/** A store, with the functions that the suite needs. */
 export interface StoreUnderTest {
   readonly open: () => Promise<Stores>;
   readonly strategies: readonly Strategy[];
-  /** What a probe must find. */
+  /** The expected result of a probe. */
   readonly probe: ProbeReport;
 }
 
-/** What holds on every real store, in each strategy that it allows. */
+/** The tests for every real store, in each strategy that the store allows. */
 export function storeSuite({ open, strategies, probe }: StoreUnderTest): void {
   let stores: Stores;
   beforeAll(async () => {
@@ -18,7 +18,7 @@ export function storeSuite({ open, strategies, probe }: StoreUnderTest): void {
   });
   afterAll(() => stores.close());
 
-  it("is found by a probe to be what it is, and nothing is left of that", async () => {
+  it("is recognised by a probe, which deletes its objects", async () => {
     const committer = stores.committer({ strategy: "auto" });
     expect(await committer.probe()).toEqual(probe);
     const { strategy } = await committer.putIfAbsent("by-auto", "1");
@@ -26,7 +26,7 @@ export function storeSuite({ open, strategies, probe }: StoreUnderTest): void {
   });
 
   describe.each(strategies.map((strategy) => [strategy] as const))("with %s", (strategy) => {
-    it("creates once, replaces what is unchanged, and tells the tag that is there", async () => {
+    it("creates once, replaces an unchanged object, and reports the present ETag", async () => {
       const committer = stores.committer({ strategy });
       const key = `${strategy}/dir/a b+ü.txt`;
       const first = await committer.putIfAbsent(key, "1", {
@@ -53,7 +53,7 @@ export function storeSuite({ open, strategies, probe }: StoreUnderTest): void {
       });
     });
 
-    it("copies and renames only to where nothing is, with type and metadata", async () => {
+    it("copies and renames only to a free key, with type and metadata", async () => {
       const committer = stores.committer({ strategy });
       const [from, to, there] = ["from ü", "to", "there"].map((key) => `${strategy}/${key}`) as [
         string,
@@ -77,7 +77,7 @@ export function storeSuite({ open, strategies, probe }: StoreUnderTest): void {
       await expect(committer.copyIfAbsent(from, to)).rejects.toMatchObject({ code: "not-found" });
     });
 
-    it("lets a path be created again at once, time and again", async () => {
+    it("creates a key again at once, repeatedly", async () => {
       const committer = stores.committer({ strategy, dynamodb: { timeout: "1m" } });
       const key = `${strategy}/again`;
       const startMs = performance.now();
@@ -89,7 +89,7 @@ export function storeSuite({ open, strategies, probe }: StoreUnderTest): void {
       expect(performance.now() - startMs).toBeLessThan(20_000);
     });
 
-    it("creates once though 20 try at the same time", async () => {
+    it("creates once when 20 writers try at the same time", async () => {
       const key = `${strategy}/race`;
       const tries = Array.from({ length: 20 }, (_, index) =>
         stores
@@ -107,13 +107,13 @@ export function storeSuite({ open, strategies, probe }: StoreUnderTest): void {
       expect(await stores.text(key)).toBe(winners[0]);
     });
 
-    it("counts exactly, five writers with 10 increments each, though answers are lost", async () => {
+    it("counts exactly with five writers of 10 increments each when answers are lost", async () => {
       const key = `${strategy}/counter`;
       const names = ["a", "b", "c", "d", "e"];
       const count = async (name: string, index: number): Promise<void> => {
         const store = stores.faulty();
         const committer = stores.committer({ s3: store, strategy, dynamodb: { timeout: "20s" } });
-        // A probe says so where its answers are lost, and nothing is committed.
+        // A probe with lost answers rejects, and nothing is committed.
         await committer.strategy();
         let lostPuts = 0;
         store.script((kind, _key, ordinal) => {
@@ -123,7 +123,7 @@ export function storeSuite({ open, strategies, probe }: StoreUnderTest): void {
         });
         const unknown = await increment(committer, key, name, 10);
         expect(store.injected).toBeGreaterThan(0);
-        // Nobody can tell of a put whose answer was lost once another has written; of all else one can.
+        // An unknown put cannot be resolved after another writer has written; all further outcomes can.
         expect(unknown).toBeLessThanOrEqual(lostPuts);
       };
       await Promise.all(names.map(count));
@@ -131,7 +131,7 @@ export function storeSuite({ open, strategies, probe }: StoreUnderTest): void {
       expect(counted).toEqual(Object.fromEntries(names.map((name) => [name, 10])));
     }, 120_000);
 
-    it("sends a stream, and tells how far it is", async () => {
+    it("sends a stream, and reports progress", async () => {
       const committer = stores.committer({ strategy });
       async function* chunks(): AsyncGenerator<Uint8Array> {
         for (let index = 0; index < 8; index += 1) yield Buffer.alloc(65_536, index);
@@ -148,7 +148,7 @@ export function storeSuite({ open, strategies, probe }: StoreUnderTest): void {
   });
 
   if (!strategies.includes("dynamo")) return;
-  it("takes over the record of a writer that died, one generation on", async () => {
+  it("takes over a dead writer's record, with the next generation", async () => {
     const dead = stores.faulty();
     dead.script((kind) => (kind === "put" ? { fault: "request-lost" } : undefined));
     const died = stores.committer({ s3: dead, strategy: "dynamo" }).putIfAbsent("taken", "dead");

@@ -2,7 +2,7 @@ import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
 import { answerOf, isUnreadRefusal } from "../../../src/platform/dynamodb/errors.js";
 
-/** An error as another copy of the SDK, or a bundle with minified names, throws it. */
+/** An error from another copy of the SDK, or from a bundle with minified names. */
 function foreign(name: string, more: object = {}): Error {
   class t extends Error {}
   return Object.assign(new t(`about ${name}`), { name, ...more });
@@ -13,8 +13,8 @@ const kindOf = (error: unknown): string => {
   return answer.kind === "misconfigured" ? answer.error.code : answer.kind;
 };
 
-describe("an error of the SDK's", () => {
-  it("is known by its name, not by its class or its class's name", () => {
+describe("an SDK error", () => {
+  it("is recognised by its name, not by its class or the name of the class", () => {
     const item = { pk: { S: "a" } };
     const own = new ConditionalCheckFailedException({ message: "no", $metadata: {}, Item: item });
     expect(answerOf(own, "locks", "UpdateItem")).toEqual({ kind: "refused", item });
@@ -49,7 +49,7 @@ describe("an error of the SDK's", () => {
     expect(kindOf(foreign(name))).toBe(kind);
   });
 
-  it.each(NAMES)("called %s keeps itself as the cause", (name) => {
+  it.each(NAMES)("with the name %s becomes the cause", (name) => {
     const error = foreign(name);
     const answer = answerOf(error, "locks", "UpdateItem");
     const cause =
@@ -57,25 +57,25 @@ describe("an error of the SDK's", () => {
     expect(cause).toBe(error);
   });
 
-  it("after a retry says nothing of the attempts before it, unless it is a refusal", () => {
+  it("after a retry leaves earlier attempts unknown, except for a refusal", () => {
     const $metadata = { attempts: 2 };
     for (const [name] of NAMES) expect(kindOf(foreign(name, { $metadata }))).toBe("unknown");
     const refused = foreign("ConditionalCheckFailedException", { $metadata });
     expect(kindOf(refused)).toBe("refused");
   });
 
-  it("about a signature that the clock made invalid is not about permissions, and was certainly not applied", () => {
+  it("about a signature invalidated by the clock is not a permission error, and was not applied", () => {
     const message = "Signature expired: 20260101T000000Z is now earlier than 20260101T001000Z";
     expect(kindOf(foreign("InvalidSignatureException", { message }))).toBe("skewed");
   });
 
-  it("that is none at all is unknown", () => {
+  it("without a status is unknown", () => {
     for (const nothing of [undefined, null, "text", 7, {}, { name: 7 }]) {
       expect(kindOf(nothing)).toBe("unknown");
     }
   });
 
-  it("of status 400 is an answer, whatever its name", () => {
+  it("with status 400 is an answer, with any name", () => {
     const $metadata = { httpStatusCode: 400, attempts: 1 };
     const odd = foreign("KMSDisabledException", { $metadata, message: "The key is off." });
     expect(answerOf(odd, "locks", "UpdateItem")).toMatchObject({
@@ -86,7 +86,7 @@ describe("an error of the SDK's", () => {
       },
     });
     expect(kindOf(foreign("UnknownError", { $metadata }))).toBe("misconfigured");
-    // Of several sends it is said of the last alone.
+    // After several sends the error describes only the last.
     const repeated = { httpStatusCode: 400, attempts: 2 };
     expect(kindOf(foreign("KMSDisabledException", { $metadata: repeated }))).toBe("unknown");
     for (const httpStatusCode of [403, 404, 408, 500, 503]) {
@@ -95,7 +95,7 @@ describe("an error of the SDK's", () => {
     expect(kindOf(foreign("ThrottlingException", { $metadata }))).toBe("throttled");
   });
 
-  it("says what DynamoDB said, and speaks of keys where that does", () => {
+  it("quotes DynamoDB, and mentions keys only if DynamoDB does", () => {
     const messageOf = (message: string): string => {
       const answer = answerOf(foreign("ValidationException", { message }), "locks", "UpdateItem");
       return answer.kind === "misconfigured" ? answer.error.message : answer.kind;
@@ -103,11 +103,13 @@ describe("an error of the SDK's", () => {
     const aboutKeys = "The provided key element does not match the schema.";
     expect(messageOf(aboutKeys)).toMatch(/does not match the schema\. Usually .*checkTable\(\)/);
     const overflow = messageOf("Number overflow. Attempting to store a number\nwith\u001b[0m");
-    expect(overflow).toMatch(/\(ValidationException\): Number overflow\..* a number\. Sent again/);
+    expect(overflow).toMatch(
+      /\(ValidationException\): Number overflow\..* a number\. DynamoDB would refuse/,
+    );
     expect(messageOf("x".repeat(100_000)).length).toBeLessThan(500);
   });
 
-  it("about credentials that are missing says so, and that nothing was sent", () => {
+  it("about missing credentials says so, and says that nothing was sent", () => {
     const answer = answerOf(
       foreign("CredentialsProviderError", { message: "Could not load credentials" }),
       "locks",
@@ -122,7 +124,7 @@ describe("an error of the SDK's", () => {
     expect(answer).not.toMatchObject({ error: { message: expect.stringMatching(/refused/) } });
   });
 
-  it("of the runtime's own, with status 400, is a refusal that could not be read", () => {
+  it("of the runtime with status 400 is an unreadable refusal", () => {
     const $metadata = { httpStatusCode: 400 };
     expect(isUnreadRefusal(foreign("TypeError", { $metadata }))).toBe(true);
     expect(isUnreadRefusal(foreign("SyntaxError", { $metadata }))).toBe(true);
@@ -135,7 +137,7 @@ describe("an error of the SDK's", () => {
     }
   });
 
-  it("is told with the table, what was found, and what to do", () => {
+  it("names the table, the problem, and the fix", () => {
     const missing = answerOf(foreign("ResourceNotFoundException"), "locks", "UpdateItem");
     expect(missing).toMatchObject({
       error: { message: expect.stringMatching(/"locks".*region.*createTable/) },

@@ -12,8 +12,8 @@ const equals = (attribute: string, value: string): Condition => ({
   value: { S: value },
 });
 
-describe("an expression", () => {
-  it("spells every kind of condition", () => {
+describe("the compiler of expressions", () => {
+  it("writes every kind of condition", () => {
     const condition: Condition = {
       kind: "any",
       of: [
@@ -39,18 +39,34 @@ describe("an expression", () => {
     });
   });
 
+  it("compiles a comparison with a member of a map", () => {
+    const value = { S: "x" };
+    const condition: Condition = {
+      kind: "any",
+      of: [
+        { kind: "differs", attribute: "a", member: "b", value },
+        { kind: "equals", attribute: "a", member: "c", value },
+      ],
+    };
+    expect(compileCondition(condition)).toEqual({
+      text: "(#0.#1 <> :0 OR #0.#2 = :0)",
+      names: { "#0": "a", "#1": "b", "#2": "c" },
+      values: { ":0": { S: "x" } },
+    });
+  });
+
   it("keeps what belongs together together: AND would bind closer than OR", () => {
     const or: Condition = { kind: "any", of: [equals("a", "1"), equals("b", "2")] };
     const { text } = compileCondition({ kind: "all", of: [equals("c", "3"), or] });
     expect(text).toBe("(#0 = :0 AND (#1 = :1 OR #2 = :2))");
   });
 
-  it("puts no brackets around one part alone, which DynamoDB refuses as redundant", () => {
+  it("adds no brackets around a single part, which DynamoDB refuses as redundant", () => {
     const one: Condition = { kind: "any", of: [{ kind: "all", of: [equals("a", "1")] }] };
     expect(compileCondition(one).text).toBe("#0 = :0");
   });
 
-  it("spells every kind of change, and tells an equal name or value once", () => {
+  it("writes every kind of change, and an equal name or value once", () => {
     const compiled = compileWrite(equals("holder", "me"), {
       set: {
         holder: { S: "me" },
@@ -70,7 +86,7 @@ describe("an expression", () => {
     });
   });
 
-  it("never takes a number for the text of it, nor the other way round", () => {
+  it("never confuses a number with the same text", () => {
     const both: Condition = {
       kind: "all",
       of: [equals("a", "1"), { kind: "equals", attribute: "b", value: { N: "1" } }],
@@ -78,7 +94,7 @@ describe("an expression", () => {
     expect(compileCondition(both).values).toEqual({ ":0": { S: "1" }, ":1": { N: "1" } });
   });
 
-  it("leaves out the part of a change that is empty", () => {
+  it("leaves out empty parts of a change", () => {
     const condition = equals("a", "1");
     expect(compileWrite(condition, { set: {}, remove: ["b"] }).update).toBe("REMOVE #1");
     expect(compileWrite(condition, { set: { b: { S: "1" } }, remove: [] }).update).toBe(
@@ -86,7 +102,7 @@ describe("an expression", () => {
     );
   });
 
-  it("lists what to read, by placeholders only", () => {
+  it("lists attributes to read as placeholders only", () => {
     expect(compileProjection(["name", "v", "name"])).toEqual({
       text: "#0, #1, #0",
       names: { "#0": "name", "#1": "v" },

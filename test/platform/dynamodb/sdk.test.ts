@@ -9,7 +9,7 @@ import { senderOver } from "../../../src/platform/dynamodb/sdk.js";
 import { S3Objects } from "../../../src/platform/s3/s3.js";
 import { sdkClient } from "../../support/sdk.js";
 
-/** Of each request: whose table it names, and whether the SDK's retries sent it. */
+/** For each request: the table's name, and whether the SDK's retry middleware sent the request. */
 interface Seen {
   readonly by: string;
   readonly retries: boolean;
@@ -26,7 +26,7 @@ beforeAll(async () => {
     for await (const chunk of request) body += chunk;
     const by = request.method === "HEAD" ? (request.url ?? "") : JSON.parse(body).TableName;
     seen.push({ by, retries: request.headers["amz-sdk-request"] !== undefined });
-    // To be aborted by who sent it.
+    // The sender aborts this request.
     if (by === "hangs") return;
     response.writeHead(200, { "content-type": "application/x-amz-json-1.0", date: DATE }).end("{}");
   });
@@ -59,17 +59,20 @@ describe.each([true, false])("an SDK client with cacheMiddleware %s", (cacheMidd
   it.each([
     { first: "the user", order: ["user", "ours", "user", "ours"] },
     { first: "Holdfast", order: ["ours", "user", "ours", "user"] },
-  ])("keeps the SDK's retries for the user alone when $first sends first", async ({ order }) => {
-    const client = sdkClient(endpoint, { cacheMiddleware });
-    const user = users(client);
-    const own = ours(client);
-    for (const by of order) await (by === "user" ? user.update() : own.update());
-    expect(seen).toEqual(order.map((by) => expected.find((one) => one.by === by)));
-    expect(own.dates).toEqual([DATE, DATE]);
-    client.destroy();
-  });
+  ])(
+    "keeps SDK retries for the user's requests only when $first sends first",
+    async ({ order }) => {
+      const client = sdkClient(endpoint, { cacheMiddleware });
+      const user = users(client);
+      const own = ours(client);
+      for (const by of order) await (by === "user" ? user.update() : own.update());
+      expect(seen).toEqual(order.map((by) => expected.find((one) => one.by === by)));
+      expect(own.dates).toEqual([DATE, DATE]);
+      client.destroy();
+    },
+  );
 
-  it("keeps the user's retries where another command of the user's was sent before", async () => {
+  it("keeps SDK retries after another command of the user", async () => {
     const client = sdkClient(endpoint, { cacheMiddleware });
     const user = users(client);
     await user.get();
@@ -79,7 +82,7 @@ describe.each([true, false])("an SDK client with cacheMiddleware %s", (cacheMidd
     client.destroy();
   });
 
-  it("gives each of two Holdfast clients the answers to its own requests", async () => {
+  it("keeps the answers of two Holdfast clients apart", async () => {
     const client = sdkClient(endpoint, { cacheMiddleware });
     await users(client).update();
     const [first, second] = [ours(client), ours(client)];
@@ -101,7 +104,7 @@ describe.each([true, false])("an SDK client with cacheMiddleware %s", (cacheMidd
     client.destroy();
   });
 
-  it("keeps the SDK's retries of an S3 client for the user alone, in either order", async () => {
+  it("keeps SDK retries of an S3 client for the user only, in either order", async () => {
     const client = new S3Client({
       endpoint,
       region: "local",

@@ -4,10 +4,11 @@ import type { AddressInfo } from "node:net";
 import { type DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { createTable, type DynamoDBLike } from "../../../src/index.js";
+import type { DynamoDBLike } from "../../../src/index.js";
 import { systemClock } from "../../../src/platform/clock.js";
 import { DynamoDBTable } from "../../../src/platform/dynamodb/table.js";
 import type { Write } from "../../../src/platform/table.js";
+import { createTable } from "../../../src/table/index.js";
 import { type MemoryServer, startMemoryServer } from "../../../src/testing/dynamodb/server.js";
 import { type FaultProxy, startFaultProxy } from "../../../src/testing/proxy/proxy.js";
 import { meter } from "../../support/meter.js";
@@ -29,8 +30,8 @@ function writeOf(value: string): Write {
   return { key, condition, change: { set: { value: { S: value } }, remove: [] } };
 }
 
-describe.each(WAYS)("the table $way", ({ way, over }) => {
-  // What only a client of the SDK's can do.
+describe.each(WAYS)("the table port $way", ({ way, over }) => {
+  // For features that only an SDK client has.
   const itOfSdk = way === SDK_WAY.way ? it : () => undefined;
   const table = freshTable();
   let server: MemoryServer;
@@ -71,7 +72,7 @@ describe.each(WAYS)("the table $way", ({ way, over }) => {
   };
   const each = Object.entries(requests);
 
-  it.each(each)("ends a %s by its own deadline where nobody answers", async (_, request) => {
+  it.each(each)("ends a %s at the call's deadline without an answer", async (_, request) => {
     proxy.next("any", { fault: "request-lost", how: "hang" });
     const fromMs = performance.now();
     const answer = await request({ timeoutMs: 150 });
@@ -81,7 +82,7 @@ describe.each(WAYS)("the table $way", ({ way, over }) => {
     expect(tookMs).toBeLessThan(400);
   });
 
-  it("ends a call when its signal aborts, before or during it, with the signal's reason", async () => {
+  it("ends a call when its signal aborts, before or during the call, with the signal's reason", async () => {
     proxy.next("any", { fault: "request-lost", how: "hang" });
     const during = new AbortController();
     const answer = port.read(read, { ...CALL, signal: during.signal });
@@ -98,7 +99,7 @@ describe.each(WAYS)("the table $way", ({ way, over }) => {
     expect(await port.read(read, CALL)).not.toMatchObject({ item: { value: { S: "never" } } });
   });
 
-  it("leaves no listener on a signal that outlives its calls", async () => {
+  it("leaves no listener on a signal after the call", async () => {
     const { signal } = new AbortController();
     let listeners = 0;
     const counted = new Proxy(signal, {
@@ -114,7 +115,7 @@ describe.each(WAYS)("the table $way", ({ way, over }) => {
     expect(listeners).toBe(0);
   });
 
-  it.each(each)("sends a %s exactly once, though the answer is a 500", async (_, request) => {
+  it.each(each)("sends a %s exactly once despite an answer of 500", async (_, request) => {
     proxy.next("any", { fault: "internal-error" }, 10);
     expect(await request()).toMatchObject({
       kind: "unknown",
@@ -166,7 +167,7 @@ describe.each(WAYS)("the table $way", ({ way, over }) => {
     user.destroy();
   });
 
-  it("gives up the connection of a call that it does not wait for any more", async () => {
+  it("closes the connection of an aborted call", async () => {
     let isCut = false;
     const silent = createServer((_, response) => {
       response.once("close", () => {
@@ -177,7 +178,7 @@ describe.each(WAYS)("the table $way", ({ way, over }) => {
     const { port: number } = silent.address() as AddressInfo;
     const user = sdkClient(`http://127.0.0.1:${number}`);
     const through = new DynamoDBTable(over(user), table);
-    // Two, since the second goes by what was put together for the first.
+    // Two requests, since the second uses the first request's prepared stack.
     for (const _ of [1, 2]) {
       isCut = false;
       expect(await through.read(read, { timeoutMs: 200 })).toMatchObject({ kind: "unknown" });
@@ -188,7 +189,7 @@ describe.each(WAYS)("the table $way", ({ way, over }) => {
   });
 
   // rule: R5
-  it("answers with the item that a write made, and with the one that refused it", async () => {
+  it("answers with the written item, or with the item that refused the write", async () => {
     const set = { closed: { BOOL: true } };
     const item = { ...key, value: { S: "y" } };
     expect(await port.write(writeOf("y"), CALL)).toEqual({ kind: "applied", item });
@@ -205,7 +206,7 @@ describe.each(WAYS)("the table $way", ({ way, over }) => {
 
   itOfSdk("takes an answer to a retried request that is no refusal for unknown", async () => {
     proxy.next("any", { fault: "response-lost" }, 1);
-    // "Not applied" is said of the second attempt; the first was.
+    // "Not applied" describes the second attempt; the first was applied.
     proxy.next("any", { fault: "access-denied" }, 1);
     const own = new DynamoDBTable({ config: {}, send: client.send.bind(client) as never }, table);
     const write = { ...writeOf("once"), key: { pk: { S: "retried" }, sk: { S: "b" } } };
@@ -213,7 +214,7 @@ describe.each(WAYS)("the table $way", ({ way, over }) => {
     expect(await own.write(write, CALL)).toMatchObject({ kind: "unknown", cause });
   });
 
-  it("brings only the attributes that were asked for, whatever they are called", async () => {
+  it("returns only the requested attributes, with any names", async () => {
     const attributes = ["pk", "value", "name"];
     const answer = await port.read({ ...read, attributes }, CALL);
     expect(answer).toEqual({ kind: "found", item: { pk: key.pk, value: { S: "y" } } });
@@ -236,7 +237,7 @@ describe.each(WAYS)("the table $way", ({ way, over }) => {
     }
   });
 
-  describe("compares its clock with the table's", () => {
+  describe("the clock comparison with the table", () => {
     const HOUR_MS = 3_600_000;
 
     async function correctionAfter(shiftMs: number): Promise<number> {
@@ -246,27 +247,27 @@ describe.each(WAYS)("the table $way", ({ way, over }) => {
       return fresh.clockCorrectionMs;
     }
 
-    it("and corrects it beyond an hour, in both directions", async () => {
+    it("corrects a difference of more than an hour in both directions", async () => {
       for (const shiftMs of [2 * HOUR_MS, -2 * HOUR_MS, 400 * 24 * HOUR_MS]) {
         const correctionMs = await correctionAfter(shiftMs);
         expect(Math.abs(correctionMs - shiftMs)).toBeLessThan(5_000);
       }
     });
 
-    it("and leaves it alone within an hour", async () => {
+    it("ignores a difference of less than an hour", async () => {
       for (const shiftMs of [0, HOUR_MS - 60_000, 60_000 - HOUR_MS]) {
         expect(await correctionAfter(shiftMs)).toBe(0);
       }
     });
 
-    it("also by the answer to a refused write, which may be all that it gets", async () => {
+    it("uses answers to refused writes too", async () => {
       const fresh = new DynamoDBTable(over(client), table);
       proxy.dateShiftMs = 3 * HOUR_MS;
       expect(await fresh.write(writeOf("refused"), CALL)).toMatchObject({ kind: "refused" });
       expect(fresh.clockCorrectionMs).toBeGreaterThan(2 * HOUR_MS);
     });
 
-    it("and drops the correction when the clock was put right", async () => {
+    it("drops the correction after the clock was set right", async () => {
       let wallMs = systemClock.wallMs() - 5 * HOUR_MS;
       const clock = { ...systemClock, wallMs: () => wallMs };
       const fresh = new DynamoDBTable(over(client), table, clock);

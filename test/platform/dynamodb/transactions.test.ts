@@ -17,11 +17,11 @@ describe("a cancelled transaction", () => {
     ["too many requests", [{ Code: "ThrottlingError" }], "throttled"],
     ["too little capacity", [{ Code: "ProvisionedThroughputExceeded" }], "throttled"],
     ["a mistake", [{ Code: "ValidationError", Message: "what?" }], "misconfigured"],
-  ])("by %s is told as such", (_, reasons, kind) => {
+  ])("with reason %s has a matching answer", (_, reasons, kind) => {
     expect(cancellationOf(cancelled(reasons), "t")?.kind).toBe(kind);
   });
 
-  it("shows what was found where a condition did not hold, and only there", () => {
+  it("returns the items that refused, and no other items", () => {
     const answer = cancellationOf(cancelled([NONE, CHECK, { Code: CHECK.Code }]), "t");
     expect(answer).toEqual({
       kind: "refused",
@@ -29,13 +29,13 @@ describe("a cancelled transaction", () => {
     });
   });
 
-  it("that was sent more than once may have been applied the first time", () => {
+  it("may have been applied by an earlier send", () => {
     expect(cancellationOf(cancelled([CHECK], 2), "t")).toMatchObject({ isRepeated: true });
     const conflict = [{ Code: "TransactionConflict" }];
     expect(cancellationOf(cancelled(conflict, 2), "t")?.kind).toBe("unknown");
   });
 
-  it("is no other error", () => {
+  it("is not confused with other errors", () => {
     expect(cancellationOf(new Error("x"), "t")).toBeUndefined();
     expect(cancellationOf({ name: "ThrottlingException" }, "t")).toBeUndefined();
   });

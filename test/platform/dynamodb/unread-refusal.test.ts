@@ -11,7 +11,7 @@ const writeOf = (name: string) => ({
   change: { set: { a: { S: "1" } }, remove: [] },
 });
 
-/** What the SDK throws where it fails as it reads a refusal. */
+/** The SDK's exception when the SDK cannot parse a refusal. */
 const unread = (attempts = 1): Error =>
   Object.assign(new TypeError("Cannot read properties of undefined"), {
     $metadata: { httpStatusCode: 400, attempts },
@@ -37,28 +37,31 @@ function tableOf(items: Readonly<Record<string, Item>>, refusal: () => Error = u
   return { table: new DynamoDBTable(client, "locks"), reads };
 }
 
-describe("a refusal that the SDK could not read", () => {
+describe("an unreadable refusal", () => {
   const item = { ...keyOf("a"), owner: { S: "o" } };
 
-  it.each(["update", "put", "delete"] as const)("of an %s is told by a strong read", async (as) => {
-    const { table, reads } = tableOf({ a: item });
-    const answer = await table.write({ ...writeOf("a"), as }, CALL);
-    expect(answer).toEqual({ kind: "refused", item });
-    expect(reads).toMatchObject([{ Key: keyOf("a"), ConsistentRead: true }]);
-  });
+  it.each(["update", "put", "delete"] as const)(
+    "of an %s is resolved by a strongly consistent read",
+    async (as) => {
+      const { table, reads } = tableOf({ a: item });
+      const answer = await table.write({ ...writeOf("a"), as }, CALL);
+      expect(answer).toEqual({ kind: "refused", item });
+      expect(reads).toMatchObject([{ Key: keyOf("a"), ConsistentRead: true }]);
+    },
+  );
 
-  it("of the last of several sends says nothing of the first", async () => {
+  it("of the last of several sends leaves the first unknown", async () => {
     const { table, reads } = tableOf({ a: item }, () => unread(2));
     expect(await table.write(writeOf("a"), CALL)).toMatchObject({ kind: "unknown" });
     expect(reads).toEqual([]);
   });
 
-  it("says nothing where the record has gone since", async () => {
+  it("is unknown if the record has been deleted since", async () => {
     const { table } = tableOf({});
     expect(await table.write(writeOf("a"), CALL)).toMatchObject({ kind: "unknown" });
   });
 
-  it("is what it looks like where reads are refused so, too", async () => {
+  it("is unknown if reads fail in the same way", async () => {
     const client = {
       config: {},
       async send(): Promise<unknown> {
@@ -72,7 +75,7 @@ describe("a refusal that the SDK could not read", () => {
     });
   });
 
-  it("of a transaction is told by what all its records are", async () => {
+  it("of a transaction is resolved by reading all its records", async () => {
     const { table, reads } = tableOf({ b: item });
     const writes = [writeOf("a"), writeOf("b")];
     expect(await table.transact({ writes, token: "t" }, CALL)).toEqual({

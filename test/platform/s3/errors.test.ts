@@ -7,7 +7,7 @@ import { expectErrorToBe } from "../../support/errors.js";
 const CALL = { timeoutMs: 1_000 };
 const SOURCE = { etag: '"1"', size: 1, commitId: undefined, metadata: {}, system: {} } as const;
 
-/** A bucket of which everything is refused, as S3 refuses it; a HEAD has no body, and so no message. */
+/** A bucket that refuses every request like S3; a HEAD answer has no body, and so no message. */
 const objects = new S3Objects(
   {
     config: {},
@@ -21,7 +21,7 @@ const objects = new S3Objects(
 
 const body = new Uint8Array([1]);
 
-describe("an object store that refuses access", () => {
+describe("a refusal by an object store", () => {
   it.each([
     ["s3:GetObject", () => objects.head("a", CALL)],
     ["s3:GetObject", () => objects.get("a", CALL)],
@@ -31,7 +31,7 @@ describe("an object store that refuses access", () => {
       () => objects.copy({ from: "a", source: SOURCE, key: "b", commitId: "1" } as never, CALL),
     ],
     ["s3:DeleteObject", () => objects.remove({ key: "a" }, CALL)],
-  ])("is told with the permission that was missing: %s", async (action, ask) => {
+  ])("names the missing permission: %s", async (action, ask) => {
     expect(await ask()).toMatchObject({
       kind: "misconfigured",
       error: {
@@ -42,7 +42,7 @@ describe("an object store that refuses access", () => {
   });
 });
 
-/** An error as the SDK throws it: with its name and what the answer was, and of any class. */
+/** An error as the SDK throws errors: with name and status, and of any class. */
 const thrown = (name: string, status?: number, attempts = 1, message = "said") =>
   Object.assign(new Error(message), { name, $metadata: { httpStatusCode: status, attempts } });
 
@@ -51,11 +51,11 @@ const kindOf = (error: unknown): string => {
   return answer.kind === "misconfigured" ? answer.error.code : answer.kind;
 };
 
-describe("what an object store's error says of a request", () => {
+describe("the answer to an object store's error", () => {
   it.each<[string, number | undefined, string]>([
     ["PreconditionFailed", 412, "refused"],
     ["UnknownError", 412, "refused"],
-    // What a read would be told, from stores that answer a conditional write so.
+    // The answer to a read, which some stores send to a conditional write.
     ["NotModified", 304, "refused"],
     ["ConditionalRequestConflict", 409, "conflict"],
     ["OperationAborted", 409, "conflict"],
@@ -87,11 +87,11 @@ describe("what an object store's error says of a request", () => {
     ["AccessDenied", 403],
     ["NoSuchKey", 404],
     ["InternalError", 500],
-  ])("%s after a second send says nothing of the first", (name, status) => {
+  ])("is unknown for %s after a second send", (name, status) => {
     expect(kindOf(thrown(name, status, 2))).toBe("unknown");
   });
 
-  it("a failed condition after a second send may be the work of the first, and says so", () => {
+  it("says that a failed condition after a second send may come from the first", () => {
     const answer = objectAnswerOf(thrown("PreconditionFailed", 412, 2), "reports", "s3:GetObject");
     expect(answer).toEqual({ kind: "refused", isRepeated: true });
     expect(objectAnswerOf(thrown("PreconditionFailed", 412), "reports", "s3:GetObject")).toEqual({
@@ -99,7 +99,7 @@ describe("what an object store's error says of a request", () => {
     });
   });
 
-  it.each([[undefined], ["text"], [{}]])("%o is no answer", (error) => {
+  it.each([[undefined], ["text"], [{}]])("is unknown for %o", (error) => {
     expect(kindOf(error)).toBe("unknown");
   });
 
@@ -107,9 +107,9 @@ describe("what an object store's error says of a request", () => {
     ["NoSuchBucket", 404, "said", "misconfigured", /"reports"/],
     ["NotImplemented", 501, "said", "misconfigured", /"dynamo"/],
     ["AccessDenied", 403, "not you", "access-denied", /s3:GetObject\b.*\bnot you\b/],
-    // To a HEAD, whose answer has no body.
+    // From a HEAD, whose answer has no body.
     ["403", 403, "UnknownError", "access-denied", /\bstatus 403\b/],
-  ])("%s with status %s names what to do", (name, status, message, code, fact) => {
+  ])("names the fix for %s with status %s", (name, status, message, code, fact) => {
     const answer = objectAnswerOf(thrown(name, status, 1, message), "reports", "s3:GetObject");
     expect(answer.kind).toBe("misconfigured");
     const error = answer.kind === "misconfigured" ? answer.error : undefined;

@@ -1,4 +1,4 @@
-// Blocks its own event loop for longer than its lease, in the body of run().
+// Blocks the event loop for longer than the lease, in the body of run().
 import { blockFor, locks, say, task } from "./common.mjs";
 
 try {

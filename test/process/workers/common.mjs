@@ -1,5 +1,5 @@
-// What every worker shares. A worker is told what to do in one JSON argument, and says what it sees as
-// lines of JSON, written synchronously: nothing of it is lost when the process is killed.
+// The shared part of all workers. A worker gets a task as a JSON argument, and reports events as lines of JSON,
+// written synchronously, so that no line is lost when the process is killed.
 import { writeSync } from "node:fs";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { Holdfast } from "../../../dist/index.js";

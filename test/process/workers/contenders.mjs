@@ -1,5 +1,5 @@
-// Many contenders for one name in one process. Each does its work, and writes when it began and ended it
-// to a log that all processes append to.
+// Many contenders for the same name in one process. Each contender logs the beginning and end of the work to a
+// file shared by all processes.
 import { appendFileSync } from "node:fs";
 import { locks, say, task } from "./common.mjs";
 

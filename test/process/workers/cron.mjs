@@ -1,5 +1,5 @@
-// One instance of a service with a scheduled task: node-cron, whose run coordinator is ours. The clock of
-// this process is `task.skewMs` ahead of true time, for everything in it.
+// An instance of a service with a scheduled task: node-cron with Holdfast's run coordinator. The clock of this
+// process is `task.skewMs` ahead of true time, for all code.
 const skewMs = JSON.parse(process.argv[2]).skewMs;
 const TrueDate = Date;
 globalThis.Date = class extends TrueDate {
@@ -14,10 +14,11 @@ globalThis.Date = class extends TrueDate {
 
 const { default: cron } = await import("node-cron");
 const { locks, say, task } = await import("./common.mjs");
+const { nodeCronCoordinator } = await import("../../../dist/node-cron/index.js");
 
-const ours = locks.nodeCron({ atMostFor: "2s" });
+const ours = nodeCronCoordinator(locks, { atMostFor: "2s" });
 const coordinator = {
-  // node-cron skips an occurrence about which its question failed, and tells nobody that it did.
+  // node-cron silently skips an occurrence if the question to the coordinator failed.
   async shouldRun(key, ttlMs) {
     try {
       return await ours.shouldRun(key, ttlMs);
@@ -39,7 +40,7 @@ const scheduled = cron.schedule(
 scheduled.on("execution:skipped", ({ date }) => {
   say("skipped", { occurrence: date.toISOString() });
 });
-// node-cron's own word for what it came to more than its tolerance late, on a machine that is too busy.
+// node-cron's event for an occurrence later than its tolerance, on a busy machine.
 scheduled.on("execution:missed", ({ date }) => {
   say("missed", { occurrence: date.toISOString() });
 });

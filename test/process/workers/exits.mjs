@@ -1,11 +1,11 @@
-// Does one thing, and then has nothing more to do: what holds the process?
+// Performs a single action and then has no further work, to show which actions keep the process alive.
 import { locks, say, task } from "./common.mjs";
 
 if (task.does === "hold") {
   const lease = await locks.mutex(task.name).acquire();
   say("held", { fence: String(lease.fence) });
 } else {
-  // In the line of a process that has the lock itself, a waiter talks to nobody: only its wait is left.
+  // A waiter behind a holder of the same process sends no requests: only the wait remains.
   if (task.does === "wait behind itself") await locks.mutex(task.name).acquire();
   locks
     .mutex(task.name)

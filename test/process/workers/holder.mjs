@@ -1,4 +1,4 @@
-// Holds a lock until it is killed.
+// Holds a lock until killed.
 import { locks, say, task } from "./common.mjs";
 
 const lease = await locks.mutex(task.name).acquire();

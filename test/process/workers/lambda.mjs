@@ -1,10 +1,10 @@
-// A function as Lambda runs it: handlers that are invoked one after another in one process, which is
-// frozen in between, and may be frozen in the middle.
+// A function in the style of Lambda: handlers are invoked one after another in a process that is frozen between
+// two invocations, and may be frozen during an invocation.
 import { createServer } from "node:net";
 import { withLock } from "../../../dist/lambda/index.js";
 import { locks, say, task } from "./common.mjs";
 
-// The runtime waits for the next invocation on a socket, so that the process does not end by itself.
+// The runtime waits for the next invocation on a socket, so that the process stays alive.
 const runtime = createServer().listen(0, "127.0.0.1");
 
 const handler = withLock({ locks, name: task.name, needs: 0 }, async (event, _, lease) => {

@@ -1,5 +1,5 @@
-// Many waiters for one fair lock in one process. Each writes its turn to a log that all processes
-// append to. `poll` and the lease are the task's.
+// Many waiters for the same fair lock in one process. Each waiter logs every turn to a file shared by all
+// processes. `poll` and the lease come from the task.
 import { appendFileSync } from "node:fs";
 import { locks, say, task } from "./common.mjs";
 

@@ -1,5 +1,5 @@
-// Holds a lock, is stopped for a while, and says what it finds out, in the order in which it asks, in
-// the first code of its own that runs afterwards. task.runs: what that code is; task.asks: the order.
+// Holds a lock, is stopped for a while, and reports the findings of the first code after the pause. task.runs:
+// the kind of this code; task.asks: the order of the questions.
 import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { client, locks, say, task } from "./common.mjs";
 
@@ -50,7 +50,7 @@ const questions = {
 let lastNs = process.hrtime.bigint();
 let answered = false;
 
-/** Whether the process was stopped since this was asked last. */
+/** Whether the process was stopped since the last call. */
 function wasStopped() {
   const nowNs = process.hrtime.bigint();
   const gapMs = Number(nowNs - lastNs) / 1e6;
@@ -58,7 +58,7 @@ function wasStopped() {
   return gapMs > task.longestGapMs;
 }
 
-/** Asks, synchronously as far as the questions are. */
+/** Asks the questions, synchronously where possible. */
 function look(first) {
   if (answered || !wasStopped()) return;
   answered = true;

@@ -1,4 +1,4 @@
-// Holds many locks on one session until it is killed, and tells all the time in which of them it believes.
+// Holds many locks on one session until killed, and continually reports which leases appear held.
 import { locks, say, task } from "./common.mjs";
 
 const AT_ONCE = 25;
@@ -18,7 +18,7 @@ leases.forEach(emitLoss);
 say("held", { session: session.id, fences: leases.map(({ fence }) => String(fence)) });
 
 setInterval(() => {
-  // Before the question: what is believed was still believed then.
+  // Taken before the question: the belief was still valid at this time.
   const beforeNs = String(process.hrtime.bigint());
   say("believes", { beforeNs, in: leases.map(({ isHeld }) => (isHeld ? "1" : "0")).join("") });
 }, 20);

@@ -1,5 +1,5 @@
-// Waits for many locks at once, holds each for a while, and tells of every hold, and of every write to a
-// session's record, on the clock that all processes of a machine share.
+// Waits for many locks at once, holds each for a while, and reports every hold and every write to a session's
+// record, by the clock of the machine, which all processes share.
 import { Holdfast } from "../../../dist/index.js";
 import { client, say, task } from "./common.mjs";
 
@@ -21,7 +21,7 @@ client.middlewareStack.add(
   },
   { step: "initialize" },
 );
-// Made here: a Holdfast sends by the middleware that its client has when it is made.
+// Created here: a Holdfast uses the middleware present in the client at creation.
 const locks = new Holdfast({ client, table: task.table, ...task.options });
 
 async function takeOne(name) {
@@ -30,7 +30,7 @@ async function takeOne(name) {
   let believedNs = grantedNs;
   for (const untilNs = grantedNs + BigInt(task.holdMs) * 1_000_000n; nowNs() < untilNs; ) {
     await pause(20);
-    // Before the question: what is believed was still believed then.
+    // Taken before the question: the belief was still valid at this time.
     const beforeNs = nowNs();
     if (!lease.isHeld) break;
     believedNs = beforeNs;
@@ -42,7 +42,7 @@ async function takeOne(name) {
 }
 
 say("started");
-// All begin together, once there is something to wait for.
+// All rivals start together, once the gate is open.
 const isOpen = () =>
   locks.inspect(task.gate).then(
     ({ state }) => state === "held",

@@ -1,5 +1,5 @@
-// Leads, and blocks its whole process in the middle of a worker's run until long after the deadline; then
-// it writes under its term, and says what it found.
+// Leads, and blocks the whole process during a worker's run until long after the deadline; then writes under
+// the old term, and reports the result.
 import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { blockFor, client, locks, say, task } from "./common.mjs";
 
@@ -25,7 +25,7 @@ const coordinator = locks.leaderTasks({
     {
       name: "blocks",
       every: "1h",
-      async run(signal, term) {
+      async run({ signal, term }) {
         const before = await write(term);
         say("leads", { before });
         blockFor(task.blockMs);

@@ -11,7 +11,7 @@ const VALUES = {
   ":type": { S: "S" },
 };
 
-/** Only the values that the expression uses. */
+/** Picks the values that the expression uses. */
 function used(expression: string): { readonly [name: string]: unknown } | undefined {
   const names = new Set(expression.match(/:\w+/g));
   const entries = Object.entries(VALUES).filter(([name]) => names.has(name));
@@ -30,7 +30,7 @@ function bench(): Bench {
   return made;
 }
 
-describe("a condition", () => {
+describe("a condition expression", () => {
   it.each([
     "s = :s",
     "s <> :n",
@@ -45,7 +45,7 @@ describe("a condition", () => {
     "size(ss) < :n",
     "NOT (s = :n OR n = :s)",
     "s = :n AND s = :n OR n = :n",
-  ])("holds: %s", (expression) => {
+  ])("is true: %s", (expression) => {
     expect(bench().holds(expression, used(expression))).toBe(true);
   });
 
@@ -61,7 +61,7 @@ describe("a condition", () => {
     "s.x = :s",
     "NOT s = :s",
     "n = :n AND (s = :n OR n = :s)",
-  ])("does not hold: %s", (expression) => {
+  ])("is false: %s", (expression) => {
     expect(bench().holds(expression, used(expression))).toBe(false);
   });
 
@@ -89,13 +89,13 @@ describe("a condition", () => {
     expect(fault.slice(prefix.length)).toMatch(message);
   });
 
-  it("may be nested as deeply as it is long", () => {
+  it("may be nested up to the length limit", () => {
     const deep = `${"(NOT ".repeat(290)}n = :n${")".repeat(290)}`;
     expect(bench().holds(deep, used(deep))).toBe(true);
   });
 });
 
-describe("an update", () => {
+describe("an update expression", () => {
   it.each([
     ["SET s = :n, n = s", { s: { N: "5" }, n: { S: "hello" } }],
     ["SET n = n + :n", { n: { N: "10" } }],
@@ -121,7 +121,7 @@ describe("an update", () => {
     expect(made.item()).toEqual({ ...(before as object), ...changed });
   });
 
-  it("removes a set with its last member", () => {
+  it("removes a set together with the last member", () => {
     const made = bench();
     made.update("DELETE ss :all", { ":all": { SS: ["a", "b", "c"] } });
     expect(made.item()).not.toHaveProperty("ss");
@@ -154,7 +154,7 @@ describe("an update", () => {
     expect(made.item()).toEqual(before);
   });
 
-  it("returns what was asked for, and of what it touched only that", () => {
+  it("returns the requested values, limited to the updated paths", () => {
     const returned = (ReturnValues: string): unknown =>
       bench().update(
         "SET m.z = :n, n = :o REMOVE l[0]",
@@ -169,8 +169,8 @@ describe("an update", () => {
   });
 });
 
-describe("a projection", () => {
-  it("keeps what it names within its parents, and lists close ranks", () => {
+describe("a projection expression", () => {
+  it("keeps values within their parents and closes gaps in lists", () => {
     const ProjectionExpression = "#s, m.q, m.nope, l[2], l[0]";
     const { Item } = bench().ok("GetItem", {
       Key: { pk: { S: "p" }, sk: { S: "a" } },
@@ -186,7 +186,7 @@ describe("a projection", () => {
 });
 
 describe("placeholders", () => {
-  it("are refused where they are unused, misspelt or of no use", () => {
+  it("are refused if unused, misspelt or useless", () => {
     const made = bench();
     expect(made.conditionFault("s = :s", { ":s": { S: "a" }, ":z": { S: "b" } })).toBe(
       "ValidationException: Value provided in ExpressionAttributeValues unused in expressions: keys: {:z}",

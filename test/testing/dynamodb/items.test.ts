@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Bench, keyOf } from "./kit.js";
 
 describe("items", () => {
-  it("come back as they were put, numbers in their normal form", () => {
+  it("come back unchanged, with numbers in normal form", () => {
     const bench = new Bench();
     bench.put({
       n: { N: "1.50" },
@@ -68,7 +68,7 @@ describe("items", () => {
     expect(new Bench().fault("GetItem", { Key })).toMatch(message);
   });
 
-  it("come back with a failed condition, when that was asked for", () => {
+  it("come back with a failed condition on request", () => {
     const bench = new Bench();
     bench.put({ holder: { S: "me" } });
     const request = {
@@ -93,7 +93,7 @@ describe("items", () => {
     expect(bench.dynamodb.handle("DeleteItem", absent).body).not.toHaveProperty("Item");
   });
 
-  it("cost what AWS says", () => {
+  it("cost the capacity units that AWS documents", () => {
     const bench = new Bench();
     const units = (operation: string, body: object): unknown => {
       const answer = bench.ok(operation, { ...body, ReturnConsumedCapacity: "TOTAL" });
@@ -110,7 +110,7 @@ describe("items", () => {
     expect(units("GetItem", { Key: keyOf() })).toBe(1);
   });
 
-  it("expire when that is asked for, if TTL is on and the time has come", () => {
+  it("expire on request if TTL is on and the expiry has passed", () => {
     const bench = new Bench();
     const nowS = bench.nowMs / 1000;
     const YEAR_S = 365 * 24 * 60 * 60;

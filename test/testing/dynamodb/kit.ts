@@ -2,7 +2,7 @@ import { MemoryDynamoDB } from "../../../src/testing/dynamodb/memory-dynamodb.js
 
 type Json = { readonly [name: string]: unknown };
 
-/** An engine with one table, `t`, of a hash and a range key, at a time that the test sets. */
+/** An engine with one table of a hash and a range key, and with a clock that the test sets. */
 export class Bench {
   nowMs = 1_700_000_000_000;
   readonly dynamodb = new MemoryDynamoDB({ nowMs: () => this.nowMs });
@@ -22,14 +22,14 @@ export class Bench {
     });
   }
 
-  /** The answer to a request that must succeed. `TableName` is filled in. */
+  /** The answer to a request that must succeed. Fills in `TableName`. */
   ok(operation: string, body: Json): Json {
     const answer = this.dynamodb.handle(operation, { TableName: "table", ...body });
     if (answer.status !== 200) throw new Error(JSON.stringify(answer.body));
     return answer.body;
   }
 
-  /** What a request that must fail is told: the exception's short name, a colon, the message. */
+  /** The error of a request that must fail: the exception's short name, a colon, the message. */
   fault(operation: string, body: Json): string {
     const answer = this.dynamodb.handle(operation, { TableName: "table", ...body });
     if (answer.status === 200) throw new Error("It was accepted.");
@@ -41,7 +41,7 @@ export class Bench {
     return this.ok("PutItem", { Item: { pk: { S: "p" }, sk: { S: sk }, ...item } });
   }
 
-  /** The item without its key. */
+  /** The item without the key. */
   item(sk = "a"): unknown {
     const { Item } = this.ok("GetItem", { Key: keyOf(sk) });
     if (Item === undefined) return undefined;

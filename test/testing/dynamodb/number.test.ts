@@ -5,9 +5,9 @@ import {
   compareNumbers,
   normalNumber,
   subtractNumbers,
-} from "../../../src/testing/dynamodb/number.js";
+} from "../../../src/testing/dynamodb/storage/number.js";
 
-/** Whole numbers of which any two have a sum that still fits. */
+/** Whole numbers for which the sum of any two is still in range. */
 const whole = fc.bigInt({ min: -(10n ** 37n), max: 10n ** 37n });
 
 describe("DynamoDB's numbers", () => {
@@ -26,7 +26,7 @@ describe("DynamoDB's numbers", () => {
     [`${"0".repeat(60)}1`, "1"],
     ["1E-130", `0.${"0".repeat(129)}1`],
     ["9.9999999999999999999999999999999999999E+125", `${"9".repeat(38)}${"0".repeat(88)}`],
-  ])("have one form: %s is %s", (text, normal) => {
+  ])("have a single form: %s is %s", (text, normal) => {
     expect(normalNumber(text)).toBe(normal);
   });
 
@@ -43,7 +43,7 @@ describe("DynamoDB's numbers", () => {
     ["NaN", /cannot be converted/],
     ["1_0", /cannot be converted/],
     ["1e99999999999", /cannot be converted/],
-  ])("are refused where they cannot be stored: %s", (text, reason) => {
+  ])("are refused out of range: %s", (text, reason) => {
     expect(() => normalNumber(text)).toThrow(reason);
   });
 
@@ -57,7 +57,7 @@ describe("DynamoDB's numbers", () => {
     expect(() => addNumbers("1e125", "1")).toThrow(/38 digits/);
   });
 
-  it("add, subtract and compare as whole numbers do", () => {
+  it("add, subtract and compare like whole numbers", () => {
     fc.assert(
       fc.property(whole, whole, (left, right) => {
         const [a, b] = [String(left), String(right)];
@@ -68,7 +68,7 @@ describe("DynamoDB's numbers", () => {
     );
   });
 
-  it("keep their order when both are moved by the same number of places", () => {
+  it("keep their order after a shift of both decimal points", () => {
     fc.assert(
       fc.property(whole, whole, fc.integer({ min: -90, max: 80 }), (left, right, places) => {
         const [a, b] = [normalNumber(`${left}e${places}`), normalNumber(`${right}e${places}`)];

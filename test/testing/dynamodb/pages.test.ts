@@ -32,7 +32,7 @@ function walk(bench: Bench, operation: string, request: Json): readonly (readonl
 }
 
 describe("a query", () => {
-  it("goes through a hash key in order, either way, in pages", () => {
+  it("returns a partition in key order, forwards and backwards, in pages", () => {
     const bench = filled(5);
     expect(walk(bench, "Query", HASH)).toEqual([["s0", "s1", "s2", "s3", "s4"]]);
     expect(walk(bench, "Query", { ...HASH, Limit: 2 })).toEqual([
@@ -61,7 +61,7 @@ describe("a query", () => {
     expect(ranges(found)).toEqual(expected);
   });
 
-  it("orders strings by their bytes, not by their code units", () => {
+  it("orders strings by bytes, not by code units", () => {
     const bench = new Bench();
     for (const sk of ["\u{1f600}", "\uffee", "a"]) bench.put({}, sk);
     expect(ranges(bench.ok("Query", HASH))).toEqual(["a", "\uffee", "\u{1f600}"]);
@@ -80,7 +80,7 @@ describe("a query", () => {
     ]);
   });
 
-  it("ends a page with the item that brings it to one megabyte", () => {
+  it("ends a page with the item that reaches one megabyte", () => {
     const bench = filled(6, { x: { S: "y".repeat(300_000) } });
     const page = bench.ok("Query", { ...HASH, Select: "COUNT", ReturnConsumedCapacity: "TOTAL" });
     expect(page).toMatchObject({

@@ -1,10 +1,10 @@
 import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
-import { createTable } from "../../../src/index.js";
+import { createTable } from "../../../src/table/index.js";
 import { type MemoryAccess, startMemoryServer } from "../../../src/testing/index.js";
 
-describe("what whoever asks is not allowed", () => {
-  it("is refused in AWS's words, and changes nothing, part by part of a transaction", async () => {
+describe("a request without permission", () => {
+  it("is refused in AWS's words and changes nothing, for each part of a transaction", async () => {
     const server = await startMemoryServer();
     const client = new DynamoDBClient({
       endpoint: server.endpoint,

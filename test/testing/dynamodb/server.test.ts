@@ -77,7 +77,7 @@ describe.each([
     expect(queried.Items).toEqual([Item]);
   });
 
-  it("is told of failed conditions by name, with the item", async () => {
+  it("receives a failed condition by name, with the item", async () => {
     const client = await connect();
     await createTable(client);
     const Key = { pk: { S: "a" } };
@@ -125,7 +125,7 @@ describe.each([
 });
 
 describe("the server in memory", () => {
-  it("sends the headers that the service sends, the date by its own clock", async () => {
+  it("sends the service's headers, with the date of its clock", async () => {
     const { endpoint } = await start();
     const response = await fetch(endpoint, {
       method: "POST",
@@ -140,7 +140,7 @@ describe("the server in memory", () => {
     expect(response.headers.get("content-type")).toBe("application/x-amz-json-1.0");
   });
 
-  it("answers what is no request at all", async () => {
+  it("answers malformed requests", async () => {
     const { endpoint } = await start();
     const garbled = await fetch(endpoint, {
       method: "POST",
@@ -158,7 +158,7 @@ describe("the server in memory", () => {
     });
   });
 
-  it("listens on the loopback alone, refuses a taken port, and closes twice", async () => {
+  it("listens only on the loopback, refuses a port in use, and closes twice", async () => {
     const server = await start();
     expect(server.endpoint).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     const port = Number(new URL(server.endpoint).port);

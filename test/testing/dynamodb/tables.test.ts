@@ -62,7 +62,7 @@ describe("tables", () => {
     );
   });
 
-  it("have TTL switched on once, for one attribute", () => {
+  it("accept TTL once, for a single attribute", () => {
     const bench = new Bench();
     const set = (
       Enabled: boolean,
@@ -94,7 +94,7 @@ describe("the engine", () => {
     },
   );
 
-  it("answers whatever it is sent", () => {
+  it("answers every request without throwing", () => {
     const dynamodb = new MemoryDynamoDB({ nowMs: () => 0 });
     expect(dynamodb.handle("BatchGetItem", {}).body["__type"]).toMatch(
       /#UnknownOperationException$/,

@@ -22,7 +22,7 @@ const count = (more: Json = {}): Json => ({
 const ABSENT = { ConditionExpression: "attribute_not_exists(pk)" };
 
 describe("a transaction", () => {
-  it("applies all or nothing, and says of each action why", () => {
+  it("applies all actions or none, and reports a reason for each action", () => {
     const bench = new Bench();
     bench.put({ holder: { S: "me" } }, "taken");
     const refused = bench.dynamodb.handle("TransactWriteItems", {
@@ -59,7 +59,7 @@ describe("a transaction", () => {
     expect(bench.item("counter")).toEqual({ n: { N: "1" } });
   });
 
-  it("is applied once for each token, for ten minutes", () => {
+  it("is applied once for each token within ten minutes", () => {
     const bench = new Bench();
     const request = { TransactItems: [count()], ClientRequestToken: "token" };
     const ask = (more: Json = {}): unknown =>
@@ -79,7 +79,7 @@ describe("a transaction", () => {
     expect(bench.item("counter")).toEqual({ n: { N: "2" } });
   });
 
-  it("leaves its token free when it was cancelled", () => {
+  it("frees the token after a cancellation", () => {
     const bench = new Bench();
     bench.put({});
     const token = { ClientRequestToken: "token" };
@@ -90,7 +90,7 @@ describe("a transaction", () => {
     expect(bench.item("b")).toEqual({});
   });
 
-  it("is refused with two actions on one item, with none, and with more than a hundred", () => {
+  it("is refused with two actions on the same item, without actions, and with more than a hundred", () => {
     const bench = new Bench();
     const many = (length: number): Json => ({
       TransactItems: Array.from({ length }, (_, index) => put(`s${index}`)),

@@ -26,7 +26,7 @@ function setUp(options?: FaultyTableOptions) {
   const memory = new MemoryTable({ time });
   const process = time.process();
   const faulty = new FaultyTable(memory, process, options);
-  /** Makes the claim, and says when and how it was answered, and whether it was applied by then. */
+  /** Sends the claim. Returns the answer, its time, and whether the claim was applied by then. */
   const claim = async (call: Call = CALL) => {
     const fromMs = time.nowMs;
     const answer = await time.runUntil(faulty.write(CLAIM, call));
@@ -36,7 +36,7 @@ function setUp(options?: FaultyTableOptions) {
   return { time, memory, process, faulty, claim };
 }
 
-describe("a faulty table", () => {
+describe("FaultyTable", () => {
   it("changes nothing and takes no time without a plan", async () => {
     const { memory, faulty, claim, time } = setUp();
     expect(await claim()).toMatchObject({ kind: "applied", tookMs: 0, applied: true });
@@ -56,7 +56,7 @@ describe("a faulty table", () => {
     expect(faulty.clockCorrectionMs).toBe(7);
   });
 
-  it("takes as long as it is told to", async () => {
+  it("delays requests by the given latency", async () => {
     const { time, memory, faulty } = setUp({ latency: () => ({ requestMs: 30, responseMs: 20 }) });
     const answer = faulty.write(CLAIM, CALL);
     await time.advance(29);
@@ -111,7 +111,7 @@ describe("a faulty table", () => {
     expect(process.pendingTimers()).toBe(0);
   });
 
-  it("applies late requests in the end, and only then", async () => {
+  it("applies a delayed request after the delay, not earlier", async () => {
     const { time, memory, faulty, claim } = setUp();
     faulty.next("write", { fault: "applied-late", delayMs: 4000 });
     await claim();
@@ -122,7 +122,7 @@ describe("a faulty table", () => {
     expect(memory.log[0]?.atMs).toBe(4000);
   });
 
-  it("carries a duplicate out again, later", async () => {
+  it("applies a duplicate later", async () => {
     const { time, memory, faulty } = setUp();
     faulty.next("write", { fault: "duplicated", delayMs: 400 });
     await time.runUntil(faulty.write(BUMP, CALL));
@@ -131,7 +131,7 @@ describe("a faulty table", () => {
     expect(memory.log.map(({ atMs }) => atMs)).toEqual([0, 400]);
   });
 
-  it("lets later requests overtake one that is reordered", async () => {
+  it("lets later requests overtake a reordered request", async () => {
     const { time, memory, faulty } = setUp();
     faulty.next("write", { fault: "reordered", delayMs: 50 });
     const first = faulty.write(CLAIM, CALL);
@@ -160,7 +160,7 @@ describe("a faulty table", () => {
     expect(memory.log.map(({ by }) => by)).toEqual(["hand", "hand", "write"]);
   });
 
-  it("refuses faults that cannot happen, instead of letting a test prove nothing", async () => {
+  it("refuses impossible faults", async () => {
     const { time, faulty } = setUp();
     const impossible = (answer: Promise<unknown>) =>
       expect(time.runUntil(answer)).rejects.toMatchObject({ code: "invalid-argument" });
@@ -178,7 +178,7 @@ describe("a faulty table", () => {
     expect(plain.injected.stale).toBe(0);
   });
 
-  it("answers at once when the call is given up, and lets the request go on", async () => {
+  it("answers at once when the caller aborts, and lets the request continue", async () => {
     const { time, memory, process, faulty } = setUp({
       latency: () => ({ requestMs: 100, responseMs: 0 }),
     });
@@ -195,7 +195,7 @@ describe("a faulty table", () => {
     expect(faulty.requests.write).toBe(1);
   });
 
-  it("keeps answers from a paused process, and lets its timeout win only if timers come first", async () => {
+  it("holds answers for a paused process, and times out only if timers run first", async () => {
     for (const first of ["timers", "io"] as const) {
       const { time, memory, process, faulty } = setUp({
         latency: () => ({ requestMs: 1, responseMs: 1 }),
@@ -214,7 +214,7 @@ describe("a faulty table", () => {
     }
   });
 
-  it("rejects with what the table throws, and leaves no timer behind", async () => {
+  it("rejects with the table's exception and leaves no timer behind", async () => {
     const time = new VirtualTime();
     const process = time.process();
     const broken = { write: () => Promise.reject(new Error("broken")) } as unknown as TablePort;
@@ -231,8 +231,8 @@ describe("a faulty table", () => {
   });
 });
 
-describe("a plan", () => {
-  it("takes what was queued for the kind first, as often as told, then the script", async () => {
+describe("a fault plan", () => {
+  it("uses queued faults first, as often as requested, and then the script", async () => {
     const { time, faulty, claim } = setUp();
     const ordinals: [string, number][] = [];
     faulty.next("read", { fault: "throttled" });
@@ -252,7 +252,7 @@ describe("a plan", () => {
     ]);
   });
 
-  it("ends when it is cleared", async () => {
+  it("injects no fault after clear()", async () => {
     const { faulty, claim } = setUp();
     faulty.next("any", { fault: "throttled" });
     faulty.script(() => ({ fault: "throttled" }));
@@ -261,7 +261,7 @@ describe("a plan", () => {
     expect((await claim()).kind).toBe("applied");
   });
 
-  it("by chance, injects each fault about as often as told, the same for the same seed", async () => {
+  it("injects random faults at the given rates, equal for equal seeds", async () => {
     const run = async (seed: number) => {
       const { time, memory, faulty } = setUp();
       const probabilities: FaultProbabilities = {
@@ -297,7 +297,7 @@ describe("a plan", () => {
     expect(await run(2)).not.toEqual(first);
   });
 
-  it("refuses probabilities that are none", () => {
+  it("refuses invalid probabilities", () => {
     const { faulty } = setUp();
     for (const faults of [{ throttled: 1.1 }, { throttled: -0.1 }, { throttled: Number.NaN }]) {
       expect(() => faulty.random(seededRandom(1), { faults })).toThrow("Probabilities");
@@ -305,7 +305,7 @@ describe("a plan", () => {
   });
 });
 
-describe("a query and a deletion", () => {
+describe("faults of queries and deletions", () => {
   const query = {
     partition: { attribute: "pk", value: "lock#a" },
     sort: { attribute: "sk", from: "-", to: "~" },
@@ -318,7 +318,7 @@ describe("a query and a deletion", () => {
     as: "delete",
   } as const;
 
-  it("suffer faults as other requests do", async () => {
+  it("are injected as for other requests", async () => {
     const { time, memory, faulty, claim } = setUp();
     await claim();
     faulty.next("query", { fault: "throttled" });
@@ -330,7 +330,7 @@ describe("a query and a deletion", () => {
     expect(faulty.requests).toMatchObject({ query: 2, write: 2 });
   });
 
-  it("suffer none that they cannot have", async () => {
+  it("are refused if impossible", async () => {
     const { faulty } = setUp();
     faulty.next("query", { fault: "conflict" });
     await expect(faulty.query(query, CALL)).rejects.toThrow("cannot befall a query");

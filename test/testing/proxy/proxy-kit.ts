@@ -8,7 +8,7 @@ import {
   startFaultProxy,
 } from "../../../src/testing/proxy/proxy.js";
 
-/** As little of DynamoDB as it takes to see what arrived: every update of any item counts one up. */
+/** A minimal DynamoDB that counts updates, to show which requests arrived. */
 class Stub {
   readonly bodies: Record<string, unknown>[] = [];
   updates = 0;

@@ -5,7 +5,7 @@ import { get, ProxyKit, update } from "./proxy-kit.js";
 describe("the fault proxy's network", () => {
   const kit = new ProxyKit();
 
-  it.each(["request-lost", "response-lost"] as const)("hangs for ever, %s", async (fault) => {
+  it.each(["request-lost", "response-lost"] as const)("hangs forever, %s", async (fault) => {
     kit.proxy.next("UpdateItem", { fault, how: "hang" });
     const controller = new AbortController();
     const sent = kit.client().send(update, { abortSignal: controller.signal });
@@ -51,7 +51,7 @@ describe("the fault proxy's network", () => {
     expect((await sent).Attributes).toEqual({ n: { N: "1" } });
   });
 
-  it.each(["cut", "halved"] as const)("sends half an answer, %s", async (how) => {
+  it.each(["cut", "halved"] as const)("sends half of an answer, %s", async (how) => {
     kit.proxy.next("UpdateItem", { fault: "truncated", how });
     const response = fetch(kit.proxy.endpoint, {
       method: "POST",
@@ -67,7 +67,7 @@ describe("the fault proxy's network", () => {
     expect((await kit.client().send(update)).Attributes).toEqual({ n: { N: "3" } });
   });
 
-  it("loses what hangs in a partition, and heals", async () => {
+  it("loses held traffic after a partition", async () => {
     kit.proxy.partition();
     const sent = kit.client().send(update);
     const lost = expect(sent).rejects.toMatchObject({ code: "ECONNRESET" });
@@ -80,7 +80,7 @@ describe("the fault proxy's network", () => {
     expect(kit.stub.updates).toBe(1);
   });
 
-  it("or delivers it when it heals, even if the client has given up", async () => {
+  it("delivers held traffic on heal({ delivers }), even after the client has given up", async () => {
     kit.proxy.partition();
     const controller = new AbortController();
     const patient = kit.client().send(get);
@@ -99,7 +99,7 @@ describe("the fault proxy's network", () => {
     ]);
   });
 
-  it("holds answers back too, if the partition begins after the request", async () => {
+  it("holds answers too if the partition starts after the request", async () => {
     const time = new VirtualTime();
     await kit.startProxy({ timers: time.timers });
     kit.proxy.next("any", { fault: "delayed", delayMs: 10 });
@@ -112,12 +112,12 @@ describe("the fault proxy's network", () => {
     expect((await sent).Attributes).toBeDefined();
   });
 
-  it("resets the connection when the target is not there", async () => {
+  it("resets the connection when the target is unreachable", async () => {
     await kit.stub.stop();
     await expect(kit.client().send(update)).rejects.toMatchObject({ code: "ECONNRESET" });
   });
 
-  it("closes at once, whatever hangs, and forwards nothing late after that", async () => {
+  it("closes at once with hanging requests, and forwards nothing later", async () => {
     const time = new VirtualTime();
     await kit.startProxy({ timers: time.timers });
     kit.proxy.next("UpdateItem", { fault: "request-lost", how: "hang" });

@@ -8,7 +8,7 @@ import { expect, it } from "vitest";
 import { startMemoryServer } from "../../../src/testing/dynamodb/server.js";
 import { startFaultProxy } from "../../../src/testing/proxy/proxy.js";
 
-it("turns a lost response into a refusal by one's own success, and counts what it cost", async () => {
+it("turns a lost response into a refusal by the client's first attempt, and counts the cost", async () => {
   const server = await startMemoryServer();
   const proxy = await startFaultProxy({ target: server.endpoint, addsConsumedCapacity: true });
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };

@@ -12,7 +12,7 @@ import { Key, ProxyKit, update } from "./proxy-kit.js";
 describe("the fault proxy", () => {
   const kit = new ProxyKit();
 
-  it("changes nothing without a plan, and lists what it saw", async () => {
+  it("changes nothing without a plan, and logs every request", async () => {
     const answer = await kit.client().send(update);
     expect(answer.Attributes).toEqual({ n: { N: "1" } });
     await kit.readOnce();
@@ -29,7 +29,7 @@ describe("the fault proxy", () => {
     expect(kit.proxy.requests).toMatchObject([{ operation: "UpdateItem", ordinal: 1 }]);
   });
 
-  it("asks what each request costs, unless the client did", async () => {
+  it("requests capacity if the client did not", async () => {
     await kit.startProxy({ addsConsumedCapacity: true });
     await kit.client().send(update);
     const asking = { TableName: "t", Key, ReturnConsumedCapacity: "INDEXES" } as const;
@@ -55,7 +55,7 @@ describe("the fault proxy", () => {
   ];
 
   it.each(refusals)(
-    "answers %o instead of the target, as the SDK knows it",
+    "answers %o in place of the target, in a form that the SDK recognises",
     async (fault, name) => {
       kit.proxy.next("UpdateItem", fault);
       const status = fault.fault === "internal-error" ? 500 : 400;
@@ -84,7 +84,7 @@ describe("the fault proxy", () => {
     });
   });
 
-  it("loses requests and responses, which looks the same to the client", async () => {
+  it("loses requests and responses, indistinguishable for the client", async () => {
     kit.proxy.next("UpdateItem", { fault: "request-lost" });
     await expect(kit.client().send(update)).rejects.toMatchObject({ code: "ECONNRESET" });
     expect(kit.stub.updates).toBe(0);
@@ -101,7 +101,7 @@ describe("the fault proxy", () => {
     expect(kit.proxy.injected("response-lost")).toBe(2);
   });
 
-  it("lets the SDK's own retry turn one update into two", async () => {
+  it("lets an SDK retry turn a single update into two", async () => {
     kit.proxy.next("UpdateItem", { fault: "response-lost" });
     const answer = await kit.client(3).send(update);
     expect(answer.$metadata.attempts).toBe(2);
@@ -112,7 +112,7 @@ describe("the fault proxy", () => {
     ]);
   });
 
-  it("answers an eventual read as the last one was answered, if there was one", async () => {
+  it("answers an eventually consistent read with the last answer, if any", async () => {
     await kit.readOnce();
     await kit.client().send(update);
     kit.proxy.next("GetItem", { fault: "stale" });
@@ -139,7 +139,7 @@ describe("the fault proxy", () => {
     }
   });
 
-  it("matches by function, by script and by ordinal, what was queued first", async () => {
+  it("matches by predicate, by script and by ordinal, in the order of the queue", async () => {
     kit.proxy.script((request, ordinal) =>
       request.operation === "UpdateItem" && ordinal === 2 ? { fault: "access-denied" } : undefined,
     );
@@ -160,7 +160,7 @@ describe("the fault proxy", () => {
     await kit.client().send(update);
   });
 
-  it("refuses a target that it cannot forward to, and a port that is taken", async () => {
+  it("refuses an unsupported target and a port in use", async () => {
     for (const wrong of ["https://example.com", "somewhere"]) {
       await expect(startFaultProxy({ target: wrong })).rejects.toMatchObject({
         code: "invalid-argument",

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { compareDecimals, normalDecimal, oneAbove } from "../../../src/testing/table/decimal.js";
 
 describe("decimals", () => {
-  it("are written in one way", () => {
+  it("have a single normal form", () => {
     const cases = {
       "007": "7",
       "-0": "0",
@@ -18,7 +18,7 @@ describe("decimals", () => {
     }
   });
 
-  it("are ordered and counted up exactly", () => {
+  it("compare and increment exactly", () => {
     fc.assert(
       fc.property(fc.bigInt(-(10n ** 37n), 10n ** 37n), fc.bigInt(-1000n, 1000n), (value, step) => {
         expect(oneAbove(String(value))).toBe(String(value + 1n));

@@ -4,7 +4,7 @@ import { holds } from "../../../src/testing/table/interpret.js";
 
 const N = (number: number | bigint | string): AttributeValue => ({ N: String(number) });
 
-describe("a condition", () => {
+describe("a condition on a table in memory", () => {
   const item: Item = { n: N(10), s: { S: "é" }, b: { B: new Uint8Array([1]) }, t: { BOOL: true } };
   const check = (condition: Condition): boolean => holds(condition, item);
   const compare = (
@@ -31,6 +31,25 @@ describe("a condition", () => {
     expect(sorted).toBe(true);
   });
 
+  it("compares a member of a map", () => {
+    const map: Item = { m: { M: { a: { S: "x" } } }, s: { S: "x" } };
+    const compareMember = (kind: "equals" | "differs", attribute: string, member: string) =>
+      holds({ kind, attribute, member, value: { S: "x" } }, map);
+    expect(compareMember("equals", "m", "a")).toBe(true);
+    expect(compareMember("differs", "m", "a")).toBe(false);
+    for (const [attribute, member] of [
+      ["m", "b"],
+      ["s", "a"],
+      ["absent", "a"],
+    ] as const) {
+      expect(compareMember("equals", attribute, member)).toBe(false);
+      expect(compareMember("differs", attribute, member)).toBe(true);
+    }
+    expect(holds({ kind: "differs", attribute: "n", value: N(9) }, item)).toBe(true);
+    expect(holds({ kind: "differs", attribute: "n", value: N("10.0") }, item)).toBe(false);
+    expect(holds({ kind: "differs", attribute: "n", value: N(9) }, undefined)).toBe(true);
+  });
+
   it("is false for an absent attribute and for another type, whatever the comparison", () => {
     for (const kind of ["equals", "below", "at-least"] as const) {
       expect(compare(kind, "absent", N(0))).toBe(false);
@@ -44,7 +63,7 @@ describe("a condition", () => {
     expect(check({ kind: "same", attribute: "n", as: "n" })).toBe(true);
   });
 
-  it("combines, with nothing at all as true for all and false for any", () => {
+  it("combines conditions; an empty `all` is true and an empty `any` is false", () => {
     const yes: Condition = { kind: "present", attribute: "n" };
     const no: Condition = { kind: "absent", attribute: "n" };
     expect(check({ kind: "all", of: [yes, { kind: "any", of: [no, yes] }] })).toBe(true);
@@ -54,7 +73,7 @@ describe("a condition", () => {
     expect(check({ kind: "any", of: [no, no] })).toBe(false);
   });
 
-  it("takes sets and maps for equal in any order, lists only in the same", () => {
+  it("treats sets and maps as equal in any order, lists only in the same order", () => {
     const nested = (names: readonly string[], first: string): AttributeValue => ({
       M: Object.fromEntries(names.map((name) => [name, { SS: [first, "x", "y"] }])),
     });

@@ -22,8 +22,8 @@ const write = (
 
 const N = (number: number | bigint | string): AttributeValue => ({ N: String(number) });
 
-describe("a table in memory", () => {
-  it("creates an item with its key, and refuses with what it found", async () => {
+describe("MemoryTable", () => {
+  it("creates an item with the key, and refuses with the existing item", async () => {
     const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
     const created = await table.write(write({ holder: { S: "one" } }, ABSENT), CALL);
     const item = { ...KEY, holder: { S: "one" } };
@@ -37,7 +37,7 @@ describe("a table in memory", () => {
     expect(table.items()).toEqual([item]);
   });
 
-  it("sets, keeps what is there, increments and removes, all from the item as it was", () => {
+  it("sets, keeps, increments and removes attributes of the old item", () => {
     const table = new MemoryTable();
     table.apply(write({ version: { incrementFrom: "0" }, tail: { orElse: N(5) } }));
     expect(table.item(KEY)).toMatchObject({ version: { N: "1" }, tail: { N: "5" } });
@@ -48,7 +48,7 @@ describe("a table in memory", () => {
     expect(table.item(KEY)).toEqual({ ...KEY, version: N(2), tail: N(5), owner: { S: "me" } });
   });
 
-  it("counts exactly above what a double can hold", () => {
+  it("counts exactly beyond the precision of a double", () => {
     const table = new MemoryTable();
     table.apply(write({ fence: { incrementFrom: "9007199254740992" } }));
     expect(table.item(KEY)?.["fence"]).toEqual({ N: "9007199254740993" });
@@ -58,7 +58,7 @@ describe("a table in memory", () => {
     expect(table.apply(write({}, above)).kind).toBe("refused");
   });
 
-  it("gives no way to change an item from outside", async () => {
+  it("protects stored items from outside changes", async () => {
     const table = new MemoryTable();
     const bytes = new Uint8Array([1, 2]);
     table.apply(write({ data: { B: bytes } }));
@@ -66,7 +66,7 @@ describe("a table in memory", () => {
     expect(table.item(KEY)?.["data"]).toEqual({ B: new Uint8Array([1, 2]) });
   });
 
-  it("answers misconfigured for what DynamoDB would not accept, at no cost", () => {
+  it("answers misconfigured to requests that DynamoDB refuses, without a cost", () => {
     const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
     table.apply(write({ holder: { S: "me" } }));
     table.resetCounts();
@@ -92,7 +92,7 @@ describe("a table in memory", () => {
     expect(table.log).toHaveLength(1);
   });
 
-  it("does not carry out a call that was given up before it was made", async () => {
+  it("does not apply a call that was aborted before", async () => {
     const table = new MemoryTable();
     const call = { timeoutMs: 10, signal: AbortSignal.abort("enough") };
     expect(await table.write(write({}), call)).toEqual({ kind: "unknown", cause: "enough" });
@@ -103,8 +103,8 @@ describe("a table in memory", () => {
   });
 });
 
-describe("a table in memory's reads", () => {
-  it("see every write if consistent, and the past if they lag", async () => {
+describe("MemoryTable's reads", () => {
+  it("see every write if strongly consistent, and an older state with a lag", async () => {
     const time = new VirtualTime();
     const table = new MemoryTable({ time, lagMs: () => 100 });
     const read = async (consistent: boolean) => {
@@ -122,7 +122,7 @@ describe("a table in memory's reads", () => {
     expect(await read(false)).toEqual(N(2));
   });
 
-  it("can be given any earlier state that is remembered", () => {
+  it("can return any remembered state", () => {
     const table = new MemoryTable();
     const stale = (changesAgo: number) =>
       table.staleRead({ key: KEY, consistent: false }, changesAgo);
@@ -136,14 +136,14 @@ describe("a table in memory's reads", () => {
     expect(stale(99)).toMatchObject({ item: { version: N(25) } });
   });
 
-  it("project the attributes asked for", async () => {
+  it("project the requested attributes", async () => {
     const table = new MemoryTable();
     table.apply(write({ a: N(1), b: N(2) }));
     const read = { key: KEY, consistent: true, attributes: ["b", "never there"] };
     expect(await table.read(read, CALL)).toEqual({ kind: "found", item: { b: N(2) } });
   });
 
-  it("scan page by page in one order, whatever was filtered out", async () => {
+  it("scan page by page in a fixed order, with any filter", async () => {
     const table = new MemoryTable({ scanPageBytes: 100 });
     const names = Array.from({ length: 12 }, (_, n) => `${n % 2 ? "lock" : "other"}#${n}`);
     for (const name of names) table.putItem({ pk: { S: name } }, { data: { S: "x".repeat(40) } });
@@ -165,8 +165,8 @@ describe("a table in memory's reads", () => {
   });
 });
 
-describe("a table in memory's books", () => {
-  it("charge by size, before or after, for refused writes too", () => {
+describe("MemoryTable's counts and log", () => {
+  it("charge writes by the larger size, refused writes too", () => {
     const table = new MemoryTable();
     const kilobytes = (count: number) => ({ data: { S: "x".repeat(count * 1024) } });
     table.apply(write({}));
@@ -179,7 +179,7 @@ describe("a table in memory's books", () => {
     expect(table.counts).toMatchObject({ writes: 4, refusedWrites: 1, writeUnits: 1 + 4 + 4 + 3 });
   });
 
-  it("charge reads by the whole item, half as much if eventual", async () => {
+  it("charge reads by the whole item, half as much if eventually consistent", async () => {
     const table = new MemoryTable();
     await table.read({ key: KEY, consistent: false }, CALL);
     expect(table.counts).toMatchObject({ eventualReads: 1, readUnits: 0.5 });
@@ -192,7 +192,7 @@ describe("a table in memory's books", () => {
     expect(before.readUnits).toBe(2.5);
   });
 
-  it("log every change with its instant, whoever made it", async () => {
+  it("log every change with time and origin", async () => {
     const time = new VirtualTime();
     const heard: string[] = [];
     const table = new MemoryTable({ time, onChange: ({ by }) => heard.push(by) });
@@ -219,7 +219,7 @@ describe("a table in memory's books", () => {
   });
 });
 
-describe("a query and a deletion of a table in memory", () => {
+describe("MemoryTable's queries and deletions", () => {
   const keyed = (sk: string) => ({ pk: { S: "lock#a" }, sk: { S: sk } });
   const query = {
     partition: { attribute: "pk", value: "lock#a" },
@@ -235,7 +235,7 @@ describe("a query and a deletion of a table in memory", () => {
   const sortKeys = (answer: { readonly items?: readonly Item[] }) =>
     answer.items?.map(({ sk }) => sk?.["S" as keyof AttributeValue]);
 
-  it("reads a range of one partition, in either direction, a page at a time", async () => {
+  it("read a range of a partition in either direction, page by page", async () => {
     const table = filled();
     expect(sortKeys((await table.query(query, CALL)) as object)).toEqual(["b", "c", "d"]);
     const first = await table.query({ ...query, isDescending: true, mostItems: 2 }, CALL);
@@ -246,7 +246,7 @@ describe("a query and a deletion of a table in memory", () => {
     expect(table.counts).toMatchObject({ queries: 3, readUnits: 1.5 });
   });
 
-  it("lags behind as reads do, unless it is strongly consistent", async () => {
+  it("lag like reads, unless strongly consistent", async () => {
     const time = new VirtualTime();
     const table = filled({ time, lagMs: () => 1_000 });
     await time.advance(5_000);
@@ -257,7 +257,7 @@ describe("a query and a deletion of a table in memory", () => {
     expect(sortKeys(strong as object)).toEqual(["b", "d"]);
   });
 
-  it("deletes what its condition names, and nothing else; what is not there is no matter", async () => {
+  it("delete only the matching item, and succeed for an absent item", async () => {
     const table = filled();
     const one: Condition = { kind: "equals", attribute: "size", value: N(1) };
     const two: Condition = { kind: "equals", attribute: "size", value: N(2) };

@@ -8,8 +8,8 @@ const write = (name: string, condition: "absent" | "present" = "absent"): Write 
   change: { set: { n: { incrementFrom: "0" } }, remove: [] },
 });
 
-describe("a transaction on the table in memory", () => {
-  it("that is too long, empty, without a token or with one item twice is a mistake", () => {
+describe("a transaction on MemoryTable", () => {
+  it("is misconfigured if too long, empty, without a token, or with the same item twice", () => {
     const table = new MemoryTable();
     const many = Array.from({ length: 101 }, (_, index) => write(`${index}`));
     for (const writes of [[], many, [write("a"), write("a")]]) {
@@ -21,7 +21,7 @@ describe("a transaction on the table in memory", () => {
     expect(table.items()).toEqual([]);
   });
 
-  it("costs twice what its writes cost alone, refused ones too", () => {
+  it("costs twice as much as separate writes, also when refused", () => {
     const table = new MemoryTable();
     table.applyAll({ writes: [write("a"), write("b")], token: "1" });
     expect(table.counts).toMatchObject({ transactions: 1, writes: 0, writeUnits: 4 });
@@ -29,14 +29,14 @@ describe("a transaction on the table in memory", () => {
     expect(table.counts).toMatchObject({ transactions: 2, writes: 0, writeUnits: 8 });
   });
 
-  it("is made all at once: whoever is told of one change finds the others", () => {
+  it("changes all items before the first onChange callback", () => {
     const seen: number[] = [];
     const table: MemoryTable = new MemoryTable({ onChange: () => seen.push(table.items().length) });
     table.applyAll({ writes: [write("a"), write("b"), write("c")], token: "1" });
     expect(seen).toEqual([3, 3, 3]);
   });
 
-  it("is known by its token for ten minutes, unless it was refused", () => {
+  it("remembers its token for ten minutes, unless refused", () => {
     const time = { nowMs: 0 };
     const table = new MemoryTable({ time });
     const again = () => table.applyAll({ writes: [write("a", "present")], token: "1" }).kind;

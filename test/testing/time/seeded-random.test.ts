@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "../../../src/testing/time/seeded-random.js";
 
-describe("seeded chance", () => {
-  it("repeats itself for the same seed, and for no other", () => {
+describe("seededRandom", () => {
+  it("repeats its draws for the same seed only", () => {
     const draws = (seed: number): number[] => {
       const random = seededRandom(seed);
       return Array.from({ length: 20 }, () => random.fraction());
@@ -13,7 +13,7 @@ describe("seeded chance", () => {
     expect(() => seededRandom(1.5)).toThrow("seed");
   });
 
-  it("is even", () => {
+  it("is evenly distributed", () => {
     const random = seededRandom(3);
     const buckets = Array.from({ length: 10 }, () => 0);
     for (let n = 0; n < 100_000; n += 1) {
@@ -23,7 +23,7 @@ describe("seeded chance", () => {
     for (const count of buckets) expect(Math.abs(count - 10_000)).toBeLessThan(500);
   });
 
-  it("makes ids that look like UUIDs and never repeat, across seeds and forks", () => {
+  it("makes unique ids in the form of UUIDs, across seeds and forks", () => {
     const ids = new Set<string>();
     const sources = [0, 1, 2, 3].map(seededRandom);
     const all = sources.flatMap((source) => [source, source.fork()]);
@@ -38,7 +38,7 @@ describe("seeded chance", () => {
     expect([...ids].filter((id) => !shape.test(id))).toEqual([]);
   });
 
-  it("forks sources that later draws do not disturb", () => {
+  it("makes forks that are independent of later draws", () => {
     const one = seededRandom(5);
     const fork = one.fork();
     const first = fork.fraction();
@@ -48,7 +48,7 @@ describe("seeded chance", () => {
     expect(otherFork.fraction()).toBe(first);
   });
 
-  it("draws whole numbers from both ends", () => {
+  it("draws whole numbers including both ends", () => {
     const random = seededRandom(9);
     const drawn = new Set(Array.from({ length: 200 }, () => random.integer(1, 3)));
     expect([...drawn].sort()).toEqual([1, 2, 3]);

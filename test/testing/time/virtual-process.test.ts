@@ -4,8 +4,8 @@ import { seededRandom } from "../../../src/testing/time/seeded-random.js";
 import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
 
-describe("a virtual process's clocks", () => {
-  it("go at its rate, and its timers with them", async () => {
+describe("the clocks of a virtual process", () => {
+  it("run at the given rate, together with the timers", async () => {
     const time = new VirtualTime();
     const fast = time.process({ rate: 1.01 });
     const slow = time.process({ rate: 0.99, wallOffsetMs: 5000 });
@@ -23,10 +23,10 @@ describe("a virtual process's clocks", () => {
     expect(fast.clock.bootMs() - start.bootMs).toBe(20_200);
   });
 
-  it("never fires a timer early by the process's own clock, in spite of rounding", async () => {
+  it("never fire a timer early by their own time, despite rounding", async () => {
     const time = new VirtualTime();
     const random = seededRandom(11);
-    // After days rounding is coarser, as it is for a process that has been up for as long.
+    // After days the rounding is coarser, as for a real process after the same time.
     await time.advance(1e9);
     let early = 0;
     let fired = 0;
@@ -47,7 +47,7 @@ describe("a virtual process's clocks", () => {
     expect(fired).toBeGreaterThan(5000);
   });
 
-  it("begin at different values, so that nobody compares them across processes", () => {
+  it("start at different values, to reveal comparisons across processes", () => {
     const time = new VirtualTime();
     const [one, other] = [time.process(), time.process()];
     expect(one.clock.monotonicMs()).not.toBe(other.clock.monotonicMs());
@@ -55,7 +55,7 @@ describe("a virtual process's clocks", () => {
     expect(one.clock.wallMs()).toBe(time.wallMs);
   });
 
-  it("rounds timers up to whole milliseconds, at least one, as Node.js does", async () => {
+  it("round timers up to whole milliseconds, at least one, as Node.js does", async () => {
     const time = new VirtualTime();
     const { timers } = time.process();
     const firedAtMs: number[] = [];
@@ -64,7 +64,7 @@ describe("a virtual process's clocks", () => {
     expect(firedAtMs).toEqual([1, 1, 2]);
   });
 
-  it("steps the wall clock alone, without touching timers", async () => {
+  it("step the wall clock without an effect on timers", async () => {
     const time = new VirtualTime();
     const process = time.process();
     const { clock, timers } = process;
@@ -81,7 +81,7 @@ describe("a virtual process's clocks", () => {
     expect(elapsedMsSince(start, clock)).toBe(100);
   });
 
-  it("holds timers back for as long as the monotonic clock is frozen", async () => {
+  it("hold timers while the monotonic clock is frozen", async () => {
     const time = new VirtualTime();
     const process = time.process();
     const { clock, timers } = process;
@@ -106,7 +106,7 @@ describe("a virtual process's clocks", () => {
     expect(firedAtMs).toBe(1110);
   });
 
-  it("changes the rate of a timer that is set", async () => {
+  it("apply a new rate to pending timers", async () => {
     const time = new VirtualTime();
     const process = time.process();
     let firedAtMs = 0;
@@ -135,7 +135,7 @@ describe("a paused process", () => {
     return { time, process, seen };
   }
 
-  it("sees nothing until it is resumed, then timers first", async () => {
+  it("receives nothing until resumed, then timers first", async () => {
     const { time, process, seen } = busyProcess();
     process.pause();
     await time.advance(100);
@@ -146,7 +146,7 @@ describe("a paused process", () => {
     expect(seen).toEqual(["timer 1", "after timer 1", "timer 2", "answer"]);
   });
 
-  it("or answers first", async () => {
+  it("receives answers first on request", async () => {
     const { time, process, seen } = busyProcess();
     process.pause();
     await time.advance(100);
@@ -155,7 +155,7 @@ describe("a paused process", () => {
     expect(seen).toEqual(["answer", "timer 1", "after timer 1", "timer 2"]);
   });
 
-  it("comes back from a block before any timer and any answer, on all its clocks", async () => {
+  it("resumes from a block before any timer and answer, on all clocks", async () => {
     const { time, process, seen } = busyProcess();
     const start = instantOf(process.clock);
     process.block(50).then(() => {
@@ -166,7 +166,7 @@ describe("a paused process", () => {
     expect(seen).toEqual(["unblocked", "timer 1", "after timer 1", "timer 2", "answer"]);
   });
 
-  it("gives what arrives while it catches up its turn at the end", async () => {
+  it("receives arrivals during catching up last", async () => {
     const { time, process, seen } = busyProcess();
     process.pause();
     await time.advance(100);
@@ -177,7 +177,7 @@ describe("a paused process", () => {
     expect(seen).toHaveLength(5);
   });
 
-  it("that was blocked, resumed early and paused again is not resumed by the first block", async () => {
+  it("is not resumed by an earlier block after a resume and a second pause", async () => {
     const { time, process } = busyProcess();
     void process.block(50);
     await time.advance(10);
@@ -189,7 +189,7 @@ describe("a paused process", () => {
     expect(() => process.pause()).toThrow("paused");
   });
 
-  it("keeps a cancelled timer cancelled, even one that came due meanwhile", async () => {
+  it("keeps a timer cancelled that came due during the pause", async () => {
     const { time, process, seen } = busyProcess();
     const first = process.timers.set(30, true, () => seen.push("cancelled by an answer"));
     const second = process.timers.set(31, true, () => seen.push("cancelled after resuming"));
@@ -203,7 +203,7 @@ describe("a paused process", () => {
     expect(process.pendingTimers()).toBe(0);
   });
 
-  it("can be paused again in the middle of catching up, and loses nothing", async () => {
+  it("can be paused again while catching up, without losing callbacks", async () => {
     const { time, process, seen } = busyProcess();
     process.timers.set(5, true, () => process.pause());
     process.pause();
@@ -216,7 +216,7 @@ describe("a paused process", () => {
     expect(seen).toEqual(["timer 1", "after timer 1", "timer 2", "answer"]);
   });
 
-  it("suspended, finds its monotonic clock and its timers where they stood", async () => {
+  it("keeps its monotonic clock and timers still while suspended", async () => {
     const { time, process, seen } = busyProcess();
     const start = instantOf(process.clock);
     await time.advance(5);
@@ -231,7 +231,7 @@ describe("a paused process", () => {
     expect(seen).toEqual(["answer", "timer 1", "after timer 1", "timer 2"]);
   });
 
-  it("restored from a snapshot, cannot tell that time has passed", async () => {
+  it("sees no elapsed time after a restore from a snapshot", async () => {
     const { time, process } = busyProcess();
     const start = instantOf(process.clock);
     process.pause({ frozen: "all" });
@@ -242,7 +242,7 @@ describe("a paused process", () => {
     expect(process.clock.monotonicMs() - start.monotonicMs).toBe(7);
   });
 
-  it("killed, never hears of anything again, and counts no timer", async () => {
+  it("receives nothing after a kill, and counts no timer", async () => {
     const { time, process, seen } = busyProcess();
     expect(process.pendingTimers({ keepsAlive: true })).toBe(2);
     process.timers.set(1, false, () => {});

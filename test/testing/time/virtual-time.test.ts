@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { seededRandom } from "../../../src/testing/time/seeded-random.js";
 import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
 
-describe("virtual time", () => {
-  it("fires timers in order of their instants, and of their setting at one instant", async () => {
+describe("VirtualTime", () => {
+  it("fires timers in the order of their times, and equal times in the order of creation", async () => {
     const time = new VirtualTime();
     const { timers } = time.process();
     const fired: string[] = [];
@@ -22,7 +22,7 @@ describe("virtual time", () => {
     expect(fired).toHaveLength(4);
   });
 
-  it("keeps a thousand events in order whatever is cancelled in between", async () => {
+  it("keeps a thousand events in order despite cancellations", async () => {
     for (let seed = 0; seed < 20; seed += 1) {
       const time = new VirtualTime();
       const random = seededRandom(seed);
@@ -55,7 +55,7 @@ describe("virtual time", () => {
     expect(seen).toEqual(["chained@15", "later@20"]);
   });
 
-  it("lets code that began before it set its timers first", async () => {
+  it("lets earlier code set timers first", async () => {
     const time = new VirtualTime();
     let wokenAtMs = 0;
     const waiting = (async () => {
@@ -68,7 +68,7 @@ describe("virtual time", () => {
     expect(wokenAtMs).toBe(100);
   });
 
-  it("runs until a promise settles, and no further", async () => {
+  it("runs until a promise settles, and not further", async () => {
     const time = new VirtualTime();
     const result = time.sleep(250).then(() => "done");
     time.timers.set(251, true, () => expect.unreachable());
@@ -78,7 +78,7 @@ describe("virtual time", () => {
     await expect(time.runUntil(failing)).rejects.toThrow("no");
   });
 
-  it("says so when a promise can never settle, or not within the limit", async () => {
+  it("reports a promise that never settles, or not within the limit", async () => {
     const time = new VirtualTime();
     await expect(time.runUntil(new Promise(() => {}))).rejects.toThrow("nothing is left");
     const slow = time.sleep(101);
@@ -90,7 +90,7 @@ describe("virtual time", () => {
     expect(time.nowMs).toBe(101);
   });
 
-  it("does not give up on code that takes a turn of the real loop by itself", async () => {
+  it("tolerates code that waits for a turn of the real event loop", async () => {
     const time = new VirtualTime();
     const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
     const result = turn()
@@ -100,7 +100,7 @@ describe("virtual time", () => {
     expect(time.nowMs).toBe(10);
   });
 
-  it("stops a loop without a pause, two calls at once, and nonsense", async () => {
+  it("stops an endless loop, two concurrent calls, and invalid arguments", async () => {
     const time = new VirtualTime();
     const again = (): void => void time.timers.set(0, true, again);
     again();
@@ -114,7 +114,7 @@ describe("virtual time", () => {
     expect(() => first.process({ rate: 0 })).toThrow("rate");
   });
 
-  it("rejects with what an event throws, and goes on afterwards", async () => {
+  it("rejects with an event's exception, and continues afterwards", async () => {
     const time = new VirtualTime();
     time.timers.set(1, true, () => {
       throw new Error("thrown");

@@ -1,7 +1,9 @@
 import type { GuardCondition } from "../../../src/index.js";
 import type { MemoryTable } from "../../../src/testing/table/memory-table.js";
 
-/** Whether a transaction with these conditions would be carried out now. Throws for one that it cannot read. */
+/**
+ * Whether a transaction with these conditions would commit now. Throws for conditions which it cannot read.
+ */
 export function wouldCommit(table: MemoryTable, conditions: readonly GuardCondition[]): boolean {
   return conditions.every(({ ConditionCheck: check }) => {
     const item = table.item(check.Key) ?? {};

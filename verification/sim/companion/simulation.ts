@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import type { FormatTypes } from "../../../src/core/record/format-types.js";
-import { awsLockClient, dynamodbLease, dynamolock } from "../../../src/formats/index.js";
 import {
-  type GuardCondition,
-  Holdfast,
-  isHoldfastError,
+  awsLockClient,
+  dynamodbLease,
+  dynamolock,
   type LockFormat,
-} from "../../../src/index.js";
+} from "../../../src/formats/index.js";
+import { type GuardCondition, Holdfast, isHoldfastError } from "../../../src/index.js";
 import type { Item } from "../../../src/platform/table.js";
 import { FaultyTable } from "../../../src/testing/faults/faults.js";
 import { MemoryTable, type TableChange } from "../../../src/testing/table/memory-table.js";
@@ -16,18 +16,20 @@ import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
 import { stringIn } from "../queue/checkers.js";
 import { wouldCommit } from "./guard.js";
 
-/** What one run showed. */
+/** The result of one run. */
 export interface CompanionOutcome {
-  /** Pairs of grants whose fences are not in the order of the grants, and guards that opened again. */
+  /**
+   * Pairs of grants whose fences contradict the order of the grants, and conditions which succeeded again.
+   */
   readonly violations: readonly string[];
   readonly format: string;
   readonly grants: number;
-  /** Leases that were handed out, each with a fence. */
+  /** Leases which were handed out, each with a fence. */
   readonly leases: number;
   readonly byPeers: number;
   readonly faults: number;
   readonly pauses: number;
-  /** The same seed gives the same hash. */
+  /** The hash of the history, equal for equal seeds. */
   readonly hash: string;
 }
 
@@ -36,7 +38,7 @@ interface Numbered extends FormatTypes {
   readonly hasCompanion: true;
 }
 
-/** A format, which attribute names the holder, and a record as a peer puts it. */
+/** A format, the attribute for the holder, and a record as written by a peer. */
 interface Kind {
   readonly format: LockFormat;
   readonly holder: string;
@@ -54,7 +56,7 @@ interface Handed {
   readonly conditions: readonly GuardCondition[];
   readonly holder: string;
   readonly fence: bigint;
-  /** How many grants the record had seen when the lease was handed out. */
+  /** The number of grants of the record when the lease was handed out. */
   readonly after: number;
 }
 
@@ -88,10 +90,10 @@ function kindOf(random: SeededRandom, leaseMs: number): Kind {
 }
 
 /**
- * Clients of a format whose records carry no number take one lock, with companion fences, in virtual time, while a
- * peer puts records over theirs and deletes them. Requests are lost, late and doubled, eventually consistent reads
- * are stale, and processes are stopped just as they are granted, some of them without a clock that could tell. Two
- * may hold then; what has to stand is the order of their fences.
+ * Clients take one lock, with companion fences, in virtual time; the format's records carry no number, and a peer
+ * overwrites and deletes the records. Requests are lost, late and doubled, eventually consistent reads are stale, and
+ * processes are paused right after a grant, some of them with all clocks. Two processes may hold the lock then; the
+ * order of their fences must stand.
  */
 class CompanionSimulation {
   readonly #lengthMs: number;
@@ -103,7 +105,9 @@ class CompanionSimulation {
   readonly #table: MemoryTable;
   readonly #lives: Life[] = [];
   readonly #hash = createHash("sha256");
-  /** Where in the order of all grants each holder was granted; twice, where a late copy of its claim was. */
+  /**
+   * Each holder's position in the order of all grants; two positions if a late copy of its claim was applied.
+   */
   readonly #granted = new Map<string, number[]>();
   readonly #handed: Handed[] = [];
   readonly #reopened = new Set<string>();
@@ -120,7 +124,7 @@ class CompanionSimulation {
     this.#table = new MemoryTable({
       keyAttributes: ["key"],
       time: this.#time,
-      // What a replica may at worst do: waiters look there, and nothing that decides may.
+      // The worst case of a replica: waiters read it; decisions must not.
       lagMs: () => (lag.chance(0.5) ? 0 : 3 * this.#leaseMs * lag.fraction()),
       keepsLog: false,
       onChange: (change) => this.#changed(change),
@@ -177,7 +181,7 @@ class CompanionSimulation {
     });
     const life: Life = { name, process, network, locks };
     this.#lives.push(life);
-    // Two of a process, since its waiters are numbered as all others are.
+    // Two per process, since hand-offs in the local queue need numbers too.
     for (let taker = 0; taker < 2; taker += 1) void this.#takes(life, random.fork());
   }
 
@@ -208,7 +212,7 @@ class CompanionSimulation {
     if (life !== undefined && this.#random.chance(0.2)) this.#stop(life);
   }
 
-  /** Between the grant and the number, or somewhere near. */
+  /** Pauses a process between its grant and the number, or near this instant. */
   #stop({ process }: Life): void {
     this.#time.timers.set(60 * this.#random.fraction(), true, () => {
       if (process.state !== "running") return;
@@ -220,7 +224,7 @@ class CompanionSimulation {
     });
   }
 
-  /** As a peer does: puts the whole record, or deletes it, and looks at nothing that is ours. */
+  /** Writes or deletes the whole record, without any condition, as a peer does. */
   #interfere(): void {
     this.#sums.byPeers += 1;
     if (this.#random.chance(0.6)) {
@@ -231,10 +235,12 @@ class CompanionSimulation {
     this.#table.putItem(KEY, this.#kind.peer(this.#leaseMs, version, this.#time.nowMs));
   }
 
-  /** Once a later grant of ours was handed out, no guard of an earlier one may hold again, whatever lands late. */
+  /**
+   * After a later grant was handed out, no condition of an earlier grant may succeed again, whatever arrives late.
+   */
   #tryGuards(): void {
     const last = this.#handed.at(-1)?.fence ?? 0n;
-    // Those whose late copies can be on their way yet.
+    // Leases with late copies which may still be in flight.
     for (const { conditions, holder, fence } of this.#handed.slice(-30)) {
       if (fence < last && wouldCommit(this.#table, conditions)) {
         this.#reopened.add(`the guard of ${fence} of ${holder} holds after ${last} was granted`);
@@ -242,7 +248,7 @@ class CompanionSimulation {
     }
   }
 
-  /** Of any two leases, the one that was granted later has the higher fence. */
+  /** Returns pairs of leases where the later grant does not have the higher fence. */
   #disorder(): string[] {
     const placed = this.#handed.map(({ holder, fence, after }) => {
       const places = (this.#granted.get(holder) ?? []).filter((place) => place < after);
@@ -260,7 +266,7 @@ class CompanionSimulation {
   }
 }
 
-// What contention, a bad network and a peer are told by; anything else is an error of the library's.
+// The error codes of contention, a bad network and a peer; all further codes are defects of the library.
 const EXPECTED = ["not-acquired", "unreachable", "throttled", "lost", "outcome-unknown"];
 
 function expected(error: unknown): undefined {

@@ -7,17 +7,17 @@ import { type SeededRandom, seededRandom } from "../../../src/testing/time/seede
 import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
 
-/** What one run showed. */
+/** The result of one run. */
 export interface CopiesOutcome {
-  /** Two that believed at once, and fences or ids of two grants that are the same. */
+  /** Overlapping holders, and fences or ids which two grants share. */
   readonly violations: readonly string[];
   readonly grants: number;
   readonly faults: number;
-  /** The same seed gives the same hash. */
+  /** The hash of the history, equal for equal seeds. */
   readonly hash: string;
 }
 
-/** What a copy is granted, of a mutex or of several locks. */
+/** A grant to a copy, of a mutex or of several locks. */
 interface Taken {
   readonly isHeld: boolean;
   readonly grants: readonly string[];
@@ -28,9 +28,8 @@ const NAMES = ["a", "b"];
 const COPIES = 3;
 
 /**
- * Processes restored from one snapshot: the state of the generator is the same in all of them, so each draws the
- * bytes that the others draw, in the same order. They take the same locks in virtual time, over a network that
- * loses, delays and doubles.
+ * Processes restored from one snapshot: all have the same generator state, so all draw the same bytes in the same
+ * order. They take the same locks in virtual time, over a network which loses, delays and doubles requests.
  */
 class CopiesSimulation {
   readonly #lengthMs: number;
@@ -59,7 +58,7 @@ class CopiesSimulation {
       keepsLog: false,
       onChange: ({ atMs, after }) => {
         this.#hash.update(`${atMs} ${JSON.stringify(after)}\n`);
-        this.#look();
+        this.#checkHolders();
       },
     });
   }
@@ -68,7 +67,7 @@ class CopiesSimulation {
     for (let copy = 0; copy < COPIES; copy += 1) this.#restore();
     while (this.#time.nowMs < this.#lengthMs) {
       await this.#time.advance(250);
-      this.#look();
+      this.#checkHolders();
     }
     this.#isOver = true;
     const faults = this.#networks
@@ -131,10 +130,10 @@ class CopiesSimulation {
       if (this.#granted.has(grant)) this.#violations.push(`granted twice: ${grant}`);
       this.#granted.add(grant);
     }
-    this.#look();
+    this.#checkHolders();
   }
 
-  #look(): void {
+  #checkHolders(): void {
     for (const [name, held] of this.#held) {
       const believers = [...held].filter(({ isHeld }) => isHeld).length;
       if (believers > 1) this.#violations.push(`${believers} hold ${name} at ${this.#time.nowMs}`);
@@ -142,7 +141,9 @@ class CopiesSimulation {
   }
 }
 
-/** As this machine's chance draws: the same bytes and numbers in every copy, at moments of its own. */
+/**
+ * Draws random values as the copied machine does: equal bytes and numbers in every copy, at different times.
+ */
 function drawnBy({ clock }: VirtualProcess, snapshot: number): Random {
   const [bytes, numbers] = [seededRandom(snapshot), seededRandom(snapshot)];
   return {
@@ -176,7 +177,7 @@ function sleep({ timers }: VirtualProcess, ms: number): Promise<void> {
   return new Promise((resolve) => timers.set(ms, true, () => resolve()));
 }
 
-// What contention and a bad network are told by; anything else is an error of the library's.
+// The error codes of contention and a bad network; all further codes are defects of the library.
 const EXPECTED = ["not-acquired", "unreachable", "throttled", "lost", "outcome-unknown"];
 
 function expected(error: unknown): undefined {

@@ -8,38 +8,38 @@ import type { VirtualProcess } from "../../../src/testing/time/virtual-process.j
 import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
 import { stringIn } from "../queue/checkers.js";
 
-/** What must never happen where operators release a lock by force. */
+/** A violation of the rules for forced releases. */
 export interface ForcedViolation {
   readonly invariant: "exclusion" | "told in time" | "nothing left";
   readonly atMs: number;
   readonly what: string;
 }
 
-/** What one run showed. */
+/** The result of one run. */
 export interface ForcedOutcome {
   readonly violations: readonly ForcedViolation[];
-  /** Forced releases that resolved with the holder they asked; of those, how many freed the lock at once. */
+  /** Forced releases which resolved with the asked holder, and how many freed the lock at once. */
   readonly forced: number;
   readonly now: number;
-  /** Operators that were killed as they sent one of their writes. */
+  /** Operators which were killed at the send of a write. */
   readonly killed: number;
-  /** Moves to a session while an operator was on its way, before the record asked the holder to end. */
+  /** Moves to a session while an operator was active, before the record named the holder in a request. */
   readonly movedDuring: number;
-  /** Moves to a session by holders that the record already asked to end. */
+  /** Moves to a session by holders which the record already named in a request. */
   readonly movedAfter: number;
   readonly faults: number;
-  /** The same seed gives the same hash. */
+  /** The hash of the history, equal for equal seeds. */
   readonly hash: string;
 }
 
 const NAME = "a";
-const ASKED = "asked#";
-// In a lease, by default.
+const ASKED = "request#";
+// Renewals per lease, by default.
 const RENEWALS = 3;
-// What one renewal takes beside its period: two requests and their latencies, with room for a resent one.
+// The time of a renewal beyond its period: two requests with their latencies, and room for a resend.
 const ANSWERED_WITHIN_MS = 500;
 
-/** One process, with its client and the network before it. */
+/** One process, with its client and its network. */
 interface Client {
   readonly locks: Holdfast;
   readonly process: VirtualProcess;
@@ -47,9 +47,9 @@ interface Client {
 }
 
 /**
- * Processes that hold one lock by sessions or by renewals of their own, mostly until they are told to end, and
- * operators that release it by force, asking or at once, several at a time, slowly, around the move to the session,
- * and that are killed between two requests. In virtual time.
+ * Processes hold one lock by sessions or by their own renewals, mostly until a request ends the lease. Operators
+ * force its release, after asking or at once: several at a time, slowly, around the move to the session, and some are
+ * killed between two requests. In virtual time.
  */
 class ForcedSimulation {
   readonly #lengthMs: number;
@@ -60,15 +60,15 @@ class ForcedSimulation {
   readonly #table: MemoryTable;
   readonly #networks: FaultyTable[] = [];
   readonly #held = new Set<Lease>();
-  /** Until when, in true time, a holder that was asked or freed may believe. */
+  /** Until when, in true time, an asked or freed holder may believe in its lease. */
   readonly #untilMs = new Map<string, number>();
-  /** The holders that a forced release at once freed: the only ones beside which another may believe. */
+  /** The holders which a forced release freed at once: only these may overlap with a new holder. */
   readonly #freed = new Set<string>();
   readonly #accused = new Set<string>();
   readonly #violations: ForcedViolation[] = [];
   readonly #hash = createHash("sha256");
   readonly #sums = { forced: 0, now: 0, killed: 0, movedDuring: 0, movedAfter: 0 };
-  /** How many operators are between their first request and their last. */
+  /** The number of operators between their first and their last request. */
   #operating = 0;
   #grantedAtMs = 0;
   #isOver = false;
@@ -106,9 +106,9 @@ class ForcedSimulation {
     };
   }
 
-  /** How long a holder that was asked, or freed, may go on to believe. */
+  /** How long an asked or freed holder may continue to believe in its lease. */
   get #boundMs(): number {
-    // Lost answers delay what its renewals tell it, and the look at its record after that of a session's.
+    // Lost answers delay the holder's renewals, and its read of the record after a session's renewal.
     const leases = this.#faultRate === 0 ? 1 / RENEWALS : 3;
     return leases * this.#leaseMs + ANSWERED_WITHIN_MS;
   }
@@ -138,7 +138,7 @@ class ForcedSimulation {
   }
 
   async #holds(locks: Holdfast, process: VirtualProcess, random: SeededRandom): Promise<void> {
-    // Opens the session, and keeps it.
+    // Opens the session, and keeps it open.
     await locks.mutex(`of ${process.clock.monotonicMs()}`).acquire().catch(expected);
     while (!this.#isOver) {
       const lease = await locks.mutex(NAME).acquire({ wait: 2_000 }).catch(expected);
@@ -151,7 +151,7 @@ class ForcedSimulation {
         process.timers.set(longestMs, true, resolve);
         lease.signal.addEventListener("abort", () => resolve(), { once: true });
       });
-      // What ran under it takes a while to end.
+      // The work takes a while to end.
       if (!lease.isHeld) await this.#sleep(process, 0.5 * this.#leaseMs * random.fraction());
       this.#checkBeliefs();
       await lease.release().catch(expected);
@@ -162,7 +162,7 @@ class ForcedSimulation {
   async #operates(random: SeededRandom): Promise<void> {
     while (!this.#isOver) {
       await this.#time.sleep(2 * this.#leaseMs * random.fraction());
-      // Half of them come when the holder is about to move.
+      // Half of the operators come when the holder is about to move.
       const movesAtMs = this.#grantedAtMs + this.#leaseMs / RENEWALS;
       const leadMs = 400 * random.fraction();
       if (random.chance(0.5)) {
@@ -175,7 +175,7 @@ class ForcedSimulation {
     }
   }
 
-  /** Ends the operator's process as it sends one of its writes, which arrives or does not. */
+  /** Kills the operator's process when it sends a write, which arrives or is lost. */
   #killAtWrite({ process, network }: Client, random: SeededRandom): void {
     let left = random.integer(1, 3);
     network.script(({ kind }) => {
@@ -192,8 +192,8 @@ class ForcedSimulation {
     const now = random.chance(0.5);
     const wait = random.chance(0.5) ? 0 : 2 * this.#leaseMs;
     this.#operating += 1;
-    const forced = locks.forceRelease(NAME, { reason: "a drill", now, wait }).catch(expected);
-    // A killed operator hears nothing any more.
+    const forced = locks.admin.forceRelease(NAME, { reason: "a drill", now, wait }).catch(expected);
+    // A killed operator receives no answer.
     const result = await Promise.race([forced, this.#time.sleep(4 * this.#leaseMs)]);
     this.#operating -= 1;
     if (result?.holder === undefined) return;
@@ -217,7 +217,7 @@ class ForcedSimulation {
         this.#mustEnd(forced.holder);
       }
     } else if (isAsked && after["session"] === undefined) {
-      // Its next renewal, or the move, shows it.
+      // The holder's next renewal, or the move, shows the request.
       this.#mustEnd(forced.holder);
     }
     if (holder === former && before["session"] === undefined && after["session"] !== undefined) {
@@ -239,7 +239,9 @@ class ForcedSimulation {
     this.#untilMs.set(holder, this.#time.nowMs + this.#boundMs);
   }
 
-  /** Of those that believe, all but one were freed at once; and none goes on after the bound. */
+  /**
+   * Allows overlapping holders only beside holders which were freed at once, and no holder after the bound.
+   */
   #checkBeliefs(): void {
     const believing = [...this.#held].filter((lease) => lease.isHeld);
     const unfreed = believing.filter(({ holder }) => !this.#freed.has(holder));
@@ -258,7 +260,7 @@ class ForcedSimulation {
     this.#violations.push({ invariant, atMs: this.#time.nowMs, what });
   }
 
-  /** What was forced, or given up by an operator that died, can be had after a lease. */
+  /** Expects that a forced or abandoned lock is free after a lease. */
   async #settle(): Promise<void> {
     this.#isOver = true;
     for (const network of this.#networks) network.clear();
@@ -281,7 +283,7 @@ class ForcedSimulation {
 }
 
 function forcedIn(item: Item): { readonly holder: string; readonly now: boolean } | undefined {
-  const forced = item["forced"];
+  const forced = item["request"];
   if (forced === undefined || !("M" in forced)) return undefined;
   const now = forced.M["now"];
   return {
@@ -290,7 +292,7 @@ function forcedIn(item: Item): { readonly holder: string; readonly now: boolean 
   };
 }
 
-// What contention and a bad network are told by; anything else is an error of the library's.
+// The error codes of contention and a bad network; all further codes are defects of the library.
 const EXPECTED = ["not-acquired", "unreachable", "throttled", "lost", "outcome-unknown"];
 
 function expected(error: unknown): undefined {

@@ -7,7 +7,7 @@ import type { VirtualProcess } from "../../../src/testing/time/virtual-process.j
 import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
 import { numberIn, stringIn } from "../queue/checkers.js";
 
-/** What must never happen to a lock that is handed from process to process. */
+/** A violation of the rules for transferred locks. */
 export interface HandOnViolation {
   readonly invariant:
     | "exclusion"
@@ -19,17 +19,17 @@ export interface HandOnViolation {
   readonly what: string;
 }
 
-/** What one run showed. */
+/** The result of one run. */
 export interface HandOnOutcome {
   readonly violations: readonly HandOnViolation[];
   readonly exports: number;
   readonly imports: number;
   readonly refusals: number;
-  /** Holders that were asked to end. */
+  /** Holders which a forced release asked to end. */
   readonly forced: number;
   readonly faults: number;
   readonly mishaps: number;
-  /** The same seed gives the same hash. */
+  /** The hash of the history, equal for equal seeds. */
   readonly hash: string;
 }
 
@@ -37,7 +37,7 @@ const NAME = "a";
 const DRIFT = 0.01;
 const MISHAP_EVERY_MS = 5_000;
 
-/** One life of one process, and what it was handed and has not given back. */
+/** An incarnation of a process, and the leases not yet released. */
 interface Life {
   readonly name: string;
   readonly process: VirtualProcess;
@@ -46,17 +46,17 @@ interface Life {
   readonly held: Set<Lease>;
 }
 
-/** A handle on its way, and how often it was imported. */
+/** A handle in transit, and the number of imports. */
 interface Parcel {
   readonly handle: LeaseTransfer;
-  /** The grant that was exported. */
+  /** The exported grant. */
   readonly former: { readonly holder: string; readonly fence: bigint; readonly lease: Lease };
   imports: number;
 }
 
 /**
- * Processes that take one lock, export it, and import what others exported, each handle perhaps several
- * times and late, and ask its holder to end, in virtual time: requests are lost, late and doubled, processes stopped and killed.
+ * Processes acquire one lock, export it, import each other's handles, perhaps several times and late, and force its
+ * release, in virtual time: requests are lost, late and doubled, processes paused and killed.
  */
 class HandOnSimulation {
   readonly #lengthMs: number;
@@ -154,10 +154,10 @@ class HandOnSimulation {
       await this.#sleep(life, 300 * random.fraction());
       if (random.chance(0.03)) {
         const asked = { reason: "somebody needs it", wait: this.#leaseMs };
-        const released = await life.locks.forceRelease(NAME, asked).catch(expected);
+        const released = await life.locks.admin.forceRelease(NAME, asked).catch(expected);
         if (released?.holder !== undefined) this.#sums.forced += 1;
       }
-      // Any that there ever was: delivered late, and again, to anybody.
+      // A handle of any age: delivered late, and again, to any process.
       const latest = this.#parcels.slice(-3);
       const parcel = latest[random.integer(0, Math.max(latest.length - 1, 0))];
       if (parcel === undefined || random.chance(0.3)) continue;
@@ -181,12 +181,12 @@ class HandOnSimulation {
     const longestMs = random.chance(0.1) ? 2 * this.#leaseMs : 300;
     await this.#sleep(life, longestMs * random.fraction());
     this.#checkBeliefs();
-    // Writes of its own may be on their way when it is exported.
+    // Writes of the lease may be in flight at the export.
     if (random.chance(0.3)) void lease.update({ n: 1 }).catch(() => undefined);
     if (random.chance(0.1)) void lease.renew().catch(() => undefined);
     if (random.chance(0.6) && lease.isHeld) await this.#exports(lease);
     else await lease.release().catch(() => undefined);
-    // It stays among what is asked whether it is held: nothing that has ended comes to life again.
+    // Keep checking the lease: an ended lease never becomes valid again.
     await this.#sleep(life, 2 * this.#leaseMs);
     life.held.delete(lease);
   }
@@ -211,13 +211,13 @@ class HandOnSimulation {
     if (to !== undefined && to !== from && is === was) {
       this.#violate("fence order", `${to} was granted with the fence of another, ${is}`);
     }
-    // From the answer on nothing lets in what carries the exporter's condition.
+    // After the answer, the exporter's condition must never succeed again.
     const out = this.#parcels.find(({ former }) => former.holder === to && former.fence === is);
     if (out !== undefined) this.#violate("exporter is out", `the record names ${to} again`);
     this.#checkBeliefs();
   }
 
-  /** In true time no two believe, of those that could act now; and nobody who has exported. */
+  /** Checks in true time: at most one process able to act believes, and no exporter. */
   #checkBeliefs(): void {
     const running = this.#lives.filter(({ process }) => process.state === "running");
     const believing = running.flatMap(({ name, held }) =>
@@ -254,7 +254,7 @@ class HandOnSimulation {
     });
   }
 
-  /** What was exported and never imported, or given up by anybody, is free after a lease. */
+  /** Expects that an exported handle without an import, and an abandoned handle, are free after a lease. */
   async #settle(): Promise<void> {
     this.#isOver = true;
     await this.#time.advance(5 * this.#leaseMs);
@@ -277,7 +277,7 @@ class HandOnSimulation {
   }
 }
 
-// What contention, a bad network and a used handle are told by; anything else is an error of the library's.
+// The error codes of contention, a bad network and a used handle; all further codes are defects of the library.
 const EXPECTED = ["not-acquired", "unreachable", "throttled", "lost", "outcome-unknown"];
 
 function expected(error: unknown): undefined {

@@ -2,7 +2,7 @@ import type { Item, Transaction } from "../../../src/platform/table.js";
 import type { TableChange } from "../../../src/testing/table/memory-table.js";
 import { numberIn, stringIn, ticketIn } from "../queue/checkers.js";
 
-/** What must never happen to several locks that are granted together. */
+/** A violation of the rules for several locks granted together. */
 export interface JointViolation {
   readonly invariant:
     | "exclusion"
@@ -22,20 +22,20 @@ interface Member {
   readonly holder: string;
 }
 
-/** Watches what the table comes to say of all the names, in true time. */
+/** Observes the table's contents for all names, in true time. */
 export class JointChecker {
   readonly violations: JointViolation[] = [];
   grants = 0;
   jointGrants = 0;
   readonly #itemOf: (key: Item) => Item | undefined;
-  /** Of each holder that a transaction would make, those that it would make with it. */
+  /** For each holder in a sent transaction, all holders of the same transaction. */
   readonly #together = new Map<string, readonly Member[]>();
 
   constructor(itemOf: (key: Item) => Item | undefined) {
     this.#itemOf = itemOf;
   }
 
-  /** A transaction was sent. */
+  /** Records a sent transaction. */
   sent({ writes }: Transaction): void {
     const members = writes.flatMap(({ key, change }) => {
       const holder = stringIn(change.set as never, "holder");
@@ -49,7 +49,7 @@ export class JointChecker {
     const holder = stringIn(after, "holder");
     if (holder === undefined || holder === stringIn(before ?? {}, "holder")) return;
     const members = this.#together.get(holder);
-    // Of entries as of locks.
+    // Applies to entries as to locks.
     if (members !== undefined) this.#expectAll(members, atMs);
     if (ticketIn(key) !== undefined || stringIn(key, "pk")?.startsWith("lock#") !== true) return;
     this.grants += 1;

@@ -10,21 +10,21 @@ import { paced } from "../pacing.js";
 import { numberIn, stringIn, ticketIn } from "../queue/checkers.js";
 import { JointChecker, type JointViolation } from "./checkers.js";
 
-/** What a seed decides before a run. */
+/** Everything a seed decides before a run. */
 export interface JointPlan {
   readonly seed: number;
   readonly lengthMs: number;
 }
 
-/** What one run showed. */
+/** The result of one run. */
 export interface JointOutcome {
   readonly violations: readonly JointViolation[];
   readonly grants: number;
-  /** Of the grants: of locks that were granted with others. */
+  /** Grants of several locks together. */
   readonly jointGrants: number;
   readonly faults: number;
   readonly mishaps: number;
-  /** The same seed gives the same hash. */
+  /** The hash of the history, equal for equal seeds. */
   readonly hash: string;
 }
 
@@ -46,8 +46,8 @@ interface Life {
 }
 
 /**
- * Processes that want two or three of five locks, or one, in virtual time: transactions are lost, late and
- * doubled, and no token keeps them from being carried out; processes are stopped, and killed.
+ * Processes acquire one, two or three of five locks in virtual time: transactions are lost, late and doubled, without
+ * a token against double execution; processes are paused, and killed.
  */
 class JointSimulation {
   readonly #plan: JointPlan;
@@ -210,7 +210,7 @@ class JointSimulation {
     }
   }
 
-  // What it believes that it was granted, while it holds, is what the record says.
+  // Checks that the handle's fences are the record's fences while the lease is held.
   #checkFences(lease: AnyLease): void {
     if (!("fences" in lease) || !lease.isHeld) return;
     for (const [name, fence] of lease.fences) {
@@ -222,7 +222,7 @@ class JointSimulation {
     }
   }
 
-  /** In true time no two believe that they hold one name: of those that could act now. */
+  /** Checks in true time: at most one process able to act believes to hold a name. */
   #checkExclusion(): void {
     const running = this.#lives.filter(({ process }) => process.state === "running");
     const held = running.flatMap(({ held }) => [...held].filter(([lease]) => lease.isHeld));
@@ -248,7 +248,7 @@ class JointSimulation {
     });
   }
 
-  /** Faults end; everybody who still waits is served, and nothing is left in any queue. */
+  /** Ends the faults; expects a grant for every waiter, and empty queues. */
   async #settle(): Promise<void> {
     this.#isOver = true;
     await this.#time.advance(3 * this.#leaseMs);
@@ -257,7 +257,7 @@ class JointSimulation {
     const waiting = living.reduce((sum, life) => sum + life.waiting, 0);
     const ended = Promise.all(living.flatMap(({ workers }) => workers));
     try {
-      // For each a lease of somebody dead, and its own turn.
+      // For each waiter the lease of a dead holder, and its own turn.
       await this.#time.runUntil(ended, { limitMs: (waiting + 4) * 3 * this.#leaseMs });
       await this.#expectEmpty();
     } catch (error) {
@@ -265,7 +265,7 @@ class JointSimulation {
     }
   }
 
-  // Whoever comes then gets them all, and whoever comes next waits in queues that it finds as they are.
+  // The first newcomer acquires all names; the second waits in the queues as found.
   async #expectEmpty(): Promise<void> {
     const [one, other] = [this.#start(), this.#start()];
     for (const { network } of [one, other]) network.clear();
@@ -287,7 +287,7 @@ class JointSimulation {
   }
 }
 
-// What contention and a bad network are told by; anything else is an error of the library's.
+// The error codes of contention and a bad network; all further codes are defects of the library.
 const EXPECTED = ["not-acquired", "unreachable", "throttled", "closed", "lost", "outcome-unknown"];
 
 function expected(error: unknown): undefined {

@@ -2,26 +2,26 @@ import type { Item } from "../../../src/platform/table.js";
 import type { ObjectChange } from "../../../src/testing/objects/memory-objects.js";
 import type { TableChange } from "../../../src/testing/table/memory-table.js";
 
-/** Something that must never happen. */
+/** A violation of the object-commit protocol. */
 export interface CommitViolation {
   readonly invariant: "no lost update" | "no double create" | "generations" | "answers";
   readonly atMs: number;
   readonly what: string;
 }
 
-/** A counter that says who added to it, so that a writer can tell whether its own is in it. */
+/** A counter with the number of each writer's increments, so a writer recognises its own. */
 export interface Counter {
   readonly count: number;
   readonly by: Readonly<Record<string, number>>;
 }
 
-/** Reads a counter; an object that is not there counts nothing. */
+/** Reads a counter; an absent object counts as empty. */
 export function counterOf(body: Uint8Array | undefined): Counter {
   if (body === undefined) return { count: 0, by: {} };
   return JSON.parse(Buffer.from(body).toString()) as Counter;
 }
 
-/** Each version of a counter is made of the one before it: nothing that was committed is overwritten. */
+/** Checks that each version of a counter builds on the previous version: no commit is overwritten. */
 export function lostUpdate({ key, before, after }: ObjectChange): string | undefined {
   if (after === undefined) return undefined;
   const was = counterOf(before?.body).count;
@@ -29,7 +29,7 @@ export function lostUpdate({ key, before, after }: ObjectChange): string | undef
   return is === was + 1 ? undefined : `"${key}" went from ${was} to ${is}`;
 }
 
-/** An object that is created once stays as its creator made it. */
+/** Checks that created objects stay as created. */
 export function doubleCreate({ key, before, after }: ObjectChange): string | undefined {
   if (before === undefined || after === undefined) return undefined;
   return `"${key}" was created a second time`;
@@ -40,7 +40,7 @@ interface RecordIn {
   readonly timeoutMs: bigint;
 }
 
-/** A record begins at 0, rises by one at each takeover, and otherwise only ends. */
+/** Checks each generation: 0 at first, one higher at each takeover, and otherwise only an end. */
 export function wrongGeneration({ before, after }: TableChange): string | undefined {
   const [was, is] = [recordIn(before), recordIn(after)];
   if (is === undefined) return was === undefined ? undefined : "a record was deleted";

@@ -17,23 +17,23 @@ import {
   wrongGeneration,
 } from "./checkers.js";
 
-/** What one run is made of. */
+/** Everything that defines one run. */
 export interface CommitPlan {
   readonly seed: number;
   readonly strategy: FixedStrategy;
   readonly writers: number;
-  /** By each writer. */
+  /** The increments of each writer. */
   readonly increments: number;
-  /** For how long a request may stay on the wire. `dynamo` stands `timeout` times one less than the rate. */
+  /** The longest time of a request in flight. `dynamo` tolerates `timeout` times (rate - 1). */
   readonly longestDelayMs: number;
-  /** How likely a fault is for each request; 0 for none. */
+  /** The probability of a fault for each request; 0 for none. */
   readonly faults: number;
 }
 
-/** What one run showed. */
+/** The result of one run. */
 export interface CommitOutcome {
   readonly violations: readonly CommitViolation[];
-  /** What the counter says in the end. */
+  /** The final value of the counter. */
   readonly count: number;
   readonly acknowledged: number;
   readonly unknown: number;
@@ -48,7 +48,7 @@ export const COMMIT_RATE = 3;
 const COUNTER = "counter";
 const LIMIT_MS = 24 * 3_600_000;
 
-/** One life of one writer. */
+/** An incarnation of a writer. */
 interface Life {
   readonly committer: ObjectCommitter;
   readonly process: VirtualProcess;
@@ -57,8 +57,8 @@ interface Life {
 }
 
 /**
- * Writers that increment one counter and create objects, over a bucket and a table in memory, in virtual
- * time: answers are lost, requests late, writers stopped for longer than their time, and killed.
+ * Writers increment one counter and create objects, over a bucket and a table in memory, in virtual time: answers are
+ * lost, requests late, writers paused for longer than their time, and killed.
  */
 class CommitSimulation {
   readonly #plan: CommitPlan;
@@ -81,7 +81,7 @@ class CommitSimulation {
     this.#plan = plan;
     this.#random = seededRandom(plan.seed);
     this.#objects = new MemoryObjects({
-      // The store that `dynamo` is for takes conditions, and ignores them.
+      // The store for which `dynamo` exists accepts conditions, and ignores them.
       conditions: plan.strategy === "dynamo" ? "ignored" : "honoured",
       onChange: (change) => this.#objectChanged(change),
     });
@@ -105,7 +105,7 @@ class CommitSimulation {
     if (this.#plan.faults > 0) this.#planMishap();
     await this.#time.runUntil(all, { limitMs: LIMIT_MS });
     this.#isOver = true;
-    // Whatever is still on the wire lands.
+    // All requests still in flight arrive.
     await this.#time.advance(2 * this.#plan.longestDelayMs + 10_000);
     const { count } = counterOf(this.#objects.object(COUNTER)?.body);
     for (const life of this.#lives.values()) this.#countFaults(life);
@@ -121,7 +121,7 @@ class CommitSimulation {
     };
   }
 
-  /** All that one writer does, through as many lives as it takes. */
+  /** Runs one writer, through all its incarnations. */
   async #work(name: string): Promise<void> {
     let done = 0;
     while (done < this.#plan.increments) {
@@ -161,7 +161,7 @@ class CommitSimulation {
     const common = { "request-lost": each, "response-lost": each, throttled: each, delayed: each };
     const late = { "applied-late": each };
     const doubled = { "response-lost-and-retried": each };
-    // A client that sends writes again by itself is refused for `dynamo`, which has no defence.
+    // A client which resends writes by itself is rejected for `dynamo`, which has no defence against this.
     const ofStore = strategy === "dynamo" ? {} : doubled;
     store.random(random.fork(), { faults: { ...common, ...late, ...ofStore }, longestDelayMs });
     table.random(random.fork(), { faults: { ...common, ...late, ...doubled }, longestDelayMs });
@@ -186,7 +186,7 @@ class CommitSimulation {
     return life;
   }
 
-  /** Whether the writer's so many-th increment is in the counter, as far as the writer is told. */
+  /** Whether the counter contains this increment of the writer, as far as the writer knows. */
   async #increment(life: Life, name: string, turn: number): Promise<boolean> {
     try {
       await life.committer.update(
@@ -194,7 +194,7 @@ class CommitSimulation {
         (current) => {
           const { count, by } = counterOf(current?.body);
           const own = by[name] ?? 0;
-          // What was not known is found out by reading back.
+          // After an unknown outcome, reading back finds the increment.
           if (own >= turn) return undefined;
           return JSON.stringify({ count: count + 1, by: { ...by, [name]: own + 1 } });
         },
@@ -208,7 +208,7 @@ class CommitSimulation {
     }
   }
 
-  /** Everybody creates the same objects; each has one maker. */
+  /** All writers create the same objects; each object has one creator. */
   async #create({ committer }: Life, turn: number): Promise<void> {
     try {
       await committer.putIfAbsent(`created/${turn}`, this.#random.id());

@@ -6,7 +6,7 @@ import { type SeededRandom, seededRandom } from "../../../src/testing/time/seede
 import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
 
-/** What must never happen to the occurrences of a task. */
+/** A violation of the rules for occurrences of a task. */
 export interface OnceViolation {
   readonly invariant:
     | "begun once"
@@ -18,20 +18,20 @@ export interface OnceViolation {
   readonly what: string;
 }
 
-/** What one run showed. */
+/** The result of one run. */
 export interface OnceOutcome {
   readonly violations: readonly OnceViolation[];
   readonly begun: number;
-  /** Runs of an occurrence that had begun before. */
+  /** Runs of an occurrence which had begun before. */
   readonly reruns: number;
   readonly completed: number;
-  /** Calls whose run ended, but whose record of that was not acknowledged. */
+  /** Calls with an ended run, but without an acknowledged record of the end. */
   readonly unrecorded: number;
   readonly late: number;
   readonly faults: number;
   readonly mishaps: number;
   readonly days: number;
-  /** The same seed gives the same hash. */
+  /** The hash of the history, equal for equal seeds. */
   readonly hash: string;
 }
 
@@ -57,22 +57,22 @@ interface Task {
   readonly isRerun: boolean;
   readonly leaseMs: number;
   readonly atLeastMs: number;
-  /** The occurrence that is due. */
+  /** The due occurrence. */
   due: number;
-  /** The latest one that has begun. */
+  /** The latest begun occurrence. */
   latest: string;
   readonly begun: Set<string>;
-  /** Those whose work has ended under a lease, whether or not the record says so. */
+  /** Occurrences with ended work under a lease, recorded or not. */
   readonly ended: Set<string>;
-  /** Those of which a call resolved with `ran: true`. */
+  /** Occurrences for which a call resolved with `ran: true`. */
   readonly completed: Set<string>;
   readonly running: Set<Run>;
 }
 
 /**
- * Processes that run scheduled tasks, hours to days apart, over weeks of virtual time. While an occurrence
- * is due, requests are lost, late and doubled, and processes are paused and killed, also between the end of
- * the work and its record. TTL deletes what it may as soon as it may. Callers come days late.
+ * Processes run scheduled tasks, hours to days apart, over weeks of virtual time. While an occurrence is due,
+ * requests are lost, late and doubled; processes are paused and killed, also between the end of the work and its
+ * record. TTL deletes items as early as it may. Callers come days late.
  */
 class OnceSimulation {
   readonly #occurrences: number;
@@ -169,7 +169,7 @@ class OnceSimulation {
     this.#processes.push({ name, process, network, locks });
   }
 
-  /** Hours to days in which nothing is due; TTL deletes what it may, and callers come late. */
+  /** Passes hours to days without a due occurrence; TTL deletes items, and callers come late. */
   async #passTime(): Promise<void> {
     const untilMs = this.#time.nowMs + HOUR_MS + 12 * DAY_MS * this.#random.fraction() ** 3;
     while (this.#time.nowMs < untilMs) {
@@ -183,7 +183,7 @@ class OnceSimulation {
     }
   }
 
-  /** An occurrence is due: all processes call for it, some twice, some for an earlier one. */
+  /** Makes an occurrence due: all processes call for it, some twice, some for an earlier occurrence. */
   async #burst(task: Task): Promise<void> {
     for (const one of [...this.#processes, ...this.#processes]) {
       const delayMs = this.#random.chance(0.7) ? 100 : 3 * task.leaseMs;
@@ -212,8 +212,8 @@ class OnceSimulation {
       ifInterrupted: task.isRerun ? "rerun" : "skip",
     } as const;
     try {
-      const result = await one.locks.once(task.name, options, (signal, lease) =>
-        this.#work(one, task, { process: one.process, lease, occurrence }, signal),
+      const result = await one.locks.once(task.name, options, (lease) =>
+        this.#work(one, task, { process: one.process, lease, occurrence }, lease.signal),
       );
       if (!result.ran) return;
       this.#sums.completed += 1;
@@ -245,7 +245,7 @@ class OnceSimulation {
     });
     task.running.delete(run);
     if (run.lease.isHeld) task.ended.add(occurrence);
-    // What is hardest: a cut, or the process's end, between the end of the work and its record.
+    // The hardest case: a cut, or a kill, between the end of the work and its record.
     if (!this.#isCalm && this.#random.chance(0.15)) this.#strikeOne(one, task.leaseMs);
   }
 
@@ -272,7 +272,7 @@ class OnceSimulation {
     }
   }
 
-  /** In calm a caller runs the last occurrence, unless its work has ended under some lease. */
+  /** Without faults a caller runs the last occurrence, unless its work has ended under a lease. */
   async #settle(task: Task): Promise<void> {
     if (task.due === 0) return;
     this.#isCalm = true;
@@ -302,10 +302,10 @@ class OnceSimulation {
   }
 }
 
-// How a bad network, a lost run and an end that was not recorded are told; anything else is a defect.
+// The error codes of a bad network, a lost run and an unrecorded end; all further codes are defects.
 const EXPECTED = ["unreachable", "throttled", "lost", "outcome-unknown"];
 
-/** Runs one seed, with so many occurrences of three tasks. */
+/** Runs a seed with this number of occurrences of three tasks. */
 export function simulateOnce(seed: number, occurrences: number): Promise<OnceOutcome> {
   return new OnceSimulation(seed, occurrences).run();
 }

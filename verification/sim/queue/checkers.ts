@@ -1,7 +1,7 @@
 import type { Item } from "../../../src/platform/table.js";
 import type { TableChange } from "../../../src/testing/table/memory-table.js";
 
-/** What must never happen to a queue, or to the record behind it. */
+/** A violation of a queue, or of the record behind the queue. */
 export interface QueueViolation {
   readonly invariant:
     | "exclusion"
@@ -22,20 +22,20 @@ export interface QueueViolation {
 }
 
 const MOST_HAND_OVERS = 16;
-// Half a lease by the fastest clock, and less than that.
+// Less than half a lease on the fastest clock.
 const SOONEST_OF_LEASE = 0.45;
 
-/** The place that a waiter asked for last, and when first. */
+/** A waiter's last requested place, and the time of the first request. */
 export interface Placed {
   readonly holder: string;
   readonly ticket: bigint;
   readonly firstMs: number;
 }
 
-/** When a grant was sent first; and from when on its sender may have looked at the queue before it. */
+/** The first send of a grant, and the earliest time at which its sender may have read the queue. */
 export interface Sent {
   readonly firstMs: number;
-  readonly lookedMs: number;
+  readonly readMs: number;
 }
 
 interface Entry {
@@ -45,7 +45,7 @@ interface Entry {
   movedMs: number;
 }
 
-/** The grant that the record names, and when its holder last gave a sign of life by the record itself. */
+/** The grant in the record, and the holder's last renewal of the record itself. */
 interface Grant {
   readonly holder: string;
   readonly leaseMs: number;
@@ -54,21 +54,21 @@ interface Grant {
 }
 
 /**
- * Watches the changes of one lock's record and of its entries in true time. It knows nothing of what
- * anybody believes: only what the table came to say, and when each grant was sent.
+ * Observes the changes of a lock's record and entries in true time. It knows only the contents of the table
+ * and the time of each sent grant, not what processes believe.
  */
 export class QueueChecker {
   readonly violations: QueueViolation[] = [];
   grants = 0;
-  /** Grants that went past nobody because a ticket let them. */
+  /** Grants with a ticket which passed no waiter. */
   grantsInOrder = 0;
   readonly #entries = new Map<bigint, Entry>();
   readonly #removedMs = new Map<bigint, number>();
   readonly #sentOf: (holder: string) => Sent | undefined;
   readonly #isOneProcess: (one: string, other: string) => boolean;
-  /** When each session last moved; undefined once it has ended. */
+  /** The last renewal of each session; undefined after its end. */
   readonly #sessions = new Map<string, number | undefined>();
-  /** Grants that their own process ended while they were alive, and how. */
+  /** Grants which their own process ended while they were valid, and how. */
   readonly #endedByOwn = new Map<string, string>();
   #grant: Grant | undefined;
   #localHandoffs = 0;
@@ -97,8 +97,8 @@ export class QueueChecker {
   }
 
   /**
-   * A waiter asks for a place. It may ask for another once it was passed over, or could not keep the one it had, or
-   * nobody had answered for half of its lease; sooner it has two.
+   * Records a waiter's request for a place. A waiter may request a new place after it was passed over, could not keep
+   * its place, or had no answer for half of its lease; earlier requests would give it two places.
    */
   placed(
     owner: string,
@@ -115,19 +115,25 @@ export class QueueChecker {
     this.violate("one place", place.firstMs, what);
   }
 
-  /** When this session last moved; undefined once it has ended. */
+  /** Returns the last renewal of a session; undefined after its end. */
   sessionMovedMs(session: string): number | undefined {
     return this.#sessions.get(session);
   }
 
-  /** A holder was told that another client took its lock, or freed it. Only its own process did. */
+  /**
+   * Records a holder's loss to a different client. The report is false if only the holder's own process wrote.
+   */
   lost(holder: string, reason: string, atMs: number): void {
     const how = this.#endedByOwn.get(holder);
     if (how === undefined) return;
-    this.violate("no false loss", atMs, `${holder} is told "${reason}", and its process ${how}`);
+    this.violate(
+      "no false loss",
+      atMs,
+      `${holder} reports "${reason}", but its own process ${how}`,
+    );
   }
 
-  // What another process may have taken after a lease of silence proves nothing against the holder's own.
+  // A takeover by another process after a lease of silence proves nothing against the holder's own process.
   #noteEnd(after: Item | undefined, atMs: number): void {
     const last = this.#grant;
     const holder = after === undefined ? undefined : stringIn(after, "holder");
@@ -157,7 +163,7 @@ export class QueueChecker {
 
   #entryChanged(ticket: bigint, after: Item | undefined, atMs: number): void {
     if (after !== undefined) {
-      // A copy of the request that made it, come late: nobody waits there any more.
+      // A late copy of the request which created the entry: its waiter has left.
       if (!this.#entries.has(ticket) && this.#removedMs.has(ticket)) return;
       const known = this.#entries.get(ticket);
       const leaseMs = Number(numberIn(after, "leaseMs") ?? 0n);
@@ -169,16 +175,16 @@ export class QueueChecker {
     this.#entries.delete(ticket);
   }
 
-  /** An entry was removed by somebody else than whoever put it there. */
+  /** Records the removal of an entry by a client which did not create the entry. */
   removedByOther(ticket: bigint, entry: Item, served: bigint | undefined, atMs: number): void {
     const known = this.#entries.get(ticket);
     if (known === undefined || (served !== undefined && ticket <= served)) return;
     const session = stringIn(entry, "session");
-    // Who lives by a session is as silent as that is, and gone when it has ended.
+    // An entry on a session is as silent as the session, and expires with it.
     const movedMs = session === undefined ? known.movedMs : this.#sessions.get(session);
     if (movedMs === undefined) return;
     const silentMs = atMs - movedMs;
-    // What a watch takes, by the fastest clock within the bound.
+    // The length of a watch, on the fastest clock within the bound.
     if (silentMs >= known.leaseMs) return;
     const owner = stringIn(entry, "owner");
     this.violate("no early removal", atMs, `${ticket} of ${owner}, silent for ${silentMs} ms`);
@@ -186,7 +192,7 @@ export class QueueChecker {
 
   #recordChanged(before: Item | undefined, after: Item | undefined, atMs: number): void {
     const holder = after === undefined ? undefined : stringIn(after, "holder");
-    // Only hand-offs in a row count: a release, and a grant by a ticket, end the row.
+    // Only consecutive hand-offs count: a release, or a grant with a ticket, resets the count.
     if (holder === undefined) this.#localHandoffs = 0;
     const fence = after === undefined ? undefined : numberIn(after, "fence");
     const fenceBefore = before === undefined ? undefined : numberIn(before, "fence");
@@ -205,7 +211,7 @@ export class QueueChecker {
     const former = before === undefined ? undefined : stringIn(before, "holder");
     const isHandOver = former !== undefined && this.#isOneProcess(former, holder);
     this.#localHandoffs = isHandOver ? this.#localHandoffs + 1 : 0;
-    // From one waiter of a mutex to the next of its process, so many times in a row.
+    // From one waiter of a mutex to the next of the same process, up to the limit in a row.
     if (isHandOver && this.#localHandoffs <= MOST_HAND_OVERS) return;
     const tail = before === undefined ? undefined : numberIn(before, "tail");
     const served = before === undefined ? undefined : numberIn(before, "served");
@@ -223,8 +229,8 @@ export class QueueChecker {
     if (sent === undefined) return;
     for (const entry of this.#entries.values()) {
       const isLower = entry.ticket < ticket && entry.ticket > (servedBefore ?? 0n);
-      // What came after the last look at the queue could not be seen.
-      if (!isLower || entry.putMs >= sent.lookedMs) continue;
+      // Entries created after the last read of the queue could not be seen.
+      if (!isLower || entry.putMs >= sent.readMs) continue;
       this.violate("first come", atMs, `${ticket} before ${entry.ticket}, which was in the queue`);
     }
     const removedMs = this.#removedMs.get(ticket);
@@ -237,7 +243,7 @@ function sessionIn(key: Item): string | undefined {
   return /^session#(.*)$/s.exec(stringIn(key, "pk") ?? "")?.[1];
 }
 
-/** The ticket in an entry's key; undefined for the lock's own record. */
+/** Returns the ticket in an entry's key; undefined for the lock's own record. */
 export function ticketIn(key: Item): bigint | undefined {
   const digits = /^ticket\/[^/]*\/(\d{38})$/.exec(stringIn(key, "sk") ?? "")?.[1];
   return digits === undefined ? undefined : BigInt(digits);

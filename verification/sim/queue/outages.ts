@@ -5,9 +5,9 @@ import { stringIn } from "./checkers.js";
 
 type Hits = (request: FaultRequest) => boolean;
 
-/** Times in which every request of one kind, or about one partition, fails, for longer than a lease. */
+/** Outages: every request of a kind, or about a partition, fails for longer than a lease. */
 export class Outages {
-  /** The end of the last one, in true time. */
+  /** The end of the last outage, in true time. */
   untilMs = Number.NEGATIVE_INFINITY;
   readonly #time: VirtualTime;
   readonly #partition: string;
@@ -19,7 +19,7 @@ export class Outages {
     this.#partition = partition;
   }
 
-  /** What goes wrong with every process's requests. */
+  /** Faults of every process's requests. */
   readonly script: FaultScript = (request) =>
     this.#time.nowMs < this.untilMs && this.#hits(request) ? { fault: this.#fault } : undefined;
 

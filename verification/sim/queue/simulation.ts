@@ -20,15 +20,15 @@ import { Outages } from "./outages.js";
 import { Tampering } from "./tampering.js";
 import { isJudged, type QueueKind, type QueueTraits, traitsOf } from "./traits.js";
 
-/** What a seed decides before a run. */
+/** Everything a seed decides before a run. */
 export interface QueuePlan {
   readonly seed: number;
   readonly lengthMs: number;
-  /** Left out: as the seed decides. */
+  /** Absent: as the seed decides. */
   readonly kind?: QueueKind;
 }
 
-/** What one run showed. */
+/** The result of one run. */
 export interface QueueOutcome {
   readonly kind: QueueKind;
   readonly violations: readonly QueueViolation[];
@@ -36,7 +36,7 @@ export interface QueueOutcome {
   readonly grantsInOrder: number;
   readonly faults: number;
   readonly mishaps: number;
-  /** The same seed gives the same hash. */
+  /** The hash of the history, equal for equal seeds. */
   readonly hash: string;
 }
 
@@ -46,10 +46,10 @@ const DRIFT = 0.01;
 const REQUEST_TIMEOUT_MS = 500;
 const POLL = { min: 100, max: 500 };
 const MISHAP_EVERY_MS = 4_000;
-// A deletion that is not answered is repeated for a lease, and then with pauses that grow to this length.
+// An unanswered deletion is retried for a lease, and then with pauses which grow to this length.
 const LONGEST_SWEEP_PAUSE_MS = 12_500;
 
-/** One life of one process, and what it holds, as far as it believes. */
+/** An incarnation of a process, and the leases in which the process believes. */
 interface Life {
   readonly name: string;
   readonly process: VirtualProcess;
@@ -58,19 +58,19 @@ interface Life {
   readonly held: Set<Lease>;
   readonly waiting: Set<object>;
   readonly workers: Promise<void>[];
-  /** Until when it was paused last, in true time. */
+  /** The end of the last pause, in true time. */
   hinderedUntilMs: number;
 }
 
-/** One waiter, by the label that its entry carries. */
+/** One waiter, by the label in its entry. */
 interface LocalWaiter {
   readonly life: Life;
   endedMs: number | undefined;
 }
 
 /**
- * Processes that wait for one fair lock in virtual time, with mutex users among them: requests are lost,
- * late and doubled, processes are stopped for longer than a lease, and killed.
+ * Processes wait for one fair lock in virtual time, some of them with mutexes: requests are lost, late and doubled;
+ * processes are paused for longer than a lease, and killed.
  */
 class QueueSimulation {
   readonly #plan: QueuePlan;
@@ -86,7 +86,7 @@ class QueueSimulation {
   readonly #lives: Life[] = [];
   readonly #sent = new Map<string, Sent>();
   readonly #placed = new Map<string, Placed>();
-  /** Whose request made a holder, of the lock or of an entry. */
+  /** The process whose request created each holder, of the lock or of an entry. */
   readonly #madeBy = new Map<string, string>();
   readonly #hash = createHash("sha256");
   #started = 0;
@@ -204,7 +204,7 @@ class QueueSimulation {
     );
   }
 
-  // A lease on another record, so that the process's session lives as long as the process does.
+  // Holds a lease on another record, so that the process's session lives as long as the process.
   async #keepSession({ name, locks, process }: Life): Promise<void> {
     while (!this.#isDone) {
       const lease = await locks.mutex(`kept by ${name}`).acquire({ wait: "1h" }).catch(expected);
@@ -213,9 +213,11 @@ class QueueSimulation {
     }
   }
 
-  /** What the process itself does, before the network: when it last looked, and sent a grant first. */
+  /**
+   * Observes the process before its network: its last read of the queue, and the first send of each grant.
+   */
   #witness(network: FaultyTable): TablePort {
-    const lookedMs = new Map<bigint, number>();
+    const readMs = new Map<bigint, number>();
     return {
       get clockCorrectionMs(): number {
         return network.clockCorrectionMs;
@@ -224,8 +226,8 @@ class QueueSimulation {
         const holder = stringIn(write.change.set as never, "holder");
         const ticket = numberIn(write.change.set as never, "served");
         if (holder !== undefined && ticket !== undefined && !this.#sent.has(holder)) {
-          const looked = lookedMs.get(ticket) ?? Number.NEGATIVE_INFINITY;
-          this.#sent.set(holder, { firstMs: this.#time.nowMs, lookedMs: looked });
+          const lastReadMs = readMs.get(ticket) ?? Number.NEGATIVE_INFINITY;
+          this.#sent.set(holder, { firstMs: this.#time.nowMs, readMs: lastReadMs });
         }
         this.#noticePlace(write);
         return network.write(write, call);
@@ -234,7 +236,7 @@ class QueueSimulation {
       scan: (scan, call) => network.scan(scan, call),
       query: (query, call) => {
         const upTo = ticketIn({ sk: { S: query.sort.to } });
-        if (query.consistent && upTo !== undefined) lookedMs.set(upTo + 1n, this.#time.nowMs);
+        if (query.consistent && upTo !== undefined) readMs.set(upTo + 1n, this.#time.nowMs);
         return network.query(query, call);
       },
     };
@@ -253,7 +255,7 @@ class QueueSimulation {
     this.#placed.set(owner, place);
   }
 
-  /** The table as one process reaches it: it is known who sends what, and when. */
+  /** Returns the table for one process, so each request has a known sender and time. */
   #portOf(name: string): TablePort {
     const table = this.#table;
     return {
@@ -279,7 +281,7 @@ class QueueSimulation {
     const served = numberIn(table.items().find((item) => isRecord(item)) ?? {}, "served");
     if (isOther) this.#checker.removedByOther(ticket, entry, served, this.#time.nowMs);
     const answer = table.apply(write);
-    // Refused, it removed nothing.
+    // A refused deletion removed nothing.
     if (answer.kind !== "applied") this.#checker.violations.length = before;
     return answer;
   }
@@ -311,7 +313,7 @@ class QueueSimulation {
       life.process.timers.set(3_000 * random.fraction(), false, () => abort.abort());
     }
     this.#acquisitions += 1;
-    // A label of its own, by which the places that it asks for are known.
+    // A label of its own identifies the places which the waiter requests.
     const owner = `${life.name} ${this.#acquisitions}`;
     const waiter: LocalWaiter = { life, endedMs: undefined };
     this.#waiters.set(owner, waiter);
@@ -328,7 +330,7 @@ class QueueSimulation {
     }
   }
 
-  /** Who is told that another client took its lock, or freed it, has to be told the truth. */
+  /** Expects every reported loss to a different client to be true. */
   #expectTrueLoss(lease: Lease): void {
     lease.signal.addEventListener("abort", () => {
       const { reason } = lease.signal.reason as { reason?: string };
@@ -337,7 +339,7 @@ class QueueSimulation {
     });
   }
 
-  /** An entry on a session that lives has a waiter, or goes: its deletion is repeated until it is answered. */
+  /** An entry on a live session has a waiter, or goes: its deletion is retried until acknowledged. */
   #checkOrphans(): void {
     const nowMs = this.#time.nowMs;
     for (const item of this.#table.items()) {
@@ -356,7 +358,7 @@ class QueueSimulation {
     }
   }
 
-  /** In true time no two believe: of those that could act now. */
+  /** Checks in true time: at most one process able to act believes to hold the lock. */
   #checkExclusion(): void {
     const believing = this.#lives.filter(
       ({ process, held }) => process.state === "running" && [...held].some((lease) => lease.isHeld),
@@ -396,7 +398,7 @@ class QueueSimulation {
     });
   }
 
-  /** Faults end; everybody who still waits is served, and nothing is left of the queue. */
+  /** Ends the faults; expects a grant for every waiter, and an empty queue. */
   async #settle(): Promise<void> {
     this.#isOver = true;
     this.#outages.end();
@@ -407,7 +409,7 @@ class QueueSimulation {
       life.network.clear();
     }
     const waiters = living.reduce((sum, { waiting }) => sum + waiting.size, 0);
-    // For each a lease of somebody dead, and its own turn.
+    // For each waiter the lease of a dead holder, and its own turn.
     const limitMs = (waiters + 4) * 3 * this.#leaseMs;
     const ended = Promise.all(living.flatMap(({ workers }) => workers));
     try {
@@ -449,7 +451,7 @@ function isRecord(item: Item): boolean {
   return stringIn(item, "sk") === RECORD_KEY.sk.S && stringIn(item, "pk") === RECORD_KEY.pk.S;
 }
 
-// The lock's record, its entries, and the sessions of those who wait; not what keeps a session alive.
+// The lock's record, its entries, and the sessions of the waiters, without the records which keep a session alive.
 function isOfQueue(key: Item): boolean {
   const pk = stringIn(key, "pk");
   return pk === RECORD_KEY.pk.S || pk?.startsWith("session#") === true;
@@ -459,7 +461,7 @@ function sleepOf({ timers }: VirtualProcess, ms: number): Promise<void> {
   return new Promise((resolve) => timers.set(ms, true, () => resolve()));
 }
 
-// What contention and a bad network are told by; anything else is an error of the library's.
+// The error codes of contention and a bad network; all further codes are defects of the library.
 const EXPECTED = ["not-acquired", "unreachable", "throttled", "closed", "lost"];
 
 function expected(error: unknown): undefined {

@@ -3,11 +3,13 @@ import type { MemoryTable, TableChange } from "../../../src/testing/table/memory
 import type { SeededRandom } from "../../../src/testing/time/seeded-random.js";
 import { numberIn, stringIn } from "./checkers.js";
 
-/** Changes of the lock's record by hand: it is deleted, or put back as it was before its last renewal. */
+/**
+ * Changes the lock's record by hand: deletes the record, or restores its state from before the last renewal.
+ */
 export class Tampering {
   readonly #table: MemoryTable;
   readonly #key: Item;
-  /** The record before the last renewal of its grant. */
+  /** The record before the last renewal of the grant. */
   #copy: Item | undefined;
 
   constructor(table: MemoryTable, key: Item) {

@@ -2,23 +2,23 @@ import type { SeededRandom } from "../../../src/testing/time/seeded-random.js";
 import type { QueueViolation } from "./checkers.js";
 
 /**
- * What a run is about. `mixed`: all faults, few workers. `crowd`: many workers of each process, and slow
- * requests. `outages`: waiters that live by sessions, and all requests of one kind fail for longer than a lease.
- * `tampering`: the lock's record is deleted by hand, or put back from a copy.
+ * The kind of a run. `mixed`: all faults, few workers. `crowd`: many workers in each process, and slow requests.
+ * `outages`: waiters on sessions, and all requests of one kind fail for longer than a lease. `tampering`: the lock's
+ * record is deleted by hand, or restored from a copy.
  */
 export type QueueKind = "mixed" | "crowd" | "outages" | "tampering";
 
-/** What a seed decides before a run. */
+/** Everything a seed decides before a run. */
 export interface QueueTraits {
   readonly kind: QueueKind;
   readonly leaseMs: number;
   readonly faultRate: number;
   readonly processes: number;
-  /** Of each process: at least, and at most. */
+  /** The least and the largest number in each process. */
   readonly workers: readonly [number, number];
   /** One way, in milliseconds. */
   readonly longestLatencyMs: number;
-  /** How likely a worker holds the lock for up to two leases. */
+  /** The probability of holding the lock for up to two leases. */
   readonly holdsLong: number;
 }
 
@@ -29,7 +29,7 @@ export function traitsOf(random: SeededRandom, kind?: QueueKind): QueueTraits {
   const traits: QueueTraits = {
     kind: kind ?? drawn,
     leaseMs: random.integer(2_000, 6_000),
-    // Quiet runs and wild ones: some errors show only where others are rare.
+    // Quiet runs and wild runs: some defects show only when faults are rare.
     faultRate: random.chance(0.3) ? 0 : 0.15 * random.fraction(),
     processes: random.integer(2, 5),
     workers: [1, 3],
@@ -42,7 +42,7 @@ export function traitsOf(random: SeededRandom, kind?: QueueKind): QueueTraits {
     case "crowd":
       return { ...traits, processes: random.integer(1, 3), workers: [5, 10], longestLatencyMs: 60 };
     case "outages":
-      // Nothing else goes wrong with a request, so that what an outage leaves behind has a bound.
+      // Requests have no other faults, so the remains of an outage have a bound.
       return { ...traits, faultRate: 0 };
     case "tampering":
       return { ...traits, holdsLong: 0.4 };
@@ -50,8 +50,8 @@ export function traitsOf(random: SeededRandom, kind?: QueueKind): QueueTraits {
 }
 
 /**
- * No order and no fence outlasts a change by hand, and an entry of a dead process may lie above every later ticket. What
- * remains is that each waiter is served, at a bounded cost.
+ * A change by hand breaks order and fences, and an entry of a dead process may be above every later ticket. Each
+ * waiter is still granted, at a bounded cost.
  */
 const JUDGED_WHERE_TAMPERED: readonly QueueViolation["invariant"][] = ["no lost waiter", "paced"];
 

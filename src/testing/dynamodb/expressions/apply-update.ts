@@ -1,11 +1,11 @@
 import { invalid } from "../errors.js";
-import { addNumbers, subtractNumbers } from "../number.js";
-import type { Item, Value, ValueType } from "../value.js";
+import { addNumbers, subtractNumbers } from "../storage/number.js";
+import type { Item, Value, ValueType } from "../storage/value.js";
 import { type DocumentPath, rootOf, stepInto, valueAt } from "./document-path.js";
 import type { CompiledAction } from "./update.js";
 import type { UpdateOperand } from "./update-operand.js";
 
-/** What becomes of the value at a path; undefined removes it. */
+/** The new value at a path; undefined removes the value. */
 interface Edit {
   readonly path: DocumentPath;
   readonly value: Value | undefined;
@@ -35,7 +35,7 @@ function operandValue(operand: UpdateOperand, item: Item): Value {
       return value;
     }
     case "if_not_exists": {
-      // Looked up even where it is not needed: DynamoDB refuses a default that does not exist either way.
+      // Evaluated even if unused: DynamoDB refuses a missing default either way.
       const otherwise = operandValue(operand.otherwise, item);
       return valueAt(item, operand.path) ?? otherwise;
     }
@@ -86,11 +86,11 @@ function without(present: Value | undefined, value: Value): Value | undefined {
   if (present === undefined) return undefined;
   const [members, gone] = setMembers(present, value);
   const left = members.value.filter((member) => !gone.value.includes(member));
-  // There are no empty sets: with its last member the attribute goes too.
+  // DynamoDB has no empty sets: the last member takes the attribute with it.
   return left.length === 0 ? undefined : { type: members.type, value: left };
 }
 
-/** Throws where nothing can be at the path: what holds it is missing, or is no list or map. */
+/** Throws if no value can be set at the path: the parent is missing, or is not a list or map. */
 function checkHolder(item: Item, path: DocumentPath): void {
   if (path.length < 2) return;
   const holder = valueAt(item, path.slice(0, -1));
@@ -113,7 +113,7 @@ function editOf(action: CompiledAction, item: Item): Edit {
   }
 }
 
-/** The edits of what lies below one value, by the next step of their paths. */
+/** Groups the edits below one value by the next step of their paths. */
 function byStep(edits: readonly Edit[], depth: number): ReadonlyMap<string | number, Edit[]> {
   const groups = new Map<string | number, Edit[]>();
   for (const edit of edits) {
@@ -126,14 +126,14 @@ function byStep(edits: readonly Edit[], depth: number): ReadonlyMap<string | num
   return groups;
 }
 
-/** The value after the edits that lead to it or below it; `depth` steps of their paths led here. */
+/** The value after all edits at or below its path; `depth` is the length of this path. */
 function edited(
   present: Value | undefined,
   edits: readonly Edit[],
   depth: number,
 ): Value | undefined {
   const [first] = edits;
-  // Paths never lie within each other, so an edit that ends here is alone.
+  // Paths never contain each other, so an edit that ends here is the only edit.
   if (first?.path.length === depth) return first.value;
   if (present?.type === "M" && typeof first?.path[depth] === "string") {
     return { type: "M", value: editedMap(present.value, edits, depth) };
@@ -161,7 +161,7 @@ function editedList(
   depth: number,
 ): readonly Value[] {
   const groups = byStep(edits, depth);
-  // Indices are those before the update: nothing moves until all edits are made.
+  // Indices refer to the list before the update: elements move only after all edits.
   const kept = list.value.flatMap((member, index) => {
     const group = groups.get(index);
     const value = group === undefined ? member : edited(member, group, depth + 1);
@@ -178,8 +178,8 @@ function editedList(
 }
 
 /**
- * The item after an update. All operands are taken from the item as it was, and all changes are made
- * at once. The item may be one that does not exist yet: then it has its key alone.
+ * Applies an update to an item. All operands are read from the old item, and all changes are made at once. A
+ * missing item starts with its key alone.
  */
 export function applyUpdate(item: Item, actions: readonly CompiledAction[]): Item {
   for (const { path } of actions) checkHolder(item, path);
@@ -187,7 +187,7 @@ export function applyUpdate(item: Item, actions: readonly CompiledAction[]): Ite
   return editedMap(item, edits, 0);
 }
 
-/** The attributes that an update names, whether or not it changes them. */
+/** The attributes that an update names, changed or not. */
 export function updatedAttributes(actions: readonly CompiledAction[]): readonly string[] {
   return actions.map((action) => rootOf(action.path));
 }

@@ -92,7 +92,7 @@ class ConditionParser {
     return first.kind === "call" && !this.#seesOperator() ? first : this.#test(first);
   }
 
-  /** A condition in parentheses; what turns out to hold an operand alone is read again as one. */
+  /** Parses a condition in parentheses. Parentheses around an operand alone are parsed again as an operand. */
   #group(): Condition {
     const open = this.#tokens.at;
     const close = this.#tokens.closing(open);
@@ -105,8 +105,8 @@ class ConditionParser {
       if (nested !== false && nested === this.#tokens.at - 2) this.#refuseRedundant();
       return condition;
     } catch (fault) {
-      // A syntax error at the very end of the group: the grammar has another reading, and what is wrong
-      // with that one comes later in the text, where DynamoDB reports it.
+      // A syntax error at the very end of the group means that the parentheses hold an operand. DynamoDB
+      // reports the first error of this second reading, later in the text.
       if (!(fault instanceof SyntaxFault) || fault.at !== close) throw fault;
       this.#tokens.rewind(open);
       if (!this.#holdsOperand()) throw fault;
@@ -115,7 +115,10 @@ class ConditionParser {
     }
   }
 
-  /** Redundant parentheses are reported at once, unless others are never closed, which counts for more. */
+  /**
+   * Reports redundant parentheses at once, except when another parenthesis never closes: DynamoDB reports the
+   * open parenthesis first.
+   */
   #refuseRedundant(): void {
     const fault = redundantParentheses();
     if (!this.#isUnclosed) throw fault;
@@ -131,7 +134,7 @@ class ConditionParser {
     }
   }
 
-  /** Whether the parenthesis that is next closes before an operator, and so holds an operand. */
+  /** Whether the next parenthesis closes before an operator, and so encloses an operand. */
   #opensOperand(): boolean {
     const close = this.#tokens.closing(this.#tokens.at);
     return close !== undefined && this.#isOperator(close + 1);
@@ -147,7 +150,7 @@ class ConditionParser {
     return this.#isOperator(this.#tokens.at);
   }
 
-  /** The operand that is next; undefined where parentheses hold something else after all. */
+  /** Parses the next operand; undefined if the parentheses enclose a condition instead. */
   #firstOperand(): Operand | undefined {
     const close = this.#tokens.sees("(") ? this.#tokens.closing(this.#tokens.at) : undefined;
     const isCondition = seesCall(this.#tokens) && !this.#callIsOperand();

@@ -1,5 +1,5 @@
-import type { Value, ValueType } from "../value.js";
-import { compareValues, valueToWire } from "../value.js";
+import type { Value, ValueType } from "../storage/value.js";
+import { compareValues, valueToWire } from "../storage/value.js";
 import { parseCondition } from "./condition-parser.js";
 import { type DocumentPath, describePath, samePath } from "./document-path.js";
 import type { Placeholders } from "./placeholders.js";
@@ -13,7 +13,7 @@ export type ConditionOperand =
   | { readonly kind: "value"; readonly value: Value }
   | { readonly kind: "size"; readonly of: ConditionOperand };
 
-/** The functions that are conditions of their own. */
+/** The functions that are complete conditions. */
 export type ConditionFunction =
   | "attribute_exists"
   | "attribute_not_exists"
@@ -21,14 +21,14 @@ export type ConditionFunction =
   | "begins_with"
   | "contains";
 
-/** A test of one item. */
+/** A comparison or function on one item. */
 export interface Test {
   readonly kind: "test";
   readonly operator: Comparator | "BETWEEN" | "IN" | ConditionFunction;
   readonly operands: readonly ConditionOperand[];
 }
 
-/** A condition with names and values filled in, checked as far as that can be done without an item. */
+/** A condition with names and values filled in, and with all checks done that need no item. */
 export type CompiledCondition =
   | {
       readonly kind: "AND" | "OR";
@@ -70,21 +70,21 @@ export function checkArity(call: Call, expected: number | undefined): void {
   );
 }
 
-/** That an operand is of a type that the operator cannot take. */
+/** The fault of an operand whose type the operator does not accept. */
 export function incorrectType(operator: string, type: ValueType): ExpressionFault {
   return new ExpressionFault(
     `Incorrect operand type for operator or function; operator or function: ${operator}, operand type: ${type}`,
   );
 }
 
-/** That a function wants a path where it was given something else. */
+/** The fault of a function that requires a path. */
 export function needsPath(operator: string): ExpressionFault {
   return new ExpressionFault(
     `Operator or function requires a document path; operator or function: ${operator}`,
   );
 }
 
-/** The type of an operand, where it can be told without an item. */
+/** The type of an operand, if known without an item. */
 function knownType(operand: ConditionOperand): ValueType | undefined {
   if (operand.kind === "size") return "N";
   return operand.kind === "value" ? operand.value.type : undefined;
@@ -101,7 +101,7 @@ function checkTypes(
   }
 }
 
-/** Throws where the first operand comes a second time: DynamoDB takes that for a mistake. */
+/** Throws if the first operand appears twice: DynamoDB treats the repetition as a mistake. */
 export function checkDistinct(
   operator: string,
   operands: readonly (ConditionOperand | UpdateOperand)[],
@@ -137,7 +137,7 @@ function checkBounds(operands: readonly ConditionOperand[]): void {
 }
 
 function checkTypeName(operand: ConditionOperand | undefined): void {
-  // The type's name must be known before any item is: what a path leads to may be anything.
+  // DynamoDB checks the type's name before any item, so a path is not allowed here.
   if (operand?.kind !== "value") {
     throw new ExpressionFault(
       `Incorrect operand type for operator or function; operator or function: attribute_type, operand type: {${TYPE_NAMES.join(",")}}`,
@@ -159,7 +159,7 @@ function checkCount(operands: readonly ConditionOperand[]): void {
   );
 }
 
-/** The types that an operator or function takes, where it does not take all. */
+/** The types that an operator or function accepts, if limited. */
 const OPERAND_TYPES: { readonly [operator: string]: readonly ValueType[] } = {
   begins_with: ["S", "B"],
   BETWEEN: ORDERED,
@@ -169,7 +169,7 @@ const OPERAND_TYPES: { readonly [operator: string]: readonly ValueType[] } = {
   ">=": ORDERED,
 };
 
-/** All that can be said of a test without an item. */
+/** Performs all checks of a test that need no item. */
 function checkTest({ operator, operands }: Test): void {
   if (operator === "attribute_exists" || operator === "attribute_not_exists") {
     if (operands[0]?.kind !== "path") throw needsPath(operator);
@@ -204,7 +204,7 @@ class ConditionCompiler {
       case "call": {
         const operands = condition.operands.map((operand) => this.#operand(operand));
         checkArity(condition, ARITY[condition.name]);
-        // The parser let no other function through.
+        // The parser accepts no other function.
         return checked(condition.name as ConditionFunction, operands);
       }
     }
@@ -239,7 +239,7 @@ function checked(operator: Test["operator"], operands: readonly ConditionOperand
   return test;
 }
 
-/** Reads a condition, filter or key condition; `parameter` is its name in error messages. */
+/** Compiles a condition, filter or key condition; `parameter` is the name in error messages. */
 export function compileCondition(
   parameter: string,
   text: string,

@@ -1,9 +1,9 @@
-import type { Item, Value } from "../value.js";
+import type { Item, Value } from "../storage/value.js";
 
-/** A path into an item with its names filled in: `["a", "b", 0]` is `a.b[0]`. */
+/** A path into an item with names filled in: `["a", "b", 0]` is `a.b[0]`. */
 export type DocumentPath = readonly (string | number)[];
 
-/** The path as error messages write it: `[a, b, [0]]`. */
+/** The path in the form of error messages: `[a, b, [0]]`. */
 export function describePath(path: DocumentPath): string {
   return `[${path.map((step) => (typeof step === "number" ? `[${step}]` : step)).join(", ")}]`;
 }
@@ -18,14 +18,14 @@ export function rootOf(path: DocumentPath): string {
   return String(path[0]);
 }
 
-/** What a value holds one step further on. */
+/** The member of a value at one step. */
 export function stepInto(value: Value, step: string | number): Value | undefined {
   if (value.type === "M" && typeof step === "string") return value.value.get(step);
   if (value.type === "L" && typeof step === "number") return value.value[step];
   return undefined;
 }
 
-/** What the item holds at the path. */
+/** The value of the item at the path. */
 export function valueAt(item: Item, path: DocumentPath): Value | undefined {
   let value = item.get(rootOf(path));
   for (const step of path.slice(1)) {
@@ -38,7 +38,7 @@ export function valueAt(item: Item, path: DocumentPath): Value | undefined {
 /** A set of paths as a tree. */
 export interface PathTree {
   readonly children: Map<string | number, PathTree>;
-  /** A path ends here, and so stands for all that lies below. */
+  /** Whether a path ends here and so includes all deeper paths. */
   isEnd: boolean;
 }
 
@@ -59,8 +59,9 @@ function anyPathBelow(node: PathTree, prefix: DocumentPath): DocumentPath {
 }
 
 /**
- * Adds a path; answers how it clashes with one that is there. Overlap: one lies within the other.
- * Conflict: one takes for a list what the other takes for a map.
+ * Adds a path. Returns the clash with an earlier path, if any.
+ * - Overlap: a path contains the other path.
+ * - Conflict: a path uses a value as a list, and another path as a map.
  */
 export function addPath(tree: PathTree, path: DocumentPath): PathClash | undefined {
   let node = tree;
@@ -108,7 +109,7 @@ function projectMembers(members: Item, tree: PathTree): Item {
   return projected;
 }
 
-/** Only what lies at the tree's paths, each still within its parents. */
+/** Keeps only the values at the tree's paths, each within its parents. */
 export function project(item: Item, tree: PathTree): Item {
   return projectMembers(item, tree);
 }

@@ -1,12 +1,12 @@
-import { binaryBytes } from "../size.js";
-import { compareValues, type Item, sameValue, type Value } from "../value.js";
+import { binaryBytes } from "../storage/size.js";
+import { compareValues, type Item, sameValue, type Value } from "../storage/value.js";
 import type { CompiledCondition, ConditionOperand, Test } from "./condition.js";
 import { valueAt } from "./document-path.js";
 
 function sizeOf(value: Value): number | undefined {
   switch (value.type) {
     case "S":
-      // In UTF-16 code units: the service is written in a language that counts strings as this one does.
+      // In UTF-16 code units, as in the service.
       return value.value.length;
     case "B":
       return binaryBytes(value.value);
@@ -22,7 +22,7 @@ function sizeOf(value: Value): number | undefined {
   }
 }
 
-/** The operand's value for this item; undefined where the item has nothing there. */
+/** The operand's value for this item; undefined if the item has no such value. */
 function operandValue(operand: ConditionOperand, item: Item): Value | undefined {
   if (operand.kind === "value") return operand.value;
   if (operand.kind === "path") return valueAt(item, operand.path);
@@ -35,7 +35,7 @@ function isEqual(left: Value | undefined, right: Value | undefined): boolean {
   return left !== undefined && right !== undefined && sameValue(left, right);
 }
 
-/** Whether the order of two values passes the test; never where they have no order. */
+/** Whether the order of two values passes the test; false for values without an order. */
 function isOrdered(
   left: Value | undefined,
   right: Value | undefined,
@@ -110,7 +110,7 @@ function passes({ operator, operands }: Test, item: Item): boolean {
   }
 }
 
-/** Whether the condition holds for the item; one that is absent has no attributes. */
+/** Whether the condition is true for the item. An absent item has no attributes. */
 export function holds(condition: CompiledCondition, item: Item): boolean {
   switch (condition.kind) {
     case "AND":

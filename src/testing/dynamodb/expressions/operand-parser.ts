@@ -4,13 +4,13 @@ import { ExpressionFault, type TokenReader } from "./tokens.js";
 
 const LARGEST_INDEX = 2 ** 31 - 1;
 
-/** Where in an expression a function stands: it may be allowed in one place and not in another. */
+/** The place of a function in an expression. Some functions are allowed only in some places. */
 export type Place = "condition" | "operand" | "argument";
 
-/** Notes a fault where the function may not stand here. */
+/** Notes a fault if the function is not allowed here. */
 export type FunctionCheck = (name: string, place: Place, tokens: TokenReader) => void;
 
-/** That two pairs of parentheses enclose the same. */
+/** The fault of two pairs of parentheses around the same text. */
 export function redundantParentheses(): ExpressionFault {
   return new ExpressionFault("The expression has redundant parentheses;");
 }
@@ -55,13 +55,13 @@ function parseCall(tokens: TokenReader, check: FunctionCheck, place: Place): Ope
   return { kind: "call", name, operands };
 }
 
-/** Whether a function's name and its opening parenthesis are next. */
+/** Whether a function name and its opening parenthesis are next. */
 export function seesCall(tokens: TokenReader): boolean {
   const following = tokens.peek(1);
   return tokens.peek().kind === "word" && following.kind === "symbol" && following.text === "(";
 }
 
-/** One operand or more, with commas between, up to and with the closing parenthesis. */
+/** Parses one or more operands separated by commas, including the closing parenthesis. */
 export function parseOperands(tokens: TokenReader, check: FunctionCheck): readonly Operand[] {
   const operands: Operand[] = [];
   do {
@@ -71,7 +71,7 @@ export function parseOperands(tokens: TokenReader, check: FunctionCheck): readon
   return operands;
 }
 
-/** A path, a value, a function, or one of them in parentheses. */
+/** Parses a path, a value, or a function, with or without parentheses. */
 export function parseOperand(tokens: TokenReader, check: FunctionCheck, place: Place): Operand {
   if (tokens.takes("(")) {
     const nested = tokens.sees("(");

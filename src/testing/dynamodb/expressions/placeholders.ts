@@ -1,5 +1,5 @@
 import { invalid, malformed, ServiceError } from "../errors.js";
-import { isObject, parseValue, type Value } from "../value.js";
+import { isObject, parseValue, type Value } from "../storage/value.js";
 import type { DocumentPath } from "./document-path.js";
 import type { PathStep } from "./syntax.js";
 import { ExpressionFault } from "./tokens.js";
@@ -63,19 +63,19 @@ function refuseUnused(parameter: string, keys: Iterable<string>, used: ReadonlyS
   );
 }
 
-/** A request's `ExpressionAttributeNames` and `ExpressionAttributeValues`, and which of them were used. */
+/** A request's `ExpressionAttributeNames` and `ExpressionAttributeValues`. Remembers which of them were used. */
 export class Placeholders {
   readonly #names: ReadonlyMap<string, string>;
   readonly #values: ReadonlyMap<string, Value>;
   readonly #used = new Set<string>();
 
-  /** Both as on the wire; throws where DynamoDB would refuse them. */
+  /** Reads names and values from the request. Throws if DynamoDB would refuse them. */
   constructor(names: unknown, values: unknown) {
     this.#names = names === undefined ? new Map() : parseNames(names);
     this.#values = values === undefined ? new Map() : parseValues(values);
   }
 
-  /** The path with its placeholders filled in. */
+  /** Fills in the placeholders of a path. */
   path(steps: readonly PathStep[]): DocumentPath {
     return steps.map((step) => {
       if (typeof step === "number" || !step.startsWith("#")) return step;
@@ -88,7 +88,7 @@ export class Placeholders {
     });
   }
 
-  /** The value of a `:placeholder`. */
+  /** Returns the value of a `:placeholder`. */
   value(key: string): Value {
     this.#used.add(key);
     const value = this.#values.get(key);
@@ -98,7 +98,7 @@ export class Placeholders {
     );
   }
 
-  /** Throws where something was given that no expression uses. */
+  /** Throws for names or values that no expression uses. */
   refuseUnused(): void {
     refuseUnused("ExpressionAttributeNames", this.#names.keys(), this.#used);
     refuseUnused("ExpressionAttributeValues", this.#values.keys(), this.#used);

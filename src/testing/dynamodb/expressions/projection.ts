@@ -11,8 +11,8 @@ import type { PathStep } from "./syntax.js";
 import { ExpressionFault, withParameter } from "./tokens.js";
 
 /**
- * Fills in the paths' names and throws where two of them exclude each other. From the last to the first,
- * which is the order in which DynamoDB finds faults.
+ * Fills in the names of paths and throws for two paths that exclude each other. Starts from the last path,
+ * because DynamoDB reports faults in this order.
  */
 export function resolvePaths(
   paths: readonly (readonly PathStep[])[],
@@ -35,12 +35,12 @@ export function resolvePaths(
 
 /** Which attributes are wanted. */
 export interface Projection {
-  /** Undefined: all of them. */
+  /** Undefined for all attributes. */
   readonly tree: PathTree | undefined;
   readonly paths: readonly DocumentPath[];
 }
 
-/** What a request without a projection wants. */
+/** The projection of a request without a projection expression. */
 export const ALL_ATTRIBUTES: Projection = { tree: undefined, paths: [] };
 
 /** Reads a `ProjectionExpression`. */

@@ -1,4 +1,4 @@
-/** The words that DynamoDB refuses as bare attribute names in expressions, as its documentation lists them. */
+/** The words that DynamoDB refuses as bare attribute names, from its documentation. */
 const WORDS = `
 ABORT ABSOLUTE ACTION ADD AFTER AGENT AGGREGATE ALL ALLOCATE ALTER ANALYZE AND ANY ARCHIVE ARE
 ARRAY AS ASC ASCII ASENSITIVE ASSERTION ASYMMETRIC AT ATOMIC ATTACH ATTRIBUTE AUTH AUTHORIZATION
@@ -49,7 +49,7 @@ ZONE
 
 const RESERVED: ReadonlySet<string> = new Set(WORDS.trim().split(/\s+/));
 
-/** Whether the word, in whatever case, needs a `#placeholder` to be an attribute's name. */
+/** Whether the word, in any case, needs a `#placeholder` as an attribute name. */
 export function isReservedWord(word: string): boolean {
   return RESERVED.has(word.toUpperCase());
 }

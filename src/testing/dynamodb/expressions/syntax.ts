@@ -1,15 +1,15 @@
-/** What the parsers make of an expression's text, before names and values are filled in. */
+/** The parsers' result for an expression, before names and values are filled in. */
 
 /** A step of a path as written: an attribute's name, a `#placeholder`, or a list's index. */
 export type PathStep = string | number;
 
-/** Something that has a value. */
+/** An expression with a value. */
 export type Operand =
   | { readonly kind: "path"; readonly steps: readonly PathStep[] }
   | { readonly kind: "value"; readonly name: string }
   | Call;
 
-/** A function with its arguments. */
+/** A function with arguments. */
 export interface Call {
   readonly kind: "call";
   readonly name: string;
@@ -19,7 +19,7 @@ export interface Call {
 /** The operators that compare two operands. */
 export type Comparator = "=" | "<>" | "<" | "<=" | ">" | ">=";
 
-/** Something that is true or false of an item. */
+/** An expression that is true or false for an item. */
 export type Condition =
   | { readonly kind: "AND" | "OR"; readonly left: Condition; readonly right: Condition }
   | { readonly kind: "NOT"; readonly of: Condition }
@@ -30,7 +30,7 @@ export type Condition =
     }
   | Call;
 
-/** What SET gives an attribute. */
+/** The value that SET assigns. */
 export type SetValue =
   | Operand
   | {
@@ -40,7 +40,7 @@ export type SetValue =
       readonly right: Operand;
     };
 
-/** One change of an update expression. */
+/** One action of an update expression. */
 export type UpdateAction =
   | { readonly kind: "SET"; readonly path: readonly PathStep[]; readonly value: SetValue }
   | { readonly kind: "REMOVE"; readonly path: readonly PathStep[] }
@@ -50,7 +50,7 @@ export type UpdateAction =
       readonly value: Operand;
     };
 
-/** The functions that answer true or false. */
+/** The functions that return true or false. */
 export const CONDITION_FUNCTIONS: ReadonlySet<string> = new Set([
   "attribute_exists",
   "attribute_not_exists",
@@ -62,5 +62,5 @@ export const CONDITION_FUNCTIONS: ReadonlySet<string> = new Set([
 /** The functions of update expressions. */
 export const UPDATE_FUNCTIONS: ReadonlySet<string> = new Set(["if_not_exists", "list_append"]);
 
-/** The one function that is an operand of conditions. */
+/** The only function that is an operand of conditions. */
 export const SIZE = "size";

@@ -1,6 +1,6 @@
 import { invalid } from "../errors.js";
 
-/** What a piece of an expression's text is. */
+/** The kind of a token. */
 export type TokenKind =
   | "word"
   | "keyword"
@@ -34,7 +34,7 @@ function kindOf(groups: { readonly [group: string]: string | undefined }): Token
   return groups["symbol"] === undefined ? "unknown" : "symbol";
 }
 
-/** The tokens of an expression, the last of them an end that has no length. */
+/** Splits an expression into tokens. The last token marks the end and is empty. */
 export function tokenize(text: string): readonly Token[] {
   const tokens: Token[] = [];
   for (const match of text.matchAll(TOKEN)) {
@@ -48,7 +48,7 @@ export function tokenize(text: string): readonly Token[] {
   return tokens;
 }
 
-/** A token that the grammar has no place for. */
+/** A token that the grammar does not allow here. */
 export class SyntaxFault extends Error {
   /** The index of the token. */
   readonly at: number;
@@ -60,7 +60,7 @@ export class SyntaxFault extends Error {
   }
 }
 
-/** A fault of an expression that is not one of its syntax. Its message lacks the parameter's name still. */
+/** A fault of an expression other than a syntax error. The message does not name the parameter yet. */
 export class ExpressionFault extends Error {}
 
 /** A reader of tokens, shared by the grammars. */
@@ -79,7 +79,7 @@ export class TokenReader {
     return this.#at;
   }
 
-  /** Goes back to a token passed before. */
+  /** Returns to an earlier token. */
   rewind(at: number): void {
     this.#at = at;
   }
@@ -89,7 +89,7 @@ export class TokenReader {
     return this.tokenAt(this.#at + ahead);
   }
 
-  /** The token at an index; the end for those past it. */
+  /** The token at an index; the end token beyond the last. */
   tokenAt(index: number): Token {
     const token = this.#tokens[Math.min(index, this.#tokens.length - 1)];
     if (token === undefined) throw new Error("An expression has no tokens at all.");
@@ -109,7 +109,7 @@ export class TokenReader {
     return token.kind === "symbol" && token.text === text;
   }
 
-  /** Passes this keyword or symbol if it is next. */
+  /** Consumes this keyword or symbol if next. */
   takes(text: string): boolean {
     if (!this.sees(text)) return false;
     this.#at += 1;
@@ -121,12 +121,12 @@ export class TokenReader {
     if (!this.takes(text)) throw this.fault();
   }
 
-  /** That the next token has no place here. */
+  /** The fault of a next token that the grammar does not allow. */
   fault(): SyntaxFault {
     return new SyntaxFault(this.#tokens, Math.min(this.#at, this.#tokens.length - 1), this.text);
   }
 
-  /** The index of the parenthesis that closes the one at `open`; undefined where none does. */
+  /** The index of the parenthesis that closes the parenthesis at `open`; undefined if unclosed. */
   closing(open: number): number | undefined {
     let depth = 0;
     for (let index = open; index < this.#tokens.length; index += 1) {
@@ -139,18 +139,18 @@ export class TokenReader {
     return undefined;
   }
 
-  /** Keeps the first fault that counts only if the syntax turns out to be sound. */
+  /** Keeps the first fault to report if the syntax has no error. */
   note(message: string): void {
     this.#noted ??= new ExpressionFault(message);
   }
 
-  /** Throws what was noted. */
+  /** Throws the noted fault. */
   settle(): void {
     if (this.#noted !== undefined) throw this.#noted;
   }
 }
 
-/** Runs `work` on an expression; its faults become validation errors that name the parameter. */
+/** Runs `work` on an expression and converts faults to validation errors with the parameter's name. */
 export function withParameter<T>(parameter: string, text: string, work: () => T): T {
   try {
     if (text === "") throw new ExpressionFault("The expression can not be empty;");

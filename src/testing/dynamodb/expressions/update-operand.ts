@@ -1,4 +1,4 @@
-import type { Value } from "../value.js";
+import type { Value } from "../storage/value.js";
 import type { DocumentPath } from "./document-path.js";
 
 /** An operand of SET with names and values filled in. */

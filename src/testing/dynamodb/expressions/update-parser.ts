@@ -56,7 +56,7 @@ function parseSetValue(tokens: TokenReader): SetValue {
   try {
     return parseArithmetic(tokens);
   } catch (fault) {
-    // `(a + b) - c`: the parentheses are sound, the sign behind them is what has no place.
+    // In `(a + b) - c` the parentheses are correct; the fault is the sign behind the parentheses.
     const isInside = fault instanceof SyntaxFault && close !== undefined && fault.at < close;
     if (!isInside) throw fault;
     tokens.rewind(start);
@@ -74,7 +74,7 @@ function parseGroup(tokens: TokenReader): SetValue {
 }
 
 function parseArithmetic(tokens: TokenReader): SetValue {
-  // A function that may be a value of its own may not be a summand: what follows it decides.
+  // A function that may be a value may not be a summand: the next token decides.
   const open = seesCall(tokens) ? tokens.at + 1 : tokens.at;
   const close = tokens.tokenAt(open).text === "(" ? tokens.closing(open) : undefined;
   const isSummand = close !== undefined && seesSign(tokens, close + 1);

@@ -1,4 +1,4 @@
-import type { Value, ValueType } from "../value.js";
+import type { Value, ValueType } from "../storage/value.js";
 import { checkArity, checkDistinct, incorrectType, needsPath } from "./condition.js";
 import type { DocumentPath } from "./document-path.js";
 import type { Placeholders } from "./placeholders.js";
@@ -8,7 +8,7 @@ import { ExpressionFault, withParameter } from "./tokens.js";
 import type { UpdateOperand } from "./update-operand.js";
 import { parseUpdate } from "./update-parser.js";
 
-/** One change with names and values filled in. */
+/** One action with names and values filled in. */
 export type CompiledAction =
   | { readonly kind: "SET"; readonly path: DocumentPath; readonly value: UpdateOperand }
   | { readonly kind: "REMOVE"; readonly path: DocumentPath }
@@ -118,7 +118,7 @@ export function compileUpdate(text: string, placeholders: Placeholders): readonl
   });
 }
 
-/** Every path that the update reads, beside those that it writes. */
+/** Every path that the update reads, besides the written paths. */
 export function readPathsOf(actions: readonly CompiledAction[]): readonly DocumentPath[] {
   return actions.flatMap((action) => (action.kind === "SET" ? operandPaths(action.value) : []));
 }

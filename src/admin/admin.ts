@@ -1,0 +1,102 @@
+import type { AcquireContext } from "../core/acquire/context.js";
+import { requireCapability } from "../core/record/capability.js";
+import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
+import { queueRefOf } from "../core/record/key.js";
+import {
+  type ForceReleaseOptions,
+  type ForceReleaseResult,
+  forceRelease,
+} from "./force-release.js";
+import { type History, historyOf } from "./history.js";
+import { type InspectOptions, type ListOptions, type ListPage, list, namedRef } from "./list.js";
+import { listQueue, type QueueListing } from "./queue.js";
+import { type ReleaseByHolderOptions, releaseByHolder } from "./release-holder.js";
+import { listSessions, type SessionListing } from "./sessions.js";
+
+/** Operations on a table's locks for operators, available as `Holdfast.admin`. */
+export class Admin<S extends FormatTypes = NativeTypes> {
+  readonly #context: AcquireContext;
+  readonly #defaultBy: string;
+
+  /** @internal Made by `Holdfast.admin`. */
+  constructor(context: AcquireContext, defaultBy: string) {
+    this.#context = context;
+    this.#defaultBy = defaultBy;
+  }
+
+  /**
+   * Lists the locks, or the leaderships, of the table, page by page.
+   *
+   * Each page scans up to a megabyte of the whole table, at half a read unit for 4 KB. A second listing by the same
+   * client recognises silent holders. Rejects with coded errors.
+   */
+  list(options: ListOptions = {}): AsyncIterable<ListPage<S>> {
+    return list(this.#context, options) as AsyncIterable<ListPage<S>>;
+  }
+
+  /**
+   * Lists the holder of a fair lock and the waiters, in order.
+   *
+   * A mutex's waiters appear only once they have a place in the queue. Costs a strongly consistent read, and a strongly
+   * consistent query of half a unit for each four or so waiters. Rejects with coded errors.
+   */
+  queue(name: string, options: { readonly namespace?: string } = {}): Promise<QueueListing> {
+    return listQueue(this.#context, queueRefOf(this.#context.format, name, options.namespace));
+  }
+
+  /**
+   * Lists the sessions of the table, each with its locks.
+   *
+   * Scans twice, and holds the result in memory. Rejects with coded errors.
+   */
+  async sessions(): Promise<SessionListing[]> {
+    requireCapability(this.#context.format, "sessions");
+    return listSessions(this.#context);
+  }
+
+  /**
+   * Reads the last sixteen grants of a lock, or leadership, and the forced releases among them.
+   *
+   * Only clients with the option `history` note their grants. Costs seventeen reads of half a unit. Throws coded
+   * errors.
+   */
+  history(name: string, options: InspectOptions = {}): Promise<History> {
+    return historyOf(this.#context, namedRef(this.#context.format, name, options));
+  }
+
+  /**
+   * Frees a lock by its holder id, for a process that lost its handle.
+   *
+   * The holder loses its lease at its next renewal; on a session, at its next write to this lock. Costs one write.
+   * Resolves to whether the lock named this holder. Rejects with coded errors. Throws `invalid-argument`.
+   */
+  releaseByHolder(
+    name: S["name"],
+    holder: string,
+    options: ReleaseByHolderOptions = {},
+  ): Promise<boolean> {
+    const ref = namedRef(this.#context.format, name, { namespace: options.namespace });
+    return releaseByHolder(this.#context, ref, holder);
+  }
+
+  /**
+   * Asks the holder of a lock to release, and resolves once the lock is free or the holder is dead.
+   *
+   * The holder reads the request at its next renewal: its lease is then lost with reason `released-by-force`, and the
+   * message says by whom and why. The lock is free when the holder calls `release()`, or when the lease expires. So
+   * there are never two holders; with `now` there may be, until the next renewal of the holder or its session. With
+   * `kind` "leader" the request ends the term of an election; the same candidate may be elected again.
+   *
+   * The next holder is **not** asked: if the lock was granted again meanwhile, the result names this `successor`. With
+   * `now` the holder is asked first and the lock freed last: if this call rejects, or the process ends, before the last
+   * write, the lock may still be held; call again.
+   *
+   * Costs a read, a write, a write more for a lock on a session, a write more with `now`, and some reads while waiting.
+   * `Inspection.forced` shows by whom, when and why, until the next request to a holder of the name. Rejects with coded
+   * errors. Throws `invalid-argument`.
+   */
+  forceRelease(name: S["name"], options: ForceReleaseOptions): Promise<ForceReleaseResult> {
+    const ref = namedRef(this.#context.format, name, options ?? {});
+    return forceRelease(this.#context, ref, options ?? {}, this.#defaultBy);
+  }
+}

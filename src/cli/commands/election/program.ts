@@ -1,0 +1,112 @@
+import type { Command } from "commander";
+import { operandsOf } from "../../operands.js";
+import { sortOption, withCommonOptions } from "../../options.js";
+import { ELECT_EXIT_CODES_HELP, EXIT_CODES_HELP, usageError } from "../../output/exit-codes.js";
+import type { Run } from "../../output/output.js";
+
+/** Adds the commands for elections to the command line's grammar. */
+export function addElections(
+  program: Command,
+  words: readonly string[],
+  onRun: (run: Run) => void,
+): void {
+  addElect(program, words, onRun);
+  withCommonOptions(
+    program
+      .command("leader <name>")
+      .description("Prints the leader, by a single read, or at each change."),
+  )
+    .addOption(sortOption())
+    .option("--watch", "print each change, until interrupted")
+    .option("--poll <duration>", "how often to read while watching; default 5s")
+    .addHelpText("after", `${EXIT_CODES_HELP}\nand 75 without a leader.`)
+    .action((name: string, options) =>
+      onRun(async (output) => (await import("../index.js")).leader(name, options, output)),
+    );
+  withCommonOptions(
+    program
+      .command("resign <name>")
+      .description("Asks the leader to resign, and waits for the resignation."),
+  )
+    .addOption(sortOption())
+    .option("--wait <duration>", "how long to wait; default the leader's lease")
+    .addHelpText(
+      "after",
+      "\nThe leader reads the request at its next renewal. The request remains after the wait." +
+        `\n${EXIT_CODES_HELP}\nand 75 if the leader has not resigned in time.`,
+    )
+    .action((name: string, options) =>
+      onRun(async (output) => (await import("../index.js")).resign(name, options, output)),
+    );
+}
+
+/** Adds `holdfast cost`, which sends no request. */
+export function addCost(program: Command, onRun: (run: Run) => void): void {
+  program
+    .command("cost")
+    .description("Prints the cost of an election a day and a month; needs no table.")
+    .option("--instances <number>", "the number of processes, including the leader; default 2")
+    .option(
+      "--failover <duration>",
+      "the failover time, from which the next three are derived; default 60s",
+    )
+    .option("--lease <duration>", "as with elect")
+    .option("--renew <duration>", "as with elect")
+    .option("--standby-poll <duration>", "the --poll of elect")
+    .option(
+      "--write-price <money>",
+      "the price of a million write units; default us-east-1 on demand",
+    )
+    .option(
+      "--read-price <money>",
+      "the price of a million read units; default us-east-1 on demand",
+    )
+    .option("--json", "print JSON")
+    .action((options) =>
+      onRun(async (output) => (await import("../index.js")).cost(options, output)),
+    );
+}
+
+function addElect(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
+  withCommonOptions(
+    program
+      .command("elect")
+      .usage("<name> [options] -- <command> [argument...]")
+      .argument("[operands...]")
+      .description("Runs a command while this process leads, and campaigns again afterwards."),
+  )
+    .addOption(sortOption())
+    .option("--lease <duration>", "how long a leader may go without renewing; default 52s")
+    .option("--renew <duration>", "how often the leader renews; default 10s")
+    .option("--poll <duration>", "how often a standby reads; default 5s")
+    .option(
+      "--failover <duration>",
+      "the failover time, from which these three are derived; default 60s",
+    )
+    .option("--every <duration>", "run the command again at this interval while leading")
+    .option("--preferred", "ask a leader that is not preferred to resign")
+    .option("--once", "end after a single term")
+    .option("--owner <text>", "the candidate's label for people; default host name and process id")
+    .addHelpText("after", ELECT_HELP)
+    .action((operands: string[], options) => {
+      const { names, command } = operandsOf("elect", words, operands);
+      const [name = "", ...others] = names;
+      if (others.length > 0) {
+        throw usageError(
+          `An election has one name, but ${names.length} names are before the two dashes. Give one name.`,
+        );
+      }
+      onRun(async (output) => (await import("../index.js")).elect(name, command, options, output));
+    });
+}
+
+const ELECT_HELP = `
+The command runs as with \`holdfast lock\`, with the same environment and the same guard. Without
+--every the term ends with the command, and another process may lead; with --every the command runs
+again at each interval. INT, TERM, HUP and QUIT are passed on, and end holdfast when the command has
+ended. A leader that is asked to resign ends its command with TERM, and after half a lease with KILL.
+With --json each transition is an object on stderr.
+${ELECT_EXIT_CODES_HELP}
+
+Example:
+  holdfast elect pool --table locks --every 30s -- ./converge-pool.sh`;

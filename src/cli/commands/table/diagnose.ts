@@ -1,0 +1,165 @@
+import type { ListedEntry } from "../../../admin/index.js";
+import type { Holdfast, Inspection } from "../../../index.js";
+import { durationMs } from "../../../internal/duration.js";
+import { shown } from "../../../internal/shown.js";
+import { sleep } from "../../../internal/sleep.js";
+import { systemTimers } from "../../../platform/timers.js";
+import {
+  type DiagnoseOptions,
+  type Finding,
+  diagnose as findingsOf,
+} from "../../../table/index.js";
+import { locksOf, tableOf } from "../../connection.js";
+import { Interruptions } from "../../guard/interruptions.js";
+import type { CommonOptions } from "../../options.js";
+import { EXIT, exitCodeFor } from "../../output/exit-codes.js";
+import { type AnyLocks, assertNative, nameText } from "../../output/format.js";
+import { jsonLine, type Output, printable, seconds } from "../../output/output.js";
+import { queueTroubles } from "./diagnose-queues.js";
+
+/** The options of `holdfast diagnose`, as parsed by commander. */
+export interface DiagnoseCommandOptions extends CommonOptions {
+  readonly for?: string;
+  readonly prefix?: string;
+  readonly homeRegion?: string;
+  readonly scan?: boolean;
+  readonly watch?: string;
+}
+
+/** A finding of the library, or a finding about records. */
+type PrintedFinding = Omit<Finding, "check"> & { readonly check: Finding["check"] | "records" };
+
+const KINDS = ["lock", "leader"] as const;
+const WATCH_RANGE = { leastMs: 0, mostMs: 3_600_000 };
+// Slightly more than the bound, so that the second listing comes after the bound.
+const MARGIN_MS = 100;
+// Worst first: without an answer, fixing the rest can wait.
+const ORDER = [EXIT.unavailable, EXIT.misconfigured, EXIT.denied];
+
+/** Finds problems, and prints their fixes. Returns the exit status. */
+export async function diagnose(options: DiagnoseCommandOptions, output: Output): Promise<number> {
+  const { prefix, homeRegion, scan, watch } = options;
+  assertNative(options, "`diagnose`");
+  const watchMs = durationMs("watch", watch ?? "65s", WATCH_RANGE);
+  const features = options.for?.split(",").map((feature) => feature.trim());
+  const printed: PrintedFinding[] = await findingsOf({
+    ...(await tableOf(options)),
+    for: features as DiagnoseOptions["for"],
+    prefix,
+    homeRegion,
+  });
+  for (const finding of printed) print(finding, output);
+  const isSound = printed.every(({ level }) => level !== "problem");
+  if (scan === true && isSound) {
+    for (const finding of await recordFindings(options, watchMs, output)) {
+      print(finding, output);
+      printed.push(finding);
+    }
+  }
+  const codes = printed.flatMap(({ code }) => (code === undefined ? [] : [exitCodeFor(code)]));
+  return ORDER.find((code) => codes.includes(code)) ?? codes[0] ?? EXIT.ok;
+}
+
+function print(finding: PrintedFinding, output: Output): void {
+  const { check, level, message, fix, latencyMs } = finding;
+  if (output.isJson) {
+    output.out(jsonLine(finding));
+    return;
+  }
+  const took = latencyMs === undefined ? "" : ` (${latencyMs} ms)`;
+  output.out(printable(`${level.padEnd(8)} ${check.padEnd(12)} ${message}${took}`));
+  if (fix !== undefined) output.out(printable(`${" ".repeat(22)}Fix: ${fix}`));
+}
+
+/** Watches all holders and waiters for the longest lease, by two listings of each kind. */
+async function recordFindings(
+  options: DiagnoseCommandOptions,
+  watchMs: number,
+  output: Output,
+): Promise<PrintedFinding[]> {
+  const interruptions = new Interruptions();
+  await using locks = await locksOf(options, output);
+  try {
+    const first = await listed(locks, options);
+    const own = first.held.filter(({ session }) => session === undefined);
+    const waiting = first.queued.filter(({ session }) => session === undefined);
+    const lengthsMs = [
+      ...own.map(({ acquirableInMs }) => acquirableInMs),
+      ...waiting.map(({ acquirableInMs }) => acquirableInMs),
+    ];
+    const waitMs = Math.min(Math.max(0, ...lengthsMs), watchMs) + MARGIN_MS;
+    if (!output.isJson && lengthsMs.length > 0) {
+      const what = `${own.length} held, ${waiting.length} queued`;
+      output.err(`holdfast: ${what}; watching them for ${seconds(waitMs)}.`);
+    }
+    await sleep(systemTimers, waitMs, true, interruptions.ending);
+    const { held, queued } = await listed(locks, options);
+    const unjudged = held.filter(
+      ({ appearsExpired, acquirableInMs }) => !appearsExpired && acquirableInMs > 0,
+    );
+    return [
+      ...first.unreadable,
+      ...held.filter(({ appearsExpired }) => appearsExpired).map(deadFinding),
+      ...queueTroubles(first.queued, queued).map(({ message, fix }) =>
+        recordsFinding("warning", message, fix),
+      ),
+      recordsFinding(
+        "ok",
+        `${held.length} held; ${unjudged.length} alive, on a session, or with a lease longer than the watch. ` +
+          `${queued.length} in queues.`,
+      ),
+    ];
+  } finally {
+    interruptions.dispose();
+  }
+}
+
+interface Listed {
+  readonly held: Inspection<AnyLocks>[];
+  readonly queued: ListedEntry[];
+  readonly unreadable: PrintedFinding[];
+}
+
+async function listed(
+  locks: Holdfast<AnyLocks>,
+  { prefix }: DiagnoseCommandOptions,
+): Promise<Listed> {
+  const held: Inspection<AnyLocks>[] = [];
+  const queued: ListedEntry[] = [];
+  const unreadable: PrintedFinding[] = [];
+  for (const kind of KINDS) {
+    for await (const page of locks.admin.list({ kind, prefix })) {
+      held.push(...page.locks);
+      queued.push(...page.queued);
+      for (const { name, found } of page.unreadable) {
+        unreadable.push(
+          recordsFinding(
+            "warning",
+            `The record of "${shown(name)}" cannot be read: it ${found}.`,
+            "Find out which client wrote this record. The name is blocked until you repair the record, " +
+              "or use a version of holdfast that can read it.",
+          ),
+        );
+      }
+    }
+  }
+  return { held, queued, unreadable };
+}
+
+function deadFinding({ name, owner, holder, leaseMs = 0 }: Inspection<AnyLocks>): PrintedFinding {
+  return recordsFinding(
+    "warning",
+    `"${shown(nameText(name))}" is held by ${shown(owner ?? "an unnamed owner")}, ` +
+      `without a renewal for the whole lease of ${seconds(leaseMs)}.`,
+    "Nothing: the next client takes over. To free a lock now: " +
+      `holdfast release ${nameText(name)} --holder ${holder}`,
+  );
+}
+
+function recordsFinding(
+  level: PrintedFinding["level"],
+  message: string,
+  fix?: string,
+): PrintedFinding {
+  return { check: "records", level, message, fix, code: undefined, latencyMs: undefined };
+}

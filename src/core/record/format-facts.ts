@@ -1,0 +1,42 @@
+import type { Duration } from "../../internal/duration.js";
+
+/** Whether a grant replaces or keeps the user data in the record. */
+export type ExistingData = "replace" | "keep";
+
+/** The constant properties of a format, as data. */
+export interface FormatFacts {
+  /** The schema of the table. */
+  readonly schema: {
+    readonly keys: { readonly pk: string; readonly sk: string | null };
+    /** The attribute for TTL, or null if TTL must be off. */
+    readonly ttlAttribute: string | null;
+  };
+  /** By default: the DynamoDB writes that a holder sends, and those of a client that frees a record. */
+  readonly writes: { readonly hold: readonly string[]; readonly free: readonly string[] };
+  /** The format's own defaults. Without them, the defaults of the native format apply. */
+  readonly defaults?: LeaseDefaults;
+  /** Whether a record carries a number that grows with every grant. */
+  readonly recordsHaveFences: boolean;
+  /** Whether a release may delete the record. If so, no record shows which client freed the lock. */
+  readonly releaseMayDelete: boolean;
+  /**
+   * Whether a write that frees a record needs an id of its own, so that no earlier observation matches the
+   * record.
+   */
+  readonly freeNeedsMark: boolean;
+}
+
+/** The defaults of a format: lengths of time, and whether user data are kept. */
+export interface LeaseDefaults {
+  readonly lease: Duration;
+  /** A holder renews after this fraction of its lease, whatever the lease's length: 4 means a quarter. */
+  readonly renewsPerLease: number;
+  /** The whole wait, or the time beyond the watch of one lease. */
+  readonly wait: Duration | { readonly beyondLease: Duration };
+  readonly minPoll: Duration;
+  readonly maxPoll: Duration;
+  /** Default `"replace"`. */
+  readonly existingData?: ExistingData;
+  /** Default false. */
+  readonly keepData?: boolean;
+}

@@ -1,0 +1,69 @@
+import { HoldfastError } from "../errors.js";
+import { systemClock } from "../platform/clock.js";
+import { FOR_COMMITS } from "../platform/dynamodb/errors.js";
+import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";
+import { isTransport, type Transport } from "../platform/dynamodb/sender.js";
+import { DynamoDBTable } from "../platform/dynamodb/table.js";
+import { systemRandom } from "../platform/random.js";
+import type { ObjectPort } from "../platform/s3/objects.js";
+import { type S3Like, S3Objects } from "../platform/s3/s3.js";
+import type { TablePort } from "../platform/table.js";
+import { systemTimers } from "../platform/timers.js";
+import type { CommitContext } from "./context.js";
+import type { CommitterSettings, ObjectCommitterOptions } from "./options.js";
+
+/** Composes the ports: SDK clients behind their adapters, or the ports of tests. */
+export function contextOf(
+  options: ObjectCommitterOptions,
+  settings: CommitterSettings,
+): CommitContext {
+  const { s3, dynamodb, environment = {} } = options;
+  const clock = environment.clock ?? systemClock;
+  const timers = environment.timers ?? systemTimers;
+  checkSendsOnce(options, settings);
+  return {
+    objects: isSdkClient("s3", s3, "head")
+      ? new S3Objects(s3 as S3Like, settings.bucket, timers)
+      : (s3 as ObjectPort),
+    table: dynamodb && tableOf(dynamodb, clock, timers),
+    clock,
+    timers,
+    random: environment.random ?? systemRandom,
+    settings,
+  };
+}
+
+// A write that is applied a second time, after rivals have written, undoes their writes; only the store's conditions
+// can refuse it.
+function checkSendsOnce({ s3, dynamodb }: ObjectCommitterOptions, settings: CommitterSettings) {
+  const { strategy } = settings;
+  const isPlain = strategy === "dynamo" || (strategy === "auto" && dynamodb !== undefined);
+  if (!isPlain || !isSdkClient("s3", s3, "head") || "middlewareStack" in s3) return;
+  throw new HoldfastError(
+    "invalid-argument",
+    "The option `s3` must be an `S3Client`, and not a wrapper of one: the retries of a wrapper cannot be switched " +
+      `off. With the strategy "${strategy}" a write that is sent twice can undo other writes.`,
+  );
+}
+
+function tableOf(
+  { client, table }: NonNullable<ObjectCommitterOptions["dynamodb"]>,
+  clock: CommitContext["clock"],
+  timers: CommitContext["timers"],
+): TablePort {
+  return isTransport(client) || isSdkClient("dynamodb.client", client, "write")
+    ? new DynamoDBTable(client as DynamoDBLike | Transport, table, clock, timers, FOR_COMMITS)
+    : (client as TablePort);
+}
+
+/** Whether the client is an SDK client, not a port, which has the method `portMethod`. */
+function isSdkClient(option: string, client: unknown, portMethod: string): boolean {
+  if (typeof client === "object" && client !== null) {
+    if (portMethod in client) return false;
+    if ("send" in client) return true;
+  }
+  throw new HoldfastError(
+    "invalid-argument",
+    `The option \`${option}\` must be a client of the AWS SDK v3, with a method \`send\`.`,
+  );
+}

@@ -1,0 +1,222 @@
+import { describe, expect, it } from "vitest";
+import type { ListOptions, ListPage } from "../../src/admin/index.js";
+import { awsLockClient } from "../../src/formats/index.js";
+import { Holdfast, HoldfastError } from "../../src/index.js";
+import type { ScanAnswer } from "../../src/platform/table.js";
+import { ForeignWorld } from "../formats/foreign-world.js";
+import { type FixedOptions, fixedProcess } from "../support/fixed.js";
+import { World } from "../support/world.js";
+
+const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
+const SILENT = { fault: "request-lost", unknownAfterMs: 10 } as const;
+
+function setUp(options: FixedOptions = {}) {
+  const world = new World();
+  return { world, ...fixedProcess(world, options) };
+}
+
+/** The record of a lock that `lastHolder` freed, or that `holder` holds. */
+const record = (lastHolder: string, holder?: string) => ({
+  v: { N: "1" },
+  version: { N: "3" },
+  fence: { N: "7" },
+  lastHolder: { S: lastHolder },
+  ...(holder === undefined ? {} : { holder: { S: holder }, leaseMs: { N: "1000" } }),
+});
+
+describe("a release by holder", () => {
+  it("frees the lock with a single write, and deletes the data", async () => {
+    const { world, locks, network } = setUp();
+    const other = world.inhabitant();
+    const lease = await world.until(other.locks.mutex("a").acquire({ data: 1, keepData: true }));
+    expect(await world.until(locks.admin.releaseByHolder("a", lease.holder))).toBe(true);
+    expect(network.requests.write).toBe(1);
+    expect(world.record("a")).toMatchObject({ lastHolder: { S: lease.holder } });
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+    expect(world.record("a")?.["data"]).toBeUndefined();
+  });
+
+  it.each([
+    ["the lock is free, by this very holder", record("me")],
+    ["another has it", record("me", "other")],
+    ["there is no record", undefined],
+    ["there is something else", { colour: { S: "red" } }],
+  ])("answers false if %s", async (_title, item) => {
+    const { world, locks, network } = setUp();
+    if (item !== undefined) world.table.putItem(KEY, item);
+    expect(await world.until(locks.admin.releaseByHolder("a", "me"))).toBe(false);
+    expect(network.requests.write).toBe(1);
+  });
+
+  it.each([
+    [true, "the lock is free, by this holder: that attempt freed it", record("me")],
+    [false, "the lock is free, by another", record("other")],
+    [false, "another has it", record("me", "other")],
+    [false, "there is no record", undefined],
+    [false, "there is something else", { colour: { S: "red" } }],
+  ])("answers %s after an unanswered attempt if %s", async (said, _title, item) => {
+    const { world, locks, network } = setUp();
+    if (item !== undefined) world.table.putItem(KEY, item);
+    network.next("write", SILENT);
+    expect(await world.until(locks.admin.releaseByHolder("a", "me"))).toBe(said);
+    expect(network.requests.write).toBe(2);
+  });
+
+  it("is attempted four times, with growing pauses", async () => {
+    const { world, locks, network } = setUp();
+    const sent: number[] = [];
+    network.script(() => {
+      sent.push(world.time.nowMs);
+      return SILENT;
+    });
+    const releasing = locks.admin.releaseByHolder("a", "me");
+    await expect(world.until(releasing)).rejects.toMatchObject({ code: "unreachable" });
+    expect(sent).toEqual([0, 210, 620, 1_230]);
+  });
+
+  it("is attempted once on a wrong configuration", async () => {
+    const { world, locks, network } = setUp();
+    const error = new HoldfastError("access-denied", "No.");
+    network.script(() => ({ fault: "misconfigured", error }));
+    await expect(world.until(locks.admin.releaseByHolder("a", "me"))).rejects.toBe(error);
+    expect(network.requests.write).toBe(1);
+  });
+});
+
+describe("a listing", () => {
+  async function listed(
+    { world, locks }: ReturnType<typeof setUp>,
+    options?: ListOptions,
+  ): Promise<ListPage[]> {
+    const pages: ListPage[] = [];
+    const all = async (): Promise<void> => {
+      for await (const page of locks.admin.list(options)) pages.push(page);
+    };
+    await world.until(all());
+    return pages;
+  }
+
+  it("shows held locks, and free locks on request", async () => {
+    const scene = setUp();
+    await scene.world.until(scene.locks.mutex("held").acquire());
+    await scene.world.until(scene.locks.mutex("free").run(() => undefined));
+    const names = async (options?: ListOptions) =>
+      (await listed(scene, options)).flatMap((page) => page.locks.map(({ name }) => name)).sort();
+    expect(await names()).toEqual(["held"]);
+    expect(await names({ free: false })).toEqual(["held"]);
+    expect(await names({ free: true })).toEqual(["free", "held"]);
+    expect(await names({ free: true, prefix: "fr" })).toEqual(["free"]);
+  });
+
+  it("shows no holder as dead from a read older than an earlier observation", async () => {
+    const pages: ScanAnswer[] = [];
+    const { world, locks } = setUp({
+      through: (network) => ({
+        clockCorrectionMs: 0,
+        read: (...given) => network.read(...given),
+        write: (...given) => network.write(...given),
+        query: (...given) => network.query(...given),
+        scan: async (...given) => pages[0] ?? (await network.scan(...given)),
+      }),
+    });
+    const other = fixedProcess(world);
+    const lease = await world.until(other.locks.mutex("a").acquire());
+    const items = world.table.items();
+    await world.until(lease.release());
+    expect(await world.until(locks.inspect("a"))).toMatchObject({ state: "free" });
+    pages.push({ kind: "page", items, next: undefined, readUnits: 1 });
+    const { value } = await world.until(locks.admin.list()[Symbol.asyncIterator]().next());
+    expect(value).toMatchObject({ locks: [{ name: "a", state: "held", appearsExpired: false }] });
+  });
+
+  it("ignores items that are not locks", async () => {
+    const scene = setUp();
+    scene.world.table.putItem({ pk: { S: "lock#a" }, sk: { S: "else" } }, record("me", "other"));
+    expect(await listed(scene)).toMatchObject([{ locks: [], unreadable: [] }]);
+  });
+
+  it("reports unreadable records, and its cost", async () => {
+    const scene = setUp();
+    scene.world.table.putItem(KEY, { v: { N: "2" } });
+    const [page] = await listed(scene);
+    expect(page?.unreadable).toEqual([{ name: "a", found: "has layout 2" }]);
+    expect(page?.readUnits).toBeGreaterThan(0);
+  });
+
+  it("continues to the last page", async () => {
+    const scene = setUp();
+    const names = ["a", "b", "c", "d", "e", "f"];
+    const data = "x".repeat(300_000);
+    for (const name of names) await scene.world.until(scene.locks.mutex(name).acquire({ data }));
+    const pages = await listed(scene);
+    expect(pages.length).toBeGreaterThan(1);
+    expect(pages.flatMap(({ locks }) => locks.map(({ name }) => name)).sort()).toEqual(names);
+  });
+
+  it("attempts a page four times, with growing pauses", async () => {
+    const { world, locks, network } = setUp();
+    const sent: number[] = [];
+    network.script(() => {
+      sent.push(world.time.nowMs);
+      return SILENT;
+    });
+    const first = locks.admin.list()[Symbol.asyncIterator]().next();
+    await expect(world.until(first)).rejects.toMatchObject({
+      code: "unreachable",
+      cause: expect.any(Error),
+    });
+    expect(sent).toEqual([0, 210, 620, 1_230]);
+  });
+
+  it("attempts a page once on a wrong configuration", async () => {
+    const { world, locks, network } = setUp();
+    const error = new HoldfastError("access-denied", "No.");
+    network.script(() => ({ fault: "misconfigured", error }));
+    await expect(world.until(locks.admin.list()[Symbol.asyncIterator]().next())).rejects.toBe(
+      error,
+    );
+    expect(network.requests.scan).toBe(1);
+  });
+});
+
+describe("the condition of a lease", () => {
+  it("has plain values for the document client, with the same meaning", async () => {
+    const { world, locks } = setUp();
+    const lease = await world.until(locks.mutex("a").acquire());
+    const { ConditionCheck: low } = lease.condition();
+    expect(lease.conditions()).toEqual([lease.condition()]);
+    expect(lease.conditions({ document: true })).toEqual([lease.condition({ document: true })]);
+    const { ConditionCheck: document } = lease.condition({ document: true });
+    expect(document).toEqual({
+      ...low,
+      Key: { pk: "lock#a", sk: "lease" },
+      ExpressionAttributeValues: expect.anything(),
+    });
+    expect(low.Key).toEqual(KEY);
+    const names = Object.keys(low.ExpressionAttributeValues);
+    expect(Object.keys(document.ExpressionAttributeValues)).toEqual(names);
+    expect(Object.values(document.ExpressionAttributeValues)).toEqual([lease.holder, lease.fence]);
+    expect(Object.values(low.ExpressionAttributeValues)).toEqual([
+      { S: lease.holder },
+      { N: lease.fence.toString() },
+    ]);
+  });
+});
+
+describe("an inspection", () => {
+  it("shows every lock of a client without a table as free", async () => {
+    const locks = Holdfast.local();
+    const lease = await locks.mutex("a").acquire({ renew: "manual" });
+    expect(await locks.inspect("a")).toMatchObject({ name: "a", state: "local" });
+    await lease.release();
+    await locks.close();
+  });
+
+  it("has no fence in a format without fences, and both parts of a composite name", async () => {
+    const here = new ForeignWorld(awsLockClient({ sortKeyName: "sort" }));
+    const { locks } = here.client();
+    await here.until(locks.mutex(["a", "b"]).acquire());
+    const found = await here.until(locks.inspect(["a", "b"]));
+    expect(found).toMatchObject({ state: "held", name: ["a", "b"], fence: undefined });
+  });
+});

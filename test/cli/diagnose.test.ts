@@ -1,0 +1,287 @@
+import { CreateTableCommand, PutItemCommand, ScanCommand } from "@aws-sdk/client-dynamodb";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { ListedEntry } from "../../src/admin/index.js";
+import { queueTroubles } from "../../src/cli/commands/table/diagnose-queues.js";
+import { Holdfast } from "../../src/index.js";
+import { checkTable, createTable, diagnose, type Finding } from "../../src/table/index.js";
+import { startMemoryServer } from "../../src/testing/index.js";
+import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { freshTable, sdkClient } from "../support/sdk.js";
+import { CliWorld, pause } from "./support.js";
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await CliWorld.start();
+});
+afterAll(() => world.close());
+afterEach(() => {
+  world.server.dynamodb.allows = undefined;
+});
+
+async function findings(
+  ...words: string[]
+): Promise<{ readonly status: number | null; readonly found: Finding[] }> {
+  const { status, stdout } = await world.run(["diagnose", "--json", ...words]);
+  return {
+    status,
+    found: stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Finding),
+  };
+}
+
+const shown = ({ check, level }: Finding): string => `${level} ${check}`;
+const wrong = (found: readonly Finding[]): Finding[] => found.filter(({ level }) => level !== "ok");
+
+describe("diagnose", () => {
+  it("finds no problem in a correct table, and writes nothing", async () => {
+    const words = ["--for", "lock,fair-lock,sessions,elect,once,condition,operate"];
+    const { status, found } = await findings(...words);
+    expect(wrong(found)).toEqual([]);
+    expect(status).toBe(0);
+    const permissions = found.filter(({ check }) => check === "permission");
+    // Four kinds are written, four read, three are part of transactions; a queue is read, an entry deleted; and a scan.
+    expect(permissions).toHaveLength(14);
+    for (const { latencyMs } of permissions) expect(latencyMs).toBeGreaterThanOrEqual(0);
+    expect(found.map(shown)).toEqual(expect.arrayContaining(["ok clock", "ok ttl", "ok key"]));
+    expect((await world.client.send(new ScanCommand({ TableName: "locks" }))).Items).toEqual([]);
+  });
+
+  it.each([
+    "dynamodb:UpdateItem",
+    "dynamodb:GetItem",
+    "dynamodb:ConditionCheckItem",
+    "dynamodb:Scan",
+    "dynamodb:DescribeTable",
+    "dynamodb:DescribeTimeToLive",
+  ])("finds %s missing, alone, and prints a fix", async (action) => {
+    world.server.dynamodb.allows = (access) => access.action !== action;
+    const { status, found } = await findings("--for", "lock,condition,operate");
+    expect(status).toBe(77);
+    expect(wrong(found).length).toBeGreaterThan(0);
+    for (const finding of wrong(found)) {
+      expect(finding).toMatchObject({
+        level: "problem",
+        code: "access-denied",
+        message: expect.stringContaining(action),
+        fix: expect.stringContaining("table policy"),
+      });
+    }
+  });
+
+  it("does not require a holder to describe the table", async () => {
+    world.server.dynamodb.allows = ({ action }) => !action.startsWith("dynamodb:Describe");
+    const { status, found } = await findings();
+    expect(status).toBe(0);
+    expect(wrong(found).map(shown)).toEqual(["warning table"]);
+  });
+
+  it("probes only names with the prefix", async () => {
+    world.server.dynamodb.allows = ({ leadingKey }) => leadingKey?.startsWith("lock#team/") ?? true;
+    expect((await findings("--prefix", "team/")).status).toBe(0);
+    expect((await findings()).status).toBe(77);
+  });
+
+  it("exits with 78 and a fix when the table is missing or TTL is off", async () => {
+    const missing = await findings("--table", "nowhere");
+    expect(missing.status).toBe(78);
+    expect(missing.found.map(shown)).toEqual(["problem table"]);
+    await world.client.send(
+      new CreateTableCommand({
+        TableName: "bare",
+        BillingMode: "PAY_PER_REQUEST",
+        KeySchema: [
+          { AttributeName: "pk", KeyType: "HASH" },
+          { AttributeName: "sk", KeyType: "RANGE" },
+        ],
+        AttributeDefinitions: [
+          { AttributeName: "pk", AttributeType: "S" },
+          { AttributeName: "sk", AttributeType: "S" },
+        ],
+      }),
+    );
+    const bare = await findings("--table", "bare");
+    expect(bare.status).toBe(78);
+    expect(wrong(bare.found)).toMatchObject([
+      {
+        check: "ttl",
+        message: expect.stringMatching(/\bTTL\b.*\boff\b/),
+        fix: expect.stringContaining("table create"),
+      },
+    ]);
+    const { found } = await findings("--sk", "none");
+    expect(wrong(found).map(shown)).toEqual(["problem key"]);
+  });
+
+  it.each(["everything", "object-commit"])("refuses --for %s with 64", async (feature) => {
+    expect((await world.run(["diagnose", "--for", feature])).status).toBe(64);
+  });
+
+  it("exits with 69 when DynamoDB does not answer", async () => {
+    const { status, found } = await findings("--endpoint", "http://127.0.0.1:9");
+    expect({ status, shown: found.map(shown) }).toEqual({ status: 69, shown: ["problem table"] });
+  });
+
+  it("finds dead holders and unreadable records, and no live holders", async () => {
+    const dead = await world.locks.mutex("dead").acquire({ lease: "500ms", renew: "manual" });
+    const alive = await world.locks.mutex("alive").acquire({ lease: "600ms", renew: "50ms" });
+    const Item = { pk: { S: "lock#odd" }, sk: { S: "lease" }, v: { N: "99" } };
+    await world.client.send(new PutItemCommand({ TableName: "locks", Item }));
+    const { status, stdout } = await world.run(["diagnose", "--scan"]);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^warning {2}records +"dead" /m);
+    expect(stdout).toContain(`holdfast release dead --holder ${dead.holder}`);
+    expect(stdout).toMatch(/^warning {2}records +.*"odd".*\blayout\b/m);
+    expect(stdout).not.toContain('"alive"');
+    await alive.release();
+    await dead.release().catch(() => undefined);
+  });
+});
+
+describe("diagnose --scan with queues", () => {
+  const LENGTHS = { lease: "500ms", renew: "100ms" } as const;
+  const queued = (found: readonly Finding[]): Finding[] =>
+    wrong(found).filter(({ message }) => /\bqueue\b/.test(message));
+
+  /** Partitions a waiter's network, so that the waiter counts as dead. */
+  function mortal() {
+    const client = sdkClient(world.server.endpoint);
+    const locks = new Holdfast({
+      client,
+      table: "locks",
+      owner: "mortal",
+      onError: () => undefined,
+    });
+    const die = (): void => {
+      client.send = (() => new Promise(() => undefined)) as typeof client.send;
+    };
+    return { locks, die };
+  }
+
+  async function untilQueued(name: string, namespace: string, count: number): Promise<void> {
+    const look = async () => (await world.locks.admin.queue(name, { namespace })).waiters.length;
+    while ((await look()) !== count) await pause(20);
+  }
+
+  it("finds the places of dead waiters, not of live waiters, and prints a working fix", async () => {
+    const held = await world.locks.fairLock("fq", { namespace: "n" }).acquire(LENGTHS);
+    const [dying, other] = [mortal(), mortal()];
+    const lock = dying.locks.fairLock("fq", { ...LENGTHS, namespace: "n", wait: "10m" });
+    void lock.acquire().catch(() => undefined);
+    await untilQueued("fq", "n", 1);
+    const alive = new AbortController();
+    const late = world.locks.fairLock("alive", { ...LENGTHS, namespace: "n" });
+    const before = await other.locks.fairLock("alive", { namespace: "n" }).acquire(LENGTHS);
+    const waiting = late.acquire({ signal: alive.signal }).catch(() => undefined);
+    await untilQueued("alive", "n", 1);
+    expect(queued((await findings("--scan")).found)).toEqual([]);
+
+    dying.die();
+    await held.release();
+    const { status, found } = await findings("--scan");
+    expect(status).toBe(0);
+    expect(queued(found)).toMatchObject([
+      { check: "records", level: "warning", message: expect.stringContaining('"fq"') },
+    ]);
+    const [{ message = "", fix = "" } = {}] = queued(found);
+    expect(message).toMatch(/\b1 place\b/);
+    expect(message).toContain("mortal");
+    const fair = world.locks.fairLock("fq", { namespace: "n" });
+    expect(await fair.tryAcquire()).toBeNull();
+
+    const [, command = ""] = /\bholdfast (.+)$/.exec(fix) ?? [];
+    expect((await world.run(command.split(" "))).status).toBe(0);
+    expect(queued((await findings("--scan")).found)).toEqual([]);
+    const got = await fair.tryAcquire();
+    expect(got).not.toBeNull();
+    await got?.release();
+    alive.abort();
+    await Promise.all([waiting, before.release(), other.locks.close()]);
+  });
+
+  it("finds entries left behind by a process that died after the grant, and only lasting entries", async () => {
+    const held = await world.locks.fairLock("left").acquire(LENGTHS);
+    const { locks } = mortal();
+    const waiting = locks.fairLock("left", LENGTHS).acquire();
+    while ((await world.locks.admin.queue("left")).waiters.length === 0) await pause(20);
+    const entry = (await world.client.send(new ScanCommand({ TableName: "locks" }))).Items?.find(
+      ({ pk, sk }) => pk?.S === "lock#left" && sk?.S?.startsWith("ticket/"),
+    );
+    await held.release();
+    await (await waiting).release();
+    await locks.close();
+    expect(queued((await findings("--scan")).found)).toEqual([]);
+    await world.client.send(new PutItemCommand({ TableName: "locks", Item: entry }));
+    const { found } = await findings("--scan");
+    expect(queued(found)).toMatchObject([
+      { level: "warning", message: expect.stringMatching(/"left".*\b1 place left behind\b/) },
+    ]);
+    expect(queued(found)[0]?.fix).toMatch(/^Nothing/);
+  });
+});
+
+describe("comparing two listings of queues", () => {
+  const entry = (more: Partial<ListedEntry>): ListedEntry => ({
+    ...{ name: "a", namespace: undefined, ticket: 1n, owner: "one", session: undefined },
+    ...{ leaseMs: 500, isServed: false, appearsExpired: false, acquirableInMs: 400, ...more },
+  });
+
+  it("reports entries in both listings as left behind, and no entry that a waiter is about to remove", () => {
+    const served = entry({ isServed: true, appearsExpired: true });
+    expect(queueTroubles([], [served])).toEqual([]);
+    expect(queueTroubles([entry({ ticket: 2n })], [served])).toEqual([]);
+    expect(queueTroubles([entry({})], [served])).toMatchObject([
+      { message: expect.stringMatching(/"a".*\b1 place left behind\b.*\bone\b/) },
+    ]);
+  });
+
+  it("reports a finding for each queue, and names a few owners", () => {
+    const dead = [1n, 2n, 3n, 4n, 5n, 6n, 7n].map((ticket) =>
+      entry({ ticket, owner: `w${ticket}`, appearsExpired: true }),
+    );
+    const elsewhere = entry({ namespace: "n", appearsExpired: true, owner: undefined });
+    const found = queueTroubles([], [...dead, elsewhere, entry({ ticket: 8n })]);
+    expect(found).toMatchObject([
+      { message: expect.stringMatching(/"a".*\b7 places\b.*\bw1, w2, w3, w4, w5,.*\b2 more\b/) },
+      { message: expect.stringMatching(/"a".*"n".*\b1 place\b/) },
+    ]);
+    expect(found.filter(({ message }) => /left behind|\bw6\b/.test(message))).toEqual([]);
+    expect(found[1]?.fix).toContain("holdfast lock a --fair --namespace n --wait forever -- true");
+  });
+});
+
+describe("the clock check", () => {
+  it.each([
+    [90_000, /at least (8\d|90) s ahead of/],
+    [-7_200_000, /at least 7[12]\d\d s behind/],
+  ])("reports a clock that is off by %i ms, and only such a clock", async (offMs, message) => {
+    const server = await startMemoryServer();
+    const client = sdkClient(server.endpoint);
+    await createTable({ client, table: "locks" });
+    const clock = { wallMs: () => Date.now() + offMs };
+    const found = await diagnose({ client, table: "locks", clock });
+    expect(found.find(({ check }) => check === "clock")).toMatchObject({
+      level: "warning",
+      message: expect.stringMatching(message),
+    });
+    client.destroy();
+    await server.close();
+  });
+});
+
+describeOnDynamoDBLocal("diagnose on DynamoDB Local", (endpoint) => {
+  it("finds no problem in a newly created table", async () => {
+    const client = sdkClient(endpoint());
+    const table = freshTable();
+    await createTable({ client, table });
+    await checkTable({ client, table });
+    const words = ["--table", table, "--endpoint", endpoint(), "--region", "local", "--scan"];
+    const features = ["--for", "lock,sessions,elect,once,condition,operate"];
+    const { status, found } = await findings(...words, ...features);
+    expect(wrong(found)).toEqual([]);
+    expect(status).toBe(0);
+    expect((await client.send(new ScanCommand({ TableName: table }))).Items).toEqual([]);
+    client.destroy();
+  });
+});

@@ -1,0 +1,52 @@
+import { describe, expect, it } from "vitest";
+import { outcomeOf } from "../../../src/core/acquire/outcome.js";
+import type { Decision } from "../../../src/core/record/decide.js";
+
+const WAIT = { kind: "wait", acquirableAtMs: 9_000 } as const;
+const QUEUED = { kind: "queued" } as const;
+const NO_QUEUE = undefined;
+const AT_ONCE = { joins: "at once" } as const;
+const BEHIND_OTHERS = { joins: "behind others" } as const;
+
+describe("outcomeOf", () => {
+  it.each([
+    // the decision, the wait, the queueing, the outcome
+    [{ kind: "missing" }, 5_000, NO_QUEUE, "not-available"],
+    [{ kind: "missing" }, 0, AT_ONCE, "not-available"],
+    [{ kind: "passed-over" }, 5_000, NO_QUEUE, "passed-over"],
+    [{ kind: "passed-over" }, 0, NO_QUEUE, "passed-over"],
+    [WAIT, 5_000, NO_QUEUE, undefined],
+    [WAIT, 5_000, BEHIND_OTHERS, undefined],
+    [WAIT, 5_000, AT_ONCE, "queued"],
+    [WAIT, 0, NO_QUEUE, "not-available"],
+    [WAIT, 0, BEHIND_OTHERS, "not-available"],
+    [WAIT, 0, AT_ONCE, "not-available"],
+    [QUEUED, 5_000, NO_QUEUE, undefined],
+    [QUEUED, 5_000, BEHIND_OTHERS, "queued"],
+    [QUEUED, 5_000, AT_ONCE, "queued"],
+    [QUEUED, 0, NO_QUEUE, "not-available"],
+    [QUEUED, 0, BEHIND_OTHERS, "queued"],
+    [QUEUED, 0, AT_ONCE, "queued"],
+  ] as const)(
+    "decides on %j with a wait of %i ms and %j: %s",
+    (decision, waitMs, queueing, outcome) => {
+      expect(outcomeOf(decision, { waitMs, queueing })).toBe(outcome);
+    },
+  );
+
+  it.each([
+    { kind: "claim", onto: { kind: "blind" } },
+    { kind: "take-over", holder: "h", version: 3n, fence: 2n, leaseMs: 10_000 },
+    { kind: "look-at-session", session: "s" },
+    { kind: "end-session", session: "s", watched: undefined },
+  ] as unknown as readonly Decision[])(
+    "returns undefined for a decision to send a request: $kind",
+    (decision) => {
+      for (const waitMs of [0, 5_000]) {
+        for (const queueing of [NO_QUEUE, AT_ONCE, BEHIND_OTHERS]) {
+          expect(outcomeOf(decision, { waitMs, queueing })).toBeUndefined();
+        }
+      }
+    },
+  );
+});

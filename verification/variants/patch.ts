@@ -1,0 +1,84 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import ts from "typescript";
+
+/**
+ * A value exported by a file of `src/`, under its own name: `{ GrantWrite }`. Imported, so that a rename reaches it.
+ */
+export type Exported = Readonly<Record<string, unknown>>;
+
+const EXPORTS = /^export (?:async )?(?:abstract )?(?:function|class|const) (\w+)/gm;
+
+/** Maps each exported value to the files of `src/` which declare it, relative to the checkout. */
+export function exportsOf(root: string): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  const paths = readdirSync(join(root, "src"), { recursive: true }).map(String);
+  for (const path of paths.filter((one) => one.endsWith(".ts")).sort()) {
+    const file = `src/${path.replaceAll("\\", "/")}`;
+    for (const [, name = ""] of readFileSync(join(root, file), "utf8").matchAll(EXPORTS)) {
+      found.set(name, [...(found.get(name) ?? []), file]);
+    }
+  }
+  return found;
+}
+
+/** Returns the files which export the symbol. Throws if no file does. */
+export function filesOf(
+  exports: ReadonlyMap<string, readonly string[]>,
+  symbol: Exported,
+): readonly string[] {
+  const [name = ""] = Object.keys(symbol);
+  const files = exports.get(name);
+  if (files === undefined) throw new Error(`No file of src exports "${name}".`);
+  return files;
+}
+
+/** A text without white space and comments, and the position of each character in the whole text. */
+interface Code {
+  readonly text: string;
+  readonly positions: readonly number[];
+}
+
+function codeOf(text: string): Code {
+  const source = ts.createSourceFile("file.ts", text, ts.ScriptTarget.Latest, true);
+  const positions: number[] = [];
+  const add = (node: ts.Node): void => {
+    const children = node.getChildren(source);
+    if (children.length > 0) {
+      // Doc comments are children too.
+      for (const child of children) if (!ts.isJSDoc(child)) add(child);
+      return;
+    }
+    for (let at = node.getStart(source); at < node.getEnd(); at += 1) {
+      if (!/\s/.test(text.charAt(at))) positions.push(at);
+    }
+  };
+  add(source);
+  return { text: positions.map((at) => text.charAt(at)).join(""), positions };
+}
+
+/** Removes only whole comment lines, since a fragment need not parse. */
+function fragmentOf(text: string): string {
+  return text.replace(/^\s*(?:\/\/|\/\*\*|\*).*$/gm, "").replace(/\s/g, "");
+}
+
+/** Counts the occurrences of a fragment in a text, without white space and comments. */
+export function occurrencesOf(text: string, from: string): number {
+  return codeOf(text).text.split(fragmentOf(from)).length - 1;
+}
+
+/**
+ * Replaces `from` with `to` in a text. Ignores white space and comments, so that formatting, or a reworded comment,
+ * does not break a variant. Throws unless `from` occurs exactly once: a variant without a change would be a test
+ * which cannot fail.
+ */
+export function patched(text: string, from: string, to: string, title: string): string {
+  const code = codeOf(text);
+  const fragment = fragmentOf(from);
+  const times = code.text.split(fragment).length - 1;
+  if (fragment === "" || times !== 1) throw new Error(`${title} occurs ${times} times:\n${from}`);
+  const at = code.text.indexOf(fragment);
+  const first = code.positions[at] ?? 0;
+  const last = code.positions[at + fragment.length - 1] ?? 0;
+  return text.slice(0, first) + to + text.slice(last + 1);
+}
