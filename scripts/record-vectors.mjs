@@ -9,6 +9,7 @@ import { loadSource } from "./lib/source.mjs";
 const { nativeFormat, createTable, Holdfast, compileWrite, seededRandom } = await loadSource(
   "formats/native",
   "index",
+  "table/index",
   "platform/dynamodb/expressions",
   "testing/time/seeded-random",
 );
@@ -21,7 +22,7 @@ function withSortedNames(item) {
 
 function reading({ state, shape, item }) {
   const { pk = "pk", sk = "sk" } = SHAPES[shape] ?? {};
-  const record = readable(nativeFormat({ pk, sk }).read(item));
+  const record = readable(nativeFormat({ pk, sk }).codec.read(item));
   return { state, shape, item: withSortedNames(item), record };
 }
 

@@ -2,16 +2,12 @@ import { Admin } from "./admin/admin.js";
 import { type InspectOptions, namedRef } from "./admin/list.js";
 import { environmentFrom, type HoldfastOptions, type SessionOptions } from "./client-options.js";
 import { AcquireContext } from "./core/acquire/context.js";
+import { resolveClient } from "./core/client-settings.js";
 import { closeInOrder } from "./core/hold/close.js";
 import { actingMs } from "./core/hold/deadline.js";
 import type { LeaseTransfer } from "./core/hold/export.js";
 import type { Lease } from "./core/hold/lease.js";
-import {
-  type AcquireOptions,
-  type ClientOptions,
-  resolveAcquire,
-  resolveClient,
-} from "./core/options.js";
+import { type AcquireOptions, type ClientOptions, resolveAcquire } from "./core/options.js";
 import { requireCapability } from "./core/record/capability.js";
 import type { FormatTypes, NativeTypes } from "./core/record/format-types.js";
 import { refOf } from "./core/record/key.js";

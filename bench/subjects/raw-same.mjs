@@ -76,8 +76,9 @@ export const rawSame = [
     open({ endpoint }) {
       const client = new DynamoDBClient(sdkOptions(endpoint));
       const transport = lean(client);
-      const send = transport.openSender(() => undefined);
-      const update = (input) => send("UpdateItem", input, new AbortController().signal);
+      const send = transport.openSender();
+      const update = (input) =>
+        send("UpdateItem", input, new AbortController().signal, () => undefined);
       return lockOver(client, update, async () => {
         await transport.destroy();
         client.destroy();

@@ -137,14 +137,27 @@ function handClock() {
   };
 }
 
+// The `Date` of the answers would correct a clock set by hand.
+function withDates(client, clock) {
+  const { requestHandler } = client.config;
+  const handle = async (...request) => {
+    const answer = await requestHandler.handle(...request);
+    answer.response.headers.date = new Date(clock.wallMs()).toUTCString();
+    return answer;
+  };
+  const config = Object.defineProperties({}, Object.getOwnPropertyDescriptors(client.config));
+  config.requestHandler = { ...requestHandler, handle };
+  const handlers = { value: undefined, writable: true };
+  return Object.create(client, { config: { value: config }, handlers });
+}
+
 async function play(scene, { client, table, keys, Holdfast, seededRandom }) {
   const { clock, pass } = handClock();
-  // Behind a wrapper the `Date` of the answers is not seen, which would correct a clock set by hand.
-  const undated = { config: client.config, send: (...sent) => client.send(...sent) };
+  const dated = withDates(client, clock);
   const made = [];
   const locks = (seed) => {
     const environment = { clock, random: seededRandom(seed) };
-    const one = new Holdfast({ client: undated, table, keys, owner: OWNER, environment });
+    const one = new Holdfast({ client: dated, table, keys, owner: OWNER, environment });
     made.push(one);
     return one;
   };
@@ -189,6 +202,7 @@ const GRANT = {
   existingData: "replace",
   wallMs: START_MS,
   acquiredAt: "2026-01-01T00:00:00.000Z",
+  endMs: START_MS + 31_000,
   fenceSeed: BigInt(START_MS),
 };
 const OTHER = "00000002-0000-4001-8000-000000000002";
@@ -197,6 +211,7 @@ const RENEWAL = {
   mark: "00000001-0000-4002-8000-000000000003",
   version: 5n,
   leaseMs: 30_000,
+  endMs: START_MS + 41_000,
   wallMs: START_MS,
 };
 
@@ -218,6 +233,11 @@ export function nativeRequests({ nativeFormat, compileWrite }) {
   const free = { keepData: false, lastHolder: held.holder, wallMs: START_MS };
   const writes = {
     "claim, blind": format.lease.claim(ref, GRANT, { kind: "blind" }),
+    "claim without the table's time": format.lease.claim(
+      ref,
+      { ...GRANT, endMs: undefined },
+      { kind: "blind" },
+    ),
     "claim of what was seen absent": format.lease.claim(ref, GRANT, { kind: "absent" }),
     "claim of what was seen free": format.lease.claim(ref, GRANT, { kind: "free", fence: 9n }),
     "claim of what exists": format.lease.claim(ref, GRANT, { kind: "existing" }),
@@ -237,6 +257,10 @@ export function nativeRequests({ nativeFormat, compileWrite }) {
       maybe: [OTHER],
     }),
     renewal: format.lease.renew(ref, held, RENEWAL),
+    "renewal without the table's time": format.lease.renew(ref, held, {
+      ...RENEWAL,
+      endMs: undefined,
+    }),
     "renewal with data": format.lease.renew(ref, held, { ...RENEWAL, data }),
     "change of length": format.lease.changeLength(ref, held, { ...RENEWAL, leaseMs: 90_000 }),
     "move to a session": format.sessions.moveTo(ref, held, RENEWAL, SESSION),

@@ -210,7 +210,7 @@ async function readOnce(context: AcquireContext, ref: RecordRef): Promise<Result
   const { requestTimeoutMs } = context.settings;
   const answer = await context.read({ key: ref.key, consistent: true }, requestTimeoutMs);
   if (answer.kind !== "found") return answer;
-  const record = context.seeRecord(ref, answer.item, "strong");
+  const record = context.seeRecord(ref, answer, "strong");
   // Only a read of the session shows whether the session is dead.
   if (record.state === "held" && record.session !== undefined) {
     await context.sessions.look(record.session, requestTimeoutMs);
@@ -226,7 +226,7 @@ async function writeOnce(
 ): Promise<Result<LeaseRecord>> {
   const answer = await context.write(write, context.settings.requestTimeoutMs);
   if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
-  return { kind: "answered", value: context.seeRecord(ref, answer.item, "strong") };
+  return { kind: "answered", value: context.seeRecord(ref, answer, "strong") };
 }
 
 const NOTIFIED: Answered<true> = { kind: "answered", value: true };

@@ -159,7 +159,7 @@ function pageOf(
       continue;
     }
     const ref = context.format.codec.refOf(kind, name, context.format.queue?.namespaceIn(item));
-    const found = context.see(ref, item, "eventual");
+    const found = context.see(ref, { item }, "eventual");
     if (!isReadable(found)) unreadable.push({ name: ref.name, found: found.found });
     else if (found.state === "held" || withFree) locks.push(inspectionOf(context, ref, found));
   }
@@ -173,7 +173,7 @@ function entryIn(context: AcquireContext, kind: RecordKind, item: Item): ListedE
   if (queue === undefined || name === undefined || ticket === undefined) return [];
   const lock = context.format.codec.refOf(kind, name, queue.namespaceIn(item));
   const entry = queue.entryOf(lock, ticket);
-  const found = context.see(entry, item, "eventual");
+  const found = context.see(entry, { item }, "eventual");
   if (found.state !== "held") return [];
   const { owner, session, leaseMs, appearsExpired, acquirableInMs } = inspectionOf(
     context,

@@ -1,6 +1,7 @@
 import type { AcquireContext } from "../core/acquire/context.js";
+import type { Shown } from "../core/context.js";
 import { LAST_TICKET } from "../core/queue/ticket.js";
-import { watchMs } from "../core/record/decide.js";
+import { deadAtMs } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import { unavailableError } from "../core/unavailable.js";
 import { type Inspection, inspect } from "../locks/inspect.js";
@@ -38,20 +39,24 @@ export async function listQueue(context: AcquireContext, ref: RecordRef): Promis
   const served =
     record === undefined || record.state === "absent" ? undefined : record.queue.served;
   const waiters: QueuedWaiter[] = [];
-  for (const item of await entriesOf(context, ref)) {
-    const ticket = context.format.queue?.ticketIn(item);
+  for (const shown of await entriesOf(context, ref)) {
+    const ticket = context.format.queue?.ticketIn(shown.item);
     // An entry that was granted, and not yet deleted, no longer waits.
     if (ticket === undefined || (served !== undefined && ticket <= served)) continue;
-    const waiter = waiterIn(context, ref, ticket, item, waiters.length);
+    const waiter = waiterIn(context, ref, ticket, shown, waiters.length);
     if (waiter !== undefined) waiters.push(waiter);
   }
   return { lock, waiters };
 }
 
-async function entriesOf(context: AcquireContext, ref: RecordRef): Promise<Item[]> {
+interface ShownEntry extends Shown {
+  readonly item: Item;
+}
+
+async function entriesOf(context: AcquireContext, ref: RecordRef): Promise<ShownEntry[]> {
   const { queue } = context.format;
   if (queue === undefined) return [];
-  const items: Item[] = [];
+  const entries: ShownEntry[] = [];
   let after: Item | undefined;
   do {
     const query = { ...queue.upTo(ref, LAST_TICKET), consistent: true, after };
@@ -60,29 +65,31 @@ async function entriesOf(context: AcquireContext, ref: RecordRef): Promise<Item[
     );
     if (answer.kind !== "page")
       throw unavailableError(ref.name, "was not read", answer, `The queue of lock "${ref.name}"`);
-    items.push(...answer.items);
+    const { dateMs } = answer;
+    entries.push(...answer.items.map((item) => ({ item, dateMs })));
     after = answer.next;
   } while (after !== undefined);
-  return items;
+  return entries;
 }
 
 function waiterIn(
   context: AcquireContext,
   ref: RecordRef,
   ticket: bigint,
-  item: Item,
+  shown: ShownEntry,
   position: number,
 ): QueuedWaiter | undefined {
   const entry = context.format.queue?.entryOf(ref, ticket) ?? ref;
-  const record = context.seeRecord(entry, item, "strong");
+  const record = context.seeRecord(entry, shown, "strong");
   if (record.state !== "held") return undefined;
   const { owner, acquiredAt, session, leaseMs } = record;
-  const { sinceMs } = context.observations.of(entry.id) ?? { sinceMs: context.nowMs() };
-  const silentMs = context.nowMs() - sinceMs;
+  const seen = context.observations.of(entry.id);
   return {
     ...{ position, ticket, owner, since: acquiredAt, session, leaseMs },
     // On a session the entry is not renewed, so silence of the entry means nothing.
     appearsExpired:
-      session === undefined && silentMs >= watchMs(leaseMs, context.settings.maxClockDrift),
+      session === undefined &&
+      seen !== undefined &&
+      context.nowMs() >= deadAtMs(seen, leaseMs, context.settings),
   };
 }

@@ -37,7 +37,7 @@ export async function listSessions(context: AcquireContext): Promise<SessionList
     const namespace = context.format.queue?.namespaceIn(item);
     const found = context.see(
       context.format.codec.refOf("lock", name, namespace),
-      item,
+      { item },
       "eventual",
     );
     if (found.state !== "held" || found.session === undefined) continue;

@@ -4,31 +4,32 @@ import { IdMemory } from "../internal/id-memory.js";
 import { sleep } from "../internal/sleep.js";
 import { Abort, type SignalLike } from "../platform/abort.js";
 import { type Clock, isoTimeOf } from "../platform/clock.js";
-import { hasSubscribers } from "../platform/diagnostics.js";
 import type { Random } from "../platform/random.js";
-import type {
-  Call,
-  Item,
-  Query,
-  Read,
-  ReadAnswer,
-  ScanAnswer,
-  TablePort,
-  Transaction,
-  TransactionAnswer,
-  Write,
-  WriteAnswer,
-} from "../platform/table.js";
+import type { Dated, Item, TablePort, Write } from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";
 import { spread } from "./backoff.js";
-import { emitRequest, LEASE_CHANNELS, type RequestEvent } from "./events.js";
-import type { ClientSettings } from "./options.js";
+import type { ClientSettings } from "./client-settings.js";
 import { type Decision, decide } from "./record/decide.js";
-import type { FreeOptions, Grant, Held, Holders, LeaseFormat, RecordRef } from "./record/format.js";
+import type {
+  FreeOptions,
+  Grant,
+  Held,
+  Holders,
+  LeaseFormat,
+  RecordRef,
+  Renewal,
+} from "./record/format.js";
 import type { ExistingData } from "./record/format-facts.js";
 import { type Consistency, Observations } from "./record/observation.js";
-import { type Found, isReadable, type LeaseRecord, type Passage } from "./record/record.js";
+import {
+  type Found,
+  isReadable,
+  type LeaseRecord,
+  type Passage,
+  type Version,
+} from "./record/record.js";
 import { RenewalScheduler } from "./scheduler.js";
+import { TableAccess } from "./table-access.js";
 import { unreadable } from "./unavailable.js";
 
 /** The sources of nondeterminism, and the table. */
@@ -55,6 +56,11 @@ export interface OpenLease {
   end(reason: LossReason): void;
 }
 
+/** An item, and the `Date` of the answer that shows it. */
+export interface Shown extends Dated {
+  readonly item?: Item | undefined;
+}
+
 /** The waiter's options that a grant writes. */
 export interface GrantOptions {
   readonly leaseMs: number;
@@ -70,15 +76,12 @@ export interface GrantOptions {
 const MOST_ABANDONED = 100_000;
 
 /** Shares the environment, the observations and the abandoned ids between the parts of one client. */
-export class ClientContext {
-  readonly table: TablePort;
+export class ClientContext extends TableAccess {
   readonly tableName: string;
   readonly format: LeaseFormat;
-  readonly clock: Clock;
   readonly timers: Timers;
   readonly random: Random;
   readonly report: (error: HoldfastError) => void;
-  readonly settings: ClientSettings;
   readonly keepsHistory: boolean;
   readonly observations = new Observations();
   readonly scheduler: RenewalScheduler;
@@ -90,17 +93,16 @@ export class ClientContext {
   readonly #reported = new Set<string>();
 
   constructor(environment: ClientEnvironment, settings: ClientSettings) {
-    this.table = environment.table;
+    // A local handoff is a single write, without time to count a fence.
+    const isCounted = environment.format.fenceCounter !== undefined;
+    const { table, clock } = environment;
+    super(table, clock, isCounted ? { ...settings, maxLocalHandoffs: 0 } : settings);
     this.tableName = environment.tableName;
     this.format = environment.format;
-    this.clock = environment.clock;
     this.timers = environment.timers;
     this.random = environment.random;
     this.report = environment.report;
     this.keepsHistory = environment.keepsHistory === true;
-    // A local handoff is a single write, without time to count a fence.
-    this.settings =
-      this.format.fenceCounter === undefined ? settings : { ...settings, maxLocalHandoffs: 0 };
     this.scheduler = new RenewalScheduler(this.clock, this.timers);
   }
 
@@ -118,69 +120,13 @@ export class ClientContext {
     this.#closing.abort();
   }
 
-  nowMs(): number {
-    return this.clock.monotonicMs();
-  }
-
-  /** The wall clock, corrected if the table's answers showed a large error of this machine's clock (R10). */
-  wallMs(): number {
-    return this.clock.wallMs() + this.table.clockCorrectionMs;
-  }
-
   /** Spreads a length by a random fraction. */
   jittered(lengthMs: number): number {
     return spread(lengthMs, this.random.fraction());
   }
 
-  /** Returns the timeout of a request that DynamoDB must answer within `leftMs`: at most half of this time. */
-  timeoutWithin(leftMs: number): number {
-    return Math.min(this.settings.requestTimeoutMs, Math.max(1, leftMs / 2));
-  }
-
   sleep(delayMs: number, signal?: SignalLike): Promise<void> {
     return sleep(this.timers, delayMs, true, signal);
-  }
-
-  write(write: Write, timeoutMs: number, signal?: SignalLike): Promise<WriteAnswer> {
-    return this.answerTo("write", this.table.write(write, this.callOf(timeoutMs, signal)));
-  }
-
-  read(read: Read, timeoutMs: number, signal?: SignalLike): Promise<ReadAnswer> {
-    return this.answerTo("read", this.table.read(read, this.callOf(timeoutMs, signal)));
-  }
-
-  transact(
-    transaction: Transaction,
-    timeoutMs: number,
-    signal?: SignalLike,
-  ): Promise<TransactionAnswer> {
-    const { table } = this;
-    if (table.transact === undefined) {
-      throw new Error("The table does not support transactions.");
-    }
-    return this.answerTo("transaction", table.transact(transaction, { timeoutMs, signal }));
-  }
-
-  /** The bounds of one request. The request asks for consumed capacity only if a listener receives the event. */
-  callOf(timeoutMs: number, signal: SignalLike | undefined): Call {
-    const tellsUnits = hasSubscribers(LEASE_CHANNELS.request);
-    return tellsUnits ? { timeoutMs, signal, tellsUnits } : { timeoutMs, signal };
-  }
-
-  /** Returns the answer to a request in flight, and emits an event if the channel has listeners. */
-  async answerTo<A extends { readonly kind: string; readonly units?: number | undefined }>(
-    operation: RequestEvent["operation"],
-    sent: Promise<A>,
-  ): Promise<A> {
-    if (!hasSubscribers(LEASE_CHANNELS.request)) return sent;
-    const fromMs = this.nowMs();
-    const answer = await sent;
-    emitRequest(operation, answer, this.nowMs() - fromMs);
-    return answer;
-  }
-
-  query(query: Query, timeoutMs: number, signal?: SignalLike): Promise<ScanAnswer> {
-    return this.table.query(query, { timeoutMs, signal });
   }
 
   /** Returns a grant with a new id. */
@@ -190,14 +136,25 @@ export class ClientContext {
     return {
       ...{ leaseMs, owner, data, existingData, attributes, existingAttributes, passage },
       holder: this.format.codec.holderOf(options.owner, id),
-      ...this.datesOf(ref),
+      ...this.datesOf(ref, leaseMs),
     };
   }
 
-  /** The values of a grant that depend on the clock. */
-  datesOf(ref: RecordRef): Pick<Grant, "wallMs" | "acquiredAt" | "fenceSeed"> {
+  /** The values of a grant that depend on the clocks. */
+  datesOf(
+    ref: RecordRef,
+    leaseMs: number,
+  ): Pick<Grant, "wallMs" | "acquiredAt" | "fenceSeed" | "endMs"> {
     const wallMs = this.wallMs();
-    return { wallMs, acquiredAt: isoTimeOf(wallMs), fenceSeed: this.fenceSeed(ref) };
+    const fenceSeed = this.fenceSeed(ref);
+    const endMs = this.tableClock.endOf(leaseMs);
+    return { wallMs, acquiredAt: isoTimeOf(wallMs), fenceSeed, endMs };
+  }
+
+  /** Returns the values of a renewal. */
+  renewal(version: Version, leaseMs: number): Renewal {
+    const endMs = this.tableClock.endOf(leaseMs);
+    return { mark: this.random.id(), version, leaseMs, endMs, wallMs: this.wallMs() };
   }
 
   /** Returns the fence that a grant gives to an absent record. */
@@ -208,20 +165,20 @@ export class ClientContext {
   }
 
   /** Notes the observation of an item, from an answer that has arrived now. */
-  see(ref: RecordRef, item: Item | undefined, consistency: Consistency): Found {
+  see(ref: RecordRef, { item, dateMs }: Shown, consistency: Consistency): Found {
     const found = this.format.codec.read(item);
-    if (isReadable(found)) this.observations.see(ref.id, found, consistency, this.nowMs());
+    if (isReadable(found)) this.observations.see(ref.id, found, consistency, this.nowMs(), dateMs);
     return found;
   }
 
   /** As {@link see}, but throws the typed errors of an unreadable record (R12). */
   seeRecord(
     ref: RecordRef,
-    item: Item | undefined,
+    shown: Shown,
     consistency: Consistency,
     wasClaimed = false,
   ): LeaseRecord {
-    const found = this.see(ref, item, consistency);
+    const found = this.see(ref, shown, consistency);
     if (!isReadable(found)) throw unreadable(ref.name, found, this.format.name, wasClaimed);
     return found;
   }
@@ -232,6 +189,7 @@ export class ClientContext {
       nowMs: this.nowMs(),
       wallMs: this.wallMs(),
       maxClockDrift: this.settings.maxClockDrift,
+      maxClockErrorMs: this.settings.maxClockErrorMs,
       isAbandoned: (holder) => this.#abandoned.has(holder),
       onlyIfExists,
       passage,

@@ -37,6 +37,12 @@ export interface LeaseOptions {
 export interface ClientOptions extends LeaseOptions {
   /** The bound on clock drift: how much faster or slower than true time any clock may run. Default 0.01, 1 %. */
   readonly maxClockDrift?: number | undefined;
+  /**
+   * By how much the clocks of two of the table's servers may differ. Default 10 s. The client takes a dead holder's lock
+   * at first sight once the `Date` of DynamoDB's answer is past the end in the record by more than this. `"never"`: the
+   * client always watches the record for a whole lease first.
+   */
+  readonly maxClockError?: Duration | "never" | undefined;
   /** How long the client waits for the answer to one request. Default 5 s, and never longer than the lease lasts. */
   readonly requestTimeout?: Duration | undefined;
   /** How long `close()` tries to release the held leases. Default 5 s. */
@@ -82,14 +88,6 @@ export interface AcquireOptions<S extends FormatTypes = NativeTypes> extends Lea
   readonly onlyIfExists?: boolean | undefined;
 }
 
-/** The resolved options of a client. */
-export interface ClientSettings {
-  readonly maxClockDrift: number;
-  readonly requestTimeoutMs: number;
-  readonly closeTimeoutMs: number;
-  readonly maxLocalHandoffs: number;
-}
-
 /** The options of one acquisition in any format. */
 export type AnyAcquireOptions = Omit<
   AcquireOptions,
@@ -131,6 +129,8 @@ export const DEFAULTS = Object.freeze({
   maxPoll: "2s",
   /** A hundred times the drift of a quartz clock; virtual machines drift more than quartz. */
   maxClockDrift: 0.01,
+  /** Far more than servers with synchronised clocks ever differ by. */
+  maxClockError: "10s",
   /** A slower request is more likely lost than late. */
   requestTimeout: "5s",
   closeTimeout: "5s",
@@ -143,50 +143,9 @@ const LEASE_RANGE: DurationRange = { leastMs: 100, mostMs: 365 * DAY_MS };
 const RENEW_RANGE: DurationRange = { leastMs: 10, mostMs: 365 * DAY_MS };
 const WAIT_RANGE: DurationRange = { leastMs: 0, mostMs: Number.POSITIVE_INFINITY };
 const POLL_RANGE: DurationRange = { leastMs: 1, mostMs: DAY_MS };
-const TIMEOUT_RANGE: DurationRange = { leastMs: 10, mostMs: DAY_MS };
 
 const LONGEST_OWNER_BYTES = 1_000;
 const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
-
-/** Resolves the options of a client. Throws `invalid-argument`. */
-export function resolveClient(options: ClientOptions): ClientSettings {
-  const maxClockDrift = options.maxClockDrift ?? DEFAULTS.maxClockDrift;
-  if (!(maxClockDrift >= 0 && maxClockDrift <= 0.1)) {
-    throw refuse(
-      `The option \`maxClockDrift\` must lie between 0 and 0.1; it is ${maxClockDrift}.`,
-    );
-  }
-  const maxLocalHandoffs = options.maxLocalHandoffs ?? DEFAULTS.maxLocalHandoffs;
-  if (!(Number.isInteger(maxLocalHandoffs) && maxLocalHandoffs >= 0)) {
-    throw refuse(
-      `The option \`maxLocalHandoffs\` must be a whole number from 0; it is ${maxLocalHandoffs}.`,
-    );
-  }
-  if (options.sharedSession !== undefined && typeof options.sharedSession !== "boolean") {
-    throw refuse(
-      `The option \`sharedSession\` must be true or false; it is "${options.sharedSession}".`,
-    );
-  }
-  if (options.sharedSession === true && options.renew === "manual") {
-    throw refuse(
-      'The client renews a shared session itself. Leave out `sharedSession: true` or `renew: "manual"`.',
-    );
-  }
-  return {
-    maxClockDrift,
-    maxLocalHandoffs,
-    requestTimeoutMs: durationMs(
-      "requestTimeout",
-      options.requestTimeout ?? DEFAULTS.requestTimeout,
-      TIMEOUT_RANGE,
-    ),
-    closeTimeoutMs: durationMs(
-      "closeTimeout",
-      options.closeTimeout ?? DEFAULTS.closeTimeout,
-      TIMEOUT_RANGE,
-    ),
-  };
-}
 
 /**
  * Resolves the options of one acquisition. `layers`: first the acquisition's options, then the mutex's, then

@@ -46,21 +46,23 @@ export class RemoteSessions {
     if (isDoubtful(this.#context.format.codec.read(answer.item))) {
       return this.look(session, timeoutMs, signal);
     }
-    this.#context.seeRecord(ref, answer.item, "eventual");
+    this.#context.seeRecord(ref, answer, "eventual");
     return answer;
   }
 
   /** Records a session's row from an eventual read of several items, unless a watch must not begin with that row. */
   glance(session: string, item: Item): Found {
     const found = this.#context.format.codec.read(item);
-    return isDoubtful(found) ? found : this.#context.see(this.#refOf(session), item, "eventual");
+    return isDoubtful(found)
+      ? found
+      : this.#context.see(this.#refOf(session), { item }, "eventual");
   }
 
   /** Reads the session with strong consistency. */
   async look(session: string, timeoutMs: number, signal?: SignalLike): Promise<ReadAnswer> {
     const ref = this.#refOf(session);
     const answer = await this.#read(ref, "strong", timeoutMs, signal);
-    if (answer.kind === "found") this.#context.seeRecord(ref, answer.item, "strong");
+    if (answer.kind === "found") this.#context.seeRecord(ref, answer, "strong");
     return answer;
   }
 
@@ -83,7 +85,7 @@ export class RemoteSessions {
           : this.#context.freeing(ref, { watched }, { keepData: false, lastHolder: "" });
       const answer = await this.#context.write(write, settings.requestTimeoutMs);
       if (answer.kind === "applied" || answer.kind === "refused") {
-        this.#context.seeRecord(ref, answer.item, "strong");
+        this.#context.seeRecord(ref, answer, "strong");
       }
       return answer;
     });

@@ -45,7 +45,7 @@ export async function leaderNow(candidate: Candidate, term: Term | undefined): P
   const answer = unlessMisconfigured(await read(candidate, true));
   if (answer.kind !== "found")
     throw unavailableError(ref.name, "was not read", answer, `Election "${ref.name}"`);
-  return leadershipOf(candidate, context.seeRecord(ref, answer.item, "strong"));
+  return leadershipOf(candidate, context.seeRecord(ref, answer, "strong"));
 }
 
 /**
@@ -108,7 +108,7 @@ async function readLeader(
     answer = unlessMisconfigured(await read(candidate, true, signal));
   }
   if (answer.kind !== "found") return undefined;
-  const record = context.seeRecord(ref, answer.item, strength);
+  const record = context.seeRecord(ref, answer, strength);
   return { rank: rankOf(candidate, record), leadership: leadershipOf(candidate, record) };
 }
 

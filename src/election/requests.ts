@@ -38,7 +38,7 @@ export async function askOnce(
     await context.write(write, context.settings.requestTimeoutMs, context.closing),
   );
   if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
-  const record = context.seeRecord(ref, answer.item, "strong");
+  const record = context.seeRecord(ref, answer, "strong");
   const isAsked = record.state === "held" && record.holder === holder;
   return { kind: isAsked ? "asked" : "gone" };
 }
@@ -107,7 +107,7 @@ async function read({ context, ref }: Candidate): Promise<Holding | NoAnswer> {
   const query = { key: ref.key, consistent: true, attributes: context.format.codec.pollAttributes };
   const answer = unlessMisconfigured(await context.read(query, context.settings.requestTimeoutMs));
   if (answer.kind !== "found") return answer;
-  const record = context.seeRecord(ref, answer.item, "strong");
+  const record = context.seeRecord(ref, answer, "strong");
   return record.state === "held"
     ? { kind: "holding", holder: record.holder, leaseMs: record.leaseMs }
     : { kind: "holding", holder: undefined, leaseMs: 0 };

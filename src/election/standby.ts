@@ -117,7 +117,7 @@ export class Standby {
     const isGone = found.item === undefined;
     const certain = isGone ? await this.#read(true) : found;
     if (certain === undefined) return false;
-    const record = context.seeRecord(ref, certain.item, isGone ? "strong" : "eventual");
+    const record = context.seeRecord(ref, certain, isGone ? "strong" : "eventual");
     this.#answeredAtMs = context.nowMs();
     if (record.state === "held") this.#vacantSinceMs = undefined;
     else this.#vacantSinceMs ??= this.#answeredAtMs;

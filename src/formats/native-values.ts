@@ -62,6 +62,14 @@ function forcedOf(members: Item): ForcedRelease | undefined {
   };
 }
 
+/** Returns the end of this holder's lease in the table's time, or undefined if the record has none. */
+export function endIn(item: Item, holder: string): number | undefined {
+  const end = item["leaseEnd"];
+  if (end === undefined || !("M" in end) || stringIn(end.M, "holder") !== holder) return undefined;
+  const at = numberIn(end.M, "at");
+  return at === undefined ? undefined : Number(at);
+}
+
 /** The text of an attribute, if it is a non-empty string. */
 export function stringIn(item: Item, attribute: string): string | undefined {
   const value = item[attribute];

@@ -13,6 +13,8 @@
  * | `version` | N | changes with every grant and renewal, never decreases |
  * | `fence` | N | higher at every grant than at any earlier grant |
  * | `leaseMs` | N | how long the holder may be silent, in milliseconds |
+ * | `leaseEnd` | M | the end of the lease in the table's time: `holder`, and `at` in milliseconds since 1970; counts only |
+ * | | | while `holder` is the record's; absent in a record on a session |
  * | `owner` | S | a readable label |
  * | `acquiredAt` | S | ISO time of the grant by the holder's clock, for operators |
  * | `data`, `dataSeq` | any, N | user data, and the number of the last data write under this grant |
@@ -64,7 +66,7 @@ import type {
   Write,
 } from "../platform/table.js";
 import { nativeHistory } from "./native-history.js";
-import { numberIn, requestIn, requestValue, stringIn } from "./native-values.js";
+import { endIn, numberIn, requestIn, requestValue, stringIn } from "./native-values.js";
 import { looksLike } from "./recognise.js";
 
 /** The names of the key attributes; `sk` is null in a table without a sort key. */
@@ -163,6 +165,7 @@ const POLL_ATTRIBUTES = Object.freeze([
   "version",
   "fence",
   "leaseMs",
+  "leaseEnd",
   "session",
   "tail",
   "served",
@@ -217,14 +220,15 @@ function leaseWrites(pk: string): LeaseWrites {
         heldCondition(held),
         { kind: "at-least", attribute: "version", value: n(renewal.version) },
         NO_SESSION,
+        noLaterEnd(held, renewal),
         ...newerData(renewal.data),
       ),
-      change: lasting(ref, renewalChange(renewal)),
+      change: lasting(ref, renewalChange(held, renewal)),
     }),
     changeLength: (ref, held, renewal) => ({
       key: ref.key,
       condition: changeCondition(held, renewal),
-      change: lasting(ref, withSet(renewalChange(renewal), { leaseMs: n(renewal.leaseMs) })),
+      change: lasting(ref, withSet(renewalChange(held, renewal), { leaseMs: n(renewal.leaseMs) })),
     }),
     updateData: (ref, held, data) => ({
       key: ref.key,
@@ -243,7 +247,7 @@ function leaseWrites(pk: string): LeaseWrites {
             ? {}
             : { request: requestValue({ ...options.forced, kind: "release" }) }),
         },
-        remove: ["holder", "session", ...(options.keepData ? [] : ["data"])],
+        remove: ["holder", "leaseEnd", "session", ...(options.keepData ? [] : ["data"])],
       }),
     }),
     heldCondition,
@@ -264,7 +268,8 @@ function sessionWrites(pk: string): SessionWrites {
     moveTo: (ref, held, renewal, session) => ({
       key: ref.key,
       condition: changeCondition(held, renewal),
-      change: withSet(renewalChange(renewal), {
+      // The session's own record has the end.
+      change: withSet(renewalChange(held, { ...renewal, endMs: undefined }), {
         leaseMs: n(renewal.leaseMs),
         session: s(session),
       }),
@@ -472,6 +477,20 @@ function holdersCondition(from: Holders): Condition {
   );
 }
 
+// DynamoDB may apply a renewal late or twice. A late copy must not move the end back: a rival would take over before the
+// holder's deadline. A renewal without an end must not remove an end, for then a late copy could set an earlier one.
+function noLaterEnd({ holder }: Held, { endMs }: Renewal): Condition {
+  const isOfAnother: Condition = {
+    kind: "differs",
+    attribute: "leaseEnd",
+    member: "holder",
+    value: s(holder),
+  };
+  if (endMs === undefined) return isOfAnother;
+  const after = { attribute: "leaseEnd", member: "at", value: n(endMs + 1) } as const;
+  return any(isOfAnother, { kind: "below", ...after });
+}
+
 function newerData(data: NumberedData | undefined): Condition[] {
   return data === undefined ? [] : [{ kind: "below", attribute: "dataSeq", value: n(data.seq) }];
 }
@@ -503,10 +522,15 @@ function grantChange(grant: Grant): Change {
       mark: s(grant.holder),
       dataSeq: n(0),
       expiresAt: expiresAt(grant.wallMs, grant.leaseMs),
+      ...endSet(grant.holder, grant.endMs),
       ...(grant.passage?.kind === "ticket" ? { served: n(grant.passage.ticket) } : {}),
       ...grantedData(grant.data, grant.existingData),
     },
-    remove: ["session", ...(grant.existingData === "replace" ? dataRemove(grant.data) : [])],
+    remove: [
+      "session",
+      ...endRemove(grant.endMs),
+      ...(grant.existingData === "replace" ? dataRemove(grant.data) : []),
+    ],
   };
 }
 
@@ -517,15 +541,28 @@ function grantedData(value: unknown, existing: ExistingData): Change["set"] {
   };
 }
 
-function renewalChange(renewal: Renewal): Change {
+// The holder is part of the attribute: a client of an older version leaves the end of an earlier grant in place.
+function endSet(holder: string, endMs: number | undefined): Change["set"] {
+  return endMs === undefined ? {} : { leaseEnd: { M: { holder: s(holder), at: n(endMs) } } };
+}
+
+function endRemove(endMs: number | undefined): string[] {
+  return endMs === undefined ? ["leaseEnd"] : [];
+}
+
+function renewalChange({ holder }: Held, renewal: Renewal): Change {
   return {
     set: {
       version: NEXT_VERSION,
       mark: s(renewal.mark),
       expiresAt: expiresAt(renewal.wallMs, renewal.leaseMs),
+      ...endSet(holder, renewal.endMs),
       ...(renewal.data === undefined ? {} : dataSet(renewal.data)),
     },
-    remove: renewal.data === undefined ? [] : dataRemove(renewal.data.value),
+    remove: [
+      ...endRemove(renewal.endMs),
+      ...(renewal.data === undefined ? [] : dataRemove(renewal.data.value)),
+    ],
   };
 }
 
@@ -597,6 +634,7 @@ function readNative(item: Item | undefined): Found {
     ...known,
     holder,
     leaseMs: Number(leaseMs),
+    endMs: session === undefined ? endIn(item, holder) : undefined,
     session,
     mark: stringIn(item, "mark"),
     dataSeq: Number(numberIn(item, "dataSeq") ?? 0n),

@@ -4,5 +4,5 @@
  * @module
  */
 export type { SignalLike } from "../platform/abort.js";
-export type { Operation, Sender, Transport } from "../platform/dynamodb/sender.js";
+export type { OnDate, Operation, Sender, Transport } from "../platform/dynamodb/sender.js";
 export { LeanClient, type LeanOptions, lean } from "./lean.js";

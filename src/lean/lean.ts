@@ -91,9 +91,9 @@ export class LeanClient implements Transport {
   }
 
   /** Opens a sender for one table's requests. Only the Holdfast client calls this method. */
-  openSender(onDate: (date: string | undefined) => void): Sender {
+  openSender(): Sender {
     let destination: Promise<Destination> | undefined;
-    return async (operation, input, signal) => {
+    const send: Sender = async (operation, input, signal, onDate) => {
       const { TableName } = input as { readonly TableName: string };
       // A failure may be temporary, so the next request resolves the destination again.
       destination ??= this.#destinationOf(TableName).catch((error: unknown) => {
@@ -111,6 +111,7 @@ export class LeanClient implements Transport {
       const type = headerIn(answer.headers, "x-amzn-errortype");
       throw refusalOf(answer.status, type, answer.text);
     };
+    return Object.assign(send, { tellsDate: true } as const);
   }
 
   /** Closes all connections; requests in flight fail. */

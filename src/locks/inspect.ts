@@ -1,5 +1,5 @@
 import type { AcquireContext } from "../core/acquire/context.js";
-import { leftByWallMs, watchMs } from "../core/record/decide.js";
+import { deadAtMs, leftByWallMs } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import {
@@ -11,7 +11,7 @@ import {
 } from "../core/record/record.js";
 import { unavailableError } from "../core/unavailable.js";
 import type { Json } from "../internal/json-value.js";
-import type { Item, ReadAnswer } from "../platform/table.js";
+import type { ReadAnswer } from "../platform/table.js";
 
 /** The state of a lock, read without acquiring the lock. */
 export interface Inspection<S extends FormatTypes = NativeTypes> {
@@ -88,8 +88,8 @@ function leftToWatchMs(context: AcquireContext, ref: RecordRef, held: HeldRecord
   const seen = held.session === undefined ? observations.of(ref.id) : sessions.of(held.session);
   if (held.session !== undefined && seen?.record.state === "free") return 0;
   const leaseMs = seen?.record.state === "held" ? seen.record.leaseMs : held.leaseMs;
-  const sinceMs = seen?.sinceMs ?? context.nowMs();
-  const leftMs = sinceMs + watchMs(leaseMs, settings.maxClockDrift) - context.nowMs();
+  const observed = seen ?? { record: held, sinceMs: context.nowMs() };
+  const leftMs = deadAtMs(observed, leaseMs, settings) - context.nowMs();
   return Math.max(0, leftMs, leftByWallMs(held, context.wallMs()));
 }
 
@@ -100,15 +100,18 @@ function leftToWatchMs(context: AcquireContext, ref: RecordRef, held: HeldRecord
 export async function inspect(context: AcquireContext, ref: RecordRef): Promise<Inspection> {
   const { requestTimeoutMs } = context.settings;
   const answer = await context.read({ key: ref.key, consistent: true }, requestTimeoutMs);
-  const record = context.seeRecord(ref, itemIn(ref, answer), "strong");
+  const record = context.seeRecord(ref, found(ref, answer), "strong");
   if (record.state === "held" && record.session !== undefined) {
-    itemIn(ref, await context.sessions.look(record.session, requestTimeoutMs));
+    found(ref, await context.sessions.look(record.session, requestTimeoutMs));
   }
   return inspectionOf(context, ref, record);
 }
 
-function itemIn(ref: RecordRef, answer: ReadAnswer): Item | undefined {
+function found(
+  ref: RecordRef,
+  answer: ReadAnswer,
+): Extract<ReadAnswer, { readonly kind: "found" }> {
   if (answer.kind === "misconfigured") throw answer.error;
   if (answer.kind !== "found") throw unavailableError(ref.name, "was not read", answer);
-  return answer.item;
+  return answer;
 }

@@ -206,10 +206,10 @@ async function readAll(
   await Promise.all(
     refs.map(async (ref) => {
       const read = { key: ref.key, consistent: true };
-      const { item } = await untilAnswered(context, asking, (timeoutMs) =>
+      const answer = await untilAnswered(context, asking, (timeoutMs) =>
         context.read(read, timeoutMs, cancellation.signal),
       );
-      context.seeRecord(ref, item, "strong");
+      context.seeRecord(ref, answer, "strong");
     }),
   );
 }

@@ -115,7 +115,7 @@ export class Occurrences {
       throw unavailableError(ref.name, "was not begun", answer, `An occurrence of "${ref.name}"`);
     }
     if (answer.item === undefined) return "try";
-    const record = context.seeRecord(ref, answer.item, "eventual");
+    const record = context.seeRecord(ref, answer, "eventual");
     if (record.state === "absent") return "try";
     const last = begunIn(record.data);
     const order = compare(settings.occurrence, last?.occurrence);

@@ -124,8 +124,17 @@ export interface Call {
   readonly tellsUnits?: boolean;
 }
 
+/** An answer of the service, or of a part of the service. */
+export interface Dated {
+  /**
+   * The `Date` of the answer in milliseconds since 1970: the time of the service, rounded down to whole seconds.
+   * Undefined if the answer has none.
+   */
+  readonly dateMs?: number | undefined;
+}
+
 /** The request may have been applied, or may still be applied. */
-export interface Unknown {
+export interface Unknown extends Dated {
   readonly kind: "unknown";
   readonly cause: unknown;
 }
@@ -133,12 +142,12 @@ export interface Unknown {
  * The request was certainly not applied; the caller may retry after a pause. `skewed`: DynamoDB refused the
  * signature because this machine's clock is minutes off. The client signs the next request by DynamoDB's time.
  */
-export interface NotNow {
+export interface NotNow extends Dated {
   readonly kind: "throttled" | "conflict" | "skewed";
   readonly cause: unknown;
 }
 /** The request was not applied, and a retry would not be applied. */
-export interface Misconfigured {
+export interface Misconfigured extends Dated {
   readonly kind: "misconfigured";
   readonly error: HoldfastError;
 }
@@ -146,13 +155,13 @@ export interface Misconfigured {
 /** The answer to a write. */
 export type WriteAnswer =
   /** The write was applied; `item` is the new item, or undefined after a delete. */
-  | {
+  | (Dated & {
       readonly kind: "applied";
       readonly item: Item | undefined;
       readonly units?: number | undefined;
-    }
+    })
   /** The condition was false; `item` is the item found, or undefined for an absent item. */
-  | {
+  | (Dated & {
       readonly kind: "refused";
       readonly item: Item | undefined;
       /** The client sent the request more than once, so an earlier send may have been applied. */
@@ -161,7 +170,7 @@ export type WriteAnswer =
        * A wrapper around the client may have sent the request more than once, and the answer does not show it.
        */
       readonly mayBeRepeated?: boolean;
-    }
+    })
   | Unknown
   | NotNow
   | Misconfigured;
@@ -169,9 +178,9 @@ export type WriteAnswer =
 /** The answer to a transaction. */
 export type TransactionAnswer =
   /** All writes were applied. The new items are not in the answer. */
-  | { readonly kind: "applied" }
+  | (Dated & { readonly kind: "applied" })
   /** At least one condition was false, so no write was applied. */
-  | {
+  | (Dated & {
       readonly kind: "refused";
       /** For each write, in order: the refusal if its condition was false, else undefined. */
       readonly refusals: readonly (Refusal | undefined)[];
@@ -184,7 +193,7 @@ export type TransactionAnswer =
       readonly isRepeated?: boolean;
       /** As in {@link WriteAnswer}. */
       readonly mayBeRepeated?: boolean;
-    }
+    })
   | Unknown
   | NotNow
   | Misconfigured;
@@ -206,20 +215,24 @@ export interface Refusal {
 
 /** The answer to a read. */
 export type ReadAnswer =
-  | { readonly kind: "found"; readonly item: Item | undefined; readonly units?: number | undefined }
+  | (Dated & {
+      readonly kind: "found";
+      readonly item: Item | undefined;
+      readonly units?: number | undefined;
+    })
   | Unknown
   | NotNow
   | Misconfigured;
 
 /** The answer to a scan or a query, one page at a time. */
 export type ScanAnswer =
-  | {
+  | (Dated & {
       readonly kind: "page";
       readonly items: readonly Item[];
       readonly next: Item | undefined;
       /** The consumed read capacity units of the page, if DynamoDB reported them. */
       readonly readUnits: number | undefined;
-    }
+    })
   | Unknown
   | NotNow
   | Misconfigured;
@@ -240,6 +253,11 @@ export interface TablePort {
    * difference of more than an hour. The client corrects its wall clock by this number (R10).
    */
   readonly clockCorrectionMs: number;
+  /**
+   * Whether answers are expected to have a `Date`. Undefined or false: no lease has an end in the table's time, and a
+   * rival must watch its record.
+   */
+  readonly tellsDate?: boolean | undefined;
   /** A table of this process alone: there are no other holders, and every claim is granted. */
   readonly isLocal?: boolean;
 }

@@ -26,6 +26,7 @@ export type {
   Call,
   Change,
   Condition,
+  Dated,
   Increment,
   Item,
   Misconfigured,
@@ -93,6 +94,7 @@ export type {
   SeenRequest,
 } from "./proxy/proxy-plan.js";
 export type { TableCounts } from "./table/capacity.js";
+export { DatedTable } from "./table/dated-table.js";
 export {
   MemoryTable,
   type MemoryTableOptions,

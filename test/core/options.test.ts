@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { resolveClient } from "../../src/core/client-settings.js";
 import {
   type AcquireOptions,
   type ClientOptions,
   checkLease,
   DEFAULTS,
   resolveAcquire,
-  resolveClient,
   resolveLease,
 } from "../../src/core/options.js";
 import { expectThrown } from "../support/errors.js";
@@ -16,6 +16,7 @@ describe("client options", () => {
   it("have these defaults", () => {
     expect(resolveClient({})).toEqual({
       maxClockDrift: 0.01,
+      maxClockErrorMs: 10_000,
       requestTimeoutMs: 5_000,
       closeTimeoutMs: 5_000,
       maxLocalHandoffs: 16,
@@ -109,6 +110,7 @@ describe("acquire options", () => {
       minPoll: "100ms",
       maxPoll: "2s",
       maxClockDrift: 0.01,
+      maxClockError: "10s",
       requestTimeout: "5s",
       closeTimeout: "5s",
       maxLocalHandoffs: 16,

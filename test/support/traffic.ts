@@ -1,5 +1,6 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { LeanClient } from "../../src/lean/lean.js";
+import type { Sender } from "../../src/platform/dynamodb/sender.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import { pause } from "./sdk.js";
 import { LEAN_WAY, type Way } from "./ways.js";
@@ -40,9 +41,10 @@ export class Traffic {
     if (way !== LEAN_WAY) return made;
     const lean = made as LeanClient;
     const open = lean.openSender.bind(lean);
-    lean.openSender = (onDate) => {
-      const send = open(onDate);
-      return (...request) => this.#count(() => send(...request));
+    lean.openSender = () => {
+      const send = open();
+      const counted: Sender = (...request) => this.#count(() => send(...request));
+      return Object.assign(counted, { tellsDate: true } as const);
     };
     return lean;
   }

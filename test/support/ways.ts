@@ -1,6 +1,7 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { DynamoDBLike } from "../../src/index.js";
 import { type LeanClient, lean } from "../../src/lean/lean.js";
+import type { Sender } from "../../src/platform/dynamodb/sender.js";
 import type { Metered } from "./meter.js";
 
 /** A transport for requests to a table; every test runs with each transport. */
@@ -27,12 +28,12 @@ function leanOver(client: DynamoDBClient): LeanClient {
 /** Lists the requests of a lean client in `seen`, as `meter()` does for SDK clients. */
 export function meterLean(client: LeanClient, seen: Metered[]): void {
   const open = client.openSender.bind(client);
-  client.openSender = (onDate) => {
-    const send = open(onDate);
-    return async (operation, input, signal) => {
+  client.openSender = () => {
+    const send = open();
+    const metered: Sender = async (operation, input, signal, onDate) => {
       try {
         const asked = { ReturnConsumedCapacity: "TOTAL", ...input };
-        const output = (await send(operation, asked, signal)) as {
+        const output = (await send(operation, asked, signal, onDate)) as {
           readonly ConsumedCapacity?: { readonly CapacityUnits?: number };
         };
         seen.push({ operation, applied: true, units: output.ConsumedCapacity?.CapacityUnits });
@@ -42,5 +43,6 @@ export function meterLean(client: LeanClient, seen: Metered[]): void {
         throw error;
       }
     };
+    return Object.assign(metered, { tellsDate: true } as const);
   };
 }

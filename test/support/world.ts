@@ -1,6 +1,11 @@
 import { Holdfast, type HoldfastError, type HoldfastOptions } from "../../src/index.js";
 import { FaultyTable, type Latency } from "../../src/testing/faults/faults.js";
-import { MemoryTable, type MemoryTableOptions } from "../../src/testing/table/memory-table.js";
+import { DatedTable } from "../../src/testing/table/dated-table.js";
+import {
+  MemoryTable,
+  type MemoryTableOptions,
+  type TamperableTable,
+} from "../../src/testing/table/memory-table.js";
 import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import type { ProcessOptions, VirtualProcess } from "../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
@@ -19,20 +24,30 @@ export interface InhabitantOptions extends Partial<Omit<HoldfastOptions, "client
   readonly latency?: Latency;
 }
 
+export interface WorldOptions extends MemoryTableOptions {
+  /** Returns the clock of the server that answers, from the true time. Default: answers have no `Date`. */
+  readonly dates?: (trueMs: number) => number | undefined;
+}
+
 /** A table in memory, virtual time, and any number of processes, so that tests never sleep. */
 export class World {
   readonly time = new VirtualTime();
   readonly table: MemoryTable;
   readonly #random = seededRandom(1);
 
-  constructor(options: MemoryTableOptions = {}) {
+  /** What the network reaches: the table, perhaps with a `Date` in its answers. */
+  readonly #service: TamperableTable;
+
+  constructor({ dates, ...options }: WorldOptions = {}) {
     this.table = new MemoryTable({ keyAttributes: ["pk", "sk"], time: this.time, ...options });
+    this.#service =
+      dates === undefined ? this.table : new DatedTable(this.table, () => dates(this.time.wallMs));
   }
 
   inhabitant(options: InhabitantOptions = {}): Inhabitant {
     const { process: processOptions, latency = { requestMs: 5, responseMs: 5 }, ...rest } = options;
     const process = this.time.process(processOptions);
-    const network = new FaultyTable(this.table, process, { latency: () => latency });
+    const network = new FaultyTable(this.#service, process, { latency: () => latency });
     const reported: HoldfastError[] = [];
     const locks = new Holdfast({
       client: network,

@@ -110,6 +110,6 @@ async function readHolder(
   const read = { key: ref.key, consistent: true, attributes: context.format.codec.pollAttributes };
   const answer = await context.read(read, context.timeoutWithin(deadline.remainingMs()), signal);
   if (answer.kind !== "found") return answer;
-  const record = context.seeRecord(ref, answer.item, "strong");
+  const record = context.seeRecord(ref, answer, "strong");
   return { kind: "shown", holder: record.state === "held" ? record.holder : undefined };
 }

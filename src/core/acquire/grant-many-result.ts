@@ -24,6 +24,7 @@ export function grantedOnto(before: ObservedRecord, grant: Grant): HeldRecord {
     data: grant.data,
     request: known?.request,
     leaseMs: grant.leaseMs,
+    endMs: grant.endMs,
     session: undefined,
     mark: grant.holder,
     dataSeq: 0,

@@ -5,6 +5,7 @@ import type { Grant, RecordRef } from "../record/format.js";
 import type { ObservedRecord } from "../record/observation.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
+import { hasSoundEnd } from "./correct-end.js";
 import { blindTable, type Granting, replacedBy } from "./grant.js";
 import { doingOf, grantedOnto } from "./grant-many-result.js";
 import { GrantRetry, type Silent } from "./grant-retry.js";
@@ -120,6 +121,9 @@ export class GrantManyWrite {
       this.#context.observations.see(ref.id, record, "strong", nowMs);
       return { record, start: repetition.start, settings: this.#settings };
     });
+    // The clocks of this machine stood still or jumped before the send. The next transaction has the right ends.
+    const { leaseMs } = this.#settings;
+    if (!results.every(({ record }) => hasSoundEnd(this.#context, record, leaseMs))) return REFUSED;
     return { kind: "granted", results };
   }
 
@@ -127,7 +131,7 @@ export class GrantManyWrite {
     const all = [...this.#asides, ...this.#parts];
     const shown = all.map(({ ref }, index) => {
       const refusal = refusals[index];
-      return refusal && this.#context.seeRecord(ref, refusal.item, "strong");
+      return refusal && this.#context.seeRecord(ref, refusal, "strong");
     });
     const grants = shown.slice(this.#asides.length);
     for (const [index, { ref, before }] of this.#parts.entries()) {

@@ -7,6 +7,7 @@ import type { Grant, Held, Holders, RecordRef } from "../record/format.js";
 import { assignFence } from "./assign-fence.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
+import { correctEnd } from "./correct-end.js";
 import { GrantRetry, type Silent } from "./grant-retry.js";
 import type { AcquireSettings } from "./settings.js";
 
@@ -73,11 +74,14 @@ export class GrantWrite {
       let timeoutMs = repetition.nextTimeoutMs();
       for (; timeoutMs !== undefined; timeoutMs = repetition.nextTimeoutMs()) {
         const call = context.callOf(timeoutMs, this.#cancellation.signal);
-        const sent = await context.answerTo("write", context.table.write(this.#current(), call));
+        const sent = await context.answerTo(
+          "write",
+          repetition.start,
+          context.table.write(this.#current(), call),
+        );
         if (repetition.isSettledBy(sent)) {
           const verdict = this.#verdictOn(sent);
-          const answer =
-            verdict.kind === "granted" ? await this.#withFence(verdict.result) : verdict;
+          const answer = verdict.kind === "granted" ? await this.#settled(verdict.result) : verdict;
           isGranted = answer.kind === "granted";
           return answer;
         }
@@ -102,10 +106,23 @@ export class GrantWrite {
     const { clockCorrectionMs } = this.#context.table;
     if (this.#repetition.unanswered === 0 && clockCorrectionMs !== this.#correctionMs) {
       this.#correctionMs = clockCorrectionMs;
-      this.#grant = { ...this.#grant, ...this.#context.datesOf(this.#ref) };
+      this.#grant = {
+        ...this.#grant,
+        ...this.#context.datesOf(this.#ref, this.#settings.leaseMs),
+      };
       this.#write = this.#compose();
     }
     return this.#write;
+  }
+
+  async #settled(result: GrantResult): Promise<GrantAnswer> {
+    const answer = await correctEnd(
+      this.#context,
+      this.#ref,
+      { ...result, deadline: this.#repetition.deadline },
+      this.#cancellation,
+    );
+    return answer.kind === "granted" ? this.#withFence(answer.result) : answer;
   }
 
   async #withFence(result: GrantResult): Promise<GrantAnswer> {
@@ -135,7 +152,7 @@ export class GrantWrite {
     // An applied grant has to be rolled back unless its lease is handed out.
     if (answer.kind === "applied" || answer.isRepeated === true) repetition.countApplied();
     const wasApplied = answer.kind === "applied";
-    const record = this.#context.seeRecord(this.#ref, answer.item, "strong", wasApplied);
+    const record = this.#context.seeRecord(this.#ref, answer, "strong", wasApplied);
     if (record.state !== "held" || record.holder !== this.#grant.holder) return REFUSED;
     // DynamoDB did not apply a refused write with a single send. Two processes restored from one snapshot can draw the
     // same id, and the record then belongs to the second process.

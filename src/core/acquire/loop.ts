@@ -173,7 +173,7 @@ export class AcquireLoop {
     if (!this.#isAnswered(answer)) return;
     // Only a strongly consistent read proves that the record is absent.
     if (answer.item === undefined) return this.#look();
-    const record = this.#context.seeRecord(this.#ref, answer.item, "eventual");
+    const record = this.#context.seeRecord(this.#ref, answer, "eventual");
     const held = record.state === "held" ? record : undefined;
     this.#followHolder(held?.holder);
     if (held?.session === undefined || this.#cancellation.isStopped) return;
@@ -205,7 +205,7 @@ export class AcquireLoop {
   #look(): Promise<void> {
     return this.#untilAnswered(async (timeoutMs) => {
       const answer = await this.#read("strong", timeoutMs);
-      if (answer.kind === "found") this.#context.seeRecord(this.#ref, answer.item, "strong");
+      if (answer.kind === "found") this.#context.seeRecord(this.#ref, answer, "strong");
       return answer;
     });
   }

@@ -112,7 +112,7 @@ async function reserve(hold: Hold, leaseMs: number) {
     const { answer } = retried;
     // A delayed copy of this holder's claim can still be applied once the lock is free.
     context.abandon(held.holder);
-    const found = context.seeRecord(ref, answer.item, "strong");
+    const found = context.seeRecord(ref, answer, "strong");
     // A refusal proves the export only if DynamoDB may have applied an earlier send.
     const mayBeOwn = mayBeApplied(answer) || sends > 0;
     if (mayBeOwn && found.state === "held" && found.holder === grant.holder) return found;

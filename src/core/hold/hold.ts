@@ -2,9 +2,8 @@ import type { HoldfastError, LossReason } from "../../errors.js";
 import { Exclusive } from "../../internal/exclusive.js";
 import { type Instant, instantOf } from "../../platform/clock.js";
 import { AGAIN, type Backoff, causeOf } from "../../platform/retry.js";
-import type { Item } from "../../platform/table.js";
 import { retryPauseMs, spread } from "../backoff.js";
-import type { ClientContext } from "../context.js";
+import type { ClientContext, Shown } from "../context.js";
 import { emitLoss, emitRelease, emitRenewal } from "../events.js";
 import type { LocalQueue } from "../local-queue.js";
 import type { Held, NumberedData, RecordRef, Renewal } from "../record/format.js";
@@ -12,6 +11,7 @@ import type { ForcedRelease, HeldRecord, Version } from "../record/record.js";
 import type { Kept } from "../scheduler.js";
 import { actingMs, Deadline } from "./deadline.js";
 import { EffectiveDeadline, Handles, type KeptSettings } from "./keep-alive.js";
+import { LeaseEnd } from "./lease-end.js";
 import { forcedIn, lossError, lossIn, RESERVED_AFTER_LOSS, SWEEP_AFTER_LEASES } from "./loss.js";
 import { LossSignal } from "./loss-signal.js";
 import { type HoldAnswer, type HoldWrite, type RenewalAnswer, RenewalSchedule } from "./renewal.js";
@@ -48,6 +48,7 @@ export class Hold implements Kept {
   readonly living: EffectiveDeadline<Hold>;
   #leaseMs: number;
   #version: Version;
+  readonly #leaseEnd: LeaseEnd;
   #isOver = false;
   #loss: HoldfastError | undefined;
   #lastTrouble: unknown;
@@ -70,8 +71,10 @@ export class Hold implements Kept {
     this.settings = settings;
     this.#leaseMs = settings.leaseMs;
     this.#version = record.version;
+    this.#leaseEnd = new LeaseEnd(context, record);
     this.userData = new UserData(record);
-    this.living = new EffectiveDeadline<Hold>(this.deadlineFrom(start, settings.leaseMs));
+    const deadline = this.deadlineFrom(start, settings.leaseMs);
+    this.living = new EffectiveDeadline<Hold>(this.#leaseEnd.limit(deadline, record));
     this.#times = new RenewalSchedule(settings.renewMs, context.random, start);
     this.#grantedAtMs = context.nowMs();
     context.holds.add(this);
@@ -108,7 +111,7 @@ export class Hold implements Kept {
     return !this.#isOver;
   }
 
-  /** Returns the loss of the lease, or undefined if the lease is held or released. */
+  /** The loss of the lease; undefined if it is held or released. */
   get loss(): HoldfastError | undefined {
     this.check();
     return this.#loss;
@@ -202,20 +205,19 @@ export class Hold implements Kept {
       const start = instantOf(this.context.clock);
       const lateMs = Math.max(0, start.monotonicMs - this.#times.nextMs);
       const renewal = this.renewal(this.leaseMs);
-      const answer = await this.send({
-        write: this.context.format.lease.renew(this.ref, this.held, renewal),
-        isIn: (record) => record.mark === renewal.mark,
-      });
+      const write = this.context.format.lease.renew(this.ref, this.held, renewal);
+      const answer = await this.send({ write, isIn: (record) => record.mark === renewal.mark });
       if (answer.kind === "applied") {
         this.renewed(start, this.leaseMs, answer.record);
         emitRenewal(this, true, lateMs, start);
         return { kind: "renewed" };
       }
       if (answer.kind === "lost") return answer;
-      // An earlier, unanswered renewal has changed the version. If versions are texts without an order, the condition
-      // of the next renewal must name the new version.
-      if (answer.kind === "mine" && typeof answer.record.version === "string")
-        this.learnVersion(answer.record);
+      if (answer.kind === "mine") {
+        this.#leaseEnd.learn(answer.record);
+        // An earlier renewal has changed the version. Texts have no order, so the next condition must name the new one.
+        if (typeof answer.record.version === "string") this.learnVersion(answer.record);
+      }
       // The holder also pauses after a refusal: a record restored from a copy refuses every renewal of its grant.
       this.#times.putOff(this.context.nowMs() + this.backoff(this.context.random.fraction()));
       emitRenewal(this, false, lateMs, start);
@@ -225,7 +227,7 @@ export class Hold implements Kept {
     });
   }
 
-  /** Notes the version from a refusal, after the change by an earlier write. */
+  /** Notes the version from a refusal. */
   learnVersion({ version }: HeldRecord): void {
     this.#version = version;
   }
@@ -234,9 +236,11 @@ export class Hold implements Kept {
   renewed(start: Instant, leaseMs: number, record: HeldRecord): void {
     this.#leaseMs = leaseMs;
     this.#version = record.version;
-    this.living.renewed(this.deadlineFrom(start, leaseMs));
+    this.#leaseEnd.set(record);
+    this.living.renewed(this.#leaseEnd.limit(this.deadlineFrom(start, leaseMs), record));
     this.#lastTrouble = undefined;
     this.#times.renewed(start);
+    if (this.#leaseEnd.isTooEarly(leaseMs)) this.#times.putOff(0);
     this.#renewedAtMs = this.context.nowMs();
     this.settings.onRenewal?.(record);
   }
@@ -249,15 +253,14 @@ export class Hold implements Kept {
     this.context.scheduler.forget(this);
   }
 
+  /** The values of a renewal that DynamoDB may apply late or twice. */
   renewal(leaseMs: number, data?: NumberedData): Renewal {
-    const { context } = this;
-    return {
-      mark: context.random.id(),
-      version: this.#version,
-      leaseMs,
-      wallMs: context.wallMs(),
-      data,
-    };
+    return { ...this.exactRenewal(leaseMs, data), endMs: this.#leaseEnd.nextMs(leaseMs) };
+  }
+
+  /** The values of a renewal on the exact version, which may set an earlier end: DynamoDB applies it once or never. */
+  exactRenewal(leaseMs: number, data?: NumberedData): Renewal {
+    return { ...this.context.renewal(this.#version, leaseMs), data };
   }
 
   /** Sends one write under the hold. The item of the answer decides whether the lease is lost. */
@@ -271,14 +274,14 @@ export class Hold implements Kept {
       this.#lastTrouble = causeOf(answer);
       return answer;
     }
-    const record = this.#read(answer.item);
+    const record = this.#read(answer);
     // An answer after the deadline revives no lease.
     if (record === "lost" || !this.isHeld) return { kind: "lost" };
     return { kind: answer.kind === "applied" || isIn(record) ? "applied" : "mine", record };
   }
 
-  #read(item: Item | undefined): HeldRecord | "lost" {
-    const found = this.context.see(this.ref, item, "strong");
+  #read(answer: Shown): HeldRecord | "lost" {
+    const found = this.context.see(this.ref, answer, "strong");
     const reason = lossIn(found, this.held);
     if (reason !== undefined) this.end(reason, forcedIn(found, this.held));
     return reason === undefined ? (found as HeldRecord) : "lost";
@@ -286,10 +289,9 @@ export class Hold implements Kept {
 
   /** Reads the lease's own record: another client may have written a request for this holder. */
   async look(): Promise<void> {
-    const read = { key: this.ref.key, consistent: true };
-    const timeoutMs = this.context.timeoutWithin(this.deadline.remainingMs());
-    const answer = await this.context.read(read, timeoutMs);
-    if (answer.kind === "found" && this.isHeld) this.#read(answer.item);
+    const timeoutMs = this.context.timeoutWithin(this.remainingMs());
+    const answer = await this.context.read({ key: this.ref.key, consistent: true }, timeoutMs);
+    if (answer.kind === "found" && this.isHeld) this.#read(answer);
   }
 
   /** The pause before the retry of an unanswered request. */

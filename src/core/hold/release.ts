@@ -134,7 +134,7 @@ class LeaseRelease {
     });
     if (retried.kind === "answered") {
       const { answer } = retried;
-      const found = context.see(ref, answer.item, "strong");
+      const found = context.see(ref, answer, "strong");
       this.#state = handOffAnswered(this.#state, grant.holder, answer, found);
       if (this.#state.phase === "released") return;
       if (found.state === "held" && waiter.isWaiting && deadline.remainingMs() > 0) {
@@ -218,7 +218,7 @@ export async function freeOnce(
     context.settings.requestTimeoutMs,
   );
   if (answer.kind === "applied" || answer.kind === "refused") {
-    context.see(ref, answer.item, "strong");
+    context.see(ref, answer, "strong");
     context.observations.freed(ref.id, context.nowMs());
   }
   return answer;

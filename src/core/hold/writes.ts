@@ -92,7 +92,7 @@ export function changeLength(hold: Hold, leaseMs: number, data?: NumberedData): 
     // The new deadline counts from the first send: DynamoDB may have applied any of these writes.
     const start = instantOf(clock);
     const record = await sendExact(hold, "throw", () => {
-      const renewal = hold.renewal(leaseMs, data);
+      const renewal = hold.exactRenewal(leaseMs, data);
       const write = format.lease.changeLength(hold.ref, hold.held, renewal);
       hold.living.mayBe(hold.deadlineFrom(start, leaseMs));
       return {
@@ -117,7 +117,7 @@ export function moveTo(hold: Hold, life: KeepAlive<Hold>, session: string): Prom
     const record = await sendExact(hold, "retry", () => {
       if (!hold.isHeld) throw lossOf(hold);
       if (hold.settings.keptAliveBy?.current(hold.leaseMs) !== life) return undefined;
-      const renewal = hold.renewal(life.leaseMs);
+      const renewal = hold.exactRenewal(life.leaseMs);
       const write = requireCapability(format, "sessions").moveTo(
         hold.ref,
         hold.held,

@@ -69,7 +69,8 @@ export async function readQueue(
       const ticket = queue.ticketIn(item);
       if (ticket === undefined) continue;
       const entry = queue.entryOf(ref, ticket);
-      entries.push({ ref: entry, ticket, record: context.seeRecord(entry, item, strength) });
+      const shown = { item, dateMs: answer.dateMs };
+      entries.push({ ref: entry, ticket, record: context.seeRecord(entry, shown, strength) });
     }
     after = answer.next;
   } while (after !== undefined && (isWhole || entries.length === 0));

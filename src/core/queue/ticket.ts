@@ -31,7 +31,7 @@ export async function takeTicket(
   let served: bigint | undefined;
   while (!cancellation.isStopped) {
     const answer = await askForTicket(context, ref, served, settings, cancellation);
-    const record = context.seeRecord(ref, answer.item, "strong");
+    const record = context.seeRecord(ref, answer, "strong");
     if (record.state === "absent") return undefined;
     const isPassed = isPassedOver(record.queue);
     if (answer.kind === "applied" && !isPassed) return record.queue.tail;

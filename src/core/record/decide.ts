@@ -7,13 +7,13 @@ export type Decision =
   /** The record is free, as far as the client knows: claim it. */
   | { readonly kind: "claim"; readonly onto: Onto }
   /**
-   * The client has watched the holder until it counted as dead, or this process abandoned the holder's id (R14):
-   * take the record over, on condition of exactly the observed holder and version (R4).
+   * The holder counts as dead, after a watch or by the end in the record, or this process abandoned the holder's id
+   * (R14): take the record over, on condition of exactly the observed holder and version (R4).
    */
   | ({ readonly kind: "take-over" } & Watched)
   /** A session keeps the holder alive, and the client has no observation of the session: read the session. */
   | { readonly kind: "look-at-session"; readonly session: string }
-  /** The session counts as dead after a watch: end it, on condition of exactly the observed row. */
+  /** The session counts as dead: end it, on condition of exactly the observed row. */
   | {
       readonly kind: "end-session";
       readonly session: string;
@@ -37,6 +37,11 @@ export interface Circumstances {
   readonly wallMs: number;
   /** The configured bound on clock drift, as a fraction: how much faster or slower a clock may run. */
   readonly maxClockDrift: number;
+  /**
+   * The configured bound on the difference between two servers' `Date`, in milliseconds. Infinity: the end of a lease in
+   * a record does not count.
+   */
+  readonly maxClockErrorMs: number;
   /** Whether this process abandoned or released the holder with this id. */
   readonly isAbandoned: (holder: string) => boolean;
   /** Claim existing records only. */
@@ -74,8 +79,10 @@ function decideByHolder(record: ObservedHeld, seen: Observation, now: Circumstan
   const takeOver = { kind: "take-over", holder, version, session } as const;
   if (now.isAbandoned(holder)) return takeOver;
   if (session !== undefined) return decideBySession(record, session, takeOver, now);
-  const watchedAtMs = seen.sinceMs + watchMs(record.leaseMs, now.maxClockDrift);
-  const acquirableAtMs = Math.max(watchedAtMs, now.nowMs + leftByWallMs(record, now.wallMs));
+  const acquirableAtMs = Math.max(
+    deadAtMs(seen, record.leaseMs, now),
+    now.nowMs + leftByWallMs(record, now.wallMs),
+  );
   return now.nowMs >= acquirableAtMs ? takeOver : { kind: "wait", acquirableAtMs };
 }
 
@@ -97,11 +104,28 @@ function decideBySession(
   // A session ends once and never comes back, so an ended session needs no watch.
   if (record.state === "free") return takeOver;
   const isAbsent = record.state === "absent";
-  const acquirableAtMs =
-    seen.sinceMs + watchMs(isAbsent ? leaseMs : record.leaseMs, now.maxClockDrift);
+  const acquirableAtMs = deadAtMs(seen, isAbsent ? leaseMs : record.leaseMs, now);
   if (now.nowMs < acquirableAtMs) return { kind: "wait", acquirableAtMs };
   const watched = isAbsent ? undefined : { holder: record.holder, version: record.version };
   return { kind: "end-session", session, watched };
+}
+
+/**
+ * Returns when the holder of an observed record counts as dead, on the monotonic clock: after the watch of `leaseMs`, or
+ * once the table's time is past the end in the record, whichever comes first. An absent record has only the watch. Pure.
+ */
+export function deadAtMs(
+  { record, sinceMs, dated }: Observation,
+  leaseMs: number,
+  { maxClockDrift, maxClockErrorMs }: Pick<Circumstances, "maxClockDrift" | "maxClockErrorMs">,
+): number {
+  const watchedAtMs = sinceMs + watchMs(leaseMs, maxClockDrift);
+  if (dated === undefined || record.state !== "held" || record.endMs === undefined) {
+    return watchedAtMs;
+  }
+  // The `Date` and the record are from one answer, so the table's time is compared with itself.
+  const leftMs = Math.max(0, record.endMs + maxClockErrorMs - dated.dateMs);
+  return Math.min(watchedAtMs, dated.atMs + watchMs(leftMs, maxClockDrift));
 }
 
 /**

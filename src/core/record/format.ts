@@ -38,6 +38,8 @@ export interface Grant {
   readonly wallMs: number;
   /** The same instant as ISO text. */
   readonly acquiredAt: string;
+  /** The end of the lease in the table's time, in milliseconds since 1970. Undefined if that time is not known. */
+  readonly endMs?: number | undefined;
   /** The first fence if the record is absent. */
   readonly fenceSeed: bigint;
   /** The right of this claim to pass a queue; without a passage the claim requires an empty queue. */
@@ -77,6 +79,8 @@ export interface Renewal {
   readonly version: Version;
   /** The length of the lease, for the TTL. */
   readonly leaseMs: number;
+  /** As in {@link Grant}. Never lower than an earlier end of the same grant. */
+  readonly endMs?: number | undefined;
   readonly wallMs: number;
   /** User data to write in the same request, with their number. */
   readonly data?: NumberedData | undefined;

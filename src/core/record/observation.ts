@@ -9,7 +9,7 @@ export type ObservedFree = Pick<FreeRecord, ObservedPart>;
 /** The remembered part of a held record. */
 export type ObservedHeld = Pick<
   HeldRecord,
-  ObservedPart | "holder" | "leaseMs" | "notBeforeWallMs" | "session"
+  ObservedPart | "holder" | "leaseMs" | "endMs" | "notBeforeWallMs" | "session"
 >;
 
 /**
@@ -26,6 +26,16 @@ export type ObservedRecord = AbsentRecord | ObservedFree | ObservedHeld;
 export interface Observation {
   readonly record: ObservedRecord;
   readonly sinceMs: number;
+  /** The last strongly consistent answer with a `Date` that showed this (holder, version). */
+  readonly dated?: DatedAnswer | undefined;
+}
+
+/** When an answer with a `Date` showed a record. */
+export interface DatedAnswer {
+  /** The `Date` of the answer, in milliseconds since 1970. */
+  readonly dateMs: number;
+  /** When the answer arrived, on the monotonic clock. */
+  readonly atMs: number;
 }
 
 // A foreign record's labels can be as long as an item, whatever this library writes.
@@ -43,8 +53,8 @@ export function observedOf(record: LeaseRecord): ObservedRecord {
     request: request && observedRequest(request),
   };
   if (record.state === "free") return { state: "free", ...known };
-  const { holder, leaseMs, notBeforeWallMs, session } = record;
-  return { state: "held", ...known, holder, leaseMs, notBeforeWallMs, session };
+  const { holder, leaseMs, endMs, notBeforeWallMs, session } = record;
+  return { state: "held", ...known, holder, leaseMs, endMs, notBeforeWallMs, session };
 }
 
 function observedRequest(request: HolderRequest): HolderRequest {
@@ -64,17 +74,22 @@ export type Consistency = "strong" | "eventual";
 
 /**
  * Updates an observation after an answer that arrived at `nowMs`. A change restarts the watch; the same
- * (holder, version) continues the watch. An eventual read that is recognisably stale changes nothing.
+ * (holder, version) continues the watch. An eventual read that is recognisably stale changes nothing. `dateMs` is the
+ * `Date` of the answer. The `Date` of an eventual read does not count: the read may show the past.
  */
 export function observe(
   previous: Observation | undefined,
   record: ObservedRecord,
   consistency: Consistency,
   nowMs: number,
+  dateMs?: number,
 ): Observation {
-  if (previous === undefined) return { record, sinceMs: nowMs };
+  const isDated = consistency === "strong" && dateMs !== undefined;
+  const dated = isDated ? { dateMs, atMs: nowMs } : undefined;
+  if (previous === undefined) return { record, sinceMs: nowMs, dated };
   if (consistency === "eventual" && isStale(previous.record, record)) return previous;
-  return { record, sinceMs: isSame(previous.record, record) ? previous.sinceMs : nowMs };
+  if (!isSame(previous.record, record)) return { record, sinceMs: nowMs, dated };
+  return { record, sinceMs: previous.sinceMs, dated: dated ?? previous.dated };
 }
 
 function isSame(before: ObservedRecord, now: ObservedRecord): boolean {
@@ -137,10 +152,17 @@ export class Observations {
     return this.#entries.get(id)?.highestFence ?? 0n;
   }
 
-  see(id: string, record: LeaseRecord, consistency: Consistency, nowMs: number): Observation {
+  see(
+    id: string,
+    record: LeaseRecord,
+    consistency: Consistency,
+    nowMs: number,
+    dateMs?: number,
+  ): Observation {
     const entry = this.#entry(id);
     entry.lookedAtMs = nowMs;
-    entry.observation = observe(entry.observation, observedOf(record), consistency, nowMs);
+    const observed = observedOf(record);
+    entry.observation = observe(entry.observation, observed, consistency, nowMs, dateMs);
     this.#weigh(entry, id);
     if (record.state !== "absent" && record.fence > entry.highestFence) {
       entry.highestFence = record.fence;

@@ -89,6 +89,11 @@ export interface HeldRecord extends Known {
   /** How long the holder may be silent before it counts as dead, in milliseconds. */
   readonly leaseMs: number;
   /**
+   * The end of the lease in the table's time, in milliseconds since 1970. Undefined if the record has none: a rival must
+   * then watch the record.
+   */
+  readonly endMs?: number | undefined;
+  /**
    * The wall-clock time, in milliseconds, before which the format's own protocol forbids a takeover. A waiter must also
    * watch the record (R11). Undefined if the format uses lengths alone.
    */

@@ -9,7 +9,7 @@ import {
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import { abortSignalOf, type SignalLike } from "../abort.js";
-import type { Operation, Sender } from "./sender.js";
+import type { OnDate, Operation, Sender } from "./sender.js";
 
 /**
  * The part of an SDK v3 client that the library uses: a `DynamoDBClient`, or lib-dynamodb's document client.
@@ -35,11 +35,8 @@ const COMMANDS: Readonly<Record<Operation, Command>> = Object.freeze({
 });
 
 /** Makes a sender over the AWS SDK v3. Requests use all of the client's middleware except retries. */
-export function senderOver(
-  client: DynamoDBLike,
-  onDate: (date: string | undefined) => void,
-): Sender {
-  const own = withoutRetries(client, onDate);
+export function senderOver(client: DynamoDBLike): Sender {
+  const own = withoutRetries(client);
   const isWrapped = own !== (client as unknown);
   if (!isWrapped) {
     // Async, so that a client that throws at once rejects.
@@ -52,13 +49,15 @@ export function senderOver(
     return Object.assign(send, { maySendAgain: true } as const);
   }
   const sending: DynamoDBLike = preparedOnce(own);
-  return async (operation, input, signal) => {
+  const send: Sender = async (operation, input, signal, onDate) => {
     const command = new COMMANDS[operation](input as never);
-    return sending.send(Object.assign(command, { [SIGNAL]: signal }) as never);
+    return sending.send(Object.assign(command, { [SIGNAL]: signal, [ON_DATE]: onDate }) as never);
   };
+  return Object.assign(send, { tellsDate: true } as const);
 }
 
 const SIGNAL = Symbol("holdfast.abortSignal");
+const ON_DATE = Symbol("holdfast.onDate");
 
 /** The members of the SDK's client that the copy replaces. */
 interface Handling {
@@ -116,14 +115,14 @@ interface Stack {
 }
 
 /**
- * Returns a copy of the client without SDK retries, which reports the `Date` of each answer. The core makes its
- * own attempts. An SDK attempt that is still in flight after another attempt was answered turns a success into
- * a failed condition. A client of another shape is used unchanged; its answers then say how often the SDK
- * tried.
+ * Returns a copy of the client without SDK retries. The copy reports the `Date` of each answer: to the request's own
+ * receiver if a sender made the request, else to `onDate`. The core makes its own attempts. An SDK attempt that is
+ * still in flight after another attempt was answered turns a success into a failed condition. A client of another
+ * shape is used unchanged; its answers then say how often the SDK tried.
  */
 export function withoutRetries(
   client: DynamoDBLike,
-  onDate: (date: string | undefined) => void,
+  onDate: OnDate = () => undefined,
 ): DynamoDBClient {
   const stack = (client as { middlewareStack?: Stack }).middlewareStack;
   if (typeof stack?.clone !== "function") return client as unknown as DynamoDBClient;
@@ -136,11 +135,12 @@ export function withoutRetries(
     override: true,
   });
   own.add(
-    (next: (args: unknown) => Promise<Answered>) => async (args: unknown) => {
-      const result = await next(args);
-      onDate(result.response?.headers?.["date"]);
-      return result;
-    },
+    (next: (args: unknown) => Promise<Answered>) =>
+      async (args: { readonly [ON_DATE]?: OnDate }) => {
+        const result = await next(args);
+        (args[ON_DATE] ?? onDate)(result.response?.headers?.["date"]);
+        return result;
+      },
     { name: "holdfastDate", step: "deserialize", priority: "low", override: true },
   );
   return derived(client, { middlewareStack: { value: own } });

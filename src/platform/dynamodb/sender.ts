@@ -10,23 +10,26 @@ export type Operation =
   | "Scan"
   | "Query";
 
+/** Receives the `Date` header of an answer, or undefined if the answer has none. */
+export type OnDate = (date: string | undefined) => void;
+
 /**
  * Sends one request of DynamoDB's low-level API and returns the output. Rejects as the SDK does: if DynamoDB refuses
- * the request, the error has a `name` and a `message`. `signal` ends the request early.
+ * the request, the error has a `name` and a `message`. `signal` ends the request early. Calls `onDate` with the `Date`
+ * header of the answer, also of a refusal, before the request settles.
  */
 export interface Sender {
-  (operation: Operation, input: object, signal: SignalLike): Promise<unknown>;
+  (operation: Operation, input: object, signal: SignalLike, onDate: OnDate): Promise<unknown>;
+  /** Whether the sender calls `onDate`. Default false. */
+  readonly tellsDate?: true;
   /** Whether the sender may send one request more than once, and the answer does not show it. Default false. */
   readonly maySendAgain?: true;
 }
 
 /** Carries requests to DynamoDB, in place of an SDK client. */
 export interface Transport {
-  /**
-   * Opens a sender for one table. The sender sends each request once. It calls `onDate` with the `Date` header of every
-   * answer, also of a refusal, before the request settles.
-   */
-  openSender(onDate: (date: string | undefined) => void): Sender;
+  /** Opens a sender for one table. The sender sends each request once. */
+  openSender(): Sender;
 }
 
 /** Whether a client from the user is a {@link Transport} and not an SDK client. */

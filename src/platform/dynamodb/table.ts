@@ -1,9 +1,8 @@
 import { Bounds } from "../bounded.js";
 import { type Clock, epochMsOf, systemClock } from "../clock.js";
 import type {
-  AttributeValue,
   Call,
-  Condition,
+  Dated,
   Item,
   Misconfigured,
   NotNow,
@@ -21,9 +20,10 @@ import type {
 } from "../table.js";
 import { systemTimers, type Timers } from "../timers.js";
 import { answerOf, FOR_LOCKS, type TableUse } from "./errors.js";
-import { compileCondition, compileProjection, compileWrite } from "./expressions.js";
+import { compileProjection, compileWrite } from "./expressions.js";
+import { chargedIn, conditional, unitsOf } from "./inputs.js";
 import { type DynamoDBLike, senderOver } from "./sdk.js";
-import { isTransport, type Operation, type Sender, type Transport } from "./sender.js";
+import { isTransport, type OnDate, type Operation, type Sender, type Transport } from "./sender.js";
 import { cancellationOf, transactionInput } from "./transactions.js";
 import { cancellationRead, refusalRead, unreadIn } from "./unread-refusal.js";
 
@@ -39,12 +39,20 @@ interface Output {
   readonly ConsumedCapacity?: { readonly CapacityUnits?: number };
 }
 
-type Answered =
-  | { readonly kind: "output"; readonly output: Output }
-  | Extract<WriteAnswer, { readonly kind: "refused" }>
-  | Unknown
-  | NotNow
-  | Misconfigured;
+type Answered = Dated &
+  (
+    | { readonly kind: "output"; readonly output: Output }
+    | Extract<WriteAnswer, { readonly kind: "refused" }>
+    | Unknown
+    | NotNow
+    | Misconfigured
+  );
+
+/** The `Date` of one request's answer. */
+interface Dating {
+  dateMs: number | undefined;
+  readonly onDate: OnDate;
+}
 
 /**
  * The table port over DynamoDB. No call rejects: every outcome is an answer. The sender decides how a request reaches
@@ -69,8 +77,11 @@ export class DynamoDBTable implements TablePort {
     this.#use = use;
     this.#clock = clock;
     this.#timers = timers;
-    const onDate = (date: string | undefined): void => this.#compareClocks(date);
-    this.#send = isTransport(client) ? client.openSender(onDate) : senderOver(client, onDate);
+    this.#send = isTransport(client) ? client.openSender() : senderOver(client);
+  }
+
+  get tellsDate(): boolean {
+    return this.#send.tellsDate === true;
   }
 
   get clockCorrectionMs(): number {
@@ -93,31 +104,35 @@ export class DynamoDBTable implements TablePort {
     };
     const answer = await this.#change("UpdateItem", write.key, input, call);
     if (answer.kind !== "output") return answer;
+    const { dateMs } = answer;
     const { Attributes, ConsumedCapacity } = answer.output;
     // Every item has at least its key. An output without attributes comes from a proxy, not from DynamoDB.
     if (Attributes === undefined) return { kind: "unknown", cause: new Error(NO_ATTRIBUTES) };
-    return { kind: "applied", item: Attributes, ...chargedIn(call, ConsumedCapacity) };
+    return { kind: "applied", item: Attributes, dateMs, ...chargedIn(call, ConsumedCapacity) };
   }
 
   async #put(write: Write, call: Call): Promise<WriteAnswer> {
     const item = { ...write.change.set, ...write.key } as Item;
     const input = { ...conditional(write.condition), Item: item };
     const answer = await this.#change("PutItem", write.key, input, call);
-    return answer.kind === "output" ? { kind: "applied", item } : answer;
+    return answer.kind === "output" ? { kind: "applied", item, dateMs: answer.dateMs } : answer;
   }
 
   async #delete(write: Write, call: Call): Promise<WriteAnswer> {
     const input = { ...conditional(write.condition), Key: write.key };
     const answer = await this.#change("DeleteItem", write.key, input, call);
-    return answer.kind === "output" ? { kind: "applied", item: undefined } : answer;
+    return answer.kind === "output"
+      ? { kind: "applied", item: undefined, dateMs: answer.dateMs }
+      : answer;
   }
 
   async transact(transaction: Transaction, call: Call): Promise<TransactionAnswer> {
     const input = transactionInput(this.#table, transaction);
     const sentMs = this.#clock.monotonicMs();
     const bounds = new Bounds(this.#timers, call);
+    const dating = this.#dating();
     const answer = await bounds.answerTo<object, TransactionAnswer>(
-      this.#send("TransactWriteItems", input, bounds.signal),
+      this.#send("TransactWriteItems", input, bounds.signal, dating.onDate),
       (error) => {
         const cancelled = cancellationOf(error, this.#table);
         if (cancelled !== undefined) return this.#asSent(cancelled);
@@ -125,9 +140,9 @@ export class DynamoDBTable implements TablePort {
         return told.kind === "refused" ? { kind: "unknown", cause: error } : told;
       },
     );
-    if (answer.kind === "output") return { kind: "applied" };
+    if (answer.kind === "output") return { kind: "applied", dateMs: dating.dateMs };
     const unread = unreadIn(answer);
-    if (unread === undefined) return answer;
+    if (unread === undefined) return { ...answer, dateMs: dating.dateMs };
     return cancellationRead(unread.cause, transaction, this.#reading, this.#rest(call, sentMs));
   }
 
@@ -144,8 +159,9 @@ export class DynamoDBTable implements TablePort {
     const answer = await this.#ask("GetItem", input, call);
     if (answer.kind === "refused") return { kind: "unknown", cause: answer };
     if (answer.kind !== "output") return answer;
+    const { dateMs } = answer;
     const { Item: item, ConsumedCapacity } = answer.output;
-    return { kind: "found", item, ...chargedIn(call, ConsumedCapacity) };
+    return { kind: "found", item, dateMs, ...chargedIn(call, ConsumedCapacity) };
   }
 
   scan(scan: Scan, call: Call): Promise<ScanAnswer> {
@@ -185,6 +201,7 @@ export class DynamoDBTable implements TablePort {
     const { Items, LastEvaluatedKey, ConsumedCapacity } = answer.output;
     return {
       kind: "page",
+      dateMs: answer.dateMs,
       items: Items ?? [],
       next: LastEvaluatedKey,
       readUnits: ConsumedCapacity?.CapacityUnits,
@@ -195,8 +212,10 @@ export class DynamoDBTable implements TablePort {
   async #change(operation: Operation, key: Item, input: object, call: Call): Promise<Answered> {
     const sentMs = this.#clock.monotonicMs();
     const bounds = new Bounds(this.#timers, call);
-    const sent = this.#send(operation, { TableName: this.#table, ...input }, bounds.signal);
-    const answer = await this.#answerTo(operation, sent, bounds);
+    const dating = this.#dating();
+    const full = { TableName: this.#table, ...input };
+    const sent = this.#send(operation, full, bounds.signal, dating.onDate);
+    const answer = await this.#answerTo(operation, sent, bounds, dating);
     const unread = unreadIn(answer);
     if (unread === undefined) return answer;
     return refusalRead(unread.cause, key, this.#reading, this.#rest(call, sentMs));
@@ -214,14 +233,35 @@ export class DynamoDBTable implements TablePort {
 
   #ask(operation: Operation, input: object, call: Call): Promise<Answered> {
     const bounds = new Bounds(this.#timers, call);
-    const sent = this.#send(operation, { TableName: this.#table, ...input }, bounds.signal);
-    return this.#answerTo(operation, sent, bounds);
+    const dating = this.#dating();
+    const full = { TableName: this.#table, ...input };
+    const sent = this.#send(operation, full, bounds.signal, dating.onDate);
+    return this.#answerTo(operation, sent, bounds, dating);
   }
 
-  #answerTo(operation: Operation, sent: Promise<unknown>, bounds: Bounds): Promise<Answered> {
-    return bounds.answerTo(sent, (error) =>
-      this.#asSent(answerOf(error, this.#table, operation, this.#use)),
+  async #answerTo(
+    operation: Operation,
+    sent: Promise<unknown>,
+    bounds: Bounds,
+    dating: Dating,
+  ): Promise<Answered> {
+    const answer = await bounds.answerTo<Output, Exclude<Answered, { readonly kind: "output" }>>(
+      sent,
+      (error) => this.#asSent(answerOf(error, this.#table, operation, this.#use)),
     );
+    return { ...answer, dateMs: dating.dateMs };
+  }
+
+  /** Returns a receiver for the `Date` of one request's answer. */
+  #dating(): Dating {
+    const dating: Dating = {
+      dateMs: undefined,
+      onDate: (date) => {
+        dating.dateMs = epochMsOf(date);
+        this.#compareClocks(dating.dateMs);
+      },
+    };
+    return dating;
   }
 
   /** Adds `mayBeRepeated` to a refusal if the user's client may send one request more than once. */
@@ -230,38 +270,9 @@ export class DynamoDBTable implements TablePort {
     return mayBeRepeated ? { ...answer, mayBeRepeated } : answer;
   }
 
-  #compareClocks(date: string | undefined): void {
-    const serverMs = epochMsOf(date);
+  #compareClocks(serverMs: number | undefined): void {
     if (serverMs === undefined) return;
     const aheadMs = serverMs - this.#clock.wallMs();
     this.#clockCorrectionMs = Math.abs(aheadMs) > AN_HOUR_MS ? aheadMs : 0;
   }
-}
-
-function conditional(condition: Condition): {
-  readonly ConditionExpression: string;
-  readonly ExpressionAttributeNames: Record<string, string>;
-  readonly ExpressionAttributeValues: Record<string, AttributeValue> | undefined;
-  readonly ReturnValuesOnConditionCheckFailure: "ALL_OLD";
-} {
-  const { text, names, values } = compileCondition(condition);
-  return {
-    ConditionExpression: text,
-    ExpressionAttributeNames: names,
-    // A condition that only tests for presence has no values, and DynamoDB refuses an empty map.
-    ExpressionAttributeValues: Object.keys(values).length === 0 ? undefined : values,
-    ReturnValuesOnConditionCheckFailure: "ALL_OLD",
-  };
-}
-
-function unitsOf({ tellsUnits }: Call): { ReturnConsumedCapacity?: "TOTAL" } {
-  return tellsUnits === true ? { ReturnConsumedCapacity: "TOTAL" } : {};
-}
-
-function chargedIn(
-  { tellsUnits }: Call,
-  capacity: { readonly CapacityUnits?: number | undefined } | undefined,
-): { units?: number } {
-  const units = tellsUnits === true ? capacity?.CapacityUnits : undefined;
-  return units === undefined ? {} : { units };
 }

@@ -18,6 +18,7 @@ import { isUnreadRefusal } from "./errors.js";
  * unavailable table and take over late. The SDK can read the records, so the records decide.
  */
 
+type Found = Extract<ReadAnswer, { readonly kind: "found" }>;
 type Reading = (read: Read, call: Call) => Promise<ReadAnswer>;
 
 /** Answers the write of one item from a read of the item, after an unreadable refusal. */
@@ -29,10 +30,10 @@ export async function refusalRead(
 ): Promise<Extract<WriteAnswer, { readonly kind: "refused" }> | Unknown | NotNow | Misconfigured> {
   const found = await readAll(error, [key], read, call);
   if (!Array.isArray(found)) return found;
-  const [item] = found;
+  const [{ item, dateMs } = { item: undefined }] = found;
   // The record that refused the write is gone. Only a retry of the write can show the outcome.
   if (item === undefined) return { kind: "unknown", cause: error };
-  return { kind: "refused", item };
+  return { kind: "refused", item, dateMs };
 }
 
 /** Answers a transaction from reads of all its items, after an unreadable refusal. */
@@ -45,7 +46,7 @@ export async function cancellationRead(
   const keys = writes.map(({ key }) => key);
   const found = await readAll(error, keys, read, call);
   if (!Array.isArray(found)) return found;
-  const refusals = found.map((item) => ({ item }));
+  const refusals = found.map(({ item }) => ({ item }));
   return { kind: "refused", refusals, isReadLater: true };
 }
 
@@ -63,13 +64,13 @@ async function readAll(
   keys: readonly Item[],
   read: Reading,
   call: Call,
-): Promise<(Item | undefined)[] | Unknown | NotNow | Misconfigured> {
+): Promise<Found[] | Unknown | NotNow | Misconfigured> {
   if (call.timeoutMs <= 0) return { kind: "unknown", cause: error };
   const answers = await Promise.all(keys.map((key) => read({ key, consistent: true }, call)));
-  const found: (Item | undefined)[] = [];
+  const found: Found[] = [];
   for (const answer of answers) {
     if (answer.kind !== "found") return answer;
-    found.push(answer.item);
+    found.push(answer);
   }
   return found;
 }

@@ -63,6 +63,7 @@ const NO_LATENCY: Latency = Object.freeze({ requestMs: 0, responseMs: 0 });
  * {@link TamperableTable}, such as a `MemoryTable`.
  */
 export class FaultyTable implements TablePort {
+  readonly tellsDate: boolean | undefined;
   readonly #table: TablePort | TamperableTable;
   readonly #host: RequestHost;
   readonly #options: FaultyTableOptions;
@@ -82,6 +83,7 @@ export class FaultyTable implements TablePort {
     options: FaultyTableOptions = {},
   ) {
     this.#table = table;
+    this.tellsDate = table.tellsDate;
     this.#host = host;
     this.#options = options;
   }

@@ -47,6 +47,7 @@ const usual: Circumstances = {
   nowMs: SINCE_MS,
   wallMs: 0,
   maxClockDrift: 0.01,
+  maxClockErrorMs: 10_000,
   isAbandoned: (holder) => holder === "given up",
   onlyIfExists: false,
   sessionSeen: () => undefined,

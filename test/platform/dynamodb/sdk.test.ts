@@ -4,8 +4,9 @@ import type { AddressInfo } from "node:net";
 import { type DynamoDBClient, GetItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { HeadObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { Abort } from "../../../src/platform/abort.js";
+import { Abort, type SignalLike } from "../../../src/platform/abort.js";
 import { senderOver } from "../../../src/platform/dynamodb/sdk.js";
+import type { Operation } from "../../../src/platform/dynamodb/sender.js";
 import { S3Objects } from "../../../src/platform/s3/s3.js";
 import { sdkClient } from "../../support/sdk.js";
 
@@ -46,7 +47,9 @@ const users = (client: DynamoDBClient) => ({
 });
 const ours = (client: DynamoDBClient, by = "ours") => {
   const dates: unknown[] = [];
-  const send = senderOver(client, (date) => dates.push(date));
+  const opened = senderOver(client);
+  const send = (operation: Operation, asked: object, signal: SignalLike) =>
+    opened(operation, asked, signal, (date) => dates.push(date));
   return { dates, update: () => send("UpdateItem", input(by), new Abort()), send };
 };
 

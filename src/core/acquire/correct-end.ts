@@ -1,0 +1,105 @@
+import { retry } from "../../platform/retry.js";
+import { steady } from "../backoff.js";
+import type { Deadline } from "../hold/deadline.js";
+import type { GrantResult } from "../hold/hold.js";
+import type { Held, RecordRef, Renewal } from "../record/format.js";
+import type { HeldRecord } from "../record/record.js";
+import type { Cancelling } from "./cancellation.js";
+import type { AcquireContext } from "./context.js";
+import type { Silent } from "./grant-retry.js";
+
+/** An acknowledged grant, with its deadline by this machine's clocks. */
+interface CheckedGrant extends GrantResult {
+  readonly deadline: Deadline;
+}
+
+type Corrected = { readonly kind: "granted"; readonly result: GrantResult };
+type Refused = { readonly kind: "refused" };
+
+// If an end may be ahead by any length, a dead holder's lock stays held for that length.
+const MOST_AHEAD_MS = 10_000;
+const SILENT = { kind: "silent" } as const;
+const REFUSED = { kind: "refused" } as const;
+
+/**
+ * Checks the end that a grant has written against the `Date` of its answer, and writes a correct end if necessary. The
+ * end of the first grant of a process comes from the wall clock, which may be wrong. With an end in the past, a rival
+ * would take over at once; with an end hours ahead, no rival could take over from a dead holder at first sight.
+ *
+ * The correction is a renewal on the exact version, because only such a write may set an earlier end. Without an answer
+ * in half a lease, no lease is handed out. No request if the end is correct.
+ */
+export async function correctEnd(
+  context: AcquireContext,
+  ref: RecordRef,
+  { deadline, ...result }: CheckedGrant,
+  cancellation: Cancelling,
+): Promise<Corrected | Refused | Silent> {
+  const { leaseMs, minPollMs } = result.settings;
+  if (hasSoundEnd(context, result.record, leaseMs)) return { kind: "granted", result };
+  const isInTime = () => deadline.remainingMs() > leaseMs / 2;
+  if (!isInTime()) return SILENT;
+  const held = { holder: result.record.holder, fence: result.record.fence };
+  let renewal: Renewal | undefined;
+  let version = result.record.version;
+  const attempt = async () => {
+    renewal ??= context.renewal(version, leaseMs);
+    const answer = await send(context, ref, held, renewal, deadline, cancellation);
+    if (answer.kind !== "shown") return answer;
+    const { record } = answer;
+    if (record === undefined) return REFUSED;
+    if (answer.isApplied || record.mark === renewal.mark) {
+      if (hasSoundEnd(context, record, leaseMs)) return { kind: "corrected", record } as const;
+    }
+    // The answer has brought a better `Date`, or another write has changed the version.
+    version = record.version;
+    renewal = undefined;
+    return { kind: "again" } as const;
+  };
+  const retried = await retry(context, attempt, {
+    backoff: steady(minPollMs),
+    isOver: () => !isInTime(),
+    signal: cancellation.signal,
+    onNoAnswer: (answer) => {
+      cancellation.onNoResponse(answer);
+      if (cancellation.isStopped) throw cancellation.error();
+    },
+  });
+  if (cancellation.isStopped) throw cancellation.error();
+  if (retried.kind !== "answered") return SILENT;
+  if (retried.answer.kind === "refused") return REFUSED;
+  return { kind: "granted", result: { ...result, record: retried.answer.record } };
+}
+
+/** Whether the end in a granted record is correct, by the `Date` of the answers. True for a record without an end. */
+export function hasSoundEnd(
+  context: AcquireContext,
+  { endMs }: HeldRecord,
+  leaseMs: number,
+): boolean {
+  const { maxClockErrorMs } = context.settings;
+  const aheadMs = Math.min(maxClockErrorMs, MOST_AHEAD_MS);
+  return context.tableClock.isSound(endMs, leaseMs, aheadMs);
+}
+
+/** Sends one write. Answers with the record if it still has this grant. */
+async function send(
+  context: AcquireContext,
+  ref: RecordRef,
+  held: Held,
+  renewal: Renewal,
+  deadline: Deadline,
+  { signal }: Cancelling,
+) {
+  const timeoutMs = context.timeoutWithin(deadline.remainingMs());
+  const write = context.format.lease.changeLength(ref, held, renewal);
+  const answer = await context.write(write, timeoutMs, signal);
+  if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
+  const found = context.seeRecord(ref, answer, "strong");
+  const isOwn = found.state === "held" && found.holder === held.holder;
+  return {
+    kind: "shown",
+    isApplied: answer.kind === "applied",
+    record: isOwn ? found : undefined,
+  } as const;
+}

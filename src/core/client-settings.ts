@@ -1,0 +1,69 @@
+import { HoldfastError } from "../errors.js";
+import { type DurationRange, durationMs } from "../internal/duration.js";
+import { type ClientOptions, DEFAULTS } from "./options.js";
+
+/** The resolved options of a client. */
+export interface ClientSettings {
+  readonly maxClockDrift: number;
+  /** Infinity: the client always watches. */
+  readonly maxClockErrorMs: number;
+  readonly requestTimeoutMs: number;
+  readonly closeTimeoutMs: number;
+  readonly maxLocalHandoffs: number;
+}
+
+const DAY_MS = 24 * 3_600_000;
+const TIMEOUT_RANGE: DurationRange = { leastMs: 10, mostMs: DAY_MS };
+const CLOCK_ERROR_RANGE: DurationRange = { leastMs: 0, mostMs: DAY_MS };
+
+const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
+
+/** Resolves the options of a client. Throws `invalid-argument`. */
+export function resolveClient(options: ClientOptions): ClientSettings {
+  const maxClockDrift = options.maxClockDrift ?? DEFAULTS.maxClockDrift;
+  if (!(maxClockDrift >= 0 && maxClockDrift <= 0.1)) {
+    throw refuse(
+      `The option \`maxClockDrift\` must lie between 0 and 0.1; it is ${maxClockDrift}.`,
+    );
+  }
+  const maxLocalHandoffs = options.maxLocalHandoffs ?? DEFAULTS.maxLocalHandoffs;
+  if (!(Number.isInteger(maxLocalHandoffs) && maxLocalHandoffs >= 0)) {
+    throw refuse(
+      `The option \`maxLocalHandoffs\` must be a whole number from 0; it is ${maxLocalHandoffs}.`,
+    );
+  }
+  if (options.sharedSession !== undefined && typeof options.sharedSession !== "boolean") {
+    throw refuse(
+      `The option \`sharedSession\` must be true or false; it is "${options.sharedSession}".`,
+    );
+  }
+  if (options.sharedSession === true && options.renew === "manual") {
+    throw refuse(
+      'The client renews a shared session itself. Leave out `sharedSession: true` or `renew: "manual"`.',
+    );
+  }
+  return {
+    maxClockDrift,
+    maxClockErrorMs: resolveClockError(options.maxClockError),
+    maxLocalHandoffs,
+    requestTimeoutMs: durationMs(
+      "requestTimeout",
+      options.requestTimeout ?? DEFAULTS.requestTimeout,
+      TIMEOUT_RANGE,
+    ),
+    closeTimeoutMs: durationMs(
+      "closeTimeout",
+      options.closeTimeout ?? DEFAULTS.closeTimeout,
+      TIMEOUT_RANGE,
+    ),
+  };
+}
+
+function resolveClockError(value: ClientOptions["maxClockError"]): number {
+  if (value === "never") return Number.POSITIVE_INFINITY;
+  return durationMs(
+    "maxClockError",
+    value === undefined ? DEFAULTS.maxClockError : value,
+    CLOCK_ERROR_RANGE,
+  );
+}

@@ -1,0 +1,55 @@
+import type { ClientContext } from "../context.js";
+import type { HeldRecord } from "../record/record.js";
+import { Deadline } from "./deadline.js";
+
+/**
+ * The end of a lease in the table's time, as this grant's writes set it. DynamoDB may apply a renewal late or twice, so
+ * the end never goes back within a grant: otherwise a late copy would let a rival take over from a live holder (R5).
+ */
+export class LeaseEnd {
+  readonly #context: Pick<ClientContext, "clock" | "tableClock">;
+  /** The latest end that a write under this grant has set or may set. */
+  #endMs: number | undefined;
+
+  constructor(context: Pick<ClientContext, "clock" | "tableClock">, { endMs }: HeldRecord) {
+    this.#context = context;
+    this.#endMs = endMs;
+  }
+
+  /** Returns the end for a renewal that begins now. Undefined if the table's time is not known. */
+  nextMs(leaseMs: number): number | undefined {
+    this.#endMs = latest(this.#endMs, this.#context.tableClock.endOf(leaseMs));
+    return this.#endMs;
+  }
+
+  /** Notes the record after an acknowledged write. A write on the exact version may have set an earlier end. */
+  set({ endMs }: HeldRecord): void {
+    this.#endMs = endMs;
+  }
+
+  /** Notes the record that refused a renewal: the next one must not set an earlier end. */
+  learn({ endMs }: HeldRecord): void {
+    this.#endMs = latest(this.#endMs, endMs);
+  }
+
+  /** Whether the answer to the last write showed that little of the lease is left by the table's time. */
+  isTooEarly(leaseMs: number): boolean {
+    return !this.#context.tableClock.isSound(this.#endMs, leaseMs, Number.POSITIVE_INFINITY);
+  }
+
+  /**
+   * Limits a deadline by the end in the record. A rival takes over once the table's time is past the end. The end is too
+   * early if the clocks of this machine stood still before the send.
+   */
+  limit(deadline: Deadline, { endMs }: HeldRecord): Deadline {
+    const { clock, tableClock } = this.#context;
+    const span = endMs === undefined ? undefined : tableClock.spanUntil(endMs);
+    if (span === undefined) return deadline;
+    return deadline.earlier(new Deadline(clock, span.start, span.lengthMs));
+  }
+}
+
+function latest(one: number | undefined, other: number | undefined): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Math.max(one, other);
+}

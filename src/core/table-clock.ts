@@ -1,0 +1,96 @@
+import { type Clock, elapsedMsSince, type Instant, USUAL_BOOT_STEP_MS } from "../platform/clock.js";
+
+// A `Date` has whole seconds: the time of the service is less than a second later.
+const DATE_STEP_MS = 1_000;
+// What a wall clock may be slow by before the first grant of a process costs a second write.
+const WALL_ALLOWANCE_MS = 1_000;
+
+/** The time of the service was below `belowMs` when this client sent the request at `sent`. */
+interface Bound {
+  readonly sent: Instant;
+  readonly belowMs: number;
+}
+
+/**
+ * The table's time: the time in the `Date` of DynamoDB's answers. A holder writes the end of its lease in this time, and
+ * a rival compares the end with the `Date` of the answer that shows the record. So a rival need not watch the record,
+ * and no two machines compare their clocks.
+ *
+ * Keeps an upper bound of the table's time, because an end must never be too early.
+ */
+export class TableClock {
+  readonly #clock: Clock;
+  readonly #wallMs: () => number;
+  readonly #rate: number;
+  #tellsDate: boolean;
+  #bound: Bound | undefined;
+
+  /** `wallMs`: the wall clock for a first claim. `tellsDate`: whether answers are expected to have a `Date`. */
+  constructor(clock: Clock, wallMs: () => number, maxClockDrift: number, tellsDate: boolean) {
+    this.#clock = clock;
+    this.#wallMs = wallMs;
+    this.#rate = 1 + 2 * maxClockDrift;
+    this.#tellsDate = tellsDate;
+  }
+
+  /** Whether an answer has shown the table's time. */
+  get isKnown(): boolean {
+    return this.#bound !== undefined;
+  }
+
+  /** Notes the `Date` of an answer to a request sent at `sent`, or that the answer has none. */
+  see(sent: Instant, dateMs: number | undefined): void {
+    if (dateMs === undefined) {
+      if (this.#bound === undefined) this.#tellsDate = false;
+      return;
+    }
+    this.#tellsDate = true;
+    const seen = { sent, belowMs: dateMs + DATE_STEP_MS };
+    const knownMs = this.#bound && this.#nowBy(this.#bound);
+    // If the `Date` is above the former bound, then the clocks of this machine stood still, or two servers differ.
+    const isWrong = knownMs === undefined || knownMs < dateMs;
+    if (isWrong || this.#nowBy(seen) < knownMs) this.#bound = seen;
+  }
+
+  /**
+   * Returns the end of a lease that begins now, in the table's time: never too early. If no answer has shown the table's
+   * time, the end comes from the wall clock, and {@link isSound} must confirm it. Undefined if answers have no `Date`.
+   */
+  endOf(leaseMs: number): number | undefined {
+    if (!this.#tellsDate) return undefined;
+    const nowMs =
+      this.#bound === undefined
+        ? this.#wallMs() + DATE_STEP_MS + WALL_ALLOWANCE_MS
+        : this.#nowBy(this.#bound);
+    return Math.ceil(nowMs + leaseMs);
+  }
+
+  /**
+   * Whether a new grant may count with this end: most of the lease is left, and the end is at most `aheadMs` too late.
+   * An earlier end would let a rival take over from a live holder; a later one would keep rivals out of a dead holder's
+   * lock.
+   */
+  isSound(endMs: number | undefined, leaseMs: number, aheadMs: number): boolean {
+    if (endMs === undefined) return true;
+    if (this.#bound === undefined) return false;
+    const leftMs = endMs - this.#nowBy(this.#bound);
+    const mostMs = leaseMs + DATE_STEP_MS + WALL_ALLOWANCE_MS + aheadMs;
+    return leftMs >= LEAST_LEFT * leaseMs && leftMs <= mostMs;
+  }
+
+  /** Returns for how long after which instant the table's time is certainly before `endMs`. */
+  spanUntil(endMs: number): { readonly start: Instant; readonly lengthMs: number } | undefined {
+    if (this.#bound === undefined) return undefined;
+    const { sent, belowMs } = this.#bound;
+    const { bootStepMs = USUAL_BOOT_STEP_MS } = this.#clock;
+    return { start: sent, lengthMs: (endMs - belowMs) / this.#rate - bootStepMs };
+  }
+
+  #nowBy({ sent, belowMs }: Bound): number {
+    const { bootStepMs = USUAL_BOOT_STEP_MS } = this.#clock;
+    return belowMs + (elapsedMsSince(sent, this.#clock) + bootStepMs) * this.#rate;
+  }
+}
+
+// A renewal is due after a third of the lease, and a second one must still come in time.
+const LEAST_LEFT = 0.75;

@@ -1,0 +1,144 @@
+import { describe, expect, it } from "vitest";
+import type { ProcessOptions } from "../../src/testing/time/virtual-process.js";
+import type { InhabitantOptions } from "../support/world.js";
+import { World } from "../support/world.js";
+
+const LEASE_MS = 30_000;
+const BOUND_MS = 10_000;
+// The `Date` of the last answer before the send, and the reader's own: a second each. And two answers of 10 ms.
+const STEPS_MS = 2_100;
+const HOUR_MS = 3_600_000;
+const OPTIONS: InhabitantOptions = { lease: LEASE_MS };
+
+const exact = (trueMs: number): number => trueMs;
+
+async function holderIn(world: World, options: InhabitantOptions = {}) {
+  const one = world.inhabitant({ ...OPTIONS, ...options });
+  const lease = await world.until(one.locks.mutex("a").acquire());
+  return { ...one, lease };
+}
+
+const pass = (world: World, ms: number) => world.time.advance(ms);
+
+/** A process that tries once, and never watches. */
+function tryIn(world: World, options: InhabitantOptions = {}) {
+  const fresh = world.inhabitant({ ...OPTIONS, ...options });
+  return world.until(fresh.locks.mutex("a").tryAcquire());
+}
+
+describe("takeover at first sight", () => {
+  it("takes over from a dead holder, in a process that has never seen the record", async () => {
+    const world = new World({ dates: exact });
+    const dead = await holderIn(world);
+    dead.process.kill();
+    await pass(world, LEASE_MS + BOUND_MS + STEPS_MS);
+    const fresh = world.inhabitant(OPTIONS);
+    const counted = await world.requests(() => fresh.locks.mutex("a").tryAcquire());
+    expect(counted.result?.fence).toBeGreaterThan(dead.lease.fence);
+    // The claim that shows the record, and the takeover.
+    expect(counted).toMatchObject({ writes: 2, reads: 0 });
+  });
+
+  it.each([0, 200, 499, 999])(
+    "never takes over before the holder's deadline, and waits for the bound (server at +%i ms)",
+    async (phaseMs) => {
+      const world = new World({ dates: (trueMs) => trueMs + phaseMs });
+      const holder = await holderIn(world, { renew: "manual" });
+      const grantedMs = world.time.nowMs;
+      holder.process.kill();
+      let takenMs: number | undefined;
+      while (takenMs === undefined) {
+        await pass(world, 250);
+        if ((await tryIn(world)) !== null) takenMs = world.time.nowMs - grantedMs;
+      }
+      expect(takenMs).toBeGreaterThan(LEASE_MS + BOUND_MS);
+      expect(takenMs).toBeLessThan(LEASE_MS + BOUND_MS + STEPS_MS + 1_000);
+    },
+  );
+
+  it("leaves a live holder alone, whatever its renewals", async () => {
+    const world = new World({ dates: exact });
+    const holder = await holderIn(world);
+    for (let at = 0; at < 200_000; at += 7_001) {
+      await pass(world, 7_001);
+      expect(await tryIn(world)).toBeNull();
+    }
+    expect(holder.lease.isHeld).toBe(true);
+  });
+
+  it("does not use the clocks of the machines", async () => {
+    const world = new World({ dates: exact });
+    const slow = await holderIn(world, { process: { wallOffsetMs: -5 * HOUR_MS } });
+    await pass(world, LEASE_MS / 2);
+    expect(await tryIn(world, { process: { wallOffsetMs: 5 * HOUR_MS } })).toBeNull();
+    slow.process.kill();
+    await pass(world, LEASE_MS + BOUND_MS + STEPS_MS);
+    expect(await tryIn(world, { process: { wallOffsetMs: -5 * HOUR_MS } })).not.toBeNull();
+  });
+
+  it("only watches with `maxClockError: never`", async () => {
+    const world = new World({ dates: exact });
+    (await holderIn(world)).process.kill();
+    await pass(world, 10 * LEASE_MS);
+    expect(await tryIn(world, { maxClockError: "never" })).toBeNull();
+  });
+
+  it("only watches a table whose answers have no `Date`", async () => {
+    const world = new World();
+    const dead = await holderIn(world);
+    dead.process.kill();
+    expect(world.record("a")).not.toHaveProperty("leaseEnd");
+    await pass(world, 10 * LEASE_MS);
+    expect(await tryIn(world)).toBeNull();
+  });
+
+  it("takes over at the end for a waiter that came late, and not after a whole watch", async () => {
+    const world = new World({ dates: exact });
+    const dead = await holderIn(world, { renew: "manual" });
+    dead.process.kill();
+    await pass(world, LEASE_MS - 5_000);
+    const waiter = world.inhabitant(OPTIONS);
+    const fromMs = world.time.nowMs;
+    await world.until(waiter.locks.mutex("a").acquire());
+    expect(world.time.nowMs - fromMs).toBeLessThan(1.02 * (5_000 + BOUND_MS + STEPS_MS));
+  });
+});
+
+describe("the first grant of a process", () => {
+  const writesOf = async (process: ProcessOptions) => {
+    const world = new World({ dates: exact });
+    const one = world.inhabitant({ ...OPTIONS, process });
+    const counted = await world.requests(() => one.locks.mutex("a").acquire());
+    const end = Number((world.record("a")?.["leaseEnd"] as EndAttribute).M.at.N);
+    return { writes: counted.writes, aheadMs: end - world.time.wallMs - LEASE_MS };
+  };
+
+  interface EndAttribute {
+    readonly M: { readonly at: { readonly N: string } };
+  }
+
+  it("is one write with a correct wall clock", async () => {
+    const { writes, aheadMs } = await writesOf({});
+    expect(writes).toBe(1);
+    expect(aheadMs).toBeGreaterThan(0);
+    expect(aheadMs).toBeLessThan(2_100);
+  });
+
+  it.each([-HOUR_MS, -60_000, 60_000, 5 * HOUR_MS])(
+    "corrects its end with one more write if the wall clock is wrong by %i ms",
+    async (wallOffsetMs) => {
+      const { writes, aheadMs } = await writesOf({ wallOffsetMs });
+      expect(writes).toBe(2);
+      expect(aheadMs).toBeGreaterThan(-20);
+      expect(aheadMs).toBeLessThan(1_100);
+    },
+  );
+
+  it("removes its end with one more write if answers have no `Date`", async () => {
+    const world = new World({ dates: () => undefined });
+    const one = world.inhabitant(OPTIONS);
+    const { writes } = await world.requests(() => one.locks.mutex("a").acquire());
+    expect(writes).toBe(2);
+    expect(world.record("a")).not.toHaveProperty("leaseEnd");
+  });
+});
