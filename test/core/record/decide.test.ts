@@ -78,6 +78,18 @@ const endAlive: Decision = {
 };
 const deadAtMs = SINCE_MS + 1.02 * LEASE_MS;
 
+const END_MS = 1_800_000_000_000;
+const BOUND_MS = 10_000;
+/** A record with an end, which an answer with this `Date` showed at `atMs`. */
+const dated = (record: LeaseRecord, dateMs: number, atMs = SINCE_MS): Observation => ({
+  record: { ...record, endMs: END_MS } as LeaseRecord,
+  sinceMs: SINCE_MS,
+  dated: { dateMs, atMs },
+});
+const sessionSeen = (seenSession: Observation): Partial<Circumstances> => ({
+  sessionSeen: () => seenSession,
+});
+
 type Case = [
   title: string,
   observation: Observation | undefined,
@@ -213,6 +225,78 @@ const CASES: readonly Case[] = [
     seen(onSession),
     { ...sessionIs(alive), nowMs: SINCE_MS + 2.04 * LEASE_MS },
     endAlive,
+  ],
+  [
+    "the table's time is past the end by the bound, at first sight",
+    dated(held(), END_MS + BOUND_MS),
+    {},
+    takeOver,
+  ],
+  [
+    "the table's time is past the end by a second less than the bound",
+    dated(held(), END_MS + BOUND_MS - 1_000),
+    {},
+    wait(SINCE_MS + 1_020),
+  ],
+  [
+    "the table's time was less than the bound past the end, and that much time has passed since",
+    dated(held(), END_MS + BOUND_MS - 1_000),
+    { nowMs: SINCE_MS + 1_020 },
+    takeOver,
+  ],
+  [
+    "the end is far ahead, and the watch ends first",
+    dated(held(), END_MS - 10 * LEASE_MS),
+    {},
+    wait(deadAtMs),
+  ],
+  [
+    "the table's time is past the end, and a smaller bound is set",
+    dated(held(), END_MS + 1),
+    { maxClockErrorMs: 0 },
+    takeOver,
+  ],
+  [
+    "the table's time is long past the end, and the end does not count",
+    dated(held(), END_MS + 100 * BOUND_MS),
+    { maxClockErrorMs: Number.POSITIVE_INFINITY },
+    wait(deadAtMs),
+  ],
+  [
+    "the record has no end, whatever the table's time",
+    { ...dated(held(), END_MS + BOUND_MS), record: held() },
+    {},
+    wait(deadAtMs),
+  ],
+  [
+    "the record has an end, and no answer with a `Date` has shown it",
+    { ...dated(held(), END_MS + BOUND_MS), dated: undefined },
+    {},
+    wait(deadAtMs),
+  ],
+  [
+    "the table's time is past the end, and a waiter is queued",
+    dated(held(waited), END_MS + BOUND_MS),
+    {},
+    { kind: "queued" },
+  ],
+  [
+    "the table's time is past the end, and the format forbids a takeover by the wall clock",
+    dated(notBefore(8_000), END_MS + BOUND_MS),
+    { wallMs: 1_000 },
+    wait(SINCE_MS + 7_000),
+  ],
+  [
+    "the table's time is past the end of the session's row",
+    seen(onSession),
+    sessionSeen(dated(alive, END_MS + BOUND_MS)),
+    endAlive,
+  ],
+  [
+    "the table's time is past the lock's own end, and its session is alive",
+    dated(onSession, END_MS + BOUND_MS),
+    sessionSeen(dated(alive, END_MS)),
+    wait(SINCE_MS + 1.02 * BOUND_MS),
   ],
   ["the session was just observed absent", seen(onSession), sessionIs(absent), wait(deadAtMs)],
   [

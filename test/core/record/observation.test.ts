@@ -240,3 +240,30 @@ describe("Observations", () => {
     expect(observations.bytes).toBe(2_000 + 2 * (3 + 3 + "held".length + 1 + 1 + "absent".length));
   });
 });
+
+describe("the `Date` of an observation", () => {
+  const seenAt = (
+    before: Observation | undefined,
+    record: LeaseRecord,
+    consistency: Consistency,
+    dateMs?: number,
+  ) => observe(before, record, consistency, 20, dateMs).dated;
+  const known: Observation = { ...earlier(a3), dated: { dateMs: 5_000, atMs: 10 } };
+
+  it("comes from a strongly consistent answer that shows the record", () => {
+    expect(seenAt(undefined, a3, "strong", 7_000)).toEqual({ dateMs: 7_000, atMs: 20 });
+    expect(seenAt(known, a3, "strong", 7_000)).toEqual({ dateMs: 7_000, atMs: 20 });
+    expect(seenAt(known, held("a", 7n, 4n), "strong", 7_000)).toEqual({ dateMs: 7_000, atMs: 20 });
+  });
+
+  it("never comes from an eventually consistent read", () => {
+    expect(seenAt(undefined, a3, "eventual", 7_000)).toBeUndefined();
+    expect(seenAt(known, a3, "eventual", 7_000)).toEqual(known.dated);
+  });
+
+  it("is kept by an answer without a `Date`, and dropped with the record", () => {
+    expect(seenAt(known, a3, "strong")).toEqual(known.dated);
+    expect(seenAt(known, held("a", 7n, 4n), "strong")).toBeUndefined();
+    expect(seenAt(known, held("a", 7n, 4n), "eventual", 7_000)).toBeUndefined();
+  });
+});
