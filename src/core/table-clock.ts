@@ -5,6 +5,9 @@ const DATE_STEP_MS = 1_000;
 // What a wall clock may be slow by before the first grant of a process costs a second write.
 const WALL_ALLOWANCE_MS = 1_000;
 
+// The first renewal is due after a third of the lease, and a second one must still come in time.
+const MOST_LOST = 0.25;
+
 /** The time of the service was below `belowMs` when this client sent the request at `sent`. */
 interface Bound {
   readonly sent: Instant;
@@ -66,16 +69,20 @@ export class TableClock {
   }
 
   /**
-   * Whether a new grant may count with this end: most of the lease is left, and the end is at most `aheadMs` too late.
-   * An earlier end would let a rival take over from a live holder; a later one would keep rivals out of a dead holder's
-   * lock.
+   * Whether a lease may count with this end: it costs at most a quarter of the lease, compared with `leftMs` by this
+   * machine's clocks, and is at most `aheadMs` too late. An earlier end would let a rival take over from a live holder; a
+   * later one would keep rivals out of a dead holder's lock. True without an end.
    */
-  isSound(endMs: number | undefined, leaseMs: number, aheadMs: number): boolean {
+  isSound(
+    endMs: number | undefined,
+    lease: { readonly leaseMs: number; readonly leftMs: number },
+    aheadMs: number,
+  ): boolean {
     if (endMs === undefined) return true;
     if (this.#bound === undefined) return false;
     const leftMs = endMs - this.#nowBy(this.#bound);
-    const mostMs = leaseMs + DATE_STEP_MS + WALL_ALLOWANCE_MS + aheadMs;
-    return leftMs >= LEAST_LEFT * leaseMs && leftMs <= mostMs;
+    const mostMs = lease.leaseMs + DATE_STEP_MS + WALL_ALLOWANCE_MS + aheadMs;
+    return leftMs >= lease.leftMs - MOST_LOST * lease.leaseMs && leftMs <= mostMs;
   }
 
   /** Returns for how long after which instant the table's time is certainly before `endMs`. */
@@ -91,6 +98,3 @@ export class TableClock {
     return belowMs + (elapsedMsSince(sent, this.#clock) + bootStepMs) * this.#rate;
   }
 }
-
-// A renewal is due after a third of the lease, and a second one must still come in time.
-const LEAST_LEFT = 0.75;

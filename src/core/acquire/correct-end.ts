@@ -36,7 +36,7 @@ export async function correctEnd(
   cancellation: Cancelling,
 ): Promise<Corrected | Refused | Silent> {
   const { leaseMs, minPollMs } = result.settings;
-  if (hasSoundEnd(context, result.record, leaseMs)) return { kind: "granted", result };
+  if (hasSoundEnd(context, result.record, deadline)) return { kind: "granted", result };
   const isInTime = () => deadline.remainingMs() > leaseMs / 2;
   if (!isInTime()) return SILENT;
   const held = { holder: result.record.holder, fence: result.record.fence };
@@ -49,7 +49,7 @@ export async function correctEnd(
     const { record } = answer;
     if (record === undefined) return REFUSED;
     if (answer.isApplied || record.mark === renewal.mark) {
-      if (hasSoundEnd(context, record, leaseMs)) return { kind: "corrected", record } as const;
+      if (hasSoundEnd(context, record, deadline)) return { kind: "corrected", record } as const;
     }
     // The answer has brought a better `Date`, or another write has changed the version.
     version = record.version;
@@ -71,15 +71,18 @@ export async function correctEnd(
   return { kind: "granted", result: { ...result, record: retried.answer.record } };
 }
 
-/** Whether the end in a granted record is correct, by the `Date` of the answers. True for a record without an end. */
+/**
+ * Whether the end in a granted record is correct, by the `Date` of the answers. `deadline` is by this machine's clocks. True
+ * for a record without an end.
+ */
 export function hasSoundEnd(
   context: AcquireContext,
-  { endMs }: HeldRecord,
-  leaseMs: number,
+  { endMs, leaseMs }: HeldRecord,
+  deadline: Deadline,
 ): boolean {
   const { maxClockErrorMs } = context.settings;
-  const aheadMs = Math.min(maxClockErrorMs, MOST_AHEAD_MS);
-  return context.tableClock.isSound(endMs, leaseMs, aheadMs);
+  const lease = { leaseMs, leftMs: deadline.remainingMs() };
+  return context.tableClock.isSound(endMs, lease, Math.min(maxClockErrorMs, MOST_AHEAD_MS));
 }
 
 /** Sends one write. Answers with the record if it still has this grant. */

@@ -122,8 +122,9 @@ export class GrantManyWrite {
       return { record, start: repetition.start, settings: this.#settings };
     });
     // The clocks of this machine stood still or jumped before the send. The next transaction has the right ends.
-    const { leaseMs } = this.#settings;
-    if (!results.every(({ record }) => hasSoundEnd(this.#context, record, leaseMs))) return REFUSED;
+    const { deadline } = repetition;
+    if (!results.every(({ record }) => hasSoundEnd(this.#context, record, deadline)))
+      return REFUSED;
     return { kind: "granted", results };
   }
 

@@ -236,11 +236,11 @@ export class Hold implements Kept {
   renewed(start: Instant, leaseMs: number, record: HeldRecord): void {
     this.#leaseMs = leaseMs;
     this.#version = record.version;
-    this.#leaseEnd.set(record);
-    this.living.renewed(this.#leaseEnd.limit(this.deadlineFrom(start, leaseMs), record));
+    const end = this.#leaseEnd.renewed(this.deadlineFrom(start, leaseMs), record, leaseMs);
+    this.living.renewed(end.deadline);
     this.#lastTrouble = undefined;
     this.#times.renewed(start);
-    if (this.#leaseEnd.isTooEarly(leaseMs)) this.#times.putOff(0);
+    if (end.isTooEarly) this.#times.putOff(0);
     this.#renewedAtMs = this.context.nowMs();
     this.settings.onRenewal?.(record);
   }

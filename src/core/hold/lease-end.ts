@@ -22,19 +22,26 @@ export class LeaseEnd {
     return this.#endMs;
   }
 
-  /** Notes the record after an acknowledged write. A write on the exact version may have set an earlier end. */
-  set({ endMs }: HeldRecord): void {
-    this.#endMs = endMs;
+  /**
+   * Notes the record after an acknowledged write: one on the exact version may have set an earlier end. `own` is the
+   * deadline by this machine's clocks. `isTooEarly`: by the table's time much less of the lease is left, so the holder
+   * should renew at once.
+   */
+  renewed(
+    own: Deadline,
+    record: HeldRecord,
+    leaseMs: number,
+  ): { readonly deadline: Deadline; readonly isTooEarly: boolean } {
+    this.#endMs = record.endMs;
+    const lease = { leaseMs, leftMs: own.remainingMs() };
+    const { tableClock } = this.#context;
+    const isTooEarly = !tableClock.isSound(this.#endMs, lease, Number.POSITIVE_INFINITY);
+    return { deadline: this.limit(own, record), isTooEarly };
   }
 
   /** Notes the record that refused a renewal: the next one must not set an earlier end. */
   learn({ endMs }: HeldRecord): void {
     this.#endMs = latest(this.#endMs, endMs);
-  }
-
-  /** Whether the answer to the last write showed that little of the lease is left by the table's time. */
-  isTooEarly(leaseMs: number): boolean {
-    return !this.#context.tableClock.isSound(this.#endMs, leaseMs, Number.POSITIVE_INFINITY);
   }
 
   /**
