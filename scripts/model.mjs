@@ -18,7 +18,13 @@ const LONGEST_RUN_MS = 300_000;
 const DEEPEST = 1_000_000;
 
 /** With these flags the total time to compile and search a model is shortest. */
-const SHORT_OPTIMISATION = { lease: "-O1", session: "-O0", queue: "-O0", several: "-O0" };
+const SHORT_OPTIMISATION = {
+  lease: "-O1",
+  session: "-O0",
+  queue: "-O0",
+  several: "-O0",
+  "first-sight": "-O1",
+};
 
 function runOrThrow(program, args, folder) {
   const done = spawnSync(program, args, { cwd: folder, encoding: "utf8" });

@@ -436,6 +436,68 @@ const SEVERAL_MUTANTS = [
   },
 ];
 
+const FIRST_SIGHT_SEARCHES = [
+  { name: "renewals that take effect again", bounds: { LATE: 1 } },
+  { name: "lost answers", bounds: { LOST: 1, RENEWALS: 2, HORIZON: 9 } },
+  { name: "the smallest bound that holds", bounds: { BOUND: 1, HORIZON: 10 } },
+  { name: "equal clocks, for longer", bounds: { RENEWALS: 0, DIFFER: 0, BOUND: 0, HORIZON: 13 } },
+];
+
+const FIRST_SIGHT_MUTANTS = [
+  {
+    name: "OLDER_END",
+    breaks: "Forward",
+    what: "an older renewal that takes effect late moves the end back",
+    bounds: { RENEWALS: 2, LOST: 1, DIFFER: 0, BOUND: 0, HORIZON: 8, GRANTS: 2 },
+  },
+  {
+    name: "BOUND",
+    breaks: "Exclusion",
+    what: "the reader allows for no difference of the servers",
+  },
+  {
+    name: "DATE",
+    breaks: "Exclusion",
+    what: "the reader takes its wall clock in place of the answer's `Date`",
+  },
+  {
+    name: "ROUNDING",
+    breaks: "Exclusion",
+    what: "the holder takes the `Date` for the exact time",
+    bounds: { BOUND: 1 },
+  },
+  {
+    name: "CHECK",
+    breaks: "Exclusion",
+    what: "a first grant counts before its `Date` was checked",
+  },
+  {
+    name: "LIMIT",
+    breaks: "Exclusion",
+    what: "the deadline ignores an end that is too early",
+    bounds: { WRONG: 4, BOUND: 1 },
+  },
+  {
+    name: "AHEAD",
+    breaks: "Prompt",
+    what: "a first grant may keep an end far ahead",
+    bounds: { RENEWALS: 0, DIFFER: 0, BOUND: 0, HORIZON: 13 },
+  },
+  { name: "VERSION", breaks: "Exclusion", what: "a takeover does not name the version" },
+  {
+    name: "ANSWER",
+    breaks: "Exclusion",
+    what: "the deadline of a renewal counts from its answer",
+    bounds: { HORIZON: 9 },
+  },
+  {
+    name: "ASSUMPTION",
+    breaks: "Exclusion",
+    what: "the servers differ by more than the bound",
+    bounds: { DIFFER: 6, HORIZON: 9 },
+  },
+];
+
 /** The models of verification/model, each with its searches and mutants; also used by the test of their page. */
 export const MODELS = [
   {
@@ -461,5 +523,11 @@ export const MODELS = [
     searches: SEVERAL_SEARCHES,
     shortSearches: SEVERAL_SEARCHES,
     mutants: SEVERAL_MUTANTS,
+  },
+  {
+    name: "first-sight",
+    searches: FIRST_SIGHT_SEARCHES,
+    shortSearches: FIRST_SIGHT_SEARCHES,
+    mutants: FIRST_SIGHT_MUTANTS,
   },
 ];
