@@ -8,6 +8,7 @@ const BOUND_MS = 10_000;
 // The `Date` of the last answer before the send, and the reader's own: a second each. And two answers of 10 ms.
 const STEPS_MS = 2_100;
 const HOUR_MS = 3_600_000;
+const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 const OPTIONS: InhabitantOptions = { lease: LEASE_MS };
 
 const exact = (trueMs: number): number => trueMs;
@@ -27,6 +28,7 @@ function tryIn(world: World, options: InhabitantOptions = {}) {
 }
 
 describe("takeover at first sight", () => {
+  // rule: protocol 91
   it("takes over from a dead holder, in a process that has never seen the record", async () => {
     const world = new World({ dates: exact });
     const dead = await holderIn(world);
@@ -134,11 +136,69 @@ describe("the first grant of a process", () => {
     },
   );
 
+  // rule: protocol 95
   it("removes its end with one more write if answers have no `Date`", async () => {
     const world = new World({ dates: () => undefined });
     const one = world.inhabitant(OPTIONS);
     const { writes } = await world.requests(() => one.locks.mutex("a").acquire());
     expect(writes).toBe(2);
     expect(world.record("a")).not.toHaveProperty("leaseEnd");
+  });
+});
+
+describe("the end of a lease in its record", () => {
+  interface Ended {
+    readonly M: { readonly holder: { readonly S: string }; readonly at: { readonly N: string } };
+  }
+  const endOf = (world: World) => world.record("a")?.["leaseEnd"] as Ended;
+
+  // rule: protocol 93
+  it("never goes back when an older renewal takes effect late", async () => {
+    const world = new World({ dates: exact });
+    const holder = await holderIn(world, { renew: "manual" });
+    await pass(world, 1_000);
+    // The copy arrives after the second renewal.
+    holder.network.next("write", { fault: "duplicated", delayMs: 9_000 });
+    await world.until(holder.lease.renew());
+    await pass(world, 6_000);
+    await world.until(holder.lease.renew());
+    const endMs = Number(endOf(world).M.at.N);
+    await pass(world, 12_000);
+    expect(Number(endOf(world).M.at.N)).toBeGreaterThanOrEqual(endMs);
+  });
+
+  // rule: protocol 92
+  it("is an upper bound of the table's time at the send, plus the lease", async () => {
+    const world = new World({ dates: exact });
+    const holder = await holderIn(world, { renew: "manual" });
+    await pass(world, 7_300);
+    const sentMs = world.time.wallMs;
+    await world.until(holder.lease.renew());
+    const aheadMs = Number(endOf(world).M.at.N) - sentMs - LEASE_MS;
+    expect(aheadMs).toBeGreaterThan(0);
+    expect(aheadMs).toBeLessThan(1_200);
+  });
+
+  // rule: protocol 96
+  it("does not count if it names another holder, as after a grant by an older version", async () => {
+    const world = new World({ dates: exact });
+    const holder = await holderIn(world, { lease: 10 * LEASE_MS });
+    const record = world.record("a") ?? {};
+    const leaseEnd = { M: { holder: { S: "an earlier holder" }, at: { N: "1" } } };
+    world.table.putItem(KEY, { ...record, leaseEnd });
+    expect(await tryIn(world)).toBeNull();
+    expect(holder.lease.isHeld).toBe(true);
+  });
+
+  // rule: protocol 94
+  it("limits the deadline if the clocks of the machine stood still before the renewal", async () => {
+    let aheadMs = 0;
+    const world = new World({ dates: (trueMs) => trueMs + aheadMs });
+    const holder = await holderIn(world, { renew: "manual" });
+    aheadMs = 20_000;
+    await world.until(holder.lease.renew());
+    expect(holder.lease.remainingMs()).toBeLessThan(LEASE_MS - 19_000);
+    await world.until(holder.lease.renew());
+    expect(holder.lease.remainingMs()).toBeGreaterThan(LEASE_MS - 2_000);
   });
 });
