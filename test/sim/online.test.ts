@@ -48,6 +48,7 @@ function recordsWith({ isHeld = true, state = "running", fence = 1n, isExclusive
   const events: Event[] = [];
   const records = new Records(
     isExclusive,
+    () => 0,
     (event) => events.push(event),
     (invariant, what) => wrong.push(`${invariant}: ${what}`),
   );

@@ -1,5 +1,6 @@
 import type { Checker } from "./checker.js";
 import { cost } from "./cost.js";
+import { atFirstSight } from "./first-sight.js";
 import type { Timed, Violation } from "./history.js";
 import { ownership } from "./ownership.js";
 import { deadline, exclusion, fenceOrder, guardedWrites, lostIsFinal } from "./safety.js";
@@ -20,6 +21,7 @@ export const checkers = {
   kept,
   inTime,
   noIdleWait,
+  atFirstSight,
   cost,
   sessionCost,
 } as const satisfies Record<string, Checker>;

@@ -57,6 +57,8 @@ export type Event =
       readonly version: bigint | undefined;
       readonly holder: string | undefined;
       readonly leaseMs?: number;
+      /** How far the end in the record is ahead of the true time; absent if the record has no end. */
+      readonly endInMs?: number;
     }
   /** A holder checked the lease, found it held, and acted. */
   | { readonly kind: "acted"; readonly by: string; readonly name: string; readonly fence: bigint }
@@ -82,6 +84,8 @@ export type Event =
       readonly fence: bigint;
       readonly holder: string | undefined;
       readonly leaseMs?: number;
+      /** How far the end in the record is ahead of the true time; absent if the record has no end. */
+      readonly endInMs?: number;
       /** The session of the holder; absent if the holder renews its own record. */
       readonly session?: string;
     }

@@ -1,7 +1,7 @@
 import { Holdfast, type Lease } from "../../src/index.js";
-import type { TablePort } from "../../src/platform/table.js";
 import type { FaultScript } from "../../src/testing/faults/fault-plan.js";
 import { FaultyTable } from "../../src/testing/faults/faults.js";
+import type { TamperableTable } from "../../src/testing/table/memory-table.js";
 import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
 import type { VirtualProcess } from "../../src/testing/time/virtual-process.js";
 import type { VirtualTime } from "../../src/testing/time/virtual-time.js";
@@ -27,7 +27,7 @@ export interface Run {
   readonly awakening: Promise<void>;
   /** Faults of every process's requests; they come before the faults of one process. */
   readonly commonScript: FaultScript;
-  portOf(writer: string): TablePort;
+  portOf(writer: string): TamperableTable;
   note(event: Event): void;
   fail(invariant: string, what: string): void;
   handedOut(self: Incarnation, lease: Lease): void;
@@ -79,6 +79,7 @@ export class Incarnation {
       owner: name,
       requestTimeout: plan.requestTimeoutMs,
       maxClockDrift: plan.maxClockDrift,
+      ...(plan.dates === undefined ? {} : { maxClockError: plan.dates.boundMs }),
       ...(this.holdsBy === "shared" ? { sharedSession: true, lease: plan.leaseMs[0] } : {}),
       onError: (error) => run.reported.push(error),
       environment: {

@@ -14,6 +14,8 @@ interface Standing {
   readonly sinceMs: number;
   readonly leaseMs: number | undefined;
   readonly session: string | undefined;
+  /** The end of the lease in the record, in true time; undefined if the record has none. */
+  readonly endMs: number | undefined;
 }
 
 /** The table's row of a session; `leaseMs` is the last length in the row. */
@@ -22,15 +24,16 @@ interface Row {
   readonly owner: string;
   readonly sinceMs: number;
   readonly leaseMs: number;
+  readonly endMs: number | undefined;
 }
 
 /**
  * Ownership: only the process which set a record's holder writes the record, until the record has not changed for its
  * own lease plus the drift (R3, R4). A record on a session is never renewed, and is not taken before the session has
  * ended, however long it is unchanged. A rival ends a session only after the row was unchanged, or absent, for its
- * length plus the drift.
+ * length plus the drift. Or, for both, after a server's clock was past the end in the record by more than the bound.
  */
-export const ownership: Checker = (history, { maxClockDrift }) => {
+export const ownership: Checker = (history, { maxClockDrift, dates }) => {
   const found: Violation[] = [];
   const records = new Map<string, Standing>();
   const rows = new Map<string, Row>();
@@ -43,8 +46,9 @@ export const ownership: Checker = (history, { maxClockDrift }) => {
       const wrong = isProcess(event) ? wrongWrite(before, event, isSame) : undefined;
       if (wrong !== undefined) report(event, `${event.by} ${wrong} "${event.name}"`);
       const { holder, fence, leaseMs, session, atMs } = event;
+      const endMs = endOf(event);
       const owner = isSame && before !== undefined ? before.owner : event.by;
-      records.set(event.name, { holder, fence, owner, sinceMs: atMs, leaseMs, session });
+      records.set(event.name, { holder, fence, owner, sinceMs: atMs, leaseMs, session, endMs });
     } else if (event.kind === "session row") {
       const before = rows.get(event.session);
       const wrong = isProcess(event) ? wrongRow(before, event) : undefined;
@@ -72,7 +76,7 @@ export const ownership: Checker = (history, { maxClockDrift }) => {
       return ended.has(was.session) ? undefined : "took, though its session had not ended,";
     }
     if (was.leaseMs === undefined) return undefined;
-    const tooSoon = stoodTooShort(was.sinceMs, was.leaseMs, event);
+    const tooSoon = stoodTooShort(was.sinceMs, was.leaseMs, was.endMs, event);
     return tooSoon && `took, after ${tooSoon}, from ${was.owner}`;
   }
 
@@ -82,11 +86,19 @@ export const ownership: Checker = (history, { maxClockDrift }) => {
     // The session has already ended, rightly or not, and a wrong end was reported then. No process believes in it
     // since, even if its ended row was deleted by hand.
     if (ended.has(event.session)) return undefined;
-    const tooSoon = stoodTooShort(was.sinceMs, was.leaseMs, event);
+    const tooSoon = stoodTooShort(was.sinceMs, was.leaseMs, was.endMs, event);
     return tooSoon && `ended, after ${tooSoon}, while ${was.owner} could believe in it,`;
   }
 
-  function stoodTooShort(sinceMs: number, leaseMs: number, { atMs }: Timed): string | undefined {
+  function stoodTooShort(
+    sinceMs: number,
+    leaseMs: number,
+    endMs: number | undefined,
+    { atMs }: Timed,
+  ): string | undefined {
+    if (dates !== undefined && endMs !== undefined) {
+      if (atMs + dates.differMs > endMs + dates.boundMs) return undefined;
+    }
     const watchMs = (leaseMs * (1 + 2 * maxClockDrift)) / (1 + maxClockDrift);
     const stoodMs = atMs - sinceMs;
     // A microsecond covers the rounding of clocks which are simulated by multiplication.
@@ -97,9 +109,14 @@ export const ownership: Checker = (history, { maxClockDrift }) => {
 
 const isProcess = ({ by }: Timed): boolean => by !== BY_HAND && by !== BY_TTL;
 
+function endOf({ endInMs, atMs }: RecordEvent | RowEvent): number | undefined {
+  return endInMs === undefined ? undefined : atMs + endInMs;
+}
+
 function rowOf(before: Row | undefined, event: RowEvent): Row {
   const { version, holder, leaseMs, atMs, by } = event;
   const state = version === undefined ? "gone" : holder === undefined ? "ended" : "alive";
   const owner = before?.owner ?? by;
-  return { state, owner, sinceMs: atMs, leaseMs: leaseMs ?? before?.leaseMs ?? 0 };
+  const endMs = endOf(event);
+  return { state, owner, sinceMs: atMs, leaseMs: leaseMs ?? before?.leaseMs ?? 0, endMs };
 }

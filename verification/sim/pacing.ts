@@ -53,6 +53,7 @@ export function paced(
     get clockCorrectionMs(): number {
       return table.clockCorrectionMs;
     },
+    tellsDate: table.tellsDate,
     write: (write, call) => ask([write.key], "item", () => table.write(write, call)),
     read: (read, call) => ask([read.key], "item", () => table.read(read, call)),
     scan: (scan, call) => table.scan(scan, call),

@@ -1,6 +1,7 @@
 import type { FaultProbabilities } from "../../src/testing/faults/fault-plan.js";
 import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
-import { SAFETY, type Terms, TIMER_SLACK_MS } from "./terms.js";
+import { datesOf } from "./dates.js";
+import { type Dates, SAFETY, type Terms, TIMER_SLACK_MS } from "./terms.js";
 
 /**
  * - `crowd`: many workers and all kinds of faults.
@@ -70,6 +71,8 @@ export interface Plan {
   /** The mean pause between two mishaps of processes (pauses, kills, clock steps), in milliseconds. */
   readonly mishapEveryMs: number;
   readonly behaviour: Behaviour;
+  /** The `Date`s of the table's answers; undefined: answers have none. */
+  readonly dates?: Dates | undefined;
 }
 
 const DRIFT_BOUND = 0.01;
@@ -78,10 +81,16 @@ const MANY_NAMES = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
 // a tenth of the time to simulate.
 const LONG_RUN_MS = 300_000;
 const SLOW_PACE = 10;
-const DAY_MS = 24 * 3_600_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 /** Draws a plan. Both calm and wild runs occur: some defects show only when faults are rare. */
 export function planOf(seed: number, lengthMs: number): Plan {
+  return withDates(undatedPlanOf(seed, lengthMs));
+}
+
+/** Returns the plan of a seed for a table whose answers have no `Date`. */
+export function undatedPlanOf(seed: number, lengthMs: number): Plan {
   const random = seededRandom(seed);
   const crowd = crowdOf(seed, random, lengthMs);
   const drawn = random.fraction();
@@ -290,7 +299,7 @@ export function termsOf(plan: Plan): Terms {
   // the session at every other turn, and must end the session first.
   const reads = plan.sessions > 0 ? 2 : 1;
   const readMs = reads * (1.25 * poll.max * slow + 6 * latencyMs + 2 * TIMER_SLACK_MS);
-  const safety: Terms = { ...SAFETY, maxClockDrift, isExclusive };
+  const safety: Terms = { ...SAFETY, maxClockDrift, isExclusive, dates: plan.dates };
   switch (kind) {
     case "calm":
       return {
@@ -312,7 +321,12 @@ export function termsOf(plan: Plan): Terms {
       return { ...safety, losesNothing: true, longestStillMs: idleMs, longestIdleMs: idleMs };
     }
     case "crash":
-      return { ...safety, losesNothing: true, longestStillMs: readMs };
+      return {
+        ...safety,
+        losesNothing: true,
+        longestStillMs: readMs,
+        firstSightMs: firstSightMsOf(plan),
+      };
     case "crowd":
     case "ages":
     case "sessions":
@@ -354,4 +368,31 @@ export function rateOf(random: SeededRandom, bound: number): number {
 export function wallOffsetOf({ wallOffsetMs }: Plan, random: SeededRandom): number {
   if (random.chance(0.5)) return random.chance(0.5) ? wallOffsetMs : -wallOffsetMs;
   return random.integer(-wallOffsetMs, wallOffsetMs);
+}
+
+function withDates(plan: Plan): Plan {
+  const { seed, kind, wallOffsetMs, leaseMs, behaviour } = plan;
+  // An own source of random numbers: a run without `Date`s is the same as ever.
+  const random = seededRandom(1_000_003 * seed + 7);
+  const isQuiet = ["calm", "one fault", "crash"].includes(kind);
+  const dates = datesOf(random, isQuiet || random.chance(0.5) ? leaseMs[0] / 10 : 4_000);
+  if (dates === undefined) return plan;
+  // A process whose first grant needs a correction sends one request more, which has a test of its own.
+  const keepsClocks = kind === "deleted" || kind === "ages";
+  const newOffsetMs = isQuiet ? 500 : random.chance(0.5) ? 5 * HOUR_MS : wallOffsetMs;
+  const tries = random.chance(0.5) ? behaviour.tries : 0.7;
+  return {
+    ...plan,
+    dates,
+    wallOffsetMs: keepsClocks ? wallOffsetMs : newOffsetMs,
+    behaviour: { ...behaviour, tries },
+  };
+}
+
+/**
+ * How long after its lease a dead holder's lock may refuse a process that tries once: the bound, the rounding of two
+ * `Date`s, what the end of a first grant is later, the difference of the servers, and the requests.
+ */
+function firstSightMsOf({ dates, latencyMs }: Plan): number | undefined {
+  return dates && dates.boundMs + 2 * dates.differMs + 4_000 + 12 * latencyMs;
 }

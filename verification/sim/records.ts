@@ -12,6 +12,7 @@ interface GrantIn {
   readonly fence: bigint;
   readonly version: bigint;
   readonly leaseMs: number | undefined;
+  readonly endMs: number | undefined;
   readonly session: string | undefined;
 }
 
@@ -30,16 +31,20 @@ export class Records {
   readonly #note: (event: Event) => void;
   readonly #fail: (invariant: string, what: string) => void;
   readonly #isExclusive: boolean;
+  readonly #trueMs: () => number;
   /** The sessions with a row. */
   readonly #sessions = new Map<string, SessionRow>();
   #isReported = false;
 
+  /** `trueMs`: the true wall clock. */
   constructor(
     isExclusive: boolean,
+    trueMs: () => number,
     note: (event: Event) => void,
     fail: (invariant: string, what: string) => void,
   ) {
     this.#isExclusive = isExclusive;
+    this.#trueMs = trueMs;
     this.#note = note;
     this.#fail = fail;
   }
@@ -74,7 +79,8 @@ export class Records {
     } else if (this.#isExclusive && holder !== undefined) this.#checkBelief(name, fence);
     const length = leaseMs === undefined || holder === undefined ? {} : { leaseMs };
     const keptAliveBy = session === undefined ? {} : { session };
-    this.#note({ kind: "record", by, name, fence, holder, ...length, ...keptAliveBy });
+    const end = this.#endOf(is);
+    this.#note({ kind: "record", by, name, fence, holder, ...length, ...end, ...keptAliveBy });
   }
 
   /** Returns the sessions with a row from before this instant: the live sessions, or the ended sessions. */
@@ -92,7 +98,19 @@ export class Records {
     }
     const { version, holder, leaseMs } = is ?? {};
     const length = leaseMs === undefined || holder === undefined ? {} : { leaseMs };
-    this.#note({ kind: "session row", by, session, version, holder, ...length });
+    this.#note({
+      kind: "session row",
+      by,
+      session,
+      version,
+      holder,
+      ...length,
+      ...this.#endOf(is),
+    });
+  }
+
+  #endOf(is: GrantIn | undefined): { endInMs?: number } {
+    return is?.endMs === undefined ? {} : { endInMs: is.endMs - this.#trueMs() };
   }
 
   // At the very instant of a new grant in the table, no process may still believe in an old grant. This is stricter
@@ -138,10 +156,17 @@ function grantIn(item: Item | undefined): GrantIn | undefined {
     version: BigInt(version ?? 0),
     leaseMs: leaseMs === undefined ? undefined : Number(leaseMs),
     session: textIn(item, "session"),
+    endMs: endIn(item),
   };
 }
 
 function textIn(item: Item | undefined, attribute: string): string | undefined {
   const value = item?.[attribute];
   return value !== undefined && "S" in value ? value.S : undefined;
+}
+
+function endIn(item: Item | undefined): number | undefined {
+  const end = item?.["leaseEnd"];
+  const at = end !== undefined && "M" in end ? end.M["at"] : undefined;
+  return at !== undefined && "N" in at ? Number(at.N) : undefined;
 }

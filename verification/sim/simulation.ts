@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import type { Lease } from "../../src/index.js";
-import type { TablePort } from "../../src/platform/table.js";
+import type { Call, Query, Read, Scan, Write } from "../../src/platform/table.js";
 import type { FaultScript } from "../../src/testing/faults/fault-plan.js";
-import { MemoryTable } from "../../src/testing/table/memory-table.js";
-import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
+import { DatedTable } from "../../src/testing/table/dated-table.js";
+import { MemoryTable, type TamperableTable } from "../../src/testing/table/memory-table.js";
+import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import { check } from "./checkers.js";
+import { serverMs } from "./dates.js";
 import { type Event, type Timed, textOf, type Violation } from "./history.js";
 import { Incarnation, type Run } from "./incarnation.js";
 import { Mishaps } from "./mishaps.js";
@@ -42,6 +44,7 @@ class Simulation implements Run {
   readonly #table: MemoryTable;
   readonly #records: Records;
   readonly #random: SeededRandom;
+  readonly #dates: SeededRandom;
   readonly #mishaps: Mishaps;
   readonly #history: Timed[] = [];
   readonly #violations: Violation[] = [];
@@ -55,9 +58,11 @@ class Simulation implements Run {
   constructor(plan: Plan) {
     this.plan = plan;
     this.#random = plan.random.fork();
+    this.#dates = seededRandom(1_000_003 * plan.seed + 11);
     this.#mishaps = new Mishaps(this, plan.random.fork());
     this.#records = new Records(
       termsOf(plan).isExclusive,
+      () => this.time.wallMs,
       (event) => this.note(event),
       (invariant, what) => this.fail(invariant, what),
     );
@@ -75,20 +80,23 @@ class Simulation implements Run {
   }
 
   /** Returns the table for a process, so each request has a known sender. */
-  portOf(writer: string): TablePort & Pick<MemoryTable, "staleRead" | "deleteItem"> {
+  portOf(writer: string): TamperableTable {
     const table = this.#table;
-    return {
-      write: async (write) => {
+    const port = {
+      write: async (write: Write) => {
         this.#writer = writer;
         return table.apply(write);
       },
-      read: (read, call) => table.read(read, call),
-      scan: (scan, call) => table.scan(scan, call),
-      query: (query, call) => table.query(query, call),
-      staleRead: (read, changesAgo) => table.staleRead(read, changesAgo),
-      deleteItem: (key) => table.deleteItem(key),
+      read: (read: Read, call: Call) => table.read(read, call),
+      scan: (scan: Scan, call: Call) => table.scan(scan, call),
+      query: (query: Query, call: Call) => table.query(query, call),
+      staleRead: (read: Read, changesAgo: number) => table.staleRead(read, changesAgo),
+      deleteItem: (key: Read["key"]) => table.deleteItem(key),
       clockCorrectionMs: 0,
-    };
+    } satisfies TamperableTable;
+    const { dates } = this.plan;
+    if (dates === undefined) return port;
+    return new DatedTable(port, () => serverMs(this.#dates, dates, this.time.wallMs));
   }
 
   get commonScript(): FaultScript {
@@ -303,7 +311,12 @@ function sessionKeyOf(session: string) {
   return { pk: { S: `session#${session}` }, sk: { S: "lease" } };
 }
 
+/** Runs a plan. */
+export function simulatePlan(plan: Plan): Promise<Outcome> {
+  return new Simulation(plan).run();
+}
+
 /** Runs one seed for this simulated time. */
 export function simulate(seed: number, lengthMs: number): Promise<Outcome> {
-  return new Simulation(planOf(seed, lengthMs)).run();
+  return simulatePlan(planOf(seed, lengthMs));
 }

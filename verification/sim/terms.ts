@@ -19,8 +19,23 @@ export interface Terms {
    * watch of its lease, while an unhindered process waits.
    */
   readonly longestStillMs?: number;
+  /** The `Date`s of the table's answers; undefined: answers have none. */
+  readonly dates?: Dates | undefined;
+  /**
+   * How long after its lease a dead holder's lock may refuse a process that tries once, in milliseconds of true time.
+   * Undefined: a process must watch the record.
+   */
+  readonly firstSightMs?: number | undefined;
   /** The allowed requests of a run without faults; undefined: the run notes no requests. */
   readonly cost?: Cost;
+}
+
+/** The clocks of the table's servers. */
+export interface Dates {
+  /** The largest difference of two servers' clocks. */
+  readonly differMs: number;
+  /** The client's bound on the difference. */
+  readonly boundMs: number;
 }
 
 /** The lengths which determine costs, in milliseconds. */

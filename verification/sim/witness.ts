@@ -45,6 +45,10 @@ export class Witness implements TablePort {
     return this.#network.clockCorrectionMs;
   }
 
+  get tellsDate(): boolean {
+    return this.#network.tellsDate === true;
+  }
+
   async write(write: Write, call: Call): Promise<WriteAnswer> {
     this.#listener.sent();
     const mark = stringIn(write.change.set["mark"]);

@@ -1,6 +1,7 @@
 import { COMPANIONS } from "./companions.js";
 import { COPIES } from "./copies.js";
 import { SURROUNDINGS } from "./environment.js";
+import { FIRST_SIGHT } from "./first-sight.js";
 import { FORCED } from "./forced.js";
 import { GRANTS } from "./grants.js";
 import { HOLDS } from "./holds.js";
@@ -16,6 +17,7 @@ import { WATCHES } from "./watches.js";
 export const VARIANTS: readonly Variant[] = [
   ...GRANTS,
   ...WATCHES,
+  ...FIRST_SIGHT,
   ...HOLDS,
   ...RELEASES,
   ...FORCED,

@@ -4,6 +4,7 @@ import { AcquireLoop } from "../../src/core/acquire/loop.js";
 import { ClientContext } from "../../src/core/context.js";
 import { Observations } from "../../src/core/record/observation.js";
 import { RenewalScheduler } from "../../src/core/scheduler.js";
+import { TableAccess } from "../../src/core/table-access.js";
 import { nativeFormat } from "../../src/formats/native.js";
 import { Bounds } from "../../src/platform/bounded.js";
 import { answerOf, isUnreadRefusal } from "../../src/platform/dynamodb/errors.js";
@@ -122,7 +123,7 @@ export const SURROUNDINGS: readonly Variant[] = [
     rules: ["R10"],
     edits: [
       {
-        in: { ClientContext },
+        in: { TableAccess },
         from: "return this.clock.wallMs() + this.table.clockCorrectionMs;",
         to: "return this.clock.wallMs();",
       },
@@ -188,7 +189,7 @@ export const SURROUNDINGS: readonly Variant[] = [
     rules: ["R6"],
     edits: [
       {
-        in: { ClientContext },
+        in: { TableAccess },
         from: "Math.min(this.settings.requestTimeoutMs, Math.max(1, leftMs / 2));",
         to: "this.settings.requestTimeoutMs;",
       },
@@ -342,8 +343,8 @@ export const SURROUNDINGS: readonly Variant[] = [
     edits: [
       {
         in: { Observations },
-        from: "observe(entry.observation, observedOf(record), consistency, nowMs)",
-        to: "observe(entry.observation, record, consistency, nowMs)",
+        from: "const observed = observedOf(record);",
+        to: "const observed = record;",
       },
     ],
     caughtBy: {

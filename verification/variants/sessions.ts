@@ -14,9 +14,10 @@ const RENEW = `    renew: (ref, held, renewal) => ({
         heldCondition(held),
         { kind: "at-least", attribute: "version", value: n(renewal.version) },
         NO_SESSION,
+        noLaterEnd(held, renewal),
         ...newerData(renewal.data),
       ),
-      change: lasting(ref, renewalChange(renewal)),
+      change: lasting(ref, renewalChange(held, renewal)),
     }),
 `;
 const MOVE = `    moveTo: (ref, held, renewal, session) => ({
@@ -38,8 +39,8 @@ export const SESSIONS: readonly Variant[] = [
           "        heldCondition(held),\n",
           '        any(heldCondition(held), all(isAbsent("holder"), equals("fence", n(held.fence)))),\n',
         ).replace(
-          "renewalChange(renewal)",
-          "withSet(renewalChange(renewal), { holder: s(held.holder), leaseMs: n(renewal.leaseMs) })",
+          "renewalChange(held, renewal)",
+          "withSet(renewalChange(held, renewal), { holder: s(held.holder), leaseMs: n(renewal.leaseMs) })",
         ),
       },
     ],
@@ -57,10 +58,13 @@ export const SESSIONS: readonly Variant[] = [
           "condition: all(\n",
           'condition: any(ref.kind === "session" ? isAbsent(pk) : heldCondition(held), all(\n',
         )
-          .replace("        ...newerData(renewal.data),\n      ),\n", "      )),\n")
           .replace(
-            "renewalChange(renewal)",
-            `withSet(renewalChange(renewal), {
+            "        noLaterEnd(held, renewal),\n        ...newerData(renewal.data),\n      ),\n",
+            "      )),\n",
+          )
+          .replace(
+            "renewalChange(held, renewal)",
+            `withSet(renewalChange(held, renewal), {
         version: n(renewal.version + 1n),
         v: { N: LAYOUT },
         holder: s(held.holder),
@@ -131,9 +135,9 @@ export const SESSIONS: readonly Variant[] = [
     edits: [
       {
         in: { RemoteSessions },
-        from: '        this.#context.seeRecord(ref, answer.item, "strong");\n      }\n      return answer;\n    });\n',
+        from: '        this.#context.seeRecord(ref, answer, "strong");\n      }\n      return answer;\n    });\n',
         to: `        const { holder, session, ...ended } = answer.item ?? {};
-        this.#context.seeRecord(ref, ended, "strong");
+        this.#context.seeRecord(ref, { item: ended }, "strong");
       }
       return answer;
     });
@@ -149,8 +153,8 @@ export const SESSIONS: readonly Variant[] = [
     edits: [
       {
         in: { nativeFormat },
-        from: '    remove: ["session", ...(grant.existingData',
-        to: "    remove: [...(grant.existingData",
+        from: '    remove: [\n      "session",\n      ...endRemove(grant.endMs),',
+        to: "    remove: [\n      ...endRemove(grant.endMs),",
       },
     ],
     caughtBy: { invariant: "exclusion", within: 100 },

@@ -2,6 +2,7 @@ import { AcquireLoop } from "../../src/core/acquire/loop.js";
 import { ClientContext } from "../../src/core/context.js";
 import { decide, holdMs, watchMs } from "../../src/core/record/decide.js";
 import { Observations, observe, observedOf } from "../../src/core/record/observation.js";
+import { TableAccess } from "../../src/core/table-access.js";
 import { nativeFormat } from "../../src/formats/native.js";
 import type { Variant } from "./variant.js";
 
@@ -74,8 +75,8 @@ export const WATCHES: readonly Variant[] = [
     edits: [
       {
         in: { nativeFormat },
-        from: '  "leaseMs",\n  "session",\n',
-        to: '  "leaseMs",\n  "expiresAt",\n  "session",\n',
+        from: '  "leaseMs",\n  "leaseEnd",\n',
+        to: '  "leaseMs",\n  "expiresAt",\n  "leaseEnd",\n',
       },
       {
         in: { nativeFormat },
@@ -86,13 +87,13 @@ export const WATCHES: readonly Variant[] = [
       },
       {
         in: { decide },
-        from: "seen.sinceMs + watchMs(record.leaseMs, now.maxClockDrift);",
-        to: "now.nowMs + (record.endsAtMs - now.wallMs);",
+        from: "deadAtMs(seen, record.leaseMs, now)",
+        to: "now.nowMs + (record.endsAtMs - now.wallMs)",
       },
       {
         in: { observedOf },
-        from: "  const { holder, leaseMs, notBeforeWallMs, session } = record;\n",
-        to: `  const { holder, leaseMs, notBeforeWallMs, session } = record;
+        from: "  const { holder, leaseMs, endMs, notBeforeWallMs, session } = record;\n",
+        to: `  const { holder, leaseMs, endMs, notBeforeWallMs, session } = record;
   known.endsAtMs = record.endsAtMs;
 `,
       },
@@ -111,11 +112,11 @@ export const WATCHES: readonly Variant[] = [
     edits: [
       {
         in: { ClientContext },
-        from: "this.observations.see(ref.id, found, consistency, this.nowMs());",
-        to: "this.observations.see(ref.id, found, consistency, this.sentMs);",
+        from: "this.observations.see(ref.id, found, consistency, this.nowMs(), dateMs);",
+        to: "this.observations.see(ref.id, found, consistency, this.sentMs, dateMs);",
       },
       {
-        in: { ClientContext },
+        in: { TableAccess },
         from: "    const tellsUnits = hasSubscribers",
         to: "    this.sentMs = this.nowMs();\n    const tellsUnits = hasSubscribers",
       },
@@ -129,8 +130,8 @@ export const WATCHES: readonly Variant[] = [
     edits: [
       {
         in: { observe },
-        from: "isSame(previous.record, record) ? previous.sinceMs : nowMs",
-        to: "previous.sinceMs",
+        from: "return { record, sinceMs: nowMs, dated };\n  return {",
+        to: "return { record, sinceMs: previous.sinceMs, dated };\n  return {",
       },
     ],
     caughtBy: { invariant: "exclusion", within: 20 },
@@ -170,7 +171,7 @@ export const WATCHES: readonly Variant[] = [
     rules: ["R3"],
     edits: [
       {
-        in: { ClientContext },
+        in: { TableAccess },
         from: "    return this.clock.monotonicMs();\n",
         to: "    return this.clock.wallMs();\n",
       },

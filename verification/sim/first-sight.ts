@@ -1,0 +1,34 @@
+import type { Checker } from "./checker.js";
+import type { Violation } from "./history.js";
+
+/** A record of a lock that its holder renews itself. */
+interface Standing {
+  readonly sinceMs: number;
+  readonly leaseMs: number;
+}
+
+/**
+ * At first sight: a process that tries once is not refused by a holder that has been silent for its lease and the time
+ * in the terms.
+ */
+export const atFirstSight: Checker = (history, { firstSightMs }) => {
+  if (firstSightMs === undefined) return [];
+  const found: Violation[] = [];
+  const records = new Map<string, Standing | undefined>();
+  for (const event of history) {
+    if (event.kind === "record") {
+      const { atMs: sinceMs, holder, session, endInMs, leaseMs } = event;
+      const isTold = holder !== undefined && session === undefined && endInMs !== undefined;
+      records.set(event.name, isTold && leaseMs !== undefined ? { sinceMs, leaseMs } : undefined);
+      continue;
+    }
+    if (event.kind !== "gave up" || event.waited || event.code !== "contended") continue;
+    const was = records.get(event.name);
+    if (was === undefined) continue;
+    const silentMs = event.atMs - was.sinceMs;
+    if (silentMs <= was.leaseMs + firstSightMs) continue;
+    const what = `${event.by} was refused "${event.name}" after ${silentMs.toFixed(0)} ms of silence`;
+    found.push({ invariant: "at first sight", atMs: event.atMs, what });
+  }
+  return found;
+};

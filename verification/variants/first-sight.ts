@@ -1,0 +1,151 @@
+import { correctEnd } from "../../src/core/acquire/correct-end.js";
+import { ClientContext } from "../../src/core/context.js";
+import { LeaseEnd } from "../../src/core/hold/lease-end.js";
+import { deadAtMs, decide } from "../../src/core/record/decide.js";
+import { observe } from "../../src/core/record/observation.js";
+import { TableClock } from "../../src/core/table-clock.js";
+import { nativeFormat } from "../../src/formats/native.js";
+import { endIn } from "../../src/formats/native-values.js";
+import type { Variant } from "./variant.js";
+
+const TEST = "test/core/first-sight.test.ts";
+
+/** Defects in the end of a lease in the table's time, and in how a rival judges by it. */
+export const FIRST_SIGHT: readonly Variant[] = [
+  {
+    name: "end-goes-back",
+    what: "An older renewal that takes effect late moves the end back.",
+    rules: ["R5"],
+    edits: [{ in: { nativeFormat }, from: "noLaterEnd(held, renewal),", to: "" }],
+    caughtBy: { test: TEST, title: "never goes back when an older renewal takes effect late" },
+  },
+  {
+    name: "end-without-bound",
+    what: "A rival allows for no difference of two servers.",
+    rules: [],
+    edits: [
+      {
+        in: { deadAtMs },
+        from: "record.endMs + maxClockErrorMs - dated.dateMs",
+        to: "record.endMs - dated.dateMs",
+      },
+    ],
+    caughtBy: { invariant: "ownership", within: 200 },
+  },
+  {
+    name: "wall-clock-for-date",
+    what: "A rival compares the end with its own wall clock.",
+    rules: ["R1"],
+    edits: [
+      {
+        in: { ClientContext },
+        from: "this.nowMs(), dateMs)",
+        to: "this.nowMs(), dateMs && this.wallMs())",
+      },
+    ],
+    caughtBy: { invariant: "ownership", within: 200 },
+  },
+  {
+    name: "date-not-rounded-up",
+    what: "A holder takes a `Date` for the exact time.",
+    rules: [],
+    edits: [{ in: { TableClock }, from: "belowMs: dateMs + DATE_STEP_MS", to: "belowMs: dateMs" }],
+    caughtBy: {
+      test: "test/core/table-clock.test.ts",
+      title:
+        "is at most a second after the `Date`, and the longest time since the request, widened by the drift",
+    },
+  },
+  {
+    name: "date-for-ever",
+    what: "A holder counts no time since the request that brought the `Date`.",
+    rules: ["R2"],
+    edits: [
+      {
+        in: { TableClock },
+        from: "(elapsedMsSince(sent, this.#clock) + bootStepMs) * this.#rate",
+        to: "bootStepMs * this.#rate",
+      },
+    ],
+    caughtBy: {
+      test: "test/core/table-clock.test.ts",
+      title: "passes as long as one clock runs: %s",
+    },
+  },
+  {
+    name: "grant-unchecked",
+    what: "A first grant counts before its end was compared with the answer's `Date`.",
+    rules: [],
+    edits: [
+      {
+        in: { correctEnd },
+        from: "if (hasSoundEnd(context, result.record, deadline)) return",
+        to: "if (leaseMs > 0) return",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "corrects its end with one more write if the wall clock is wrong by %i ms",
+    },
+  },
+  {
+    name: "end-limits-nothing",
+    what: "The deadline ignores an end that turned out too early.",
+    rules: [],
+    edits: [
+      { in: { LeaseEnd }, from: "if (span === undefined) return", to: "if (span !== null) return" },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "limits the deadline if the clocks of the machine stood still before the renewal",
+    },
+  },
+  {
+    name: "eventual-date",
+    what: "The `Date` of an eventually consistent read counts. The condition of the takeover still protects.",
+    rules: [],
+    edits: [
+      {
+        in: { observe },
+        from: 'consistency === "strong" && dateMs !== undefined',
+        to: "dateMs !== undefined",
+      },
+    ],
+    caughtBy: {
+      test: "test/core/record/observation.test.ts",
+      title: "never comes from an eventually consistent read",
+    },
+  },
+  {
+    name: "session-not-asked",
+    what: "A record on a session is judged by its own end.",
+    rules: [],
+    edits: [
+      {
+        in: { decide },
+        from: "if (session !== undefined) return",
+        to: "if (session !== undefined && record.endMs === undefined) return",
+      },
+    ],
+    caughtBy: {
+      test: "test/core/record/decide.test.ts",
+      title: "returns the expected decision when %s",
+    },
+  },
+  {
+    name: "end-of-another-grant",
+    what: "An end counts whichever grant it belongs to.",
+    rules: [],
+    edits: [
+      {
+        in: { endIn },
+        from: 'stringIn(end.M, "holder") !== holder',
+        to: "holder === undefined",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "does not count if it names another holder, as after a grant by an older version",
+    },
+  },
+];
