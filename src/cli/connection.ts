@@ -1,6 +1,6 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { LockFormat } from "../formats/index.js";
-import { Holdfast } from "../index.js";
+import { type Duration, Holdfast } from "../index.js";
 import type { TableKeys, TableOptions } from "../table/index.js";
 import type { CommonOptions } from "./options.js";
 import { usageError } from "./output/exit-codes.js";
@@ -35,8 +35,9 @@ export async function locksOf(
   const onError = (error: Error): void => {
     tellFailure(output, error);
   };
-  const history = options.history;
-  return new Holdfast<AnyLocks>({ ...(await tableOf(options)), history, onError });
+  const { history } = options;
+  const maxClockError = (options.maxClockError || undefined) as Duration | "never" | undefined;
+  return new Holdfast<AnyLocks>({ ...(await tableOf(options)), maxClockError, history, onError });
 }
 
 /** Throws a usage error unless the endpoint is a URL. */

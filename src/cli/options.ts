@@ -6,6 +6,7 @@ export interface CommonOptions extends FormatOptions {
   readonly table?: string;
   readonly region?: string;
   readonly endpoint?: string;
+  readonly maxClockError?: string;
   readonly json?: boolean;
 }
 
@@ -52,6 +53,12 @@ export function withCommonOptions(
         "--max-clock-skew <duration>",
         "with dynamodb-lease: the largest skew of two clocks; default 2s",
       ).env("HOLDFAST_MAX_CLOCK_SKEW"),
+    )
+    .addOption(
+      new Option(
+        "--max-clock-error <duration|never>",
+        "how long after its end a dead holder's lease counts as over; never: watch it; default 10s",
+      ).env("HOLDFAST_MAX_CLOCK_ERROR"),
     )
     .option("--json", "print JSON, one object a line");
 }

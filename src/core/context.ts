@@ -198,6 +198,15 @@ export class ClientContext extends TableAccess {
     });
   }
 
+  /**
+   * Whether an eventual read shows a lease whose end is past. The read may show the past, so it proves nothing: a strong
+   * read must follow, and brings the `Date` for {@link decide}.
+   */
+  seemsOver(record: Found, { dateMs }: Shown): boolean {
+    if (record.state !== "held" || record.endMs === undefined || dateMs === undefined) return false;
+    return dateMs >= record.endMs + this.settings.maxClockErrorMs;
+  }
+
   /** Composes a write that frees a record of these holders. */
   freeing(ref: RecordRef, from: Holders, options: Omit<FreeOptions, "wallMs" | "mark">): Write {
     const mark = this.format.facts.freeNeedsMark ? this.random.id() : "";

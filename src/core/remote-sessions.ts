@@ -43,7 +43,9 @@ export class RemoteSessions {
     if (this.#context.nowMs() - observations.lookedAtMs(ref.id) < freshMs) return undefined;
     const answer = await this.#read(ref, "eventual", timeoutMs, signal);
     if (answer.kind !== "found") return answer;
-    if (isDoubtful(this.#context.format.codec.read(answer.item))) {
+    const found = this.#context.format.codec.read(answer.item);
+    // The session of a dead process needs no watch, but only a strong read shows that its end is past.
+    if (isDoubtful(found) || this.#context.seemsOver(found, answer)) {
       return this.look(session, timeoutMs, signal);
     }
     this.#context.seeRecord(ref, answer, "eventual");

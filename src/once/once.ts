@@ -1,8 +1,10 @@
 import { acquire } from "../core/acquire/acquire.js";
 import type { AcquireContext } from "../core/acquire/context.js";
+import type { Shown } from "../core/context.js";
 import type { GrantEvent } from "../core/events.js";
 import type { Lease } from "../core/hold/lease.js";
 import type { RecordRef } from "../core/record/format.js";
+import type { Consistency } from "../core/record/observation.js";
 import { unavailableError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
@@ -103,19 +105,19 @@ export class Occurrences {
     }
   }
 
-  /** Reads the record with one cheap read. Most callers find that another caller was first, and write nothing. */
+  /**
+   * Reads the record with one cheap read. Most callers find that another caller was first, and write nothing. If the
+   * lease of the run seems over, a strong read follows: a process that has never seen the record can then tell that the
+   * run died.
+   */
   async #look(ref: RecordRef, settings: OnceSettings): Promise<"try" | Refusal> {
     const context = this.#context;
-    const read = { key: ref.key, consistent: false };
-    const answer = unlessMisconfigured(
-      await context.read(read, context.settings.requestTimeoutMs, settings.grant.signal),
-    );
-    if (answer.kind !== "found") {
-      if (settings.grant.signal?.aborted === true) throw settings.grant.signal.reason;
-      throw unavailableError(ref.name, "was not begun", answer, `An occurrence of "${ref.name}"`);
+    const shown = await this.#read(ref, settings, "eventual");
+    if (shown.item === undefined) return "try";
+    let record = context.seeRecord(ref, shown, "eventual");
+    if (context.seemsOver(record, shown) && context.decide(ref, false).kind === "wait") {
+      record = context.seeRecord(ref, await this.#read(ref, settings, "strong"), "strong");
     }
-    if (answer.item === undefined) return "try";
-    const record = context.seeRecord(ref, answer, "eventual");
     if (record.state === "absent") return "try";
     const last = begunIn(record.data);
     const order = compare(settings.occurrence, last?.occurrence);
@@ -124,6 +126,18 @@ export class Occurrences {
     if (!isFree && context.decide(ref, false).kind === "wait") return "running";
     const isInterrupted = !(last?.ended ?? isFree);
     return order > 0 || (settings.reruns && isInterrupted) ? "try" : "already";
+  }
+
+  /** Reads the record. Rejects if DynamoDB does not answer. */
+  async #read(ref: RecordRef, { grant }: OnceSettings, consistency: Consistency): Promise<Shown> {
+    const context = this.#context;
+    const read = { key: ref.key, consistent: consistency === "strong" };
+    const answer = unlessMisconfigured(
+      await context.read(read, context.settings.requestTimeoutMs, grant.signal),
+    );
+    if (answer.kind === "found") return answer;
+    if (grant.signal?.aborted === true) throw grant.signal.reason;
+    throw unavailableError(ref.name, "was not begun", answer, `An occurrence of "${ref.name}"`);
   }
 
   async #tryToBegin(ref: RecordRef, settings: OnceSettings): Promise<OnceBeginning> {

@@ -1,0 +1,94 @@
+// A process that lives once. In the role `holds` it takes `task.name` and reports its deadline until it is killed; in the
+// role `asks` it asks once, reports whether it was granted, and with how many requests, and ends.
+import { withLock } from "../../../dist/lambda/index.js";
+import { client, locks, say, task } from "./common.mjs";
+
+const { name, leaseMs } = task;
+const names = [`${name}/1`, `${name}/2`];
+const never = () => new Promise(() => undefined);
+
+let requests = 0;
+const handler = client.config.requestHandler;
+const { handle } = handler;
+handler.handle = (...args) => {
+  requests += 1;
+  return handle.apply(handler, args);
+};
+
+/** Reports until when the lease counts as held, by the clock that all processes share. */
+function holds(lease) {
+  say("held");
+  setInterval(() => {
+    const nowNs = process.hrtime.bigint();
+    say("believes", { untilNs: String(nowNs + BigInt(Math.floor(lease.remainingMs() * 1e6))) });
+  }, 20);
+}
+
+function invoke(work) {
+  const endMs = Date.now() + leaseMs + 500;
+  const context = { getRemainingTimeInMillis: () => endMs - Date.now() };
+  return withLock({ locks, name, needs: 0 }, (_event, _context, lease) => work(lease))({}, context);
+}
+
+const KINDS = {
+  mutex: {
+    holds: async () => holds(await locks.mutex(name).acquire()),
+    asks: () => locks.mutex(name).tryAcquire(),
+  },
+  fair: {
+    holds: async () => holds(await locks.fairLock(name).acquire()),
+    asks: () => locks.fairLock(name).tryAcquire(),
+  },
+  waiter: {
+    holds: () => locks.fairLock(name).acquire({ wait: "1h", onPosition: () => say("held") }),
+    asks: () => locks.fairLock(name).tryAcquire(),
+  },
+  multi: {
+    holds: async () => holds(await locks.multiLock(names).acquire()),
+    asks: () => locks.multiLock(names).tryAcquire(),
+  },
+  session: {
+    holds: async () => {
+      const session = await locks.session();
+      holds(await locks.mutex(name, { session }).acquire());
+    },
+    asks: () => locks.mutex(name).tryAcquire(),
+  },
+  once: {
+    holds: () => {
+      const options = { occurrence: "1", atMostFor: leaseMs };
+      return locks.once(name, options, (lease) => {
+        holds(lease);
+        return never();
+      });
+    },
+    asks: async () => {
+      const { ran } = await locks.once(name, { occurrence: "2", atMostFor: leaseMs }, () => true);
+      return ran ? true : null;
+    },
+  },
+  lambda: {
+    holds: () =>
+      invoke((lease) => {
+        holds(lease);
+        return never();
+      }),
+    asks: () =>
+      invoke(() => true).catch(({ code }) => {
+        if (code !== "not-acquired") throw new Error(code);
+        return null;
+      }),
+  },
+};
+
+const { [task.role]: act } = KINDS[task.kind];
+if (task.role === "holds") {
+  setInterval(() => undefined, 1_000);
+  await act();
+} else {
+  say("asks");
+  const granted = (await act()) !== null;
+  say("answered", { granted, requests });
+  // Not released: the answer is all that the test needs, and the next name is another one.
+  process.exit(0);
+}
