@@ -1,4 +1,5 @@
 import type { Duration } from "../../internal/duration.js";
+import type { Wait } from "../wait.js";
 
 /** Whether a grant replaces or keeps the user data in the record. */
 export type ExistingData = "replace" | "keep";
@@ -31,8 +32,10 @@ export interface LeaseDefaults {
   readonly lease: Duration;
   /** A holder renews after this fraction of its lease, whatever the lease's length: 4 means a quarter. */
   readonly renewsPerLease: number;
-  /** The whole wait, or the time beyond the watch of one lease. */
-  readonly wait: Duration | { readonly beyondLease: Duration };
+  /** The whole wait, or the time beyond the watch of the longest lease. */
+  readonly wait: Wait;
+  /** The shortest default wait, however short the lease. Default 0. */
+  readonly leastWait?: Duration;
   readonly minPoll: Duration;
   readonly maxPoll: Duration;
   /** Default `"replace"`. */
