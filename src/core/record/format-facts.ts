@@ -1,5 +1,4 @@
 import type { Duration } from "../../internal/duration.js";
-import type { Wait } from "../wait.js";
 
 /** Whether a grant replaces or keeps the user data in the record. */
 export type ExistingData = "replace" | "keep";
@@ -33,7 +32,7 @@ export interface LeaseDefaults {
   /** A holder renews after this fraction of its lease, whatever the lease's length: 4 means a quarter. */
   readonly renewsPerLease: number;
   /** The whole wait, or the time beyond the watch of the longest lease. */
-  readonly wait: Wait;
+  readonly wait: Duration | { readonly beyondLease: Duration };
   /** The shortest default wait, however short the lease. Default 0. */
   readonly leastWait?: Duration;
   readonly minPoll: Duration;
