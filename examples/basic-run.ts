@@ -16,7 +16,7 @@ await createTable({ client, table }); // once, with permissions that holders of 
 const locks = new Holdfast({ client, table, owner: "the first process" });
 const others = new Holdfast({ client, table, owner: "another process" });
 
-const total = await locks.mutex("customer/42").run({ wait: "5s" }, async (lease) => {
+const total = await locks.mutex("customer/42").run(async (lease) => {
   console.log(`${lease.name} is held by ${lease.owner}`);
 
   // Whoever will not wait asks with tryAcquire: null means that somebody has it.

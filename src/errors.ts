@@ -49,12 +49,28 @@ export type LossReason =
 // Symbol.for: two copies of the package in one program share the brand.
 const BRAND = Symbol.for("holdfast.error");
 
+/** What the caller's process saw of a lock's holder. */
+export interface HolderSeen {
+  /** The name of the held lock. */
+  readonly lockName: string;
+  /** The readable label of the holder, if the record has one. */
+  readonly owner: string | undefined;
+  /** The length of the holder's lease, in milliseconds. */
+  readonly leaseMs: number;
+  /** For how long the process saw no renewal, in milliseconds. Undefined if it did not see the holder's session. */
+  readonly silentMs: number | undefined;
+  /** In how many milliseconds a takeover is possible if the holder does not renew. Undefined like `silentMs`. */
+  readonly takeableInMs: number | undefined;
+}
+
 /** The optional details of an error. */
 export interface ErrorDetails {
   /** The name of the lock. */
   readonly lockName?: string | undefined;
   /** With code `lost`: why the lease ended. */
   readonly reason?: LossReason | undefined;
+  /** With code `not-acquired`: what this process saw of the holder. */
+  readonly holder?: HolderSeen | undefined;
   /** The key of the object. */
   readonly objectKey?: string | undefined;
   /** With `already-exists` and `precondition-failed`: the ETag found, if the object exists. */
@@ -76,6 +92,8 @@ export class HoldfastError extends Error {
   readonly lockName: string | undefined;
   /** With code `lost`: why the lease ended. */
   readonly reason: LossReason | undefined;
+  /** With code `not-acquired`: what this process saw of the holder, if it read the record. */
+  readonly holder: HolderSeen | undefined;
   /** The key of the object, if the error concerns an object. */
   readonly objectKey: string | undefined;
   /** With `already-exists` and `precondition-failed`: the ETag found, if the object exists. */
@@ -91,6 +109,7 @@ export class HoldfastError extends Error {
     this.code = code;
     this.lockName = details.lockName;
     this.reason = details.reason;
+    this.holder = details.holder;
     this.objectKey = details.objectKey;
     this.etag = details.etag;
     this.commitId = details.commitId;

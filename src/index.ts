@@ -21,6 +21,7 @@ export type { QueueOptions } from "./core/queue/options.js";
 export type { ExistingData } from "./core/record/format-facts.js";
 export type { Version } from "./core/record/record.js";
 export type { CloseSessionOptions, Session } from "./core/session/session.js";
+export type { BeyondLease, Wait } from "./core/wait.js";
 export type { CampaignOptions, Election, LeadOptions } from "./election/election.js";
 export type { LeadershipChange } from "./election/events.js";
 export type { LeaderBody } from "./election/lead.js";
@@ -38,6 +39,7 @@ export type { AnyTerm, Term } from "./election/term.js";
 export {
   type ErrorCode,
   type ErrorDetails,
+  type HolderSeen,
   HoldfastError,
   isHoldfastError,
   type LossReason,

@@ -61,7 +61,10 @@ function addLock(program: Command, words: readonly string[], onRun: (run: Run) =
       ),
   )
     .addOption(sortOption())
-    .option("--wait <duration>", 'how long to wait: "30s", "forever" or 0; default 60s')
+    .option(
+      "--wait <duration>",
+      'how long to wait: 30s, 0, forever, or "lease+5s": 5 s beyond a dead holder',
+    )
     .option("--lease <duration>", "how long a dead holder blocks the lock; default 30s")
     .option("--renew <duration>", "how often to renew; default a third of the lease")
     .option("--data <text>", "text to store with the lock: as a JSON string, or as bytes")

@@ -1,9 +1,9 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
 import type { Item } from "../platform/table.js";
-import { watchMs } from "./record/decide.js";
 import type { ExistingData, LeaseDefaults } from "./record/format-facts.js";
 import type { FormatTypes, NativeTypes } from "./record/format-types.js";
+import { resolveWait, type Wait, type WaitSettings } from "./wait.js";
 
 /** How often a waiter reads the record. */
 export interface PollOptions {
@@ -23,10 +23,11 @@ export interface LeaseOptions {
    */
   readonly renew?: Duration | "manual" | undefined;
   /**
-   * How long `acquire` waits for a held lock: 0 for no wait, `Infinity` for ever. Default 60 s, or the format's
-   * default.
+   * How long `acquire` waits for a held lock: 0 for no wait, `Infinity` for ever, `{ beyondLease: "5s" }` for 5 s longer
+   * than the watch of a dead holder. The wait counts from the start of the call, so a live holder does not extend it.
+   * Default `{ beyondLease: "10s" }`, and at least 60 s; or the format's default.
    */
-  readonly wait?: Duration | undefined;
+  readonly wait?: Wait | undefined;
   /** How often a waiter reads the record. */
   readonly poll?: PollOptions | undefined;
   /** A readable label of the holder. Default: host name and process id. */
@@ -99,10 +100,9 @@ export type AnyAcquireOptions = Omit<
 };
 
 /** The options of one lease, resolved and checked together. */
-export interface LeaseSettings {
+export interface LeaseSettings extends WaitSettings {
   readonly leaseMs: number;
   readonly renewMs: number | "manual";
-  readonly waitMs: number;
   readonly minPollMs: number;
   readonly maxPollMs: number;
   readonly owner: string;
@@ -121,8 +121,10 @@ export const DEFAULTS = Object.freeze({
   lease: "30s",
   /** Two renewals may fail, and the third still comes in time. */
   renewsPerLease: 3,
-  /** Two leases, so that a waiter can take over from a dead holder. */
-  wait: "60s",
+  /** Two lost requests more than the watch of a dead holder. */
+  wait: Object.freeze({ beyondLease: "10s" }),
+  /** The default wait of a short lease: a live holder may take a while. */
+  leastWait: "60s",
   /** At most ten half-unit reads a second, and only at first. */
   minPoll: "100ms",
   /** A waiter for a long job costs a quarter unit a second. */
@@ -141,7 +143,7 @@ export const DEFAULTS = Object.freeze({
 const DAY_MS = 24 * 3_600_000;
 const LEASE_RANGE: DurationRange = { leastMs: 100, mostMs: 365 * DAY_MS };
 const RENEW_RANGE: DurationRange = { leastMs: 10, mostMs: 365 * DAY_MS };
-const WAIT_RANGE: DurationRange = { leastMs: 0, mostMs: Number.POSITIVE_INFINITY };
+const LEAST_WAIT_RANGE: DurationRange = { leastMs: 0, mostMs: DAY_MS };
 const POLL_RANGE: DurationRange = { leastMs: 1, mostMs: DAY_MS };
 
 const LONGEST_OWNER_BYTES = 1_000;
@@ -172,7 +174,7 @@ export function resolveAcquire(
   return {
     leaseMs,
     renewMs,
-    waitMs: durationMs("wait", given(asked("wait"), waitOf(defaults, leaseMs)), WAIT_RANGE),
+    ...waitOf(asked("wait"), defaults, leaseMs),
     minPollMs,
     maxPollMs,
     owner: checkOwner(given(asked("owner"), defaultOwner)),
@@ -240,11 +242,12 @@ function checkSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
   throw refuse("The option `signal` must be an AbortSignal.");
 }
 
-function waitOf({ wait }: LeaseDefaults, leaseMs: number): Duration {
-  if (typeof wait !== "object") return wait;
-  return (
-    watchMs(leaseMs, DEFAULTS.maxClockDrift) + durationMs("wait", wait.beyondLease, WAIT_RANGE)
-  );
+// An acquisition corrects the wait by the drift bound of its client.
+function waitOf(asked: Wait | undefined, defaults: LeaseDefaults, leaseMs: number): WaitSettings {
+  const drift = DEFAULTS.maxClockDrift;
+  if (asked !== undefined) return resolveWait(asked, leaseMs, drift);
+  const leastMs = durationMs("wait", defaults.leastWait ?? 0, LEAST_WAIT_RANGE);
+  return resolveWait(defaults.wait, leaseMs, drift, leastMs);
 }
 
 function checkExisting(option: string, value: ExistingData): ExistingData {

@@ -128,7 +128,8 @@ export class Lock<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Acquires the lock, waiting up to `wait` (default 60 s; 0 for no wait, `Infinity` for ever).
+   * Acquires the lock, waiting up to `wait` (by default longer than a dead holder blocks the lock, and at least
+   * 60 s; 0 for no wait, `Infinity` for ever).
    *
    * Costs one write if the lock is free or the holder is known to be dead. While a mutex is held, costs reads of half a
    * unit, at first up to ten a second, later one every two seconds; then one write. All waiters of one client for one
@@ -146,8 +147,9 @@ export class Lock<S extends FormatTypes = NativeTypes> {
    */
   async acquire(options: AcquireOptions<S> & QueueOptions = NO_OPTIONS): Promise<Lease<S>> {
     const settings = options === NO_OPTIONS ? this.#defaults : this.#settings(options);
+    const fromMs = this.#context.nowMs();
     const lease = await this.#acquire(settings, options);
-    if (lease === undefined) throw notAcquired(this.#context, this.#ref, settings);
+    if (lease === undefined) throw notAcquired(this.#context, this.#ref, settings, fromMs);
     return lease;
   }
 

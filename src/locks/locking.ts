@@ -1,4 +1,5 @@
 import type { AcquireContext } from "../core/acquire/context.js";
+import { asSentence, heldText, holderSeen } from "../core/acquire/holder-seen.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
@@ -8,7 +9,6 @@ import type { RecordRef } from "../core/record/format.js";
 import { standing } from "../core/record/record.js";
 import { Session } from "../core/session/session.js";
 import { HoldfastError } from "../errors.js";
-import { shown } from "../internal/shown.js";
 
 /** Shared by locks and multi-locks: the layers of options, and `run`. */
 
@@ -82,22 +82,28 @@ export async function runHolding<Options extends object, L extends AnyLease, T>(
   return result;
 }
 
-/** The error of an acquisition without a wait that did not acquire the lock. */
+/** The error of an acquisition without a wait, begun at `fromMs`, that did not acquire the lock. */
 export function notAcquired(
   context: AcquireContext,
   ref: RecordRef,
   { onlyIfExists }: AcquireSettings,
+  fromMs: number,
 ): HoldfastError {
   const record = context.observations.of(ref.id)?.record;
+  const holder = holderSeen(context, ref, fromMs);
   const why =
     onlyIfExists && (record === undefined || record.state === "absent")
       ? "it has no record, and `onlyIfExists` requires a record"
       : record?.state === "held"
-        ? `${shown(record.owner ?? "an unnamed owner")} holds it, and \`wait\` is 0`
+        ? heldText("it, and `wait` is 0", record.owner, holder, true)
         : record?.state === "free" && standing(record.queue, undefined) === "queued"
           ? "waiters are queued for it, and `wait` is 0"
           : "this process holds it or is acquiring it, and `wait` is 0";
-  return new HoldfastError("not-acquired", `Lock "${ref.name}" was not acquired: ${why}.`, {
-    lockName: ref.name,
-  });
+  return new HoldfastError(
+    "not-acquired",
+    `Lock "${ref.name}" was not acquired: ${asSentence(why)}`,
+    {
+      ...{ lockName: ref.name, holder },
+    },
+  );
 }

@@ -79,8 +79,7 @@ export class MultiLock {
   }
 
   /**
-   * Acquires all locks in the order of arrival, waiting up to `wait` (default 60 s; 0 for no wait, `Infinity` for
-   * ever).
+   * Acquires all locks in the order of arrival, waiting up to `wait`, as {@link Lock.acquire}.
    *
    * Costs for N names, if all locks are free and have no queue: N reads (no read for a name that this client released
    * or observed free) and one transaction of 2 N write units. Otherwise also one transaction of 4 N units for the place
@@ -91,8 +90,9 @@ export class MultiLock {
    */
   async acquire(options: MultiAcquireOptions = {}): Promise<MultiLease> {
     const settings = this.#settings(options);
+    const fromMs = this.#context.nowMs();
     const lease = await this.#acquire(settings, options);
-    if (lease === undefined) throw notAcquired(this.#context, this.#blocking, settings);
+    if (lease === undefined) throw notAcquired(this.#context, this.#blocking, settings, fromMs);
     return lease;
   }
 

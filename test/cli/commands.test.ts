@@ -22,6 +22,7 @@ describe("the command line", () => {
     [["lock", "a", "true"]],
     [["lock", "a", "--"]],
     [["lock", "a", "--wait", "30", "--", "true"]],
+    [["lock", "a", "--wait", "lease+5", "--", "true"]],
     [["lock", "a", "--renew", "manual", "--", "true"]],
     [["lock", "a", "--lease", "1s", "--renew", "900ms", "--", "true"]],
     [["lock", "", "--", "true"]],

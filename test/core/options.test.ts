@@ -65,6 +65,7 @@ describe("acquire options", () => {
       leaseMs: 30_000,
       renewMs: 10_000,
       waitMs: 60_000,
+      beyondLeaseMs: 10_000,
       minPollMs: 100,
       maxPollMs: 2_000,
       owner: "host:1",
@@ -106,7 +107,8 @@ describe("acquire options", () => {
     expect(DEFAULTS).toEqual({
       lease: "30s",
       renewsPerLease: 3,
-      wait: "60s",
+      wait: { beyondLease: "10s" },
+      leastWait: "60s",
       minPoll: "100ms",
       maxPoll: "2s",
       maxClockDrift: 0.01,

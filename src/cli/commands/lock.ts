@@ -1,4 +1,4 @@
-import type { Duration, Holdfast, Lease, Lock, MultiLease } from "../../index.js";
+import type { Holdfast, Lease, Lock, MultiLease, Wait } from "../../index.js";
 import { locksOf } from "../connection.js";
 import { GuardedCommand } from "../guard/guarded-command.js";
 import { environmentOf, exitCodeOfOutcome, isGroupGone, undead } from "../guard/guarded-outcome.js";
@@ -101,7 +101,9 @@ function lockOf(
   return locks.mutex(asked);
 }
 
-function waitOf(text: string | undefined): Duration | undefined {
+function waitOf(text: string | undefined): Wait | undefined {
   if (text === "forever") return Number.POSITIVE_INFINITY;
+  const beyondLease = /^lease\+(.+)$/.exec(text ?? "")?.[1];
+  if (beyondLease !== undefined) return { beyondLease };
   return text === "0" ? 0 : text;
 }

@@ -1,4 +1,5 @@
 import { writeSync } from "node:fs";
+import { isHoldfastError } from "../../errors.js";
 import { shown, visible } from "../../internal/shown.js";
 import { failureOf } from "./exit-codes.js";
 
@@ -53,11 +54,17 @@ export function jsonLine(value: unknown): string {
   });
 }
 
+// The library's messages name its own option.
+const WAIT_OPTION = '`wait: { beyondLease: "5s" }`';
+
 /** Reports an error on a single line and without a stack. Returns the exit status. */
 export function tellFailure(output: Output, error: unknown): number {
   const { code, message, exitCode } = failureOf(error);
-  const line = visible(onOneLine(message));
-  output.err(output.isJson ? jsonLine({ error: { code, message: line } }) : `holdfast: ${line}`);
+  const line = visible(onOneLine(message)).replace(WAIT_OPTION, "`--wait lease+5s`");
+  const holder = isHoldfastError(error) ? error.holder : undefined;
+  output.err(
+    output.isJson ? jsonLine({ error: { code, message: line, holder } }) : `holdfast: ${line}`,
+  );
   return exitCode;
 }
 

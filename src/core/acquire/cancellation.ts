@@ -1,13 +1,14 @@
 import { setMaxListeners } from "node:events";
 import { HoldfastError } from "../../errors.js";
-import { shown } from "../../internal/shown.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
 import type { Timer } from "../../platform/timers.js";
 import { emitWait } from "../events.js";
 import type { HoldQueue, HoldSettings } from "../hold/hold.js";
 import type { RecordRef } from "../record/format.js";
 import { titleOf, type Unavailable, unavailableError } from "../unavailable.js";
+import { waitBeforeMs } from "../wait.js";
 import type { AcquireContext } from "./context.js";
+import { asSentence, heldText, holderSeen, leasesSeen } from "./holder-seen.js";
 
 // Longer than any process lives, and a number that every clock can add.
 const FOR_EVER_MS = 1e12;
@@ -32,7 +33,9 @@ export class Cancellation implements Cancelling {
   readonly #context: AcquireContext;
   readonly #refs: readonly RecordRef[];
   readonly #settings: HoldSettings;
-  readonly #timer: Timer | undefined;
+  readonly #fromMs: number;
+  #waitMs: number;
+  #timer: Timer | undefined;
   #localQueue: HoldQueue | undefined;
   #unavailable: Unavailable | undefined;
   #wasAnswered = false;
@@ -43,6 +46,8 @@ export class Cancellation implements Cancelling {
     this.#context = context;
     this.#refs = refs;
     this.#settings = settings;
+    this.#fromMs = context.nowMs();
+    this.#waitMs = this.#wholeWaitMs([]);
     if (settings.signal !== undefined) {
       // One signal may end hundreds of acquisitions; Node warns from the eleventh listener on.
       setMaxListeners(0, settings.signal);
@@ -52,10 +57,7 @@ export class Cancellation implements Cancelling {
     settings.keptAliveBy?.over?.addEventListener("abort", this.#cancellation);
     if (settings.signal?.aborted === true || this.isRefused) this.#cancellation();
     // An infinite wait has a timer, too: a pending acquire keeps the process alive.
-    if (settings.waitMs > 0) {
-      const waitMs = Math.min(settings.waitMs, FOR_EVER_MS);
-      this.#timer = context.timers.set(waitMs, true, this.#cancellation);
-    }
+    if (settings.waitMs > 0) this.#setTimer(this.#waitMs);
   }
 
   get signal(): SignalLike {
@@ -134,21 +136,50 @@ export class Cancellation implements Cancelling {
 
   readonly #cancellation = (): void => this.#abort.abort();
 
+  #setTimer(delayMs: number): void {
+    this.#timer = this.#context.timers.set(Math.min(delayMs, FOR_EVER_MS), true, this.#atEnd);
+  }
+
+  // The wait counts from the start of the call, so only the length of the holder's lease extends it, and no renewal.
+  readonly #atEnd = (): void => {
+    const leasesMs = this.#refs.flatMap((ref) => leasesSeen(this.#context, ref));
+    const waitMs = this.#wholeWaitMs(leasesMs);
+    const leftMs = this.#fromMs + waitMs - this.#context.nowMs();
+    if (waitMs <= this.#waitMs || leftMs <= 0) {
+      this.#abort.abort();
+      return;
+    }
+    this.#waitMs = waitMs;
+    this.#setTimer(leftMs);
+  };
+
+  #wholeWaitMs(leasesMs: readonly number[]): number {
+    const { maxClockDrift } = this.#context.settings;
+    return waitBeforeMs(this.#settings, [this.#settings.leaseMs, ...leasesMs], maxClockDrift);
+  }
+
   #notAcquired(): HoldfastError {
     const records = this.#refs.map(({ id }) => this.#context.observations.of(id)?.record);
     const at = records.findIndex((record) => record?.state === "held");
     const held = records[at];
-    const which = this.#refs.length === 1 ? "it" : `"${this.#refs[at]?.name}"`;
+    const ref = this.#refs[at];
+    const which = this.#refs.length === 1 ? "it" : `"${ref?.name}"`;
+    // Without an answer, the acquisition waited for a lease of this client.
+    const holder =
+      ref !== undefined && this.#wasAnswered
+        ? holderSeen(this.#context, ref, this.#fromMs)
+        : undefined;
+    const isFixed = this.#settings.beyondLeaseMs === undefined;
     const found =
       held?.state === "held"
-        ? `${shown(held.owner ?? "an unnamed owner")} holds ${which}`
+        ? heldText(which, held.owner, holder, isFixed)
         : records.every((record) => record === undefined || record.state === "absent")
           ? "it has no record"
           : "other clients acquired it first";
     return new HoldfastError(
       "not-acquired",
-      `${this.#title} was not acquired within ${this.#settings.waitMs} ms: ${found}.`,
-      { lockName: this.#lockName },
+      `${this.#title} was not acquired within ${Math.round(this.#waitMs)} ms: ${asSentence(found)}`,
+      { lockName: this.#lockName, holder },
     );
   }
 

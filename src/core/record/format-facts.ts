@@ -31,8 +31,10 @@ export interface LeaseDefaults {
   readonly lease: Duration;
   /** A holder renews after this fraction of its lease, whatever the lease's length: 4 means a quarter. */
   readonly renewsPerLease: number;
-  /** The whole wait, or the time beyond the watch of one lease. */
+  /** The whole wait, or the time beyond the watch of the longest lease. */
   readonly wait: Duration | { readonly beyondLease: Duration };
+  /** The shortest default wait, however short the lease. Default 0. */
+  readonly leastWait?: Duration;
   readonly minPoll: Duration;
   readonly maxPoll: Duration;
   /** Default `"replace"`. */

@@ -1,0 +1,79 @@
+import type { HolderSeen } from "../../errors.js";
+import { shown } from "../../internal/shown.js";
+import type { RecordRef } from "../record/format.js";
+import type { ObservedHeld } from "../record/observation.js";
+import type { AcquireContext } from "./context.js";
+
+/** How a caller waits for a dead holder. */
+const WAIT_HINT = '`wait: { beyondLease: "5s" }`';
+
+/** The last observation of a held record. */
+function heldRecord({ observations }: AcquireContext, { id }: RecordRef): ObservedHeld | undefined {
+  const record = observations.of(id)?.record;
+  return record?.state === "held" ? record : undefined;
+}
+
+/** The leases of the last observed holder: in the record, and in its session's row. Empty without a holder. */
+export function leasesSeen(context: AcquireContext, ref: RecordRef): readonly number[] {
+  const held = heldRecord(context, ref);
+  if (held === undefined) return [];
+  const row = held.session === undefined ? undefined : context.sessions.of(held.session)?.record;
+  return row?.state === "held" ? [held.leaseMs, row.leaseMs] : [held.leaseMs];
+}
+
+/**
+ * What this process saw of the holder since `fromMs`. Undefined if no answer since then has shown the record: this
+ * client does not observe the renewals of its own leases.
+ */
+export function holderSeen(
+  context: AcquireContext,
+  ref: RecordRef,
+  fromMs: number,
+): HolderSeen | undefined {
+  const { observations } = context;
+  const held = heldRecord(context, ref);
+  if (held === undefined || observations.lookedAtMs(ref.id) < fromMs) return undefined;
+  const { session } = held;
+  // A session renews its own row, and not the records.
+  const id = session === undefined ? ref.id : context.format.codec.refOf("session", session).id;
+  const sinceMs = observations.of(id)?.sinceMs;
+  const decision = context.decide(ref, false, { kind: "barge" });
+  const takeableInMs =
+    decision.kind === "wait"
+      ? Math.max(0, decision.acquirableAtMs - context.nowMs())
+      : decision.kind === "look-at-session"
+        ? undefined
+        : 0;
+  return {
+    lockName: ref.name,
+    owner: held.owner,
+    leaseMs: Math.max(...leasesSeen(context, ref)),
+    silentMs: sinceMs === undefined ? undefined : observations.lookedAtMs(id) - sinceMs,
+    takeableInMs,
+  };
+}
+
+/** Says who holds the lock, since when the holder is silent, and when the lock can be taken over. */
+export function heldText(
+  which: string,
+  owner: string | undefined,
+  seen: HolderSeen | undefined,
+  mayHint: boolean,
+): string {
+  const holds = `${shown(owner ?? "an unnamed owner")} holds ${which}`;
+  if (seen?.silentMs === undefined || seen.takeableInMs === undefined) return holds;
+  const hint = mayHint ? ` To wait that long, use ${WAIT_HINT}.` : "";
+  return (
+    `${holds}, and this process has seen no renewal for ${seconds(seen.silentMs)}. If the holder does not renew, a ` +
+    `takeover is possible in ${seconds(seen.takeableInMs)}.${hint}`
+  );
+}
+
+/** Ends a text with a full stop. */
+export function asSentence(text: string): string {
+  return text.endsWith(".") ? text : `${text}.`;
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`;
+}

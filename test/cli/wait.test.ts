@@ -1,0 +1,27 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { CliWorld } from "./support.js";
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await CliWorld.start();
+  await world.locks.mutex("a").acquire({ owner: "one", lease: "1s", renew: "manual" });
+});
+afterAll(() => world.close());
+
+it("names its own option, and the facts about the holder as JSON", async () => {
+  const { locks } = world;
+  await locks.mutex("b").acquire({ owner: "one" });
+  const words = ["lock", "b", "--wait", "0", "--", "true"];
+  const { status, stderr } = await world.run(words);
+  expect(status).toBe(75);
+  expect(stderr).toContain("one holds it");
+  expect(stderr).toContain("To wait that long, use `--wait lease+5s`.");
+  const told = await world.run(["lock", "b", "--json", ...words.slice(2)]);
+  const { error } = JSON.parse(told.stderr) as { error: { holder: object } };
+  expect(error).toMatchObject({ code: "not-acquired", holder: { owner: "one", leaseMs: 30_000 } });
+});
+
+it("waits beyond the lease with `--wait lease+5s`", async () => {
+  const words = ["lock", "a", "--lease", "500ms", "--wait", "lease+5s", "--", "true"];
+  expect(await world.run(words)).toMatchObject({ status: 0 });
+});
