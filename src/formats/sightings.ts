@@ -37,7 +37,7 @@
  * restored from a backup while its holder lives, breaks this assumption.
  */
 import type { RecordRef, SightingFormat } from "../core/record/format.js";
-import type { Sighting } from "../core/record/record.js";
+import type { Sighting } from "../core/record/sighting.js";
 import type { AttributeValue, Condition, Item } from "../platform/table.js";
 import { type CompanionKind, companionKey } from "./companion.js";
 import { all, any, invalid, isAbsent, isPresent, s, stringIn } from "./foreign.js";

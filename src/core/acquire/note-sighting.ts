@@ -1,6 +1,6 @@
 import { HoldfastError } from "../../errors.js";
 import type { RecordRef } from "../record/format.js";
-import type { Sighting } from "../record/record.js";
+import type { Sighting } from "../record/sighting.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 

@@ -1,15 +1,8 @@
 import type { Condition, Item, Query, Write } from "../../platform/table.js";
 import type { ExistingData, FormatFacts } from "./format-facts.js";
 import type { CompositeName, LockFormat, LockName } from "./format-types.js";
-import type {
-  ForcedRelease,
-  Found,
-  GrantNote,
-  HolderRequest,
-  Passage,
-  Sighting,
-  Version,
-} from "./record.js";
+import type { ForcedRelease, Found, GrantNote, HolderRequest, Passage, Version } from "./record.js";
+import type { Sighting } from "./sighting.js";
 
 /** The purpose of a record. Records of different kinds never share a key, even with equal names. */
 export type Kind = "lock" | "leader" | "once" | "session";
@@ -235,14 +228,11 @@ export interface HistoryFormat {
   noteIn(item: Item | undefined): GrantNote | undefined;
 }
 
-/**
- * Describes the note of a sighting beside a record, for formats whose records have no end of the lease. A record has one
- * note at most; a sighting of another holder, version or length replaces the note.
- */
+/** Describes the note of a sighting beside a record: one item, for a record without an end of the lease. */
 export interface SightingFormat {
   /**
-   * Notes a sighting. Refused, with the note found, if the record's note is of the same holder, version and length, and
-   * not later.
+   * Notes a sighting in place of an earlier note. Refused, with the note found, if that note is of the same holder,
+   * version and length, and not later.
    */
   note(ref: RecordRef, sighting: Sighting): Write;
   /** Returns the note in an item, or undefined if the item is not a note. */

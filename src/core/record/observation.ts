@@ -1,12 +1,6 @@
 import { copyOfStart } from "../../internal/text.js";
-import type {
-  AbsentRecord,
-  FreeRecord,
-  HeldRecord,
-  HolderRequest,
-  LeaseRecord,
-  Sighting,
-} from "./record.js";
+import type { AbsentRecord, FreeRecord, HeldRecord, HolderRequest, LeaseRecord } from "./record.js";
+import type { Sighting } from "./sighting.js";
 
 type ObservedPart = "state" | "fence" | "version" | "queue" | "lastHolder" | "owner" | "request";
 

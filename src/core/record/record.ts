@@ -56,15 +56,6 @@ export interface GrantNote {
   readonly forced: ForcedRelease | undefined;
 }
 
-/** Tells that a client has seen a held record. The note stands beside the record, and stays true for ever. */
-export interface Sighting {
-  readonly holder: string;
-  readonly version: Version;
-  readonly leaseMs: number;
-  /** An upper bound of the table's time when the client saw the record, in milliseconds since 1970. */
-  readonly byMs: number;
-}
-
 interface Known {
   /** Higher at every grant of the name than at any earlier grant; always 0 in a format without fences. */
   readonly fence: bigint;
