@@ -3,7 +3,11 @@
  * record. A client that is refused, and that gives up before it has watched the record for the whole lease, notes what
  * it saw: holder, version and length, and an upper bound of the table's time at that moment. A later client that finds
  * the record unchanged, in an answer whose `Date` is more than the length and `maxClockError` later, takes over. So
- * processes that never live for a whole lease can follow a dead holder.
+ * processes that never live for a whole lease can take over from a dead holder.
+ *
+ * Costs one write for each refused caller that gives up before the end of a watch: the refusal of this write shows an
+ * earlier note, so no read is needed. A client sends no further write for a holder and version that it has a note of. Needs
+ * `dynamodb:UpdateItem` on the item, whose key begins with the lock's name.
  *
  * Not promised: a takeover at the first refusal; the first refused client only leaves the note. A lost note, or a note
  * that is replaced, costs another refusal.
@@ -22,16 +26,17 @@
  * Why a takeover by a note is safe. D is `maxClockError`: no server's clock is off by more than D/2.
  * - A holder writes a version when it is granted or renews, and may act until one length after it sent this write. A
  *   client can see the version only later, and `seenBy` is not before that moment by some server's clock. So the holder
- *   stops at `seenBy` + length + D/2 at the latest, unless it has renewed.
- * - The taker's `Date` is later than `seenBy` + length + D, on another server's clock. So the holder has stopped, or it
- *   has renewed. If it has renewed, the record has another version, and DynamoDB refuses the takeover.
+ *   stops at a true time of `seenBy` + length + D/2 at the latest, unless it has renewed.
+ * - The taker's `Date` is at least `seenBy` + length + D, perhaps by another server's clock. So the true time is at least
+ *   `seenBy` + length + D/2: the holder has stopped, or it has renewed. If it has renewed, the record has another version,
+ *   and DynamoDB refuses the takeover. The length includes the drift margin of a watch.
  * - `seenBy` is the `Date` of the answer that showed the record, rounded up, and widened by the time for which the request
  *   lasted. The clocks of two machines are not compared.
  * - A note never becomes wrong, because no write restores an earlier version. So a late or repeated write of an earlier
  *   note only replaces a newer one, and delays the takeover. If a release deletes the record, a late copy of the holder's
  *   claim can restore the version, but that holder has ended.
- * - The same client may refresh no note of the same version: the time would never pass. An earlier `seenBy` may replace a
- *   later one, because both are true.
+ * - No client may give a note of the same version a later `seenBy`: the time would never pass. An earlier `seenBy` may
+ *   replace a later one, because both are true.
  *
  * Assumes that no client restores an earlier version. A peer of dynamolock with `WithUnsafeMatchOwnerOnly`, or a record
  * restored from a backup while its holder lives, breaks this assumption.
