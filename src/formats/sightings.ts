@@ -1,16 +1,16 @@
 /**
- * Observations kept in the table, for a format whose records have no end of the lease: a note in an item beside the
- * record. A client that is refused, and that gives up before it has watched the record for the whole lease, notes what
- * it saw: holder, version and length, and an upper bound of the table's time at that moment. A later client that finds
- * the record unchanged, in an answer whose `Date` is more than the length and `maxClockError` later, takes over. So
- * processes that never live for a whole lease can take over from a dead holder.
+ * Keeps observations in the table, for a format whose records have no end of the lease: a note in an item beside the
+ * record. A refused client whose wait ends before the watch leaves a note of the record's holder, version and length, and
+ * of an upper bound of the table's time. If a later client finds the record unchanged, in an answer whose `Date` is later
+ * by more than the length and `maxClockError`, it takes over. So processes that live for less than a lease can take over
+ * from a dead holder.
  *
- * Costs one write for each refused caller that gives up before the end of a watch: the refusal of this write shows an
- * earlier note, so no read is needed. A client sends no further write for a holder and version that it has a note of. Needs
+ * Costs one write for each refused caller whose wait ends before the watch. The refusal of this write shows an earlier
+ * note, so no read is needed. A client that knows a note of a holder and version sends no further write for them. Needs
  * `dynamodb:UpdateItem` on the item, whose key begins with the lock's name.
  *
- * Not promised: a takeover at the first refusal; the first refused client only leaves the note. A lost note, or a note
- * that is replaced, costs another refusal.
+ * Not promised: a takeover at the first refusal. The first refused client only leaves the note. A lost or replaced note
+ * costs another refusal.
  *
  * The key is the record's key with `#holdfast-seen` after the last part.
  *

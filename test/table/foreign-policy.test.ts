@@ -100,6 +100,21 @@ describe.each(FORMATS)("a policy for a table of format %s", (_title, format) => 
   );
 });
 
+describe("a process that may not write observations", () => {
+  it("reports the missing permission once, and uses the lock as without the option", async () => {
+    scene = await PermissionScene.open(awsLockClient({ observations: "companion" }));
+    scene.allows = ({ leadingKey = "" }) => !leadingKey.endsWith("#holdfast-seen");
+    const reported: unknown[] = [];
+    const held = await scene.locks(scene.owner).mutex("a").acquire();
+    const mutex = scene.locks(scene.client, (error) => reported.push(error)).mutex("a");
+    for (let tries = 0; tries < 2; tries += 1) expect(await mutex.tryAcquire()).toBeNull();
+    expect(scene.asked.filter(({ isAllowed }) => !isAllowed)).toHaveLength(2);
+    expect(reported).toEqual([expect.objectContaining({ code: "access-denied" })]);
+    await held.release();
+    expect(await mutex.tryAcquire()).not.toBeNull();
+  });
+});
+
 describe("a policy for a table of another format", () => {
   beforeEach(async () => {
     scene = await PermissionScene.open();

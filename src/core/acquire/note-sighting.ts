@@ -5,9 +5,9 @@ import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 
 /**
- * Notes beside a held record that this client has seen it, or learns of an earlier note, and adds the sighting to the
- * observation. One write: if there is an earlier note of the same (holder, version), DynamoDB refuses the write and
- * shows that note. At most one applied note of a (holder, version) per client.
+ * Writes a note of a held record beside the record, or learns of an earlier note. Adds the sighting to the observation.
+ * One write: if the record has an earlier note of the same holder and version, DynamoDB refuses the write and shows that
+ * note. Sends nothing if this client already knows a note of this holder and version.
  *
  * The note may be lost, which only delays a takeover. An error of the table's configuration is reported once.
  */
@@ -30,7 +30,7 @@ export async function noteSighting(
 
 const REPORTED = "sightings";
 
-/** The sighting to note; undefined if there is no use for it, or if an earlier one is known. */
+/** The sighting to note; undefined without a `Date`, without a bound, and if the client knows an earlier sighting. */
 function newSighting(context: AcquireContext, ref: RecordRef): Sighting | undefined {
   const seen = context.observations.of(ref.id);
   if (seen?.record.state !== "held" || seen.dated === undefined) return undefined;
