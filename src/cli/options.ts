@@ -33,6 +33,14 @@ export function withCommonOptions(
         .env("HOLDFAST_FENCES"),
     )
     .addOption(
+      new Option(
+        "--observations <where>",
+        "with a format without ends of leases: keep observations beside the records",
+      )
+        .choices(["companion"])
+        .env("HOLDFAST_OBSERVATIONS"),
+    )
+    .addOption(
       new Option("--pk <name>", "the partition key; default pk, or the format's own").env(
         "HOLDFAST_PK",
       ),

@@ -85,6 +85,15 @@ export class TableClock {
     return leftMs >= lease.leftMs - MOST_LOST * lease.leaseMs && leftMs <= mostMs;
   }
 
+  /**
+   * Returns an upper bound of the table's time now, after an answer with this `Date`. At least the `Date` and its
+   * granularity, even if the clocks of this machine stood still since the answer.
+   */
+  latestMs(dateMs: number): number {
+    const boundMs = this.#bound === undefined ? dateMs : this.#nowBy(this.#bound);
+    return Math.ceil(Math.max(dateMs + DATE_STEP_MS, boundMs));
+  }
+
   /** Returns for how long after which instant the table's time is certainly before `endMs`. */
   spanUntil(endMs: number): { readonly start: Instant; readonly lengthMs: number } | undefined {
     if (this.#bound === undefined) return undefined;

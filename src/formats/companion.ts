@@ -1,6 +1,6 @@
 /**
  * Fences for a format without fences: a counter in an item beside the record, the lock's _companion_. Its key
- * is the record's key with {@link SUFFIX} after the last part. Peers neither read nor write the companion, so
+ * is the record's key with `#holdfast-fence` after the last part. Peers neither read nor write the companion, so
  * the counter survives their grants, which replace the record, and their releases, which delete the record.
  *
  * After a grant, the client increments the counter and then reads its own record with strong consistency. If
@@ -18,8 +18,17 @@ import type { LockName } from "../core/record/format-types.js";
 import type { Condition, Item } from "../platform/table.js";
 import { any, equals, invalid, isAbsent } from "./foreign.js";
 
-/** The suffix of a companion's name. */
-export const SUFFIX = "#holdfast-fence";
+/** A kind of companion: its suffix, and what it stores. */
+export interface CompanionKind {
+  readonly suffix: string;
+  readonly stores: string;
+}
+
+/** The companions that store fences. */
+export const STORED_FENCES: CompanionKind = Object.freeze({
+  suffix: "#holdfast-fence",
+  stores: "fences",
+});
 
 const FENCE = "fence";
 // The limit of a native record: a counter beyond 38 digits becomes unreadable.
@@ -42,7 +51,7 @@ export type FenceOf<O> = O extends { readonly fences: "companion" } ? bigint : u
 export function companion(pk: string, sk: string | undefined, looks: Item): FenceCounter {
   return {
     count: (ref: RecordRef, seed: bigint) => ({
-      key: keyOf(ref, sk ?? pk),
+      key: companionKey(ref, sk ?? pk, STORED_FENCES),
       // Any other item at the key belongs to another program: the counter leaves it alone.
       condition: any(isAbsent(pk), IS_NUMBERED),
       change: { set: { ...looks, [FENCE]: { incrementFrom: seed.toString() } }, remove: [] },
@@ -53,21 +62,28 @@ export function companion(pk: string, sk: string | undefined, looks: Item): Fenc
       return isNumber ? BigInt(value.N) : undefined;
     },
     isLast: (ref, number) => ({
-      key: keyOf(ref, sk ?? pk),
+      key: companionKey(ref, sk ?? pk, STORED_FENCES),
       condition: equals(FENCE, { N: number.toString() }),
     }),
   };
 }
 
-/** Whether the name is a companion's, and not a lock's. */
-export function isCompanion(name: LockName): boolean {
-  return (typeof name === "string" ? name : name[1]).endsWith(SUFFIX);
+/** Returns the kind of companion whose name this is, or undefined for a lock's name. */
+export function companionKind(
+  name: LockName,
+  kinds: readonly CompanionKind[],
+): CompanionKind | undefined {
+  const last = typeof name === "string" ? name : name[1];
+  return kinds.find(({ suffix }) => last.endsWith(suffix));
 }
 
 /** Throws `invalid-argument` for a lock's name that could be a companion's. */
-export function checkNoCompanion(name: LockName): void {
-  if (!isCompanion(name)) return;
-  throw invalid(`A lock's name must not end in "${SUFFIX}": such names are for stored fences.`);
+export function checkNoCompanion(name: LockName, kinds: readonly CompanionKind[]): void {
+  const kind = companionKind(name, kinds);
+  if (kind === undefined) return;
+  throw invalid(
+    `A lock's name must not end in "${kind.suffix}": such names are for stored ${kind.stores}.`,
+  );
 }
 
 /** Throws `invalid-argument` for a value outside the type {@link Fences}. */
@@ -76,7 +92,8 @@ export function checkFences(fences: unknown): void {
   throw invalid(`The option \`fences\` must be "companion"; it is ${JSON.stringify(fences)}.`);
 }
 
-function keyOf({ key }: RecordRef, last: string): Item {
+/** Returns the key of a record's companion. `last`: the last key attribute. */
+export function companionKey({ key }: RecordRef, last: string, { suffix }: CompanionKind): Item {
   const value = key[last] as { readonly S: string };
-  return { ...key, [last]: { S: value.S + SUFFIX } };
+  return { ...key, [last]: { S: value.S + suffix } };
 }

@@ -43,9 +43,10 @@ import {
   checkFences,
   checkNoCompanion,
   companion,
+  companionKind,
   type FenceOf,
   type Fences,
-  isCompanion,
+  STORED_FENCES,
 } from "./companion.js";
 import {
   all,
@@ -142,12 +143,13 @@ function codecOf(longestMs: number, skewMs: number, fences: Fences): RecordCodec
     pollAttributes: [EXPIRY, VERSION, HOLDER],
     refOf(kind, name) {
       const ref = foreignRef(NAME, kind, name, KEY, undefined);
-      if (fences !== undefined) checkNoCompanion(name);
+      if (fences !== undefined) checkNoCompanion(name, [STORED_FENCES]);
       return ref;
     },
     nameOf(_kind, item) {
       const name = nameIn(item, KEY, undefined);
-      return fences !== undefined && name !== undefined && isCompanion(name) ? undefined : name;
+      if (name === undefined || fences === undefined) return name;
+      return companionKind(name, [STORED_FENCES]) ? undefined : name;
     },
     prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: KEY, value }),
     holderOf: (owner, id) => `${owner}/${id}`,

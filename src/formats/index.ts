@@ -16,5 +16,10 @@ export type { FenceOf, Fences } from "./companion.js";
 export { type BareLeases, type DynamodbLeaseOptions, dynamodbLease } from "./dynamodb-lease.js";
 export { dynamolock } from "./dynamolock.js";
 export type { KeyNames } from "./foreign.js";
-export { lockClientFailOpen, type TokenLeases } from "./lock-client-fail-open.js";
+export {
+  type FailOpenOptions,
+  lockClientFailOpen,
+  type TokenLeases,
+} from "./lock-client-fail-open.js";
 export type { ByteLeases, LeasesWith, OwnedOptions } from "./owned.js";
+export type { KeptObservations } from "./sightings.js";

@@ -41,6 +41,7 @@ import type {
 } from "../core/record/format-types.js";
 import type { Found } from "../core/record/record.js";
 import type { AttributeValue, Change, Condition, Item, Write } from "../platform/table.js";
+import { checkNoCompanion, companionKind } from "./companion.js";
 import {
   all,
   any,
@@ -57,6 +58,7 @@ import {
   stringIn,
 } from "./foreign.js";
 import { looksLike } from "./recognise.js";
+import { checkObservations, type KeptObservations, SIGHTINGS, sightingNotes } from "./sightings.js";
 
 /** The types of {@link lockClientFailOpen}: a fence, and no user data. */
 export interface TokenLeases<Name extends LockName = string> extends FormatTypes {
@@ -64,6 +66,12 @@ export interface TokenLeases<Name extends LockName = string> extends FormatTypes
   readonly data: undefined;
   readonly attributes: undefined;
   readonly fence: bigint;
+}
+
+/** Options of {@link lockClientFailOpen}. */
+export interface FailOpenOptions extends KeyNames {
+  /** As in `awsLockClient()`: `"companion"` keeps observations in an item beside each record. Default: nothing is kept. */
+  readonly observations?: KeptObservations;
 }
 
 const NAME = "lock-client-fail-open";
@@ -82,17 +90,20 @@ const n = (value: number | bigint): AttributeValue => ({ N: value.toString() });
  * fence, and continues from its current value. The format has no user data. The lengths of time are this
  * library's, since the package has no defaults: lease 30 s, renewed after a third.
  *
- * Costs one write to acquire, to renew and to release, as native locks. With `trustLocalTime` peers, all clocks
+ * Costs one write to acquire, to renew and to release, as native locks. `observations: "companion"` costs a refused
+ * caller one more write. With `trustLocalTime` peers, all clocks
  * have to be right. Throws `invalid-argument`. See docs/migration/from-dynamodb-lock-client.md.
  */
 export function lockClientFailOpen(
-  keys?: KeyNames & { readonly sortKeyName?: undefined },
+  options?: FailOpenOptions & { readonly sortKeyName?: undefined },
 ): LockFormat<TokenLeases>;
 export function lockClientFailOpen(
-  keys: KeyNames & { readonly sortKeyName: string },
+  options: FailOpenOptions & { readonly sortKeyName: string },
 ): LockFormat<TokenLeases<CompositeName>>;
-export function lockClientFailOpen(keys: KeyNames = {}): LockFormat {
-  const { partitionKeyName: pk = "id", sortKeyName: sk } = keys;
+export function lockClientFailOpen(options: FailOpenOptions = {}): LockFormat {
+  const { partitionKeyName: pk = "id", sortKeyName: sk, observations } = options;
+  checkObservations(observations);
+  const companions = observations === undefined ? [] : [SIGHTINGS];
   checkKeys(pk, sk, [OWNER, GUID, TOKEN, LEASE, TIME]);
   const format: LeaseFormat = {
     name: NAME,
@@ -105,8 +116,15 @@ export function lockClientFailOpen(keys: KeyNames = {}): LockFormat {
     },
     codec: {
       pollAttributes: [OWNER, GUID, TOKEN, LEASE],
-      refOf: (kind, name) => foreignRef(NAME, kind, name, pk, sk),
-      nameOf: (_kind, item) => nameIn(item, pk, sk),
+      refOf(kind, lock) {
+        const ref = foreignRef(NAME, kind, lock, pk, sk);
+        checkNoCompanion(lock, companions);
+        return ref;
+      },
+      nameOf(_kind, item) {
+        const lock = nameIn(item, pk, sk);
+        return lock !== undefined && companionKind(lock, companions) ? undefined : lock;
+      },
       prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: pk, value }),
       holderOf: (owner, id) => `${owner}/${id}`,
       read: readRecord,
@@ -115,9 +133,19 @@ export function lockClientFailOpen(keys: KeyNames = {}): LockFormat {
       },
     },
     lease: LEASE_WRITES,
+    ...(observations === undefined ? {} : { sightings: sightingNotes(pk, sk, LOOKS) }),
   };
   return format;
 }
+
+// Looks like a released lock to clients that list the table.
+const LOOKS: Item = Object.freeze({
+  [OWNER]: s("holdfast"),
+  [GUID]: { B: new Uint8Array(GUID_BYTES) },
+  [TOKEN]: n(0),
+  [LEASE]: n(RELEASED_MS),
+  [TIME]: n(0),
+});
 
 const LEASE_WRITES: LeaseWrites = Object.freeze({
   claim: (ref: RecordRef, grant: Grant, onto: Onto) =>

@@ -35,9 +35,10 @@ import {
   checkFences,
   checkNoCompanion,
   companion,
+  companionKind,
   type FenceOf,
   type Fences,
-  isCompanion,
+  STORED_FENCES,
 } from "./companion.js";
 import {
   all,
@@ -64,6 +65,7 @@ import {
   readRecord,
   VERSION,
 } from "./owned-record.js";
+import { checkObservations, type KeptObservations, SIGHTINGS, sightingNotes } from "./sightings.js";
 
 /** The types of a format with bytes as user data, with further attributes, and without a fence by default. */
 export interface ByteLeases<
@@ -85,6 +87,14 @@ export interface OwnedOptions extends KeyNames {
    * of peers have no number. Default: no fences.
    */
   readonly fences?: Fences;
+  /**
+   * `"companion"`: keeps observations in an item beside each record, so that processes which live for less than a lease
+   * can take over from a dead holder. A caller that is refused, and gives up before the end of a watch, costs one more
+   * write. Needs answers with a `Date`, `maxClockError` other than `"never"`, and `dynamodb:UpdateItem` on the item, as
+   * in `policyFor()`. Not for tables with holders of dynamolock that use `WithUnsafeMatchOwnerOnly`. Default: nothing is
+   * kept.
+   */
+  readonly observations?: KeptObservations;
 }
 
 /** The types of a format with these options. */
@@ -96,9 +106,14 @@ export type LeasesWith<O extends OwnedOptions> = ByteLeases<
 /** Makes the format of a dialect for a table with these keys. Throws `invalid-argument`. */
 export function ownedFormat(dialect: Dialect, options: OwnedOptions): LeaseFormat {
   const { name, defaults } = dialect;
-  const { partitionKeyName: pk = "key", sortKeyName: sk, fences } = options;
+  const { partitionKeyName: pk = "key", sortKeyName: sk, fences, observations } = options;
   checkFences(fences);
+  checkObservations(observations);
   checkKeys(pk, sk, OWN);
+  const companions = [
+    ...(fences === undefined ? [] : [STORED_FENCES]),
+    ...(observations === undefined ? [] : [SIGHTINGS]),
+  ];
   const reserved = new Set([pk, ...(sk === undefined ? [] : [sk]), ...OWN]);
   return {
     name,
@@ -114,12 +129,12 @@ export function ownedFormat(dialect: Dialect, options: OwnedOptions): LeaseForma
       pollAttributes: [OWNER, LEASE, VERSION, RELEASED],
       refOf(kind, lock) {
         const ref = foreignRef(name, kind, lock, pk, sk);
-        if (fences !== undefined) checkNoCompanion(lock);
+        checkNoCompanion(lock, companions);
         return ref;
       },
       nameOf(_kind, item) {
         const lock = nameIn(item, pk, sk);
-        return fences !== undefined && lock !== undefined && isCompanion(lock) ? undefined : lock;
+        return lock !== undefined && companionKind(lock, companions) ? undefined : lock;
       },
       prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: pk, value }),
       holderOf: (owner, id) => `${owner}/${id}`,
@@ -129,6 +144,7 @@ export function ownedFormat(dialect: Dialect, options: OwnedOptions): LeaseForma
     lease: leaseWrites(dialect),
     attributes: { check: (attributes) => checkAttributes(attributes, reserved) },
     ...(fences === undefined ? {} : { fenceCounter: companion(pk, sk, looksOf(dialect)) }),
+    ...(observations === undefined ? {} : { sightings: sightingNotes(pk, sk, looksOf(dialect)) }),
   };
 }
 

@@ -200,6 +200,26 @@ describeOnDynamoDBLocal("the command line on a table of another client's", (endp
       expect(taken.status).toBe(64);
     });
 
+    it("keeps observations on request, or refuses the option", async () => {
+      const words = ["--observations", "companion"];
+      const listed = await run("ls", "--all", "--prefix", "observed", ...words);
+      if (format === "dynamodb-lease") {
+        expect(listed).toMatchObject({ status: 64, stdout: "" });
+        expect(listed.stderr).toContain(format);
+        return;
+      }
+      await put({ ...held, [key]: { S: "observed" } });
+      const refused = await run("lock", "observed", "--wait", "0", ...words, "--", "true");
+      expect(refused.status).toBe(75);
+      const names = async (...more: string[]) => {
+        const { stdout } = await run("ls", "--all", "--prefix", "observed", "--json", ...more);
+        const lines = stdout.trim().split("\n");
+        return lines.map((line) => JSON.parse(line).name).sort();
+      };
+      expect(await names(...words)).toEqual(["observed"]);
+      expect(await names()).toEqual(["observed", "observed#holdfast-seen"]);
+    });
+
     it("refuses unsupported commands with 64, and names the format", async () => {
       const refused = [
         ["sessions"],
@@ -245,6 +265,7 @@ describe("options that exclude each other", () => {
     [["ls", "--format", "dynamolock", "--max-clock-skew", "1s"]],
     [["ls", "--format", "object-commit"]],
     [["ls", "--fences", "companion"]],
+    [["ls", "--observations", "companion"]],
     [["ls", "--format", "dynamolock", "--fences", "table"]],
     [["inspect", "a", "--sort", "b"]],
   ])("are refused with 64: %j", async (words) => {

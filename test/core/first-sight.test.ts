@@ -111,7 +111,8 @@ describe("the first grant of a process", () => {
     const world = new World({ dates: exact });
     const one = world.inhabitant({ ...OPTIONS, process });
     const counted = await world.requests(() => one.locks.mutex("a").acquire());
-    const end = Number((world.record("a")?.["leaseEnd"] as EndAttribute).M.at.N);
+    const leaseEnd = world.record("a")?.["leaseEnd"] as EndAttribute | undefined;
+    const end = Number(leaseEnd?.M.at.N);
     return { writes: counted.writes, aheadMs: end - world.time.wallMs - LEASE_MS };
   };
 

@@ -3,7 +3,8 @@ import type { FormatTypes, LockFormat } from "../../src/core/record/format-types
 import { Holdfast, type HoldfastError, type HoldfastOptions } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
 import { FaultyTable } from "../../src/testing/faults/faults.js";
-import { MemoryTable } from "../../src/testing/table/memory-table.js";
+import { DatedTable } from "../../src/testing/table/dated-table.js";
+import { MemoryTable, type TamperableTable } from "../../src/testing/table/memory-table.js";
 import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import type { VirtualProcess } from "../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
@@ -20,19 +21,24 @@ export interface Client<S extends FormatTypes> {
 export class ForeignWorld<S extends FormatTypes> {
   readonly time = new VirtualTime();
   readonly table: MemoryTable;
+  /** What the network reaches: the table, perhaps with a `Date` in its answers. */
+  readonly #service: TamperableTable;
   readonly #format: LockFormat<S>;
   readonly #random = seededRandom(7);
 
-  constructor(format: LockFormat<S>) {
+  /** `dates` returns the clock of the server that answers, from the true time. Default: answers have no `Date`. */
+  constructor(format: LockFormat<S>, dates?: (trueMs: number) => number | undefined) {
     this.#format = format;
     const { schema } = (format as LockFormat as LeaseFormat).facts;
     const keys = [schema.keys.pk, schema.keys.sk].filter((name) => typeof name === "string");
     this.table = new MemoryTable({ keyAttributes: keys, time: this.time });
+    this.#service =
+      dates === undefined ? this.table : new DatedTable(this.table, () => dates(this.time.wallMs));
   }
 
   client(options: Partial<Omit<HoldfastOptions<S>, "client" | "table">> = {}): Client<S> {
     const process = this.time.process();
-    const network = new FaultyTable(this.table, process, {
+    const network = new FaultyTable(this.#service, process, {
       latency: () => ({ requestMs: 5, responseMs: 5 }),
     });
     const reported: HoldfastError[] = [];

@@ -1,7 +1,12 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { DriverName } from "../../scripts/lib/interop-drivers.mjs";
-import { awsLockClient } from "../../src/formats/index.js";
+import {
+  awsLockClient,
+  dynamolock,
+  type LockFormat,
+  lockClientFailOpen,
+} from "../../src/formats/index.js";
 import { Holdfast } from "../../src/index.js";
 import { CliWorld } from "../cli/support.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
@@ -10,7 +15,7 @@ import { Driver } from "./driver.js";
 import type { Seen } from "./seen.js";
 import { createForeignTable, KEYS } from "./tables.js";
 
-/** Tests outside the scenes of `play.ts`: the command line, and fences, beside the original clients. */
+/** Tests outside the scenes of `play.ts`: the command line, fences, and observations, beside the original clients. */
 
 const LEASES = { leaseMs: 2_000, beatMs: 500 };
 
@@ -18,6 +23,15 @@ const besides = (format: DriverName, name: string): Seen => ({
   ...{ format, driver: format, row: `besides: ${name}` },
   leftOut: [],
 });
+
+const KEPT = { observations: "companion" } as const;
+const OBSERVING = {
+  "aws-lock-client": awsLockClient(KEPT) as LockFormat,
+  dynamolock: dynamolock(KEPT) as LockFormat,
+  "lock-client-fail-open": lockClientFailOpen(KEPT) as LockFormat,
+} as const;
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 function holdOf({ hold }: { readonly hold?: string }): string {
   if (hold === undefined) throw new Error("It was not granted.");
@@ -78,6 +92,63 @@ describeOnDynamoDBLocal("beside the originals", (endpoint) => {
         await theirs.kill();
       }
     });
+  });
+
+  it.each(["aws-lock-client", "dynamolock", "lock-client-fail-open"] as const)(
+    "our processes that never watch take over from a killed client, and never from a live one, by observations: %s",
+    async (name) => {
+      const table = freshTable();
+      await createForeignTable(client, table, name);
+      const opening = { endpoint: endpoint(), table, ...LEASES, ...KEYS[name] };
+      // The package has no option for a wait, and does not tell whether it holds a lock.
+      const isPackage = name === "lock-client-fail-open";
+      const once = { name: "a", ...(isPackage ? { retries: 0 } : { wait: false as const }) };
+      const open = () => Driver.open(name, { ...opening, beats: true });
+      const fresh = () =>
+        new Holdfast({
+          ...{ client, table, lease: "2s", maxClockError: "1s" },
+          format: OBSERVING[name] as LockFormat<never>,
+        });
+      const first = await open();
+      const hold = holdOf(await first.acquire(once));
+      for (let tries = 0; tries < 12; tries += 1) {
+        await using locks = fresh();
+        expect(await locks.mutex("a" as never).tryAcquire()).toBeNull();
+        await pause(500);
+      }
+      if (!isPackage) expect(await first.held(hold)).toBe(true);
+      await first.kill();
+      await using dead = fresh();
+      expect(await dead.mutex("a" as never).tryAcquire()).toBeNull();
+      await pause(1.02 * LEASES.leaseMs + 1_000 + 2_200);
+      const second = await open();
+      try {
+        await using locks = fresh();
+        const lease = await locks.mutex("a" as never).tryAcquire();
+        expect(lease?.isHeld).toBe(true);
+        expect(await second.acquire(once)).toMatchObject({ granted: false });
+        await lease?.release();
+        const granted = holdOf(await second.acquire(once));
+        await second.release(granted);
+      } finally {
+        await second.kill();
+      }
+    },
+  );
+
+  it("the Java client lists the observations beside its records", async () => {
+    const table = freshTable();
+    await createForeignTable(client, table, "aws-lock-client");
+    const opening = { endpoint: endpoint(), table, ...LEASES, ...KEYS["aws-lock-client"] };
+    const theirs = await Driver.open("aws-lock-client", opening);
+    await using locks = new Holdfast({ client, table, format: awsLockClient(KEPT) });
+    try {
+      await theirs.acquire({ name: "a", wait: false });
+      expect(await locks.mutex("a").tryAcquire()).toBeNull();
+      expect(await theirs.list()).toHaveLength(2);
+    } finally {
+      await theirs.kill();
+    }
   });
 
   it("our fences grow despite writes and deletions of the Java client, which lists the companions", async ({

@@ -23,11 +23,13 @@ const HAVE_ROOM_FOR = ["lock", "elect", "condition", "observe", "operate", "tabl
 const FORMATS: readonly (readonly [string, LockFormat])[] = [
   ["aws-lock-client", awsLockClient()],
   ["aws-lock-client with fences", awsLockClient({ fences: "companion" })],
+  ["aws-lock-client with observations", awsLockClient({ observations: "companion" })],
   ["dynamolock", dynamolock()],
   ["dynamolock with fences", dynamolock({ fences: "companion" })],
   ["dynamodb-lease", dynamodbLease()],
   ["dynamodb-lease with fences", dynamodbLease({ fences: "companion" })],
   ["lock-client-fail-open", lockClientFailOpen()],
+  ["lock-client-fail-open with observations", lockClientFailOpen({ observations: "companion" })],
 ];
 
 /** A lease without renewals is lost, and the error has the cause. */
@@ -81,6 +83,11 @@ describe.each(FORMATS)("a policy for a table of format %s", (_title, format) => 
     await (await locks.mutex("team/1").acquire()).release();
     const other = locks.mutex("other").acquire();
     await expect(other).rejects.toMatchObject({ code: "access-denied" });
+    // A refused caller may note what it saw, in a format with observations.
+    await scene.locks(scene.owner).mutex("team/1").acquire();
+    expect(await locks.mutex("team/1").tryAcquire()).toBeNull();
+    const denied = scene.asked.filter(({ isAllowed }) => !isAllowed);
+    expect(denied).toHaveLength(1);
   });
 
   it.each(POLICY_FEATURES.filter((one) => !(HAVE_ROOM_FOR as readonly string[]).includes(one)))(
@@ -91,6 +98,21 @@ describe.each(FORMATS)("a policy for a table of format %s", (_title, format) => 
       expect(asked).toThrow(format.name);
     },
   );
+});
+
+describe("a process that may not write observations", () => {
+  it("reports the missing permission once, and uses the lock as without the option", async () => {
+    scene = await PermissionScene.open(awsLockClient({ observations: "companion" }));
+    scene.allows = ({ leadingKey = "" }) => !leadingKey.endsWith("#holdfast-seen");
+    const reported: unknown[] = [];
+    const held = await scene.locks(scene.owner).mutex("a").acquire();
+    const mutex = scene.locks(scene.client, (error) => reported.push(error)).mutex("a");
+    for (let tries = 0; tries < 2; tries += 1) expect(await mutex.tryAcquire()).toBeNull();
+    expect(scene.asked.filter(({ isAllowed }) => !isAllowed)).toHaveLength(2);
+    expect(reported).toEqual([expect.objectContaining({ code: "access-denied" })]);
+    await held.release();
+    expect(await mutex.tryAcquire()).not.toBeNull();
+  });
 });
 
 describe("a policy for a table of another format", () => {

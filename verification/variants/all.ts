@@ -10,6 +10,7 @@ import { OCCURRENCES } from "./occurrences.js";
 import { QUEUES } from "./queues.js";
 import { RELEASES } from "./releases.js";
 import { SESSIONS } from "./sessions.js";
+import { SIGHTINGS } from "./sightings.js";
 import type { Variant } from "./variant.js";
 import { WATCHES } from "./watches.js";
 
@@ -25,6 +26,7 @@ export const VARIANTS: readonly Variant[] = [
   ...QUEUES,
   ...MULTI_LOCKS,
   ...COMPANIONS,
+  ...SIGHTINGS,
   ...OCCURRENCES,
   ...COPIES,
   ...SURROUNDINGS,

@@ -16,6 +16,7 @@ export interface FormatOptions {
   readonly longestLease?: string;
   readonly maxClockSkew?: string;
   readonly fences?: string;
+  readonly observations?: string;
 }
 
 /** Which part of a name of two the command's argument is not. */
@@ -48,6 +49,7 @@ export function formatOf(options: FormatOptions): LockFormat | undefined {
     ...(pk ? { partitionKeyName: pk } : {}),
     ...(sk && sk !== "none" ? { sortKeyName: sk } : {}),
     ...fences,
+    ...observationsOf(options),
   };
   switch (format) {
     case "aws-lock-client":
@@ -80,6 +82,17 @@ function fencesOf({ format = "native", fences }: FormatOptions): { fences?: "com
   if (WITHOUT_FENCES.includes(format)) return { fences: fences as "companion" };
   throw usageError(
     `--fences is only for a --format without fences: ${WITHOUT_FENCES.join(", ")}. Leave --fences out for ${format}.`,
+  );
+}
+
+// Records of the native format have the end of the lease; those of dynamodb-lease have their own expiry.
+const WITHOUT_ENDS = ["aws-lock-client", "dynamolock", "lock-client-fail-open"];
+
+function observationsOf({ format = "native", observations }: FormatOptions): object {
+  if (!observations) return {};
+  if (WITHOUT_ENDS.includes(format)) return { observations };
+  throw usageError(
+    `--observations is only for --format ${WITHOUT_ENDS.join(", ")}. Leave --observations out for ${format}.`,
   );
 }
 

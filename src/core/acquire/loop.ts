@@ -8,6 +8,7 @@ import { tooSlow } from "../unavailable.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import { type GrantAnswer, type Granting, GrantWrite } from "./grant.js";
+import { noteSighting } from "./note-sighting.js";
 import { type AcquireOutcome, outcomeOf } from "./outcome.js";
 import type { AcquireSettings, Granted, Place } from "./settings.js";
 import { untilAnswered } from "./until-answered.js";
@@ -31,6 +32,7 @@ export class AcquireLoop {
   /** The error of the attempt that took too long, for a call without a wait. */
   #silence: unknown;
   #silences = 0;
+  #hasNoted = false;
   readonly #fromMs: number;
 
   constructor(
@@ -59,6 +61,12 @@ export class AcquireLoop {
     let decision: Decision = this.#firstDecision();
     for (;;) {
       if (this.#cancellation.isStopped) throw this.#cancellation.error();
+      if (this.#needsNote(decision)) {
+        this.#hasNoted = true;
+        await noteSighting(this.#context, this.#ref, this.#cancellation);
+        decision = this.#decide();
+        continue;
+      }
       this.#noteContention(decision);
       const outcome = outcomeOf(decision, { waitMs: this.#settings.waitMs, queueing });
       if (outcome !== undefined) return { kind: outcome };
@@ -99,6 +107,13 @@ export class AcquireLoop {
   get #heldBy(): string | undefined {
     const record = this.#context.observations.of(this.#ref.id)?.record;
     return record?.state === "held" ? record.owner : undefined;
+  }
+
+  // A waiter that can watch the record for the whole lease needs no note.
+  #needsNote(decision: Decision): boolean {
+    if (this.#hasNoted || decision.kind !== "wait") return false;
+    if (this.#context.format.sightings === undefined) return false;
+    return decision.acquirableAtMs > this.#fromMs + this.#settings.waitMs;
   }
 
   #noteContention({ kind }: Decision): void {

@@ -112,19 +112,21 @@ function decideBySession(
 
 /**
  * Returns when the holder of an observed record counts as dead, on the monotonic clock: after the watch of `leaseMs`, or
- * once the table's time is past the end in the record, whichever comes first. An absent record has only the watch. Pure.
+ * once the table's time is past the end of the lease, whichever comes first. A record without an end gets it from a
+ * sighting: the holder wrote the record before the sighting. An absent record has only the watch. Pure.
  */
 export function deadAtMs(
-  { record, sinceMs, dated }: Observation,
+  { record, sinceMs, dated, sightedByMs }: Observation,
   leaseMs: number,
   { maxClockDrift, maxClockErrorMs }: Pick<Circumstances, "maxClockDrift" | "maxClockErrorMs">,
 ): number {
   const watchedAtMs = sinceMs + watchMs(leaseMs, maxClockDrift);
-  if (dated === undefined || record.state !== "held" || record.endMs === undefined) {
-    return watchedAtMs;
-  }
+  const sightedEndMs =
+    sightedByMs === undefined ? undefined : sightedByMs + watchMs(leaseMs, maxClockDrift);
+  const endMs = record.state === "held" ? (record.endMs ?? sightedEndMs) : undefined;
+  if (dated === undefined || endMs === undefined) return watchedAtMs;
   // The `Date` and the record are from one answer, so the table's time is compared with itself.
-  const leftMs = Math.max(0, record.endMs + maxClockErrorMs - dated.dateMs);
+  const leftMs = Math.max(0, endMs + maxClockErrorMs - dated.dateMs);
   return Math.min(watchedAtMs, dated.atMs + watchMs(leftMs, maxClockDrift));
 }
 

@@ -2,6 +2,7 @@ import type { Condition, Item, Query, Write } from "../../platform/table.js";
 import type { ExistingData, FormatFacts } from "./format-facts.js";
 import type { CompositeName, LockFormat, LockName } from "./format-types.js";
 import type { ForcedRelease, Found, GrantNote, HolderRequest, Passage, Version } from "./record.js";
+import type { Sighting } from "./sighting.js";
 
 /** The purpose of a record. Records of different kinds never share a key, even with equal names. */
 export type Kind = "lock" | "leader" | "once" | "session";
@@ -126,6 +127,8 @@ export interface LeaseFormat extends LockFormat {
   readonly lease: LeaseWrites;
   /** Numbers grants beside their records, if the user asked for fences. */
   readonly fenceCounter?: FenceCounter | undefined;
+  /** Sightings of held records can be noted beside them, if the user asked for it. */
+  readonly sightings?: SightingFormat | undefined;
   /** A lease can be kept alive by a session instead of its own renewals. */
   readonly sessions?: SessionWrites | undefined;
   /** Waiters can queue before a record. */
@@ -223,6 +226,17 @@ export interface HistoryFormat {
   note(ref: RecordRef, note: GrantNote, wallMs: number): Write;
   /** Returns the note in an item, or undefined if the item is not a note. */
   noteIn(item: Item | undefined): GrantNote | undefined;
+}
+
+/** Describes the note of a sighting beside a record: one item, for a record without an end of the lease. */
+export interface SightingFormat {
+  /**
+   * Notes a sighting in place of an earlier note. Refused, with the note found, if that note is of the same holder,
+   * version and length, and not later.
+   */
+  note(ref: RecordRef, sighting: Sighting): Write;
+  /** Returns the note in an item, or undefined if the item is not a note. */
+  noteIn(item: Item | undefined): Sighting | undefined;
 }
 
 /**

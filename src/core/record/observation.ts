@@ -1,5 +1,6 @@
 import { copyOfStart } from "../../internal/text.js";
 import type { AbsentRecord, FreeRecord, HeldRecord, HolderRequest, LeaseRecord } from "./record.js";
+import type { Sighting } from "./sighting.js";
 
 type ObservedPart = "state" | "fence" | "version" | "queue" | "lastHolder" | "owner" | "request";
 
@@ -28,6 +29,8 @@ export interface Observation {
   readonly sinceMs: number;
   /** The last strongly consistent answer with a `Date` that showed this (holder, version). */
   readonly dated?: DatedAnswer | undefined;
+  /** {@link Sighting.byMs} of the earliest known sighting of this (holder, version). */
+  readonly sightedByMs?: number | undefined;
 }
 
 /** When an answer with a `Date` showed a record. */
@@ -89,7 +92,22 @@ export function observe(
   if (previous === undefined) return { record, sinceMs: nowMs, dated };
   if (consistency === "eventual" && isStale(previous.record, record)) return previous;
   if (!isSame(previous.record, record)) return { record, sinceMs: nowMs, dated };
-  return { record, sinceMs: previous.sinceMs, dated: dated ?? previous.dated };
+  const { sinceMs, sightedByMs } = previous;
+  return { record, sinceMs, dated: dated ?? previous.dated, sightedByMs };
+}
+
+/**
+ * Adds a sighting to an observation. Ignores a sighting of another holder, version or length: since then, the holder has
+ * renewed its lease, or the record has another holder. Of two sightings the earlier one counts. Pure.
+ */
+export function withSighting(seen: Observation, sighting: Sighting): Observation {
+  const { record, sightedByMs = Number.POSITIVE_INFINITY } = seen;
+  const isOfRecord =
+    record.state === "held" &&
+    record.holder === sighting.holder &&
+    record.version === sighting.version &&
+    record.leaseMs === sighting.leaseMs;
+  return isOfRecord ? { ...seen, sightedByMs: Math.min(sightedByMs, sighting.byMs) } : seen;
 }
 
 function isSame(before: ObservedRecord, now: ObservedRecord): boolean {
@@ -168,6 +186,13 @@ export class Observations {
       entry.highestFence = record.fence;
     }
     return entry.observation;
+  }
+
+  /** Adds a sighting of the record, as {@link withSighting}. */
+  addSighting(id: string, sighting: Sighting): void {
+    const entry = this.#entries.get(id);
+    if (entry?.observation === undefined) return;
+    entry.observation = withSighting(entry.observation, sighting);
   }
 
   /** When an answer last showed the record, on the monotonic clock. */

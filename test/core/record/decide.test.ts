@@ -89,6 +89,13 @@ const dated = (record: LeaseRecord, dateMs: number, atMs = SINCE_MS): Observatio
 const sessionSeen = (seenSession: Observation): Partial<Circumstances> => ({
   sessionSeen: () => seenSession,
 });
+// The length of a watch and the bound, by the table's time.
+const LEASE_END_MS = 1.02 * LEASE_MS + 10_000;
+const sighted = (sightedByMs: number, dateMs: number): Observation => ({
+  ...seen(held()),
+  dated: { dateMs, atMs: SINCE_MS },
+  sightedByMs,
+});
 
 type Case = [
   title: string,
@@ -162,6 +169,48 @@ const CASES: readonly Case[] = [
     seen(notBefore(8_000)),
     { nowMs: deadAtMs - 1, wallMs: 9_000 },
     wait(deadAtMs),
+  ],
+  [
+    "the record is held, and a client saw it long ago by the table's time",
+    sighted(0, LEASE_END_MS),
+    {},
+    takeOver,
+  ],
+  [
+    "the record is held, and a client saw it 1 s too late for a takeover by the table's time",
+    sighted(1_000, LEASE_END_MS),
+    {},
+    wait(SINCE_MS + 1_020),
+  ],
+  [
+    "the record is held, and a client has only just seen it, so the watch ends first",
+    sighted(LEASE_END_MS, LEASE_END_MS),
+    {},
+    wait(deadAtMs),
+  ],
+  [
+    "the record is held, a client saw it long ago, and the caller only watches",
+    sighted(0, 10 * LEASE_END_MS),
+    { maxClockErrorMs: Number.POSITIVE_INFINITY },
+    wait(deadAtMs),
+  ],
+  [
+    "the record is held, a client saw it long ago, and no answer has had a `Date`",
+    { ...sighted(0, 10 * LEASE_END_MS), dated: undefined },
+    {},
+    wait(deadAtMs),
+  ],
+  [
+    "the record is held, has an end that is not past, and a client saw it long ago",
+    { ...sighted(0, LEASE_END_MS), record: { ...held(), endMs: LEASE_END_MS } as LeaseRecord },
+    {},
+    wait(SINCE_MS + 1.02 * 10_000),
+  ],
+  [
+    "the record is free, and a client saw its former holder",
+    { ...sighted(0, LEASE_END_MS), record: free() },
+    {},
+    { kind: "claim", onto: { kind: "free", fence: 7n, version: 3n } },
   ],
   ["the record is held, long dead", seen(held()), { nowMs: 10 * deadAtMs }, takeOver],
   [

@@ -4,6 +4,7 @@ import {
   type Observation,
   Observations,
   observe,
+  withSighting,
 } from "../../../src/core/record/observation.js";
 import type {
   FreeRecord,
@@ -107,7 +108,53 @@ describe("observe", () => {
   });
 });
 
+describe("withSighting", () => {
+  const seen = earlier(held("a", 0n, "v"));
+  const sighting = { holder: "a", version: "v", leaseMs: 1_000, byMs: 70 };
+
+  it("adds a sighting of the same holder, version and length, and keeps the earliest", () => {
+    expect(withSighting(seen, sighting)).toEqual({ ...seen, sightedByMs: 70 });
+    expect(withSighting({ ...seen, sightedByMs: 60 }, sighting).sightedByMs).toBe(60);
+    expect(withSighting({ ...seen, sightedByMs: 80 }, sighting).sightedByMs).toBe(70);
+  });
+
+  it.each([
+    ["another holder", { ...sighting, holder: "b" }],
+    ["another version", { ...sighting, version: "w" }],
+    ["a version of another type", { ...sighting, version: 3n }],
+    ["another length", { ...sighting, leaseMs: 2_000 }],
+  ])("ignores a sighting of %s", (_title, other) => {
+    expect(withSighting(seen, other)).toBe(seen);
+  });
+
+  it("ignores a sighting of a record that is no longer held", () => {
+    for (const record of [free(7n), absent]) {
+      expect(withSighting(earlier(record), sighting)).toEqual(earlier(record));
+    }
+  });
+
+  it("lasts while the record is unchanged, and ends with any change", () => {
+    const known = withSighting(seen, sighting);
+    expect(observe(known, held("a", 0n, "v"), "eventual", 500).sightedByMs).toBe(70);
+    expect(observe(known, held("a", 0n, "w"), "strong", 500).sightedByMs).toBeUndefined();
+    expect(observe(known, held("b", 0n, "v"), "strong", 500).sightedByMs).toBeUndefined();
+    expect(observe(known, free(0n), "strong", 500).sightedByMs).toBeUndefined();
+  });
+});
+
 describe("Observations", () => {
+  it("adds a sighting to the record of its name only", () => {
+    const observations = new Observations();
+    observations.see("one", a3, "strong", 10);
+    observations.see("two", a3, "strong", 10);
+    const sighting = { holder: "a", version: 3n, leaseMs: 1_000, byMs: 70 };
+    observations.addSighting("one", sighting);
+    observations.addSighting("three", sighting);
+    expect(observations.of("one")?.sightedByMs).toBe(70);
+    expect(observations.of("two")?.sightedByMs).toBeUndefined();
+    expect(observations.of("three")).toBeUndefined();
+  });
+
   it("keeps one observation for each name, across calls", () => {
     const observations = new Observations();
     observations.see("one", a3, "strong", 10);

@@ -1,0 +1,51 @@
+import { HoldfastError } from "../../errors.js";
+import type { RecordRef } from "../record/format.js";
+import type { Sighting } from "../record/sighting.js";
+import type { Cancelling } from "./cancellation.js";
+import type { AcquireContext } from "./context.js";
+
+/**
+ * Writes a note of a held record beside the record, or learns of an earlier note. Adds the sighting to the observation.
+ * One write: if the record has an earlier note of the same holder and version, DynamoDB refuses the write and shows that
+ * note. Sends nothing if this client already knows a note of this holder and version.
+ *
+ * The note may be lost, which only delays a takeover. An error of the table's configuration is reported once.
+ */
+export async function noteSighting(
+  context: AcquireContext,
+  ref: RecordRef,
+  { signal }: Pick<Cancelling, "signal">,
+): Promise<void> {
+  const { sightings } = context.format;
+  const sighting = newSighting(context, ref);
+  if (sightings === undefined || sighting === undefined) return;
+  const { requestTimeoutMs } = context.settings;
+  const answer = await context.write(sightings.note(ref, sighting), requestTimeoutMs, signal);
+  if (answer.kind === "misconfigured") context.reportOnce(REPORTED, answer.error);
+  if (answer.kind !== "applied" && answer.kind !== "refused") return;
+  const noted = sightings.noteIn(answer.item);
+  if (noted === undefined) context.reportOnce(REPORTED, foreignNote(ref));
+  else context.observations.addSighting(ref.id, noted);
+}
+
+const REPORTED = "sightings";
+
+/** The sighting to note; undefined without a `Date`, without a bound, and if the client knows an earlier sighting. */
+function newSighting(context: AcquireContext, ref: RecordRef): Sighting | undefined {
+  const seen = context.observations.of(ref.id);
+  if (seen?.record.state !== "held" || seen.dated === undefined) return undefined;
+  if (seen.sightedByMs !== undefined) return undefined;
+  if (context.settings.maxClockErrorMs === Number.POSITIVE_INFINITY) return undefined;
+  const { holder, version, leaseMs } = seen.record;
+  // Not the `Date` alone: DynamoDB may stamp an answer before it reads the record.
+  return { holder, version, leaseMs, byMs: context.tableClock.latestMs(seen.dated.dateMs) };
+}
+
+function foreignNote({ name }: RecordRef): HoldfastError {
+  return new HoldfastError(
+    "foreign-record",
+    `The item that stores the observation of lock "${name}" is not of this library. Nothing was written. Find out which ` +
+      "program wrote this item, and move the item to another key.",
+    { lockName: name },
+  );
+}

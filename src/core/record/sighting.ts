@@ -1,0 +1,10 @@
+import type { Version } from "./record.js";
+
+/** Tells that a client has seen a held record. The note stands beside the record, and stays true for ever. */
+export interface Sighting {
+  readonly holder: string;
+  readonly version: Version;
+  readonly leaseMs: number;
+  /** An upper bound of the table's time when the client saw the record, in milliseconds since 1970. */
+  readonly byMs: number;
+}
