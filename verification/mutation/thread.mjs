@@ -21,7 +21,7 @@ const LEFT_OUT_TITLES = [
   "with randomly lost answers have strictly rising fences",
   "succeed 500 times without deadlock, partial grant or starvation",
   "stay silent during a day without faults",
-  "waits for the watch of a lease and a second by default, for any lease",
+  "waits for the watch of the longer of both leases and a second by default",
   // It reads a document, and no code.
   "match the thresholds in the document",
 ];

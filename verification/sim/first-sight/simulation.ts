@@ -1,0 +1,189 @@
+import { Holdfast, type Lease } from "../../../src/index.js";
+import { FaultyTable } from "../../../src/testing/faults/faults.js";
+import { DatedTable } from "../../../src/testing/table/dated-table.js";
+import { MemoryTable } from "../../../src/testing/table/memory-table.js";
+import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
+import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
+import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+
+/** A violation of the promise of takeover at first sight. */
+export interface SightViolation {
+  readonly invariant: "exclusion" | "first sight" | "guarded writes";
+  readonly atMs: number;
+  readonly what: string;
+}
+
+/** What a seed does not decide. */
+export interface SightOptions {
+  /** The difference between two servers, as a multiple of `maxClockError`; at most 1 is within the bound. */
+  readonly spread?: number;
+}
+
+const LEASE_MS = 4_000;
+// Two steps of a `Date`, and requests on slow clocks.
+const STEPS_MS = 2_500;
+// What the end of a first grant may be ahead, besides the bound.
+const AHEAD_MS = 2_000;
+const HOURS_MS = 5 * 3_600_000;
+const DRIFT = 0.01;
+const TURNS = 120;
+const NAME = "a";
+const KEY = { pk: { S: `lock#${NAME}` }, sk: { S: "lease" } };
+
+/** A process that was granted the lock. */
+interface Holding {
+  readonly lease: Lease;
+  readonly process: VirtualProcess;
+  readonly network: FaultyTable;
+  isCut: boolean;
+}
+
+/**
+ * Holders renew until their network fails, while fresh processes try once each and are killed. The machines' clocks are
+ * wrong by hours, and jump; copies of writes arrive late; the clocks of the servers differ.
+ */
+class FirstSight {
+  readonly violations: SightViolation[] = [];
+  grants = 0;
+  readonly #time = new VirtualTime();
+  readonly #random: SeededRandom;
+  readonly #boundMs: number;
+  readonly #apartMs: number;
+  readonly #table: MemoryTable;
+  readonly #service: DatedTable;
+  readonly #holdings: Holding[] = [];
+  /** When the table carried out the last grant or renewal. */
+  #movedMs = 0;
+  /** When the last grant was handed out. */
+  #grantedMs = 0;
+
+  constructor(seed: number, { spread = 1 }: SightOptions) {
+    this.#random = seededRandom(seed);
+    this.#boundMs = Math.ceil(LEASE_MS * (0.1 + 0.4 * this.#random.fraction()));
+    this.#apartMs = spread * this.#boundMs;
+    const phaseMs = 1_000 * this.#random.fraction();
+    this.#table = new MemoryTable({
+      keyAttributes: ["pk", "sk"],
+      time: this.#time,
+      keepsLog: false,
+      onChange: ({ atMs }) => {
+        this.#movedMs = atMs;
+        this.#checkBelief();
+      },
+    });
+    this.#service = new DatedTable(this.#table, () => {
+      return this.#time.wallMs + phaseMs + this.#apartMs * (this.#random.chance(0.5) ? 0.5 : -0.5);
+    });
+  }
+
+  async run(): Promise<void> {
+    for (let turn = 0; turn < TURNS; turn += 1) {
+      const last = this.#holdings.at(-1);
+      const isCut = last === undefined || last.isCut;
+      // Some newcomers come at a random time, some as soon as the lock is due.
+      const dueMs = this.#dueMs();
+      const pauseMs =
+        isCut && this.#random.chance(0.2)
+          ? Math.max(0, dueMs - this.#time.nowMs)
+          : 700 * this.#random.fraction();
+      await this.#time.advance(pauseMs);
+      const movedMs = this.#movedMs;
+      const isDue = isCut && this.#time.nowMs >= dueMs;
+      if (!(await this.#isGrantedAtOnce()) && isDue && movedMs === this.#movedMs) {
+        this.#violate("first sight", "the lock of a dead holder was not granted at the first try");
+      }
+      if (last !== undefined && this.#random.chance(0.15)) this.#cut(last);
+    }
+  }
+
+  /** From when on a newcomer must be granted the lock at its first try, if the holder is dead. */
+  #dueMs(): number {
+    // The end of a process's first grant comes from its wall clock, and may be ahead by the bound without a correction.
+    const firstMs = this.#grantedMs + AHEAD_MS + this.#boundMs;
+    const movedMs = Math.max(this.#movedMs, firstMs);
+    return movedMs + LEASE_MS + this.#boundMs + this.#apartMs + STEPS_MS;
+  }
+
+  // The holder believes in its lease to the deadline, but no request of it arrives from now on.
+  #cut(holding: Holding): void {
+    holding.isCut = true;
+    holding.network.script(() => ({ fault: "request-lost" }));
+    if (this.#random.chance(0.3)) {
+      holding.process.stepWall(this.#random.integer(-HOURS_MS, HOURS_MS));
+    }
+  }
+
+  async #isGrantedAtOnce(): Promise<boolean> {
+    const random = this.#random;
+    const process = this.#time.process({
+      rate: random.chance(0.5) ? 1 + DRIFT : 1 - DRIFT,
+      wallOffsetMs: random.chance(0.3) ? 0 : random.integer(-HOURS_MS, HOURS_MS),
+    });
+    const network = new FaultyTable(this.#service, process, {
+      latency: () => ({ requestMs: 10 * random.fraction(), responseMs: 10 * random.fraction() }),
+    });
+    const locks = new Holdfast({
+      client: network,
+      table: "locks",
+      lease: LEASE_MS,
+      maxClockDrift: DRIFT,
+      maxClockError: this.#boundMs,
+      onError: () => undefined,
+      environment: { clock: process.clock, timers: process.timers, random: random.fork() },
+    });
+    const trying = locks.mutex(NAME).tryAcquire();
+    const lease = await this.#time.runUntil(trying, { limitMs: 60_000 });
+    if (lease === null) {
+      process.kill();
+      return false;
+    }
+    this.grants += 1;
+    this.#grantedMs = this.#time.nowMs;
+    this.#holdings.push({ lease, process, network, isCut: false });
+    this.#checkBelief();
+    network.random(random.fork(), {
+      faults: { duplicated: 0.3, "applied-late": 0.1, "response-lost": 0.1 },
+      longestDelayMs: LEASE_MS,
+    });
+    return true;
+  }
+
+  /** At no instant does a process believe in a lease whose lock another process was granted. */
+  #checkBelief(): void {
+    const item = this.#table.item(KEY);
+    const holder = item?.["holder"];
+    for (const { lease } of this.#holdings) {
+      const isInRecord = holder !== undefined && "S" in holder && holder.S === lease.holder;
+      if (isInRecord || !lease.isHeld) continue;
+      this.#violate("exclusion", `a process believes in fence ${lease.fence} after its takeover`);
+      // The condition of a guarded write names the holder and the fence, so the table refuses the former holder's.
+      if (this.#commits(lease)) this.#violate("guarded writes", `fence ${lease.fence} committed`);
+    }
+  }
+
+  #commits({ holder, fence }: Lease): boolean {
+    const answer = this.#table.apply({
+      key: KEY,
+      condition: {
+        kind: "all",
+        of: [
+          { kind: "equals", attribute: "holder", value: { S: holder } },
+          { kind: "equals", attribute: "fence", value: { N: String(fence) } },
+        ],
+      },
+      change: { set: { guarded: { N: String(fence) } }, remove: [] },
+    });
+    return answer.kind === "applied";
+  }
+
+  #violate(invariant: SightViolation["invariant"], what: string): void {
+    this.violations.push({ invariant, atMs: this.#time.nowMs, what });
+  }
+}
+
+/** Runs one seed. */
+export async function simulateFirstSight(seed: number, options: SightOptions = {}) {
+  const simulation = new FirstSight(seed, options);
+  await simulation.run();
+  return { violations: simulation.violations, grants: simulation.grants };
+}
