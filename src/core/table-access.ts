@@ -32,7 +32,7 @@ export class TableAccess {
     this.tableClock = new TableClock(
       clock,
       () => this.wallMs(),
-      settings.maxClockDrift,
+      settings,
       table.tellsDate === true,
     );
   }

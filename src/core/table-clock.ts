@@ -1,10 +1,13 @@
 import { type Clock, elapsedMsSince, type Instant, USUAL_BOOT_STEP_MS } from "../platform/clock.js";
+import type { ClientSettings } from "./client-settings.js";
 
 // A `Date` has whole seconds: the time of the service is less than a second later.
 const DATE_STEP_MS = 1_000;
 // What a wall clock may be slow by before the first grant of a process costs a second write.
 const WALL_ALLOWANCE_MS = 1_000;
 
+// A client that never compares the end of a rival's lease still writes the end of its own.
+const MOST_DIFFERENCE_MS = 10_000;
 // The first renewal is due after a third of the lease, and a second one must still come in time.
 const MOST_LOST = 0.25;
 
@@ -25,14 +28,21 @@ export class TableClock {
   readonly #clock: Clock;
   readonly #wallMs: () => number;
   readonly #rate: number;
+  readonly #differMs: number;
   #tellsDate: boolean;
   #bound: Bound | undefined;
 
   /** `wallMs`: the wall clock for a first claim. `tellsDate`: whether answers are expected to have a `Date`. */
-  constructor(clock: Clock, wallMs: () => number, maxClockDrift: number, tellsDate: boolean) {
+  constructor(
+    clock: Clock,
+    wallMs: () => number,
+    { maxClockDrift, maxClockErrorMs }: Pick<ClientSettings, "maxClockDrift" | "maxClockErrorMs">,
+    tellsDate: boolean,
+  ) {
     this.#clock = clock;
     this.#wallMs = wallMs;
     this.#rate = 1 + 2 * maxClockDrift;
+    this.#differMs = Math.min(maxClockErrorMs, MOST_DIFFERENCE_MS);
     this.#tellsDate = tellsDate;
   }
 
@@ -50,8 +60,8 @@ export class TableClock {
     this.#tellsDate = true;
     const seen = { sent, belowMs: dateMs + DATE_STEP_MS };
     const knownMs = this.#bound && this.#nowBy(this.#bound);
-    // If the `Date` is above the former bound, then the clocks of this machine stood still, or two servers differ.
-    const isWrong = knownMs === undefined || knownMs < dateMs;
+    // If the `Date` is above the bound by more than two servers may differ, the clocks of this machine stood still.
+    const isWrong = knownMs === undefined || knownMs + this.#differMs < dateMs;
     if (isWrong || this.#nowBy(seen) < knownMs) this.#bound = seen;
   }
 

@@ -4,6 +4,7 @@ import { instantOf } from "../../src/platform/clock.js";
 
 const EPOCH_MS = 1_800_000_000_000;
 const LEASE_MS = 30_000;
+const SETTINGS = { maxClockDrift: 0.01, maxClockErrorMs: 10_000 };
 const WHOLE = { leaseMs: LEASE_MS, leftMs: LEASE_MS };
 // One step of the boot clock, widened by the drift.
 const STEP_MS = 10.2;
@@ -16,7 +17,7 @@ function setUp({ tellsDate = true, wallMs = EPOCH_MS } = {}) {
     bootMs: () => now.bootMs,
     bootStepMs: 10,
   };
-  const tableClock = new TableClock(clock, clock.wallMs, 0.01, tellsDate);
+  const tableClock = new TableClock(clock, clock.wallMs, SETTINGS, tellsDate);
   const pass = (ms: number): void => {
     now.monotonicMs += ms;
     now.wallMs += ms;
@@ -63,6 +64,15 @@ describe("the table's time", () => {
     tableClock.see(sent(), EPOCH_MS);
     tableClock.see(sent(), EPOCH_MS + 3_600_000);
     expect(tableClock.endOf(0)).toBe(Math.ceil(EPOCH_MS + 3_601_000 + STEP_MS));
+  });
+
+  it("ignores a `Date` that is after the bound by no more than two servers may differ", () => {
+    const { tableClock, sent } = setUp();
+    tableClock.see(sent(), EPOCH_MS);
+    tableClock.see(sent(), EPOCH_MS + 11_000);
+    expect(tableClock.endOf(0)).toBe(Math.ceil(EPOCH_MS + 1_000 + STEP_MS));
+    tableClock.see(sent(), EPOCH_MS + 12_000);
+    expect(tableClock.endOf(0)).toBe(Math.ceil(EPOCH_MS + 13_000 + STEP_MS));
   });
 
   it("comes from the wall clock before the first answer, and such an end is not sound yet", () => {

@@ -12,7 +12,8 @@ async function ofSeeds(spread: number, seeds = SEEDS) {
     grants += outcome.grants;
     for (const { invariant, atMs, what } of outcome.violations) {
       broken.add(invariant);
-      if (first.length < 5) first.push(`seed ${seed}, ${atMs.toFixed(0)} ms: ${invariant}: ${what}`);
+      if (first.length < 5)
+        first.push(`seed ${seed}, ${atMs.toFixed(0)} ms: ${invariant}: ${what}`);
     }
   }
   return { broken, first, grants };

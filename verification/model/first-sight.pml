@@ -100,7 +100,8 @@ inline answered() {
   fi
 }
 
-/* The bound after an answer to a request sent at `from`: the tighter one, unless the `Date` shows that it was wrong. */
+/* The bound after an answer to a request sent at `from`: the tighter one, unless the `Date` shows that it was wrong:
+   it is later by more than the servers may differ. */
 inline learn(p, from) {
 #ifdef DROP_ROUNDING
   wanted = date - BASE - LESSER(from, date - BASE);
@@ -108,7 +109,7 @@ inline learn(p, from) {
   wanted = date + STEP - BASE - from;
 #endif
   if
-  :: !at[p].isKnown || wanted < at[p].ahead || date > BASE + now_ + at[p].ahead -> at[p].ahead = wanted
+  :: !at[p].isKnown || wanted < at[p].ahead || date > BASE + now_ + at[p].ahead + BOUND -> at[p].ahead = wanted
   :: else
   fi;
   at[p].isKnown = 1;

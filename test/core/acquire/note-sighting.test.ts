@@ -3,12 +3,14 @@ import { TableClock } from "../../../src/core/table-clock.js";
 import { instantOf } from "../../../src/platform/clock.js";
 import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
 
+const SETTINGS = { maxClockDrift: 0.01, maxClockErrorMs: 10_000 };
+
 const DATE_MS = 1_700_000_000_000;
 
 async function clockAfter(answerMs: number) {
   const time = new VirtualTime();
   const process = time.process();
-  const tableClock = new TableClock(process.clock, () => process.clock.wallMs(), 0.01, true);
+  const tableClock = new TableClock(process.clock, () => process.clock.wallMs(), SETTINGS, true);
   const sent = instantOf(process.clock);
   await time.advance(answerMs);
   tableClock.see(sent, DATE_MS);
