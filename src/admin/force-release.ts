@@ -10,6 +10,7 @@ import { type Duration, durationMs } from "../internal/duration.js";
 import { isoTimeOf } from "../platform/clock.js";
 import { type NoAnswer, retry } from "../platform/retry.js";
 import type { Misconfigured, Write } from "../platform/table.js";
+import { freeDead, isDead } from "./free-dead.js";
 import type { InspectOptions } from "./list.js";
 
 /** Options of `Admin.forceRelease`. */
@@ -33,8 +34,10 @@ export interface ForceReleaseOptions extends InspectOptions {
  * The result of a forced release. The holder may still hold the lock if `isFree` is false and `successor` undefined.
  */
 export interface ForceReleaseResult {
-  /** Whether the last answer showed the lock free, or the holder is dead by now. */
+  /** Whether the last answer showed the lock free. */
   readonly isFree: boolean;
+  /** Whether the holder counted as dead, and this call freed the lock in its place. */
+  readonly wasDead: boolean;
   /** The holder that was asked, or freed; undefined if the lock was free already. */
   readonly holder: string | undefined;
   /** The holder's label. */
@@ -50,7 +53,7 @@ const PAUSE_MS = 250;
 /**
  * Asks the holder of a record to release, or frees the record; see `Admin.forceRelease`. In this order:
  *
- * 1. Read the record to learn the holder.
+ * 1. Read the record to learn the holder. If the holder counts as dead, free the record, as a takeover would.
  * 2. Write `request` into the record. A holder that moves to its session afterwards reads the request in the answer to
  *    that move.
  * 3. Notify the session in the answer to step 2: a holder that moved before no longer reads its record.
@@ -70,20 +73,28 @@ export async function forceRelease(
   const limitMs = wait === undefined ? undefined : durationMs("wait", wait, WAIT_RANGE);
   const retries = new BoundedRetry(context, ref, limitMs, signal);
   const first = await retries.send(() => readOnce(context, ref));
-  if (first.state !== "held") return resultOf(context, ref, undefined, first);
+  if (first.state !== "held") return resultOf(undefined, first);
   retries.allowFor(first);
   const at = isoTimeOf(context.wallMs());
   const forced = { holder: first.holder, by, reason, at, now: false };
+  const freeIfDead = async (record: LeaseRecord): Promise<LeaseRecord | undefined> => {
+    if (!names(record, first) || !isDead(context, ref)) return undefined;
+    const freed = await retries.send(() => freeDead(context, ref, record, forced));
+    return names(freed, first) ? undefined : freed;
+  };
+  const freedAtOnce = await freeIfDead(first);
+  if (freedAtOnce !== undefined) return resultOf(first, freedAtOnce, true);
   const request = { ...forced, kind: "release" } as const;
   const asked = await retries.send(() => writeOnce(context, ref, requests.ask(ref, request)));
-  if (!names(asked, first)) return resultOf(context, ref, first, asked);
+  if (!names(asked, first)) return resultOf(first, asked);
   retries.noteRequest();
   const { session } = asked;
   if (session !== undefined) await retries.send(() => notifyOnce(context, session, first.holder));
   const last = now
     ? await retries.send(() => writeOnce(context, ref, freeingOf(context, ref, forced)))
     : await untilOver(context, ref, first, retries);
-  return resultOf(context, ref, first, last);
+  const freed = await freeIfDead(last);
+  return resultOf(first, freed ?? last, freed !== undefined);
 }
 
 function freeingOf(context: AcquireContext, ref: RecordRef, forced: ForcedRelease): Write {
@@ -114,21 +125,15 @@ function names(record: LeaseRecord, { holder }: HeldRecord): record is HeldRecor
   return record.state === "held" && record.holder === holder;
 }
 
-// A queue before the lock says nothing about the holder.
-function isDead(context: AcquireContext, ref: RecordRef): boolean {
-  const { kind } = context.decide(ref, false, { kind: "barge" });
-  return kind === "take-over" || kind === "end-session";
-}
-
 function resultOf(
-  context: AcquireContext,
-  ref: RecordRef,
   victim: HeldRecord | undefined,
   found: LeaseRecord,
+  wasDead = false,
 ): ForceReleaseResult {
   const next = found.state === "held" && found.holder !== victim?.holder ? found : undefined;
   return {
-    isFree: found.state !== "held" || (next === undefined && isDead(context, ref)),
+    isFree: found.state !== "held",
+    wasDead,
     holder: victim?.holder,
     owner: victim?.owner,
     successor: next === undefined ? undefined : { holder: next.holder, owner: next.owner },

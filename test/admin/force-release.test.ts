@@ -16,8 +16,11 @@ const FORCED: ExpectedError = {
   mentions: ["alice", "the deployment hangs"],
 };
 
-function scene(options: { readonly sharedSession?: true } = {}) {
-  const world = new World();
+function scene(
+  options: { readonly sharedSession?: true } = {},
+  dates?: (trueMs: number) => number,
+) {
+  const world = new World(dates === undefined ? {} : { dates });
   const holder = world.inhabitant({ ...LENGTHS, ...options });
   const operator = world.inhabitant({ owner: "operator" });
   return { world, holder, operator };
@@ -38,7 +41,12 @@ describe("a forced release", () => {
     const lease = await held(stage);
     obeys(lease);
     const result = await world.until(operator.locks.admin.forceRelease("a", WHY));
-    expect(result).toEqual({ isFree: true, holder: lease.holder, owner: lease.owner });
+    expect(result).toEqual({
+      isFree: true,
+      wasDead: false,
+      holder: lease.holder,
+      owner: lease.owner,
+    });
     expectErrorToBe(lease.signal.reason, FORCED);
     // A renewal, its answer, and a read.
     expect(world.time.nowMs).toBeLessThan(1_500);
@@ -98,7 +106,7 @@ describe("a forced release", () => {
       operator.locks.admin.forceRelease("a", WHY),
     );
     expect({ result, writes, reads }).toEqual({
-      result: { isFree: true, holder: undefined, owner: undefined },
+      result: { isFree: true, wasDead: false, holder: undefined, owner: undefined },
       writes: 0,
       reads: 1,
     });
@@ -110,9 +118,36 @@ describe("a forced release", () => {
     await held(stage);
     holder.process.kill();
     const result = await world.until(operator.locks.admin.forceRelease("a", WHY));
-    expect(result.isFree).toBe(true);
+    expect(result).toMatchObject({ isFree: true, wasDead: true });
+    expect(world.record("a")?.["holder"]).toBeUndefined();
     expect(world.time.nowMs).toBeGreaterThanOrEqual(LEASE_MS * 1.02);
     expect(world.time.nowMs).toBeLessThan(LEASE_MS * 1.02 + 500);
+  });
+
+  it("frees a dead holder's lock at first sight, by one read and one write", async () => {
+    const stage = scene({}, (trueMs) => trueMs);
+    const { world, holder, operator } = stage;
+    await held(stage);
+    holder.process.kill();
+    await world.time.advance(LEASE_MS + 13_000);
+    const counted = await world.requests(() => operator.locks.admin.forceRelease("a", WHY));
+    expect(counted).toMatchObject({ writes: 1, reads: 1 });
+    expect(counted.result).toMatchObject({ isFree: true, wasDead: true });
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+  });
+
+  it("ends a dead session first, and then frees the lock", async () => {
+    const stage = scene({ sharedSession: true }, (trueMs) => trueMs);
+    const { world, holder, operator } = stage;
+    await held(stage);
+    await world.time.advance(4_000);
+    expect(world.record("a")?.["session"]).toBeDefined();
+    holder.process.kill();
+    await world.time.advance(LEASE_MS + 13_000);
+    const counted = await world.requests(() => operator.locks.admin.forceRelease("a", WHY));
+    expect(counted).toMatchObject({ writes: 2, reads: 2 });
+    expect(counted.result).toMatchObject({ isFree: true, wasDead: true });
+    expect(world.record("a")).not.toHaveProperty("session");
   });
 
   it("resolves to not free at the end of its wait, and the request remains", async () => {
@@ -121,7 +156,7 @@ describe("a forced release", () => {
     const lease = await held(stage);
     obeys(lease);
     const result = await world.until(operator.locks.admin.forceRelease("a", { ...WHY, wait: 0 }));
-    expect(result).toMatchObject({ isFree: false, holder: lease.holder });
+    expect(result).toMatchObject({ isFree: false, wasDead: false, holder: lease.holder });
     expect(lease.isHeld).toBe(true);
     await world.time.advance(1_500);
     expect(lease.isHeld).toBe(false);
@@ -138,7 +173,13 @@ describe("a forced release", () => {
     await world.until(first.release());
     const second = await world.until(holder.locks.mutex("a").acquire());
     const successor = { holder: second.holder, owner: second.owner };
-    const told = { isFree: false, holder: first.holder, owner: first.owner, successor };
+    const told = {
+      isFree: false,
+      wasDead: false,
+      holder: first.holder,
+      owner: first.owner,
+      successor,
+    };
     expect(await world.until(asked)).toEqual(told);
     await world.time.advance(10_000);
     expect(second.isHeld).toBe(true);
@@ -169,6 +210,7 @@ describe("a forced release", () => {
       operator.network.next("read", { fault, unknownAfterMs: 20 });
       expect(await world.until(operator.locks.admin.forceRelease("a", WHY))).toMatchObject({
         isFree: true,
+        wasDead: false,
         holder: lease.holder,
       });
       expect(lease.signal.reason).toMatchObject({ reason: "released-by-force" });
@@ -200,7 +242,7 @@ describe("a forced release", () => {
     const lease = await world.until(holder.locks.mutex("a").acquire({ lease: "2m" }));
     holder.process.kill();
     const result = await world.until(operator.locks.admin.forceRelease("a", WHY));
-    expect(result).toMatchObject({ isFree: true, holder: lease.holder });
+    expect(result).toMatchObject({ isFree: true, wasDead: true, holder: lease.holder });
     expect(world.time.nowMs).toBeGreaterThan(120_000);
     expect(world.time.nowMs).toBeLessThan(125_000);
   });
@@ -214,8 +256,10 @@ describe("a forced release", () => {
     holder.process.kill();
     const fromMs = world.time.nowMs;
     const asked = operator.locks.admin.forceRelease("a", { ...WHY, wait: "10s" });
-    expect(await world.until(asked)).toMatchObject({ isFree: true, holder: lease.holder });
+    const told = { isFree: true, wasDead: true, holder: lease.holder };
+    expect(await world.until(asked)).toMatchObject(told);
     expect(world.time.nowMs - fromMs).toBeLessThan(LEASE_MS + 600);
+    expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 
   it("reads strongly, and only once if the holder has gone by then", async () => {
@@ -268,7 +312,7 @@ describe("a forced release", () => {
     const result = await world.until(
       operator.locks.admin.forceRelease("a", { ...WHY, wait: "24h" }),
     );
-    expect(result).toEqual({ isFree: true, holder: undefined, owner: undefined });
+    expect(result).toEqual({ isFree: true, wasDead: false, holder: undefined, owner: undefined });
   });
 
   it.each([
@@ -303,7 +347,7 @@ describe("a forced release with now", () => {
     const { world, operator } = stage;
     const victim = await held(stage);
     const result = await world.until(operator.locks.admin.forceRelease("a", { ...WHY, now: true }));
-    expect(result).toMatchObject({ isFree: true, holder: victim.holder });
+    expect(result).toMatchObject({ isFree: true, wasDead: false, holder: victim.holder });
     const rival = await world.until(world.inhabitant(LENGTHS).locks.mutex("a").acquire());
     expect(rival.fence).toBe(victim.fence + 1n);
     expect(victim.isHeld).toBe(true);
@@ -335,7 +379,7 @@ describe("a forced release of a lock on a session", () => {
     });
     const fromMs = world.time.nowMs;
     const result = await world.until(operator.locks.admin.forceRelease("a", WHY));
-    expect(result).toMatchObject({ isFree: true, holder: a.holder });
+    expect(result).toMatchObject({ isFree: true, wasDead: false, holder: a.holder });
     expect(world.time.nowMs - fromMs).toBeLessThan(1_500);
     expect(a.signal.reason).toMatchObject({ reason: "released-by-force" });
     expect(b.isHeld).toBe(true);

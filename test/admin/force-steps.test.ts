@@ -143,7 +143,11 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
     await world.time.advance(500);
     for (const { process } of [dead, waiter]) process.kill();
     const released = world.inhabitant().locks.admin.forceRelease("a", { ...WHY, now });
-    expect(await world.until(released)).toMatchObject({ isFree: true, holder: lease.holder });
+    expect(await world.until(released)).toMatchObject({
+      isFree: true,
+      wasDead: !now,
+      holder: lease.holder,
+    });
     expect(world.time.nowMs).toBeLessThan(500 + 2 * LEASE_MS);
   });
 
@@ -155,7 +159,7 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
     await world.until(lease.release());
     const next = await world.until(world.inhabitant(LENGTHS).locks.mutex("a").acquire());
     expect(await world.until(released)).toEqual({
-      ...{ isFree: false, holder: lease.holder, owner: lease.owner },
+      ...{ isFree: false, wasDead: false, holder: lease.holder, owner: lease.owner },
       successor: { holder: next.holder, owner: next.owner },
     });
     await world.time.advance(2 * LEASE_MS);
@@ -199,7 +203,7 @@ describe("a forced release with now", () => {
     expect(world.record("a")?.["holder"]).toBeUndefined();
     // A request, a lost notification, the notification, and the freeing write.
     expect(writes).toBe(4);
-    expect(done).toMatchObject({ result: { isFree: true, holder: lease.holder } });
+    expect(done).toMatchObject({ result: { isFree: true, wasDead: false, holder: lease.holder } });
     await expectTold(world, lease);
   });
 

@@ -41,7 +41,7 @@ describe("the fair locks of the same name", () => {
     const { world, plain, spaced, other } = await scene();
     const why = { ...NAMESPACE, reason: "a drill", now: true };
     const result = await world.until(other.admin.forceRelease("a", why));
-    expect(result).toMatchObject({ isFree: true, holder: spaced.holder });
+    expect(result).toMatchObject({ isFree: true, wasDead: false, holder: spaced.holder });
     await world.time.advance(1_500);
     expect([plain.isHeld, spaced.isHeld]).toEqual([true, false]);
     expect(spaced.signal.reason).toMatchObject({ reason: "released-by-force" });

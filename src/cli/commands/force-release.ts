@@ -59,13 +59,15 @@ export async function forceRelease(
 const SUBJECT = Object.freeze({ lock: "Lock", leader: "Leadership" });
 
 function described(subject: string, result: ForceReleaseResult, now: boolean): string {
-  const { holder, owner, successor } = result;
+  const { holder, owner, successor, wasDead } = result;
   if (holder === undefined) return `${subject} was free already.`;
   const former = shown(owner ?? holder);
   if (successor !== undefined) {
     const next = shown(successor.owner ?? successor.holder);
     return `${subject} is now held by ${next}, which was not asked to release; the holder before was ${former}.`;
   }
+  if (wasDead)
+    return `${subject} is free: its holder, ${former}, was dead, and its lock was freed.`;
   const was = `${subject} is free; the holder was ${former}.`;
   return now ? `${was} That holder may still act until its next renewal.` : was;
 }

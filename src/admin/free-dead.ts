@@ -1,0 +1,37 @@
+import type { AcquireContext } from "../core/acquire/context.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { ForcedRelease, HeldRecord, LeaseRecord } from "../core/record/record.js";
+import { Abort } from "../platform/abort.js";
+import type { NoAnswer } from "../platform/retry.js";
+import type { Misconfigured } from "../platform/table.js";
+
+type Answered = { readonly kind: "answered"; readonly value: LeaseRecord };
+
+/** Whether the holder in the record counts as dead. A queue before the lock says nothing about the holder. */
+export function isDead(context: AcquireContext, ref: RecordRef): boolean {
+  const { kind } = context.decide(ref, false, { kind: "barge" });
+  return kind === "take-over" || kind === "end-session";
+}
+
+/**
+ * Frees the record of a dead holder, on condition of exactly this holder and version, as a takeover does. Ends the
+ * session of a holder on a session first. Answers with the record after the write, or the record that refused it: then
+ * the holder is alive.
+ */
+export async function freeDead(
+  context: AcquireContext,
+  ref: RecordRef,
+  { holder, version, session }: HeldRecord,
+  forced: ForcedRelease,
+): Promise<Answered | NoAnswer | Misconfigured> {
+  const decision = context.decide(ref, false, { kind: "barge" });
+  if (decision.kind === "end-session") {
+    const ended = await context.sessions.end(decision, forced.by, new Abort());
+    if (ended.kind !== "applied" && ended.kind !== "refused") return ended;
+  }
+  const from = { watched: { holder, version, session } };
+  const write = context.freeing(ref, from, { keepData: true, lastHolder: holder, forced });
+  const answer = await context.write(write, context.settings.requestTimeoutMs);
+  if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
+  return { kind: "answered", value: context.seeRecord(ref, answer, "strong") };
+}
