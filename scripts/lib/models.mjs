@@ -439,7 +439,8 @@ const SEVERAL_MUTANTS = [
 const FIRST_SIGHT_SEARCHES = [
   { name: "renewals that take effect again", bounds: { LATE: 1 } },
   { name: "lost answers", bounds: { LOST: 1, RENEWALS: 2, HORIZON: 9 } },
-  { name: "the smallest bound that holds", bounds: { BOUND: 1, HORIZON: 10 } },
+  { name: "a bound of two ticks", bounds: { BOUND: 2, HORIZON: 10 } },
+  { name: "no renewals, for much longer", bounds: { RENEWALS: 0, HORIZON: 24 } },
   { name: "equal clocks, for longer", bounds: { RENEWALS: 0, DIFFER: 0, BOUND: 0, HORIZON: 13 } },
 ];
 
@@ -464,7 +465,7 @@ const FIRST_SIGHT_MUTANTS = [
     name: "ROUNDING",
     breaks: "Exclusion",
     what: "the holder takes the `Date` for the exact time",
-    bounds: { BOUND: 1 },
+    bounds: { BOUND: 2 },
   },
   {
     name: "CHECK",
@@ -475,7 +476,7 @@ const FIRST_SIGHT_MUTANTS = [
     name: "LIMIT",
     breaks: "Exclusion",
     what: "the deadline ignores an end that is too early",
-    bounds: { WRONG: 4, BOUND: 1 },
+    bounds: { WRONG: 4, BOUND: 2 },
   },
   {
     name: "AHEAD",

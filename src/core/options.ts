@@ -39,8 +39,8 @@ export interface ClientOptions extends LeaseOptions {
   /** The bound on clock drift: how much faster or slower than true time any clock may run. Default 0.01, 1 %. */
   readonly maxClockDrift?: number | undefined;
   /**
-   * By how much the clocks of two of the table's servers may differ. Default 10 s. The client takes a dead holder's lock
-   * at first sight once the `Date` of DynamoDB's answer is past the end in the record by more than this. `"never"`: the
+   * Twice the most by which the clock of a server of the table may be wrong. Default 10 s. The client takes a dead
+   * holder's lock at first sight once the `Date` of DynamoDB's answer is past the end in the record by this much. `"never"`: the
    * client always watches the record for a whole lease first.
    */
   readonly maxClockError?: Duration | "never" | undefined;

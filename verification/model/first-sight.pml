@@ -2,7 +2,7 @@
  * Takeover at first sight, for Spin: `npm run model`. The end of a lease in the table's time, which a rival compares
  * with the `Date` of the answer that shows the record.
  *
- * True time passes in steps. Two servers answer; their clocks differ by at most DIFFER, and a `Date` is rounded down to
+ * True time passes in steps. Two servers answer; each clock is off by a fixed length, and they differ by DIFFER, and a `Date` is rounded down to
  * a multiple of STEP. Two processes contend for one record. Each knows an upper bound of the servers' time after its
  * first answer, and before that its own wall clock, which is wrong by up to WRONG. A renewal is sent, and takes effect
  * at any later time, once or again; its answer may be lost. A process may stop for ever, or for a while: it does nothing.
@@ -258,7 +258,7 @@ inline read(p) {
   at[p].sawDate = date - now_;
 #endif
   /* A holder that dies before its check, or whose renewal is still under way, may leave an end far ahead. */
-  require(Prompt, at[holder - 1].isUnchecked || RENEWALS > 0 || now_ <= lastSent + LEASE + BOUND + DIFFER + STEP + STEP + SLACK + BOUND || date > end + BOUND);
+  require(Prompt, at[holder - 1].isUnchecked || RENEWALS > 0 || now_ <= lastSent + LEASE + BOUND + DIFFER + STEP + STEP + SLACK + BOUND || date >= end + BOUND);
   date = 0
 }
 
@@ -268,7 +268,7 @@ inline read(p) {
 #define MARGIN BOUND
 #endif
 
-#define IS_DEAD(p) (at[p].hasRead && at[p].sawDate + now_ > at[p].sawEnd + MARGIN)
+#define IS_DEAD(p) (at[p].hasRead && at[p].sawDate + now_ >= at[p].sawEnd + MARGIN)
 
 #ifdef DROP_VERSION
 #define IS_SAME(p) (grant == at[p].sawGrant)
