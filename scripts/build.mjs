@@ -38,13 +38,20 @@ async function bundle(sources, { chunkFileNames, leastChunkBytes, sourcemap }) {
     entriesAware: true,
     entriesAwareMergeThreshold: leastChunkBytes,
   };
+  // Apart from the rest: whatever shares a chunk with these modules loads the SDK, and help must not wait for it.
+  const loadsSdk = {
+    name: "dynamodb",
+    test: /src\/platform\/dynamodb\/(?:sdk|table)\.ts$/,
+    includeDependenciesRecursively: false,
+    priority: 1,
+  };
   const { output } = await build.write({
     dir: DIST,
     format: "esm",
     sourcemap,
     entryFileNames: "[name].js",
     chunkFileNames,
-    codeSplitting: { groups: [shared] },
+    codeSplitting: { groups: leastChunkBytes > 0 ? [loadsSdk, shared] : [shared] },
     // Comments are in the declarations and, with the whole source, in the source maps: code without comments
     // loads faster.
     comments: { jsdoc: false },

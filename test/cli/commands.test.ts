@@ -243,12 +243,15 @@ describe("inspect, ls and release", () => {
     const { status, stdout } = await world.run([...words, "--json"]);
     expect(status).toBe(0);
     const { holder, owner } = lease;
-    expect(JSON.parse(stdout)).toEqual({ name: "forced", isFree: true, holder, owner });
+    expect(JSON.parse(stdout)).toEqual({
+      ...{ name: "forced", isFree: true, wasDead: false },
+      ...{ holder, owner },
+    });
     expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "released-by-force" });
     expect(String(lease.signal.reason.message)).toMatch(/\balice\b.*\bit hangs\b/);
     const again = await world.run([...words, "--json"]);
     expect(again.status).toBe(0);
-    expect(JSON.parse(again.stdout)).toEqual({ name: "forced", isFree: true });
+    expect(JSON.parse(again.stdout)).toEqual({ name: "forced", isFree: true, wasDead: false });
     const shown = await world.run(["inspect", "forced"]);
     expect(shown.stdout).toMatch(/^forced {4,}.*\balice\b.*\bit hangs\b/m);
   });

@@ -123,7 +123,8 @@ describe("holdfast lock --fair", () => {
     await until(() => next.signal.aborted, "the holder is told");
     expect(next.signal.reason).toMatchObject({ reason: "released-by-force" });
     const again = await world.run([...force, "--json"]);
-    expect(JSON.parse(again.stdout)).toEqual({ name: "desks", namespace: "x", isFree: true });
+    const told = { name: "desks", namespace: "x", isFree: true, wasDead: false };
+    expect(JSON.parse(again.stdout)).toEqual(told);
     expect(plain.isHeld).toBe(true);
   });
 

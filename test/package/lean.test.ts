@@ -66,7 +66,7 @@ describe("the destination of a request", () => {
     const endpoint = `${server.endpoint}/a/path`;
     const table = leanOf({ endpoint });
     for (let at = 0; at < 6; at += 1) {
-      expect(await table.read(READ, CALL)).toEqual({ kind: "found", item: HELD.body.Item });
+      expect(await table.read(READ, CALL)).toMatchObject({ kind: "found", item: HELD.body.Item });
     }
     // A connection rests for one turn of the event loop after an answer.
     expect(server.connections).toBeLessThanOrEqual(2);
@@ -232,7 +232,7 @@ describe("an answer through lean()", () => {
     const values = server.requests[0]?.body["ExpressionAttributeValues"] as Record<string, never>;
     server.answer = { status: 200, body: { Item: { data: values[":0"], one: values[":1"] } } };
     const item = { data, one: { B: bytes } };
-    expect(await table.read(READ, CALL)).toEqual({ kind: "found", item });
+    expect(await table.read(READ, CALL)).toMatchObject({ kind: "found", item });
   });
 
   it.each([

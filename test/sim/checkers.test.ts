@@ -592,8 +592,21 @@ const sessionCosts: readonly Case[] = [
   },
 ];
 
+const firstSight = [
+  {
+    invariant: "at first sight",
+    because: "a process that tries once is refused by a holder long dead",
+    history: [
+      { ...record(0, "p1", 1n, "h1"), leaseMs: 1_000, endInMs: 1_500 } as Timed,
+      { kind: "gave up", by: "p2", name, code: "contended", waited: false, atMs: 6_001 } as Timed,
+    ],
+    terms: { firstSightMs: 5_000 },
+  },
+];
+
 describe("the checkers refuse", () => {
   const cases = [
+    ...firstSight,
     ...safety,
     ...sessions,
     ...use,
