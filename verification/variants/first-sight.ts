@@ -26,8 +26,8 @@ export const FIRST_SIGHT: readonly Variant[] = [
     edits: [
       {
         in: { deadAtMs },
-        from: "record.endMs + maxClockErrorMs - dated.dateMs",
-        to: "record.endMs - dated.dateMs",
+        from: "endMs + maxClockErrorMs - dated.dateMs",
+        to: "endMs - dated.dateMs",
       },
     ],
     caughtBy: { invariant: "ownership", within: 200 },

@@ -130,8 +130,8 @@ export const WATCHES: readonly Variant[] = [
     edits: [
       {
         in: { observe },
-        from: "return { record, sinceMs: nowMs, dated };\n  return {",
-        to: "return { record, sinceMs: previous.sinceMs, dated };\n  return {",
+        from: "return { record, sinceMs: nowMs, dated };\n  const { sinceMs,",
+        to: "return { record, sinceMs: previous.sinceMs, dated };\n  const { sinceMs,",
       },
     ],
     caughtBy: { invariant: "exclusion", within: 20 },
