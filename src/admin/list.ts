@@ -146,7 +146,7 @@ function checkPrefix({ prefix }: ListOptions): void {
 function pageOf(
   context: AcquireContext,
   kind: RecordKind,
-  { items, readUnits }: Page,
+  { items, readUnits, dateMs }: Page,
   withFree: boolean,
 ): ListPage {
   const locks: Inspection[] = [];
@@ -161,7 +161,9 @@ function pageOf(
     const ref = context.format.codec.refOf(kind, name, context.format.queue?.namespaceIn(item));
     const found = context.see(ref, { item }, "eventual");
     if (!isReadable(found)) unreadable.push({ name: ref.name, found: found.found });
-    else if (found.state === "held" || withFree) locks.push(inspectionOf(context, ref, found));
+    else if (found.state === "held" || withFree) {
+      locks.push(inspectionOf(context, ref, found, dateMs));
+    }
   }
   return { locks, unreadable, queued, readUnits };
 }

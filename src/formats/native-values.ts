@@ -66,9 +66,13 @@ function forcedOf(members: Item): ForcedRelease | undefined {
 export function endIn(item: Item, holder: string): number | undefined {
   const end = item["leaseEnd"];
   if (end === undefined || !("M" in end) || stringIn(end.M, "holder") !== holder) return undefined;
-  const at = numberIn(end.M, "at");
-  return at === undefined ? undefined : Number(at);
+  const at = Number(numberIn(end.M, "at"));
+  // Outside the range of a `Date`, the number is no time, and nothing is decided by it.
+  return Math.abs(at) <= LATEST_MS ? at : undefined;
 }
+
+// The last millisecond of a `Date`.
+const LATEST_MS = 8_640_000_000_000_000;
 
 /** The text of an attribute, if it is a non-empty string. */
 export function stringIn(item: Item, attribute: string): string | undefined {

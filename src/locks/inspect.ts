@@ -11,6 +11,7 @@ import {
 } from "../core/record/record.js";
 import { unavailableError } from "../core/unavailable.js";
 import type { Json } from "../internal/json-value.js";
+import { isoTimeOf } from "../platform/clock.js";
 import type { ReadAnswer } from "../platform/table.js";
 
 /** The state of a lock, read without acquiring the lock. */
@@ -44,7 +45,23 @@ export interface Inspection<S extends FormatTypes = NativeTypes> {
    * The last forced release of this name, until the next request to a holder: the grant, the operator, time and reason.
    */
   readonly forced: ForcedRelease | undefined;
-  /** Whether this client has watched the record without a renewal for longer than the lease. */
+  /**
+   * The end of the lease, ISO, in the table's time; on a session, the end of the session's lease. Undefined unless held,
+   * for a session that this client has not read, and if the holder wrote no end: in a format of another client, or
+   * without a `Date` in its answers.
+   */
+  readonly endsAt: string | undefined;
+  /**
+   * Milliseconds from the `Date` of the answer that showed the record until `endsAt`; negative after the end. A rival
+   * takes over once the end is past by `maxClockError`. A listing may show an end that a renewal has moved since.
+   * Undefined without an end or a `Date`.
+   */
+  readonly endsInMs: number | undefined;
+  /**
+   * Whether a client may take over from the holder: its end is past by more than `maxClockError`, or this client has
+   * watched the record without a renewal for longer than the lease. One strongly consistent read shows a past end; a
+   * listing does not.
+   */
   readonly appearsExpired: boolean;
   /**
    * Milliseconds until this client can acquire the lock at the earliest, if the holder does not renew: 0 for a free
@@ -53,11 +70,15 @@ export interface Inspection<S extends FormatTypes = NativeTypes> {
   readonly acquirableInMs: number;
 }
 
-/** Computes the inspection of a record from the record and from the observations of this client. */
+/**
+ * Computes the inspection of a record from the record, the `Date` of the answer that showed the record, and the
+ * observations of this client.
+ */
 export function inspectionOf(
   context: AcquireContext,
   ref: RecordRef,
   record: LeaseRecord,
+  dateMs?: number,
 ): Inspection {
   const known = record.state === "absent" ? undefined : record;
   const held = record.state === "held" ? record : undefined;
@@ -77,9 +98,23 @@ export function inspectionOf(
     data: known?.data as Json | undefined,
     forced: forcedReleaseIn(known),
     attributes: known?.attributes as undefined,
+    ...(held === undefined ? NO_END : endOf(context, held, dateMs)),
     appearsExpired: held !== undefined && leftMs === 0,
     acquirableInMs: leftMs,
   };
+}
+
+type LeaseEnd = Pick<Inspection, "endsAt" | "endsInMs">;
+
+const NO_END: LeaseEnd = { endsAt: undefined, endsInMs: undefined };
+
+function endOf({ sessions }: AcquireContext, held: HeldRecord, dateMs?: number): LeaseEnd {
+  const row = held.session === undefined ? undefined : sessions.of(held.session);
+  const ofSession = row?.record.state === "held" ? row.record.endMs : undefined;
+  const endMs = held.session === undefined ? held.endMs : ofSession;
+  if (endMs === undefined) return NO_END;
+  const nowMs = held.session === undefined ? dateMs : row?.dated?.dateMs;
+  return { endsAt: isoTimeOf(endMs), endsInMs: nowMs === undefined ? undefined : endMs - nowMs };
 }
 
 // The holder on a session is dead only if the session is dead.
@@ -104,7 +139,7 @@ export async function inspect(context: AcquireContext, ref: RecordRef): Promise<
   if (record.state === "held" && record.session !== undefined) {
     found(ref, await context.sessions.look(record.session, requestTimeoutMs));
   }
-  return inspectionOf(context, ref, record);
+  return inspectionOf(context, ref, record, answer.dateMs);
 }
 
 function found(

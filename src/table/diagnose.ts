@@ -7,16 +7,19 @@ import {
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import type { Kind } from "../core/record/format.js";
-import { type ErrorCode, HoldfastError, isHoldfastError } from "../errors.js";
+import { HoldfastError, isHoldfastError } from "../errors.js";
 import { nativeFormat } from "../formats/native.js";
+import { sleep } from "../internal/sleep.js";
 import { abortSignalOf } from "../platform/abort.js";
 import { Bounds } from "../platform/bounded.js";
-import { type Clock, epochMsOf, systemClock } from "../platform/clock.js";
+import { type Clock, systemClock } from "../platform/clock.js";
 import { answerOf } from "../platform/dynamodb/errors.js";
 import { withoutRetries } from "../platform/dynamodb/sdk.js";
 import type { Item } from "../platform/table.js";
 import { systemTimers } from "../platform/timers.js";
+import { Dates } from "./dates.js";
 import { type Defect, keyDefects, regionsOf, replicaDefects, ttlDefects } from "./defects.js";
+import { type Finding, ok } from "./finding.js";
 import {
   listsRecords,
   type PolicyFeature,
@@ -37,24 +40,8 @@ export interface DiagnoseOptions extends Omit<CheckTableOptions, "format"> {
   readonly clock?: Pick<Clock, "wallMs"> | undefined;
 }
 
-/** One result of the diagnosis. */
-export interface Finding {
-  readonly check: "table" | "key" | "ttl" | "replication" | "permission" | "latency" | "clock";
-  /** `problem`: a feature will fail. `warning`: the feature works with a restriction. */
-  readonly level: "ok" | "warning" | "problem";
-  readonly message: string;
-  /** How to fix the finding; undefined if no action is needed. */
-  readonly fix: string | undefined;
-  /** The error code that clients will meet, for a problem. */
-  readonly code: ErrorCode | undefined;
-  /** How long a probe took, in milliseconds. */
-  readonly latencyMs: number | undefined;
-}
-
 const PROBE_MS = 5_000;
 const SLOW_MS = 1_000;
-// The header has whole seconds, and synchronised clocks differ by less.
-const SKEW_MS = 5_000;
 const PROBED_NAME = "holdfast-diagnose";
 const NEVER = "attribute_exists(#k) AND attribute_not_exists(#k)";
 
@@ -68,9 +55,10 @@ const partitionOf = (key: Item, pk: string) => ({
 
 /**
  * Diagnoses a table with the caller's credentials. Checks key, TTL and replication, each permission that the
- * features need with its latency, and this machine's clock against the table's clock. Writes nothing: the
- * probes are writes with impossible conditions, and reads of unused names. Sends two requests about the table
- * and, for each feature, one to seven probes of one or two units each. Throws `invalid-argument`; every other
+ * features need with its latency, this machine's clock against the table's clock, and whether the `Date`s of the
+ * table's answers follow the time. Writes nothing: the probes are writes with impossible conditions, and reads of
+ * unused names. Sends two requests about the table and, for each feature, one to seven probes of one or two units
+ * each, and repeats the first probe two seconds later. Throws `invalid-argument`; every other
  * failure is a finding.
  */
 export async function diagnose(options: DiagnoseOptions): Promise<Finding[]> {
@@ -84,17 +72,9 @@ export async function diagnose(options: DiagnoseOptions): Promise<Finding[]> {
   const probed: Finding[] = [];
   // One at a time, so that each latency is measured alone.
   for (const probe of probes.all()) probed.push(await probe());
-  return [...shape, ...probed, ...probes.clockFindings()];
+  await probes.repeatLater();
+  return [...shape, ...probed, ...probes.dates.findings()];
 }
-
-const ok = (check: Finding["check"], message: string, latencyMs?: number): Finding => ({
-  check,
-  level: "ok",
-  message,
-  fix: undefined,
-  code: undefined,
-  latencyMs,
-});
 
 function checkFeatures({ for: features = ["lock"], table }: DiagnoseOptions): void {
   policyFor({ for: features, table });
@@ -172,16 +152,18 @@ function troubleOf(
 class Probes {
   readonly #options: DiagnoseOptions;
   readonly #client: ReturnType<typeof withoutRetries>;
-  readonly #clock: Pick<Clock, "wallMs">;
   readonly #features: readonly PolicyFeature[];
-  readonly #aheadMs: number[] = [];
-  #sentMs = 0;
+  readonly dates: Dates;
 
   constructor(options: DiagnoseOptions) {
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+    const { clock = systemClock } = options;
+    this.dates = new Dates({
+      wallMs: () => clock.wallMs(),
+      monotonicMs: () => systemClock.monotonicMs(),
+    });
     this.#features = options.for ?? ["lock"];
-    this.#client = withoutRetries(options.client, (date) => this.#compare(date));
+    this.#client = withoutRetries(options.client, (date) => this.dates.see(date));
   }
 
   all(): (() => Promise<Finding>)[] {
@@ -194,27 +176,13 @@ class Probes {
       : onRecords;
   }
 
-  /** By how much the two clocks differ at least, as far as all answers say. */
-  clockFindings(): Finding[] {
-    if (this.#aheadMs.length === 0) return [];
-    const aheadMs = this.#aheadMs.reduce((a, b) => (Math.abs(a) < Math.abs(b) ? a : b));
-    if (Math.abs(aheadMs) <= SKEW_MS) {
-      return [ok("clock", "This machine's clock agrees with the table's.")];
-    }
-    const way = aheadMs > 0 ? "behind" : "ahead of";
-    return [
-      {
-        check: "clock",
-        level: "warning",
-        message:
-          `This machine's clock is at least ${Math.floor(Math.abs(aheadMs) / 1000)} s ${way} the table's. Leases do not ` +
-          "depend on this machine's clock, but displayed times and the first fence of a lock do. At a difference of " +
-          "15 minutes signatures fail until the SDK has corrected itself.",
-        fix: "Synchronise the clock (NTP).",
-        code: undefined,
-        latencyMs: undefined,
-      },
-    ];
+  /** Repeats the first probe after a pause: only a later answer shows whether the `Date` of the table moves. */
+  async repeatLater(): Promise<void> {
+    const { pauseMs } = this.dates;
+    const [first] = this.all();
+    if (pauseMs === 0) return;
+    await sleep(systemTimers, pauseMs, true);
+    await first?.();
   }
 
   #probe(action: RecordAction, kind: Kind): Promise<Finding> {
@@ -239,7 +207,7 @@ class Probes {
 
   async #send(action: string, where: string, command: unknown): Promise<Finding> {
     const startMs = systemClock.monotonicMs();
-    this.#sentMs = this.#clock.wallMs();
+    this.dates.sending();
     const bounds = new Bounds(systemTimers, { timeoutMs: PROBE_MS });
     // Async, so that a client that throws at once rejects.
     const send = async (): Promise<unknown> =>
@@ -275,14 +243,5 @@ class Probes {
       code: isThrottled ? "throttled" : "unreachable",
       latencyMs,
     };
-  }
-
-  #compare(date: string | undefined): void {
-    const serverMs = epochMsOf(date);
-    if (serverMs === undefined) return;
-    // The header was cut to a second, and made at some instant between sending and now.
-    const leastMs = serverMs - this.#clock.wallMs();
-    const mostMs = serverMs + 1_000 - this.#sentMs;
-    this.#aheadMs.push(leastMs > 0 ? leastMs : Math.min(0, mostMs));
   }
 }

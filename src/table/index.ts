@@ -3,7 +3,8 @@
  * where it is defined.
  * @module
  */
-export { type DiagnoseOptions, diagnose, type Finding } from "./diagnose.js";
+export { type DiagnoseOptions, diagnose } from "./diagnose.js";
+export type { Finding } from "./finding.js";
 export {
   POLICY_FEATURES,
   type PolicyFeature,

@@ -220,3 +220,71 @@ describe("an inspection", () => {
     expect(found).toMatchObject({ state: "held", name: ["a", "b"], fence: undefined });
   });
 });
+
+describe("the end of a lease in an inspection", () => {
+  const LEASE = { lease: 30_000 } as const;
+  const atMs = (text: string | undefined) => Date.parse(text ?? "");
+
+  async function dated() {
+    const world = new World({ dates: (trueMs) => trueMs });
+    const holder = world.inhabitant(LEASE);
+    // A fresh process each time: it has watched nothing.
+    const inspect = () => world.until(world.inhabitant(LEASE).locks.inspect("a"));
+    const page = async () => {
+      const viewer = world.inhabitant(LEASE);
+      const { value } = await world.until(viewer.locks.admin.list()[Symbol.asyncIterator]().next());
+      return (value as ListPage).locks[0];
+    };
+    return { world, holder, inspect, page };
+  }
+
+  it("is ahead while the holder lives, and past once it is dead, in a listing as in a strong read", async () => {
+    const { world, holder, inspect, page } = await dated();
+    await world.until(holder.locks.mutex("a").acquire());
+    const alive = await inspect();
+    expect(alive.endsInMs).toBeGreaterThan(29_000);
+    expect(alive.endsInMs).toBeLessThan(33_000);
+    expect(atMs(alive.endsAt)).toBeGreaterThan(world.time.wallMs + 29_000);
+    holder.process.kill();
+    await world.time.advance(35_000);
+    const read = await inspect();
+    const listed = await page();
+    expect(read).toMatchObject({ endsAt: alive.endsAt, appearsExpired: false });
+    expect(read.endsInMs).toBeLessThan(-1_000);
+    expect(listed).toMatchObject({ endsAt: alive.endsAt, appearsExpired: false });
+    expect(listed?.endsInMs).toBeLessThan(-1_000);
+    await world.time.advance(10_000);
+    expect(await inspect()).toMatchObject({ appearsExpired: true, acquirableInMs: 0 });
+  });
+
+  it("is the end of the session for a lock on a session", async () => {
+    const { world, holder, inspect, page } = await dated();
+    const session = await world.until(holder.locks.session());
+    await world.until(holder.locks.mutex("a", { session }).acquire());
+    // The record moves to the session when its first renewal would be due.
+    await world.time.advance(session.leaseMs / 3 + 100);
+    // A listing does not read the session.
+    expect(await page()).toMatchObject({ session: session.id, endsAt: undefined });
+    const first = await inspect();
+    expect(first.endsInMs).toBeGreaterThan(25_000);
+    await world.time.advance(60_000);
+    expect(atMs((await inspect()).endsAt)).toBeGreaterThan(atMs(first.endsAt) + 50_000);
+    holder.process.kill();
+    await world.time.advance(45_000);
+    expect(await inspect()).toMatchObject({ appearsExpired: true });
+  });
+
+  it("is undefined for a free lock, without a `Date`, and for a number that is no time", async () => {
+    const { world, holder, inspect } = await dated();
+    const none = { endsAt: undefined, endsInMs: undefined };
+    await world.until(holder.locks.mutex("a").run(() => undefined));
+    expect(await inspect()).toMatchObject({ state: "free", ...none });
+    const undatedWorld = new World();
+    const undated = undatedWorld.inhabitant();
+    await undatedWorld.until(undated.locks.mutex("a").acquire());
+    expect(await undatedWorld.until(undated.locks.inspect("a"))).toMatchObject(none);
+    const leaseEnd = { M: { holder: { S: "them" }, at: { N: "9".repeat(38) } } };
+    world.table.putItem(KEY, { ...record("me", "them"), leaseEnd });
+    expect(await inspect()).toMatchObject({ state: "held", holder: "them", ...none });
+  });
+});

@@ -1,4 +1,9 @@
-import { CreateTableCommand, PutItemCommand, ScanCommand } from "@aws-sdk/client-dynamodb";
+import {
+  CreateTableCommand,
+  DeleteItemCommand,
+  PutItemCommand,
+  ScanCommand,
+} from "@aws-sdk/client-dynamodb";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { ListedEntry } from "../../src/admin/index.js";
 import { queueTroubles } from "../../src/cli/commands/table/diagnose-queues.js";
@@ -136,6 +141,33 @@ describe("diagnose", () => {
     expect(stdout).not.toContain('"alive"');
     await alive.release();
     await dead.release().catch(() => undefined);
+  });
+});
+
+describe("diagnose, inspect and ls of a lease that has ended", () => {
+  it("show the end, and a dead holder without a watch", async () => {
+    const at = Date.now() - 3_600_000;
+    const Item = {
+      ...{ pk: { S: "lock#ended" }, sk: { S: "lease" }, v: { N: "1" }, version: { N: "3" } },
+      ...{ fence: { N: "7" }, lastHolder: { S: "h" }, holder: { S: "h" }, owner: { S: "vm:1" } },
+      ...{ leaseMs: { N: "3600000" } },
+      leaseEnd: { M: { holder: { S: "h" }, at: { N: String(at) } } },
+    };
+    await world.client.send(new PutItemCommand({ TableName: "locks", Item }));
+    const { found } = await findings("--scan", "--prefix", "ended");
+    const end = new Date(at).toISOString();
+    expect(wrong(found)).toMatchObject([
+      {
+        check: "records",
+        message: expect.stringMatching(new RegExp(`"ended".*${end}, 36\\d\\d s ago`)),
+      },
+    ]);
+    const inspected = await world.run(["inspect", "ended"]);
+    expect(inspected.stdout).toMatch(new RegExp(`^lease ends +${end}, 36\\d\\d s ago`, "m"));
+    expect(inspected.stdout).toMatch(/^takeable in +now$/m);
+    expect((await world.run(["ls", "--prefix", "ended"])).stdout).toMatch(/ 3600 s +36\d\d s ago /);
+    const key = { pk: { S: "lock#ended" }, sk: { S: "lease" } };
+    await world.client.send(new DeleteItemCommand({ TableName: "locks", Key: key }));
   });
 });
 

@@ -18,6 +18,8 @@ const FREE: Inspection = {
   data: undefined,
   attributes: undefined,
   forced: undefined,
+  endsAt: undefined,
+  endsInMs: undefined,
   appearsExpired: false,
   acquirableInMs: 0,
 };

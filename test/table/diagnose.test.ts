@@ -23,7 +23,9 @@ async function behind(
   };
 }
 
-const wrong = (found: readonly Finding[]): Finding[] => found.filter(({ level }) => level !== "ok");
+// This client shows no `Date`: that is a finding of its own.
+const wrong = (found: readonly Finding[]): Finding[] =>
+  found.filter(({ check, level }) => check !== "date" && level !== "ok");
 
 describe("a probe", () => {
   it.each([

@@ -3,7 +3,14 @@ import { type Holdfast, type Inspection, isHoldfastError } from "../../index.js"
 import { locksOf } from "../connection.js";
 import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
-import { type AnyLocks, dataText, nameOf, nameText, type SortOptions } from "../output/format.js";
+import {
+  type AnyLocks,
+  dataText,
+  endText,
+  nameOf,
+  nameText,
+  type SortOptions,
+} from "../output/format.js";
 import { jsonLine, type Output, printable, seconds } from "../output/output.js";
 
 /** The options of `holdfast inspect`, as parsed by commander. */
@@ -57,6 +64,7 @@ function described(lock: Inspection<AnyLocks>): string {
     ["version", lock.version?.toString()],
     ["acquired at", lock.acquiredAt && `${lock.acquiredAt} by its holder's clock`],
     ["lease", lock.leaseMs === undefined ? undefined : seconds(lock.leaseMs)],
+    ["lease ends", leaseEnd(lock)],
     ["takeable in", lock.state === "held" ? takeable(lock) : undefined],
     ["forced", forced(lock)],
     ["data", lock.data === undefined ? undefined : dataText(lock.data)],
@@ -81,7 +89,13 @@ function forced({ forced: last, holder }: Inspection<AnyLocks>): string | undefi
   return `${how}, by ${last.by} at ${last.at}: ${last.reason}`;
 }
 
-// A single read cannot tell a dead holder from a live holder: that takes a watch of a whole lease.
+/** The end of the lease, and whether it has passed; undefined without an end. */
+function leaseEnd({ endsAt, endsInMs }: Inspection<AnyLocks>): string | undefined {
+  if (endsAt === undefined || endsInMs === undefined) return endsAt;
+  return `${endsAt}, ${endText(endsInMs)}, by the table's clock`;
+}
+
+// Without an end in the record, only a watch of a whole lease tells a dead holder from a live holder.
 function takeable({ acquirableInMs, appearsExpired, session }: Inspection<AnyLocks>): string {
   if (appearsExpired)
     return session === undefined ? "now" : "now: the session has ended, or is dead";

@@ -4,7 +4,7 @@ import { shown } from "../../internal/shown.js";
 import { locksOf } from "../connection.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT, usageError } from "../output/exit-codes.js";
-import { type AnyLocks, lockText } from "../output/format.js";
+import { type AnyLocks, endText, lockText } from "../output/format.js";
 import { cell, columns, jsonLine, type Output, seconds } from "../output/output.js";
 
 /** The options of `holdfast ls`, as parsed by commander. */
@@ -15,7 +15,7 @@ export interface LsOptions extends CommonOptions {
   readonly all?: boolean;
 }
 
-const HEADING = ["NAME", "STATE", "OWNER", "FENCE", "LEASE", "SINCE", "HOLDER"] as const;
+const HEADING = ["NAME", "STATE", "OWNER", "FENCE", "LEASE", "ENDS", "SINCE", "HOLDER"] as const;
 
 /** Lists locks, or leaderships, by a scan, and prints its cost. Returns the exit status. */
 export async function ls(options: LsOptions, output: Output): Promise<number> {
@@ -79,6 +79,7 @@ function rowOf(lock: Inspection<AnyLocks>): string[] {
     lock.owner ?? "",
     lock.fence?.toString() ?? "",
     lock.leaseMs === undefined ? "" : seconds(lock.leaseMs),
+    lock.endsInMs === undefined ? "" : endText(lock.endsInMs),
     lock.acquiredAt ?? "",
     lock.holder ?? "",
   ];

@@ -137,12 +137,14 @@ class Watch {
 }
 
 function detailsOf(found: Inspection<AnyLocks>, missed: bigint | undefined): string {
-  const { state, fence, owner, holder } = found;
+  const { state, fence, owner, holder, endsAt, endsInMs } = found;
   const grants = missed === 1n ? "1 grant" : `${missed} grants`;
   const unseen = missed === undefined || missed <= 0n ? "" : `; ${grants} missed in between`;
   const number = fence === undefined ? "" : `fence ${fence}, `;
+  const end =
+    endsInMs === undefined ? "" : `, lease ${endsInMs > 0 ? "ends" : "ended"} at ${endsAt}`;
   if (state === "held")
-    return `  ${number}${shown(owner ?? "unnamed")} (${shown(holder ?? "")})${unseen}`;
+    return `  ${number}${shown(owner ?? "unnamed")} (${shown(holder ?? "")})${end}${unseen}`;
   if (state !== "free") return `  ${state}`;
   return fence === undefined ? "  free" : `  free, fence ${fence}${unseen}`;
 }

@@ -7,6 +7,7 @@ import {
 } from "../../formats/index.js";
 import type { Inspection } from "../../index.js";
 import { usageError } from "./exit-codes.js";
+import { seconds } from "./output.js";
 
 /** The options for the format of records and the names of keys, in commander's form. */
 export interface FormatOptions {
@@ -114,6 +115,11 @@ export function lockText({ name, namespace }: Inspection<AnyLocks>): string {
 /** The namespace after a name, for formats with several locks of one name. */
 export function inNamespace(namespace: string | undefined): string {
   return namespace === undefined ? "" : ` in the namespace "${namespace}"`;
+}
+
+/** When a lease ends, or since when it is over, from the milliseconds until its end. */
+export function endText(endsInMs: number): string {
+  return endsInMs > 0 ? `in ${seconds(endsInMs)}` : `${seconds(-endsInMs)} ago`;
 }
 
 /** User data from the command line: text for native records, bytes for formats of other clients. */

@@ -13,7 +13,7 @@ import { locksOf, tableOf } from "../../connection.js";
 import { Interruptions } from "../../guard/interruptions.js";
 import type { CommonOptions } from "../../options.js";
 import { EXIT, exitCodeFor } from "../../output/exit-codes.js";
-import { type AnyLocks, assertNative, nameText } from "../../output/format.js";
+import { type AnyLocks, assertNative, endText, nameText } from "../../output/format.js";
 import { jsonLine, type Output, printable, seconds } from "../../output/output.js";
 import { queueTroubles } from "./diagnose-queues.js";
 
@@ -81,7 +81,9 @@ async function recordFindings(
   await using locks = await locksOf(options, output);
   try {
     const first = await listed(locks, options);
-    const own = first.held.filter(({ session }) => session === undefined);
+    const own = (await readAfterEnd(locks, first.held)).filter(
+      ({ session }) => session === undefined,
+    );
     const waiting = first.queued.filter(({ session }) => session === undefined);
     const lengthsMs = [
       ...own.map(({ acquirableInMs }) => acquirableInMs),
@@ -114,8 +116,26 @@ async function recordFindings(
   }
 }
 
+/**
+ * Reads each record whose lease has ended, as the listing shows: a strongly consistent read tells a dead holder without
+ * a watch. Reads one at a time, because a whole table may have died.
+ */
+async function readAfterEnd(
+  locks: Holdfast<AnyLocks>,
+  held: readonly HeldLock[],
+): Promise<Inspection<AnyLocks>[]> {
+  const read: Inspection<AnyLocks>[] = [];
+  for (const lock of held) {
+    const { name, namespace, kind, endsInMs = 0 } = lock;
+    read.push(endsInMs < 0 ? await locks.inspect(name, { kind, namespace }) : lock);
+  }
+  return read;
+}
+
+type HeldLock = Inspection<AnyLocks> & { readonly kind: (typeof KINDS)[number] };
+
 interface Listed {
-  readonly held: Inspection<AnyLocks>[];
+  readonly held: HeldLock[];
   readonly queued: ListedEntry[];
   readonly unreadable: PrintedFinding[];
 }
@@ -124,12 +144,12 @@ async function listed(
   locks: Holdfast<AnyLocks>,
   { prefix }: DiagnoseCommandOptions,
 ): Promise<Listed> {
-  const held: Inspection<AnyLocks>[] = [];
+  const held: HeldLock[] = [];
   const queued: ListedEntry[] = [];
   const unreadable: PrintedFinding[] = [];
   for (const kind of KINDS) {
     for await (const page of locks.admin.list({ kind, prefix })) {
-      held.push(...page.locks);
+      held.push(...page.locks.map((lock) => ({ ...lock, kind })));
       queued.push(...page.queued);
       for (const { name, found } of page.unreadable) {
         unreadable.push(
@@ -146,11 +166,15 @@ async function listed(
   return { held, queued, unreadable };
 }
 
-function deadFinding({ name, owner, holder, leaseMs = 0 }: Inspection<AnyLocks>): PrintedFinding {
+function deadFinding(lock: Inspection<AnyLocks>): PrintedFinding {
+  const { name, owner, holder, leaseMs = 0, endsAt, endsInMs = 0 } = lock;
+  const since =
+    endsInMs < 0
+      ? `; its lease ended at ${endsAt}, ${endText(endsInMs)}.`
+      : `, without a renewal for the whole lease of ${seconds(leaseMs)}.`;
   return recordsFinding(
     "warning",
-    `"${shown(nameText(name))}" is held by ${shown(owner ?? "an unnamed owner")}, ` +
-      `without a renewal for the whole lease of ${seconds(leaseMs)}.`,
+    `"${shown(nameText(name))}" is held by ${shown(owner ?? "an unnamed owner")}${since}`,
     "Nothing: the next client takes over. To free a lock now: " +
       `holdfast release ${nameText(name)} --holder ${holder}`,
   );

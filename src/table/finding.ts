@@ -1,0 +1,33 @@
+import type { ErrorCode } from "../errors.js";
+
+/** One result of the diagnosis. */
+export interface Finding {
+  readonly check:
+    | "table"
+    | "key"
+    | "ttl"
+    | "replication"
+    | "permission"
+    | "latency"
+    | "clock"
+    | "date";
+  /** `problem`: a feature will fail. `warning`: the feature works with a restriction. */
+  readonly level: "ok" | "warning" | "problem";
+  readonly message: string;
+  /** How to fix the finding; undefined if no action is needed. */
+  readonly fix: string | undefined;
+  /** The error code that clients will meet, for a problem. */
+  readonly code: ErrorCode | undefined;
+  /** How long a probe took, in milliseconds. */
+  readonly latencyMs: number | undefined;
+}
+
+/** Returns a finding without a problem. */
+export const ok = (check: Finding["check"], message: string, latencyMs?: number): Finding => ({
+  check,
+  level: "ok",
+  message,
+  fix: undefined,
+  code: undefined,
+  latencyMs,
+});
