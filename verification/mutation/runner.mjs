@@ -31,6 +31,11 @@ const SLOWEST_LAST = [
 /** The limit of processor time for one test, in milliseconds: several times the slowest test's time. */
 const MOST_CPU_MS = 5_000;
 const CHECK_EVERY_MS = 200;
+/**
+ * The limit of wall-clock time for one test. A mutant may leave a promise that never settles and a thread without work, and
+ * processor time never ends such a test. Far longer than any test, even on a busy machine.
+ */
+const MOST_WALL_MS = 120_000;
 
 /** Shorter limits for a mutant in a loop: enough for these tests, and soon over. */
 const SHORTER = [
@@ -124,13 +129,16 @@ class CoreTestRunner {
     return new Promise((resolve, reject) => {
       let begun = -1;
       let fromMs = 0;
+      let fromWallMs = 0;
       const watch = setInterval(() => {
         const nowMs = cpuMs();
+        const nowWallMs = performance.now();
         const [now] = this.#begun;
         if (now !== begun) {
           begun = now;
           fromMs = nowMs;
-        } else if (nowMs - fromMs > MOST_CPU_MS) {
+          fromWallMs = nowWallMs;
+        } else if (nowMs - fromMs > MOST_CPU_MS || nowWallMs - fromWallMs > MOST_WALL_MS) {
           void this.#end().then(() => settle(resolve, "endless"));
         }
       }, CHECK_EVERY_MS);

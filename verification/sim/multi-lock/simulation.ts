@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { Holdfast, isHoldfastError, type Lease, type MultiLease } from "../../../src/index.js";
-import type { TablePort } from "../../../src/platform/table.js";
 import { FaultyTable } from "../../../src/testing/faults/faults.js";
-import { MemoryTable } from "../../../src/testing/table/memory-table.js";
+import { MemoryTable, type TamperableTable } from "../../../src/testing/table/memory-table.js";
 import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
 import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+import { Servers } from "../dates.js";
 import { paced } from "../pacing.js";
 import { numberIn, stringIn, ticketIn } from "../queue/checkers.js";
 import { JointChecker, type JointViolation } from "./checkers.js";
@@ -54,6 +54,7 @@ class JointSimulation {
   readonly #time = new VirtualTime();
   readonly #random: SeededRandom;
   readonly #leaseMs: number;
+  readonly #servers: Servers;
   readonly #faultRate: number;
   readonly #table: MemoryTable;
   readonly #checker: JointChecker;
@@ -67,6 +68,7 @@ class JointSimulation {
     this.#plan = plan;
     this.#random = seededRandom(plan.seed);
     this.#leaseMs = this.#random.integer(2_000, 6_000);
+    this.#servers = new Servers(plan.seed, this.#leaseMs);
     this.#faultRate = this.#random.chance(0.3) ? 0 : 0.15 * this.#random.fraction();
     this.#table = new MemoryTable({
       keyAttributes: ["pk", "sk"],
@@ -112,7 +114,7 @@ class JointSimulation {
       wallOffsetMs: random.integer(-60_000, 60_000),
     });
     const latency = (): number => 1 + 20 * random.fraction();
-    const network = new FaultyTable(this.#port(), process, {
+    const network = new FaultyTable(this.#service(), process, {
       latency: () => ({ requestMs: latency(), responseMs: latency() }),
     });
     const each = this.#faultRate / 7;
@@ -131,6 +133,7 @@ class JointSimulation {
       table: "locks",
       owner: name,
       maxClockDrift: DRIFT,
+      ...this.#servers.options,
       requestTimeout: 500,
       lease: this.#leaseMs,
       sharedSession: random.chance(0.3),
@@ -147,7 +150,11 @@ class JointSimulation {
     return life;
   }
 
-  #port(): TablePort {
+  #service(): TamperableTable {
+    return this.#servers.before(this.#port(), () => this.#time.wallMs);
+  }
+
+  #port(): TamperableTable {
     const table = this.#table;
     return {
       clockCorrectionMs: 0,
@@ -157,6 +164,8 @@ class JointSimulation {
         return table.applyAll(transaction);
       },
       read: (read, call) => table.read(read, call),
+      staleRead: (read, changesAgo) => table.staleRead(read, changesAgo),
+      deleteItem: (key) => table.deleteItem(key),
       scan: (scan, call) => table.scan(scan, call),
       query: (query, call) => table.query(query, call),
     };

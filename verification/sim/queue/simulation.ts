@@ -2,10 +2,11 @@ import { createHash } from "node:crypto";
 import { Holdfast, isHoldfastError, type Lease } from "../../../src/index.js";
 import type { Item, TablePort, Write, WriteAnswer } from "../../../src/platform/table.js";
 import { FaultyTable } from "../../../src/testing/faults/faults.js";
-import { MemoryTable } from "../../../src/testing/table/memory-table.js";
+import { MemoryTable, type TamperableTable } from "../../../src/testing/table/memory-table.js";
 import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
 import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+import { Servers } from "../dates.js";
 import { paced } from "../pacing.js";
 import {
   numberIn,
@@ -78,6 +79,7 @@ class QueueSimulation {
   readonly #random: SeededRandom;
   readonly #traits: QueueTraits;
   readonly #leaseMs: number;
+  readonly #servers: Servers;
   readonly #outages: Outages;
   readonly #tampering: Tampering;
   readonly #waiters = new Map<string, LocalWaiter>();
@@ -101,6 +103,7 @@ class QueueSimulation {
     this.#random = seededRandom(plan.seed);
     this.#traits = traitsOf(this.#random, plan.kind);
     this.#leaseMs = this.#traits.leaseMs;
+    this.#servers = new Servers(plan.seed, this.#leaseMs);
     this.#outages = new Outages(this.#time, RECORD_KEY.pk.S);
     this.#checker = new QueueChecker(
       (holder) => this.#sent.get(holder),
@@ -154,7 +157,7 @@ class QueueSimulation {
     });
     const { kind, faultRate, workers: workersOf, longestLatencyMs } = this.#traits;
     const latency = (): number => 1 + longestLatencyMs * random.fraction();
-    const network = new FaultyTable(this.#portOf(name), process, {
+    const network = new FaultyTable(this.#serviceOf(name), process, {
       latency: () => ({ requestMs: latency(), responseMs: latency() }),
     });
     const each = faultRate / 6;
@@ -175,6 +178,7 @@ class QueueSimulation {
       table: "locks",
       owner: name,
       maxClockDrift: DRIFT,
+      ...this.#servers.options,
       requestTimeout: REQUEST_TIMEOUT_MS,
       lease: this.#leaseMs,
       sharedSession: kind === "outages" || random.chance(0.3),
@@ -222,6 +226,7 @@ class QueueSimulation {
       get clockCorrectionMs(): number {
         return network.clockCorrectionMs;
       },
+      tellsDate: network.tellsDate,
       write: (write, call) => {
         const holder = stringIn(write.change.set as never, "holder");
         const ticket = numberIn(write.change.set as never, "served");
@@ -255,8 +260,12 @@ class QueueSimulation {
     this.#placed.set(owner, place);
   }
 
+  #serviceOf(name: string): TamperableTable {
+    return this.#servers.before(this.#portOf(name), () => this.#time.wallMs);
+  }
+
   /** Returns the table for one process, so each request has a known sender and time. */
-  #portOf(name: string): TablePort {
+  #portOf(name: string): TamperableTable {
     const table = this.#table;
     return {
       clockCorrectionMs: 0,
@@ -266,6 +275,8 @@ class QueueSimulation {
         return write.as === "delete" ? this.#removed(write, name) : table.apply(write);
       },
       read: (read, call) => table.read(read, call),
+      staleRead: (read, changesAgo) => table.staleRead(read, changesAgo),
+      deleteItem: (key) => table.deleteItem(key),
       scan: (scan, call) => table.scan(scan, call),
       query: (query, call) => table.query(query, call),
     };
@@ -279,7 +290,9 @@ class QueueSimulation {
     const before = this.#checker.violations.length;
     const isOther = this.#madeBy.get(stringIn(entry, "holder") ?? "") !== name;
     const served = numberIn(table.items().find((item) => isRecord(item)) ?? {}, "served");
-    if (isOther) this.#checker.removedByOther(ticket, entry, served, this.#time.nowMs);
+    const mayBeOver = this.#servers.mayShowOver(entry, this.#time.wallMs);
+    if (isOther && !mayBeOver)
+      this.#checker.removedByOther(ticket, entry, served, this.#time.nowMs);
     const answer = table.apply(write);
     // A refused deletion removed nothing.
     if (answer.kind !== "applied") this.#checker.violations.length = before;
