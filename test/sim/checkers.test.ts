@@ -147,7 +147,7 @@ const request = (
   atMs,
 });
 
-const COST = { renewMs: 300, minPollMs: 20, maxPollMs: 400, latencyMs: 1 };
+const COST = { renewMs: 300, longestLeaseMs: 900, minPollMs: 20, maxPollMs: 400, latencyMs: 1 };
 
 /** A grant and its release, in a run without faults. */
 const GOOD: readonly Timed[] = [
@@ -503,6 +503,15 @@ const costs: readonly Case[] = [
     invariant: "cost",
     because: "a release is refused",
     history: [...GOOD, request(203, "release", false)],
+  },
+  {
+    invariant: "cost",
+    because: "the rollback of a claim whose session ended does not slow down",
+    history: [
+      ...GOOD,
+      { kind: "gave up", by: "p1", name, code: "closed", waited: false, atMs: 203 },
+      ...Array.from({ length: 20 }, (_, index) => request(204 + index, "release", false)),
+    ],
   },
   {
     invariant: "cost",

@@ -110,8 +110,15 @@ function wrongIn(account: Account, others: number, cost: Cost, maxClockDrift: nu
   if (undone < 0 || undone > closed) wrong.push(`${grants} writes for ${granted} grants`);
   const releases = of(applied, "release") + handedOver;
   if (releases !== released + undone) wrong.push(`${releases} writes for ${released} releases`);
-  for (const what of ["renewal", "release", "data"] as const) {
+  for (const what of ["renewal", "data"] as const) {
     if (of(refused, what) > 0) wrong.push(`${of(refused, what)} refused: ${what}`);
+  }
+  // A claim may be in flight when its session ends. Its rollback repeats for a lease, with pauses that double.
+  const doublings = Math.log2(cost.longestLeaseMs / (0.75 * cost.minPollMs));
+  if (of(refused, "release") > closed * (2 + Math.ceil(doublings))) {
+    wrong.push(
+      `${of(refused, "release")} refused: release, and ${closed} ended with their session`,
+    );
   }
   if (of(applied, "look") > 0) wrong.push(`${of(applied, "look")} strong reads`);
   // Each acquisition begins with one blind claim; later claims follow only an observation of a free record.

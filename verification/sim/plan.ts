@@ -309,6 +309,7 @@ export function termsOf(plan: Plan): Terms {
         longestIdleMs: readMs + 6 * latencyMs,
         cost: {
           renewMs: plan.leaseMs[0] / 3,
+          longestLeaseMs: plan.leaseMs[1],
           minPollMs: poll.min,
           maxPollMs: poll.max,
           latencyMs,

@@ -41,6 +41,7 @@ export interface Dates {
 /** The lengths which determine costs, in milliseconds. */
 export interface Cost {
   readonly renewMs: number;
+  readonly longestLeaseMs: number;
   readonly minPollMs: number;
   readonly maxPollMs: number;
   readonly latencyMs: number;
