@@ -9,8 +9,10 @@ import { DryRunStatus, MutantRunStatus, toMutantRunResult } from "@stryker-mutat
 import { build } from "esbuild";
 
 const FOLDERS = ["test/core", "test/locks", "test/admin"];
-// Code of the core for further formats, and for elections.
+// Code of the core for further formats, for elections and for tasks.
 const FURTHER = [
+  "test/formats/sightings.test.ts",
+  "test/once/dead-run.test.ts",
   "test/formats/companion.test.ts",
   "test/formats/costs.test.ts",
   "test/formats/aws-behaviour.test.ts",

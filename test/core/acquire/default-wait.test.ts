@@ -6,6 +6,9 @@ import { seededRandom } from "../../../src/testing/time/seeded-random.js";
 import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
 import { World } from "../../support/world.js";
 
+// Longer than the watch of the longest lease here.
+const LONG_MS = 600_000;
+
 type Held = Pick<Lease | MultiLease, "release">;
 
 const PRIMITIVES: Readonly<Record<string, (locks: Holdfast, lease?: string) => Promise<Held>>> = {
@@ -21,7 +24,7 @@ describe.each(Object.entries(PRIMITIVES))("the default wait of a %s", (_, acquir
     const dead = world.inhabitant();
     await world.until(acquire(dead.locks, lease));
     dead.process.kill();
-    return world.until(acquire(world.inhabitant().locks, own));
+    return world.until(acquire(world.inhabitant().locks, own), LONG_MS);
   };
 
   it.each([undefined, "200ms", "60s", "5m"])(
@@ -40,7 +43,7 @@ describe.each(Object.entries(PRIMITIVES))("the default wait of a %s", (_, acquir
     await world.until(acquire(world.inhabitant().locks, "3m"));
     const fromMs = world.time.nowMs;
     const waiting = acquire(world.inhabitant().locks, "1s");
-    await expect(world.until(waiting)).rejects.toMatchObject({ code: "not-acquired" });
+    await expect(world.until(waiting, LONG_MS)).rejects.toMatchObject({ code: "not-acquired" });
     expect(world.time.nowMs - fromMs).toBeCloseTo(180_000 * 1.02 + 10_000, -3);
   });
 
