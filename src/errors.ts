@@ -63,12 +63,27 @@ export interface HolderSeen {
   readonly takeableInMs: number | undefined;
 }
 
+/** When a client noticed the loss of a lease. */
+export interface LossTiming {
+  /** How long after the deadline the client noticed the loss, in milliseconds; 0 before the deadline. */
+  readonly lateMs: number;
+  /** How long ago the client sent the last request that DynamoDB acknowledged for this lease, in milliseconds. */
+  readonly silentMs: number;
+  /**
+   * For how long this process certainly did not run before it noticed, in milliseconds: its event loop was blocked, or it
+   * was stopped. 0 for a lease that only the user renews. A suspended machine counts in `lateMs` alone.
+   */
+  readonly stalledMs: number;
+}
+
 /** The optional details of an error. */
 export interface ErrorDetails {
   /** The name of the lock. */
   readonly lockName?: string | undefined;
   /** With code `lost`: why the lease ended. */
   readonly reason?: LossReason | undefined;
+  /** With code `lost`: when the client noticed the loss. */
+  readonly timing?: LossTiming | undefined;
   /** With code `not-acquired`: what this process saw of the holder. */
   readonly holder?: HolderSeen | undefined;
   /** The key of the object. */
@@ -83,37 +98,42 @@ export interface ErrorDetails {
   readonly errors?: readonly HoldfastError[] | undefined;
 }
 
+const DETAILS = [
+  ...(["lockName", "reason", "timing", "holder"] as const),
+  ...(["objectKey", "etag", "commitId", "errors"] as const),
+];
+
 /** The error of every function of this package, thrown or as a rejection. */
 export class HoldfastError extends Error {
   override readonly name = "HoldfastError";
   /** The stable code to match on. */
   readonly code: ErrorCode;
   /** The name of the lock, if the error concerns a lock. */
-  readonly lockName: string | undefined;
+  declare readonly lockName: string | undefined;
   /** With code `lost`: why the lease ended. */
-  readonly reason: LossReason | undefined;
+  declare readonly reason: LossReason | undefined;
+  /** With code `lost`, if a client noticed the loss by itself: when. */
+  declare readonly timing: LossTiming | undefined;
   /** With code `not-acquired`: what this process saw of the holder, if it read the record. */
-  readonly holder: HolderSeen | undefined;
+  declare readonly holder: HolderSeen | undefined;
   /** The key of the object, if the error concerns an object. */
-  readonly objectKey: string | undefined;
+  declare readonly objectKey: string | undefined;
   /** With `already-exists` and `precondition-failed`: the ETag found, if the object exists. */
-  readonly etag: string | undefined;
+  declare readonly etag: string | undefined;
   /** With `outcome-unknown` of an object: the commit id that the object has if this write was applied. */
-  readonly commitId: string | undefined;
+  declare readonly commitId: string | undefined;
   /** From `close()`: an error for each lease with a failed release. */
-  readonly errors: readonly HoldfastError[] | undefined;
+  declare readonly errors: readonly HoldfastError[] | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     // A message may quote text from the table and often ends in a log, so control characters are escaped.
     super(visible(message), details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
-    this.lockName = details.lockName;
-    this.reason = details.reason;
-    this.holder = details.holder;
-    this.objectKey = details.objectKey;
-    this.etag = details.etag;
-    this.commitId = details.commitId;
-    this.errors = details.errors;
+    // Printed are only the details that apply: a log should not end in a row of undefined fields.
+    for (const key of DETAILS) {
+      const value = details[key];
+      Object.defineProperty(this, key, { value, enumerable: value !== undefined });
+    }
     Object.defineProperty(this, BRAND, { value: true });
   }
 }

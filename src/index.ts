@@ -43,6 +43,7 @@ export {
   HoldfastError,
   isHoldfastError,
   type LossReason,
+  type LossTiming,
 } from "./errors.js";
 export type { Duration } from "./internal/duration.js";
 export type { Json } from "./internal/json-value.js";

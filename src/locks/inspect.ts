@@ -11,6 +11,7 @@ import {
 } from "../core/record/record.js";
 import { unavailableError } from "../core/unavailable.js";
 import type { Json } from "../internal/json-value.js";
+import { writeAs } from "../internal/printed.js";
 import { isoTimeOf } from "../platform/clock.js";
 import type { ReadAnswer } from "../platform/table.js";
 
@@ -83,7 +84,7 @@ export function inspectionOf(
   const known = record.state === "absent" ? undefined : record;
   const held = record.state === "held" ? record : undefined;
   const leftMs = held === undefined ? 0 : leftToWatchMs(context, ref, held);
-  return {
+  const inspection: Inspection = {
     // The type of a name, in one part or two, depends on the format.
     name: (ref.parts ?? ref.name) as string,
     namespace: ref.namespace,
@@ -102,6 +103,8 @@ export function inspectionOf(
     appearsExpired: held !== undefined && leftMs === 0,
     acquirableInMs: leftMs,
   };
+  writeAs(inspection, () => inspection);
+  return inspection;
 }
 
 type LeaseEnd = Pick<Inspection, "endsAt" | "endsInMs">;

@@ -154,8 +154,8 @@ export class Lock<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Acquires the lock without waiting. Resolves with null if the lock is held. Acquires a free lock, and a lock whose
-   * holder this client has already watched expire. Costs one request; no request if the client of a mutex itself holds
+   * Acquires the lock without waiting. Resolves with null if the lock is held. Acquires a free lock, and a dead holder's
+   * lock: its end is past by more than `maxClockError`, or this client has watched its whole lease. Costs one request; no request if the client of a mutex itself holds
    * the lock or is acquiring the lock; up to three reads and two writes more for a free lock with an abandoned queue.
    * Errors as {@link Lock.acquire}.
    */
@@ -169,8 +169,9 @@ export class Lock<S extends FormatTypes = NativeTypes> {
   /**
    * Holds the lock while `body` runs, and always releases the lock afterwards. Returns the result of `body`, or rejects
    * with the error of `body`. An error of the release never replaces either; the client's `onError` gets the error.
-   * Rejects with `lost` if the lock was lost before the body ended, unless the body threw. Otherwise as
-   * {@link Lock.acquire}.
+   * Rejects with `lost` if the lock was lost before the body ended, unless the body threw an error of its own. If the
+   * body failed with an `AbortError` or a `TimeoutError` because its signal aborted, as the SDK does, that error is the
+   * `cause` of `lost`. Otherwise as {@link Lock.acquire}.
    */
   async run<T>(body: (lease: Lease<S>) => T | PromiseLike<T>): Promise<T>;
   async run<T>(

@@ -8,7 +8,7 @@ import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import { standing } from "../core/record/record.js";
 import { Session } from "../core/session/session.js";
-import { HoldfastError } from "../errors.js";
+import { HoldfastError, isHoldfastError } from "../errors.js";
 
 /** Shared by locks and multi-locks: the layers of options, and `run`. */
 
@@ -74,12 +74,28 @@ export async function runHolding<Options extends object, L extends AnyLease, T>(
   let result: T;
   try {
     result = await body(lease);
+  } catch (error) {
+    throw lossBehind(lease.signal, error) ?? error;
   } finally {
     await lease[Symbol.asyncDispose]();
   }
   // Check after the release, since the release may be the first request to notice the loss.
   if (lease.signal.aborted) throw lease.signal.reason;
   return result;
+}
+
+/**
+ * The loss of a lease, if a body failed because its signal aborted. The SDK, timers and child processes reject with an
+ * error of their own, and the caller could not tell a lost lock from a cancelled request.
+ */
+function lossBehind({ aborted, reason }: AbortSignal, error: unknown): HoldfastError | undefined {
+  if (!aborted || !isHoldfastError(reason, "lost") || !(error instanceof Error)) return undefined;
+  if (error.name !== "AbortError" && error.name !== "TimeoutError") return undefined;
+  const { message, lockName, timing } = reason;
+  return new HoldfastError("lost", message, {
+    ...{ lockName, timing, reason: reason.reason },
+    cause: error,
+  });
 }
 
 /** The error of an acquisition without a wait, begun at `fromMs`, that did not acquire the lock. */

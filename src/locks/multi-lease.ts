@@ -3,6 +3,7 @@ import type { Hold } from "../core/hold/hold.js";
 import { Lease } from "../core/hold/lease.js";
 import { LossSignal } from "../core/hold/loss-signal.js";
 import { HoldfastError } from "../errors.js";
+import { printAs } from "../internal/printed.js";
 
 interface Part {
   readonly hold: Hold;
@@ -42,6 +43,14 @@ export class MultiLease implements AsyncDisposable {
       // A signal that has already aborted does not call a new listener.
       if (signal.aborted) this.#loseWith(hold);
     }
+    printAs(this, "MultiLease", () => ({
+      ...{
+        names: this.names,
+        owner: this.owner,
+        isHeld: this.isHeld,
+        remainingMs: this.remainingMs(),
+      },
+    }));
   }
 
   /** The owner label in the records, for people to read. */

@@ -109,7 +109,7 @@ export class MultiLock {
   /**
    * Holds all locks while `body` runs, and always releases the locks afterwards. Returns the result of `body`, or
    * rejects with the error of `body`. An error of the release never replaces either; the client's `onError` gets the
-   * error. Rejects with `lost` if a lock was lost before the body ended, unless the body threw. Otherwise as {@link
+   * error. Rejects with `lost` if a lock was lost before the body ended, as {@link Lock.run}. Otherwise as {@link
    * MultiLock.acquire}.
    */
   async run<T>(body: (lease: MultiLease) => T | PromiseLike<T>): Promise<T>;

@@ -40,6 +40,8 @@ export class Hold implements Kept {
   readonly localQueue: HoldQueue;
   readonly held: Held;
   readonly settings: HoldSettings;
+  /** Whether the hold has no deadline timer. */
+  readonly isManual: boolean;
   readonly lossSignal = new LossSignal(() => this.check());
   /** Runs the requests for this record, never two at the same time. */
   readonly requests = new Exclusive();
@@ -69,6 +71,7 @@ export class Hold implements Kept {
     this.localQueue = localQueue;
     this.held = { holder: record.holder, fence: record.fence, number: beginning.number };
     this.settings = settings;
+    this.isManual = settings.renewMs === "manual";
     this.#leaseMs = settings.leaseMs;
     this.#version = record.version;
     this.#leaseEnd = new LeaseEnd(context, record);
@@ -80,12 +83,7 @@ export class Hold implements Kept {
     context.holds.add(this);
     settings.keptAliveBy?.begun(this);
     localQueue.occupy(this);
-    if (settings.renewMs !== "manual") context.scheduler.visit(this, this.#nextVisitMs());
-  }
-
-  /** Whether the hold has no deadline timer. */
-  get isManual(): boolean {
-    return this.settings.renewMs === "manual";
+    if (!this.isManual) context.scheduler.visit(this, this.#nextVisitMs());
   }
 
   /** The current length of the lease. */
@@ -129,7 +127,9 @@ export class Hold implements Kept {
   /** Ends the hold without the holder's request, once, and reports the loss (R8). */
   end(reason: LossReason, forced?: ForcedRelease): void {
     if (this.#isOver) return;
-    this.#loss = lossError(this.ref, reason, this.#lastTrouble, forced);
+    const visitMs = this.#nextVisitMs();
+    const timing = this.#times.lossTiming(this.context.clock, this.remainingMs(), visitMs);
+    this.#loss = lossError(this.ref, reason, this.#lastTrouble, { forced, timing });
     this.#finish(reason);
     emitLoss(this, reason, this.context.nowMs() - this.#grantedAtMs);
     this.lossSignal.abort(this.#loss);

@@ -1,5 +1,6 @@
 import { HoldfastError } from "../../errors.js";
 import type { Duration } from "../../internal/duration.js";
+import { printAs } from "../../internal/printed.js";
 import { settlesWithin } from "../../internal/settles-within.js";
 import { checkLease, resolveLease } from "../options.js";
 import type { FormatTypes, NativeTypes } from "../record/format-types.js";
@@ -44,6 +45,10 @@ export class AnyLease<S extends FormatTypes = NativeTypes> implements AsyncDispo
   /** @internal Locks and elections create leases. */
   constructor(hold: Hold) {
     this.#hold = hold;
+    printAs(this, "Lease", () => ({
+      ...{ name: this.name, holder: this.holder, owner: this.owner, fence: hold.held.fence },
+      ...{ isHeld: this.isHeld, remainingMs: this.remainingMs() },
+    }));
   }
 
   /**

@@ -1,4 +1,4 @@
-import { HoldfastError, type LossReason } from "../../errors.js";
+import { HoldfastError, type LossReason, type LossTiming } from "../../errors.js";
 import { shown } from "../../internal/shown.js";
 import type { Held, RecordRef } from "../record/format.js";
 import { type ForcedRelease, type Found, forcedReleaseIn } from "../record/record.js";
@@ -38,12 +38,17 @@ const WORDS: Readonly<Record<LossReason, string>> = Object.freeze({
   closed: "the client was closed",
 });
 
+interface LossDetails {
+  readonly forced?: ForcedRelease | undefined;
+  readonly timing?: LossTiming;
+}
+
 /** Returns the error for the signal of a lost lease. */
 export function lossError(
   ref: RecordRef,
   reason: LossReason,
   cause: unknown,
-  forced?: ForcedRelease,
+  { forced, timing }: LossDetails = {},
 ): HoldfastError {
   const what = ref.kind === "session" ? "Session" : "Lock";
   const why =
@@ -52,9 +57,28 @@ export function lossError(
       : `${shown(forced.by)} released it by force (${shown(forced.reason)})`;
   return new HoldfastError(
     "lost",
-    `${what} "${ref.name}" is no longer held: ${why}. Stop the protected work.`,
-    { lockName: ref.name, reason, cause },
+    `${what} "${ref.name}" is no longer held: ${why}.${reason === "expired" ? timingText(timing) : ""} ` +
+      "Stop the protected work.",
+    { lockName: ref.name, reason, cause, timing },
   );
+}
+
+// Below this a timer is late on any busy machine, and the message says nothing of it.
+const NOTABLE_MS = 100;
+
+function timingText(timing: LossTiming | undefined): string {
+  if (timing === undefined) return "";
+  const { silentMs, lateMs, stalledMs } = timing;
+  const silent = ` DynamoDB acknowledged the last request ${seconds(silentMs)} ago.`;
+  if (stalledMs >= NOTABLE_MS) {
+    return `${silent} This process did not run for ${seconds(stalledMs)}: its event loop was blocked, or it was stopped.`;
+  }
+  if (lateMs < NOTABLE_MS) return silent;
+  return `${silent} The deadline passed ${seconds(lateMs)} ago: the machine was suspended, or its clock was set.`;
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`;
 }
 
 // For these reasons no acquisition may reclaim the record early, not even a waiter of this process: the callback

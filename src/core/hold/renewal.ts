@@ -1,4 +1,5 @@
-import type { Instant } from "../../platform/clock.js";
+import type { LossTiming } from "../../errors.js";
+import { type Clock, elapsedMsSince, type Instant } from "../../platform/clock.js";
 import type { Random } from "../../platform/random.js";
 import type { Again, NoAnswer } from "../../platform/retry.js";
 import type { Misconfigured, Write } from "../../platform/table.js";
@@ -17,12 +18,14 @@ export class RenewalSchedule {
   readonly #periodMs: number | "manual";
   readonly #random: Random;
   #isSpreadOut = false;
+  #acknowledged: Instant;
   #dueMs: number;
   #nextMs: number;
 
   constructor(periodMs: number | "manual", random: Random, start: Instant) {
     this.#periodMs = periodMs;
     this.#random = random;
+    this.#acknowledged = start;
     this.#dueMs = this.#after(start, EARLIEST);
     this.#nextMs = this.#dueMs;
   }
@@ -34,6 +37,7 @@ export class RenewalSchedule {
 
   /** Schedules the next renewal. DynamoDB has acknowledged a renewal, scheduled or manual, that was sent at `start`. */
   renewed(start: Instant): void {
+    this.#acknowledged = start;
     this.#dueMs = this.#dueAfter(start);
     this.#nextMs = this.#dueMs;
   }
@@ -41,6 +45,16 @@ export class RenewalSchedule {
   /** Schedules a retry after a pause. */
   putOff(untilMs: number): void {
     this.#nextMs = untilMs;
+  }
+
+  /** Returns what a loss says now. `visitMs`: when the scheduler was to visit the lease, on the monotonic clock. */
+  lossTiming(clock: Clock, remainingMs: number, visitMs: number): LossTiming {
+    return {
+      lateMs: Math.max(0, -remainingMs),
+      silentMs: elapsedMsSince(this.#acknowledged, clock),
+      // Nothing visits a lease that only the user renews.
+      stalledMs: this.#periodMs === "manual" ? 0 : Math.max(0, clock.monotonicMs() - visitMs),
+    };
   }
 
   #dueAfter(start: Instant): number {

@@ -1,4 +1,5 @@
 import type { HoldfastError } from "../../errors.js";
+import { printAs } from "../../internal/printed.js";
 import type { AcquireContext } from "../acquire/context.js";
 import type { Hold } from "../hold/hold.js";
 import type { KeepAliveSource } from "../hold/keep-alive.js";
@@ -35,6 +36,10 @@ export class Session implements AsyncDisposable {
   constructor(context: AcquireContext, life: SessionKeepAlive) {
     this.#context = context;
     this.#life = life;
+    printAs(this, "Session", () => ({
+      ...{ id: this.id, owner: this.owner, size: this.size },
+      ...{ isHeld: this.isHeld, remainingMs: this.remainingMs() },
+    }));
   }
 
   /** @internal Returns the session for the leases on the session. */
