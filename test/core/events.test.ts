@@ -112,6 +112,7 @@ describe("lease events", () => {
 
   it("report unanswered renewals, and the loss once with the reason", async () => {
     const { world, one } = scene();
+    await world.time.advance(5_000);
     await world.until(one.locks.mutex("a").acquire());
     one.network.script(() => ({ fault: "request-lost", unknownAfterMs: 50 }));
     await world.time.advance(10_000);
@@ -122,6 +123,7 @@ describe("lease events", () => {
     expect(losses).toHaveLength(1);
     expect(losses[0]).toMatchObject({ reason: "expired", name: "a" });
     expect(losses[0]?.["heldMs"]).toBeGreaterThan(2_800);
+    expect(losses[0]?.["heldMs"]).toBeLessThan(3_100);
   });
 
   it("report how long a renewal took, and the time left, with and without an answer", async () => {

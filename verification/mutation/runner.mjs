@@ -13,6 +13,8 @@ const FOLDERS = ["test/core", "test/locks", "test/admin"];
 const FURTHER = [
   "test/formats/sightings.test.ts",
   "test/once/dead-run.test.ts",
+  "test/once/once.test.ts",
+  "test/election/forced-release.test.ts",
   "test/formats/companion.test.ts",
   "test/formats/costs.test.ts",
   "test/formats/aws-behaviour.test.ts",

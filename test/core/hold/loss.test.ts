@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { lossError, lossIn } from "../../../src/core/hold/loss.js";
+import type { RecordRef } from "../../../src/core/record/format.js";
 import type { Found } from "../../../src/core/record/record.js";
 import type { LossReason } from "../../../src/index.js";
 import { expectErrorToBe } from "../../support/errors.js";
@@ -56,6 +57,14 @@ describe("a grant", () => {
     const request = { kind, holder: "me" };
     const found = { ...held("me", 7n), request } as Found;
     expect(lossIn(found, { holder: "me", fence: 7n })).toBeUndefined();
+  });
+
+  it.each([
+    ["lock", 'Lock "a"'],
+    ["session", 'Session "a"'],
+  ] as const)("of kind %s is named so by its loss", (kind, title) => {
+    const ref = { kind, name: "a" } as RecordRef;
+    expect(lossError(ref, "stolen", undefined).message).toContain(title);
   });
 
   const REASONS: readonly LossReason[] = [

@@ -33,6 +33,13 @@ describe("requireCapability", () => {
     expectThrown(require, { code: "invalid-argument", mentions: ["forced releases"] });
   });
 
+  it("names the other clients of a foreign format, and no sort key", () => {
+    const require = () => requireCapability(dynamodbLease() as LeaseFormat, "queue");
+    expectThrown(require, {
+      ...{ code: "invalid-argument", mentions: ["other clients"], omits: ["sort key"] },
+    });
+  });
+
   it("names the missing sort key of a native table", () => {
     const format = nativeFormat({ pk: "pk", sk: null });
     const expected: ExpectedError = { code: "invalid-argument", mentions: ["sort key", "`keys`"] };
