@@ -71,6 +71,16 @@ export function withCommonOptions(
     .option("--json", "print JSON, one object a line");
 }
 
+/** Adds the options of the commands that run a command of the user's under a guard. */
+export function withGuardOptions(command: Command): Command {
+  return command
+    .option(
+      "--die-with-guard",
+      "end the command by SIGKILL if its guard dies, by `setpriv` (Linux)",
+    )
+    .option("--ignore-hup", "ignore a hang-up of the terminal, as under nohup");
+}
+
 /** Defines --format. */
 export function formatOption(formats: readonly string[] = LOCK_FORMATS): Option {
   return new Option("--format <format>", "the format of the records")

@@ -6,7 +6,13 @@ import { addDiagnose } from "./commands/table/diagnose-program.js";
 import { addTable } from "./commands/table/program.js";
 import { addWatch } from "./commands/watch-program.js";
 import { operandsOf, refuseDashesAsValue } from "./operands.js";
-import { kindOption, namespaceOption, sortOption, withCommonOptions } from "./options.js";
+import {
+  kindOption,
+  namespaceOption,
+  sortOption,
+  withCommonOptions,
+  withGuardOptions,
+} from "./options.js";
 import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP } from "./output/exit-codes.js";
 import { type Run, standardOutput } from "./output/output.js";
 
@@ -51,15 +57,12 @@ function version(): string {
 }
 
 function addLock(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
-  withCommonOptions(
-    program
-      .command("lock")
-      .usage("<name...> [options] -- <command> [argument...]")
-      .argument("[operands...]")
-      .description(
-        "Runs a command while holding a lock, and ends the command if the lock is lost.",
-      ),
-  )
+  const lock = program
+    .command("lock")
+    .usage("<name...> [options] -- <command> [argument...]")
+    .argument("[operands...]")
+    .description("Runs a command while holding a lock, and ends the command if the lock is lost.");
+  withGuardOptions(withCommonOptions(lock))
     .addOption(sortOption())
     .option(
       "--wait <duration>",

@@ -1,5 +1,6 @@
 import type { Holdfast, Lease, Lock, MultiLease, Wait } from "../../index.js";
 import { locksOf } from "../connection.js";
+import { commandLineOf, type GuardOptions } from "../guard/command-line.js";
 import { GuardedCommand } from "../guard/guarded-command.js";
 import { environmentOf, exitCodeOfOutcome, isGroupGone, undead } from "../guard/guarded-outcome.js";
 import { Interruptions } from "../guard/interruptions.js";
@@ -9,7 +10,7 @@ import { type AnyLocks, dataOf, nameOf, type SortOptions } from "../output/forma
 import { type Output, tellFailure } from "../output/output.js";
 
 /** The options of `holdfast lock`, as parsed by commander. */
-export interface LockOptions extends CommonOptions, SortOptions {
+export interface LockOptions extends CommonOptions, SortOptions, GuardOptions {
   readonly wait?: string;
   readonly lease?: string;
   readonly renew?: string;
@@ -27,8 +28,7 @@ export async function lock(
   options: LockOptions,
   output: Output,
 ): Promise<number> {
-  const [program, ...args] = command;
-  if (program === undefined || program === "") throw usageError("The command is missing.");
+  const line = commandLineOf(command, options);
   if (options.renew === "manual") {
     throw usageError(
       "--renew must be a duration: manual renewal is not possible while a command runs.",
@@ -40,21 +40,20 @@ export async function lock(
   if (names.length > 1 && (options.namespace ?? options.data ?? options.sort) !== undefined) {
     throw usageError("--namespace, --sort and --data are for a single lock: give one name.");
   }
-  const interruptions = new Interruptions();
+  const interruptions = new Interruptions(options);
   const locks = await locksOf(options, output);
   let mayRelease = true;
   try {
     const lease = await acquire(locks, names, options, interruptions);
     // Interrupted: the wait is over, and nothing remains in the table.
     if (lease === undefined) return interruptions.exitCode ?? EXIT.internal;
-    const line = { command: program, args, env: environmentOf(lease) };
-    const guarded = new GuardedCommand(lease, line);
+    const guarded = new GuardedCommand(lease, { ...line, env: environmentOf(lease) });
     interruptions.goTo((signal) => guarded.giveUpLease(signal));
     const outcome = await guarded.outcome;
     mayRelease = isGroupGone(outcome);
     if (!mayRelease) throw undead(lease);
     await lease.release().catch((error: unknown) => tellFailure(output, error));
-    return exitCodeOfOutcome(outcome, program, lease);
+    return exitCodeOfOutcome(outcome, command[0] ?? "", lease);
   } finally {
     // While a process of the command may still act, the lock is not released.
     if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));

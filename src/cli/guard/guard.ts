@@ -14,6 +14,9 @@ import { monotonicMs, msUntil, type SharedInstant } from "../commands/clocks.js"
 import type { EndCause, FromGuard, StartMessage, ToGuard } from "./guard-messages.js";
 import { isGroupGone, signalGroup } from "./process-group.js";
 
+// `pkill -9 -f holdfast` must not hit the guard together with the process that it watches.
+process.title = "lease-guard";
+
 // The longest interval between checks of the clocks, because a suspend moves some clocks in a leap.
 const LONGEST_TICK_MS = 250;
 // How often to check whether a signalled group is gone.

@@ -13,9 +13,14 @@ export class Interruptions {
   #first: NodeJS.Signals | undefined;
   #target: ((signal: NodeJS.Signals) => void) | undefined;
 
-  constructor() {
+  /**
+   * `ignoreHup`: a hang-up of the terminal is ignored, as under `nohup`. Node.js forgets at its start that a parent ignored
+   * the signal, so the caller has to say it again.
+   */
+  constructor({ ignoreHup }: { readonly ignoreHup?: boolean } = {}) {
     for (const signal of PASSED_ON) {
-      const handler = (): void => this.#got(signal);
+      const isIgnored = signal === "SIGHUP" && ignoreHup === true;
+      const handler = isIgnored ? (): void => undefined : (): void => this.#got(signal);
       this.#handlers.push([signal, handler]);
       process.on(signal, handler);
     }

@@ -4,6 +4,7 @@ import { durationMs } from "../../../internal/duration.js";
 import { sleep } from "../../../internal/sleep.js";
 import { systemTimers } from "../../../platform/timers.js";
 import { locksOf } from "../../connection.js";
+import { commandLineOf, type GuardOptions } from "../../guard/command-line.js";
 import { type CommandLine, GuardedCommand } from "../../guard/guarded-command.js";
 import {
   environmentOf,
@@ -14,13 +15,13 @@ import {
 } from "../../guard/guarded-outcome.js";
 import { Interruptions } from "../../guard/interruptions.js";
 import type { CommonOptions } from "../../options.js";
-import { EXIT, failureOf, usageError } from "../../output/exit-codes.js";
+import { EXIT, failureOf } from "../../output/exit-codes.js";
 import { type AnyLocks, nameOf, type SortOptions } from "../../output/format.js";
 import { jsonLine, type Output, tellFailure } from "../../output/output.js";
 import { monotonicMs } from "../clocks.js";
 
 /** The options of `holdfast elect`, as parsed by commander. */
-export interface ElectOptions extends CommonOptions, SortOptions {
+export interface ElectOptions extends CommonOptions, SortOptions, GuardOptions {
   readonly lease?: string;
   readonly renew?: string;
   readonly poll?: string;
@@ -43,11 +44,10 @@ export async function elect(
   options: ElectOptions,
   output: Output,
 ): Promise<number> {
-  const [program, ...args] = command;
-  if (program === undefined || program === "") throw usageError("The command is missing.");
+  const line = { ...commandLineOf(command, options), env: {} };
   const { lease, renew, poll, failover, owner, preferred, every, once } = options;
   const everyMs = every === undefined ? undefined : durationMs("every", every, EVERY_RANGE);
-  const interruptions = new Interruptions();
+  const interruptions = new Interruptions(options);
   const locks = await locksOf(options, output);
   let mayRelease = true;
   try {
@@ -60,7 +60,7 @@ export async function elect(
       preferred,
     });
     if (output.isJson) election.onTransition((transition) => output.err(jsonLine({ transition })));
-    const reign = new Reign({ command: program, args, env: {} }, everyMs, interruptions);
+    const reign = new Reign(line, everyMs, interruptions);
     const leading = election.lead({ again: once !== true, signal: reign.ending }, (term) =>
       reign.over(term, output),
     );

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { operandsOf } from "../../operands.js";
-import { sortOption, withCommonOptions } from "../../options.js";
+import { sortOption, withCommonOptions, withGuardOptions } from "../../options.js";
 import { ELECT_EXIT_CODES_HELP, EXIT_CODES_HELP, usageError } from "../../output/exit-codes.js";
 import type { Run } from "../../output/output.js";
 
@@ -68,13 +68,12 @@ export function addCost(program: Command, onRun: (run: Run) => void): void {
 }
 
 function addElect(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
-  withCommonOptions(
-    program
-      .command("elect")
-      .usage("<name> [options] -- <command> [argument...]")
-      .argument("[operands...]")
-      .description("Runs a command while this process leads, and campaigns again afterwards."),
-  )
+  const elect = program
+    .command("elect")
+    .usage("<name> [options] -- <command> [argument...]")
+    .argument("[operands...]")
+    .description("Runs a command while this process leads, and campaigns again afterwards.");
+  withGuardOptions(withCommonOptions(elect))
     .addOption(sortOption())
     .option("--lease <duration>", "how long a leader may go without renewing; default 52s")
     .option("--renew <duration>", "how often the leader renews; default 10s")
