@@ -26,7 +26,6 @@ import { Lock, type LockOptions } from "./locks/lock.js";
 import { MultiLock, type MultiLockOptions } from "./locks/multi-lock.js";
 import { Occurrences, type OnceBeginning, type OnceResult } from "./once/once.js";
 import { type OnceOptions, resolveOnce } from "./once/options.js";
-import { LocalTable } from "./platform/dynamodb/local-table.js";
 import { defaultOwner } from "./platform/process.js";
 
 /**
@@ -52,19 +51,6 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
   #closed: Promise<void> | undefined;
   /** @internal How long this client waits for an answer, in milliseconds. */
   readonly requestTimeoutMs: number;
-
-  /**
-   * Makes a client without a table, for local development. Every lock is free and every candidate leads, even
-   * several at once: the client excludes no other holder, not even in this process. `inspect()` says `local`.
-   * Costs no request.
-   * @example
-   * const locks = isLocal ? Holdfast.local() : new Holdfast({ client, table: "locks" });
-   */
-  static local(
-    options: Omit<HoldfastOptions, "client" | "table" | "keys" | "format"> = {},
-  ): Holdfast {
-    return new Holdfast({ ...options, client: new LocalTable(), table: "local" });
-  }
 
   constructor(options: HoldfastOptions<S>) {
     this.#context = new AcquireContext(environmentFrom(options), resolveClient(options));

@@ -112,8 +112,8 @@ export class ClientContext extends TableAccess {
   }
 
   /** Whether the client has no table, so that every lock is free. */
-  get isLocal(): boolean {
-    return this.table.isLocal === true;
+  get isUnlocked(): boolean {
+    return this.table.isUnlocked === true;
   }
 
   beginClosing(): void {

@@ -143,7 +143,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
   async requestResign(options: RequestResignOptions = {}): Promise<boolean> {
     const waitMs = resolveWait(options);
     requireCapability(this.#candidate.context.format, "requests", "requests to resign");
-    if (this.#candidate.context.isLocal) {
+    if (this.#candidate.context.isUnlocked) {
       this.#term?.end("it was asked to resign");
       return this.#term?.isOver !== false;
     }

@@ -41,7 +41,7 @@ function leadershipOf({ context, ref }: Candidate, record: LeaseRecord): LeaderI
 /** Reads the leader by one strongly consistent read; without a table, checks this candidate alone. */
 export async function leaderNow(candidate: Candidate, term: Term | undefined): Promise<LeaderInfo> {
   const { context, ref } = candidate;
-  if (context.isLocal) return localLeadership(candidate, term);
+  if (context.isUnlocked) return localLeadership(candidate, term);
   const answer = unlessMisconfigured(await read(candidate, true));
   if (answer.kind !== "found")
     throw unavailableError(ref.name, "was not read", answer, `Election "${ref.name}"`);
@@ -63,7 +63,7 @@ export async function* observe(
   const { context, settings } = candidate;
   let last: { readonly rank: Rank; readonly shown: string } | undefined;
   while (!signal.aborted) {
-    const seen = context.isLocal
+    const seen = context.isUnlocked
       ? { rank: NO_RANK, leadership: localLeadership(candidate, termNow()) }
       : await readLeader(candidate, signal);
     if (seen !== undefined && !(last !== undefined && isBefore(seen.rank, last.rank))) {

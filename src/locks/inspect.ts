@@ -24,7 +24,7 @@ export interface Inspection<S extends FormatTypes = NativeTypes> {
    * `absent`: the name was never locked, or TTL has deleted its record. `local`: the client has no table, and every
    * lock is free.
    */
-  readonly state: "absent" | "free" | "held" | "local";
+  readonly state: "absent" | "free" | "held" | "unlocked";
   /** The id of the holder; undefined unless held. */
   readonly holder: string | undefined;
   /** The owner label of the holder, or of the last holder. */
@@ -88,7 +88,7 @@ export function inspectionOf(
     // The type of a name, in one part or two, depends on the format.
     name: (ref.parts ?? ref.name) as string,
     namespace: ref.namespace,
-    state: context.isLocal ? "local" : record.state,
+    state: context.isUnlocked ? "unlocked" : record.state,
     holder: held?.holder,
     owner: known?.owner,
     fence: !context.format.facts.recordsHaveFences ? undefined : known?.fence,

@@ -259,5 +259,5 @@ export interface TablePort {
    */
   readonly tellsDate?: boolean | undefined;
   /** A table of this process alone: there are no other holders, and every claim is granted. */
-  readonly isLocal?: boolean;
+  readonly isUnlocked?: boolean;
 }

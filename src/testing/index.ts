@@ -69,6 +69,7 @@ export type {
   RequestKind,
 } from "./faults/fault-plan.js";
 export { FaultyTable, type FaultyTableOptions, type Latency } from "./faults/faults.js";
+export { type LocalOptions, local, unlocked } from "./local/local.js";
 export {
   FaultyObjects,
   type ObjectFault,

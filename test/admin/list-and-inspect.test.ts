@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { ListOptions, ListPage } from "../../src/admin/index.js";
 import { awsLockClient } from "../../src/formats/index.js";
-import { Holdfast, HoldfastError } from "../../src/index.js";
+import { HoldfastError } from "../../src/index.js";
 import type { ScanAnswer } from "../../src/platform/table.js";
+import { unlocked } from "../../src/testing/local/local.js";
 import { ForeignWorld } from "../formats/foreign-world.js";
 import { type FixedOptions, fixedProcess } from "../support/fixed.js";
 import { World } from "../support/world.js";
@@ -205,9 +206,9 @@ describe("the condition of a lease", () => {
 
 describe("an inspection", () => {
   it("shows every lock of a client without a table as free", async () => {
-    const locks = Holdfast.local();
+    const locks = unlocked();
     const lease = await locks.mutex("a").acquire({ renew: "manual" });
-    expect(await locks.inspect("a")).toMatchObject({ name: "a", state: "local" });
+    expect(await locks.inspect("a")).toMatchObject({ name: "a", state: "unlocked" });
     await lease.release();
     await locks.close();
   });

@@ -1,18 +1,19 @@
 import { describe, expect, it } from "vitest";
-import { Holdfast } from "../../src/index.js";
+import type { Holdfast } from "../../src/index.js";
+import { unlocked } from "../../src/testing/local/local.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import { untilTold } from "../support/election.js";
 
 const time = new VirtualTime();
 
-function local(): Holdfast {
+function client(): Holdfast {
   const { clock, timers } = time.process();
-  return Holdfast.local({ environment: { clock, timers } });
+  return unlocked({ environment: { clock, timers } });
 }
 
 describe("a client without a table", () => {
   it("grants every lock, even a lock held in this process, with growing fences", async () => {
-    const locks = local();
+    const locks = client();
     const mutex = locks.mutex("job");
     const leases = await time.runUntil(
       Promise.all([
@@ -31,7 +32,7 @@ describe("a client without a table", () => {
   });
 
   it("renews a lease while held, and updates its data", async () => {
-    const locks = local();
+    const locks = client();
     const lease = await time.runUntil(locks.mutex("job").acquire({ lease: "10s", data: 1 }));
     await time.advance(3_600_000);
     expect(lease.isHeld).toBe(true);
@@ -45,7 +46,7 @@ describe("a client without a table", () => {
   });
 
   it("elects every candidate at once, which knows its own term and can be asked to resign", async () => {
-    const locks = local();
+    const locks = client();
     const [a, b] = [locks.election("pool", { owner: "a" }), locks.election("pool", { owner: "b" })];
     const startMs = time.nowMs;
     void a.lead(untilTold);
@@ -64,7 +65,7 @@ describe("a client without a table", () => {
   });
 
   it("shows observers the leadership of their own candidate", async () => {
-    const locks = local();
+    const locks = client();
     const election = locks.election("pool");
     const seen: unknown[] = [];
     void (async () => {
@@ -77,10 +78,10 @@ describe("a client without a table", () => {
   });
 
   it("inspects as local, lists nothing, and releases nothing that is not held", async () => {
-    const locks = local();
+    const locks = client();
     await time.runUntil(locks.mutex("job").acquire());
     expect(await time.runUntil(locks.inspect("job"))).toMatchObject({
-      state: "local",
+      state: "unlocked",
       acquirableInMs: 0,
     });
     const pages = [];

@@ -62,7 +62,7 @@ export const OCCURRENCES: readonly Variant[] = [
       {
         in: { Occurrences },
         from: "if (reruns) await recorded(",
-        to: "if (context.isLocal) await recorded(",
+        to: "if (context.isUnlocked) await recorded(",
       },
     ],
     caughtBy: { invariant: "completed stays completed", within: 40, of: "occurrences" },

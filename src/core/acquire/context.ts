@@ -13,7 +13,7 @@ export class AcquireContext extends ClientContext {
 
   constructor(environment: ClientEnvironment, settings: ClientSettings) {
     super(environment, settings);
-    this.localQueues = new LocalQueues(this.timers, !this.isLocal);
+    this.localQueues = new LocalQueues(this.timers, !this.isUnlocked);
     this.sessions = new RemoteSessions(this);
   }
 }

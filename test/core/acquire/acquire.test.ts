@@ -1,8 +1,9 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { LEASE_CHANNELS } from "../../../src/core/events.js";
-import { type AcquireOptions, Holdfast, HoldfastError } from "../../../src/index.js";
+import { type AcquireOptions, HoldfastError } from "../../../src/index.js";
 import { Abort } from "../../../src/platform/abort.js";
+import { unlocked } from "../../../src/testing/local/local.js";
 import { type FixedOptions, fixedProcess } from "../../support/fixed.js";
 import { countListeners } from "../../support/listeners.js";
 import { World } from "../../support/world.js";
@@ -213,11 +214,11 @@ describe("closing a client", () => {
 
 describe("a client without a table", () => {
   it("grants every lock and reports that the lock is local", async () => {
-    const locks = Holdfast.local();
+    const locks = unlocked();
     const mutex = locks.mutex("a");
     const leases = [await mutex.acquire(), await mutex.acquire({ wait: 0 })];
     expect(leases.map((lease) => lease.isHeld)).toEqual([true, true]);
-    expect(await mutex.inspect()).toMatchObject({ state: "local", acquirableInMs: 0 });
+    expect(await mutex.inspect()).toMatchObject({ state: "unlocked", acquirableInMs: 0 });
     await locks.close();
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Holdfast, type HoldfastOptions, type MultiLease } from "../../../src/index.js";
 import type { Fault } from "../../../src/testing/faults/fault-plan.js";
+import { unlocked } from "../../../src/testing/local/local.js";
 import { seededRandom } from "../../../src/testing/time/seeded-random.js";
 import { expectThrown } from "../../support/errors.js";
 import { fixedProcess } from "../../support/fixed.js";
@@ -168,7 +169,7 @@ describe("several locks", () => {
   });
 
   it("are all free without a table", async () => {
-    const locks = Holdfast.local();
+    const locks = unlocked();
     const one = await locks.multiLock(ABC).acquire();
     const other = await locks.multiLock(ABC).acquire();
     expect(other.fences.get("a")).toBeGreaterThan(one.fences.get("a") ?? 0n);

@@ -11,7 +11,7 @@ import type {
   TransactionAnswer,
   Write,
   WriteAnswer,
-} from "../table.js";
+} from "../../platform/table.js";
 
 const HOLDER = "holder";
 
@@ -20,8 +20,8 @@ const HOLDER = "holder";
  * whatever other holders there are, and every read finds nothing. A record lasts as long as its holder and
  * never longer than the process.
  */
-export class LocalTable implements TablePort {
-  readonly isLocal = true;
+export class UnlockedTable implements TablePort {
+  readonly isUnlocked = true;
   readonly clockCorrectionMs = 0;
   readonly #records = new Map<string, Item>();
   /** The highest fence given out: one counter serves all names. */
