@@ -6,11 +6,12 @@
 export type { InspectOptions } from "./admin/list.js";
 export { Holdfast } from "./client.js";
 export type { HoldfastOptions, SessionOptions, TestEnvironment } from "./client-options.js";
-export type {
-  DocumentGuardCondition,
-  Fenced,
-  FencedInRecord,
-  GuardCondition,
+export {
+  type DocumentGuardCondition,
+  type Fenced,
+  type FencedInRecord,
+  type GuardCondition,
+  isRefusedByLock,
 } from "./core/hold/condition.js";
 export type { ExportOptions, LeaseTransfer } from "./core/hold/export.js";
 export type { AnyLease, Lease } from "./core/hold/lease.js";

@@ -30,6 +30,14 @@ export const STORED_FENCES: CompanionKind = Object.freeze({
   stores: "fences",
 });
 
+// The bytes of a partition key, which is the name alone.
+const KEY_BYTES = 2_048;
+
+/** The largest number of bytes in a name, with room for the suffix of each of these companions. */
+export function longestNameWith(companions: readonly CompanionKind[]): number {
+  return KEY_BYTES - Math.max(0, ...companions.map(({ suffix }) => suffix.length));
+}
+
 const FENCE = "fence";
 // The limit of a native record: a counter beyond 38 digits becomes unreadable.
 const IS_NUMBERED: Condition = {

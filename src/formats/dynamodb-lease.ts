@@ -46,6 +46,7 @@ import {
   companionKind,
   type FenceOf,
   type Fences,
+  longestNameWith,
   STORED_FENCES,
 } from "./companion.js";
 import {
@@ -120,7 +121,10 @@ export function dynamodbLease(options: DynamodbLeaseOptions = {}): LockFormat {
   const skewMs = durationMs("maxClockSkew", options.maxClockSkew ?? "2s", SKEWS);
   const format: LeaseFormat = {
     name: NAME,
-    facts: FACTS,
+    facts: {
+      ...FACTS,
+      longestNameBytes: longestNameWith(fences === undefined ? [] : [STORED_FENCES]),
+    },
     codec: codecOf(longestMs, skewMs, fences),
     lease: LEASE_WRITES,
     // A companion has no expiry, so TTL never deletes it.

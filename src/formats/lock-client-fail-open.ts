@@ -41,7 +41,7 @@ import type {
 } from "../core/record/format-types.js";
 import type { Found } from "../core/record/record.js";
 import type { AttributeValue, Change, Condition, Item, Write } from "../platform/table.js";
-import { checkNoCompanion, companionKind } from "./companion.js";
+import { checkNoCompanion, companionKind, longestNameWith } from "./companion.js";
 import {
   all,
   any,
@@ -113,6 +113,7 @@ export function lockClientFailOpen(options: FailOpenOptions = {}): LockFormat {
       recordsHaveFences: true,
       releaseMayDelete: false,
       freeNeedsMark: false,
+      longestNameBytes: longestNameWith(companions),
     },
     codec: {
       pollAttributes: [OWNER, GUID, TOKEN, LEASE],

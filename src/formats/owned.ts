@@ -38,6 +38,7 @@ import {
   companionKind,
   type FenceOf,
   type Fences,
+  longestNameWith,
   STORED_FENCES,
 } from "./companion.js";
 import {
@@ -124,6 +125,7 @@ export function ownedFormat(dialect: Dialect, options: OwnedOptions): LeaseForma
       recordsHaveFences: false,
       releaseMayDelete: true,
       freeNeedsMark: true,
+      longestNameBytes: longestNameWith(companions),
     },
     codec: {
       pollAttributes: [OWNER, LEASE, VERSION, RELEASED],

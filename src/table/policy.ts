@@ -235,8 +235,11 @@ function check(options: PolicyOptions): void {
         (unknown === undefined ? "." : `; "${unknown}" is not a feature.`),
     );
   }
-  if (typeof table !== "string" || table === "")
-    throw refuse("The option `table` must be the name of the table.");
+  // An ARN or a wildcard would make a resource that matches nothing, or other tables, too.
+  if (typeof table !== "string" || !/^[\w.-]{3,255}$/.test(table))
+    throw refuse(
+      "The option `table` must be the name of the table: 3 to 255 letters, digits, `_`, `-` and `.`, without an ARN or a wildcard.",
+    );
   if (prefixes.includes(""))
     throw refuse(
       "The option `prefixes` has an empty prefix, which matches every name. Leave it out.",

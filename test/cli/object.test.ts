@@ -72,8 +72,7 @@ describe("holdfast object", () => {
     expect(other).toMatchObject({ status: 74, stdout: "" });
     expect(JSON.parse(other.stderr).error).toMatchObject({ code: "precondition-failed" });
     const bare = await object(["put", "there", file, "--if-match", etag.replaceAll('"', "")]);
-    expect(bare.status).toBe(74);
-    expect(bare.stderr).toContain("quotation marks");
+    expect(bare.status).toBe(0);
     expect((await object(["put", "none", file, "--if-match", etag])).status).toBe(74);
     expect((await object(["copy", "there", "there-too"])).status).toBe(0);
     expect((await object(["mv", "there", "there-too"])).status).toBe(74);

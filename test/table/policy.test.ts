@@ -195,3 +195,14 @@ describe("the IAM simulation of these tests", () => {
     expect(isLike("a$b", itself("$"))).toBe(true);
   });
 });
+
+describe("the table of a policy", () => {
+  it.each(["arn:aws:dynamodb:eu-west-1:1:table/locks", "locks/*", "*", "lo", ""])(
+    "is no %j",
+    (table) => {
+      expect(() => policyFor({ for: ["lock"], table })).toThrow(
+        expect.objectContaining({ code: "invalid-argument" }),
+      );
+    },
+  );
+});

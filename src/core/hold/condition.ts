@@ -57,6 +57,27 @@ export interface FencedInRecord extends Fenced {
   condition(options: { readonly document: true }): DocumentGuardCondition;
 }
 
+/**
+ * Whether a transaction was cancelled because the condition of a lease failed: the holder has lost the lock. `index` is
+ * the place of the condition in `TransactItems`, or the places of several. False for every other error, also for a
+ * transaction that failed for another of its items. Sends no request; never throws.
+ * @example
+ * const TransactItems = [lease.condition(), { Put: ... }];
+ * await client.send(new TransactWriteItemsCommand({ TransactItems })).catch((error) => {
+ *   if (isRefusedByLock(error, 0)) return stop();
+ *   throw error;
+ * });
+ */
+export function isRefusedByLock(error: unknown, index: number | readonly number[]): boolean {
+  const { name, CancellationReasons: reasons } = (error ?? {}) as {
+    readonly name?: unknown;
+    readonly CancellationReasons?: readonly ({ readonly Code?: unknown } | undefined)[];
+  };
+  if (name !== "TransactionCanceledException" || !Array.isArray(reasons)) return false;
+  const places = typeof index === "number" ? [index] : index;
+  return places.some((place) => reasons[place]?.Code === "ConditionalCheckFailed");
+}
+
 /** Requires that the record still names this holder and this fence, as an element of a transaction. Pure. */
 export function guardCondition({ context, ref, held }: Hold): GuardCondition {
   return checkOf(context.tableName, ref.key, context.format.lease.heldCondition(held));

@@ -15,6 +15,8 @@ export interface FormatFacts {
   readonly writes: { readonly hold: readonly string[]; readonly free: readonly string[] };
   /** The format's own defaults. Without them, the defaults of the native format apply. */
   readonly defaults?: LeaseDefaults;
+  /** The largest number of bytes in a name, where the key is the name alone. Undefined: 1,900, for the kind before it. */
+  readonly longestNameBytes?: number;
   /** Whether a record carries a number that grows with every grant. */
   readonly recordsHaveFences: boolean;
   /** Whether a release may delete the record. If so, no record shows which client freed the lock. */

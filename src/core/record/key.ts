@@ -1,12 +1,17 @@
 import { requireCapability } from "./capability.js";
 import type { Kind, LeaseFormat, RecordRef } from "./format.js";
 import type { LockName } from "./format-types.js";
-import { checkName, checkNamespace } from "./name.js";
+import { checkName, checkNamespace, KEY_BYTES } from "./name.js";
 
 /** Returns the record of a name that a user gave. Throws `invalid-argument`. */
 export function refOf(format: LeaseFormat, name: LockName, kind: Kind = "lock"): RecordRef {
   const parts = typeof name === "string" || !Array.isArray(name) ? [name] : name;
-  for (const part of parts) checkName(part);
+  const [first, ...others] = parts;
+  const { longestNameBytes = KEY_BYTES.partition } = format.facts;
+  checkName(first as string, format.facts.longestNameBytes);
+  // The second part is a sort key, with the same room for the suffix of a companion.
+  const longestSortBytes = KEY_BYTES.sort - (KEY_BYTES.partition - longestNameBytes);
+  for (const part of others) checkName(part, longestSortBytes);
   return format.codec.refOf(kind, name);
 }
 

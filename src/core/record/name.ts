@@ -2,6 +2,8 @@ import { HoldfastError } from "../../errors.js";
 
 // A partition key of DynamoDB holds 2,048 bytes; the kind and the format use the rest.
 const LONGEST_NAME_BYTES = 1_900;
+/** The bytes of a partition key, and of a sort key. */
+export const KEY_BYTES = { partition: 2_048, sort: 1_024 } as const;
 
 // A sort key holds 1,024 bytes. Each byte of a namespace takes up to three there, and a ticket follows.
 const LONGEST_NAMESPACE_BYTES = 300;
@@ -17,8 +19,8 @@ export function checkNamespace(namespace: string): string {
   );
 }
 
-/** Checks a name: any well-formed Unicode string of 1 to 1,900 bytes. Throws `invalid-argument`. */
-export function checkName(name: string): string {
+/** Checks a name: any well-formed Unicode string of 1 byte to this number. Throws `invalid-argument`. */
+export function checkName(name: string, mostBytes: number = LONGEST_NAME_BYTES): string {
   if (typeof name !== "string" || name === "") {
     throw new HoldfastError("invalid-argument", "The name of a lock must be a non-empty string.");
   }
@@ -30,10 +32,10 @@ export function checkName(name: string): string {
     );
   }
   const bytes = Buffer.byteLength(name);
-  if (bytes > LONGEST_NAME_BYTES) {
+  if (bytes > mostBytes) {
     throw new HoldfastError(
       "invalid-argument",
-      `The name of a lock has at most ${LONGEST_NAME_BYTES} bytes; this name has ${bytes}. ` +
+      `The name of a lock has at most ${mostBytes} bytes; this name has ${bytes}. ` +
         "Use a hash of the name.",
     );
   }

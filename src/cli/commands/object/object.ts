@@ -45,8 +45,13 @@ export async function put(
   const committed =
     ifMatch === undefined
       ? await committer.putIfAbsent(key, body, { contentType })
-      : await committer.putIfMatch(key, ifMatch, body, { contentType });
+      : await committer.putIfMatch(key, quoted(ifMatch), body, { contentType });
   return print(committed, output);
+}
+
+/** An ETag with its quotation marks, which shells and people leave out. */
+function quoted(etag: string): string {
+  return /^[\w.-]+$/.test(etag) ? `"${etag}"` : etag;
 }
 
 /** Copies an object. Returns the exit status. */

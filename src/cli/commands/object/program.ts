@@ -14,7 +14,10 @@ export function addObject(program: Command, onRun: (run: Run) => void): void {
     object.command("put <key> <file>").description("Puts a file, or stdin for -, as an object."),
   )
     .option("--if-absent", "only if the object does not exist")
-    .option("--if-match <etag>", "only if the object has this ETag, given with its quotation marks")
+    .option(
+      "--if-match <etag>",
+      "only if the object has this ETag, with or without its quotation marks",
+    )
     .option("--content-type <type>", "the object's media type")
     .action((key: string, file: string, options) =>
       onRun(async (output) => (await import("./object.js")).put(key, file, options, output)),
