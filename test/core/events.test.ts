@@ -86,6 +86,17 @@ describe("lease events", () => {
     expect(taken.isHeld).toBe(true);
   });
 
+  it("let a listener end the wait of a local waiter", async () => {
+    const { world, one } = scene();
+    await world.until(one.locks.mutex("a").acquire());
+    const abort = new AbortController();
+    const listener = () => abort.abort("enough");
+    subscribe(LEASE_CHANNELS.wait, listener);
+    ends.push(() => unsubscribe(LEASE_CHANNELS.wait, listener));
+    const waiting = one.locks.mutex("a").acquire({ signal: abort.signal });
+    await expect(world.until(waiting)).rejects.toBe("enough");
+  });
+
   it("distinguish a local handoff from a claim", async () => {
     const { world, one } = scene();
     const first = await world.until(one.locks.mutex("a").acquire());
