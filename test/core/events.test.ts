@@ -97,6 +97,19 @@ describe("lease events", () => {
     await expect(world.until(waiting)).rejects.toBe("enough");
   });
 
+  it("report the wait for a free lock with a queue", async () => {
+    const { world, one, two } = scene();
+    await world.until(one.locks.mutex("c").acquire());
+    const queued = one.locks.multiLock(["b", "c"]).acquire({ wait: "1m" });
+    await world.time.advance(1_000);
+    told = [];
+    const waiting = world.until(two.locks.mutex("b").acquire({ wait: 500 }));
+    await expect(waiting).rejects.toMatchObject({ code: "not-acquired" });
+    expect(events("two")).toEqual(["wait", "position", "refusal"]);
+    expect(told.find(({ event }) => event === "wait")).not.toMatchObject({ heldBy: "one" });
+    await world.until(Promise.all([one.locks.close(), queued.catch(() => undefined)]));
+  });
+
   it("distinguish a local handoff from a claim", async () => {
     const { world, one } = scene();
     const first = await world.until(one.locks.mutex("a").acquire());
