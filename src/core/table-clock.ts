@@ -46,11 +46,6 @@ export class TableClock {
     this.#tellsDate = tellsDate;
   }
 
-  /** Whether an answer has shown the table's time. */
-  get isKnown(): boolean {
-    return this.#bound !== undefined;
-  }
-
   /** Notes the `Date` of an answer to a request sent at `sent`, or that the answer has none. */
   see(sent: Instant, dateMs: number | undefined): void {
     if (dateMs === undefined) {

@@ -136,6 +136,16 @@ describe("a forced release", () => {
     expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 
+  it("leaves a dead holder's data to the next holder", async () => {
+    const { world, holder, operator } = scene({}, (trueMs) => trueMs);
+    await world.until(holder.locks.mutex("a").acquire({ data: { x: 1 } }));
+    holder.process.kill();
+    await world.time.advance(LEASE_MS + 13_000);
+    const result = await world.until(operator.locks.admin.forceRelease("a", WHY));
+    expect(result).toMatchObject({ isFree: true, wasDead: true });
+    expect((await world.until(operator.locks.inspect("a"))).data).toEqual({ x: 1 });
+  });
+
   it("ends a dead session first, and then frees the lock", async () => {
     const stage = scene({ sharedSession: true }, (trueMs) => trueMs);
     const { world, holder, operator } = stage;

@@ -86,6 +86,30 @@ describe("lease events", () => {
     expect(taken.isHeld).toBe(true);
   });
 
+  it("let a listener end the wait of a local waiter", async () => {
+    const { world, one } = scene();
+    await world.until(one.locks.mutex("a").acquire());
+    const abort = new AbortController();
+    const listener = () => abort.abort("enough");
+    subscribe(LEASE_CHANNELS.wait, listener);
+    ends.push(() => unsubscribe(LEASE_CHANNELS.wait, listener));
+    const waiting = one.locks.mutex("a").acquire({ signal: abort.signal });
+    await expect(world.until(waiting)).rejects.toBe("enough");
+  });
+
+  it("report the wait for a free lock with a queue", async () => {
+    const { world, one, two } = scene();
+    await world.until(one.locks.mutex("c").acquire());
+    const queued = one.locks.multiLock(["b", "c"]).acquire({ wait: "1m" });
+    await world.time.advance(1_000);
+    told = [];
+    const waiting = world.until(two.locks.mutex("b").acquire({ wait: 500 }));
+    await expect(waiting).rejects.toMatchObject({ code: "not-acquired" });
+    expect(events("two")).toEqual(["wait", "position", "refusal"]);
+    expect(told.find(({ event }) => event === "wait")).not.toMatchObject({ heldBy: "one" });
+    await world.until(Promise.all([one.locks.close(), queued.catch(() => undefined)]));
+  });
+
   it("distinguish a local handoff from a claim", async () => {
     const { world, one } = scene();
     const first = await world.until(one.locks.mutex("a").acquire());

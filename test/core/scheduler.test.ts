@@ -57,6 +57,17 @@ describe("RenewalScheduler", () => {
     }
   });
 
+  it("drops stale visits only when most visits are stale, and then all of them", () => {
+    const { nowMs, keeper } = setUp();
+    const leases = Array.from({ length: 10 }, () => every(nowMs, 1_000).kept);
+    for (const kept of leases) keeper.visit(kept, nowMs() + 600_000);
+    // Earlier visits lie above the stale visits in the heap.
+    for (const kept of leases) keeper.visit(kept, nowMs() + 500_000);
+    expect(keeper.size).toBe(20);
+    keeper.visit(leases[0] as Kept, nowMs() + 400_000);
+    expect(keeper.size).toBe(10);
+  });
+
   it("visits the remaining leases in time after dropping others", async () => {
     const { time, nowMs, keeper } = setUp();
     const fromMs = nowMs();

@@ -26,6 +26,20 @@ function setUp({ tellsDate = true, wallMs = EPOCH_MS } = {}) {
   return { now, pass, tableClock, sent: () => instantOf(clock) };
 }
 
+/** Clocks without drift. `nowMs` is the table's time after an answer with the `Date` EPOCH_MS. */
+function exact(maxClockErrorMs: number) {
+  const { sent } = setUp();
+  const clock = {
+    monotonicMs: () => 0,
+    wallMs: () => EPOCH_MS,
+    bootMs: () => 0,
+    bootStepMs: 10,
+  };
+  const settings = { maxClockDrift: 0, maxClockErrorMs };
+  const tableClock = new TableClock(clock, clock.wallMs, settings, true);
+  return { tableClock, sent, nowMs: EPOCH_MS + 1_010 };
+}
+
 describe("the table's time", () => {
   it("is at most a second after the `Date`, and the longest time since the request, widened by the drift", () => {
     const { tableClock, pass, sent } = setUp();
@@ -95,6 +109,30 @@ describe("the table's time", () => {
     tableClock.see(sent(), EPOCH_MS);
     expect(tableClock.isSound(endMs, WHOLE, 10_000)).toBe(one.sound);
   });
+
+  it("finds an end sound within exact bounds", () => {
+    const { tableClock, sent, nowMs } = exact(10_000);
+    tableClock.see(sent(), EPOCH_MS);
+    const isSound = (leftMs: number) => tableClock.isSound(nowMs + leftMs, WHOLE, 10_000);
+    // The lease without a quarter, and the lease with two seconds and what it may be ahead.
+    expect([22_499, 22_500].map(isSound)).toEqual([false, true]);
+    expect([42_000, 42_001].map(isSound)).toEqual([true, false]);
+  });
+
+  it.each([
+    { maxClockErrorMs: 2_000, mostMs: 2_000 },
+    { maxClockErrorMs: 60_000, mostMs: 10_000 },
+  ])(
+    "lets two servers differ by $mostMs ms with $maxClockErrorMs",
+    ({ maxClockErrorMs, mostMs }) => {
+      const { tableClock, sent, nowMs } = exact(maxClockErrorMs);
+      tableClock.see(sent(), EPOCH_MS);
+      tableClock.see(sent(), nowMs + mostMs);
+      expect(tableClock.endOf(0)).toBe(nowMs);
+      tableClock.see(sent(), nowMs + mostMs + 1);
+      expect(tableClock.endOf(0)).toBe(nowMs + mostMs + 1 + 1_010);
+    },
+  );
 
   it("finds an end sound however late the answer comes, if the clocks agree", () => {
     const { tableClock, pass, sent } = setUp();

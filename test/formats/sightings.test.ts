@@ -301,7 +301,7 @@ describe.each(KINDS)("observations beside records of format %s", (_name, kind) =
       expect(await world.until(locks.mutex("a" as never).tryAcquire())).toBeNull();
     }
     expect(noteIn(world, kind)).toEqual({ ...kind.note, total: { N: "3" } });
-    expect(reported.map(({ code }) => code)).toEqual(["foreign-record"]);
+    expect(reported).toMatchObject([{ code: "foreign-record", lockName: "a" }]);
   });
 
   it("are hidden in listings, and their names are refused for locks", async () => {

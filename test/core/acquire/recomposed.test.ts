@@ -109,6 +109,16 @@ describe("an unreadable record", () => {
     });
   });
 
+  it("that refused the claims of several locks: nothing was written", async () => {
+    const world = new World();
+    world.table.putItem(KEY, { colour: { S: "red" } });
+    const { locks } = fixedProcess(world, OPTIONS);
+    await expectError(world.until(locks.multiLock(["a", "b"]).acquire()), {
+      ...{ code: "foreign-record", lockName: "a" },
+      ...{ mentions: ["Nothing was written"], omits: ["undoes the claim"] },
+    });
+  });
+
   it("that the claim was applied to: the claim is undone", async () => {
     const item = { v: { N: "1" }, version: { N: "3" }, fence: { N: "7.5" } };
     await expectError(acquireOn({ ...item, lastHolder: { S: "h" } }), {

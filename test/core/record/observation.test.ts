@@ -208,6 +208,25 @@ describe("Observations", () => {
     expect(observations.of(name(999))).toBeDefined();
   });
 
+  it("remembers the names that fill the memory exactly, and a last name of any length", () => {
+    const observations = new Observations();
+    observations.see("a", absent, "strong", 0);
+    // An entry takes twice the length of its name besides.
+    const leftBytes = 100_000_000 - 2 * observations.bytes + 2;
+    const last = "x".repeat(leftBytes / 2);
+    observations.see(last, absent, "strong", 1);
+    expect(observations.bytes).toBe(100_000_000);
+    expect(observations.of("a")).toBeDefined();
+    const tooLong = `${last}xx`;
+    observations.see(tooLong, absent, "strong", 2);
+    expect(observations.of("a")).toBeUndefined();
+    expect(observations.of(last)).toBeUndefined();
+    expect(observations.of(tooLong)).toBeDefined();
+    const alone = "y".repeat(50_000_000);
+    observations.see(alone, absent, "strong", 3);
+    expect(observations.of(alone)).toBeDefined();
+  });
+
   it("remembers fewer than a hundred thousand names", () => {
     const observations = new Observations();
     for (let index = 0; index < 100_000; index += 1) {

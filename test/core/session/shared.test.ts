@@ -1,4 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { AcquireContext } from "../../../src/core/acquire/context.js";
+import type { AcquireSettings } from "../../../src/core/acquire/settings.js";
+import { SharedSession } from "../../../src/core/session/shared.js";
 import { HoldfastError } from "../../../src/index.js";
 import { type FixedOptions, fixedProcess } from "../../support/fixed.js";
 import { requestsOf } from "../../support/requests.js";
@@ -54,6 +57,14 @@ describe("the shared session", () => {
     await acquire("b", { renew: "manual" });
     await world.time.advance(10 * LEASE_MS);
     expect(written()).toEqual([]);
+  });
+
+  it("accepts leases of its own length that the client renews, and no others", () => {
+    const context = {} as AcquireContext;
+    const shared = new SharedSession(context, { leaseMs: LEASE_MS } as AcquireSettings);
+    expect(shared.accepts(context, LEASE_MS, 1_000)).toBe(true);
+    expect(shared.accepts(context, LEASE_MS, "manual")).toBe(false);
+    expect(shared.accepts(context, 2 * LEASE_MS, 1_000)).toBe(false);
   });
 
   it("leaves no timer if the client closes with leases on the session", async () => {

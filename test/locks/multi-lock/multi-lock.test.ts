@@ -727,9 +727,12 @@ describe("the error of several locks not acquired in time", () => {
       world.until(waiter.locks.multiLock(["a", "b"]).acquire({ wait: 1_000 })),
     ).rejects.toMatchObject({
       code: "not-acquired",
-      message: expect.stringMatching(/"a", "b".* 1000 ms.*\bholder holds\b/),
+      message: expect.stringMatching(/"a", "b".* 1000 ms.*\bholder holds "b"/),
       lockName: "a, b",
     });
+    await expect(
+      world.until(waiter.locks.mutex("b").acquire({ wait: 1_000 })),
+    ).rejects.toMatchObject({ message: expect.stringMatching(/"b".*\bholder holds it\b/) });
   });
 
   it("does not report a missing record if a lock has a record and a queue", async () => {
