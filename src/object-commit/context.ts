@@ -99,8 +99,17 @@ export class Pauses {
 /** The result of attempts within a limit. */
 type Within<A> =
   | { readonly kind: "answered"; readonly answer: A }
-  /** The limit was over first; `trouble` is undefined if the last attempt only asked for a retry. */
-  | { readonly kind: "over"; readonly trouble: NoAnswer | undefined };
+  | {
+      /** The limit was over first. */
+      readonly kind: "over";
+      /** Undefined if the last attempt only asked for a retry. */
+      readonly trouble: NoAnswer | undefined;
+      /** The limit ended every attempt too early to say that the service does not answer. */
+      readonly isCutShort: boolean;
+    };
+
+// A service that does not answer for this long does not answer. Shorter requests at the end of a limit prove nothing.
+const SILENCE_MS = 1_000;
 
 /** Retries until an answer, or the end of the limit. Throws on a wrong configuration. */
 export async function retryWithin<A extends { readonly kind: string }>(
@@ -112,7 +121,14 @@ export async function retryWithin<A extends { readonly kind: string }>(
   const { backoff } = new Pauses(context, limit);
   const isOver = (): boolean => limit.remainingMs() <= 0;
   const how = { backoff, isOver, signal: limit.signal, ...options };
-  const retried = await retry(context, attempt, how);
+  let isCutShort = true;
+  const timed = async (): Promise<A | Unanswered> => {
+    const givenMs = limit.remainingMs();
+    const answer = await attempt();
+    isCutShort &&= givenMs < SILENCE_MS && isOver();
+    return answer;
+  };
+  const retried = await retry(context, timed, how);
   if (retried.kind === "answered") return retried;
-  return { kind: "over", trouble: retried.last as NoAnswer | undefined };
+  return { kind: "over", trouble: retried.last as NoAnswer | undefined, isCutShort };
 }

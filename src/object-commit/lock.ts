@@ -73,6 +73,7 @@ export class CommitLock {
    * The record that may be replaced now: an observed dead record, or this operation's own; undefined without a record.
    */
   #replaceable: CommitRecord | undefined;
+  #hasSeenRival = false;
 
   constructor(context: CommitContext, table: TablePort, target: CommitTarget, token: string) {
     this.#context = context;
@@ -94,6 +95,7 @@ export class CommitLock {
         this.#replaceable = claimed.record;
         return claimed;
       }
+      this.#hasSeenRival = true;
       this.#replaceable = claimed.found && (await this.#watch(claimed.found, limit));
       if (limit.remainingMs() <= 0) this.#giveUp(limit, claimed.found);
     }
@@ -123,7 +125,10 @@ export class CommitLock {
         wasUnanswered ||= answer.kind === "unknown";
       },
     });
-    if (sent.kind === "over") return this.#giveUpClaim(limit, wanted, sent.trouble as NoAnswer);
+    if (sent.kind === "over") {
+      const trouble = sent.trouble as NoAnswer;
+      return this.#giveUpClaim(limit, wanted, trouble, sent.isCutShort);
+    }
     const { answer } = sent;
     if (answer.kind === "applied") return new Held(clock, wanted, start, limit.signal);
     const found = await this.#foundBy(answer.item, limit);
@@ -133,10 +138,17 @@ export class CommitLock {
       : { found };
   }
 
-  async #giveUpClaim(limit: Limit, wanted: CommitRecord, trouble: NoAnswer): Promise<never> {
+  async #giveUpClaim(
+    limit: Limit,
+    wanted: CommitRecord,
+    trouble: NoAnswer,
+    isCutShort: boolean,
+  ): Promise<never> {
     // The claim may have been applied, or may still be; ending the record is all that can be done.
     if (trouble.kind === "unknown") await this.end(wanted);
     limit.signal?.throwIfAborted();
+    // Rivals used up the wait, and not the table: the table has just answered.
+    if (isCutShort && this.#hasSeenRival) this.#giveUp(limit, undefined);
     throw onNoResponse(this.#target, "table", trouble);
   }
 
@@ -180,7 +192,7 @@ export class CommitLock {
     // After the answer that showed the record: the record's writer counts from before its send.
     let seenMs = clock.monotonicMs();
     for (const pauses = new Pauses(this.#context, limit); ; ) {
-      await expectMet(this.#context, this.#target, limit);
+      await expectMet(this.#context, this.#target, limit, () => this.#giveUp(limit, record));
       const { timeoutMs } = record;
       const leftMs = acquirableInMs(
         timeoutMs,

@@ -119,7 +119,7 @@ function shown({ etag, contentType, metadata, commitId }: ObjectHead) {
 /** The result of reading an object's head; `trouble` if no read was answered within the limit. */
 export type HeadRead =
   | { readonly kind: "seen"; readonly head: ObjectHead | undefined }
-  | { readonly kind: "trouble"; readonly trouble: NoAnswer };
+  | { readonly kind: "trouble"; readonly trouble: NoAnswer; readonly isCutShort: boolean };
 
 /** Reads an object's head, with retries: one HEAD, if answered. Throws on a wrong configuration. */
 export async function readHead(
@@ -130,7 +130,10 @@ export async function readHead(
   const { requestTimeoutMs } = context.settings;
   const ask = () => context.objects.head(key, callWithin(limit, requestTimeoutMs));
   const asked = await retryWithin(context, limit, ask);
-  if (asked.kind === "over") return { kind: "trouble", trouble: asked.trouble as NoAnswer };
+  if (asked.kind === "over") {
+    const { isCutShort } = asked;
+    return { kind: "trouble", trouble: asked.trouble as NoAnswer, isCutShort };
+  }
   const { answer } = asked;
   return { kind: "seen", head: answer.kind === "found" ? answer.head : undefined };
 }
@@ -138,16 +141,19 @@ export async function readHead(
 /**
  * Reads the object, and throws unless it meets the caller's condition.
  *
- * Throws `already-exists` or `precondition-failed`; `unreachable` or `throttled` without an answer.
+ * Throws `already-exists` or `precondition-failed`; `unreachable` or `throttled` without an answer. If the limit cut the
+ * read short, calls `onCutShort` first, which may throw what the caller knows instead.
  */
 export async function expectMet(
   context: CommitContext,
   target: CommitTarget,
   limit: Limit,
+  onCutShort: () => void = () => undefined,
 ): Promise<void> {
   const found = await readHead(context, target.key, limit);
   if (found.kind === "trouble") {
     limit.signal?.throwIfAborted();
+    if (found.isCutShort) onCutShort();
     throw onNoResponse(target, "object store", found.trouble);
   }
   if (!isMet(target, found.head)) throw unmet(target, found.head);

@@ -255,6 +255,40 @@ describe("a waiter", () => {
     expect(world.record("a")).toMatchObject({ generation: "0" });
   });
 
+  // A store in memory answers within the last millisecond of the wait; a real store does not.
+  it.each([5, 40, 300])("gives up as not acquired when each answer takes %i ms", async (ms) => {
+    world.putRecord("a");
+    const latency = () => ({ requestMs: ms / 2, responseMs: ms / 2 });
+    for (let waitMs = 3_000; waitMs < 4_000; waitMs += 90) {
+      const { committer } = world.writer({ wait: waitMs, latency });
+      const startMs = world.time.nowMs;
+      const error = await world.error(committer.putIfAbsent("a", "1"));
+      expect(error.code, String(waitMs)).toBe("not-acquired");
+      expect(world.time.nowMs - startMs).toBeLessThan(waitMs + 5);
+    }
+  });
+
+  it("gives up as not acquired when the wait ends during a claim", async () => {
+    world.putRecord("a", undefined, 0, 1_000);
+    const writer = world.writer({ wait: "4s", dynamodb: { timeout: "1s" } });
+    // The claim after the watch of 3 s is never answered.
+    writer.table.script(({ kind }, ordinal) =>
+      kind === "write" && ordinal >= 2 ? { fault: "request-lost" } : undefined,
+    );
+    const slow = { fault: "delayed", delayMs: 300 } as const;
+    writer.store.script(() => slow);
+    const error = await world.error(writer.committer.putIfAbsent("a", "1"));
+    expect(error.code).toBe("not-acquired");
+  });
+
+  it("reports a store that stops answering during the wait as unreachable", async () => {
+    world.putRecord("a");
+    const writer = world.writer({ wait: "30s", requestTimeout: "2s" });
+    writer.store.script((_, __, ordinal) => (ordinal > 2 ? { fault: "request-lost" } : undefined));
+    const error = await world.error(writer.committer.putIfAbsent("a", "1"));
+    expect(error.code).toBe("unreachable");
+  });
+
   it("rejects with the signal's reason when the caller aborts", async () => {
     world.putRecord("a");
     const { committer } = world.writer();
