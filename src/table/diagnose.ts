@@ -142,7 +142,9 @@ function troubleOf(
       ? isOptional
         ? "If another role checks the table, do nothing. Otherwise allow the actions of `holdfast table policy --for operate`."
         : "Allow the actions that `holdfast table policy` prints for this process."
-      : "Check the table's name, the region, the endpoint and the network.",
+      : error.code === "misconfigured"
+        ? "Follow this message."
+        : "Check the table's name, the region, the endpoint and the network.",
     code: isOptional ? undefined : error.code,
     latencyMs,
   };

@@ -96,8 +96,8 @@ describe("an error line about the table", () => {
       AWS_CONFIG_FILE: world.file("none"),
     };
     const { status, stderr } = await world.run(["inspect", "a"], none);
-    expect(status).toBe(77);
-    expect(stderr).toMatch(/has no credentials \(/);
+    expect(status).toBe(78);
+    expect(stderr).toMatch(/^holdfast: No AWS credentials were found/);
     expect(stderr).not.toContain("refused");
   });
 });

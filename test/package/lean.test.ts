@@ -163,7 +163,7 @@ describe("the credentials of a request", () => {
     [
       "no credentials",
       { credentials: () => Promise.reject(named("CredentialsProviderError", "none")) },
-      "access-denied",
+      "misconfigured",
     ],
     [
       "no region",

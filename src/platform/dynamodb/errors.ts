@@ -1,5 +1,6 @@
 import { HoldfastError } from "../../errors.js";
 import { shown } from "../../internal/shown.js";
+import { isWithoutCredentials, noCredentials } from "../credentials.js";
 import type { Item, Misconfigured, NotNow, Unknown, WriteAnswer } from "../table.js";
 
 /** An SDK error, recognised by shape: class names do not survive bundlers or two copies of the SDK. */
@@ -39,9 +40,6 @@ const DENIED = new Set([
   "ExpiredToken",
   "OptInRequired",
 ]);
-
-// Errors of the SDK's credential providers: nothing was sent.
-const NO_CREDENTIALS = new Set(["CredentialsProviderError", "TokenProviderError"]);
 
 const NO_TABLE = new Set(["ResourceNotFoundException", "TableNotFoundException"]);
 
@@ -100,8 +98,11 @@ export function answerOf(
   if (name === "InvalidSignatureException" && /expired|not yet current/i.test(String(message))) {
     return { kind: "skewed", cause: error };
   }
-  if (NO_CREDENTIALS.has(name)) {
-    return { kind: "misconfigured", error: noCredentials(error, message, table) };
+  if (isWithoutCredentials(name)) {
+    return {
+      kind: "misconfigured",
+      error: noCredentials(`the client of table "${table}"`, error),
+    };
   }
   if (DENIED.has(name)) {
     return { kind: "misconfigured", error: denied(error, message, table, operation) };
@@ -122,15 +123,6 @@ function noRegion(cause: unknown, table: string): HoldfastError {
   return new HoldfastError(
     "misconfigured",
     `The DynamoDB client of table "${table}" has no region. Give the client a \`region\`, or set AWS_REGION.`,
-    { cause },
-  );
-}
-
-function noCredentials(cause: unknown, message: unknown, table: string): HoldfastError {
-  return new HoldfastError(
-    "access-denied",
-    `The client of table "${table}" has no credentials (${said(message)}). Nothing was sent. Set ` +
-      "AWS_PROFILE, or set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine a role.",
     { cause },
   );
 }
@@ -160,6 +152,14 @@ function refused(
   table: string,
   { flags }: TableUse,
 ): HoldfastError {
+  if (!isTableName(table)) {
+    return new HoldfastError(
+      "misconfigured",
+      `"${shown(table)}" is not a valid table name. DynamoDB refused it: ${said(message)}. Use 3 to 255 letters, ` +
+        "digits, underscores, hyphens and dots, or the table's ARN.",
+      { cause },
+    );
+  }
   const hint = isAboutKeys(message)
     ? "Usually the key of the table differs from the configured key. Check the table with checkTable(), or " +
       `\`holdfast table check${flags}\`.`
@@ -169,6 +169,11 @@ function refused(
     `DynamoDB refused the request on table "${table}" (${name}): ${said(message)}. ${hint}`,
     { cause },
   );
+}
+
+// DynamoDB takes an ARN in place of a name.
+function isTableName(table: string): boolean {
+  return /^[\w.-]{3,255}$/.test(table) || table.startsWith("arn:");
 }
 
 /** Whether a refusal's message is about the key of the table. Pure. */

@@ -1,5 +1,6 @@
 import { HoldfastError } from "../../errors.js";
 import { shown } from "../../internal/shown.js";
+import { isWithoutCredentials, noCredentials } from "../credentials.js";
 import type { ObjectAbsent, ObjectRefused, ObjectTrouble } from "./objects.js";
 
 /**
@@ -27,7 +28,7 @@ const NOT_NOW = new Set([
   "RequestTimeTooSkewed",
 ]);
 
-const NO_CREDENTIALS = new Set(["CredentialsProviderError", "ExpiredToken", "InvalidAccessKeyId"]);
+const DENIED = new Set(["ExpiredToken", "InvalidAccessKeyId"]);
 
 /**
  * Turns an SDK error about an object into an answer. `action` is the permission that the request needs. Pure.
@@ -50,7 +51,10 @@ export function objectAnswerOf(
   if (NOT_NOW.has(name) || status === 429) return { kind: "throttled", cause: error };
   if (status === 409) return { kind: "conflict", cause: error };
   if (name === "NoSuchKey" || name === "NotFound") return { kind: "absent" };
-  if (status === 401 || status === 403 || NO_CREDENTIALS.has(name)) {
+  if (isWithoutCredentials(name)) {
+    return { kind: "misconfigured", error: noCredentials(`bucket "${bucket}"`, error) };
+  }
+  if (status === 401 || status === 403 || DENIED.has(name)) {
     return { kind: "misconfigured", error: denied(error, status, message, bucket, action) };
   }
   // Without a status there was no answer. After 408, and after 5xx other than 501, the outcome is unknown.

@@ -35,7 +35,7 @@ describe("an SDK error", () => {
     ["UnrecognizedClientException", "access-denied"],
     ["ExpiredTokenException", "access-denied"],
     ["InvalidSignatureException", "access-denied"],
-    ["CredentialsProviderError", "access-denied"],
+    ["CredentialsProviderError", "misconfigured"],
     ["ResourceNotFoundException", "misconfigured"],
     ["ValidationException", "misconfigured"],
     ["InternalServerError", "unknown"],
@@ -117,11 +117,23 @@ describe("an SDK error", () => {
     );
     expect(answer).toMatchObject({
       error: {
-        code: "access-denied",
-        message: expect.stringMatching(/"locks" has no credentials \(Could not.*Nothing was sent/),
+        code: "misconfigured",
+        message: expect.stringMatching(
+          /^No AWS credentials were found .*"locks": Could not.*Nothing was sent/,
+        ),
       },
     });
     expect(answer).not.toMatchObject({ error: { message: expect.stringMatching(/refused/) } });
+  });
+
+  it.each(["a b", "ab", "locks\u0000"])("about an invalid table name %j says so", (table) => {
+    // What DynamoDB says about such a name mentions no key, or "key" by chance.
+    const message = "1 validation error detected: Value at 'tableName' ... key";
+    const answer = answerOf(foreign("ValidationException", { message }), table, "UpdateItem");
+    expect(answer).toMatchObject({
+      error: { code: "misconfigured", message: expect.stringMatching(/not a valid table name/) },
+    });
+    expect(answer).not.toMatchObject({ error: { message: expect.stringMatching(/checkTable/) } });
   });
 
   it("of the runtime with status 400 is an unreadable refusal", () => {

@@ -74,7 +74,7 @@ describe("the answer to an object store's error", () => {
     ["ECONNRESET", undefined, "unknown"],
     ["AccessDenied", 403, "access-denied"],
     ["AnyName", 401, "access-denied"],
-    ["CredentialsProviderError", undefined, "access-denied"],
+    ["CredentialsProviderError", undefined, "misconfigured"],
     ["NoSuchBucket", 404, "misconfigured"],
     ["NotImplemented", 501, "misconfigured"],
     ["InvalidArgument", 400, "misconfigured"],

@@ -1,0 +1,28 @@
+import { HoldfastError } from "../errors.js";
+import { shown } from "../internal/shown.js";
+
+// Errors of the SDK's credential providers.
+const NAMES = new Set(["CredentialsProviderError", "TokenProviderError"]);
+
+/** Whether the SDK found no credentials, by the name of its error. Then it sent nothing. Pure. */
+export function isWithoutCredentials(name: unknown): boolean {
+  return NAMES.has(String(name));
+}
+
+/** The error of a client without credentials. `client` says which client. */
+export function noCredentials(client: string, cause: unknown): HoldfastError {
+  return new HoldfastError(
+    "misconfigured",
+    `No AWS credentials were found (environment, profile, SSO, role) for ${client}: ${said(cause)}. Nothing was ` +
+      "sent. Set AWS_PROFILE, or set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run `aws sso login`, or " +
+      "give the machine a role.",
+    { cause },
+  );
+}
+
+// The SDK adds advice for its developers below the first line.
+function said(cause: unknown): string {
+  const { message } = (cause ?? {}) as { readonly message?: unknown };
+  const [line = ""] = String(message).split("\n", 1);
+  return shown(line).replace(/\.$/, "");
+}
