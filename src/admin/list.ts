@@ -5,7 +5,7 @@ import type { FormatTypes, LockName, NativeTypes } from "../core/record/format-t
 import { queueRefOf, refOf } from "../core/record/key.js";
 import { isReadable } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
-import { causeText } from "../internal/cause-text.js";
+import { noAnswerText } from "../internal/cause-text.js";
 import { type Inspection, inspectionOf } from "../locks/inspect.js";
 import { type NoAnswer, retry } from "../platform/retry.js";
 import type { Item, Scan, ScanAnswer } from "../platform/table.js";
@@ -103,13 +103,14 @@ export async function scanPage(
   return retried.answer;
 }
 
-function notListed(table: string, { kind, cause }: NoAnswer): HoldfastError {
+function notListed(table: string, answer: NoAnswer): HoldfastError {
+  const { kind, cause } = answer;
   const isSilent = kind === "unknown" || kind === "skewed";
   return new HoldfastError(
     isSilent ? "unreachable" : "throttled",
     `The locks of table "${table}" could not be listed: ` +
       (isSilent
-        ? `the table does not answer${causeText(cause)}. Check the endpoint, the region and the network.`
+        ? `the table does not answer${noAnswerText(answer)}. Check the endpoint, the region and the network.`
         : "DynamoDB throttled every request. Give the table more capacity, or list again later."),
     { cause },
   );

@@ -1,11 +1,12 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { LockFormat } from "../formats/index.js";
-import { type Duration, Holdfast } from "../index.js";
+import { type Duration, Holdfast, type HoldfastError } from "../index.js";
 import type { TableKeys, TableOptions } from "../table/index.js";
 import type { CommonOptions } from "./options.js";
 import { usageError } from "./output/exit-codes.js";
 import { type AnyLocks, formatOf } from "./output/format.js";
 import { type Output, tellFailure } from "./output/output.js";
+import { noteSilence } from "./waiting.js";
 
 // By default the SDK waits without limit, and only warns unless configured to throw.
 const CONNECT_MS = 5_000;
@@ -16,12 +17,14 @@ export const REGION_OF_AN_ENDPOINT = "us-east-1";
 /** Resolves the table of the options, and a client. Throws a usage error without a table. */
 export async function tableOf(
   options: CommonOptions,
+  output?: Output,
 ): Promise<Omit<TableOptions, "format"> & { readonly format?: LockFormat }> {
   const { table, endpoint } = options;
   const format = formatOf(options);
   if (!table) throw usageError("The table is missing: use --table or set HOLDFAST_TABLE.");
   checkEndpoint(endpoint);
   const client = await clientOf(options);
+  if (output !== undefined) noteSilence(client, `table "${table}"`, output);
   return format === undefined
     ? { client, table, keys: keysOf(options) }
     : { client, table, format };
@@ -32,12 +35,19 @@ export async function locksOf(
   options: CommonOptions & { readonly history?: boolean },
   output: Output,
 ): Promise<Holdfast<AnyLocks>> {
-  const onError = (error: Error): void => {
+  const onError = (error: HoldfastError): void => {
+    // The report of a silent table, which concerns no lock: `noteSilence` has told it already.
+    if (error.code === "unreachable" && error.lockName === undefined) return;
     tellFailure(output, error);
   };
   const { history } = options;
   const maxClockError = (options.maxClockError || undefined) as Duration | "never" | undefined;
-  return new Holdfast<AnyLocks>({ ...(await tableOf(options)), maxClockError, history, onError });
+  return new Holdfast<AnyLocks>({
+    ...(await tableOf(options, output)),
+    maxClockError,
+    history,
+    onError,
+  });
 }
 
 /** Throws a usage error unless the endpoint is a URL. */

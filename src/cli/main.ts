@@ -5,12 +5,18 @@ import { standardOutput, tellFailure } from "./output/output.js";
 
 const words = process.argv.slice(2);
 const ownWords = words.includes("--") ? words.slice(0, words.indexOf("--")) : words;
-const output = standardOutput(ownWords.includes("--json"));
+const output = standardOutput(ownWords.includes("--json"), ownWords.includes("--quiet"));
 
 // Notices of dependencies, such as the SDK's about Node versions, are for developers of programs. Writing notices would
 // also make the command's stderr non-blocking (see output.ts).
 process.removeAllListeners("warning");
 process.on("warning", () => undefined);
+
+// Output in a callback: of a listener, or of a child's message.
+process.on("uncaughtException", (error) => {
+  if (!(error instanceof CliError)) throw error;
+  process.exit(tellFailure(output, error));
+});
 
 process.exit(await main().catch((error: unknown) => tellFailure(output, explained(error))));
 

@@ -68,7 +68,13 @@ export function withCommonOptions(
         "how long after its end a dead holder's lease counts as over; never: watch it; default 10s",
       ).env("HOLDFAST_MAX_CLOCK_ERROR"),
     )
-    .option("--json", "print JSON, one object a line");
+    .option("--json", "print JSON, one object a line")
+    .addOption(quietOption());
+}
+
+/** Defines --quiet. The output reads it from the words, before the parser. */
+export function quietOption(): Option {
+  return new Option("--quiet", "no notes on stderr, such as what the command waits for");
 }
 
 /** Adds the options of the commands that run a command of the user's under a guard. */

@@ -24,6 +24,8 @@ export class TableAccess {
   readonly clock: Clock;
   readonly settings: ClientSettings;
   readonly tableClock: TableClock;
+  /** When an answer last arrived, by the monotonic clock. */
+  protected answeredMs = Number.NEGATIVE_INFINITY;
 
   constructor(table: TablePort, clock: Clock, settings: ClientSettings) {
     this.table = table;
@@ -105,6 +107,7 @@ export class TableAccess {
 
   // No answer arrived at all: that says nothing about the `Date` of answers.
   #seeDate(sent: Instant, { kind, dateMs }: Dated & { readonly kind: string }): void {
+    if (kind !== "unknown") this.answeredMs = this.nowMs();
     if (dateMs !== undefined || !["unknown", "misconfigured"].includes(kind)) {
       this.tableClock.see(sent, dateMs);
     }

@@ -1,5 +1,5 @@
 import { HoldfastError, isHoldfastError } from "../errors.js";
-import { causeText } from "../internal/cause-text.js";
+import { noAnswerText } from "../internal/cause-text.js";
 import type { NotNow, Unknown } from "../platform/table.js";
 import type { UnreadableRecord } from "./record/record.js";
 
@@ -17,7 +17,7 @@ export function unavailableError(
   if (unavailable.kind === "unknown") {
     return new HoldfastError(
       "unreachable",
-      `${title} ${whatFailed}: the table does not answer${causeText(unavailable.cause)}. Check the endpoint, the region and ` +
+      `${title} ${whatFailed}: the table does not answer${noAnswerText(unavailable)}. Check the endpoint, the region and ` +
         "the network. It is not known whether the lock is held.",
       details,
     );

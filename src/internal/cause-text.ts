@@ -36,6 +36,16 @@ export function causeText(cause: unknown): string {
   return text === "" ? "" : ` (${shown(text)})`;
 }
 
+/** Describes why a service does not answer: ` at ENDPOINT (CAUSE)`, each part if known. Pure. */
+export function noAnswerText(answer: {
+  readonly cause?: unknown;
+  readonly endpoint?: string | undefined;
+}): string {
+  const { cause, endpoint } = answer;
+  const at = endpoint === undefined ? "" : ` at ${shown(endpoint)}`;
+  return `${at}${causeText(cause)}`;
+}
+
 // The SDK adds advice for its developers below the first line.
 function firstLine(message: unknown): string {
   if (typeof message !== "string") return "";

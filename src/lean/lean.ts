@@ -93,6 +93,7 @@ export class LeanClient implements Transport {
   /** Opens a sender for one table's requests. Only the Holdfast client calls this method. */
   openSender(): Sender {
     let destination: Promise<Destination> | undefined;
+    let last: string | undefined;
     const send: Sender = async (operation, input, signal, onDate) => {
       const { TableName } = input as { readonly TableName: string };
       // A failure may be temporary, so the next request resolves the destination again.
@@ -101,6 +102,7 @@ export class LeanClient implements Transport {
         throw error;
       });
       const to = await destination;
+      last = to.origin;
       const body = bodyOf(input);
       const request = this.#signed(to, operation, body, await this.#config.credentials());
       const answer = await exchange(this.#agent, request, signal);
@@ -111,7 +113,7 @@ export class LeanClient implements Transport {
       const type = headerIn(answer.headers, "x-amzn-errortype");
       throw refusalOf(answer.status, type, answer.text);
     };
-    return Object.assign(send, { tellsDate: true } as const);
+    return Object.assign(send, { tellsDate: true, lastEndpoint: () => last } as const);
   }
 
   /** Closes all connections; requests in flight fail. */

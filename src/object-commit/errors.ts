@@ -1,6 +1,6 @@
 import { HoldfastError } from "../errors.js";
 import type { CommitRecord, CommitTarget } from "../formats/object-commit.js";
-import { causeText } from "../internal/cause-text.js";
+import { noAnswerText } from "../internal/cause-text.js";
 import { shown } from "../internal/shown.js";
 import type { ObjectHead } from "../platform/s3/objects.js";
 import type { NotNow, Unknown } from "../platform/table.js";
@@ -99,7 +99,7 @@ export function onNoResponse(
 ): HoldfastError {
   const isSilent = trouble.kind === "unknown" || trouble.kind === "skewed";
   const why = isSilent
-    ? `the ${where} does not answer${causeText(trouble.cause)}. Check the endpoint, the region and the network.`
+    ? `the ${where} does not answer${noAnswerText(trouble)}. Check the endpoint, the region and the network.`
     : `the ${where} throttled every request (${trouble.kind}). Wait longer, or send fewer requests.`;
   return new HoldfastError(
     isSilent ? "unreachable" : "throttled",

@@ -137,6 +137,8 @@ export interface Dated {
 export interface Unknown extends Dated {
   readonly kind: "unknown";
   readonly cause: unknown;
+  /** Where the client sends its requests, for messages; undefined if not known. */
+  readonly endpoint?: string | undefined;
 }
 /**
  * The request was certainly not applied; the caller may retry after a pause. `skewed`: DynamoDB refused the

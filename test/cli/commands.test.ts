@@ -91,13 +91,13 @@ describe("the exit status for a table error", () => {
     expect(stderr).toMatch(/^holdfast: [^\n]+\n$/);
   });
 
-  it("is 77 without credentials", async () => {
+  it("is 78 without credentials", async () => {
     const { status, stderr } = await world.run(["inspect", "a"], {
       AWS_ACCESS_KEY_ID: "",
       AWS_SECRET_ACCESS_KEY: "",
       AWS_EC2_METADATA_DISABLED: "true",
     });
-    expect(status).toBe(77);
+    expect(status).toBe(78);
     expect(stderr).toMatch(/^holdfast: [^\n]+\n$/);
   });
 

@@ -136,7 +136,7 @@ describe("diagnose", () => {
     const { status, stdout } = await world.run(["diagnose", "--scan"]);
     expect(status).toBe(0);
     expect(stdout).toMatch(/^warning {2}records +"dead" /m);
-    expect(stdout).toContain(`holdfast release dead --holder ${dead.holder}`);
+    expect(stdout).toContain(`holdfast release --holder=${dead.holder} -- dead`);
     expect(stdout).toMatch(/^warning {2}records +.*"odd".*\blayout\b/m);
     expect(stdout).not.toContain('"alive"');
     await alive.release();
@@ -279,7 +279,7 @@ describe("comparing two listings of queues", () => {
       { message: expect.stringMatching(/"a".*"n".*\b1 place\b/) },
     ]);
     expect(found.filter(({ message }) => /left behind|\bw6\b/.test(message))).toEqual([]);
-    expect(found[1]?.fix).toContain("holdfast lock a --fair --namespace n --wait forever -- true");
+    expect(found[1]?.fix).toContain("holdfast lock a --fair --namespace=n --wait forever -- true");
   });
 });
 

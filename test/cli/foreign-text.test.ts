@@ -83,7 +83,9 @@ describe("an error line about the table", () => {
     const words = ["lock", "a", "--wait", "1s", "--endpoint", endpoint, "--", "true"];
     const { status, stderr } = await world.run(words);
     expect(status).toBe(69);
-    expect(stderr).toMatch(/the table does not answer \([^)]+\)\. Check the endpoint/);
+    expect(stderr).toMatch(
+      /the table does not answer at http:[^ ]+ \([^)]+\)\. Check the endpoint/,
+    );
     expect(stderr).toContain(why);
   });
 

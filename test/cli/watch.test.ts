@@ -207,7 +207,7 @@ describe("watch", () => {
     expect((await ended(running)).map(shown)).toEqual(["seen pool", "released pool"]);
     const asLock = await world.run(["inspect", "pool"]);
     expect(asLock.stdout).toContain("absent");
-    expect(asLock.stderr).toMatch(/^holdfast: [^\n]*holdfast leader pool\n$/);
+    expect(asLock.stderr).toMatch(/^holdfast: [^\n]*holdfast leader -- pool\n$/);
     const asLeader = await world.run(["inspect", "pool", "--kind", "leader", "--json"]);
     expect(JSON.parse(asLeader.stdout)).toMatchObject({
       state: "free",

@@ -19,7 +19,7 @@ export async function history(
   else if (found.grants.length + found.forced.length > 0) {
     output.out(columns(HEADING, rowsOf(found.grants, found.forced)));
   } else {
-    output.err("holdfast: No grants are noted. Clients note grants with the option `history`.");
+    output.note("No grants are noted. Clients note grants with the option `history`.");
   }
   return EXIT.ok;
 }

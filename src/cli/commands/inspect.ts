@@ -12,6 +12,7 @@ import {
   type SortOptions,
 } from "../output/format.js";
 import { jsonLine, type Output, printable, seconds } from "../output/output.js";
+import { commandLine } from "../output/shell.js";
 
 /** The options of `holdfast inspect`, as parsed by commander. */
 export interface InspectCommandOptions extends CommonOptions, SortOptions, NamespaceOptions {
@@ -45,7 +46,8 @@ async function pointAtElection(
 ): Promise<void> {
   try {
     if ((await locks.inspect(name, { kind: "leader" })).state === "absent") return;
-    output.err(`holdfast: There is an election with this name: holdfast leader ${printable(name)}`);
+    const command = commandLine(["leader", "--", name], [name]) ?? "see `holdfast leader --help`";
+    output.note(`There is an election with this name: ${command}`);
   } catch (error) {
     // Without permission for elections, the lock alone is the answer.
     if (!isHoldfastError(error, "access-denied")) throw error;

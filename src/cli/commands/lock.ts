@@ -8,6 +8,7 @@ import type { CommonOptions } from "../options.js";
 import { EXIT, usageError } from "../output/exit-codes.js";
 import { type AnyLocks, dataOf, nameOf, type SortOptions } from "../output/format.js";
 import { type Output, tellFailure } from "../output/output.js";
+import { noteHolder } from "../waiting.js";
 
 /** The options of `holdfast lock`, as parsed by commander. */
 export interface LockOptions extends CommonOptions, SortOptions, GuardOptions {
@@ -44,7 +45,8 @@ export async function lock(
   const locks = await locksOf(options, output);
   let mayRelease = true;
   try {
-    const lease = await acquire(locks, names, options, interruptions);
+    const endNote = noteHolder(output);
+    const lease = await acquire(locks, names, options, interruptions).finally(endNote);
     // Interrupted: the wait is over, and nothing remains in the table.
     if (lease === undefined) return interruptions.exitCode ?? EXIT.internal;
     const guarded = new GuardedCommand(lease, { ...line, env: environmentOf(lease) });

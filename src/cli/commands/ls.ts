@@ -21,7 +21,7 @@ const HEADING = ["NAME", "STATE", "OWNER", "FENCE", "LEASE", "ENDS", "SINCE", "H
 export async function ls(options: LsOptions, output: Output): Promise<number> {
   const limit = limitOf(options.limit);
   await using locks = await locksOf(options, output);
-  if (!output.isJson) output.err(`holdfast: This scans the whole table "${options.table}".`);
+  if (!output.isJson) output.note(`This scans the whole table "${options.table}".`);
   const pages = locks.admin.list({ kind: options.kind, prefix: options.prefix, free: options.all });
   const scan = await read(pages, limit, output);
   if (scan.rows.length > 0) output.out(columns(HEADING, scan.rows));
@@ -94,7 +94,7 @@ function printCost({ listed, unreadable, pages, readUnits }: Scan, output: Outpu
   }
   const cost = readUnits === undefined ? "an unknown number of" : String(readUnits);
   const pagesRead = pages === 1 ? "1 page" : `${pages} pages`;
-  output.err(`holdfast: ${listed} listed; the scan read ${pagesRead} and cost ${cost} read units.`);
+  output.note(`${listed} listed; the scan read ${pagesRead} and cost ${cost} read units.`);
 }
 
 function limitOf(text: string | undefined): number {

@@ -33,7 +33,7 @@ export async function queue(
     output.out(shown(await read()));
     return EXIT.ok;
   }
-  const interruptions = new Interruptions();
+  const interruptions = new Interruptions({ withReader: true });
   try {
     let before: string | undefined;
     while (interruptions.exitCode === undefined) {

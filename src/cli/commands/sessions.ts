@@ -12,11 +12,11 @@ const MOST_NAMES = 3;
 /** Lists sessions with their locks, by two scans. Returns the exit status. */
 export async function sessions(options: CommonOptions, output: Output): Promise<number> {
   await using locks = await locksOf(options, output);
-  if (!output.isJson) output.err(`holdfast: This scans the whole table "${options.table}", twice.`);
+  if (!output.isJson) output.note(`This scans the whole table "${options.table}", twice.`);
   const found = await locks.admin.sessions();
   if (output.isJson) for (const session of found) output.out(jsonLine(session));
   else if (found.length > 0) output.out(columns(HEADING, found.map(rowOf)));
-  if (!output.isJson) output.err(`holdfast: ${found.length} listed.`);
+  if (!output.isJson) output.note(`${found.length} listed.`);
   return EXIT.ok;
 }
 

@@ -33,7 +33,7 @@ export async function watch(
 ): Promise<number> {
   const fallback = name === undefined ? "30s" : "1s";
   const pollMs = durationMs("poll", options.poll ?? fallback, POLL_RANGE);
-  const interruptions = new Interruptions();
+  const interruptions = new Interruptions({ withReader: true });
   await using locks = await locksOf(options, output);
   const watching = new Watch(locks, options, output);
   const { namespace } = options;
@@ -127,12 +127,9 @@ class Watch {
   }
 
   #printCost(units: number): void {
-    const { err, isJson } = this.#output;
-    err(
-      isJson
-        ? jsonLine({ scan: { readUnits: units } })
-        : `holdfast: Each poll scans the whole table, at ${units} read units now.`,
-    );
+    const { err, note, isJson } = this.#output;
+    if (isJson) err(jsonLine({ scan: { readUnits: units } }));
+    else note(`Each poll scans the whole table, at ${units} read units now.`);
   }
 }
 

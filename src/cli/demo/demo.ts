@@ -40,7 +40,7 @@ export async function demo(options: DemoOptions, output: Output): Promise<number
     region: options.region ?? (isOwnTable ? "us-east-1" : undefined),
   };
   try {
-    const table = await tableOf(given(place));
+    const table = await tableOf(given(place), output);
     await createTable(table);
     return await perform(given(place), options.break === true, output, interruptions);
   } catch (error) {

@@ -1,7 +1,13 @@
 import { constants } from "node:os";
 import { EXIT } from "../output/exit-codes.js";
+import { onReaderGone } from "../output/reader.js";
 
 const PASSED_ON = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
+
+interface InterruptionOptions {
+  readonly withReader?: boolean;
+  readonly ignoreHup?: boolean;
+}
 
 /**
  * The signals to this process: the first signal ends a wait. Later signals, or all signals while a command
@@ -12,14 +18,17 @@ export class Interruptions {
   readonly #handlers: (readonly [NodeJS.Signals, () => void])[] = [];
   #first: NodeJS.Signals | undefined;
   #target: ((signal: NodeJS.Signals) => void) | undefined;
+  #endReader: () => void = () => undefined;
+  #isReaderGone = false;
 
   /**
-   * `ignoreHup`: a hang-up of the terminal is ignored, as under `nohup`. Node.js forgets at its start that a parent ignored
-   * the signal, so the caller has to say it again.
+   * `withReader`: the wait ends too when the reader of stdout has gone. `ignoreHup`: a hang-up of the terminal is ignored,
+   * as under `nohup`. Node.js forgets at its start that a parent ignored the signal, so the caller has to say it again.
    */
-  constructor({ ignoreHup }: { readonly ignoreHup?: boolean } = {}) {
+  constructor({ withReader = false, ignoreHup = false }: InterruptionOptions = {}) {
+    if (withReader) this.#endReader = onReaderGone(() => this.#readerGone());
     for (const signal of PASSED_ON) {
-      const isIgnored = signal === "SIGHUP" && ignoreHup === true;
+      const isIgnored = signal === "SIGHUP" && ignoreHup;
       const handler = isIgnored ? (): void => undefined : (): void => this.#got(signal);
       this.#handlers.push([signal, handler]);
       process.on(signal, handler);
@@ -33,6 +42,7 @@ export class Interruptions {
 
   /** The exit status for the signal that ended the wait; undefined without a signal. */
   get exitCode(): number | undefined {
+    if (this.#isReaderGone) return exitCodeOf("SIGPIPE");
     return this.#first === undefined ? undefined : exitCodeOf(this.#first);
   }
 
@@ -43,6 +53,12 @@ export class Interruptions {
   /** Restores the default handling of signals. */
   dispose(): void {
     for (const [signal, handler] of this.#handlers) process.off(signal, handler);
+    this.#endReader();
+  }
+
+  #readerGone(): void {
+    this.#isReaderGone = true;
+    this.#controller.abort(new Error("The reader of the output has gone."));
   }
 
   #got(signal: NodeJS.Signals): void {

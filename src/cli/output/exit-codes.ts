@@ -13,6 +13,8 @@ export const EXIT = Object.freeze({
   unavailable: 69,
   internal: 70,
   precondition: 74,
+  /** The same number: sysexits has one for errors of input and output. */
+  io: 74,
   notAcquired: 75,
   lost: 76,
   denied: 77,
@@ -86,8 +88,10 @@ Exit status:
   64   wrong usage
   69   the table cannot be reached, or refuses every request for now
   70   a fault of holdfast's own
+  74   the output could not be written
   77   access denied
   78   the table is missing or of another shape, or a record is not one of ours
+  141  the reader of the output has gone
 With --json an error is one object on stderr: {"error":{"code":...,"message":...}}`;
 
 /** The same for `object`. */
@@ -98,7 +102,8 @@ Exit status:
   66   there is no such object
   69   the object store or the table cannot be reached, or the outcome of the write is unknown
   70   a fault of holdfast's own
-  74   the object exists already, or has another ETag; nothing was written
+  74   the object exists already, or has another ETag, and nothing was written; or the
+       output could not be written: with --json the error's code is then "output"
   75   another writer's commit record stood there for the whole wait; nothing was written
   76   the writer's own record expired before the write was sent; nothing was written
   77   access denied

@@ -1,57 +1,109 @@
 import { writeSync } from "node:fs";
 import { isHoldfastError } from "../../errors.js";
 import { shown, visible } from "../../internal/shown.js";
-import { failureOf } from "./exit-codes.js";
+import { CliError, EXIT, failureOf } from "./exit-codes.js";
 
-/** Where a command writes. */
+/** Where a command writes. The only way to the two streams: it escapes control characters. */
 export interface Output {
   readonly isJson: boolean;
-  /** Writes one or more lines to stdout. */
+  /** Writes one or more lines to stdout. Throws if they cannot be written. */
   out(text: string): void;
   /** Writes one or more lines to stderr. */
   err(text: string): void;
+  /** Writes a note to stderr, unless `--quiet` is set: a remark that is neither the result nor an error. */
+  note(text: string): void;
 }
 
 /** Runs a command. The code of each command is loaded on use, so that help starts fast. */
 export type Run = (output: Output) => Promise<number>;
 
+const STDOUT = 1;
+const STDERR = 2;
+// SIGPIPE, the end of other commands whose reader has gone. Node ignores the signal.
+const BROKEN_PIPE = EXIT.signalled + 13;
+
+/** The reader of stdout has gone, so the rest of the output has no recipient. */
+export class ReaderGone extends CliError {
+  constructor() {
+    super("reader-gone", BROKEN_PIPE, "The reader of the output has gone.");
+  }
+}
+
 /**
  * The two streams of this process, written synchronously. Not `process.stdout`: Node makes a pipe non-blocking,
  * also for a child that shares the pipe, and the child then loses output to EAGAIN.
  */
-export function standardOutput(isJson: boolean): Output {
+export function standardOutput(isJson: boolean, isQuiet = false): Output {
+  const err = (text: string): void => {
+    // A failure on stderr cannot be reported anywhere, and must not hide the result.
+    writeAll(STDERR, safe(text, isJson));
+  };
   return {
     isJson,
-    out: (text) => writeAll(1, `${text}\n`),
-    err: (text) => writeAll(2, `${text}\n`),
+    out: (text) => {
+      const code = writeAll(STDOUT, safe(text, isJson));
+      if (code === "EPIPE") throw new ReaderGone();
+      if (code === undefined) return;
+      const why = `The output could not be written (${code}), and is not complete.`;
+      throw new CliError("output", EXIT.io, why);
+    },
+    err,
+    note: (text) => {
+      if (!isQuiet) err(isJson ? jsonLine({ note: text }) : `holdfast: ${text}`);
+    },
   };
+}
+
+/** The last barrier: no control character reaches a terminal, whatever a command has forgotten. */
+function safe(text: string, isJson: boolean): string {
+  const escaped = isJson ? escapedInJson : visible;
+  return `${text.split("\n").map(escaped).join("\n")}\n`;
+}
+
+/** Escapes control characters and characters that reverse text or break lines, in a text of JSON. */
+export function escapedInJson(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+    [...Array(character.length).keys()]
+      .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`)
+      .join(""),
+  );
 }
 
 const RETRY_MS = 5;
 
-function writeAll(descriptor: number, text: string): void {
+/** Writes all of the text. Returns the code of a failure; undefined without a failure. */
+function writeAll(descriptor: number, text: string): string | undefined {
   let rest = Buffer.from(text);
   while (rest.length > 0) {
     try {
       rest = rest.subarray(writeSync(descriptor, rest));
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      // The reader has gone, or the stream was closed: the output has no recipient.
-      if (code !== "EAGAIN") return;
+      if (code !== "EAGAIN") return code ?? "unknown";
       // Another process made the stream non-blocking, and the stream is full.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
     }
   }
+  return undefined;
 }
 
 /** Formats one line of JSON, with a bigint as a string of digits and bytes in base64. */
 export function jsonLine(value: unknown): string {
-  return JSON.stringify(value, function (this: Readonly<Record<string, unknown>>, key, found) {
-    // JSON.stringify has already called the Buffer's `toJSON`.
-    const raw = this[key];
-    if (raw instanceof Uint8Array) return Buffer.from(raw).toString("base64");
-    return typeof found === "bigint" ? found.toString() : found;
-  });
+  const text = JSON.stringify(
+    value,
+    function (this: Readonly<Record<string, unknown>>, key, found) {
+      // JSON.stringify has already called the Buffer's `toJSON`.
+      const raw = this[key];
+      if (raw instanceof Uint8Array) return Buffer.from(raw).toString("base64");
+      return typeof found === "bigint" ? found.toString() : found;
+    },
+  );
+  return escapedInJson(text);
+}
+
+/** Formats JSON over several lines, for people. */
+export function prettyJson(value: unknown): string {
+  return JSON.stringify(value, null, 2).split("\n").map(escapedInJson).join("\n");
 }
 
 // The library's messages name its own option.
@@ -59,6 +111,8 @@ const WAIT_OPTION = '`wait: { beyondLease: "5s" }`';
 
 /** Reports an error on a single line and without a stack. Returns the exit status. */
 export function tellFailure(output: Output, error: unknown): number {
+  // As other commands in a pipe: without a word.
+  if (error instanceof ReaderGone) return error.exitCode;
   const { code, message, exitCode } = failureOf(error);
   const line = visible(onOneLine(message)).replace(WAIT_OPTION, "`--wait lease+5s`");
   const holder = isHoldfastError(error) ? error.holder : undefined;

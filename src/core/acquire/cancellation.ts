@@ -39,6 +39,7 @@ export class Cancellation implements Cancelling {
   #localQueue: HoldQueue | undefined;
   #unavailable: Unavailable | undefined;
   #wasAnswered = false;
+  #silences = 0;
   #hasWaited = false;
 
   /** `refs`: the record, or all records that are acquired together. */
@@ -101,6 +102,11 @@ export class Cancellation implements Cancelling {
   onNoResponse(unavailable: Unavailable): void {
     if (this.isStopped && (this.#wasAnswered || this.#unavailable !== undefined)) return;
     this.#setUnavailable(unavailable);
+    if (this.isStopped || this.#wasAnswered || unavailable.kind !== "unknown") return;
+    // A single lost request is not an outage, and the error of a call without a wait says enough.
+    this.#silences += 1;
+    const mayReport = this.#silences > 1 && this.#settings.waitMs > 0;
+    if (mayReport) this.#context.reportSilence(unavailable, this.#fromMs);
   }
 
   #setUnavailable(unavailable: Unavailable | undefined): void {

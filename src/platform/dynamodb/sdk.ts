@@ -48,12 +48,27 @@ export function senderOver(client: DynamoDBLike): Sender {
     // answer.
     return Object.assign(send, { maySendAgain: true } as const);
   }
-  const sending: DynamoDBLike = preparedOnce(own);
+  let last: Place | undefined;
+  const sending: DynamoDBLike = preparedOnce(own, (place) => {
+    last = place;
+  });
   const send: Sender = async (operation, input, signal, onDate) => {
     const command = new COMMANDS[operation](input as never);
     return sending.send(Object.assign(command, { [SIGNAL]: signal, [ON_DATE]: onDate }) as never);
   };
-  return Object.assign(send, { tellsDate: true } as const);
+  const lastEndpoint = (): string | undefined => last && endpointText(last);
+  return Object.assign(send, { tellsDate: true, lastEndpoint } as const);
+}
+
+/** Where a request goes. Not the request: it would keep the body in memory. */
+interface Place {
+  readonly protocol?: string;
+  readonly hostname?: string;
+  readonly port?: number | undefined;
+}
+
+function endpointText({ protocol, hostname, port }: Place): string {
+  return `${protocol}//${hostname}${port === undefined ? "" : `:${port}`}`;
 }
 
 const SIGNAL = Symbol("holdfast.abortSignal");
@@ -78,11 +93,13 @@ interface Answered {
  * stack anew for every request with options, and its `cacheMiddleware` covers only requests without options. So
  * the signal travels with the command and is handed over at the end of the stack.
  */
-function preparedOnce(client: DynamoDBClient): DynamoDBClient {
+function preparedOnce(client: DynamoDBClient, onPlace: (place: Place) => void): DynamoDBClient {
   const { config, middlewareStack } = client as unknown as Handling;
   middlewareStack.add(
-    () => (args: { readonly request: unknown; readonly [SIGNAL]?: SignalLike }) => {
+    () => (args: { readonly request: Place; readonly [SIGNAL]?: SignalLike }) => {
       const { request, [SIGNAL]: signal } = args;
+      const { protocol, hostname, port } = request;
+      if (hostname !== undefined) onPlace({ protocol, hostname, port } as Place);
       // The SDK expects an absent property, not undefined.
       return config.requestHandler.handle(
         request,

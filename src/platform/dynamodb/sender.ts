@@ -22,6 +22,8 @@ export interface Sender {
   (operation: Operation, input: object, signal: SignalLike, onDate: OnDate): Promise<unknown>;
   /** Whether the sender calls `onDate`. Default false. */
   readonly tellsDate?: true;
+  /** Returns where the last request went, for messages; undefined before the first request. */
+  readonly lastEndpoint?: () => string | undefined;
   /** Whether the sender may send one request more than once, and the answer does not show it. Default false. */
   readonly maySendAgain?: true;
 }

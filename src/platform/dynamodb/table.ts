@@ -142,7 +142,7 @@ export class DynamoDBTable implements TablePort {
     );
     if (answer.kind === "output") return { kind: "applied", dateMs: dating.dateMs };
     const unread = unreadIn(answer);
-    if (unread === undefined) return { ...answer, dateMs: dating.dateMs };
+    if (unread === undefined) return { ...this.#placed(answer, call), dateMs: dating.dateMs };
     return cancellationRead(unread.cause, transaction, this.#reading, this.#rest(call, sentMs));
   }
 
@@ -215,7 +215,7 @@ export class DynamoDBTable implements TablePort {
     const dating = this.#dating();
     const full = { TableName: this.#table, ...input };
     const sent = this.#send(operation, full, bounds.signal, dating.onDate);
-    const answer = await this.#answerTo(operation, sent, bounds, dating);
+    const answer = await this.#answerTo(operation, sent, bounds, dating, call);
     const unread = unreadIn(answer);
     if (unread === undefined) return answer;
     return refusalRead(unread.cause, key, this.#reading, this.#rest(call, sentMs));
@@ -236,7 +236,7 @@ export class DynamoDBTable implements TablePort {
     const dating = this.#dating();
     const full = { TableName: this.#table, ...input };
     const sent = this.#send(operation, full, bounds.signal, dating.onDate);
-    return this.#answerTo(operation, sent, bounds, dating);
+    return this.#answerTo(operation, sent, bounds, dating, call);
   }
 
   async #answerTo(
@@ -244,12 +244,20 @@ export class DynamoDBTable implements TablePort {
     sent: Promise<unknown>,
     bounds: Bounds,
     dating: Dating,
+    call: Call,
   ): Promise<Answered> {
     const answer = await bounds.answerTo<Output, Exclude<Answered, { readonly kind: "output" }>>(
       sent,
       (error) => this.#asSent(answerOf(error, this.#table, operation, this.#use)),
     );
-    return { ...answer, dateMs: dating.dateMs };
+    return { ...this.#placed(answer, call), dateMs: dating.dateMs };
+  }
+
+  /** Adds the endpoint to the result of a request that was not answered, and that the caller did not abort. */
+  #placed<A extends { readonly kind: string }>(answer: A, { signal }: Call): A {
+    if (answer.kind !== "unknown" || signal?.aborted === true) return answer;
+    const endpoint = this.#send.lastEndpoint?.();
+    return endpoint === undefined ? answer : { ...answer, endpoint };
   }
 
   /** Returns a receiver for the `Date` of one request's answer. */

@@ -19,7 +19,7 @@ export async function leader(
   options: LeaderOptions,
   output: Output,
 ): Promise<number> {
-  const interruptions = new Interruptions();
+  const interruptions = new Interruptions({ withReader: options.watch === true });
   await using locks = await locksOf(options, output);
   const election = locks.election(nameOf(name, options), { poll: options.poll });
   try {

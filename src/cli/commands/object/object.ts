@@ -11,6 +11,7 @@ import {
 import { checkEndpoint, REGION_OF_AN_ENDPOINT, tableOf } from "../../connection.js";
 import { CliError, EXIT, usageError } from "../../output/exit-codes.js";
 import { jsonLine, type Output, printable, seconds } from "../../output/output.js";
+import { noteSilence } from "../../waiting.js";
 
 /** The options of every command on objects, as parsed by commander. */
 export interface ObjectOptions {
@@ -39,7 +40,7 @@ export async function put(
   if ((ifAbsent === true) === (ifMatch !== undefined)) {
     throw usageError("Give the condition: either --if-absent or --if-match ETAG.");
   }
-  const committer = await committerOf(options);
+  const committer = await committerOf(options, output);
   // The whole file, to allow a second send after a send that was certainly not applied.
   const body = bytesOf(file);
   const committed =
@@ -61,7 +62,7 @@ export async function copy(
   options: ObjectOptions,
   output: Output,
 ): Promise<number> {
-  return print(await (await committerOf(options)).copyIfAbsent(from, to), output);
+  return print(await (await committerOf(options, output)).copyIfAbsent(from, to), output);
 }
 
 /** Renames an object. Returns the exit status. */
@@ -71,7 +72,7 @@ export async function mv(
   options: ObjectOptions,
   output: Output,
 ): Promise<number> {
-  return print(await (await committerOf(options)).renameIfAbsent(from, to), output);
+  return print(await (await committerOf(options, output)).renameIfAbsent(from, to), output);
 }
 
 /** Shows an object and its commit records. Returns the exit status: 66 without an object. */
@@ -80,12 +81,12 @@ export async function inspect(
   options: ObjectOptions,
   output: Output,
 ): Promise<number> {
-  const found = await (await committerOf(options)).inspect(key);
+  const found = await (await committerOf(options, output)).inspect(key);
   output.out(output.isJson ? jsonLine(found) : described(found));
   return found.object === undefined ? EXIT.noInput : EXIT.ok;
 }
 
-async function committerOf(options: ObjectOptions): Promise<ObjectCommitter> {
+async function committerOf(options: ObjectOptions, output: Output): Promise<ObjectCommitter> {
   const { bucket, strategy, table, s3Endpoint, endpoint, region, timeout, wait } = options;
   if (!bucket) throw usageError("The bucket is missing: use --bucket or set HOLDFAST_BUCKET.");
   if (!table && (strategy === "dynamo" || strategy === "both")) {
@@ -95,12 +96,14 @@ async function committerOf(options: ObjectOptions): Promise<ObjectCommitter> {
   }
   checkEndpoint(s3Endpoint);
   const place = { ...(region ? { region } : {}), ...(endpoint ? { endpoint } : {}) };
+  const s3 = await storeOf(s3Endpoint, region);
+  noteSilence(s3, `bucket "${bucket}"`, output);
   return objectCommitter({
-    s3: await storeOf(s3Endpoint, region),
+    s3,
     bucket,
     strategy,
     wait,
-    dynamodb: table ? { ...(await tableOf({ ...place, table })), timeout } : undefined,
+    dynamodb: table ? { ...(await tableOf({ ...place, table }, output)), timeout } : undefined,
   });
 }
 

@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { quietOption } from "../../options.js";
 import { OBJECT_EXIT_CODES_HELP } from "../../output/exit-codes.js";
 import type { Run } from "../../output/output.js";
 
@@ -66,5 +67,6 @@ function withObjectOptions(command: Command): Command {
     .option("--timeout <duration>", "how long this writer may act on its record; default 20s")
     .option("--wait <duration>", "how long to try in total; default 80s")
     .option("--json", "print JSON, one object a line")
+    .addOption(quietOption())
     .addHelpText("after", OBJECT_EXIT_CODES_HELP);
 }

@@ -1,5 +1,6 @@
 import type { ListedEntry } from "../../../admin/index.js";
 import { shown } from "../../../internal/shown.js";
+import { commandLine } from "../../output/shell.js";
 
 /** A problem of one queue, and its fix. */
 export interface QueueTrouble {
@@ -29,12 +30,14 @@ export function queueTroubles(
 
 function deadTrouble(queue: string, dead: readonly ListedEntry[]): QueueTrouble {
   const [{ name, namespace } = { name: "", namespace: undefined }] = dead;
-  const words = ["holdfast lock", name, "--fair", ...(namespace ? ["--namespace", namespace] : [])];
+  const within = namespace === undefined ? [] : [`--namespace=${namespace}`];
+  const words = ["lock", name, "--fair", ...within, "--wait", "forever", "--", "true"];
+  const command = commandLine(words, [name, namespace]);
   return {
     message: `${queue} has ${places(dead)} of dead waiters, not renewed for a whole lease: ${owners(dead)}.`,
     fix:
-      "Nothing: the next waiter removes dead places. Until then tryAcquire() returns null. " +
-      `To remove dead places now: ${words.join(" ")} --wait forever -- true`,
+      "Nothing: the next waiter removes dead places. Until then tryAcquire() returns null." +
+      (command === undefined ? "" : ` To remove dead places now: ${command}`),
   };
 }
 

@@ -15,6 +15,7 @@ import type { CommonOptions } from "../../options.js";
 import { EXIT, exitCodeFor } from "../../output/exit-codes.js";
 import { type AnyLocks, assertNative, endText, nameText } from "../../output/format.js";
 import { jsonLine, type Output, printable, seconds } from "../../output/output.js";
+import { commandLine } from "../../output/shell.js";
 import { queueTroubles } from "./diagnose-queues.js";
 
 /** The options of `holdfast diagnose`, as parsed by commander. */
@@ -43,7 +44,7 @@ export async function diagnose(options: DiagnoseCommandOptions, output: Output):
   const watchMs = durationMs("watch", watch ?? "65s", WATCH_RANGE);
   const features = options.for?.split(",").map((feature) => feature.trim());
   const printed: PrintedFinding[] = await findingsOf({
-    ...(await tableOf(options)),
+    ...(await tableOf(options, output)),
     for: features as DiagnoseOptions["for"],
     prefix,
     homeRegion,
@@ -77,7 +78,7 @@ async function recordFindings(
   watchMs: number,
   output: Output,
 ): Promise<PrintedFinding[]> {
-  const interruptions = new Interruptions();
+  const interruptions = new Interruptions({ withReader: true });
   await using locks = await locksOf(options, output);
   try {
     const first = await listed(locks, options);
@@ -92,7 +93,7 @@ async function recordFindings(
     const waitMs = Math.min(Math.max(0, ...lengthsMs), watchMs) + MARGIN_MS;
     if (!output.isJson && lengthsMs.length > 0) {
       const what = `${own.length} held, ${waiting.length} queued`;
-      output.err(`holdfast: ${what}; watching them for ${seconds(waitMs)}.`);
+      output.note(`${what}; watching them for ${seconds(waitMs)}.`);
     }
     await sleep(systemTimers, waitMs, true, interruptions.ending);
     const { held, queued } = await listed(locks, options);
@@ -175,9 +176,16 @@ function deadFinding(lock: Inspection<AnyLocks>): PrintedFinding {
   return recordsFinding(
     "warning",
     `"${shown(nameText(name))}" is held by ${shown(owner ?? "an unnamed owner")}${since}`,
-    "Nothing: the next client takes over. To free a lock now: " +
-      `holdfast release ${nameText(name)} --holder ${holder}`,
+    `Nothing: the next client takes over. ${freeingText(nameText(name), holder)}`,
   );
+}
+
+function freeingText(name: string, holder: string | undefined): string {
+  const command = commandLine(["release", `--holder=${holder}`, "--", name], [name, holder]);
+  // Text of another tenant never becomes part of a command to copy.
+  return command === undefined
+    ? "`holdfast release` frees the lock now, with the name and the holder id quoted for your shell."
+    : `To free the lock now: ${command}`;
 }
 
 function recordsFinding(

@@ -1,7 +1,7 @@
 import { type PolicyFeature, policyFor } from "../../../table/index.js";
 import { EXIT, usageError } from "../../output/exit-codes.js";
 import { type FormatOptions, formatOf } from "../../output/format.js";
-import { jsonLine, type Output } from "../../output/output.js";
+import { jsonLine, type Output, prettyJson } from "../../output/output.js";
 
 /** The options of `holdfast table policy`, as parsed by commander. */
 export interface PolicyCommandOptions extends FormatOptions {
@@ -29,7 +29,7 @@ export async function policy(options: PolicyCommandOptions, output: Output): Pro
     prefixes: prefix,
     format: formatOf(options),
   });
-  output.out(output.isJson ? jsonLine(document) : JSON.stringify(document, null, 2));
-  for (const note of notes) output.err(output.isJson ? jsonLine({ note }) : `holdfast: ${note}`);
+  output.out(output.isJson ? jsonLine(document) : prettyJson(document));
+  for (const note of notes) output.note(note);
   return EXIT.ok;
 }

@@ -1,5 +1,11 @@
 import type { Command } from "commander";
-import { formatOption, regionOption, tableOption, withCommonOptions } from "../../options.js";
+import {
+  formatOption,
+  quietOption,
+  regionOption,
+  tableOption,
+  withCommonOptions,
+} from "../../options.js";
 import { EXIT_CODES_HELP } from "../../output/exit-codes.js";
 import { LOCK_FORMATS } from "../../output/format.js";
 import type { Run } from "../../output/output.js";
@@ -48,6 +54,7 @@ function addPolicy(table: Command, onRun: (run: Run) => void): void {
     .option("--prefix <prefix...>", "only names with these prefixes")
     .option("--bucket <name>", "with object-commit: the bucket of the objects")
     .option("--json", "on one line")
+    .addOption(quietOption())
     .addHelpText("after", POLICY_HELP)
     .action((options) =>
       onRun(async (output) => (await import("../index.js")).policy(options, output)),

@@ -15,7 +15,7 @@ export async function create(
   output: Output,
 ): Promise<number> {
   const { wait } = options;
-  const table = await placeOf(options);
+  const table = await placeOf(options, output);
   print(await createTable({ ...table, wait }), table.format, output);
   return EXIT.ok;
 }
@@ -26,14 +26,14 @@ export async function check(
   output: Output,
 ): Promise<number> {
   const { homeRegion } = options;
-  const table = await placeOf(options);
+  const table = await placeOf(options, output);
   print(await checkTable({ ...table, homeRegion }), table.format, output);
   return EXIT.ok;
 }
 
 /** Resolves the table and its format. */
-async function placeOf(options: CommonOptions): Promise<TableOptions> {
-  const table = await tableOf(options);
+async function placeOf(options: CommonOptions, output: Output): Promise<TableOptions> {
+  const table = await tableOf(options, output);
   return options.format === "object-commit" ? { ...table, format: options.format } : table;
 }
 

@@ -1,0 +1,84 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CliWorld, until } from "./support.js";
+
+/** What a command tells on stderr while it waits. */
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await CliWorld.start();
+  await world.locks.mutex("held").acquire({ owner: "somebody" });
+});
+afterAll(() => world.close());
+
+const DEAD = ["--endpoint", "http://127.0.0.1:1"];
+
+describe("a command whose table does not answer", () => {
+  it("says so once, with endpoint and cause, before it gives up", async () => {
+    const running = world.start(["lock", "a", "--wait", "4s", ...DEAD, "--", "true"]);
+    let stderr = "";
+    running.child.stderr?.on("data", (chunk) => {
+      stderr += String(chunk);
+    });
+    await until(() => stderr.includes("No answer from"), "a note", 8_000);
+    expect(running.child.exitCode).toBeNull();
+    expect(stderr).toMatch(/at http:\/\/127\.0\.0\.1:1 .*ECONNREFUSED/);
+    const { status } = await running.result;
+    expect(status).toBe(69);
+    expect(stderr.trim().split("\n")).toHaveLength(2);
+  });
+
+  it.each([["ls"], ["table", "check"], ["diagnose"], ["inspect", "a"]])(
+    "says so before a request has timed out: %s",
+    async (...words) => {
+      const silent = createServer(() => undefined).listen(0, "127.0.0.1");
+      await once(silent, "listening");
+      const { port } = silent.address() as AddressInfo;
+      const running = world.start([...words, "--endpoint", `http://127.0.0.1:${port}`]);
+      let stderr = "";
+      running.child.stderr?.on("data", (chunk) => {
+        stderr += String(chunk);
+      });
+      await until(() => stderr.includes("No answer from"), "a note", 8_000);
+      expect(stderr).toContain(`http://127.0.0.1:${port}`);
+      running.child.kill("SIGKILL");
+      silent.close();
+    },
+  );
+
+  it("says nothing before the error with --quiet", async () => {
+    const words = ["lock", "a", "--wait", "3s", "--quiet", ...DEAD, "--", "true"];
+    const { status, stderr } = await world.run(words);
+    expect(status).toBe(69);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect(stderr).toMatch(/at http:\/\/127\.0\.0\.1:1 \(.*ECONNREFUSED/);
+  });
+});
+
+describe("a command that waits for a held lock", () => {
+  const words = ["lock", "held", "--wait", "3s"];
+
+  it("names the holder after two seconds, once", async () => {
+    const { status, stderr } = await world.run([...words, "--", "true"]);
+    expect(status).toBe(75);
+    const [note, error, ...more] = stderr.trim().split("\n");
+    expect(note).toBe('holdfast: Waiting: somebody holds "held".');
+    expect(error).toContain("was not acquired");
+    expect(more).toEqual([]);
+  });
+
+  it("puts the note into an object with --json, and leaves it out with --quiet", async () => {
+    const [json, quiet] = await Promise.all([
+      world.run([...words, "--json", "--", "true"]),
+      world.run([...words, "--quiet", "--", "true"]),
+    ]);
+    const [note = ""] = json.stderr.trim().split("\n");
+    expect(JSON.parse(note)).toEqual({ note: 'Waiting: somebody holds "held".' });
+    expect(quiet.stderr.trim().split("\n")).toHaveLength(1);
+  });
+
+  it("says nothing if the lock is free, or free soon", async () => {
+    expect(await world.run(["lock", "free", "--", "sleep", "3"])).toMatchObject({ stderr: "" });
+  });
+});

@@ -1,0 +1,75 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CLI_FILE, CliWorld } from "./support.js";
+
+/** Output that has no reader, or no room. */
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await CliWorld.start();
+  await world.locks.mutex("a").acquire();
+  await world.locks.fairLock("q").acquire();
+  await world.locks.election("e").campaign();
+});
+afterAll(() => world.close());
+
+/** Runs a line of bash in which `holdfast` is the built command. Returns its last status, and its streams. */
+async function bash(line: string) {
+  const script = `holdfast() { "${process.execPath}" "${CLI_FILE}" "$@"; }\n${line}`;
+  const child = spawn("bash", ["-c", script], { env: world.env });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.on("data", (chunk) => {
+    stdout += String(chunk);
+  });
+  child.stderr.on("data", (chunk) => {
+    stderr += String(chunk);
+  });
+  const [status] = await once(child, "close");
+  return { status: status as number, stdout, stderr };
+}
+
+const onLinux = it.runIf(process.platform === "linux");
+
+describe("a command whose reader has gone", () => {
+  onLinux.each(["watch a --poll 1h", "leader e --watch --poll 1h", "queue q --watch"])(
+    "ends without a change, and without a word: %s",
+    async (words) => {
+      const { stdout, stderr } = await bash(
+        `holdfast ${words} | head -1; echo "\${PIPESTATUS[0]}"`,
+      );
+      expect(stdout.trim().split("\n")).toEqual([expect.any(String), "141"]);
+      expect(stderr).toBe("");
+    },
+  );
+
+  it("ends at its next output, as other commands do", async () => {
+    const { stdout, stderr } = await bash(
+      'holdfast inspect a | (exec <&-; sleep 0); echo "\x24{PIPESTATUS[0]}"',
+    );
+    expect(stdout.trim()).toBe("141");
+    expect(stderr).toBe("");
+  });
+});
+
+describe("output without room", () => {
+  onLinux.each([
+    "ls --json",
+    "inspect a",
+    "watch a",
+    "history a --json",
+    "table policy --for lock",
+    "--help",
+  ])("fails with 74: %s", async (words) => {
+    const { status, stderr } = await bash(`holdfast ${words} > /dev/full`);
+    expect(status).toBe(74);
+    expect(stderr).toMatch(/could not be written \(ENOSPC\)/);
+  });
+
+  onLinux("does not end the command under a lock", async () => {
+    expect(await bash("holdfast lock b --wait 0 -- true > /dev/full 2> /dev/full")).toMatchObject({
+      status: 0,
+    });
+  });
+});

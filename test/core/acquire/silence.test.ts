@@ -1,0 +1,53 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { HoldfastError } from "../../../src/errors.js";
+import { keyOf } from "../../../src/testing/faults/fault-plan.js";
+import { type Inhabitant, World } from "../../support/world.js";
+
+let world: World;
+let mine: Inhabitant;
+let errors: HoldfastError[];
+beforeEach(() => {
+  world = new World();
+  errors = [];
+  mine = world.inhabitant({ requestTimeout: "5s", onError: (error) => void errors.push(error) });
+});
+
+describe("a table that answers nothing", () => {
+  it("is reported once, while acquisitions still wait", async () => {
+    mine.network.script(() => ({ fault: "request-lost", unknownAfterMs: 100 }));
+    const waiting = ["a", "b"].map((name) => mine.locks.mutex(name).acquire({ wait: "10m" }));
+    for (const each of waiting) each.catch(() => undefined);
+    await world.time.advance(4_000);
+    expect(errors).toEqual([]);
+    await world.time.advance(60_000);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toMatchObject({ code: "unreachable", lockName: undefined });
+  });
+
+  it("is not reported to the caller of a single attempt, whose error says so", async () => {
+    mine.network.script(() => ({ fault: "request-lost" }));
+    const error = await world.until(
+      mine.locks
+        .mutex("a")
+        .tryAcquire()
+        .catch((e) => e),
+    );
+    expect(error).toMatchObject({ code: "unreachable" });
+    expect(errors).toEqual([]);
+  });
+
+  it("is not reported if the client gets other answers", async () => {
+    mine.network.script((request) =>
+      JSON.stringify(keyOf(request)).includes("lock#a") ? { fault: "request-lost" } : undefined,
+    );
+    mine.locks
+      .mutex("a")
+      .acquire({ wait: "10m" })
+      .catch(() => undefined);
+    for (let i = 0; i < 30; i += 1) {
+      await world.until(mine.locks.inspect("b"));
+      await world.time.advance(1_000);
+    }
+    expect(errors).toEqual([]);
+  });
+});
