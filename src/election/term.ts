@@ -9,6 +9,7 @@ import { LossSignal } from "../core/hold/loss-signal.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import type { Duration } from "../internal/duration.js";
+import { printAs } from "../internal/printed.js";
 import type { Monitor } from "./events.js";
 
 /**
@@ -36,6 +37,10 @@ export class AnyTerm<S extends FormatTypes = NativeTypes> implements AsyncDispos
     lease.signal.addEventListener("abort", () => this.#lost(), { once: true });
     // A lease that is already lost dispatches no event any more.
     if (lease.signal.aborted) this.#lost();
+    printAs(this, "Term", () => ({
+      ...{ name: this.name, holder: this.holder, owner: this.owner },
+      ...{ isHeld: lease.isHeld, remainingMs: this.remainingMs() },
+    }));
   }
 
   /** The election's name. */

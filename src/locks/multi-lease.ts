@@ -44,12 +44,9 @@ export class MultiLease implements AsyncDisposable {
       if (signal.aborted) this.#loseWith(hold);
     }
     printAs(this, "MultiLease", () => ({
-      ...{
-        names: this.names,
-        owner: this.owner,
-        isHeld: this.isHeld,
-        remainingMs: this.remainingMs(),
-      },
+      ...{ names: this.names, owner: this.owner, holders: Object.fromEntries(this.holders) },
+      fences: Object.fromEntries([...this.fences].map(([name, fence]) => [name, String(fence)])),
+      ...{ isHeld: this.isHeld, remainingMs: this.remainingMs() },
     }));
   }
 

@@ -27,6 +27,9 @@ describe("in a log", () => {
     const { locks } = world.inhabitant();
     const both = await world.until(locks.multiLock(["a", "b"]).acquire());
     expect(inspect(both)).toMatch(/^MultiLease \{\s+names: \[ 'a', 'b' \]/);
+    expect(parsed(both)).toMatchObject({ fences: { a: String(both.fences.get("a")) } });
+    const term = await world.until(locks.election("pool").campaign());
+    expect(inspect(term)).toMatch(/^Term \{\s+name: 'pool'/);
     const session = await world.until(locks.session());
     expect(inspect(session)).toMatch(/^Session \{/);
     expect(parsed(session)).toMatchObject({ id: session.id, isHeld: true });

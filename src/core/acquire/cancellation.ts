@@ -1,10 +1,11 @@
 import { setMaxListeners } from "node:events";
-import { HoldfastError } from "../../errors.js";
+import { type HolderSeen, HoldfastError } from "../../errors.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
 import type { Timer } from "../../platform/timers.js";
 import { emitWait } from "../events.js";
 import type { HoldQueue, HoldSettings } from "../hold/hold.js";
 import type { RecordRef } from "../record/format.js";
+import type { ObservedHeld } from "../record/observation.js";
 import { titleOf, type Unavailable, unavailableError } from "../unavailable.js";
 import { waitBeforeMs } from "../wait.js";
 import type { AcquireContext } from "./context.js";
@@ -175,11 +176,11 @@ export class Cancellation implements Cancelling {
       ref !== undefined && this.#wasAnswered
         ? holderSeen(this.#context, ref, this.#fromMs)
         : undefined;
-    const isFixed = this.#settings.beyondLeaseMs === undefined;
+    const hasNone = records.every((record) => record === undefined || record.state === "absent");
     const found =
       held?.state === "held"
-        ? heldText(which, held.owner, holder, isFixed)
-        : records.every((record) => record === undefined || record.state === "absent")
+        ? this.#whoHolds(which, held, holder)
+        : hasNone
           ? "it has no record"
           : "other clients acquired it first";
     return new HoldfastError(
@@ -187,6 +188,17 @@ export class Cancellation implements Cancelling {
       `${this.#title} was not acquired within ${Math.round(this.#waitMs)} ms: ${asSentence(found)}`,
       { lockName: this.#lockName, holder },
     );
+  }
+
+  #whoHolds(which: string, held: ObservedHeld, seen: HolderSeen | undefined): string {
+    const isOwn = [...this.#context.holds].some((own) => own.held.holder === held.holder);
+    if (isOwn) {
+      return (
+        `this process itself holds ${which}; a mutex is not reentrant. Release the first lease before, or use ` +
+        "mutex(name, { reentrant: true })"
+      );
+    }
+    return heldText(which, held.owner, seen, this.#settings.beyondLeaseMs === undefined);
   }
 
   get #lockName(): string {
