@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The command `holdfast`: parses, runs, and exits. See docs/cli.md. */
+import type { Command } from "commander";
 import { CliError, EXIT, usageError } from "./output/exit-codes.js";
 import { standardOutput, tellFailure } from "./output/output.js";
 
@@ -23,18 +24,19 @@ process.exit(await main().catch((error: unknown) => tellFailure(output, explaine
 async function main(): Promise<number> {
   const { programOf } = await import("./program.js");
   let run: ((to: typeof output) => Promise<number>) | undefined;
+  const program = programOf(words, (asked) => {
+    run = asked;
+  });
   try {
-    programOf(words, (asked) => {
-      run = asked;
-    }).parse(words, { from: "user" });
+    program.parse(words, { from: "user" });
   } catch (error) {
-    return parsingEnded(error);
+    return parsingEnded(error, pathIn(program));
   }
   return run === undefined ? EXIT.usage : run(output);
 }
 
 /** Help and the version are no failures; every further error of commander is wrong usage. */
-function parsingEnded(error: unknown): number {
+function parsingEnded(error: unknown, path: readonly string[]): number {
   const { code, exitCode, message } = error as {
     code?: string;
     exitCode?: number;
@@ -43,9 +45,24 @@ function parsingEnded(error: unknown): number {
   if (exitCode === 0) return EXIT.ok;
   if (typeof code !== "string" || !code.startsWith("commander.")) throw error;
   if (code === "commander.help") {
-    throw usageError("The command is missing. See `holdfast --help`.");
+    const help = ["holdfast", ...path, "--help"].join(" ");
+    throw usageError(`The command is missing. See \`${help}\`.`);
   }
-  throw usageError(`${message.replace(/^error: /, "").trim()}. See \`holdfast --help\`.`);
+  const said = message
+    .replace(/^error: /, "")
+    .trim()
+    .replace(/\.$/, "");
+  throw usageError(`${said}. See \`${["holdfast", ...path].join(" ")} --help\`.`);
+}
+
+/** The words of the command itself, as far as the program knows them: its help has the details. */
+function pathIn(program: Command): string[] {
+  const path: string[] = [];
+  for (let at: Command | undefined = program, word = 0; at !== undefined; word += 1) {
+    at = at.commands.find((command) => command.name() === words[word]);
+    if (at !== undefined) path.push(at.name());
+  }
+  return path;
 }
 
 /** Explains a missing peer, the most common installation fault. */

@@ -10,6 +10,17 @@ export interface CommonOptions extends FormatOptions {
   readonly json?: boolean;
 }
 
+/** The heading in the help of the options for tables of other clients, which follow the command's own. */
+const FOREIGN = "Options for tables of other clients, and for other keys:";
+/** The heading of the command's own options: commander's default. */
+const OWN = "Options:";
+
+/** Puts the command's own options first: commander orders groups by their first option. Pure. */
+export function ownGroupFirst<T>(groups: Map<string, T[]>): Map<string, T[]> {
+  const own = groups.get(OWN);
+  return own === undefined ? groups : new Map([[OWN, own], ...groups]);
+}
+
 /** Adds the options common to all commands that use a table. */
 export function withCommonOptions(
   command: Command,
@@ -23,14 +34,15 @@ export function withCommonOptions(
         "HOLDFAST_ENDPOINT",
       ),
     )
-    .addOption(formatOption(formats))
+    .addOption(formatOption(formats).helpGroup(FOREIGN))
     .addOption(
       new Option(
         "--fences <where>",
         "with a format without fences: store fences beside the records",
       )
         .choices(["companion"])
-        .env("HOLDFAST_FENCES"),
+        .env("HOLDFAST_FENCES")
+        .helpGroup(FOREIGN),
     )
     .addOption(
       new Option(
@@ -38,29 +50,34 @@ export function withCommonOptions(
         "with a format without ends of leases: keep observations beside the records",
       )
         .choices(["companion"])
-        .env("HOLDFAST_OBSERVATIONS"),
+        .env("HOLDFAST_OBSERVATIONS")
+        .helpGroup(FOREIGN),
     )
     .addOption(
-      new Option("--pk <name>", "the partition key; default pk, or the format's own").env(
-        "HOLDFAST_PK",
-      ),
+      new Option("--pk <name>", "the partition key; default pk, or the format's own")
+        .env("HOLDFAST_PK")
+        .helpGroup(FOREIGN),
     )
     .addOption(
-      new Option("--sk <name|none>", "the sort key; default sk, in other formats none").env(
-        "HOLDFAST_SK",
-      ),
+      new Option("--sk <name|none>", "the sort key; default sk, in other formats none")
+        .env("HOLDFAST_SK")
+        .helpGroup(FOREIGN),
     )
     .addOption(
       new Option(
         "--longest-lease <duration>",
         "with dynamodb-lease: the longest lease of any client; default 60s",
-      ).env("HOLDFAST_LONGEST_LEASE"),
+      )
+        .env("HOLDFAST_LONGEST_LEASE")
+        .helpGroup(FOREIGN),
     )
     .addOption(
       new Option(
         "--max-clock-skew <duration>",
         "with dynamodb-lease: the largest skew of two clocks; default 2s",
-      ).env("HOLDFAST_MAX_CLOCK_SKEW"),
+      )
+        .env("HOLDFAST_MAX_CLOCK_SKEW")
+        .helpGroup(FOREIGN),
     )
     .addOption(
       new Option(

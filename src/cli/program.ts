@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { Command, Option } from "commander";
+import { Command, Help, Option } from "commander";
 import { addCost, addElections } from "./commands/election/program.js";
 import { addObject } from "./commands/object/program.js";
 import { addDiagnose } from "./commands/table/diagnose-program.js";
@@ -9,6 +9,7 @@ import { operandsOf, refuseDashesAsValue } from "./operands.js";
 import {
   kindOption,
   namespaceOption,
+  ownGroupFirst,
   sortOption,
   withCommonOptions,
   withGuardOptions,
@@ -31,6 +32,11 @@ export function programOf(words: readonly string[], onRun: (run: Run) => void): 
       writeOut: (text) => standardOutput(false).out(text.trimEnd()),
       // The caller that catches the error prints it, once.
       writeErr: () => undefined,
+    })
+    .configureHelp({
+      groupItems(...items) {
+        return ownGroupFirst(Help.prototype.groupItems.apply(this, items as never) as never);
+      },
     })
     .hook("preAction", (_, command) => refuseDashesAsValue(command))
     .addHelpText("after", EXIT_CODES_HELP);

@@ -1,11 +1,12 @@
 import type { ListPage, RecordKind } from "../../admin/index.js";
 import type { Inspection } from "../../index.js";
 import { shown } from "../../internal/shown.js";
+import { systemClock } from "../../platform/clock.js";
 import { locksOf } from "../connection.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT, usageError } from "../output/exit-codes.js";
 import { type AnyLocks, endText, lockText } from "../output/format.js";
-import { cell, columns, jsonLine, type Output, seconds } from "../output/output.js";
+import { age, cell, columns, jsonLine, type Output, seconds } from "../output/output.js";
 
 /** The options of `holdfast ls`, as parsed by commander. */
 export interface LsOptions extends CommonOptions {
@@ -15,7 +16,7 @@ export interface LsOptions extends CommonOptions {
   readonly all?: boolean;
 }
 
-const HEADING = ["NAME", "STATE", "OWNER", "FENCE", "LEASE", "ENDS", "SINCE", "HOLDER"] as const;
+const HEADING = ["NAME", "STATE", "OWNER", "FENCE", "LEASE", "ENDS", "AGE", "HOLDER"] as const;
 
 /** Lists locks, or leaderships, by a scan, and prints its cost. Returns the exit status. */
 export async function ls(options: LsOptions, output: Output): Promise<number> {
@@ -24,7 +25,7 @@ export async function ls(options: LsOptions, output: Output): Promise<number> {
   if (!output.isJson) output.note(`This scans the whole table "${options.table}".`);
   const pages = locks.admin.list({ kind: options.kind, prefix: options.prefix, free: options.all });
   const scan = await read(pages, limit, output);
-  if (scan.rows.length > 0) output.out(columns(HEADING, scan.rows));
+  if (scan.rows.length > 0) output.out(columns(HEADING, byName(scan.rows)));
   printCost(scan, output);
   return EXIT.ok;
 }
@@ -72,6 +73,11 @@ async function read(
   return { rows, listed, unreadable, pages: count, readUnits };
 }
 
+// A scan has the order of a hash.
+function byName(rows: readonly string[][]): readonly string[][] {
+  return [...rows].sort(([a = ""], [b = ""]) => (a < b ? -1 : a > b ? 1 : 0));
+}
+
 function rowOf(lock: Inspection<AnyLocks>): string[] {
   return [
     lockText(lock),
@@ -80,7 +86,7 @@ function rowOf(lock: Inspection<AnyLocks>): string[] {
     lock.fence?.toString() ?? "",
     lock.leaseMs === undefined ? "" : seconds(lock.leaseMs),
     lock.endsInMs === undefined ? "" : endText(lock.endsInMs),
-    lock.acquiredAt ?? "",
+    age(lock.acquiredAt, systemClock.wallMs()),
     lock.holder ?? "",
   ];
 }

@@ -1,4 +1,5 @@
 import { writeSync } from "node:fs";
+import { isatty } from "node:tty";
 import { isHoldfastError } from "../../errors.js";
 import { shown, visible } from "../../internal/shown.js";
 import { CliError, EXIT, failureOf } from "./exit-codes.js";
@@ -114,12 +115,26 @@ export function tellFailure(output: Output, error: unknown): number {
   // As other commands in a pipe: without a word.
   if (error instanceof ReaderGone) return error.exitCode;
   const { code, message, exitCode } = failureOf(error);
-  const line = visible(onOneLine(message)).replace(WAIT_OPTION, "`--wait lease+5s`");
+  const said = code === "invalid-argument" ? inOwnOptions(message) : message;
+  const line = visible(onOneLine(said)).replace(WAIT_OPTION, "`--wait lease+5s`");
   const holder = isHoldfastError(error) ? error.holder : undefined;
   output.err(
     output.isJson ? jsonLine({ error: { code, message: line, holder } }) : `holdfast: ${line}`,
   );
   return exitCode;
+}
+
+/** Names the options of the command line in place of the library's. */
+function inOwnOptions(message: string): string {
+  return message
+    .replace(/^The option `([a-zA-Z]+)(?:\.\w+)?` /, (_, name: string) => {
+      const own = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+      return `--${own} `;
+    })
+    .replace(
+      'must be milliseconds or a string such as "30s"',
+      "must be a duration with its unit, such as 30s",
+    );
 }
 
 function onOneLine(message: string): string {
@@ -144,20 +159,58 @@ export function cell(text: string): string {
 }
 
 const GAP = "  ";
+// Shorter texts say nothing.
+const NARROWEST_CUT = 8;
 
-/** Formats rows under a heading, each column as wide as the widest cell. */
-export function columns(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+/** Formats rows under a heading, each column as wide as the widest cell, within `width` characters if possible. */
+export function columns(
+  heading: readonly string[],
+  rows: readonly (readonly string[])[],
+  width = terminalWidth(),
+): string {
   const lines = [heading, ...rows].map((row) => row.map(cell));
-  const widths = heading.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)));
+  const widest = heading.map((_, at) =>
+    lines.reduce((most, line) => Math.max(most, line[at]?.length ?? 0), 0),
+  );
+  const most = mostWithin(widest, width - GAP.length * (heading.length - 1));
   return lines
     .map((line) =>
       line
-        .map((text, at) => text.padEnd(widths[at] ?? 0))
+        .map((text, at) => shown(text, most).padEnd(Math.min(widest[at] ?? 0, most)))
         .join(GAP)
         .trimEnd(),
     )
     .join("\n");
 }
+
+/** How wide a cell may be, so that all columns fit. Only the widest columns are cut. Pure. */
+function mostWithin(widest: readonly number[], width: number): number {
+  for (let most = WIDEST_CELL; most > NARROWEST_CUT; most -= 1) {
+    if (widest.reduce((sum, each) => sum + Math.min(each, most), 0) <= width) return most;
+  }
+  return NARROWEST_CUT;
+}
+
+/** The width of the terminal on stdout; infinite for a file or a pipe, whose reader may search the whole text. */
+function terminalWidth(): number {
+  return isatty(STDOUT) ? (process.stdout.columns ?? WIDEST_CELL) : Number.POSITIVE_INFINITY;
+}
+
+/** How long ago a moment was, for people, by two clocks that may differ. Pure. */
+export function age(iso: string | undefined, nowMs: number): string {
+  const ms = nowMs - Date.parse(iso ?? "");
+  if (Number.isNaN(ms)) return "";
+  const unit = AGE_UNITS.find(({ unitMs }) => ms >= 2 * unitMs);
+  return unit === undefined
+    ? `${Math.max(0, Math.floor(ms / 1_000))} s`
+    : `${Math.floor(ms / unit.unitMs)} ${unit.name}`;
+}
+
+const AGE_UNITS = [
+  { name: "d", unitMs: 86_400_000 },
+  { name: "h", unitMs: 3_600_000 },
+  { name: "min", unitMs: 60_000 },
+] as const;
 
 /** A length of time for people. */
 export function seconds(ms: number): string {

@@ -64,6 +64,7 @@ function addPolicy(table: Command, onRun: (run: Run) => void): void {
 const POLICY_HELP = `
 --for takes:
   lock           hold, wait for and release locks
+  fair-lock      as lock, and fair locks and multi-locks
   sessions       as lock, if any client of the table uses sessions
   elect          campaign, lead, observe and resign
   once           run occurrences of scheduled work
