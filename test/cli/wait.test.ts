@@ -25,3 +25,15 @@ it("waits beyond the lease with `--wait lease+5s`", async () => {
   const words = ["lock", "a", "--lease", "500ms", "--wait", "lease+5s", "--", "true"];
   expect(await world.run(words)).toMatchObject({ status: 0 });
 });
+
+it.each([
+  [["lock", "a", "--wait", "5", "--", "true"], /^holdfast: --wait must be a duration/],
+  [["lock", "a", "--bogus", "--", "true"], /[^.]\. See `holdfast lock --help`\.\n$/],
+  [["table", "check", "--bogus"], /[^.]\. See `holdfast table check --help`\.\n$/],
+  [["inspect", "a", "--kind", "z"], /[^.]\. See `holdfast inspect --help`\.\n$/],
+])("names the command's own option or help in a usage error: %j", async (words, message) => {
+  expect(await world.run(words)).toMatchObject({
+    status: 64,
+    stderr: expect.stringMatching(message),
+  });
+});

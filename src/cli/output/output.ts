@@ -2,6 +2,7 @@ import { writeSync } from "node:fs";
 import { isatty } from "node:tty";
 import { isHoldfastError } from "../../errors.js";
 import { shown, visible } from "../../internal/shown.js";
+import { epochMsOf } from "../../platform/clock.js";
 import { CliError, EXIT, failureOf } from "./exit-codes.js";
 
 /** Where a command writes. The only way to the two streams: it escapes control characters. */
@@ -198,8 +199,9 @@ function terminalWidth(): number {
 
 /** How long ago a moment was, for people, by two clocks that may differ. Pure. */
 export function age(iso: string | undefined, nowMs: number): string {
-  const ms = nowMs - Date.parse(iso ?? "");
-  if (Number.isNaN(ms)) return "";
+  const atMs = epochMsOf(iso);
+  if (atMs === undefined) return "";
+  const ms = nowMs - atMs;
   const unit = AGE_UNITS.find(({ unitMs }) => ms >= 2 * unitMs);
   return unit === undefined
     ? `${Math.max(0, Math.floor(ms / 1_000))} s`
