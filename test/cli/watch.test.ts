@@ -155,7 +155,9 @@ describe("watch", () => {
     running.child.kill("SIGTERM");
     const { status, stdout } = await running.result;
     expect(status).toBe(143);
-    expect(stdout).toMatch(/^\d{4}-\S+Z {2}seen {6}people {2}fence \d+, worker-7 \([\w-]+\)\n$/);
+    expect(stdout).toMatch(
+      /^\d{4}-\S+Z {2}seen {6}people {2}fence \d+, worker-7 \([\w-]+\), lease ends at 20\S+Z\n$/,
+    );
     await lease.release();
   });
 
