@@ -326,7 +326,7 @@ function isUnanswered(error: unknown): boolean {
     edits: [
       {
         in: { Hold },
-        from: "    this.#loss = lossError(this.ref, reason, this.#lastTrouble, forced);\n",
+        from: "    this.#loss = lossError(this.ref, reason, this.#lastTrouble, { forced, timing });\n",
         to: '    this.#loss = lossError(this.ref, "stolen", this.#lastTrouble);\n',
       },
     ],
