@@ -104,7 +104,7 @@ in the order of the names. The loss of any of the locks ends the command.
 ${LOCK_EXIT_CODES_HELP}
 
 Example:
-  holdfast lock nightly-report --wait 0 --table locks -- ./report.sh --full
+  holdfast lock nightly-report --table locks -- ./report.sh --full
   holdfast lock account/7 account/9 --table locks -- ./transfer.sh`;
 
 function addLs(program: Command, onRun: (run: Run) => void): void {

@@ -1,10 +1,21 @@
-import type { DynamicModule } from "@nestjs/common";
-import type { Holdfast } from "../index.js";
+import type { DynamicModule, InjectionToken, ModuleMetadata, Provider } from "@nestjs/common";
+import { Holdfast } from "../index.js";
 
-/** The token by which the client is injected: `@Inject(HOLDFAST) locks: Holdfast`. */
+/**
+ * The token of the client: `@Inject(HOLDFAST) locks: Holdfast`. The class is a token, too: `constructor(locks: Holdfast)`.
+ */
 export const HOLDFAST: unique symbol = Symbol.for("holdfast.client");
 
 const CLOSER = Symbol.for("holdfast.closer");
+
+/** Options of {@link HoldfastModule.forRootAsync}: a factory provider of Nest's that makes the client. */
+export interface HoldfastAsyncOptions extends Pick<ModuleMetadata, "imports"> {
+  /** The tokens of the arguments of `useFactory`. Default none. */
+  readonly inject?: readonly InjectionToken[] | undefined;
+  /** Makes the client, for example from a `ConfigService`. */
+  // biome-ignore lint/suspicious/noExplicitAny: Nest decides the arguments at run time, by `inject`.
+  readonly useFactory: (...given: any[]) => Holdfast | Promise<Holdfast>;
+}
 
 /**
  * Provides the client to the whole application, and closes the client at shutdown. Nest calls shutdown hooks at
@@ -13,17 +24,39 @@ const CLOSER = Symbol.for("holdfast.closer");
  */
 // biome-ignore lint/complexity/noStaticOnlyClass: Nest knows a module by its class.
 export class HoldfastModule {
-  /** The module for this client. Costs no request. */
+  /** The module for this client. Sends no request. */
   static forRoot(locks: Holdfast): DynamicModule {
-    const closer = {
-      provide: CLOSER,
-      useValue: { onApplicationShutdown: (): Promise<void> => locks.close() },
-    };
-    return {
-      module: HoldfastModule,
-      global: true,
-      providers: [{ provide: HOLDFAST, useValue: locks }, closer],
-      exports: [HOLDFAST],
-    };
+    return moduleWith({ provide: HOLDFAST, useValue: locks });
   }
+
+  /**
+   * The module for a client that a factory makes when the application starts. Sends no request. An error of the factory
+   * ends the start.
+   * @example
+   * HoldfastModule.forRootAsync({
+   *   inject: [ConfigService],
+   *   useFactory: (config: ConfigService) => new Holdfast({ client, table: config.getOrThrow("LOCKS") }),
+   * })
+   */
+  static forRootAsync({ imports, inject, useFactory }: HoldfastAsyncOptions): DynamicModule {
+    const client = { provide: HOLDFAST, inject: [...(inject ?? [])], useFactory };
+    return { ...moduleWith(client), ...(imports === undefined ? {} : { imports }) };
+  }
+}
+
+function moduleWith(client: Provider): DynamicModule {
+  const closer = {
+    provide: CLOSER,
+    inject: [HOLDFAST],
+    useFactory: (locks: Holdfast) => ({
+      onApplicationShutdown: (): Promise<void> => locks.close(),
+    }),
+  };
+  const byClass = { provide: Holdfast, useExisting: HOLDFAST };
+  return {
+    module: HoldfastModule,
+    global: true,
+    providers: [client, byClass, closer],
+    exports: [HOLDFAST, Holdfast],
+  };
 }

@@ -1,10 +1,23 @@
 import "reflect-metadata";
-import { type INestApplicationContext, Injectable, Module } from "@nestjs/common";
+import {
+  type DynamicModule,
+  type INestApplicationContext,
+  Inject,
+  Injectable,
+  Module,
+  type Provider,
+} from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { Cron, ScheduleModule } from "@nestjs/schedule";
 import { afterEach, describe, expect, it } from "vitest";
-import { Holdfast } from "../../src/index.js";
-import { HoldfastModule, Once, type OnceMethodOptions } from "../../src/nestjs/index.js";
+import { Holdfast, type Lease } from "../../src/index.js";
+import {
+  HOLDFAST,
+  HoldfastModule,
+  Once,
+  type OnceMethodOptions,
+  WithLock,
+} from "../../src/nestjs/index.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import { pause, until } from "../cli/support.js";
 
@@ -85,5 +98,114 @@ describe("Nest applications with the same schedule", () => {
     const locks = await start("a", new MemoryTable(), [], "beneath");
     await open.pop()?.close();
     await expect(locks.mutex("x").acquire()).rejects.toMatchObject({ code: "closed" });
+  });
+});
+
+/** Starts an application with these providers and a module. */
+async function startWith(module: DynamicModule, ...providers: Provider[]) {
+  class Application {}
+  Module({ imports: [module], providers })(Application);
+  const application = await NestFactory.createApplicationContext(Application, {
+    logger: ["error"],
+    abortOnError: false,
+  });
+  open.push(application);
+  return application.init();
+}
+
+describe("the client of a Nest application", () => {
+  it("is injected by its class and by its token", async () => {
+    const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
+    class Service {
+      constructor(
+        readonly byClass: Holdfast,
+        readonly byToken: Holdfast,
+      ) {}
+    }
+    Inject(Holdfast)(Service, undefined, 0);
+    Inject(HOLDFAST)(Service, undefined, 1);
+    const application = await startWith(HoldfastModule.forRoot(locks), Service);
+    const { byClass, byToken } = application.get(Service);
+    expect([byClass, byToken]).toEqual([locks, locks]);
+  });
+
+  it("is made by a factory with injected arguments, and closed with the application", async () => {
+    class Config {
+      readonly table = "from-config";
+    }
+    class ConfigModule {}
+    Module({ providers: [Config], exports: [Config] })(ConfigModule);
+    const made: Holdfast[] = [];
+    const application = await startWith(
+      HoldfastModule.forRootAsync({
+        imports: [ConfigModule],
+        inject: [Config],
+        useFactory: async ({ table }: Config) => {
+          const locks = new Holdfast({ client: new MemoryTable(), table });
+          made.push(locks);
+          return locks;
+        },
+      }),
+    );
+    const locks = application.get(Holdfast);
+    expect(made).toEqual([locks]);
+    await open.pop()?.close();
+    await expect(locks.mutex("x").acquire()).rejects.toMatchObject({ code: "closed" });
+  });
+
+  it("ends the start with the error of its factory", async () => {
+    const useFactory = (): Holdfast => {
+      throw new Error("no table is configured");
+    };
+    await expect(startWith(HoldfastModule.forRootAsync({ useFactory }))).rejects.toThrow(
+      "no table is configured",
+    );
+  });
+});
+
+describe("a method with @WithLock", () => {
+  class Orders {
+    readonly shipped: string[] = [];
+    running = 0;
+    most = 0;
+    async ship(order: string, lease?: Lease): Promise<string> {
+      this.running += 1;
+      this.most = Math.max(this.most, this.running);
+      await pause(20);
+      this.running -= 1;
+      this.shipped.push(`${order} under ${lease?.name}`);
+      return order;
+    }
+  }
+  decorate(Orders.prototype, "ship", [
+    WithLock((order: string) => `order/${order.split("-")[0]}`, { wait: "10s", fair: true }),
+  ]);
+  Injectable()(Orders);
+
+  it("runs one call at a time for a name, with its arguments and the lease", async () => {
+    const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
+    const orders = (await startWith(HoldfastModule.forRoot(locks), Orders)).get(Orders);
+    expect(await Promise.all(["7-a", "7-b"].map((order) => orders.ship(order)))).toEqual([
+      "7-a",
+      "7-b",
+    ]);
+    expect(orders).toMatchObject({ most: 1 });
+    expect(orders.shipped).toEqual(["7-a under order/7", "7-b under order/7"]);
+  });
+
+  it("rejects after the wait if another client holds the lock", async () => {
+    const client = new MemoryTable();
+    const rival = new Holdfast({ client, table: "locks" });
+    await rival.mutex("order/8").acquire();
+    class Impatient extends Orders {}
+    Object.defineProperty(Impatient.prototype, "ship", {
+      value: async (order: string) => order,
+      writable: true,
+    });
+    decorate(Impatient.prototype, "ship", [WithLock("order/8", { wait: 0 })]);
+    const locks = new Holdfast({ client, table: "locks" });
+    const orders = (await startWith(HoldfastModule.forRoot(locks), Impatient)).get(Impatient);
+    await expect(orders.ship("8")).rejects.toMatchObject({ code: "not-acquired" });
+    await rival.close();
   });
 });

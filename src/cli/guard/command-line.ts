@@ -46,7 +46,7 @@ function rawArguments(): Buffer {
   try {
     return readFileSync("/proc/self/cmdline");
   } catch {
-    // Without /proc nobody knows the bytes: a replacement character may be meant.
+    // Without /proc the bytes are unknown: the caller may mean a replacement character.
     return Buffer.alloc(0);
   }
 }

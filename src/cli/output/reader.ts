@@ -8,7 +8,7 @@ const STDOUT = 1;
  *
  * Node cannot poll a pipe that it only writes to, so GNU `tail` does it: it prints nothing, and dies of SIGPIPE within
  * about a second. `--pid` ends it after this process, so that it never keeps the pipe open for the reader. Without GNU
- * `tail`, and for other kinds of output, nobody calls back: the next output finds out.
+ * `tail`, and for other kinds of output, no event arrives: only the next output shows that the reader has gone.
  */
 export function onReaderGone(callback: () => void): () => void {
   if (process.platform !== "linux" || !fstatSync(STDOUT).isFIFO()) return () => undefined;

@@ -1,0 +1,30 @@
+import type { AcquireOptions } from "../index.js";
+import { replaceMethod } from "./method.js";
+
+/** Options of {@link WithLock}. */
+export interface WithLockOptions extends Omit<AcquireOptions, "signal"> {
+  /** Whether waiters acquire the lock in the order of their arrival. Default false. */
+  readonly fair?: boolean | undefined;
+}
+
+/**
+ * Runs a method under a lock: one call at a time in all instances. The method gets its own arguments, and the lease as the
+ * last one. `name` is the name of the lock, or a function of the arguments. Needs {@link HoldfastModule}. Costs and rejects
+ * as `Lock.run`: with `not-acquired` after the wait, and with `lost` if the lock was lost before the method ended.
+ * @example
+ * \@WithLock((order: string) => `order/${order}`)
+ * async ship(order: string, lease?: Lease) { ... }
+ */
+export function WithLock(
+  // biome-ignore lint/suspicious/noExplicitAny: The arguments are those of the decorated method.
+  name: string | ((...given: any[]) => string),
+  { fair = false, ...options }: WithLockOptions = {},
+): MethodDecorator {
+  return (target, _key, descriptor) => {
+    replaceMethod(target, descriptor as PropertyDescriptor, (locks, call, given) => {
+      const lock = locks.mutex(typeof name === "function" ? name(...given) : name, { fair });
+      return lock.run(options, async (lease) => call(...given, lease));
+    });
+    return descriptor;
+  };
+}
