@@ -70,6 +70,7 @@ export type {
 } from "./faults/fault-plan.js";
 export { FaultyTable, type FaultyTableOptions, type Latency } from "./faults/faults.js";
 export { type LocalOptions, local, unlocked } from "./local/local.js";
+export { takeAway } from "./local/take-away.js";
 export {
   FaultyObjects,
   type ObjectFault,
@@ -103,6 +104,7 @@ export {
   type TamperableTable,
 } from "./table/memory-table.js";
 export type { TrueTime } from "./time/dial.js";
+export { fakedEnvironment } from "./time/faked-environment.js";
 export { type SeededRandom, seededRandom } from "./time/seeded-random.js";
 export {
   type PauseOptions,
