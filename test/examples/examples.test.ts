@@ -52,6 +52,12 @@ const PRINTS: Readonly<Record<string, readonly string[] | ((lines: readonly stri
     }
     expect(done.sort()).toEqual(["m1", "m2", "m3"]);
   },
+  "sqs-batch.ts": [
+    "m1: billed",
+    "m2: customer 42 is busy",
+    "m3: billed",
+    '{"batchItemFailures":[{"itemIdentifier":"m2"}]}',
+  ],
 };
 
 describe("the examples", () => {
