@@ -121,7 +121,7 @@ describe("a policy for a table of another format", () => {
   });
 
   const actionsOf = (format: LockFormat) => {
-    const [records = {} as PolicyStatement] = policyFor({ for: ["lock"], table: "t", format })
+    const [records = {} as PolicyStatement] = policyFor({ for: ["lock"], table: "locks", format })
       .document.Statement;
     return records.Action;
   };
@@ -133,17 +133,17 @@ describe("a policy for a table of another format", () => {
     expect(actionsOf(dynamodbLease())).toEqual(all);
     expect(actionsOf(dynamolock())).toEqual(few);
     expect(actionsOf(lockClientFailOpen())).toEqual(few);
-    const every = policyFor({ for: HAVE_ROOM_FOR, table: "t", format: awsLockClient() });
+    const every = policyFor({ for: HAVE_ROOM_FOR, table: "locks", format: awsLockClient() });
     expect(JSON.stringify(every.document)).not.toMatch(/LeadingKeys|UpdateTimeToLive/);
   });
 
   it("lists additional permissions of options that are off by default", async () => {
-    const noted = policyFor({ for: ["lock"], table: "t", format: dynamolock() }).notes;
+    const noted = policyFor({ for: ["lock"], table: "locks", format: dynamolock() }).notes;
     expect(noted).toEqual([expect.stringContaining("keepData: false")]);
-    expect(policyFor({ for: ["observe"], table: "t", format: dynamolock() }).notes).toEqual([]);
-    expect(policyFor({ for: ["lock"], table: "t", format: awsLockClient() }).notes).toEqual([]);
+    expect(policyFor({ for: ["observe"], table: "locks", format: dynamolock() }).notes).toEqual([]);
+    expect(policyFor({ for: ["lock"], table: "locks", format: awsLockClient() }).notes).toEqual([]);
     const made = { name: "x" } as LockFormat;
-    expect(() => policyFor({ for: ["lock"], table: "t", format: made })).toThrow(
+    expect(() => policyFor({ for: ["lock"], table: "locks", format: made })).toThrow(
       "holdfast/formats",
     );
   });
