@@ -15,6 +15,8 @@ const table = process.env["HOLDFAST_TABLE"] ?? "locks";
 const locks = new Holdfast({ client, table });
 // The time for the release, and for the answer to SQS.
 const MARGIN_MS = 500;
+// With less time left, a message is not begun.
+const LEAST_MS = 1_000;
 
 export async function handler(event: SQSEvent, context: Context): Promise<SQSBatchResponse> {
   const batchItemFailures: SQSBatchResponse["batchItemFailures"] = [];
@@ -28,25 +30,24 @@ export async function handler(event: SQSEvent, context: Context): Promise<SQSBat
 
 /** Whether the message is done. If not, SQS delivers it again after its visibility timeout. */
 async function isDone(record: SQSRecord, context: Context): Promise<boolean> {
-  const { customer } = JSON.parse(record.body) as { readonly customer: string };
-  // A frozen function does not renew, so the lease lasts as long as the invocation.
-  const lease = await locks.mutex(`customer/${customer}`).tryAcquire({
-    lease: context.getRemainingTimeInMillis() - MARGIN_MS,
-    renew: "manual",
-  });
-  if (lease === null) {
-    console.log(`${record.messageId}: customer ${customer} is busy`);
-    return false;
-  }
+  let lease: Lease | null = null;
+  // Every error is one message's own: an error of the handler would return the whole batch, with the messages done.
   try {
+    const leaseMs = context.getRemainingTimeInMillis() - MARGIN_MS;
+    if (leaseMs < LEAST_MS) throw new Error("too little time is left");
+    const { customer } = JSON.parse(record.body) as { readonly customer: string };
+    // A frozen function does not renew, so the lease lasts as long as the invocation.
+    const options = { lease: leaseMs, renew: "manual" } as const;
+    lease = await locks.mutex(`customer/${customer}`).tryAcquire(options);
+    if (lease === null) throw new Error(`customer ${customer} is busy`);
     await bill(record, lease);
     return true;
   } catch (error) {
-    console.log(`${record.messageId}: ${String(error)}`);
+    console.log(`${record.messageId}: ${(error as Error).message}`);
     return false;
   } finally {
     // After a failed release the lock is free when the lease ends.
-    await lease.release().catch(() => undefined);
+    await lease?.release().catch(() => undefined);
   }
 }
 
@@ -58,11 +59,21 @@ async function bill(record: SQSRecord, lease: Lease): Promise<void> {
 // What Lambda does: one customer is busy elsewhere.
 await createTable({ client, table });
 const elsewhere = await locks.mutex("customer/42").acquire();
-const recordOf = (messageId: string, customer: string) =>
-  ({ messageId, body: JSON.stringify({ customer }) }) as SQSRecord;
+const recordOf = (messageId: string, body: string) => ({ messageId, body }) as SQSRecord;
+const bodyOf = (customer: string) => JSON.stringify({ customer });
+let leftMs = 10_000;
 const response = await handler(
-  { Records: [recordOf("m1", "7"), recordOf("m2", "42"), recordOf("m3", "8")] },
-  { getRemainingTimeInMillis: () => 10_000 } as Context,
+  {
+    Records: [
+      recordOf("m1", bodyOf("7")),
+      recordOf("m2", bodyOf("42")),
+      recordOf("m3", "not JSON"),
+      recordOf("m4", bodyOf("8")),
+      recordOf("m5", bodyOf("9")),
+    ],
+  },
+  // The last message finds too little time.
+  { getRemainingTimeInMillis: () => (leftMs -= 1_800) } as Context,
 );
 console.log(JSON.stringify(response));
 await elsewhere.release();

@@ -155,11 +155,20 @@ describe("the check after the faults reports", () => {
     const { wrong, settling: left } = settling();
     const process = (timers: number) => ({ name: "p1", process: { pendingTimers: () => timers } });
     const unanswered = Object.assign(new Error("no answer"), { code: "outcome-unknown" });
-    left.expectNothingLeft([process(0), process(0)], [unanswered]);
+    const notice = Object.assign(new Error("silent table"), { code: "unreachable" });
+    const [faulty, calm] = [{ hasFaults: true }, { hasFaults: false }];
+    left.expectNothingLeft([process(0), process(0)], [unanswered, notice], faulty);
+    left.expectNothingLeft([process(0)], [unanswered], calm);
     expect(wrong).toEqual([]);
-    left.expectNothingLeft([process(0), process(1)], []);
-    left.expectNothingLeft([], [new Error("a defect")]);
-    left.expectNothingLeft([], [Object.assign(new Error("lost"), { code: "lost" })]);
-    expect(wrong).toEqual(["no leak", "no leak", "no leak"]);
+    left.expectNothingLeft([process(0), process(1)], [], faulty);
+    left.expectNothingLeft([], [new Error("a defect")], faulty);
+    left.expectNothingLeft([], [Object.assign(new Error("lost"), { code: "lost" })], faulty);
+    left.expectNothingLeft(
+      [],
+      [Object.assign(new Error("a"), { ...notice, lockName: "a" })],
+      faulty,
+    );
+    left.expectNothingLeft([], [notice], calm);
+    expect(wrong).toEqual(Array(5).fill("no leak"));
   });
 });
