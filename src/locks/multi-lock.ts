@@ -29,6 +29,8 @@ export interface MultiAcquireOptions extends LeaseOptions, Pick<QueueOptions, "o
 export interface MultiLockOptions extends Omit<MultiAcquireOptions, "signal"> {
   /** A session that keeps the leases and the places in the queues alive, as for a mutex. */
   readonly session?: Session | undefined;
+  /** The namespace of all names, as of a fair lock: the locks are then `fairLock(name, { namespace })`. Default none. */
+  readonly namespace?: string | undefined;
 }
 
 /** Options of {@link MultiLock.tryAcquire}, which never waits. */
@@ -45,7 +47,8 @@ const MOST_NAMES = 50;
  * it waits for another lock, so two clients cannot deadlock, in any order of names. Waiters are served first come,
  * first served, with one ticket in the queues of all names; a free lock stays free until its first waiter can acquire
  * all of its locks. What {@link Lock} and {@link Lease} do **not** promise, a multi-lock does not promise either. The
- * locks are the same as `mutex(name)` and `fairLock(name)`, and exclude both. Not reentrant.
+ * locks are the same as `mutex(name)` and `fairLock(name)`, and exclude both; with a namespace they are the fair locks of
+ * that namespace. Not reentrant.
  *
  * Protocol: spec/protocol.md, "Several locks".
  */
@@ -67,7 +70,7 @@ export class MultiLock {
     shared: KeepAliveSource<Hold> | undefined,
   ) {
     this.#context = context;
-    this.#refs = refsOf(context, names);
+    this.#refs = refsOf(context, names, options.namespace);
     this.names = this.#refs.map(({ name }) => name);
     const life = keepAliveChoice(options.session, shared);
     // The client's polls are tuned for mutexes; queues have their own default.
@@ -160,11 +163,15 @@ export class MultiLock {
   }
 }
 
-function refsOf(context: AcquireContext, names: readonly string[]): readonly RecordRef[] {
+function refsOf(
+  context: AcquireContext,
+  names: readonly string[],
+  namespace: string | undefined,
+): readonly RecordRef[] {
   if (!Array.isArray(names) || names.length === 0 || names.length > MOST_NAMES) {
     throw refuse(`A multi-lock needs an array of 1 to ${MOST_NAMES} names.`);
   }
-  const refs = names.map((name) => queueRefOf(context.format, name, undefined));
+  const refs = names.map((name) => queueRefOf(context.format, name, namespace));
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined)
     throw refuse(`The name "${twice}" occurs twice in this multi-lock. Give each name once.`);

@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { expectThrown } from "../../support/errors.js";
+import { World } from "../../support/world.js";
+
+const NAMES = ["x", "y"] as const;
+
+describe("several locks in a namespace", () => {
+  const scene = () => {
+    const world = new World();
+    const [mine, theirs] = [world.inhabitant(), world.inhabitant()];
+    return { world, mine, theirs };
+  };
+
+  it("exclude the fair locks of the namespace, and no other lock of these names", async () => {
+    const { world, mine, theirs } = scene();
+    const held = await world.until(mine.locks.multiLock(NAMES, { namespace: "n" }).acquire());
+    const { locks } = theirs;
+    expect(await world.until(locks.fairLock("x", { namespace: "n" }).tryAcquire())).toBeNull();
+    const other = locks.multiLock(NAMES, { namespace: "other" });
+    expect(await world.until(other.tryAcquire())).not.toBeNull();
+    expect(await world.until(locks.multiLock(NAMES).tryAcquire())).not.toBeNull();
+    expect(await world.until(locks.inspect("y", { namespace: "n" }))).toMatchObject({
+      state: "held",
+      holder: held.holders.get("y"),
+    });
+    await world.until(held.release());
+    expect(await world.until(locks.inspect("x", { namespace: "n" }))).toMatchObject({
+      state: "free",
+    });
+  });
+
+  it("are granted in the order of arrival with the namespace's fair locks", async () => {
+    const { world, mine, theirs } = scene();
+    const first = await world.until(mine.locks.fairLock("x", { namespace: "n" }).acquire());
+    const order: string[] = [];
+    const several = theirs.locks.multiLock(NAMES, { namespace: "n" });
+    const waiting = several.acquire({ wait: "5m" }).then((lease) => {
+      order.push("several");
+      return lease;
+    });
+    await world.time.advance(2_000);
+    const next = world.inhabitant().locks.fairLock("x", { namespace: "n" });
+    const last = next.acquire({ wait: "5m" }).then(() => order.push("one"));
+    await world.time.advance(2_000);
+    await world.until(first.release());
+    await world.until((await world.until(waiting)).release());
+    await world.until(last);
+    expect(order).toEqual(["several", "one"]);
+  });
+
+  it("are taken over from a dead holder", async () => {
+    const { world, mine, theirs } = scene();
+    const dead = await world.until(mine.locks.multiLock(NAMES, { namespace: "n" }).acquire());
+    mine.process.kill();
+    const next = await world.until(theirs.locks.multiLock(NAMES, { namespace: "n" }).acquire());
+    for (const name of NAMES)
+      expect(next.fences.get(name)).toBe((dead.fences.get(name) ?? 0n) + 1n);
+  });
+
+  it("need a valid namespace", () => {
+    const { locks } = new World().inhabitant();
+    expectThrown(() => locks.multiLock(NAMES, { namespace: "" }), {
+      ...{ code: "invalid-argument", mentions: ["`namespace`"] },
+    });
+  });
+});
