@@ -27,6 +27,8 @@ async function bundle(sources, { chunkFileNames, leastChunkBytes, sourcemap }) {
     cwd: ROOT,
     input: entriesOf(sources),
     platform: "node",
+    // What a chunk of its own for the SDK needs; Rolldown would choose it, with a warning.
+    preserveEntrySignatures: "allow-extension",
     external: isExternal,
     plugins: [importThePackage()],
     tsconfig: TSCONFIG,

@@ -1,9 +1,11 @@
 import type { ClientEnvironment } from "./core/context.js";
+import { CLIENT_NAMES } from "./core/option-names.js";
 import type { ClientOptions, LeaseOptions } from "./core/options.js";
 import type { LeaseFormat } from "./core/record/format.js";
 import type { FormatTypes, LockFormat, NativeTypes } from "./core/record/format-types.js";
 import { HoldfastError } from "./errors.js";
 import { nativeFormat } from "./formats/native.js";
+import { checkNames, type OptionNames } from "./internal/option-names.js";
 import { type Clock, systemClock } from "./platform/clock.js";
 import type { DynamoDBLike } from "./platform/dynamodb/sdk.js";
 import { isTransport, type Transport } from "./platform/dynamodb/sender.js";
@@ -60,11 +62,31 @@ export interface HoldfastOptions<S extends FormatTypes = NativeTypes> extends Cl
   readonly environment?: TestEnvironment | undefined;
 }
 
+const KEYS_NAMES: OptionNames<TableKeys> = { pk: true, sk: true };
+const HOLDFAST_NAMES: OptionNames<HoldfastOptions> = {
+  ...CLIENT_NAMES,
+  client: true,
+  table: true,
+  format: true,
+  keys: true,
+  history: true,
+  onError: true,
+  environment: true,
+};
+
 /** Options of a session. Its lengths of time mean the same as a lease's. The client's options are the defaults. */
 export interface SessionOptions extends Omit<LeaseOptions, "poll"> {
   /** Ends the wait for a table that does not answer. */
   readonly signal?: AbortSignal | undefined;
 }
+
+export const SESSION_NAMES: OptionNames<SessionOptions> = {
+  lease: true,
+  renew: true,
+  wait: true,
+  owner: true,
+  signal: true,
+};
 
 /** Returns the environment of the core: the replacements for tests, or this machine's. Throws `invalid-argument`. */
 export function environmentFrom<S extends FormatTypes>(
@@ -107,6 +129,8 @@ function isTablePort(client: HoldfastOptions["client"]): client is TablePort {
 
 function checkOptions<S extends FormatTypes>(options: HoldfastOptions<S>): void {
   const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
+  checkNames("new Holdfast()", options, HOLDFAST_NAMES);
+  if (options.keys !== undefined) checkNames("`keys`", options.keys, KEYS_NAMES);
   if (typeof options.client !== "object" || options.client === null) {
     throw refuse("The option `client` must be a DynamoDBClient of the AWS SDK v3.");
   }

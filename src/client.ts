@@ -1,12 +1,18 @@
 import { Admin } from "./admin/admin.js";
-import { type InspectOptions, namedRef } from "./admin/list.js";
-import { environmentFrom, type HoldfastOptions, type SessionOptions } from "./client-options.js";
+import { INSPECT_NAMES, type InspectOptions, namedRef } from "./admin/list.js";
+import {
+  environmentFrom,
+  type HoldfastOptions,
+  SESSION_NAMES,
+  type SessionOptions,
+} from "./client-options.js";
 import { AcquireContext } from "./core/acquire/context.js";
 import { resolveClient } from "./core/client-settings.js";
 import { closeInOrder } from "./core/hold/close.js";
 import { actingMs } from "./core/hold/deadline.js";
 import type { LeaseTransfer } from "./core/hold/export.js";
 import type { Lease } from "./core/hold/lease.js";
+import { ACQUIRE_NAMES } from "./core/option-names.js";
 import { type AcquireOptions, type ClientOptions, resolveAcquire } from "./core/options.js";
 import { requireCapability } from "./core/record/capability.js";
 import type { FormatTypes, NativeTypes } from "./core/record/format-types.js";
@@ -17,9 +23,14 @@ import { Session } from "./core/session/session.js";
 import { SharedSession } from "./core/session/shared.js";
 import { Election } from "./election/election.js";
 import type { Leading } from "./election/lead.js";
-import type { ElectionOptions } from "./election/options.js";
-import { LeaderTasks, type LeaderTasksOptions } from "./election/tasks/leader-tasks.js";
+import { ELECTION_NAMES, type ElectionOptions } from "./election/options.js";
+import {
+  LEADER_TASKS_NAMES,
+  LeaderTasks,
+  type LeaderTasksOptions,
+} from "./election/tasks/leader-tasks.js";
 import { HoldfastError } from "./errors.js";
+import { checkNames } from "./internal/option-names.js";
 import { importLease } from "./locks/import.js";
 import { type Inspection, inspect } from "./locks/inspect.js";
 import { Lock, type LockOptions } from "./locks/lock.js";
@@ -104,6 +115,7 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
    */
   async session(options: SessionOptions = {}): Promise<Session> {
     requireCapability(this.#context.format, "sessions");
+    checkNames("session()", options, SESSION_NAMES);
     const settings = resolveAcquire([options, this.#lengths], this.#owner);
     if (settings.renewMs === "manual") {
       throw new HoldfastError(
@@ -120,6 +132,10 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
    * election. Costs no request. Throws `invalid-argument`.
    */
   election(name: S["name"], options: ElectionOptions = {}): Election<S> {
+    return this.#election(name, checkNames("election()", options, ELECTION_NAMES));
+  }
+
+  #election(name: S["name"], options: ElectionOptions): Election<S> {
     const ref = refOf(this.#context.format, name, "leader");
     return new Election<S>(this.#context, ref, options, this.#owner, this.#leading);
   }
@@ -129,7 +145,8 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
    * Throws `invalid-argument`.
    */
   leaderTasks(options: LeaderTasksOptions<S>): LeaderTasks<S> {
-    return new LeaderTasks<S>(this.election(options.name, options), options);
+    checkNames("leaderTasks()", options, LEADER_TASKS_NAMES);
+    return new LeaderTasks<S>(this.#election(options.name, options), options);
   }
 
   /**
@@ -173,6 +190,7 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
    * second read for a lease on a session. Throws `invalid-argument`.
    */
   inspect(name: S["name"], options: InspectOptions = {}): Promise<Inspection<S>> {
+    checkNames("inspect()", options, INSPECT_NAMES);
     const ref = namedRef(this.#context.format, name, options);
     return inspect(this.#context, ref) as Promise<Inspection<S>>;
   }
@@ -184,6 +202,7 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
    * another client acquired the lock; otherwise as {@link Lock.acquire}.
    */
   import(handle: LeaseTransfer, options: AcquireOptions = {}): Promise<Lease> {
+    checkNames("import()", options, ACQUIRE_NAMES);
     return importLease(this.#context, handle, [options, this.#lengths], this.#owner);
   }
 

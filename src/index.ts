@@ -23,11 +23,11 @@ export type { ExistingData } from "./core/record/format-facts.js";
 export type { Version } from "./core/record/record.js";
 export type { CloseSessionOptions, Session } from "./core/session/session.js";
 export type { BeyondLease, Wait } from "./core/wait.js";
-export type { CampaignOptions, Election, LeadOptions } from "./election/election.js";
+export type { Election } from "./election/election.js";
 export type { LeadershipChange } from "./election/events.js";
 export type { LeaderBody } from "./election/lead.js";
 export type { LeaderInfo } from "./election/observe.js";
-export type { ElectionOptions } from "./election/options.js";
+export type { CampaignOptions, ElectionOptions, LeadOptions } from "./election/options.js";
 export type { RequestResignOptions } from "./election/requests.js";
 export type {
   LeaderTasks,

@@ -2,13 +2,22 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { queueRefOf } from "../core/record/key.js";
+import { checkNames } from "../internal/option-names.js";
 import {
+  FORCE_NAMES,
   type ForceReleaseOptions,
   type ForceReleaseResult,
   forceRelease,
 } from "./force-release.js";
 import { type History, historyOf } from "./history.js";
-import { type InspectOptions, type ListOptions, type ListPage, list, namedRef } from "./list.js";
+import {
+  INSPECT_NAMES,
+  type InspectOptions,
+  type ListOptions,
+  type ListPage,
+  list,
+  namedRef,
+} from "./list.js";
 import { listQueue, type QueueListing } from "./queue.js";
 import { type ReleaseByHolderOptions, releaseByHolder } from "./release-holder.js";
 import { listSessions, type SessionListing } from "./sessions.js";
@@ -41,6 +50,7 @@ export class Admin<S extends FormatTypes = NativeTypes> {
    * consistent query of half a unit for each four or so waiters. Rejects with coded errors.
    */
   queue(name: string, options: { readonly namespace?: string } = {}): Promise<QueueListing> {
+    checkNames("queue()", options, { namespace: true });
     return listQueue(this.#context, queueRefOf(this.#context.format, name, options.namespace));
   }
 
@@ -61,6 +71,7 @@ export class Admin<S extends FormatTypes = NativeTypes> {
    * errors.
    */
   history(name: string, options: InspectOptions = {}): Promise<History> {
+    checkNames("history()", options, INSPECT_NAMES);
     return historyOf(this.#context, namedRef(this.#context.format, name, options));
   }
 
@@ -75,6 +86,7 @@ export class Admin<S extends FormatTypes = NativeTypes> {
     holder: string,
     options: ReleaseByHolderOptions = {},
   ): Promise<boolean> {
+    checkNames("releaseByHolder()", options, { namespace: true });
     const ref = namedRef(this.#context.format, name, { namespace: options.namespace });
     return releaseByHolder(this.#context, ref, holder);
   }
@@ -95,8 +107,9 @@ export class Admin<S extends FormatTypes = NativeTypes> {
    * `Inspection.forced` shows by whom, when and why, until the next request to a holder of the name. Rejects with coded
    * errors. Throws `invalid-argument`.
    */
-  forceRelease(name: S["name"], options: ForceReleaseOptions): Promise<ForceReleaseResult> {
-    const ref = namedRef(this.#context.format, name, options ?? {});
-    return forceRelease(this.#context, ref, options ?? {}, this.#defaultBy);
+  async forceRelease(name: S["name"], options: ForceReleaseOptions): Promise<ForceReleaseResult> {
+    checkNames("forceRelease()", options, FORCE_NAMES);
+    const ref = namedRef(this.#context.format, name, options);
+    return forceRelease(this.#context, ref, options, this.#defaultBy);
   }
 }

@@ -7,11 +7,12 @@ import type { ForcedRelease, HeldRecord, LeaseRecord } from "../core/record/reco
 import { unavailableError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
+import type { OptionNames } from "../internal/option-names.js";
 import { isoTimeOf } from "../platform/clock.js";
 import { type NoAnswer, retry } from "../platform/retry.js";
 import type { Misconfigured, Write } from "../platform/table.js";
 import { freeDead, isDead } from "./free-dead.js";
-import type { InspectOptions } from "./list.js";
+import { INSPECT_NAMES, type InspectOptions } from "./list.js";
 
 /** Options of `Admin.forceRelease`. */
 export interface ForceReleaseOptions extends InspectOptions {
@@ -29,6 +30,15 @@ export interface ForceReleaseOptions extends InspectOptions {
   /** Ends the wait, which then rejects with the signal's reason; the request remains. */
   readonly signal?: AbortSignal | undefined;
 }
+
+export const FORCE_NAMES: OptionNames<ForceReleaseOptions> = {
+  ...INSPECT_NAMES,
+  reason: true,
+  by: true,
+  now: true,
+  wait: true,
+  signal: true,
+};
 
 /**
  * The result of a forced release. The holder may still hold the lock if `isFree` is false and `successor` undefined.
@@ -63,7 +73,7 @@ const PAUSE_MS = 250;
 export async function forceRelease(
   context: AcquireContext,
   ref: RecordRef,
-  options: Partial<ForceReleaseOptions>,
+  options: ForceReleaseOptions,
   defaultBy: string,
 ): Promise<ForceReleaseResult> {
   const { reason, by = defaultBy, now = false, wait, signal } = options;

@@ -6,6 +6,7 @@ import { queueRefOf, refOf } from "../core/record/key.js";
 import { isReadable } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { noAnswerText } from "../internal/cause-text.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { type Inspection, inspectionOf } from "../locks/inspect.js";
 import { type NoAnswer, retry } from "../platform/retry.js";
 import type { Item, Scan, ScanAnswer } from "../platform/table.js";
@@ -21,6 +22,8 @@ export interface InspectOptions {
   readonly namespace?: string | undefined;
 }
 
+export const INSPECT_NAMES: OptionNames<InspectOptions> = { kind: true, namespace: true };
+
 /** Selects the locks to list. */
 export interface ListOptions {
   /** `leader` for the leaderships of elections. Default `lock`. A listing has a single kind. */
@@ -30,6 +33,8 @@ export interface ListOptions {
   /** Include locks without a holder. Default false. */
   readonly free?: boolean | undefined;
 }
+
+const LIST_NAMES: OptionNames<ListOptions> = { kind: true, prefix: true, free: true };
 
 /** A place in the queue of a fair lock, as read by a scan. */
 export interface ListedEntry {
@@ -72,7 +77,7 @@ export async function* list(
   context: AcquireContext,
   options: ListOptions,
 ): AsyncGenerator<ListPage> {
-  const kind = kindOf(options);
+  const kind = kindOf(checkNames("list()", options, LIST_NAMES));
   checkPrefix(options);
   const prefix = context.format.codec.prefixOf(kind, options.prefix ?? "");
   let after: Item | undefined;

@@ -1,5 +1,6 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import type { Item } from "../platform/table.js";
 import type { ExistingData, LeaseDefaults } from "./record/format-facts.js";
 import type { FormatTypes, NativeTypes } from "./record/format-types.js";
@@ -12,6 +13,8 @@ export interface PollOptions {
   /** The longest pause. Default 2 s. */
   readonly max?: Duration | undefined;
 }
+
+const POLL_NAMES: OptionNames<PollOptions> = { min: true, max: true };
 
 /** The lengths of time of a lease, each with a default. */
 export interface LeaseOptions {
@@ -217,7 +220,9 @@ function resolvePoll(
   key: keyof PollOptions,
   fallback: Duration,
 ): number {
-  const value = layers.find((layer) => layer.poll?.[key] !== undefined)?.poll?.[key];
+  const polls = layers.map(({ poll }) => poll).filter((poll) => poll !== undefined);
+  for (const poll of polls) checkNames("`poll`", poll, POLL_NAMES);
+  const value = polls.find((poll) => poll[key] !== undefined)?.[key];
   return durationMs(`poll.${key}`, value ?? fallback, POLL_RANGE);
 }
 

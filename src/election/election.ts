@@ -4,29 +4,23 @@ import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import type { HeldRecord } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
+import { checkNames } from "../internal/option-names.js";
 import { type Candidate, candidateOf, closedError } from "./candidate.js";
 import { Ending } from "./ending.js";
 import type { LeadershipChange } from "./events.js";
 import { govern, type LeaderBody, type Leading } from "./lead.js";
 import { type LeaderInfo, leaderNow, observe } from "./observe.js";
-import { type ElectionOptions, resolveElection } from "./options.js";
+import {
+  CAMPAIGN_NAMES,
+  type CampaignOptions,
+  type ElectionOptions,
+  LEAD_NAMES,
+  type LeadOptions,
+  resolveElection,
+} from "./options.js";
 import { askToResign, type RequestResignOptions, resolveWait } from "./requests.js";
 import { STAND_BACK_POLLS, Standby } from "./standby.js";
 import { beginTerm, numberOf, type Term } from "./term.js";
-
-/** Options of {@link Election.campaign}. */
-export interface CampaignOptions<S extends FormatTypes = NativeTypes> {
-  /** Ends the campaign, which then rejects with the signal's reason and leaves nothing in the table. */
-  readonly signal?: AbortSignal | undefined;
-  /** The value to proclaim in the same request as the grant: any JSON value, or user data of the format. */
-  readonly value?: S["data"] | undefined;
-}
-
-/** Options of {@link Election.lead}. */
-export interface LeadOptions<S extends FormatTypes = NativeTypes> extends CampaignOptions<S> {
-  /** Whether to campaign again after a term. Default true. */
-  readonly again?: boolean | undefined;
-}
 
 /**
  * One candidate for the leadership of a name. At most one candidate leads at a time, in any number of processes.
@@ -74,8 +68,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
    * leads.
    */
   async campaign(options: CampaignOptions<S> = {}): Promise<Term<S>> {
-    this.#occupy(options);
-    const ending = new Ending(this.#candidate.context.closing, this.name, options.signal);
+    const ending = this.#occupy(checkNames("campaign()", options, CAMPAIGN_NAMES));
     try {
       const term = await this.#elected(ending.signal, options.value, () => {
         this.#isBusy = false;
@@ -109,8 +102,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
         "The last argument of lead() must be the body, a function.",
       );
     }
-    this.#occupy(options);
-    const ending = new Ending(this.#candidate.context.closing, this.name, options.signal);
+    const ending = this.#occupy(checkNames("lead()", options, LEAD_NAMES));
     const ended = this.#leadUntil(ending.signal, options, body);
     const leading = {
       ended: ended.catch(() => undefined),
@@ -166,6 +158,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
   async *observe(
     options: { readonly signal?: AbortSignal | undefined } = {},
   ): AsyncGenerator<LeaderInfo<S>> {
+    checkNames("observe()", options, { signal: true });
     const ending = new Ending(this.#candidate.context.closing, this.name, options.signal);
     try {
       const seen = observe(this.#candidate, () => this.#term, ending.signal);
@@ -216,7 +209,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
     return this.#candidate;
   }
 
-  #occupy(options: CampaignOptions<S>): void {
+  #occupy(options: CampaignOptions<S>): Ending {
     const { context } = this.#candidate;
     if (options.value !== undefined) context.format.codec.checkData(options.value);
     if (context.closing.aborted) throw closedError(this.name);
@@ -229,6 +222,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
       );
     }
     this.#isBusy = true;
+    return new Ending(context.closing, this.name, options.signal);
   }
 
   async #leadUntil(

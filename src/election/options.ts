@@ -1,7 +1,9 @@
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import { resolveAcquire } from "../core/options.js";
+import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
+import type { OptionNames } from "../internal/option-names.js";
 
 /** Options of an election. Defaults of the client do not apply: they fit mutexes, not terms. */
 export interface ElectionOptions {
@@ -24,6 +26,32 @@ export interface ElectionOptions {
    */
   readonly preferred?: boolean | undefined;
 }
+
+export const ELECTION_NAMES: OptionNames<ElectionOptions> = {
+  failover: true,
+  lease: true,
+  renew: true,
+  poll: true,
+  owner: true,
+  preferred: true,
+};
+
+/** Options of `Election.campaign`. */
+export interface CampaignOptions<S extends FormatTypes = NativeTypes> {
+  /** Ends the campaign, which then rejects with the signal's reason and leaves nothing in the table. */
+  readonly signal?: AbortSignal | undefined;
+  /** The value to proclaim in the same request as the grant: any JSON value, or user data of the format. */
+  readonly value?: S["data"] | undefined;
+}
+
+/** Options of `Election.lead`. */
+export interface LeadOptions<S extends FormatTypes = NativeTypes> extends CampaignOptions<S> {
+  /** Whether to campaign again after a term. Default true. */
+  readonly again?: boolean | undefined;
+}
+
+export const CAMPAIGN_NAMES: OptionNames<CampaignOptions> = { signal: true, value: true };
+export const LEAD_NAMES: OptionNames<LeadOptions> = { ...CAMPAIGN_NAMES, again: true };
 
 /** The durations of an election, in milliseconds. */
 export interface ElectionLengths {

@@ -4,6 +4,7 @@ import type { HolderRequest } from "../core/record/record.js";
 import { unavailableError } from "../core/unavailable.js";
 import type { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { type Backoff, type NoAnswer, retry, unlessMisconfigured } from "../platform/retry.js";
 import type { Candidate } from "./candidate.js";
 
@@ -15,10 +16,12 @@ export interface RequestResignOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+const RESIGN_NAMES: OptionNames<RequestResignOptions> = { wait: true, signal: true };
 const WAIT_RANGE = { leastMs: 0, mostMs: 24 * 3_600_000 };
 
 /** Resolves the wait to milliseconds; undefined without `wait`. Throws `invalid-argument`. */
-export function resolveWait({ wait }: RequestResignOptions): number | undefined {
+export function resolveWait(options: RequestResignOptions): number | undefined {
+  const { wait } = checkNames("requestResign()", options, RESIGN_NAMES);
   return wait === undefined ? undefined : durationMs("wait", wait, WAIT_RANGE);
 }
 

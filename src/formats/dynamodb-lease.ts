@@ -38,6 +38,7 @@ import type { FormatFacts, LeaseDefaults } from "../core/record/format-facts.js"
 import type { FormatTypes, LockFormat } from "../core/record/format-types.js";
 import type { Found, Version } from "../core/record/record.js";
 import { type Duration, durationMs } from "../internal/duration.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import type { AttributeValue, Condition, Item, Write } from "../platform/table.js";
 import {
   checkFences,
@@ -86,6 +87,12 @@ export interface DynamodbLeaseOptions {
   readonly fences?: Fences;
 }
 
+const OPTION_NAMES: OptionNames<DynamodbLeaseOptions> = {
+  longestLease: true,
+  maxClockSkew: true,
+  fences: true,
+};
+
 const NAME = "dynamodb-lease";
 // Constants, because the Rust client fixes its attribute names at compile time.
 const KEY = "key";
@@ -115,7 +122,7 @@ export function dynamodbLease<const O extends DynamodbLeaseOptions = DynamodbLea
   options?: O,
 ): LockFormat<BareLeases<FenceOf<O>>>;
 export function dynamodbLease(options: DynamodbLeaseOptions = {}): LockFormat {
-  const { fences } = options;
+  const { fences } = checkNames("dynamodbLease()", options, OPTION_NAMES);
   checkFences(fences);
   const longestMs = durationMs("longestLease", options.longestLease ?? "60s", LENGTHS);
   const skewMs = durationMs("maxClockSkew", options.maxClockSkew ?? "2s", SKEWS);

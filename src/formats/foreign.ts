@@ -1,6 +1,7 @@
 import type { Kind, RecordRef } from "../core/record/format.js";
 import type { LockName } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
+import type { OptionNames } from "../internal/option-names.js";
 import type { AttributeValue, Condition, Item } from "../platform/table.js";
 
 /** Helpers for the formats of other clients. */
@@ -27,6 +28,14 @@ export function stringIn(item: Item, attribute: string): string | undefined {
   return value !== undefined && "S" in value && value.S !== "" ? value.S : undefined;
 }
 
+/** Returns the whole number in an attribute; undefined for anything else. */
+export function wholeIn(item: Item, attribute: string): bigint | undefined {
+  const value = item[attribute];
+  return value !== undefined && "N" in value && /^\d{1,38}$/.test(value.N)
+    ? BigInt(value.N)
+    : undefined;
+}
+
 /** The names of a table's key attributes. */
 export interface KeyNames {
   /** The partition key, a string. Default: `key`, or `id` for a client whose documents use `id`. */
@@ -34,6 +43,8 @@ export interface KeyNames {
   /** The sort key, a string. With a sort key every name has two parts. Default: no sort key. */
   readonly sortKeyName?: string | undefined;
 }
+
+export const KEY_NAMES: OptionNames<KeyNames> = { partitionKeyName: true, sortKeyName: true };
 
 /**
  * Returns the record of a lock in a format that has lock records only. A leadership is a lock too, because

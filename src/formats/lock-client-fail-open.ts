@@ -40,6 +40,7 @@ import type {
   LockName,
 } from "../core/record/format-types.js";
 import type { Found } from "../core/record/record.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import type { AttributeValue, Change, Condition, Item, Write } from "../platform/table.js";
 import { checkNoCompanion, companionKind, longestNameWith } from "./companion.js";
 import {
@@ -52,10 +53,12 @@ import {
   invalid,
   isAbsent,
   isPresent,
+  KEY_NAMES,
   type KeyNames,
   nameIn,
   s,
   stringIn,
+  wholeIn,
 } from "./foreign.js";
 import { looksLike } from "./recognise.js";
 import { checkObservations, type KeptObservations, SIGHTINGS, sightingNotes } from "./sightings.js";
@@ -74,6 +77,7 @@ export interface FailOpenOptions extends KeyNames {
   readonly observations?: KeptObservations;
 }
 
+const OPTION_NAMES: OptionNames<FailOpenOptions> = { ...KEY_NAMES, observations: true };
 const NAME = "lock-client-fail-open";
 const OWNER = "owner";
 const GUID = "guid";
@@ -101,6 +105,7 @@ export function lockClientFailOpen(
   options: FailOpenOptions & { readonly sortKeyName: string },
 ): LockFormat<TokenLeases<CompositeName>>;
 export function lockClientFailOpen(options: FailOpenOptions = {}): LockFormat {
+  checkNames("lockClientFailOpen()", options, OPTION_NAMES);
   const { partitionKeyName: pk = "id", sortKeyName: sk, observations } = options;
   checkObservations(observations);
   const companions = observations === undefined ? [] : [SIGHTINGS];
@@ -290,11 +295,4 @@ function readRecord(item: Item | undefined): Found {
     mark: markIn(guid.B),
     dataSeq: 0,
   };
-}
-
-function wholeIn(item: Item, attribute: string): bigint | undefined {
-  const value = item[attribute];
-  return value !== undefined && "N" in value && /^\d{1,38}$/.test(value.N)
-    ? BigInt(value.N)
-    : undefined;
 }

@@ -30,6 +30,7 @@ import type {
 import type { CompositeName, FormatTypes, LockName } from "../core/record/format-types.js";
 import type { Version } from "../core/record/record.js";
 import { durationMs } from "../internal/duration.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import type { Change, Condition, Item, Write } from "../platform/table.js";
 import {
   checkFences,
@@ -50,6 +51,7 @@ import {
   idIn,
   isAbsent,
   isPresent,
+  KEY_NAMES,
   type KeyNames,
   nameIn,
   s,
@@ -98,6 +100,8 @@ export interface OwnedOptions extends KeyNames {
   readonly observations?: KeptObservations;
 }
 
+const OWNED_NAMES: OptionNames<OwnedOptions> = { ...KEY_NAMES, fences: true, observations: true };
+
 /** The types of a format with these options. */
 export type LeasesWith<O extends OwnedOptions> = ByteLeases<
   O extends { readonly sortKeyName: string } ? CompositeName : string,
@@ -107,6 +111,7 @@ export type LeasesWith<O extends OwnedOptions> = ByteLeases<
 /** Makes the format of a dialect for a table with these keys. Throws `invalid-argument`. */
 export function ownedFormat(dialect: Dialect, options: OwnedOptions): LeaseFormat {
   const { name, defaults } = dialect;
+  checkNames(`format "${name}"`, options, OWNED_NAMES);
   const { partitionKeyName: pk = "key", sortKeyName: sk, fences, observations } = options;
   checkFences(fences);
   checkObservations(observations);

@@ -1,6 +1,7 @@
 import { HoldfastError } from "../errors.js";
 import type { Duration, Holdfast, Json, Lease } from "../index.js";
 import { type DurationRange, durationMs } from "../internal/duration.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { sleep } from "../internal/sleep.js";
 import { systemTimers } from "../platform/timers.js";
 
@@ -31,6 +32,20 @@ export interface LockOptions<Event = unknown, Context extends LambdaContext = La
    * false.
    */
   readonly reuse?: boolean | undefined;
+}
+
+const LOCK_NAMES: OptionNames<LockOptions> = {
+  locks: true,
+  name: true,
+  wait: true,
+  needs: true,
+  margin: true,
+  reuse: true,
+};
+
+/** Checks the options when the handler is wrapped, at the cold start. Throws `invalid-argument`. */
+export function checkLockOptions(options: object): void {
+  checkNames("withLock()", options, LOCK_NAMES);
 }
 
 /** The stored result of a run. */

@@ -1,5 +1,10 @@
 import type { Lease } from "../index.js";
-import { Invocation, type LambdaContext, type LockOptions } from "./invocation.js";
+import {
+  checkLockOptions,
+  Invocation,
+  type LambdaContext,
+  type LockOptions,
+} from "./invocation.js";
 
 /** The members of middy's request that the middleware reads. */
 export interface MiddyRequest<Event, Context> {
@@ -26,6 +31,7 @@ const leases = new WeakMap<object, Lease>();
 export function lockMiddleware<Event, Context extends LambdaContext>(
   options: LockOptions<Event, Context>,
 ): LockMiddleware<Event, Context> {
+  checkLockOptions(options);
   const invocations = new WeakMap<object, Invocation<Event, Context>>();
   return {
     before: async ({ event, context }) => {

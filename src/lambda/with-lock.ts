@@ -1,5 +1,10 @@
 import type { Lease } from "../index.js";
-import { Invocation, type LambdaContext, type LockOptions } from "./invocation.js";
+import {
+  checkLockOptions,
+  Invocation,
+  type LambdaContext,
+  type LockOptions,
+} from "./invocation.js";
 
 /**
  * Wraps a Lambda handler to run under a lock. The lease lasts for the remaining time of the invocation, less
@@ -22,6 +27,7 @@ export function withLock<Event, Context extends LambdaContext, Result>(
   options: LockOptions<Event, Context>,
   handler: (event: Event, context: Context, lease: Lease) => Result | PromiseLike<Result>,
 ): (event: Event, context: Context) => Promise<Result> {
+  checkLockOptions(options);
   return async (event, context) => {
     const invocation = new Invocation(options, event, context);
     let outcome: { readonly result: Result };

@@ -1,6 +1,7 @@
 import aws4 from "aws4";
 import { Agent, type Dispatcher } from "undici";
 import { HoldfastError } from "../errors.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { type Clock, epochMsOf, isoTimeOf, systemClock } from "../platform/clock.js";
 import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";
 import type { Operation, Sender, Transport } from "../platform/dynamodb/sender.js";
@@ -14,6 +15,8 @@ export interface LeanOptions {
   /** How many connections at most, which is how many requests at once. Whole; default 128. */
   readonly connections?: number | undefined;
 }
+
+const LEAN_NAMES: OptionNames<LeanOptions> = { connections: true };
 
 /** The members of an SDK client's configuration that are read. */
 interface SdkConfig {
@@ -52,7 +55,7 @@ const MOST_SKEW_MS = 240_000;
  * `invalid-argument`.
  */
 export function lean(client: DynamoDBLike, options: LeanOptions = {}): LeanClient {
-  return new LeanClient(client, options);
+  return new LeanClient(client, checkNames("lean()", options, LEAN_NAMES));
 }
 
 /** Sends requests to DynamoDB without the SDK's stack. {@link lean} creates a client. */

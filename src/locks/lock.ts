@@ -4,14 +4,21 @@ import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
 import type { Lease } from "../core/hold/lease.js";
+import { ACQUIRE_NAMES, DEFAULT_NAMES, TRY_NAMES } from "../core/option-names.js";
 import type { AcquireOptions, AnyAcquireOptions, ClientOptions } from "../core/options.js";
 import { queueing } from "../core/queue/fifo.js";
-import { checkQueueOptions, FAIR_DEFAULTS, type QueueOptions } from "../core/queue/options.js";
+import {
+  checkQueueOptions,
+  FAIR_DEFAULTS,
+  QUEUE_NAMES,
+  type QueueOptions,
+} from "../core/queue/options.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { queueRefOf, refOf } from "../core/record/key.js";
 import type { Session } from "../core/session/session.js";
 import { HoldfastError } from "../errors.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { type Inspection, inspect } from "./inspect.js";
 import {
   keepAliveChoice,
@@ -51,6 +58,15 @@ export interface LockOptions<S extends FormatTypes = NativeTypes>
   readonly session?: S extends NativeTypes ? Session | undefined : undefined;
 }
 
+const LOCK_NAMES: OptionNames<LockOptions> = {
+  ...DEFAULT_NAMES,
+  ...QUEUE_NAMES,
+  fair: true,
+  namespace: true,
+  reentrant: true,
+  session: true,
+};
+
 /** Options of {@link Lock.tryAcquire}, which never waits. */
 export type TryAcquireOptions<S extends FormatTypes = NativeTypes> = Omit<
   AcquireOptions<S>,
@@ -62,6 +78,12 @@ export type TryAcquireOptions<S extends FormatTypes = NativeTypes> = Omit<
    */
   readonly barge?: boolean | undefined;
 };
+
+const WAITING_NAMES: OptionNames<AcquireOptions & QueueOptions> = {
+  ...ACQUIRE_NAMES,
+  ...QUEUE_NAMES,
+};
+const PASSING_NAMES: OptionNames<TryAcquireOptions> = { ...TRY_NAMES, barge: true };
 
 /** The parts that a lock is constructed from. */
 export interface LockParts<S extends FormatTypes> {
@@ -110,7 +132,8 @@ export class Lock<S extends FormatTypes = NativeTypes> {
 
   /** @internal Created by `Holdfast.mutex` and `Holdfast.fairLock`. */
   constructor({ context, name, options, clientOptions, defaultOwner, shared }: LockParts<S>) {
-    const asked = (options ?? NO_OPTIONS) as LockOptions;
+    const asked = (options === undefined ? NO_OPTIONS : options) as LockOptions;
+    checkNames("mutex()", asked, LOCK_NAMES);
     this.#isFair = asked.fair === true;
     this.#ref = refFor(context, name, asked);
     this.name = this.#ref.name;
@@ -146,6 +169,7 @@ export class Lock<S extends FormatTypes = NativeTypes> {
    * nothing in the table: one deletion in the background gives up a place in the queue.
    */
   async acquire(options: AcquireOptions<S> & QueueOptions = NO_OPTIONS): Promise<Lease<S>> {
+    checkNames("acquire()", options, WAITING_NAMES);
     const settings = options === NO_OPTIONS ? this.#defaults : this.#settings(options);
     const fromMs = this.#context.nowMs();
     const lease = await this.#acquire(settings, options);
@@ -160,6 +184,7 @@ export class Lock<S extends FormatTypes = NativeTypes> {
    * Errors as {@link Lock.acquire}.
    */
   async tryAcquire(options: TryAcquireOptions<S> = {}): Promise<Lease<S> | null> {
+    checkNames("tryAcquire()", options, PASSING_NAMES);
     const { barge, ...asked } = options;
     const passage = barge === true ? ({ kind: "barge" } as const) : undefined;
     const settings = { ...this.#settings({ ...asked, wait: 0 }), passage };

@@ -3,12 +3,14 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
+import { LEASE_NAMES } from "../core/option-names.js";
 import type { AnyAcquireOptions, LeaseOptions } from "../core/options.js";
 import { checkQueueOptions, FAIR_DEFAULTS, type QueueOptions } from "../core/queue/options.js";
 import type { RecordRef } from "../core/record/format.js";
 import { queueRefOf } from "../core/record/key.js";
 import type { Session } from "../core/session/session.js";
 import { HoldfastError } from "../errors.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import {
   keepAliveChoice,
   notAcquired,
@@ -38,6 +40,19 @@ export type MultiTryOptions = Omit<
   MultiAcquireOptions,
   "wait" | "poll" | "signal" | "onPlaceExpired"
 >;
+
+const MULTI_ACQUIRE_NAMES: OptionNames<MultiAcquireOptions> = {
+  ...LEASE_NAMES,
+  onPlaceExpired: true,
+  signal: true,
+};
+const MULTI_TRY_NAMES: OptionNames<MultiTryOptions> = { lease: true, renew: true, owner: true };
+const MULTI_LOCK_NAMES: OptionNames<MultiLockOptions> = {
+  ...LEASE_NAMES,
+  onPlaceExpired: true,
+  session: true,
+  namespace: true,
+};
 
 // A transaction has at most 100 actions, and taking a place needs two actions for each name.
 const MOST_NAMES = 50;
@@ -69,6 +84,7 @@ export class MultiLock {
     defaultOwner: string,
     shared: KeepAliveSource<Hold> | undefined,
   ) {
+    checkNames("multiLock()", options, MULTI_LOCK_NAMES);
     this.#context = context;
     this.#refs = refsOf(context, names, options.namespace);
     this.names = this.#refs.map(({ name }) => name);
@@ -92,6 +108,7 @@ export class MultiLock {
    * Rejects as {@link Lock.acquire}. A failed acquire gives up the places at once, by N deletions in the background.
    */
   async acquire(options: MultiAcquireOptions = {}): Promise<MultiLease> {
+    checkNames("acquire()", options, MULTI_ACQUIRE_NAMES);
     const settings = this.#settings(options);
     const fromMs = this.#context.nowMs();
     const lease = await this.#acquire(settings, options);
@@ -105,6 +122,7 @@ export class MultiLock {
    * and a transaction more. Errors as {@link MultiLock.acquire}.
    */
   async tryAcquire(options: MultiTryOptions = {}): Promise<MultiLease | null> {
+    checkNames("tryAcquire()", options, MULTI_TRY_NAMES);
     const settings = this.#settings({ ...options, wait: 0 });
     return (await this.#acquire(settings, {})) ?? null;
   }

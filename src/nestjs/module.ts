@@ -1,5 +1,6 @@
 import type { DynamicModule, InjectionToken, ModuleMetadata, Provider } from "@nestjs/common";
 import { Holdfast } from "../index.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 
 /**
  * The token of the client: `@Inject(HOLDFAST) locks: Holdfast`. The class is a token, too: `constructor(locks: Holdfast)`.
@@ -16,6 +17,12 @@ export interface HoldfastAsyncOptions extends Pick<ModuleMetadata, "imports"> {
   // biome-ignore lint/suspicious/noExplicitAny: Nest decides the arguments at run time, by `inject`.
   readonly useFactory: (...given: any[]) => Holdfast | Promise<Holdfast>;
 }
+
+const ASYNC_NAMES: OptionNames<HoldfastAsyncOptions> = {
+  imports: true,
+  inject: true,
+  useFactory: true,
+};
 
 /**
  * Provides the client to the whole application, and closes the client at shutdown. Nest calls shutdown hooks at
@@ -38,7 +45,8 @@ export class HoldfastModule {
    *   useFactory: (config: ConfigService) => new Holdfast({ client, table: config.getOrThrow("LOCKS") }),
    * })
    */
-  static forRootAsync({ imports, inject, useFactory }: HoldfastAsyncOptions): DynamicModule {
+  static forRootAsync(options: HoldfastAsyncOptions): DynamicModule {
+    const { imports, inject, useFactory } = checkNames("forRootAsync()", options, ASYNC_NAMES);
     const client = { provide: HOLDFAST, inject: [...(inject ?? [])], useFactory };
     return { ...moduleWith(client), ...(imports === undefined ? {} : { imports }) };
   }

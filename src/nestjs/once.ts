@@ -1,4 +1,5 @@
 import type { Lease, Occurrence, OnceOptions } from "../index.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { replaceMethod } from "./method.js";
 
 /** Options of {@link Once}. */
@@ -12,6 +13,15 @@ export interface OnceMethodOptions extends Omit<OnceOptions, "occurrence" | "sig
   readonly occurrence: Extract<Occurrence, { readonly every: unknown }> | (() => Occurrence);
 }
 
+const ONCE_METHOD_NAMES: OptionNames<OnceMethodOptions> = {
+  name: true,
+  occurrence: true,
+  atMostFor: true,
+  atLeastFor: true,
+  ifInterrupted: true,
+  owner: true,
+};
+
 /**
  * Runs a scheduled method in one of all instances: it goes beneath or above `@Cron` and `@Interval`. The
  * method is called with the lease of {@link Holdfast.once}, in place of its arguments; a
@@ -23,7 +33,7 @@ export interface OnceMethodOptions extends Omit<OnceOptions, "occurrence" | "sig
  * async report(lease: Lease) { ... }
  */
 export function Once(options: OnceMethodOptions): MethodDecorator {
-  const { name, occurrence, ...rest } = options;
+  const { name, occurrence, ...rest } = checkNames("@Once()", options, ONCE_METHOD_NAMES);
   return (target, key, descriptor) => {
     const task = name ?? `${target.constructor.name}.${String(key)}`;
     replaceMethod(target, descriptor as PropertyDescriptor, async (locks, call) => {

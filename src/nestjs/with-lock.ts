@@ -1,4 +1,5 @@
 import type { AcquireOptions } from "../index.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { replaceMethod } from "./method.js";
 
 /** Options of {@link WithLock}. */
@@ -6,6 +7,21 @@ export interface WithLockOptions extends Omit<AcquireOptions, "signal"> {
   /** Whether waiters acquire the lock in the order of their arrival. Default false. */
   readonly fair?: boolean | undefined;
 }
+
+const WITH_LOCK_NAMES: OptionNames<WithLockOptions> = {
+  lease: true,
+  renew: true,
+  wait: true,
+  poll: true,
+  owner: true,
+  data: true,
+  existingData: true,
+  attributes: true,
+  existingAttributes: true,
+  keepData: true,
+  onlyIfExists: true,
+  fair: true,
+};
 
 /**
  * Runs a method under a lock: one call at a time in all instances. The method gets its own arguments, and the lease as the
@@ -18,12 +34,13 @@ export interface WithLockOptions extends Omit<AcquireOptions, "signal"> {
 export function WithLock(
   // biome-ignore lint/suspicious/noExplicitAny: The arguments are those of the decorated method.
   name: string | ((...given: any[]) => string),
-  { fair = false, ...options }: WithLockOptions = {},
+  options: WithLockOptions = {},
 ): MethodDecorator {
+  const { fair = false, ...asked } = checkNames("@WithLock()", options, WITH_LOCK_NAMES);
   return (target, _key, descriptor) => {
     replaceMethod(target, descriptor as PropertyDescriptor, (locks, call, given) => {
       const lock = locks.mutex(typeof name === "function" ? name(...given) : name, { fair });
-      return lock.run(options, async (lease) => call(...given, lease));
+      return lock.run(asked, async (lease) => call(...given, lease));
     });
     return descriptor;
   };

@@ -1,8 +1,15 @@
 import type { FormatTypes } from "../formats/index.js";
 import type { Holdfast, OnceOptions } from "../index.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 
 /** Options of {@link nodeCronCoordinator}. */
 export type NodeCronOptions = Pick<OnceOptions, "atMostFor" | "atLeastFor" | "owner">;
+
+const OPTION_NAMES: OptionNames<NodeCronOptions> = {
+  atMostFor: true,
+  atLeastFor: true,
+  owner: true,
+};
 
 /** The `RunCoordinator` of node-cron 4.6 and later, called before each run of a `distributed` task. */
 export interface NodeCronCoordinator {
@@ -28,6 +35,7 @@ export function nodeCronCoordinator<S extends FormatTypes>(
   locks: Holdfast<S>,
   options: NodeCronOptions = {},
 ): NodeCronCoordinator {
+  checkNames("nodeCronCoordinator()", options, OPTION_NAMES);
   // Throws here if the format does not support `once`. If `shouldRun` rejected instead, node-cron would only skip the
   // occurrence.
   const begin = locks.occurrences();

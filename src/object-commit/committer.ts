@@ -1,5 +1,6 @@
 import { isHoldfastError } from "../errors.js";
 import type { CommitTarget } from "../formats/object-commit.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import type { ObjectHead } from "../platform/s3/objects.js";
 import { commitConditionally, commitUnderRecord } from "./commit.js";
 import { contextOf } from "./compose.js";
@@ -9,9 +10,15 @@ import {
   checkEtag,
   checkKey,
   contentOf,
+  DELETE_NAMES,
+  type DeleteOptions,
   type ObjectBody,
+  OPERATION_NAMES,
   type OperationOptions,
+  PUT_NAMES,
   type PutOptions,
+  UPDATE_NAMES,
+  type UpdateOptions,
 } from "./content.js";
 import { type CommitContext, Patience, Pauses } from "./context.js";
 import { isMet } from "./decide.js";
@@ -42,18 +49,6 @@ export interface Committed {
   /** The commit's id in the metadata of the object. */
   readonly commitId: string;
   readonly strategy: FixedStrategy;
-}
-
-/** Options of a delete. */
-export interface DeleteOptions extends OperationOptions {
-  /** Delete only the object with this ETag. Default: any object with this key. */
-  readonly ifMatch?: string | undefined;
-}
-
-/** Options of an update. */
-export interface UpdateOptions extends PutOptions {
-  /** How often to read and commit at most, if rivals commit in between. From 1; default 20. */
-  readonly attempts?: number | undefined;
 }
 
 /** Returns the next body for the current object; undefined leaves the object unchanged. */
@@ -94,7 +89,7 @@ export class ObjectCommitter {
    * Requests: `conditional`: a PUT. `dynamo` and `both`: HEAD, record, HEAD, PUT, record.
    */
   async putIfAbsent(key: string, body: ObjectBody, options: PutOptions = {}): Promise<Committed> {
-    const patience = new Patience(this.#context, options.signal);
+    const patience = this.#begin("putIfAbsent()", options, PUT_NAMES);
     return this.#put({ key: checkKey(key), etag: undefined }, contentOf(body, options), patience);
   }
 
@@ -110,7 +105,7 @@ export class ObjectCommitter {
     body: ObjectBody,
     options: PutOptions = {},
   ): Promise<Committed> {
-    const patience = new Patience(this.#context, options.signal);
+    const patience = this.#begin("putIfMatch()", options, PUT_NAMES);
     const target = { key: checkKey(key), etag: checkEtag(etag) };
     return this.#put(target, contentOf(body, options), patience);
   }
@@ -128,8 +123,8 @@ export class ObjectCommitter {
     options: UpdateOptions = {},
   ): Promise<Committed | undefined> {
     checkKey(key);
+    const between = this.#begin("update()", options, UPDATE_NAMES);
     const attempts = checkAttempts(options.attempts ?? MOST_ATTEMPTS);
-    const between = new Patience(this.#context, options.signal);
     const pauses = new Pauses(this.#context, between);
     for (let attempt = 1; ; attempt += 1) {
       const patience = new Patience(this.#context, options.signal);
@@ -156,7 +151,7 @@ export class ObjectCommitter {
    */
   async copyIfAbsent(from: string, to: string, options: OperationOptions = {}): Promise<Committed> {
     checkApart(from, to);
-    const patience = new Patience(this.#context, options.signal);
+    const patience = this.#begin("copyIfAbsent()", options, OPERATION_NAMES);
     return (await this.#copy(from, to, patience)).committed;
   }
 
@@ -171,7 +166,7 @@ export class ObjectCommitter {
     options: OperationOptions = {},
   ): Promise<Committed> {
     checkApart(from, to);
-    const patience = new Patience(this.#context, options.signal);
+    const patience = this.#begin("renameIfAbsent()", options, OPERATION_NAMES);
     const { committed, sourceEtag } = await this.#copy(from, to, patience);
     await this.delete(from, { ...options, ifMatch: sourceEtag });
     return committed;
@@ -186,9 +181,9 @@ export class ObjectCommitter {
    */
   async delete(key: string, options: DeleteOptions = {}): Promise<boolean> {
     checkKey(key);
-    const { ifMatch, signal } = options;
+    const patience = this.#begin("delete()", options, DELETE_NAMES);
+    const { ifMatch } = options;
     if (ifMatch !== undefined) checkEtag(ifMatch);
-    const patience = new Patience(this.#context, signal);
     const pauses = new Pauses(this.#context, patience);
     for (let attempt = 1; ; attempt += 1) {
       const found = await this.#readHead(key, patience);
@@ -207,13 +202,15 @@ export class ObjectCommitter {
   }
 
   /** Reads an object, with the ETag for {@link putIfMatch}; undefined without an object. Costs a GET. */
-  read(key: string, options: OperationOptions = {}): Promise<ReadObject | undefined> {
-    return readObject(this.#context, checkKey(key), new Patience(this.#context, options.signal));
+  async read(key: string, options: OperationOptions = {}): Promise<ReadObject | undefined> {
+    const patience = this.#begin("read()", options, OPERATION_NAMES);
+    return readObject(this.#context, checkKey(key), patience);
   }
 
   /** Reads the state of an object and of its commit records: a HEAD, and up to two strongly consistent reads. */
-  inspect(key: string, options: OperationOptions = {}): Promise<ObjectInspection> {
-    return inspectObject(this.#context, checkKey(key), new Patience(this.#context, options.signal));
+  async inspect(key: string, options: OperationOptions = {}): Promise<ObjectInspection> {
+    const patience = this.#begin("inspect()", options, OPERATION_NAMES);
+    return inspectObject(this.#context, checkKey(key), patience);
   }
 
   /**
@@ -234,6 +231,10 @@ export class ObjectCommitter {
   /** The output of `util.inspect` and `console.log`: no client, and so no credentials. */
   [Symbol.for("nodejs.util.inspect.custom")](): object {
     return { ObjectCommitter: this.settings };
+  }
+
+  #begin<O extends OperationOptions>(call: string, options: O, names: OptionNames<O>): Patience {
+    return new Patience(this.#context, checkNames(call, options, names).signal);
   }
 
   async #put(target: CommitTarget, content: PutContent, patience: Patience): Promise<Committed> {

@@ -1,4 +1,5 @@
 import { HoldfastError } from "../errors.js";
+import type { OptionNames } from "../internal/option-names.js";
 import { COMMIT_METADATA, type StreamBody } from "../platform/s3/objects.js";
 import type { PutContent } from "./writes.js";
 
@@ -32,6 +33,29 @@ export interface PutOptions extends OperationOptions {
   /** Called as the connection takes the bytes of a stream. For text and bytes called once, at the end. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
+
+/** Options of a delete. */
+export interface DeleteOptions extends OperationOptions {
+  /** Delete only the object with this ETag. Default: any object with this key. */
+  readonly ifMatch?: string | undefined;
+}
+
+/** Options of an update. */
+export interface UpdateOptions extends PutOptions {
+  /** How often to read and commit at most, if rivals commit in between. From 1; default 20. */
+  readonly attempts?: number | undefined;
+}
+
+export const OPERATION_NAMES: OptionNames<OperationOptions> = { signal: true };
+export const PUT_NAMES: OptionNames<PutOptions> = {
+  ...OPERATION_NAMES,
+  contentType: true,
+  metadata: true,
+  onProgress: true,
+};
+
+export const DELETE_NAMES: OptionNames<DeleteOptions> = { ...OPERATION_NAMES, ifMatch: true };
+export const UPDATE_NAMES: OptionNames<UpdateOptions> = { ...PUT_NAMES, attempts: true };
 
 const LONGEST_KEY_BYTES = 1_024;
 

@@ -8,13 +8,18 @@ export type { StreamBody } from "../platform/s3/objects.js";
 export type { S3Like } from "../platform/s3/s3.js";
 export {
   type Committed,
-  type DeleteOptions,
   ObjectCommitter,
   objectCommitter,
   type UpdateFunction,
-  type UpdateOptions,
 } from "./committer.js";
-export type { ObjectBody, OperationOptions, Progress, PutOptions } from "./content.js";
+export type {
+  DeleteOptions,
+  ObjectBody,
+  OperationOptions,
+  Progress,
+  PutOptions,
+  UpdateOptions,
+} from "./content.js";
 export type {
   CommitTableOptions,
   CommitterSettings,

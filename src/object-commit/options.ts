@@ -1,5 +1,6 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import type { Clock } from "../platform/clock.js";
 import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";
 import type { Transport } from "../platform/dynamodb/sender.js";
@@ -77,6 +78,27 @@ export interface ObjectCommitterOptions {
   readonly environment?: CommitterSurroundings | undefined;
 }
 
+const TABLE_NAMES: OptionNames<CommitTableOptions> = {
+  client: true,
+  table: true,
+  timeout: true,
+  maxClockSkewRate: true,
+  ttl: true,
+  poll: true,
+};
+const COMMITTER_NAMES: OptionNames<ObjectCommitterOptions> = {
+  s3: true,
+  bucket: true,
+  strategy: true,
+  dynamodb: true,
+  wait: true,
+  requestTimeout: true,
+  transferTimeout: true,
+  owner: true,
+  probePrefix: true,
+  environment: true,
+};
+
 /** The resolved options, as shown by inspecting a committer. No client, so no credentials. */
 export interface CommitterSettings {
   readonly bucket: string;
@@ -120,7 +142,9 @@ const refuse = (message: string): HoldfastError => new HoldfastError("invalid-ar
 
 /** Resolves the options, and checks them together. Throws `invalid-argument`. */
 export function resolveCommitter(options: ObjectCommitterOptions): CommitterSettings {
+  checkNames("objectCommitter()", options, COMMITTER_NAMES);
   const { dynamodb = {} as Partial<CommitTableOptions> } = options;
+  checkNames("`dynamodb`", dynamodb, TABLE_NAMES);
   const d = COMMIT_DEFAULTS;
   const strategy = checkStrategy(options);
   const timeoutMs = durationMs("dynamodb.timeout", dynamodb.timeout ?? d.timeout, TIMEOUT_RANGE);

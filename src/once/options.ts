@@ -2,6 +2,7 @@ import type { AcquireSettings } from "../core/acquire/settings.js";
 import { resolveAcquire } from "../core/options.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { isoTimeOf } from "../platform/clock.js";
 
 /**
@@ -36,6 +37,15 @@ export interface OnceOptions {
   readonly owner?: string | undefined;
 }
 
+const ONCE_NAMES: OptionNames<OnceOptions> = {
+  occurrence: true,
+  atMostFor: true,
+  atLeastFor: true,
+  ifInterrupted: true,
+  signal: true,
+  owner: true,
+};
+
 /** One call's options, resolved. */
 export interface OnceSettings {
   readonly occurrence: string;
@@ -53,6 +63,7 @@ const refuse = (message: string): HoldfastError => new HoldfastError("invalid-ar
 
 /** Resolves one call's options; `wallMs` is this machine's civil time. Throws `invalid-argument`. */
 export function resolveOnce(options: OnceOptions, owner: string, wallMs: number): OnceSettings {
+  checkNames("once()", options, ONCE_NAMES);
   const { atMostFor = AT_MOST_MS, atLeastFor = 0, ifInterrupted = "skip" } = options;
   if (ifInterrupted !== "skip" && ifInterrupted !== "rerun") {
     throw refuse(

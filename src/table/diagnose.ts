@@ -9,6 +9,7 @@ import {
 import type { Kind } from "../core/record/format.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { nativeFormat } from "../formats/native.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { sleep } from "../internal/sleep.js";
 import { abortSignalOf } from "../platform/abort.js";
 import { Bounds } from "../platform/bounded.js";
@@ -40,6 +41,16 @@ export interface DiagnoseOptions extends Omit<CheckTableOptions, "format"> {
   readonly clock?: Pick<Clock, "wallMs"> | undefined;
 }
 
+const DIAGNOSE_NAMES: OptionNames<DiagnoseOptions> = {
+  client: true,
+  table: true,
+  keys: true,
+  homeRegion: true,
+  for: true,
+  prefix: true,
+  clock: true,
+};
+
 const PROBE_MS = 5_000;
 const SLOW_MS = 1_000;
 const PROBED_NAME = "holdfast-diagnose";
@@ -62,6 +73,7 @@ const partitionOf = (key: Item, pk: string) => ({
  * failure is a finding.
  */
 export async function diagnose(options: DiagnoseOptions): Promise<Finding[]> {
+  checkNames("diagnose()", options, DIAGNOSE_NAMES);
   checkFeatures(options);
   const shape = await examineShape(options);
   // For a missing or unreachable table every probe would repeat the same finding.

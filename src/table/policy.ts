@@ -2,6 +2,7 @@ import type { Kind } from "../core/record/format.js";
 import type { LockFormat } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import { NATIVE_KEYS, nativeFormat } from "../formats/native.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { checkForeign, foreignNotes, foreignStatements, hasTtl } from "./foreign-policy.js";
 import {
   allow,
@@ -77,6 +78,17 @@ export interface PolicyOptions {
   readonly format?: LockFormat | undefined;
 }
 
+const POLICY_NAMES: OptionNames<PolicyOptions> = {
+  for: true,
+  table: true,
+  region: true,
+  account: true,
+  partition: true,
+  prefixes: true,
+  bucket: true,
+  format: true,
+};
+
 /** An action on a single record. */
 export type RecordAction = "UpdateItem" | "GetItem" | "ConditionCheckItem" | "Query" | "DeleteItem";
 
@@ -112,6 +124,7 @@ const ON_TABLE: Readonly<Partial<Record<PolicyFeature, readonly string[]>>> = {
  * request. Pure. Throws `invalid-argument`.
  */
 export function policyFor(options: PolicyOptions): Policy {
+  checkNames("policyFor()", options, POLICY_NAMES);
   check(options);
   const features = POLICY_FEATURES.filter((feature) => options.for.includes(feature));
   const scans = listsRecords(features);

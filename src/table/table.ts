@@ -8,6 +8,7 @@ import {
 import type { LockFormat } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { sleep } from "../internal/sleep.js";
 import { systemClock } from "../platform/clock.js";
 import { answerOf } from "../platform/dynamodb/errors.js";
@@ -32,6 +33,13 @@ export interface TableOptions {
   readonly format?: TableFormat | LockFormat | undefined;
 }
 
+const TABLE_NAMES: OptionNames<TableOptions> = {
+  client: true,
+  table: true,
+  keys: true,
+  format: true,
+};
+
 /** Options of {@link createTable}. */
 export interface CreateTableOptions extends TableOptions {
   /** For how long to wait until the table is active. Default 60 s. */
@@ -46,6 +54,9 @@ export interface CheckTableOptions extends TableOptions {
    */
   readonly homeRegion?: string | undefined;
 }
+
+const CREATE_NAMES: OptionNames<CreateTableOptions> = { ...TABLE_NAMES, wait: true };
+export const CHECK_NAMES: OptionNames<CheckTableOptions> = { ...TABLE_NAMES, homeRegion: true };
 
 /** The facts about a table that {@link checkTable} accepted. */
 export interface TableReport {
@@ -67,7 +78,7 @@ const POLL_MS = 250;
  * `misconfigured` (a table of this name has another shape), `access-denied`, `unreachable`.
  */
 export async function createTable(options: CreateTableOptions): Promise<TableReport> {
-  const { table } = options;
+  const { table } = checkNames("createTable()", options, CREATE_NAMES);
   const schema = schemaFor(options.format, options.keys);
   const { keys, ttlAttribute } = schema;
   const waitMs = durationMs("wait", options.wait ?? "60s", { leastMs: 0, mostMs: 3_600_000 });
@@ -89,7 +100,7 @@ export async function createTable(options: CreateTableOptions): Promise<TableRep
   if (ttlAttribute !== null && keyDefects(description, schema).length === 0) {
     await turnTtlOn(options, ttlAttribute);
   }
-  return checkTable(options);
+  return check(options);
 }
 
 /**
@@ -99,6 +110,10 @@ export async function createTable(options: CreateTableOptions): Promise<TableRep
  * and `dynamodb:DescribeTimeToLive`.
  */
 export async function checkTable(options: CheckTableOptions): Promise<TableReport> {
+  return check(checkNames("checkTable()", options, CHECK_NAMES));
+}
+
+async function check(options: CheckTableOptions): Promise<TableReport> {
   const schema = schemaFor(options.format, options.keys);
   const description = await describe(options);
   const ttl = await ttlOf(options);

@@ -1,5 +1,6 @@
 import type { Meter, Tracer } from "@opentelemetry/api";
 import type { Kind } from "../core/record/format.js";
+import type { OptionNames } from "../internal/option-names.js";
 
 /** The subject of a metric, before `nameOf` decides whether the name becomes an attribute. */
 export interface NamedSubject {
@@ -22,3 +23,9 @@ export interface TelemetryOptions {
    */
   readonly nameOf?: ((subject: NamedSubject) => string | undefined) | undefined;
 }
+
+export const TELEMETRY_NAMES: OptionNames<TelemetryOptions> = {
+  meter: true,
+  tracer: true,
+  nameOf: true,
+};

@@ -1,9 +1,10 @@
 import { metrics, trace } from "@opentelemetry/api";
 import { LEASE_CHANNELS } from "../core/events.js";
 import { ELECTION_CHANNELS } from "../election/events.js";
+import { checkNames } from "../internal/option-names.js";
 import { listenTo } from "../platform/diagnostics.js";
 import { measured } from "./metrics.js";
-import type { TelemetryOptions } from "./options.js";
+import { TELEMETRY_NAMES, type TelemetryOptions } from "./options.js";
 import { traced } from "./spans.js";
 
 /** The running telemetry of {@link startTelemetry}. */
@@ -26,6 +27,7 @@ const CHANNELS: readonly string[] = [
  * lock names only through {@link TelemetryOptions.nameOf}.
  */
 export function startTelemetry(options: TelemetryOptions = {}): Telemetry {
+  checkNames("startTelemetry()", options, TELEMETRY_NAMES);
   const { meter = metrics.getMeter("holdfast"), tracer = trace.getTracer("holdfast") } = options;
   const parts: { readonly told: Handlers; readonly end?: () => void }[] = [];
   if (meter !== false) parts.push(measured(meter, options.nameOf ?? (() => undefined)));

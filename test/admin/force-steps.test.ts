@@ -256,9 +256,10 @@ describe("a forced release with now", () => {
 describe("a forced release without options", () => {
   it.each([[undefined], [null], [{}]])("is refused as an invalid argument: %j", async (options) => {
     const { locks, network } = new World().inhabitant();
+    const missing = options ? "`reason`" : "forceRelease()";
     await expect(locks.admin.forceRelease("a", options as never)).rejects.toMatchObject({
       code: "invalid-argument",
-      message: expect.stringContaining("`reason`"),
+      message: expect.stringContaining(missing),
     });
     expect(network.requests.read).toBe(0);
   });

@@ -1,5 +1,6 @@
 import { HoldfastError } from "../../errors.js";
 import { type Duration, durationMs } from "../../internal/duration.js";
+import { checkNames, type OptionNames } from "../../internal/option-names.js";
 import { instantOf } from "../../platform/clock.js";
 import { causeOf, retry } from "../../platform/retry.js";
 import { mayBeApplied } from "../../platform/table.js";
@@ -40,6 +41,8 @@ export interface ExportOptions {
   readonly lease?: Duration | undefined;
 }
 
+const EXPORT_NAMES: OptionNames<ExportOptions> = { lease: true };
+
 /** The shortest reservation, in milliseconds: the same as the shortest lease. */
 export const SHORTEST_LEASE_MS = 100;
 const LEASE_RANGE = { leastMs: SHORTEST_LEASE_MS, mostMs: 365 * 24 * 3_600_000 };
@@ -48,7 +51,7 @@ const LEASE_RANGE = { leastMs: SHORTEST_LEASE_MS, mostMs: 365 * 24 * 3_600_000 }
 export async function exportLease(hold: Hold, options: ExportOptions): Promise<LeaseTransfer> {
   const { context, ref, settings } = hold;
   checkExportable(hold);
-  const { lease } = options;
+  const { lease } = checkNames("export()", options, EXPORT_NAMES);
   const leaseMs = lease === undefined ? hold.leaseMs : durationMs("lease", lease, LEASE_RANGE);
   // The lease ends before the first send, as at a hand-off, so no answer revives it.
   hold.end("exported");

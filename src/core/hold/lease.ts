@@ -1,5 +1,6 @@
 import { HoldfastError } from "../../errors.js";
 import type { Duration } from "../../internal/duration.js";
+import { checkNames } from "../../internal/option-names.js";
 import { printAs } from "../../internal/printed.js";
 import { settlesWithin } from "../../internal/settles-within.js";
 import { checkLease, resolveLease } from "../options.js";
@@ -19,6 +20,8 @@ import {
   changeLength,
   freeEarly,
   lossOf,
+  RELEASE_NAMES,
+  RENEW_NAMES,
   type ReleaseOptions,
   type RenewOptions,
   release,
@@ -141,7 +144,7 @@ export class AnyLease<S extends FormatTypes = NativeTypes> implements AsyncDispo
    */
   async renew(options: RenewOptions<S> = {}): Promise<void> {
     const hold = this.#hold;
-    const { data, lease } = options;
+    const { data, lease } = checkNames("renew()", options, RENEW_NAMES);
     const leaseMs = lease === undefined ? undefined : resolveLease(lease);
     if (leaseMs !== undefined) checkLease(leaseMs, hold.settings.renewMs);
     if (data === undefined) {
@@ -169,6 +172,7 @@ export class AnyLease<S extends FormatTypes = NativeTypes> implements AsyncDispo
    * free then or when the lease expires.
    */
   release(options: ReleaseOptions = {}): Promise<void> {
+    checkNames("release()", options, RELEASE_NAMES);
     this.#alarms?.stop();
     this.#release ??= this.#releaseOnce(options.keepData ?? this.#hold.settings.keepData);
     return this.#release;

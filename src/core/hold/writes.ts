@@ -1,5 +1,6 @@
 import { HoldfastError, type LossReason } from "../../errors.js";
 import type { Duration } from "../../internal/duration.js";
+import type { OptionNames } from "../../internal/option-names.js";
 import { instantOf } from "../../platform/clock.js";
 import { AGAIN, retry, type Unanswered } from "../../platform/retry.js";
 import { requireCapability } from "../record/capability.js";
@@ -23,6 +24,8 @@ export interface RenewOptions<S extends FormatTypes = NativeTypes> {
   /** A new length of the lease from now on; at least two renewals. */
   readonly lease?: Duration | undefined;
 }
+
+export const RENEW_NAMES: OptionNames<RenewOptions> = { data: true, lease: true };
 
 /** Renews now. Resolves after an acknowledged renewal. */
 export async function renewNow(hold: Hold): Promise<void> {
@@ -217,6 +220,8 @@ export interface ReleaseOptions {
   /** Whether the record keeps the user data. Default: the value from acquire, else false. */
   readonly keepData?: boolean | undefined;
 }
+
+export const RELEASE_NAMES: OptionNames<ReleaseOptions> = { keepData: true };
 
 /** Gives up an ended hold. */
 export async function release(hold: Hold, keepData: boolean, lastData: unknown): Promise<void> {

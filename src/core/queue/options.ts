@@ -1,4 +1,5 @@
 import { HoldfastError } from "../../errors.js";
+import type { OptionNames } from "../../internal/option-names.js";
 
 /** Options of a waiter in a queue. */
 export interface QueueOptions {
@@ -15,6 +16,8 @@ export interface QueueOptions {
    */
   readonly onPosition?: ((position: number) => void) | undefined;
 }
+
+export const QUEUE_NAMES: OptionNames<QueueOptions> = { onPlaceExpired: true, onPosition: true };
 
 /** The defaults of fair locks, with reasons. */
 export const FAIR_DEFAULTS = Object.freeze({

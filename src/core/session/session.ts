@@ -1,4 +1,5 @@
 import type { HoldfastError } from "../../errors.js";
+import { checkNames, type OptionNames } from "../../internal/option-names.js";
 import { printAs } from "../../internal/printed.js";
 import type { AcquireContext } from "../acquire/context.js";
 import type { Hold } from "../hold/hold.js";
@@ -14,6 +15,8 @@ export interface CloseSessionOptions {
    */
   readonly leases?: "release" | "end" | undefined;
 }
+
+const CLOSE_NAMES: OptionNames<CloseSessionOptions> = { leases: true };
 
 /**
  * Keeps any number of held locks alive with a single lease: one renewal, one write a period, for all.
@@ -94,6 +97,7 @@ export class Session implements AsyncDisposable {
    * all locks are then free when the lease of the session expires. Idempotent.
    */
   close(options: CloseSessionOptions = {}): Promise<void> {
+    checkNames("close()", options, CLOSE_NAMES);
     return this.#life.close(options.leases ?? "release");
   }
 

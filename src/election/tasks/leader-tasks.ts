@@ -1,9 +1,10 @@
 import type { FormatTypes, NativeTypes } from "../../core/record/format-types.js";
 import { HoldfastError } from "../../errors.js";
 import { type Duration, durationMs } from "../../internal/duration.js";
+import type { OptionNames } from "../../internal/option-names.js";
 import type { Election } from "../election.js";
 import { Ending } from "../ending.js";
-import type { ElectionOptions } from "../options.js";
+import { ELECTION_NAMES, type ElectionOptions } from "../options.js";
 import type { Term } from "../term.js";
 import { Schedule, type TaskHealth } from "./schedule.js";
 import { type LeaderTask, resolveTasks } from "./task.js";
@@ -20,6 +21,13 @@ export interface LeaderTasksOptions<S extends FormatTypes = NativeTypes> extends
    */
   readonly stopBefore?: Duration | undefined;
 }
+
+export const LEADER_TASKS_NAMES: OptionNames<LeaderTasksOptions> = {
+  ...ELECTION_NAMES,
+  name: true,
+  tasks: true,
+  stopBefore: true,
+};
 
 /** The state of the leader tasks, for a probe. */
 export interface LeaderTasksHealth {

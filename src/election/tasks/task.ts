@@ -1,6 +1,7 @@
 import type { FormatTypes, NativeTypes } from "../../core/record/format-types.js";
 import { HoldfastError } from "../../errors.js";
 import { type Duration, durationMs } from "../../internal/duration.js";
+import { checkNames, type OptionNames } from "../../internal/option-names.js";
 import type { Term } from "../term.js";
 
 /** Work that runs at intervals, on the leader only. */
@@ -23,6 +24,16 @@ export interface LeaderTask<S extends FormatTypes = NativeTypes> {
   /** Whether a failed run ends the term, so that another candidate leads. Default false. */
   readonly resignOnError?: boolean | undefined;
 }
+
+const TASK_NAMES: OptionNames<LeaderTask> = {
+  name: true,
+  every: true,
+  run: true,
+  timeout: true,
+  jitter: true,
+  runAtStart: true,
+  resignOnError: true,
+};
 
 /** One run of a task. */
 export interface TaskRun<S extends FormatTypes = NativeTypes> {
@@ -75,7 +86,7 @@ function resolveTask(worker: LeaderTask): TaskSettings {
     jitter = 0,
     runAtStart = true,
     resignOnError = false,
-  } = worker;
+  } = checkNames("a task", worker, TASK_NAMES);
   if (typeof name !== "string" || name === "") throw refuse("A task needs a `name`.");
   if (typeof run !== "function") throw refuse(`Task "${name}" needs a function \`run\`.`);
   const everyMs = durationMs("every", every, EVERY_RANGE);

@@ -1,0 +1,24 @@
+import { HoldfastError } from "../errors.js";
+
+/** The names of the options of one call. An object, so that the compiler refuses a missing name and a wrong name. */
+export type OptionNames<O> = { readonly [K in keyof O]-?: true };
+
+/**
+ * Throws `invalid-argument` unless `options` is an object with known names only. Without this check a misspelt `lease`
+ * would leave the default in place, and nothing would say so. `call` names the function for people, as `acquire()`.
+ */
+export function checkNames<O extends object>(call: string, options: O, known: OptionNames<O>): O {
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+    throw refuse(`The options of ${call} must be an object.`);
+  }
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name));
+  if (unknown === undefined) return options;
+  const names = Object.keys(known).map((name) => `\`${name}\``);
+  throw refuse(
+    `The option \`${unknown}\` of ${call} does not exist. The options are ${names.join(", ")}.`,
+  );
+}
+
+function refuse(message: string): HoldfastError {
+  return new HoldfastError("invalid-argument", message);
+}
