@@ -1,10 +1,10 @@
 /**
- * The same as guarded-transaction.ts with the document client of lib-dynamodb: plain values, and
- * `lease.condition({ document: true })`.
+ * The same as guarded-transaction.ts with the document client of lib-dynamodb: plain values. `lease.condition()` has them, too,
+ * because Holdfast was given the document client.
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
-import { Holdfast, type Lease } from "holdfast";
+import { Holdfast, isRefusedByLock, type Lease } from "holdfast";
 import { createTable } from "holdfast/table";
 
 const client = DynamoDBDocumentClient.from(new DynamoDBClient({}));
@@ -16,18 +16,12 @@ async function setBalance(lease: Lease, balance: number): Promise<"written" | "r
   try {
     await client.send(
       new TransactWriteCommand({
-        TransactItems: [lease.condition({ document: true }), { Put: { TableName: table, Item } }],
+        TransactItems: [lease.condition(), { Put: { TableName: table, Item } }],
       }),
     );
     return "written";
   } catch (error) {
-    const { name, CancellationReasons: reasons } = error as {
-      name?: string;
-      CancellationReasons?: { Code?: string }[];
-    };
-    const isRefused =
-      name === "TransactionCanceledException" && reasons?.[0]?.Code === "ConditionalCheckFailed";
-    if (isRefused) return "refused";
+    if (isRefusedByLock(error, 0)) return "refused";
     throw error;
   }
 }

@@ -6,7 +6,7 @@
  * What it needs: lock and data in the same account and region. For other stores see docs/fencing.md.
  */
 import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
-import { Holdfast, type Lease } from "holdfast";
+import { Holdfast, isRefusedByLock, type Lease } from "holdfast";
 import { createTable } from "holdfast/table";
 
 const client = new DynamoDBClient({});
@@ -36,19 +36,10 @@ async function setBalance(lease: Lease, balance: number): Promise<"written" | "r
     await client.send(command);
     return "written";
   } catch (error) {
-    if (isGuardRefused(error)) return "refused";
+    // The lease's condition is the first element.
+    if (isRefusedByLock(error, 0)) return "refused";
     throw error;
   }
-}
-
-/** Whether a transaction was cancelled because its first element, the lease's condition, did not hold. */
-function isGuardRefused(error: unknown): boolean {
-  // By name, not by class: classes survive neither two copies of the SDK nor a bundler.
-  const { name, CancellationReasons: reasons } = error as {
-    name?: string;
-    CancellationReasons?: { Code?: string }[];
-  };
-  return name === "TransactionCanceledException" && reasons?.[0]?.Code === "ConditionalCheckFailed";
 }
 
 const first = new Holdfast({ client, table });

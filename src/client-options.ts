@@ -7,7 +7,7 @@ import { HoldfastError } from "./errors.js";
 import { nativeFormat } from "./formats/native.js";
 import { checkNames, type OptionNames } from "./internal/option-names.js";
 import { type Clock, systemClock } from "./platform/clock.js";
-import type { DynamoDBLike } from "./platform/dynamodb/sdk.js";
+import { type DynamoDBLike, isDocumentClient } from "./platform/dynamodb/sdk.js";
 import { isTransport, type Transport } from "./platform/dynamodb/sender.js";
 import { DynamoDBTable } from "./platform/dynamodb/table.js";
 import { warn } from "./platform/process.js";
@@ -107,6 +107,7 @@ export function environmentFrom<S extends FormatTypes>(
     timers,
     random: environment.random ?? systemRandom,
     keepsHistory: options.history === true,
+    sendsDocuments: isDocumentClient(options.client),
     report: reporterOf(options.onError),
   };
 }

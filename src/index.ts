@@ -7,7 +7,7 @@ export type { InspectOptions } from "./admin/list.js";
 export { Holdfast } from "./client.js";
 export type { HoldfastOptions, SessionOptions, TestEnvironment } from "./client-options.js";
 export {
-  type DocumentGuardCondition,
+  type ConditionOptions,
   type Fenced,
   type FencedInRecord,
   type GuardCondition,

@@ -45,6 +45,8 @@ export interface ClientEnvironment {
   readonly report: (error: HoldfastError) => void;
   /** Whether the client notes grants beside their records. Default false. */
   readonly keepsHistory?: boolean;
+  /** Whether the user's client is lib-dynamodb's document client. Default false. */
+  readonly sendsDocuments?: boolean;
 }
 
 /** The parts of a held lease that `close()` of the client uses. */
@@ -86,6 +88,7 @@ export class ClientContext extends TableAccess {
   readonly random: Random;
   readonly report: (error: HoldfastError) => void;
   readonly keepsHistory: boolean;
+  readonly sendsDocuments: boolean;
   readonly observations = new Observations();
   readonly scheduler: RenewalScheduler;
   /** The held leases. `close()` of the client releases them. */
@@ -106,6 +109,7 @@ export class ClientContext extends TableAccess {
     this.random = environment.random;
     this.report = environment.report;
     this.keepsHistory = environment.keepsHistory === true;
+    this.sendsDocuments = environment.sendsDocuments === true;
     this.scheduler = new RenewalScheduler(this.clock, this.timers);
   }
 

@@ -1,5 +1,5 @@
 import type {
-  DocumentGuardCondition,
+  ConditionOptions,
   Fenced,
   FencedInRecord,
   GuardCondition,
@@ -217,10 +217,8 @@ class FencedTerm extends AnyTerm<NativeTypes> implements Fenced {
     return this.#lease.fence;
   }
 
-  conditions(): readonly GuardCondition[];
-  conditions(options: { readonly document: true }): readonly DocumentGuardCondition[];
-  conditions(options?: { readonly document: true }): readonly object[] {
-    return options === undefined ? this.#lease.conditions() : this.#lease.conditions(options);
+  conditions(options?: ConditionOptions): readonly GuardCondition[] {
+    return this.#lease.conditions(options);
   }
 }
 
@@ -233,10 +231,8 @@ class RecordFencedTerm extends FencedTerm implements FencedInRecord {
     this.#lease = lease;
   }
 
-  condition(): GuardCondition;
-  condition(options: { readonly document: true }): DocumentGuardCondition;
-  condition(options?: { readonly document: true }): GuardCondition | DocumentGuardCondition {
-    return options === undefined ? this.#lease.condition() : this.#lease.condition(options);
+  condition(options?: ConditionOptions): GuardCondition {
+    return this.#lease.condition(options);
   }
 }
 

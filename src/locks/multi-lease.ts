@@ -1,4 +1,4 @@
-import type { DocumentGuardCondition, GuardCondition } from "../core/hold/condition.js";
+import type { ConditionOptions, GuardCondition } from "../core/hold/condition.js";
 import type { Hold } from "../core/hold/hold.js";
 import { Lease } from "../core/hold/lease.js";
 import { LossSignal } from "../core/hold/loss-signal.js";
@@ -92,25 +92,13 @@ export class MultiLease implements AsyncDisposable {
    * call costs no request. The condition costs two write units in the transaction. Throws `invalid-argument` for a
    * name outside this lease.
    */
-  condition(name: string): GuardCondition;
-  /** The same for lib-dynamodb's `TransactWriteCommand`. */
-  condition(name: string, options: { readonly document: true }): DocumentGuardCondition;
-  condition(
-    name: string,
-    options?: { readonly document: true },
-  ): GuardCondition | DocumentGuardCondition {
-    const { lease } = this.#partOf(name);
-    return options === undefined ? lease.condition() : lease.condition(options);
+  condition(name: string, options?: ConditionOptions): GuardCondition {
+    return this.#partOf(name).lease.condition(options);
   }
 
-  /** Returns the conditions of all names, in order. */
-  conditions(): GuardCondition[];
-  /** The same for lib-dynamodb's `TransactWriteCommand`. */
-  conditions(options: { readonly document: true }): DocumentGuardCondition[];
-  conditions(options?: { readonly document: true }): GuardCondition[] | DocumentGuardCondition[] {
-    return options === undefined
-      ? this.#parts.map(({ lease }) => lease.condition())
-      : this.#parts.map(({ lease }) => lease.condition(options));
+  /** Returns the conditions of all names, in order; see {@link MultiLease.condition}. */
+  conditions(options?: ConditionOptions): GuardCondition[] {
+    return this.#parts.map(({ lease }) => lease.condition(options));
   }
 
   /**

@@ -109,6 +109,25 @@ function conditionSuite(name: string, endpointOf: () => string): void {
       });
     });
 
+    it("is in the form of the client that Holdfast was given", async () => {
+      const ofDocuments = lockers.make({ client: documents, table }).locks;
+      const lease = await ofDocuments.mutex("documents").acquire(MANUAL);
+      await documents.send(
+        new TransactWriteCommand({
+          TransactItems: [
+            lease.condition(),
+            { Put: { TableName: table, Item: { pk: "of documents", sk: "order" } } },
+          ],
+        }),
+      );
+      await throughLowLevel(
+        { condition: () => lease.condition({ document: false }) } as Lease,
+        "low",
+      );
+      expect(await isWritten("of documents")).toBe(true);
+      expect(await isWritten("low")).toBe(true);
+    });
+
     it("checks the record without a write", async () => {
       const lease = await locks.mutex("unchanged").acquire(MANUAL);
       const before = await locks.inspect("unchanged");

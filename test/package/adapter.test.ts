@@ -3,12 +3,14 @@
 import { readFileSync } from "node:fs";
 import {
   ConditionalCheckFailedException,
+  DynamoDB,
   DynamoDBClient,
   type DynamoDBClientConfig,
   ListTablesCommand,
 } from "@aws-sdk/client-dynamodb";
-import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+import { DynamoDBDocument, DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { isDocumentClient } from "../../src/platform/dynamodb/sdk.js";
 import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
 import type { Write } from "../../src/platform/table.js";
 import { refusal, StubServer } from "./stub-server.js";
@@ -104,6 +106,18 @@ describe("the SDK's own retries", () => {
     await expect(client.send(new ListTablesCommand({}))).rejects.toThrow();
     const operations = server.requests.map(({ operation }) => operation);
     expect(operations).toEqual(["GetItem", "ListTables", "ListTables"]);
+  });
+});
+
+describe("the kind of a client", () => {
+  it("is told from the other kind, also by clients that share a configuration", () => {
+    const client = clientOf();
+    expect(isDocumentClient(client)).toBe(false);
+    expect(isDocumentClient(DynamoDBDocumentClient.from(client))).toBe(true);
+    expect(isDocumentClient(DynamoDBDocument.from(client))).toBe(true);
+    expect(isDocumentClient(client)).toBe(false);
+    expect(isDocumentClient(new DynamoDB({ region: "local" }))).toBe(false);
+    expect(isDocumentClient(Object.create(null))).toBe(false);
   });
 });
 

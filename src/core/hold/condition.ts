@@ -1,22 +1,35 @@
+import { checkNames, type OptionNames } from "../../internal/option-names.js";
 import { compileCondition } from "../../platform/dynamodb/expressions.js";
 import type { AttributeValue, Condition, Item } from "../../platform/table.js";
 import type { Hold } from "./hold.js";
 
 type Scalar = { S: string } | { N: string };
 
-/** An element of `TransactItems` for the low-level client's `TransactWriteItemsCommand`. */
-export interface GuardCondition<Value = { S: string } | { N: string }> {
+/**
+ * An element of `TransactItems`, in the form of the client that Holdfast was given: for `TransactWriteItemsCommand` of
+ * the low-level client, or for `TransactWriteCommand` of lib-dynamodb's document client. The type fits both; the values
+ * are not for reading.
+ */
+export interface GuardCondition {
   ConditionCheck: {
     TableName: string;
-    Key: Record<string, Value>;
+    Key: Record<string, never>;
     ConditionExpression: string;
     ExpressionAttributeNames: Record<string, string>;
-    ExpressionAttributeValues: Record<string, Value>;
+    ExpressionAttributeValues: Record<string, never>;
   };
 }
 
-/** An element of `TransactItems` for lib-dynamodb's `TransactWriteCommand`. */
-export type DocumentGuardCondition = GuardCondition<string | bigint>;
+/** Options of `condition()` and `conditions()`. */
+export interface ConditionOptions {
+  /**
+   * Whether the condition is for lib-dynamodb's `TransactWriteCommand`. Default: whether Holdfast was given a document
+   * client; false with `lean()`.
+   */
+  readonly document?: boolean | undefined;
+}
+
+const CONDITION_NAMES: OptionNames<ConditionOptions> = { document: true };
 
 /**
  * The fence of a grant: a store that remembers the highest fence rejects writes from former holders. With `fences:
@@ -33,13 +46,11 @@ export interface Fenced {
    * grants of other clients: after another client's release, a delayed copy of this lease's claim can make the
    * conditions true again, and a delayed copy of a fence write can make the conditions false under a held lease.
    * Sends no request. Each condition costs two write units in the transaction: a native record needs one condition,
-   * other records two.
+   * other records two. Throws `invalid-argument` for an unknown option.
    * @example
    * const TransactItems = [...lease.conditions(), { Put: ... }];
    */
-  conditions(): readonly GuardCondition[];
-  /** Returns the same for lib-dynamodb's `TransactWriteCommand`. */
-  conditions(options: { readonly document: true }): readonly DocumentGuardCondition[];
+  conditions(options?: ConditionOptions): readonly GuardCondition[];
 }
 
 /** The fence of a grant in a format with the fence in the record. See {@link Fenced}. */
@@ -48,13 +59,11 @@ export interface FencedInRecord extends Fenced {
    * Returns a condition for your own transaction. The transaction commits only while the record names this holder and
    * this fence. So no write from a former holder lands, on any clock. The condition covers the grant, not this
    * handle: while another handle shares the grant by reentry, the condition stays true after the release of this
-   * handle. Sends no request. Costs two write units in the transaction.
+   * handle. Sends no request. Costs two write units in the transaction. Throws `invalid-argument` for an unknown option.
    * @example
    * await client.send(new TransactWriteItemsCommand({ TransactItems: [lease.condition(), { Put: ... }] }));
    */
-  condition(): GuardCondition;
-  /** Returns the same for lib-dynamodb's `TransactWriteCommand`. */
-  condition(options: { readonly document: true }): DocumentGuardCondition;
+  condition(options?: ConditionOptions): GuardCondition;
 }
 
 /**
@@ -79,47 +88,46 @@ export function isRefusedByLock(error: unknown, index: number | readonly number[
 }
 
 /** Requires that the record still names this holder and this fence, as an element of a transaction. Pure. */
-export function guardCondition({ context, ref, held }: Hold): GuardCondition {
-  return checkOf(context.tableName, ref.key, context.format.lease.heldCondition(held));
+export function guardCondition(hold: Hold, options: ConditionOptions = {}): GuardCondition {
+  const { context, ref, held } = hold;
+  return checkOf(hold, options, ref.key, context.format.lease.heldCondition(held));
 }
 
 /**
  * Requires also the latest fence, in a format with fences beside the records. Without it a delayed copy of an
  * answered claim could make the record name a former holder again. Pure.
  */
-export function guardConditions(hold: Hold): GuardCondition[] {
+export function guardConditions(hold: Hold, options: ConditionOptions = {}): GuardCondition[] {
   const { context, ref, held } = hold;
   const { fenceCounter } = context.format;
-  if (fenceCounter === undefined || held.number === undefined) return [guardCondition(hold)];
+  const guard = guardCondition(hold, options);
+  if (fenceCounter === undefined || held.number === undefined) return [guard];
   const { key, condition } = fenceCounter.isLast(ref, held.number);
-  return [guardCondition(hold), checkOf(context.tableName, key, condition)];
+  return [guard, checkOf(hold, options, key, condition)];
 }
 
-function checkOf(tableName: string, key: Item, condition: Condition): GuardCondition {
+function checkOf(
+  { context }: Hold,
+  options: ConditionOptions,
+  key: Item,
+  condition: Condition,
+): GuardCondition {
+  const { document = context.sendsDocuments } = checkNames("condition()", options, CONDITION_NAMES);
   const compiled = compileCondition(condition);
+  const inForm = (values: Record<string, Scalar>): Record<string, never> =>
+    (document ? plain(values) : values) as Record<string, never>;
   return {
     ConditionCheck: {
-      TableName: tableName,
-      Key: scalars(key),
+      TableName: context.tableName,
+      Key: inForm(scalars(key)),
       ConditionExpression: compiled.text,
       ExpressionAttributeNames: compiled.names,
-      ExpressionAttributeValues: scalars(compiled.values),
+      ExpressionAttributeValues: inForm(scalars(compiled.values)),
     },
   };
 }
 
-/** Converts a condition for the document client, with plain values. Pure. */
-export function documentCondition(condition: GuardCondition): DocumentGuardCondition {
-  const check = condition.ConditionCheck;
-  return {
-    ConditionCheck: {
-      ...check,
-      Key: plain(check.Key),
-      ExpressionAttributeValues: plain(check.ExpressionAttributeValues),
-    },
-  };
-}
-
+/** The values for the document client. */
 function plain(values: Record<string, Scalar>): Record<string, string | bigint> {
   return Object.fromEntries(
     Object.entries(values).map(([name, value]) => [name, "S" in value ? value.S : BigInt(value.N)]),

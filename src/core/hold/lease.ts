@@ -6,11 +6,11 @@ import { settlesWithin } from "../../internal/settles-within.js";
 import { checkLease, resolveLease } from "../options.js";
 import type { FormatTypes, NativeTypes } from "../record/format-types.js";
 import {
-  type DocumentGuardCondition,
-  documentCondition,
+  type ConditionOptions,
   type Fenced,
   type FencedInRecord,
   type GuardCondition,
+  guardCondition,
   guardConditions,
 } from "./condition.js";
 import { Alarms } from "./expiring.js";
@@ -252,21 +252,22 @@ class FencedLease extends AnyLease<NativeTypes> implements Fenced {
     return this.#hold.held.number ?? this.#hold.held.fence;
   }
 
-  conditions(): readonly GuardCondition[];
-  conditions(options: { readonly document: true }): readonly DocumentGuardCondition[];
-  conditions(options?: { readonly document: true }): readonly object[] {
-    const conditions = guardConditions(this.#hold);
-    return options?.document === true ? conditions.map(documentCondition) : conditions;
+  conditions(options?: ConditionOptions): readonly GuardCondition[] {
+    return guardConditions(this.#hold, options);
   }
 }
 
 /** A lease in a format with fences in the records. */
 class RecordFencedLease extends FencedLease implements FencedInRecord {
-  condition(): GuardCondition;
-  condition(options: { readonly document: true }): DocumentGuardCondition;
-  condition(options?: { readonly document: true }): GuardCondition | DocumentGuardCondition {
-    const [condition] = options === undefined ? this.conditions() : this.conditions(options);
-    return condition as GuardCondition | DocumentGuardCondition;
+  readonly #hold: Hold;
+
+  constructor(hold: Hold) {
+    super(hold);
+    this.#hold = hold;
+  }
+
+  condition(options?: ConditionOptions): GuardCondition {
+    return guardCondition(this.#hold, options);
   }
 }
 

@@ -21,6 +21,16 @@ export interface DynamoDBLike {
   send(command: never, options?: { readonly abortSignal?: AbortSignal }): Promise<unknown>;
 }
 
+/**
+ * Whether a client is lib-dynamodb's document client. Recognised by its static method `from`, which `DynamoDBClient` lacks
+ * in every version, and whose name survives a minifier. The two share one configuration, so that tells nothing.
+ */
+export function isDocumentClient(client: object): boolean {
+  return (
+    typeof (client.constructor as { readonly from?: unknown } | undefined)?.from === "function"
+  );
+}
+
 /** A command class, with a constructor that accepts any input. */
 type Command = new (input: never) => object;
 
