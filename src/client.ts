@@ -186,7 +186,7 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
   }
 
   /**
-   * Describes a lock or a leadership without acquiring it: see {@link Lock.inspect}. Costs a strong read, and a
+   * Describes a lock, a leadership or a task of `once` without acquiring it: see {@link Lock.inspect}. Costs a strong read, and a
    * second read for a lease on a session. Throws `invalid-argument`.
    */
   inspect(name: S["name"], options: InspectOptions = {}): Promise<Inspection<S>> {

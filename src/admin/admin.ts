@@ -11,6 +11,8 @@ import {
 } from "./force-release.js";
 import { type History, historyOf } from "./history.js";
 import {
+  checkHolderKind,
+  type HolderKind,
   INSPECT_NAMES,
   type InspectOptions,
   type ListOptions,
@@ -34,7 +36,7 @@ export class Admin<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Lists the locks, or the leaderships, of the table, page by page.
+   * Lists the locks, the leaderships, or the tasks of `once`, of the table, page by page.
    *
    * Each page scans up to a megabyte of the whole table, at half a read unit for 4 KB. A second listing by the same
    * client recognises silent holders. Rejects with coded errors.
@@ -70,8 +72,11 @@ export class Admin<S extends FormatTypes = NativeTypes> {
    * Only clients with the option `history` note their grants. Costs seventeen reads of half a unit. Throws coded
    * errors.
    */
-  history(name: string, options: InspectOptions = {}): Promise<History> {
-    checkNames("history()", options, INSPECT_NAMES);
+  history(
+    name: string,
+    options: InspectOptions & { readonly kind?: HolderKind | undefined } = {},
+  ): Promise<History> {
+    checkHolderKind(checkNames("history()", options, INSPECT_NAMES));
     return historyOf(this.#context, namedRef(this.#context.format, name, options));
   }
 
@@ -107,8 +112,8 @@ export class Admin<S extends FormatTypes = NativeTypes> {
    * `Inspection.forced` shows by whom, when and why, until the next request to a holder of the name. Rejects with coded
    * errors. Throws `invalid-argument`.
    */
-  async forceRelease(name: S["name"], options: ForceReleaseOptions): Promise<ForceReleaseResult> {
-    checkNames("forceRelease()", options, FORCE_NAMES);
+  forceRelease(name: S["name"], options: ForceReleaseOptions): Promise<ForceReleaseResult> {
+    checkHolderKind(checkNames("forceRelease()", options, FORCE_NAMES));
     const ref = namedRef(this.#context.format, name, options);
     return forceRelease(this.#context, ref, options, this.#defaultBy);
   }

@@ -12,10 +12,12 @@ import { isoTimeOf } from "../platform/clock.js";
 import { type NoAnswer, retry } from "../platform/retry.js";
 import type { Misconfigured, Write } from "../platform/table.js";
 import { freeDead, isDead } from "./free-dead.js";
-import { INSPECT_NAMES, type InspectOptions } from "./list.js";
+import { type HolderKind, INSPECT_NAMES, type InspectOptions } from "./list.js";
 
 /** Options of `Admin.forceRelease`. */
-export interface ForceReleaseOptions extends InspectOptions {
+export interface ForceReleaseOptions extends Pick<InspectOptions, "namespace"> {
+  /** `leader` for the leadership of an election. Default `lock`. */
+  readonly kind?: HolderKind | undefined;
   /** The reason, for the holder and for later inspections: 1 to 1,000 characters. */
   readonly reason: string;
   /** The operator's label. Default: the client's `owner`. */

@@ -4,7 +4,14 @@ export type { Inspection } from "../locks/inspect.js";
 export { Admin } from "./admin.js";
 export type { ForceReleaseOptions, ForceReleaseResult } from "./force-release.js";
 export type { History } from "./history.js";
-export type { InspectOptions, ListedEntry, ListOptions, ListPage, RecordKind } from "./list.js";
+export type {
+  HolderKind,
+  InspectOptions,
+  ListedEntry,
+  ListOptions,
+  ListPage,
+  RecordKind,
+} from "./list.js";
 export type { QueuedWaiter, QueueListing } from "./queue.js";
 export type { ReleaseByHolderOptions } from "./release-holder.js";
 export type { SessionListing } from "./sessions.js";

@@ -11,12 +11,18 @@ import { type Inspection, inspectionOf } from "../locks/inspect.js";
 import { type NoAnswer, retry } from "../platform/retry.js";
 import type { Item, Scan, ScanAnswer } from "../platform/table.js";
 
-/** The kinds of records with a name: locks, and leaderships of elections. */
-export type RecordKind = "lock" | "leader";
+/** The kinds of records that someone can be asked to release: locks, and leaderships of elections. */
+export type HolderKind = "lock" | "leader";
+
+/** The kinds of records with a name: also the tasks of `once`. */
+export type RecordKind = HolderKind | "once";
 
 /** Options of `Holdfast.inspect`. */
 export interface InspectOptions {
-  /** `leader` for the leadership of an election. Default `lock`. */
+  /**
+   * `leader` for the leadership of an election, `once` for a task of `Holdfast.once`: its `data` has the last occurrence,
+   * and whether that has `ended`. Default `lock`.
+   */
   readonly kind?: RecordKind | undefined;
   /** The namespace of a fair lock. Default: none, for the lock of `mutex(name)`. */
   readonly namespace?: string | undefined;
@@ -26,7 +32,10 @@ export const INSPECT_NAMES: OptionNames<InspectOptions> = { kind: true, namespac
 
 /** Selects the locks to list. */
 export interface ListOptions {
-  /** `leader` for the leaderships of elections. Default `lock`. A listing has a single kind. */
+  /**
+   * `leader` for the leaderships of elections, `once` for the tasks of `Holdfast.once`. Default `lock`. A listing has a
+   * single kind.
+   */
   readonly kind?: RecordKind | undefined;
   /** Only names with this prefix. Does not make the scan cheaper. */
   readonly prefix?: string | undefined;
@@ -79,6 +88,8 @@ export async function* list(
 ): AsyncGenerator<ListPage> {
   const kind = kindOf(checkNames("list()", options, LIST_NAMES));
   checkPrefix(options);
+  // A format of another client has no tasks of `once`.
+  if (kind === "once") context.format.codec.refOf(kind, "any");
   const prefix = context.format.codec.prefixOf(kind, options.prefix ?? "");
   let after: Item | undefined;
   do {
@@ -128,16 +139,29 @@ export function namedRef(format: LeaseFormat, name: LockName, options: InspectOp
   if (kind === "lock") return queueRefOf(format, name as string, options.namespace);
   throw new HoldfastError(
     "invalid-argument",
-    `The option \`namespace\` is for fair locks only, and "${name}" is an election. Leave the option out.`,
+    `The option \`namespace\` is for fair locks only, and "${name}" is of kind "${kind}". Leave the option out.`,
   );
 }
 
+const RECORD_KINDS: readonly RecordKind[] = ["lock", "leader", "once"];
+const HOLDER_KINDS: readonly RecordKind[] = ["lock", "leader"];
+
 /** Resolves the kind. Throws `invalid-argument`. */
 export function kindOf({ kind = "lock" }: Pick<InspectOptions, "kind">): RecordKind {
-  if (kind === "lock" || kind === "leader") return kind;
+  return checkKind(kind, RECORD_KINDS);
+}
+
+/** Checks the kind of a record that names a holder. Throws `invalid-argument`. */
+export function checkHolderKind({ kind = "lock" }: Pick<InspectOptions, "kind">): void {
+  checkKind(kind, HOLDER_KINDS);
+}
+
+function checkKind(kind: RecordKind, allowed: readonly RecordKind[]): RecordKind {
+  if (allowed.includes(kind)) return kind;
+  const kinds = allowed.map((one) => `"${one}"`).join(" or ");
   throw new HoldfastError(
     "invalid-argument",
-    `The option \`kind\` must be "lock" or "leader"; it is "${kind}".`,
+    `The option \`kind\` must be ${kinds}; it is "${kind}".`,
   );
 }
 

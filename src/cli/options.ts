@@ -137,8 +137,15 @@ export function regionOption(description = "the table's region; default: any"): 
   return new Option("--region <region>", description).env("HOLDFAST_REGION");
 }
 
-/** Defines --kind. A lock and a leadership of the same name are different records. */
+/** Defines --kind. A lock, a leadership and a task of the same name are different records. */
 export function kindOption(): Option {
+  return new Option("--kind <kind>", "locks, leaderships of elections, or tasks that run once")
+    .choices(["lock", "leader", "once"])
+    .default("lock");
+}
+
+/** Defines --kind for records that someone can be asked to release. */
+export function holderKindOption(): Option {
   return new Option("--kind <kind>", "locks, or leaderships of elections")
     .choices(["lock", "leader"])
     .default("lock");

@@ -7,6 +7,7 @@ import { addTable } from "./commands/table/program.js";
 import { addWatch } from "./commands/watch-program.js";
 import { operandsOf, refuseDashesAsValue } from "./operands.js";
 import {
+  holderKindOption,
   kindOption,
   namespaceOption,
   ownGroupFirst,
@@ -143,7 +144,7 @@ function addHistory(program: Command, onRun: (run: Run) => void): void {
       .command("history <name>")
       .description("Shows the noted grants and forced releases of a lock."),
   )
-    .addOption(kindOption())
+    .addOption(holderKindOption())
     .addOption(namespaceOption())
     .action((name: string, options) => {
       onRun(async (output) => (await import("./commands/index.js")).history(name, options, output));
@@ -192,7 +193,7 @@ function addRelease(program: Command, onRun: (run: Run) => void): void {
       .description("Releases a lock by holder id, or by force with --force."),
   )
     .addOption(sortOption())
-    .addOption(kindOption())
+    .addOption(holderKindOption())
     .addOption(namespaceOption())
     .option("--holder <id>", "the holder id: HOLDFAST_LEASE_HOLDER, or see `holdfast inspect`")
     .option("--force", "ask the holder to release, and wait until the lock is free")

@@ -102,11 +102,11 @@ const ON_RECORDS: Readonly<Partial<Record<PolicyFeature, Partial<Record<RecordAc
     elect: { UpdateItem: ["leader"], GetItem: ["leader"] },
     once: { UpdateItem: ["once"], GetItem: ["once"] },
     condition: { ConditionCheckItem: ["lock", "leader", "once"] },
-    observe: { GetItem: ["lock", "leader", "session"], Query: ["lock"] },
+    observe: { GetItem: ["lock", "leader", "once", "session"], Query: ["lock"] },
     // A lease on a session is not renewed itself, so a forced release asks the session.
     operate: {
       UpdateItem: ["lock", "leader", "session"],
-      GetItem: ["lock", "leader", "session"],
+      GetItem: ["lock", "leader", "once", "session"],
       Query: ["lock"],
     },
   };

@@ -257,7 +257,8 @@ describe("a forced release without options", () => {
   it.each([[undefined], [null], [{}]])("is refused as an invalid argument: %j", async (options) => {
     const { locks, network } = new World().inhabitant();
     const missing = options ? "`reason`" : "forceRelease()";
-    await expect(locks.admin.forceRelease("a", options as never)).rejects.toMatchObject({
+    const refused = (async () => locks.admin.forceRelease("a", options as never))();
+    await expect(refused).rejects.toMatchObject({
       code: "invalid-argument",
       message: expect.stringContaining(missing),
     });

@@ -256,6 +256,18 @@ describe("inspect, ls and release", () => {
     expect(shown.stdout).toMatch(/^forced {4,}.*\balice\b.*\bit hangs\b/m);
   });
 
+  it("show the tasks of once with --kind once", async () => {
+    await world.locks.once("nightly", { occurrence: "2026-11-23" }, () => undefined);
+    const shown = await world.run(["inspect", "nightly", "--kind", "once", "--json"]);
+    const data = { occurrence: "2026-11-23", ended: true };
+    expect(JSON.parse(shown.stdout)).toMatchObject({ name: "nightly", state: "free", data });
+    const listed = await world.run(["ls", "--kind", "once", "--all", "--json"]);
+    expect(JSON.parse(listed.stdout)).toMatchObject({ name: "nightly", data });
+    for (const command of [["release", "--force", "--reason", "r"], ["history"]]) {
+      expect((await world.run([...command, "nightly", "--kind", "once"])).status).toBe(64);
+    }
+  });
+
   it("release a leadership by force with --kind leader, and no lock", async () => {
     const term = await world.locks.election("forced", { lease: "3s", renew: "300ms" }).campaign();
     const lock = await world.locks.mutex("forced").acquire();

@@ -134,6 +134,7 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
       const locks = scene.locks();
       await locks.inspect(onSession);
       await locks.election("observed").leader();
+      await locks.inspect("observed", { kind: "once" });
       await locks.admin.queue(onSession);
       for await (const _ of locks.admin.list()) break;
     },
@@ -144,6 +145,7 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
       const term = await theirs.election("operated").campaign();
       const locks = scene.locks();
       await locks.inspect(onSession);
+      await locks.inspect("operated", { kind: "once" });
       await locks.admin.queue(onSession);
       await locks.admin.forceRelease(onSession, { reason: "its holder is gone", wait: 0 });
       await locks.admin.releaseByHolder("stuck", lease.holder);

@@ -1,4 +1,4 @@
-import type { ForceReleaseResult, RecordKind } from "../../admin/index.js";
+import type { ForceReleaseResult, HolderKind } from "../../admin/index.js";
 import { shown } from "../../internal/shown.js";
 import { locksOf } from "../connection.js";
 import { Interruptions } from "../guard/interruptions.js";
@@ -9,7 +9,7 @@ import { jsonLine, type Output, printable } from "../output/output.js";
 
 /** The options of `holdfast release --force`, as parsed by commander. */
 export interface ForceOptions extends CommonOptions, SortOptions, NamespaceOptions {
-  readonly kind?: RecordKind;
+  readonly kind?: HolderKind;
   readonly reason?: string;
   readonly by?: string;
   readonly now?: boolean;

@@ -1,15 +1,20 @@
-import type { ForcedRelease, GrantNote } from "../../admin/index.js";
+import type { ForcedRelease, GrantNote, HolderKind } from "../../admin/index.js";
 import { locksOf } from "../connection.js";
+import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
 import { columns, jsonLine, type Output } from "../output/output.js";
-import type { InspectCommandOptions } from "./inspect.js";
+
+/** The options of `holdfast history`, as parsed by commander. */
+export interface HistoryCommandOptions extends CommonOptions, NamespaceOptions {
+  readonly kind?: HolderKind;
+}
 
 const HEADING = ["AT", "WHAT", "FENCE", "BY", "HOLDER", "WHY"] as const;
 
 /** Shows the last grants and forced releases of a name, newest first. Returns the exit status. */
 export async function history(
   name: string,
-  options: InspectCommandOptions,
+  options: HistoryCommandOptions,
   output: Output,
 ): Promise<number> {
   await using locks = await locksOf(options, output);

@@ -31,7 +31,7 @@ export async function inspect(
   output.out(output.isJson ? jsonLine(found) : described(found));
   // In other clients' formats an election is a lock.
   const isApart = options.format === undefined || options.format === "native";
-  const isPlain = isApart && kind !== "leader" && namespace === undefined;
+  const isPlain = isApart && (kind ?? "lock") === "lock" && namespace === undefined;
   if (found.state === "absent" && isPlain && !output.isJson) {
     await pointAtElection(locks, name, output);
   }

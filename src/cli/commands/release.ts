@@ -1,4 +1,4 @@
-import type { RecordKind } from "../../admin/index.js";
+import type { HolderKind } from "../../admin/index.js";
 import { locksOf } from "../connection.js";
 import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { CliError, EXIT, usageError } from "../output/exit-codes.js";
@@ -8,7 +8,7 @@ import { jsonLine, type Output, printable } from "../output/output.js";
 /** The options of `holdfast release`, as parsed by commander. */
 export interface ReleaseOptions extends CommonOptions, SortOptions, NamespaceOptions {
   readonly holder?: string;
-  readonly kind?: RecordKind;
+  readonly kind?: HolderKind;
   readonly force?: boolean;
   readonly reason?: string;
   readonly now?: boolean;

@@ -1,0 +1,71 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { awsLockClient } from "../../src/formats/index.js";
+import { local } from "../../src/testing/index.js";
+import { expectError } from "../support/errors.js";
+import { type Inhabitant, World } from "../support/world.js";
+
+const TEN = "2026-01-01T10:00:00.000Z";
+const ONCE = { kind: "once" } as const;
+
+let world: World;
+let someone: Inhabitant;
+beforeEach(() => {
+  world = new World();
+  someone = world.inhabitant();
+});
+
+async function listed(options: object): Promise<unknown[]> {
+  const pages = someone.locks.admin.list({ ...ONCE, ...options })[Symbol.asyncIterator]();
+  const { value } = await world.until(pages.next());
+  return value?.locks ?? [];
+}
+
+describe("a task of once", () => {
+  it("is shown while it runs, with its occurrence", async () => {
+    let inside: unknown;
+    const running: unknown[] = [];
+    await world.until(
+      someone.locks.once("report", { occurrence: TEN }, async (lease) => {
+        inside = await someone.locks.inspect("report", ONCE);
+        for await (const page of someone.locks.admin.list(ONCE)) running.push(...page.locks);
+        expect(inside).toMatchObject({ state: "held", holder: lease.holder });
+      }),
+    );
+    const data = { occurrence: TEN, ended: false };
+    expect(inside).toMatchObject({ name: "report", state: "held", data });
+    expect(running).toMatchObject([{ name: "report", data }]);
+  });
+
+  it("is shown after its end, with the last occurrence, and listed with the free records only", async () => {
+    await world.until(someone.locks.once("report", { occurrence: TEN }, () => undefined));
+    const data = { occurrence: TEN, ended: true };
+    const found = await world.until(someone.locks.inspect("report", ONCE));
+    expect(found).toMatchObject({ name: "report", state: "free", data });
+    expect(await listed({})).toEqual([]);
+    expect(await listed({ free: true })).toMatchObject([{ name: "report", data }]);
+    expect(await listed({ free: true, prefix: "other" })).toEqual([]);
+  });
+
+  it("is apart from the lock of its name", async () => {
+    await world.until(someone.locks.once("report", { occurrence: TEN }, () => undefined));
+    const lock = await world.until(someone.locks.inspect("report"));
+    expect(lock.state).toBe("absent");
+    const task = await world.until(someone.locks.inspect("never run", ONCE));
+    expect(task.state).toBe("absent");
+  });
+
+  it("has no forced release and no history", async () => {
+    const { admin } = someone.locks;
+    const kind = "once" as never;
+    const refused = expect.objectContaining({ code: "invalid-argument" });
+    expect(() => admin.forceRelease("report", { kind, reason: "r" })).toThrow(refused);
+    expect(() => admin.history("report", { kind })).toThrow(refused);
+  });
+
+  it("does not exist in a format of another client", async () => {
+    const locks = local({ table: "foreign", format: awsLockClient() } as object);
+    const pages = locks.admin.list(ONCE)[Symbol.asyncIterator]();
+    await expectError(pages.next(), { code: "invalid-argument" });
+    expect(() => locks.inspect("a", ONCE)).toThrow(/once/);
+  });
+});
