@@ -19,7 +19,7 @@ import {
   resolveElection,
 } from "./options.js";
 import { askToResign, type RequestResignOptions, resolveWait } from "./requests.js";
-import { STAND_BACK_POLLS, Standby } from "./standby.js";
+import { Standby } from "./standby.js";
 import { beginTerm, numberOf, type Term } from "./term.js";
 
 /**
@@ -37,7 +37,8 @@ export class Election<S extends FormatTypes = NativeTypes> {
   readonly #leading: Set<Leading>;
   #term: Term | undefined;
   #isBusy = false;
-  #notBeforeMs = Number.NEGATIVE_INFINITY;
+  /** When this candidate resigned its last term, on the monotonic clock. */
+  #resignedAtMs: number | undefined;
 
   /** @internal Made by `Holdfast.election`. */
   constructor(
@@ -260,7 +261,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
     const standby = new Standby(candidate, {
       data: value,
       signal,
-      notBeforeMs: this.#notBeforeMs,
+      resignedAtMs: this.#resignedAtMs,
       onRenewal: (record) => {
         if (term !== undefined) this.#renewed(term, record);
       },
@@ -268,10 +269,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
     const { lease, gapMs } = await standby.run();
     candidate.monitor.transition("elected", numberOf(lease), { gapMs });
     term = beginTerm(lease, candidate.monitor, () => {
-      const { context, settings } = candidate;
-      if (!lease.signal.aborted) {
-        this.#notBeforeMs = context.nowMs() + STAND_BACK_POLLS * settings.pollMs;
-      }
+      if (!lease.signal.aborted) this.#resignedAtMs = candidate.context.nowMs();
       onOver();
     });
     this.#term = term;

@@ -29,7 +29,10 @@ export interface LeadershipChange<S extends FormatTypes = NativeTypes> {
   readonly owner: string;
   /** The fence of the term; undefined in a format without fences. */
   readonly term: S["fence"];
-  /** With `elected`: milliseconds for which this candidate knew of no live leader. */
+  /**
+   * With `elected`: milliseconds since this candidate last knew of a live leader, as {@link NoLeaderEvent.gapMs}. At most a
+   * poll longer than nobody led; undefined if the candidate found no gap, for example at a first election.
+   */
   readonly gapMs: number | undefined;
   /** With `lost`: the reason. */
   readonly reason: LossReason | undefined;
@@ -59,7 +62,11 @@ export interface NoLeaderEvent {
    * DynamoDB does not answer this candidate.
    */
   readonly cause: "vacant" | "silent" | "unreachable";
-  /** Milliseconds since the record was first read as vacant, since the last renewal, or since the last answer. */
+  /**
+   * Milliseconds since the last read that showed a leader (`vacant`), since the leader's last renewal (`silent`), or since
+   * the last answer (`unreachable`). A candidate that has just started counts `vacant` from its first read, and `silent`
+   * from the end of the lease in the record.
+   */
   readonly gapMs: number;
   readonly isOver: boolean;
 }

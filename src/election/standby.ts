@@ -1,8 +1,9 @@
 import { acquire } from "../core/acquire/acquire.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
+import type { Shown } from "../core/context.js";
 import type { Lease } from "../core/hold/lease.js";
 import type { Decision } from "../core/record/decide.js";
-import type { ObservedRecord } from "../core/record/observation.js";
+import type { Observation, ObservedRecord } from "../core/record/observation.js";
 import { isHoldfastError } from "../errors.js";
 import { unlessMisconfigured } from "../platform/retry.js";
 import type { Candidate } from "./candidate.js";
@@ -22,7 +23,7 @@ const LAST_READ_PART = 1 / 40;
 // A hanging read must not delay a takeover by more than this part of the poll.
 const LONGEST_READ_PART = 1 / 10;
 /** Polls for which a candidate lets rivals go first: after its own resignation, and before a preferred candidate. */
-export const STAND_BACK_POLLS = 2;
+const STAND_BACK_POLLS = 2;
 
 /** Why this candidate knows of no live leader, and since when. */
 interface Gap {
@@ -36,8 +37,8 @@ export interface Standing {
   readonly onRenewal: NonNullable<AcquireSettings["onRenewal"]>;
   /** Ends the wait; also aborts when the client closes. */
   readonly signal: AbortSignal;
-  /** Do not take the leadership before this instant of the monotonic clock: the candidate has just resigned. */
-  readonly notBeforeMs: number;
+  /** When this candidate resigned its last term, on the monotonic clock; undefined without such a term. */
+  readonly resignedAtMs: number | undefined;
 }
 
 /** A grant, and for how long this candidate had known of no live leader. */
@@ -57,6 +58,8 @@ export class Standby {
   readonly #standing: Standing;
   /** All instants are on the monotonic clock. */
   #vacantSinceMs: number | undefined;
+  /** The last answer that showed a leader; at first the end of this candidate's own last term. */
+  #ledAtMs: number | undefined;
   #answeredAtMs: number;
   #readAtMs = 0;
   #yielding: { readonly last: string; readonly untilMs: number } | undefined;
@@ -66,6 +69,7 @@ export class Standby {
     this.#candidate = candidate;
     this.#standing = standing;
     this.#answeredAtMs = candidate.context.nowMs();
+    this.#ledAtMs = standing.resignedAtMs;
   }
 
   /**
@@ -113,15 +117,24 @@ export class Standby {
     this.#readAtMs = context.nowMs();
     const found = await this.#read(false);
     if (found === undefined) return false;
-    // Only a strongly consistent read may conclude that there is no record.
-    const isGone = found.item === undefined;
-    const certain = isGone ? await this.#read(true) : found;
+    // Only a strongly consistent read may conclude that there is no record, or that the end of a lease is past.
+    const isDoubtful = found.item === undefined || this.#seemsOver(found);
+    const certain = isDoubtful ? await this.#read(true) : found;
     if (certain === undefined) return false;
-    const record = context.seeRecord(ref, certain, isGone ? "strong" : "eventual");
+    const record = context.seeRecord(ref, certain, isDoubtful ? "strong" : "eventual");
     this.#answeredAtMs = context.nowMs();
-    if (record.state === "held") this.#vacantSinceMs = undefined;
-    else this.#vacantSinceMs ??= this.#answeredAtMs;
+    if (record.state === "held") {
+      this.#vacantSinceMs = undefined;
+      this.#ledAtMs = this.#answeredAtMs;
+    } else this.#vacantSinceMs ??= this.#ledAtMs ?? this.#answeredAtMs;
     return true;
+  }
+
+  /** Whether an eventual read shows a leader whose lease is over, and this candidate must not take over yet. */
+  #seemsOver(found: Shown): boolean {
+    const { context, ref } = this.#candidate;
+    const record = context.seeRecord(ref, found, "eventual");
+    return context.seemsOver(record, found) && this.#decide().kind === "wait";
   }
 
   async #read(consistent: boolean) {
@@ -167,22 +180,24 @@ export class Standby {
 
   #isSilent(leaseMs: number): boolean {
     const { context, ref } = this.#candidate;
-    const sinceMs = context.observations.of(ref.id)?.sinceMs ?? context.nowMs();
-    return context.nowMs() - sinceMs > leaseMs;
+    const seen = context.observations.of(ref.id);
+    return seen !== undefined && context.nowMs() - silentSinceMs(seen) > leaseMs;
   }
 
   // After a resignation rivals go first. If a preferred candidate asked the last leader to resign, that candidate goes
   // first.
   #mustYield(): boolean {
     const { context, settings } = this.#candidate;
-    if (context.nowMs() < this.#standing.notBeforeMs) return true;
+    const { resignedAtMs = Number.NEGATIVE_INFINITY } = this.#standing;
+    const backMs = STAND_BACK_POLLS * settings.pollMs;
+    if (context.nowMs() < resignedAtMs + backMs) return true;
     const record = this.#record;
     if (settings.preferred || record === undefined || record.state === "absent") return false;
     const last = record.state === "held" ? record.holder : record.lastHolder;
     const { request } = record;
     if (last === undefined || request?.kind !== "prefer" || request.holder !== last) return false;
     if (this.#yielding?.last !== last) {
-      this.#yielding = { last, untilMs: context.nowMs() + STAND_BACK_POLLS * settings.pollMs };
+      this.#yielding = { last, untilMs: context.nowMs() + backMs };
     }
     return context.nowMs() < this.#yielding.untilMs;
   }
@@ -235,8 +250,18 @@ export class Standby {
     if (this.#vacantSinceMs !== undefined) return { cause: "vacant", sinceMs: this.#vacantSinceMs };
     const seen = context.observations.of(ref.id);
     if (seen?.record.state !== "held" || !this.#isSilent(seen.record.leaseMs)) return undefined;
-    return { cause: "silent", sinceMs: seen.sinceMs };
+    return { cause: "silent", sinceMs: silentSinceMs(seen) };
   }
+}
+
+/**
+ * Since when a leader has not renewed, on the monotonic clock. A candidate that has just started reads it from the end of
+ * the lease in the record; otherwise it would count from its own start.
+ */
+function silentSinceMs({ record, sinceMs, dated }: Observation): number {
+  if (record.state !== "held" || record.endMs === undefined || dated === undefined) return sinceMs;
+  const renewedMs = record.endMs - record.leaseMs;
+  return Math.min(sinceMs, dated.atMs - (dated.dateMs - renewedMs));
 }
 
 function isGrantable(decision: Decision): boolean {

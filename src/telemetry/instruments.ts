@@ -98,7 +98,7 @@ function ofElections(meter: Meter) {
     ),
     gapDuration: meter.createHistogram(
       "holdfast.election.gap.duration",
-      seconds("For how long the elected candidate had known of no live leader.", WAIT_S),
+      seconds("Time since the elected candidate last knew of a live leader.", WAIT_S),
     ),
     gapLooks: meter.createCounter(
       "holdfast.election.gap.looks",

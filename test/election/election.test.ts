@@ -63,6 +63,94 @@ describe("a campaign", () => {
     expect(b.told[0]?.gapMs).toBeGreaterThan(52_000);
   });
 
+  describe("of a process that has just started", () => {
+    const LEASE_MS = 52_000;
+    const BOUND_MS = 10_000;
+    const HOUR_MS = 3_600_000;
+    const exact = (trueMs: number): number => trueMs;
+
+    it("replaces a dead leader at first sight, with one read more, and reports the gap", async () => {
+      const dated = new World({ dates: exact });
+      const dead = candidate(dated);
+      await dated.until(dead.election.campaign());
+      dead.process.kill();
+      await dated.time.advance(HOUR_MS);
+      const fresh = candidate(dated);
+      const { result: term, ...cost } = await dated.requests(() => fresh.election.campaign());
+      expect(term.isLeading).toBe(true);
+      expect(cost).toMatchObject({ writes: 1, reads: 2 });
+      const [{ gapMs = 0 } = {}] = fresh.told;
+      expect(Math.abs(gapMs - HOUR_MS)).toBeLessThan(3_000);
+    });
+
+    it("does not believe an eventually consistent read that a leader's lease is over", async () => {
+      const dated = new World({ dates: exact });
+      const leader = candidate(dated);
+      await dated.until(leader.election.campaign());
+      await dated.time.advance(LEASE_MS + BOUND_MS + 20_000);
+      const renewals = dated.table.log.filter(({ write }) => write !== undefined).length - 1;
+      const fresh = candidate(dated);
+      // The record as it was granted: its end is long past by the `Date` of this read.
+      fresh.network.next("read", { fault: "stale", changesAgo: renewals });
+      const controller = new AbortController();
+      const campaign = fresh.election.campaign({ signal: controller.signal });
+      await dated.time.advance(1_000);
+      controller.abort(new Error("enough"));
+      await expect(campaign).rejects.toThrow("enough");
+      expect(fresh.network.requests).toMatchObject({ write: 0, read: 2 });
+      expect(leader.election.isLeader).toBe(true);
+    });
+
+    it("never replaces a live leader, nor a leader before its deadline", async () => {
+      const dated = new World({ dates: exact });
+      const leader = candidate(dated);
+      await dated.until(leader.election.campaign());
+      const lastMs = dated.time.nowMs;
+      leader.process.kill();
+      let takenMs: number | undefined;
+      while (takenMs === undefined) {
+        await dated.time.advance(500);
+        const fresh = candidate(dated, { poll: "400ms" });
+        const controller = new AbortController();
+        const campaign = fresh.election.campaign({ signal: controller.signal });
+        campaign.then(
+          () => (takenMs = dated.time.nowMs - lastMs),
+          () => undefined,
+        );
+        await dated.time.advance(500);
+        controller.abort(new Error("enough"));
+      }
+      expect(takenMs).toBeGreaterThan(LEASE_MS + BOUND_MS);
+      expect(takenMs).toBeLessThan(LEASE_MS + BOUND_MS + 4_000);
+    });
+  });
+
+  it("reports how long nobody led after a resignation, at most a poll too long", async () => {
+    const [a, b] = [candidate(world), candidate(world)];
+    const first = await world.until(a.election.campaign());
+    const campaign = b.election.campaign();
+    await world.time.advance(60_000);
+    await world.until(first.resign());
+    const resignedMs = world.time.nowMs;
+    await world.until(campaign);
+    const nobodyMs = world.time.nowMs - resignedMs;
+    const [{ gapMs = 0 } = {}] = b.told;
+    expect(gapMs).toBeGreaterThanOrEqual(nobodyMs - 100);
+    expect(gapMs).toBeLessThanOrEqual(nobodyMs + 5_000);
+  });
+
+  it("counts the gap after its own resignation from the resignation", async () => {
+    const alone = candidate(world);
+    const term = await world.until(alone.election.campaign());
+    await world.until(term.resign());
+    const resignedMs = world.time.nowMs;
+    await world.until(alone.election.campaign());
+    const { gapMs = 0 } = alone.told.at(-1) ?? {};
+    const nobodyMs = world.time.nowMs - resignedMs;
+    expect(nobodyMs).toBeGreaterThan(5_000);
+    expect(Math.abs(gapMs - nobodyMs)).toBeLessThan(100);
+  });
+
   it("rejects with its signal's reason, and leaves nothing in the table", async () => {
     const [a, b] = [candidate(world), candidate(world)];
     const term = await world.until(a.election.campaign());

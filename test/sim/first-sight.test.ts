@@ -1,17 +1,20 @@
 import { describe, expect, it } from "vitest";
-import { simulateFirstSight } from "../../verification/sim/first-sight/simulation.js";
+import {
+  type SightOptions,
+  simulateFirstSight,
+} from "../../verification/sim/first-sight/simulation.js";
 
 // For more seeds, in parts: HOLDFAST_SIM_FROM=1 HOLDFAST_SIM_SIGHT=10000
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? 1);
 const SEEDS = Number(process.env["HOLDFAST_SIM_SIGHT"] ?? 25);
 const LIMIT_MS = 60_000 + 200 * SEEDS;
 
-async function ofSeeds(spread: number, seeds = SEEDS) {
+async function ofSeeds(spread: number, of: SightOptions["of"] = "mutex", seeds = SEEDS) {
   const broken = new Set<string>();
   const first: string[] = [];
   let grants = 0;
   for (let seed = FROM; seed < FROM + seeds; seed += 1) {
-    const outcome = await simulateFirstSight(seed, { spread });
+    const outcome = await simulateFirstSight(seed, { spread, of });
     grants += outcome.grants;
     for (const { invariant, atMs, what } of outcome.violations) {
       broken.add(invariant);
@@ -27,6 +30,16 @@ describe("takeover at first sight, in simulated time", () => {
     "never takes over from a live holder, and takes over from a dead one at the first try",
     async () => {
       const { first, grants } = await ofSeeds(1);
+      expect(first).toEqual([]);
+      expect(grants).toBeGreaterThan(SEEDS * 3);
+    },
+    LIMIT_MS,
+  );
+
+  it(
+    "elects a leader in place of a dead one at the first try, and never in place of a live one",
+    async () => {
+      const { first, grants } = await ofSeeds(1, "election");
       expect(first).toEqual([]);
       expect(grants).toBeGreaterThan(SEEDS * 3);
     },

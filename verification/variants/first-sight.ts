@@ -4,6 +4,7 @@ import { LeaseEnd } from "../../src/core/hold/lease-end.js";
 import { deadAtMs, decide } from "../../src/core/record/decide.js";
 import { observe } from "../../src/core/record/observation.js";
 import { TableClock } from "../../src/core/table-clock.js";
+import { Standby } from "../../src/election/standby.js";
 import { nativeFormat } from "../../src/formats/native.js";
 import { endIn } from "../../src/formats/native-values.js";
 import type { Variant } from "./variant.js";
@@ -146,6 +147,39 @@ export const FIRST_SIGHT: readonly Variant[] = [
     caughtBy: {
       test: TEST,
       title: "does not count if it names another holder, as after a grant by an older version",
+    },
+  },
+  {
+    name: "election-watches-only",
+    what: "A candidate never reads strongly, so the end of a dead leader's lease tells it nothing.",
+    rules: [],
+    edits: [
+      {
+        in: { Standby },
+        from: "const isDoubtful = found.item === undefined || this.#seemsOver(found);",
+        to: "const isDoubtful = found.item === undefined;",
+      },
+    ],
+    caughtBy: {
+      test: "test/sim/first-sight.test.ts",
+      title:
+        "elects a leader in place of a dead one at the first try, and never in place of a live one",
+    },
+  },
+  {
+    name: "election-believes-eventual-reads",
+    what: "A candidate believes an eventually consistent read that the leader's lease is over.",
+    rules: [],
+    edits: [
+      {
+        in: { Standby },
+        from: "const certain = isDoubtful ? await this.#read(true) : found;",
+        to: "const certain = isDoubtful && found.item === undefined ? await this.#read(true) : found;",
+      },
+    ],
+    caughtBy: {
+      test: "test/election/election.test.ts",
+      title: "does not believe an eventually consistent read that a leader's lease is over",
     },
   },
 ];

@@ -1,4 +1,5 @@
-import { Holdfast, type Lease } from "../../../src/index.js";
+import { Holdfast } from "../../../src/index.js";
+import type { Item } from "../../../src/platform/table.js";
 import { FaultyTable } from "../../../src/testing/faults/faults.js";
 import { DatedTable } from "../../../src/testing/table/dated-table.js";
 import { MemoryTable } from "../../../src/testing/table/memory-table.js";
@@ -17,6 +18,8 @@ export interface SightViolation {
 export interface SightOptions {
   /** The difference between two servers, as a multiple of `maxClockError`; at most 1 is within the bound. */
   readonly spread?: number;
+  /** What the processes want: a mutex, by default, or the leadership of an election. */
+  readonly of?: "mutex" | "election";
 }
 
 const LEASE_MS = 4_000;
@@ -28,11 +31,20 @@ const HOURS_MS = 5 * 3_600_000;
 const DRIFT = 0.01;
 const TURNS = 120;
 const NAME = "a";
-const KEY = { pk: { S: `lock#${NAME}` }, sk: { S: "lease" } };
+// Longer than the requests of one try, and shorter than the pause before the next.
+const TRY_MS = 300;
+const POLL_MS = 1_000;
+
+/** A mutex's lease, or a leader's term. */
+interface Held {
+  readonly holder: string;
+  readonly fence: bigint;
+  readonly isHeld: boolean;
+}
 
 /** A process that was granted the lock. */
 interface Holding {
-  readonly lease: Lease;
+  readonly lease: Held;
   readonly process: VirtualProcess;
   readonly network: FaultyTable;
   isCut: boolean;
@@ -57,7 +69,12 @@ class FirstSight {
   /** When the last grant was handed out. */
   #grantedMs = 0;
 
-  constructor(seed: number, { spread = 1 }: SightOptions) {
+  readonly #of: "mutex" | "election";
+  readonly #key: Item;
+
+  constructor(seed: number, { spread = 1, of = "mutex" }: SightOptions) {
+    this.#of = of;
+    this.#key = { pk: { S: `${of === "mutex" ? "lock" : "leader"}#${NAME}` }, sk: { S: "lease" } };
     this.#random = seededRandom(seed);
     this.#boundMs = Math.ceil(LEASE_MS * (0.1 + 0.4 * this.#random.fraction()));
     this.#apartMs = spread * this.#boundMs;
@@ -131,8 +148,8 @@ class FirstSight {
       onError: () => undefined,
       environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });
-    const trying = locks.mutex(NAME).tryAcquire();
-    const lease = await this.#time.runUntil(trying, { limitMs: 60_000 });
+    const trying = this.#of === "mutex" ? locks.mutex(NAME).tryAcquire() : elected(locks, process);
+    const lease = await this.#time.runUntil<Held | null>(trying, { limitMs: 60_000 });
     if (lease === null) {
       process.kill();
       return false;
@@ -150,7 +167,7 @@ class FirstSight {
 
   /** At no instant does a process believe in a lease whose lock another process was granted. */
   #checkBelief(): void {
-    const item = this.#table.item(KEY);
+    const item = this.#table.item(this.#key);
     const holder = item?.["holder"];
     for (const { lease } of this.#holdings) {
       const isInRecord = holder !== undefined && "S" in holder && holder.S === lease.holder;
@@ -161,9 +178,9 @@ class FirstSight {
     }
   }
 
-  #commits({ holder, fence }: Lease): boolean {
+  #commits({ holder, fence }: Held): boolean {
     const answer = this.#table.apply({
-      key: KEY,
+      key: this.#key,
       condition: {
         kind: "all",
         of: [
@@ -178,6 +195,29 @@ class FirstSight {
 
   #violate(invariant: SightViolation["invariant"], what: string): void {
     this.violations.push({ invariant, atMs: this.#time.nowMs, what });
+  }
+}
+
+/** Campaigns for as long as one try takes. */
+async function elected(locks: Holdfast, process: VirtualProcess): Promise<Held | null> {
+  const controller = new AbortController();
+  const timer = process.timers.set(TRY_MS, true, () => controller.abort());
+  const election = locks.election(NAME, { lease: LEASE_MS, poll: POLL_MS });
+  try {
+    const term = await election.campaign({ signal: controller.signal });
+    const { holder, fence } = term;
+    return {
+      holder,
+      fence,
+      get isHeld() {
+        return term.isLeading;
+      },
+    };
+  } catch (error) {
+    if (controller.signal.aborted) return null;
+    throw error;
+  } finally {
+    timer.cancel();
   }
 }
 
