@@ -10,29 +10,34 @@ const throttled = { kind: "throttled", cause: new Error("slow down") } as const;
 const unknown = { kind: "unknown", cause: new Error("cut off") } as const;
 
 /** An acquisition whose wait ends at `end()`. */
-function waiting() {
+function waiting(more: Partial<HoldSettings> = {}) {
   const now = { ms: 0 };
   let atEnd = (): void => undefined;
+  const silences: number[] = [];
+  const timers: number[] = [];
+  const seen: { record?: object } = {};
   const context = {
     nowMs: () => now.ms,
     closing: new Abort(),
     settings: { maxClockDrift: 0.01 },
-    observations: { of: () => undefined },
+    observations: { of: () => seen.record && { record: seen.record } },
+    reportSilence: (_why: object, fromMs: number) => void silences.push(fromMs),
     timers: {
-      set: (_ms: number, _keepsAlive: boolean, then: () => void) => {
+      set: (ms: number, _keepsAlive: boolean, then: () => void) => {
+        timers.push(ms);
         atEnd = then;
         return { cancel: () => undefined };
       },
     },
   } as unknown as AcquireContext;
-  const settings = { waitMs: WAIT_MS, leaseMs: 10_000, owner: "one" } as HoldSettings;
+  const settings = { waitMs: WAIT_MS, leaseMs: 10_000, owner: "one", ...more } as HoldSettings;
   const ref = { kind: "lock", name: "a", id: "a" } as RecordRef;
   const cancellation = new Cancellation(context, [ref], settings);
-  const end = () => {
-    now.ms = WAIT_MS;
+  const end = (atMs = WAIT_MS) => {
+    now.ms = atMs;
     atEnd();
   };
-  return { cancellation, end };
+  return { cancellation, end, silences, timers, seen };
 }
 
 describe("the error at the end of a wait", () => {
@@ -60,5 +65,80 @@ describe("the error at the end of a wait", () => {
     end();
     cancellation.onNoResponse(unknown);
     expect(cancellation.error()).toMatchObject({ code: "not-acquired", lockName: "a" });
+  });
+});
+
+describe("the end of a wait beyond the lease of the holder", () => {
+  const BEYOND = { beyondLeaseMs: 1_000, leaseMs: 1_000, waitMs: 2_020 };
+  const heldFor = (leaseMs: number) => ({ state: "held", leaseMs, session: undefined });
+
+  it("moves if the holder that was seen has a longer lease", () => {
+    const { cancellation, end, timers, seen } = waiting(BEYOND);
+    expect(timers).toEqual([2_020]);
+    seen.record = heldFor(5_000);
+    end(2_020);
+    expect(cancellation.isStopped).toBe(false);
+    // 5 s, the drift bound twice, and 1 s beyond: 6,100 ms, of which 2,020 have passed.
+    expect(timers).toEqual([2_020, 4_080]);
+    end(6_100);
+    expect(cancellation.isStopped).toBe(true);
+    expect(timers).toHaveLength(2);
+  });
+
+  it.each([
+    ["it has the same lease", heldFor(1_000), 2_020],
+    ["it has a shorter lease", heldFor(500), 2_020],
+    ["there is none", undefined, 2_020],
+    ["the timer came so late that the longer wait is over, too", heldFor(5_000), 6_100],
+    ["the timer came even later", heldFor(5_000), 60_000],
+  ])("does not move if %s", (_title, record, atMs) => {
+    const { cancellation, end, timers, seen } = waiting(BEYOND);
+    if (record !== undefined) seen.record = record;
+    end(atMs);
+    expect(cancellation.isStopped).toBe(true);
+    expect(timers).toHaveLength(1);
+  });
+});
+
+describe("a silent table", () => {
+  it("is reported from the second request on, if no request was answered", () => {
+    const { cancellation, silences } = waiting();
+    cancellation.onNoResponse(unknown);
+    expect(silences).toEqual([]);
+    cancellation.onNoResponse(unknown);
+    expect(silences).toEqual([0]);
+  });
+
+  it.each([
+    ["a table that throttles", (one: Cancellation) => one.onNoResponse(throttled)],
+    ["a table that has answered", (one: Cancellation) => one.onResponse()],
+  ])("is not reported: %s", (_title, before) => {
+    const { cancellation, silences } = waiting();
+    before(cancellation);
+    cancellation.onNoResponse(unknown);
+    expect(silences).toEqual([]);
+  });
+
+  it("is not reported to a call without a wait", () => {
+    const { cancellation, silences } = waiting({ waitMs: 0 });
+    cancellation.onNoResponse(unknown);
+    cancellation.onNoResponse(unknown);
+    expect(silences).toEqual([]);
+  });
+
+  it("is not reported after an answer, however many requests are lost", () => {
+    const { cancellation, silences } = waiting();
+    cancellation.onResponse();
+    for (let i = 0; i < 3; i += 1) cancellation.onNoResponse(unknown);
+    expect(silences).toEqual([]);
+  });
+
+  it("is not reported after the end of the wait", () => {
+    const { cancellation, end, silences } = waiting();
+    cancellation.onNoResponse(unknown);
+    end();
+    cancellation.onNoResponse(unknown);
+    cancellation.onNoResponse(unknown);
+    expect(silences).toEqual([]);
   });
 });

@@ -22,6 +22,7 @@ describe("a table that answers nothing", () => {
     await world.time.advance(60_000);
     expect(errors).toHaveLength(1);
     expect(errors[0]).toMatchObject({ code: "unreachable", lockName: undefined });
+    expect(errors[0]?.cause).toBeDefined();
   });
 
   it("is not reported to the caller of a single attempt, whose error says so", async () => {
@@ -49,5 +50,22 @@ describe("a table that answers nothing", () => {
       await world.time.advance(1_000);
     }
     expect(errors).toEqual([]);
+  });
+
+  it.each([
+    ["2 s for a short request timeout", "200ms", 2_000],
+    ["a request timeout", "7s", 7_000],
+  ])("is reported after %s", async (_title, requestTimeout, afterMs) => {
+    const one = world.inhabitant({ requestTimeout, onError: (error) => void errors.push(error) });
+    one.network.script(() => ({ fault: "request-lost", unknownAfterMs: 50 }));
+    one.locks
+      .mutex("a")
+      .acquire({ wait: "10m" })
+      .catch(() => undefined);
+    await world.time.advance(afterMs - 100);
+    expect(errors).toEqual([]);
+    // The pauses between two requests grow.
+    await world.time.advance(3_000);
+    expect(errors).toHaveLength(1);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { lossError, lossIn } from "../../../src/core/hold/loss.js";
 import type { RecordRef } from "../../../src/core/record/format.js";
 import type { Found } from "../../../src/core/record/record.js";
-import type { LossReason } from "../../../src/index.js";
+import type { LossReason, LossTiming } from "../../../src/index.js";
 import { expectErrorToBe } from "../../support/errors.js";
 
 const known = {
@@ -90,5 +90,34 @@ describe("a grant", () => {
   it("has a separate message for each reason", () => {
     const messages = REASONS.map((reason) => lossError(ref, reason, undefined).message);
     expect(new Set(messages).size).toBe(REASONS.length);
+  });
+});
+
+describe("the error of a lease whose deadline passed", () => {
+  const REF = { kind: "lock", name: "a" } as RecordRef;
+  const messageOf = (timing: LossTiming, reason: LossReason = "expired"): string =>
+    lossError(REF, reason, undefined, { timing }).message;
+  const ON_TIME = { silentMs: 30_000, lateMs: 99, stalledMs: 99 };
+
+  it("says when DynamoDB acknowledged the last request, and no more if the timer came in time", () => {
+    const message = messageOf(ON_TIME);
+    expect(message).toMatch(/\b30\.0 s\b/);
+    expect(message).not.toMatch(/\b(?:event loop|suspended)\b/);
+  });
+
+  it("names the event loop if the process did not run for 100 ms", () => {
+    const message = messageOf({ ...ON_TIME, stalledMs: 100, lateMs: 4_000 });
+    expect(message).toMatch(/\b0\.1 s\b.*\bevent loop\b/);
+    expect(message).not.toMatch(/\bsuspended\b/);
+  });
+
+  it("names a suspended machine if only the deadline is 100 ms past", () => {
+    const message = messageOf({ ...ON_TIME, lateMs: 100 });
+    expect(message).toMatch(/\b0\.1 s ago\b.*\bsuspended\b/);
+    expect(message).not.toMatch(/\bevent loop\b/);
+  });
+
+  it("says nothing of times if the lease was lost for another reason", () => {
+    expect(messageOf({ ...ON_TIME, stalledMs: 9_000 }, "stolen")).not.toMatch(/\d s\b/);
   });
 });

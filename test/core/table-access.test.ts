@@ -1,0 +1,83 @@
+import { describe, expect, it } from "vitest";
+import type { ClientSettings } from "../../src/core/client-settings.js";
+import { ClientContext } from "../../src/core/context.js";
+import { TableAccess } from "../../src/core/table-access.js";
+import type { Clock } from "../../src/platform/clock.js";
+import type { Read, ReadAnswer, TablePort } from "../../src/platform/table.js";
+
+const CLOCK = {
+  monotonicMs: () => 5_000,
+  bootMs: () => 5_000,
+  wallMs: () => 5_000,
+} as unknown as Clock;
+const READ: Read = { key: { pk: { S: "a" } }, consistent: true };
+
+/** Lets an access to a table see one answer; returns the `Date`s that its clock was told. */
+async function datesAfter(answer: object): Promise<unknown[]> {
+  const table = { tellsDate: true, clockCorrectionMs: 0, read: async () => answer };
+  const settings = { maxClockDrift: 0.01, maxClockErrorMs: 10_000 } as ClientSettings;
+  const access = new TableAccess(table as unknown as TablePort, CLOCK, settings);
+  const told: unknown[] = [];
+  access.tableClock.see = (_sent, dateMs) => void told.push(dateMs);
+  expect((await access.read(READ, 1_000)) as ReadAnswer).toBe(answer);
+  return told;
+}
+
+describe("the clock of a table", () => {
+  it.each([
+    ["the `Date` of an answer", { kind: "found", dateMs: 7 }, [7]],
+    ["the missing `Date` of an answer", { kind: "found" }, [undefined]],
+    ["the `Date` of an error of the server", { kind: "unknown", dateMs: 7 }, [7]],
+    ["the `Date` of a refusal for good", { kind: "misconfigured", dateMs: 7 }, [7]],
+    ["nothing of a request without an answer", { kind: "unknown" }, []],
+    ["nothing of a request that was never sent", { kind: "misconfigured" }, []],
+  ])("is told %s", async (_title, answer, expected) => {
+    expect(await datesAfter(answer)).toEqual(expected);
+  });
+});
+
+describe("a lease that seems over", () => {
+  const seems = (record: object, dateMs?: number): boolean => {
+    const context = { settings: { maxClockErrorMs: 10_000 } };
+    return ClientContext.prototype.seemsOver.call(context as never, record as never, { dateMs });
+  };
+  const HELD = { state: "held", endMs: 100_000 };
+
+  it.each([
+    [HELD, 110_000, true],
+    [HELD, 109_999, false],
+    [HELD, undefined, false],
+    [{ ...HELD, endMs: undefined }, 999_999, false],
+    [{ ...HELD, state: "free" }, 999_999, false],
+  ])("is %j at %s: %s", (record, dateMs, expected) => {
+    expect(seems(record, dateMs)).toBe(expected);
+  });
+});
+
+describe("a silent table", () => {
+  /** How often a silence is reported now, at 10 s. */
+  function reportsOf(sinceMs: number, requestTimeoutMs: number, answeredMs: number): number {
+    let reports = 0;
+    const context = {
+      nowMs: () => 10_000,
+      ...{ answeredMs, tableName: "locks", settings: { requestTimeoutMs } },
+      reportOnce: () => {
+        reports += 1;
+      },
+    };
+    const ended = { kind: "unknown", cause: new Error("lost") } as const;
+    ClientContext.prototype.reportSilence.call(context as never, ended, sinceMs);
+    return reports;
+  }
+  const NEVER = Number.NEGATIVE_INFINITY;
+
+  it.each([
+    ["a request timeout", 5_000, 5_000, NEVER, 1],
+    ["less than a request timeout", 5_001, 5_000, NEVER, 0],
+    ["2 s, with a shorter request timeout", 8_000, 100, NEVER, 1],
+    ["less than 2 s, with a shorter request timeout", 8_001, 100, NEVER, 0],
+    ["less than 2 s since another answer", 0, 100, 8_001, 0],
+  ])("is reported or not after %s", (_title, sinceMs, requestTimeoutMs, answeredMs, expected) => {
+    expect(reportsOf(sinceMs, requestTimeoutMs, answeredMs)).toBe(expected);
+  });
+});
