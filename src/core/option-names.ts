@@ -38,14 +38,6 @@ export const ACQUIRE_NAMES: OptionNames<AnyAcquireOptions> = {
   signal: true,
 };
 
-/** `Lock.tryAcquire`, which never waits. */
-export const TRY_NAMES: OptionNames<Omit<AnyAcquireOptions, "wait" | "poll" | "signal">> = {
-  ...GRANT_NAMES,
-  lease: true,
-  renew: true,
-  owner: true,
-};
-
 /** `Holdfast.mutex`, besides what is no default of an acquisition. */
 export const DEFAULT_NAMES: OptionNames<Omit<AnyAcquireOptions, "signal">> = {
   ...LEASE_NAMES,

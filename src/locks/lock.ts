@@ -4,7 +4,7 @@ import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
 import type { Lease } from "../core/hold/lease.js";
-import { ACQUIRE_NAMES, DEFAULT_NAMES, TRY_NAMES } from "../core/option-names.js";
+import { ACQUIRE_NAMES, DEFAULT_NAMES } from "../core/option-names.js";
 import type { AcquireOptions, AnyAcquireOptions, ClientOptions } from "../core/options.js";
 import { queueing } from "../core/queue/fifo.js";
 import {
@@ -67,7 +67,7 @@ const LOCK_NAMES: OptionNames<LockOptions> = {
   session: true,
 };
 
-/** Options of {@link Lock.tryAcquire}, which never waits. */
+/** Options of {@link Lock.tryAcquire}, which never waits: other options of {@link Lock.acquire} have no effect. */
 export type TryAcquireOptions<S extends FormatTypes = NativeTypes> = Omit<
   AcquireOptions<S>,
   "wait" | "poll" | "signal"
@@ -83,7 +83,11 @@ const WAITING_NAMES: OptionNames<AcquireOptions & QueueOptions> = {
   ...ACQUIRE_NAMES,
   ...QUEUE_NAMES,
 };
-const PASSING_NAMES: OptionNames<TryAcquireOptions> = { ...TRY_NAMES, barge: true };
+// One object often serves `acquire` and `tryAcquire`, so what only matters to a wait is no mistake here.
+const TRYING_NAMES: OptionNames<AcquireOptions & QueueOptions & TryAcquireOptions> = {
+  ...WAITING_NAMES,
+  barge: true,
+};
 
 /** The parts that a lock is constructed from. */
 export interface LockParts<S extends FormatTypes> {
@@ -184,7 +188,7 @@ export class Lock<S extends FormatTypes = NativeTypes> {
    * Errors as {@link Lock.acquire}.
    */
   async tryAcquire(options: TryAcquireOptions<S> = {}): Promise<Lease<S> | null> {
-    checkNames("tryAcquire()", options, PASSING_NAMES);
+    checkNames("tryAcquire()", options, TRYING_NAMES);
     const { barge, ...asked } = options;
     const passage = barge === true ? ({ kind: "barge" } as const) : undefined;
     const settings = { ...this.#settings({ ...asked, wait: 0 }), passage };

@@ -35,7 +35,7 @@ export interface MultiLockOptions extends Omit<MultiAcquireOptions, "signal"> {
   readonly namespace?: string | undefined;
 }
 
-/** Options of {@link MultiLock.tryAcquire}, which never waits. */
+/** Options of {@link MultiLock.tryAcquire}, which never waits: other options of {@link MultiLock.acquire} have no effect. */
 export type MultiTryOptions = Omit<
   MultiAcquireOptions,
   "wait" | "poll" | "signal" | "onPlaceExpired"
@@ -46,7 +46,6 @@ const MULTI_ACQUIRE_NAMES: OptionNames<MultiAcquireOptions> = {
   onPlaceExpired: true,
   signal: true,
 };
-const MULTI_TRY_NAMES: OptionNames<MultiTryOptions> = { lease: true, renew: true, owner: true };
 const MULTI_LOCK_NAMES: OptionNames<MultiLockOptions> = {
   ...LEASE_NAMES,
   onPlaceExpired: true,
@@ -122,7 +121,7 @@ export class MultiLock {
    * and a transaction more. Errors as {@link MultiLock.acquire}.
    */
   async tryAcquire(options: MultiTryOptions = {}): Promise<MultiLease | null> {
-    checkNames("tryAcquire()", options, MULTI_TRY_NAMES);
+    checkNames("tryAcquire()", options, MULTI_ACQUIRE_NAMES);
     const settings = this.#settings({ ...options, wait: 0 });
     return (await this.#acquire(settings, {})) ?? null;
   }

@@ -139,6 +139,8 @@ describe("an option that does not exist", () => {
 const NOT_CHECKED = [
   // `AnyAcquireOptions` has the same names.
   "AcquireOptions",
+  // `tryAcquire` of several locks takes the names of `acquire`.
+  "MultiTryOptions",
   // One name, written where the call checks it.
   "ReleaseByHolderOptions",
   // Inside the library alone: the compiler checks them.

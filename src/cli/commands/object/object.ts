@@ -103,7 +103,9 @@ async function committerOf(options: ObjectOptions, output: Output): Promise<Obje
     bucket,
     strategy,
     wait,
-    dynamodb: table ? { ...(await tableOf({ ...place, table }, output)), timeout } : undefined,
+    dynamodb: table
+      ? { client: (await tableOf({ ...place, table }, output)).client, table, timeout }
+      : undefined,
   });
 }
 
