@@ -112,6 +112,10 @@ function ofElections(meter: Meter) {
       "holdfast.worker.run.delay",
       seconds("Delay of a task's run after its due time.", LATE_S),
     ),
+    startTime: meter.createGauge("holdfast.worker.start.time", {
+      description: "When a task's run last began in this process, since 1970.",
+      unit: "s",
+    }),
     troubles: meter.createCounter(
       "holdfast.worker.troubles",
       counted("Runs that did not start, or did not end when asked to stop.", "{run}"),

@@ -18,6 +18,7 @@ import {
   type NoLeaderEvent,
   type TaskRunEvent,
 } from "../election/events.js";
+import { systemClock } from "../platform/clock.js";
 import { instruments } from "./instruments.js";
 import type { NamedSubject, TelemetryOptions } from "./options.js";
 
@@ -110,8 +111,10 @@ function electionsTold(to: Instruments, about: About) {
     },
     [ELECTION_CHANNELS.tick]({ name, worker, phase, lateMs, ranMs }: TaskRunEvent) {
       const attributes = about(subject(name), { "holdfast.worker": worker });
-      if (phase === "start") to.runDelay.record(lateMs / 1_000, attributes);
-      else if (phase === "overdue" || phase === "wedged") {
+      if (phase === "start") {
+        to.runDelay.record(lateMs / 1_000, attributes);
+        to.startTime.record(systemClock.wallMs() / 1_000, attributes);
+      } else if (phase === "overdue" || phase === "wedged") {
         to.troubles.add(1, { ...attributes, "holdfast.trouble": phase });
       } else {
         to.runDuration.record(ranMs / 1_000, {

@@ -1,4 +1,4 @@
-import { metrics, trace } from "@opentelemetry/api";
+import { createNoopMeter, type Meter, metrics, trace } from "@opentelemetry/api";
 import { LEASE_CHANNELS } from "../core/events.js";
 import { ELECTION_CHANNELS } from "../election/events.js";
 import { checkNames } from "../internal/option-names.js";
@@ -13,6 +13,7 @@ export interface Telemetry {
   stop(): void;
 }
 
+type NameOf = NonNullable<TelemetryOptions["nameOf"]>;
 type Handlers = Partial<Record<string, (message: never) => void>>;
 
 const CHANNELS: readonly string[] = [
@@ -22,15 +23,16 @@ const CHANNELS: readonly string[] = [
 
 /**
  * Turns the events of all clients of this process into OpenTelemetry metrics and spans. The events come from
- * `node:diagnostics_channel`; docs/telemetry.md lists all metrics and spans. Call once, after the providers are
- * registered. Sends no request. Metric attributes have bounded values: kinds, reasons, outcomes, task names;
+ * `node:diagnostics_channel`; docs/telemetry.md lists all metrics and spans. Call once. The global providers may be
+ * registered later: what happens before is not measured. Sends no request. Metric attributes have bounded values: kinds, reasons, outcomes, task names;
  * lock names only through {@link TelemetryOptions.nameOf}.
  */
 export function startTelemetry(options: TelemetryOptions = {}): Telemetry {
   checkNames("startTelemetry()", options, TELEMETRY_NAMES);
-  const { meter = metrics.getMeter("holdfast"), tracer = trace.getTracer("holdfast") } = options;
+  const { meter, tracer = trace.getTracer("holdfast"), nameOf = () => undefined } = options;
   const parts: { readonly told: Handlers; readonly end?: () => void }[] = [];
-  if (meter !== false) parts.push(measured(meter, options.nameOf ?? (() => undefined)));
+  if (meter === undefined) parts.push(measuredLater(nameOf));
+  else if (meter !== false) parts.push(measured(meter, nameOf));
   if (tracer !== false) parts.push(traced(tracer));
   const ends = parts.flatMap(({ told }) =>
     CHANNELS.flatMap((channel) => {
@@ -44,4 +46,23 @@ export function startTelemetry(options: TelemetryOptions = {}): Telemetry {
       for (const { end } of parts.splice(0)) end?.();
     },
   };
+}
+
+/**
+ * Measures with the global provider, as soon as there is one. OpenTelemetry gives tracers that find a later provider, but
+ * no such meters: a program that starts the SDK last would export nothing, and nothing would say so.
+ */
+function measuredLater(nameOf: NameOf): { readonly told: Handlers } {
+  const none = createNoopMeter();
+  const find = (): Meter => metrics.getMeter("holdfast");
+  let meter = find();
+  let part: { readonly told: Handlers } = measured(meter, nameOf);
+  const forward = (channel: string) => (message: never) => {
+    if (meter === none) {
+      meter = find();
+      if (meter !== none) part = measured(meter, nameOf);
+    }
+    part.told[channel]?.(message);
+  };
+  return { told: Object.fromEntries(Object.keys(part.told).map((one) => [one, forward(one)])) };
 }

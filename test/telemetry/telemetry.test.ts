@@ -179,6 +179,40 @@ describe("the metrics", () => {
     expect(sessions).toMatchObject([{ count: 1 }]);
   });
 
+  it("say when each task last began to run", async () => {
+    start();
+    const fromS = Date.now() / 1_000;
+    await everythingHappens();
+    const starts = await pointsOf("holdfast.worker.start.time");
+    expect(starts.map(({ attributes }) => attributes["holdfast.worker"]).sort()).toEqual([
+      "failing",
+      "hanging",
+      "quick",
+    ]);
+    for (const { sum } of starts) {
+      expect(sum).toBeGreaterThanOrEqual(fromS);
+      expect(sum).toBeLessThanOrEqual(Date.now() / 1_000);
+    }
+  });
+
+  it("begin when a provider is registered after the telemetry was started", async () => {
+    telemetry = startTelemetry({ tracer: false });
+    const world = new World();
+    const { locks } = world.inhabitant();
+    try {
+      await world.until(locks.mutex("before").acquire());
+      metrics.setGlobalMeterProvider(meters);
+      await world.until(locks.mutex("after").acquire());
+      await world.until(locks.mutex("after, too").acquire());
+      expect(await pointsOf("holdfast.lease.grants")).toMatchObject([{ count: 2 }]);
+      telemetry.stop();
+      await world.until(locks.mutex("stopped").acquire());
+      expect(await pointsOf("holdfast.lease.grants")).toMatchObject([{ count: 2 }]);
+    } finally {
+      metrics.disable();
+    }
+  });
+
   it("have UCUM units, and unit-free names below `holdfast.`", async () => {
     start();
     await everythingHappens();
@@ -186,7 +220,7 @@ describe("the metrics", () => {
     expect(all.length).toBeGreaterThan(15);
     for (const [name, { unit }] of all) {
       expect(name).toMatch(/^holdfast(\.[a-z]+)+$/);
-      const isTime = /\.(duration|delay)$/.test(name);
+      const isTime = /\.(duration|delay|time)$/.test(name);
       expect(unit, name).toMatch(isTime ? /^s$/ : /^\{[a-z]+\}$/);
     }
   });
