@@ -55,7 +55,7 @@ export interface HoldfastOptions<S extends FormatTypes = NativeTypes> extends Cl
   /**
    * Receives each error that no caller waits for. Such an error comes from the release after a finished `run`, or
    * from background work. Once for each client it also receives `unreachable`, if the table answers none of its requests
-   * for a request timeout while an acquisition waits. Default: the process emits a warning.
+   * for a request timeout while an acquisition or a campaign waits. Default: the process emits a warning.
    */
   readonly onError?: ((error: HoldfastError) => void) | undefined;
   /** Clocks, timers and random numbers, for tests. Default: those of this machine. */

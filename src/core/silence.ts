@@ -9,8 +9,8 @@ import type { Unknown } from "../platform/table.js";
 export function silentTable(table: string, ended: Unknown, silentMs: number): HoldfastError {
   return new HoldfastError(
     "unreachable",
-    `Table "${table}" has not answered for ${Math.round(silentMs)} ms${noAnswerText(ended)}. Each acquisition tries ` +
-      "again until its wait is over. Check the endpoint, the region and the network.",
+    `Table "${table}" has not answered for ${Math.round(silentMs)} ms${noAnswerText(ended)}. Acquisitions and campaigns ` +
+      "try again until their wait is over. Check the endpoint, the region and the network.",
     { cause: ended.cause },
   );
 }

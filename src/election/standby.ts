@@ -143,6 +143,7 @@ export class Standby {
     const answer = unlessMisconfigured(
       await context.read(read, this.#readTimeoutMs(), this.#standing.signal),
     );
+    if (answer.kind === "unknown") context.reportSilence(answer, this.#answeredAtMs);
     return answer.kind === "found" ? answer : undefined;
   }
 

@@ -151,6 +151,17 @@ describe("a campaign", () => {
     expect(Math.abs(gapMs - nobodyMs)).toBeLessThan(100);
   });
 
+  it("reports a table that does not answer, once", async () => {
+    const a = candidate(world, {}, { requestTimeout: "5s" });
+    a.network.script(() => ({ fault: "request-lost", unknownAfterMs: 100 }));
+    a.election.campaign().catch(() => undefined);
+    await world.time.advance(4_000);
+    expect(a.reported).toEqual([]);
+    await world.time.advance(60_000);
+    expect(a.reported).toMatchObject([{ code: "unreachable", lockName: undefined }]);
+    await world.until(a.locks.close());
+  });
+
   it("rejects with its signal's reason, and leaves nothing in the table", async () => {
     const [a, b] = [candidate(world), candidate(world)];
     const term = await world.until(a.election.campaign());

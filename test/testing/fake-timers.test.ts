@@ -52,6 +52,13 @@ describe("takeAway()", () => {
     expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "stolen" });
   });
 
+  it("rejects a client in place of its options", async () => {
+    const { locks } = setUp();
+    await expectError(takeAway(locks as never, "a"), {
+      ...{ code: "invalid-argument", mentions: ["client", "options"] },
+    });
+  });
+
   it("rejects if the lock is not held", async () => {
     const { time, options } = setUp();
     await expectError(time.runUntil(takeAway(options(), "a")), {

@@ -9,6 +9,12 @@ import { Holdfast, HoldfastError, type HoldfastOptions, type Lease } from "../..
  * const thief = await takeAway({ client, table: "locks" }, "report");
  */
 export async function takeAway(options: HoldfastOptions, name: string): Promise<Lease> {
+  if (options instanceof Holdfast) {
+    throw new HoldfastError(
+      "invalid-argument",
+      "takeAway() makes a client of its own. Pass the options of yours, such as { client, table }, and not the client.",
+    );
+  }
   const locks = new Holdfast({ owner: "takeAway", ...options });
   const { holder } = await locks.inspect(name);
   if (holder === undefined) {
