@@ -11,7 +11,9 @@ export function checkNames<O extends object>(call: string, options: O, known: Op
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw refuse(`The options of ${call} must be an object.`);
   }
-  const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name));
+  const isKnown = known as Readonly<Record<string, unknown>>;
+  // Inherited members, such as `constructor`, are not `true`.
+  const unknown = Object.keys(options).find((name) => isKnown[name] !== true);
   if (unknown === undefined) return options;
   const names = Object.keys(known).map((name) => `\`${name}\``);
   throw refuse(

@@ -107,6 +107,11 @@ describe("an option that does not exist", () => {
     expectErrorToBe(refused, { code: "invalid-argument", mentions: ["leese"] });
   });
 
+  it.each(["constructor", "toString", "__proto__"])("is refused with the name %s", (name) => {
+    const options = JSON.parse(`{ "${name}": true }`);
+    expect(() => locks.mutex("x", options)).toThrow(new RegExp(name));
+  });
+
   it("is refused with the value undefined, too", () => {
     expect(() => locks.mutex("x", { leese: undefined } as object)).toThrow(/`leese`/);
   });
