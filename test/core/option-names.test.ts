@@ -25,7 +25,7 @@ describe.each(Object.entries(TABLES))("the options of %s", (_, [names, count]) =
     expect(Object.keys(names)).toHaveLength(count);
     const all = Object.fromEntries(Object.keys(names).map((name) => [name, 1]));
     expect(checkNames("f()", all, names)).toBe(all);
-    expectThrown(() => checkNames("f()", { ...all, leese: 1 }, names), {
+    expectThrown(() => checkNames<object>("f()", { ...all, leese: 1 }, names), {
       code: "invalid-argument",
       mentions: ["leese", "f()"],
     });
