@@ -261,8 +261,15 @@ describe("inspect, ls and release", () => {
     const shown = await world.run(["inspect", "nightly", "--kind", "once", "--json"]);
     const data = { occurrence: "2026-11-23", ended: true };
     expect(JSON.parse(shown.stdout)).toMatchObject({ name: "nightly", state: "free", data });
+    const forPeople = await world.run(["inspect", "nightly", "--kind", "once"]);
+    expect(forPeople.stdout).toMatch(/^occurrence +2026-11-23, ended$/m);
+    await world.locks.once("nightly", { occurrence: "2026-11-24" }, async () => {
+      const running = await world.run(["inspect", "nightly", "--kind", "once"]);
+      expect(running.stdout).toMatch(/^occurrence +2026-11-24, running$/m);
+    });
     const listed = await world.run(["ls", "--kind", "once", "--all", "--json"]);
-    expect(JSON.parse(listed.stdout)).toMatchObject({ name: "nightly", data });
+    const last = { occurrence: "2026-11-24", ended: true };
+    expect(JSON.parse(listed.stdout)).toMatchObject({ name: "nightly", data: last });
     for (const command of [["release", "--force", "--reason", "r"], ["history"]]) {
       expect((await world.run([...command, "nightly", "--kind", "once"])).status).toBe(64);
     }

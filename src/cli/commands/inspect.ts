@@ -28,7 +28,7 @@ export async function inspect(
   const { kind, namespace } = options;
   await using locks = await locksOf(options, output);
   const found = await locks.inspect(nameOf(name, options), { kind, namespace });
-  output.out(output.isJson ? jsonLine(found) : described(found));
+  output.out(output.isJson ? jsonLine(found) : described(found, kind));
   // In other clients' formats an election is a lock.
   const isApart = options.format === undefined || options.format === "native";
   const isPlain = isApart && (kind ?? "lock") === "lock" && namespace === undefined;
@@ -54,7 +54,8 @@ async function pointAtElection(
   }
 }
 
-function described(lock: Inspection<AnyLocks>): string {
+function described(lock: Inspection<AnyLocks>, kind: RecordKind | undefined): string {
+  const occurrence = kind === "once" ? occurrenceIn(lock) : undefined;
   const lines: readonly (readonly [string, string | undefined])[] = [
     ["name", nameText(lock.name)],
     ["namespace", lock.namespace],
@@ -69,7 +70,8 @@ function described(lock: Inspection<AnyLocks>): string {
     ["lease ends", leaseEnd(lock)],
     ["takeable in", lock.state === "held" ? takeable(lock) : undefined],
     ["forced", forced(lock)],
-    ["data", lock.data === undefined ? undefined : dataText(lock.data)],
+    ["occurrence", occurrence],
+    ["data", lock.data === undefined || occurrence !== undefined ? undefined : dataText(lock.data)],
     ["attributes", lock.attributes && jsonOf(lock.attributes)],
   ];
   const shown = lines.filter(([, value]) => value !== undefined);
@@ -77,6 +79,15 @@ function described(lock: Inspection<AnyLocks>): string {
   return shown
     .map(([label, value]) => `${label.padEnd(width)}${printable(value ?? "")}`)
     .join("\n");
+}
+
+/** The last occurrence of a task, and what became of it; undefined if the record names none. */
+function occurrenceIn({ data, state, appearsExpired }: Inspection<AnyLocks>): string | undefined {
+  const { occurrence, ended } = (data ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof occurrence !== "string") return undefined;
+  if (ended === true || (ended === undefined && state === "free")) return `${occurrence}, ended`;
+  const isRunning = state === "held" && !appearsExpired;
+  return `${occurrence}, ${isRunning ? "running" : "interrupted"}`;
 }
 
 // Most records have no further attributes.
