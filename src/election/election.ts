@@ -37,7 +37,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
   readonly #leading: Set<Leading>;
   #term: Term | undefined;
   #isBusy = false;
-  /** When this candidate resigned its last term, on the monotonic clock. */
+  /** When this candidate resigned its last term, on the monotonic clock; undefined after a loss. */
   #resignedAtMs: number | undefined;
 
   /** @internal Made by `Holdfast.election`. */
@@ -269,7 +269,8 @@ export class Election<S extends FormatTypes = NativeTypes> {
     const { lease, gapMs } = await standby.run();
     candidate.monitor.transition("elected", numberOf(lease), { gapMs });
     term = beginTerm(lease, candidate.monitor, () => {
-      if (!lease.signal.aborted) this.#resignedAtMs = candidate.context.nowMs();
+      // After a loss the record says since when no leader renewed.
+      this.#resignedAtMs = lease.signal.aborted ? undefined : candidate.context.nowMs();
       onOver();
     });
     this.#term = term;

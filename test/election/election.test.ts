@@ -151,6 +151,19 @@ describe("a campaign", () => {
     expect(Math.abs(gapMs - nobodyMs)).toBeLessThan(100);
   });
 
+  it("does not count the gap after a loss from an earlier resignation", async () => {
+    const alone = candidate(world);
+    await world.until((await world.until(alone.election.campaign())).resign());
+    const second = await world.until(alone.election.campaign());
+    await world.time.advance(600_000);
+    world.table.deleteItem({ pk: { S: `leader#${NAME}` }, sk: { S: "lease" } });
+    await world.time.advance(20_000);
+    expect(second.signal.reason).toMatchObject({ reason: "deleted" });
+    await world.until(alone.election.campaign());
+    const { gapMs = 0 } = alone.told.at(-1) ?? {};
+    expect(gapMs).toBeLessThan(30_000);
+  });
+
   it("reports a table that does not answer, once", async () => {
     const a = candidate(world, {}, { requestTimeout: "5s" });
     a.network.script(() => ({ fault: "request-lost", unknownAfterMs: 100 }));
