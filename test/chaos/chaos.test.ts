@@ -51,10 +51,14 @@ describe("real processes under real faults", () => {
 
   it("break an invariant with a core which takes over too early", async () => {
     const { summary, status, told } = await chaos("--minutes", "0.5", "--break", "watch");
+    // The run ends at its first violation. If the new holder has not acted by then, the early takeover breaks only
+    // "belief", which forbids that the old holder still believes; otherwise it breaks "exclusion", too.
+    const broken = summary.violations.map(({ invariant }) => invariant);
+    const EARLY_TAKEOVER = ["belief", "exclusion"];
     expect(
-      summary.violations.map(({ invariant }) => invariant),
+      broken.filter((invariant) => EARLY_TAKEOVER.includes(invariant)),
       told,
-    ).toContain("exclusion");
+    ).not.toEqual([]);
     expect(status).toBe(1);
   }, 240_000);
 });
