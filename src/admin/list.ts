@@ -9,7 +9,7 @@ import { noAnswerText } from "../internal/cause-text.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { type Inspection, inspectionOf } from "../locks/inspect.js";
 import { type NoAnswer, retry } from "../platform/retry.js";
-import type { Item, Scan, ScanAnswer } from "../platform/table.js";
+import type { Item, KeyPrefix, ScanAnswer } from "../platform/table.js";
 
 /** The kinds of records that someone can be asked to release: locks, and leaderships of elections. */
 export type HolderKind = "lock" | "leader";
@@ -70,7 +70,7 @@ export interface ListPage<S extends FormatTypes = NativeTypes> {
   readonly locks: readonly Inspection<S>[];
   /** Names of records that this version cannot read, with the layout found; never taken over. */
   readonly unreadable: readonly { readonly name: string; readonly found: string }[];
-  /** Places in the queues of fair locks, held or free; in the order of the table. */
+  /** Places in the queues of fair locks, held or free: all of them on the last page, in the order of the table. */
   readonly queued: readonly ListedEntry[];
   /** The read units that DynamoDB charged for this page, if reported. */
   readonly readUnits: number | undefined;
@@ -90,24 +90,42 @@ export async function* list(
   checkPrefix(options);
   // A format of another client has no tasks of `once`.
   if (kind === "once") context.format.codec.refOf(kind, "any");
-  const prefix = context.format.codec.prefixOf(kind, options.prefix ?? "");
+  const prefixes = prefixesOf(context, kind, options.prefix ?? "");
+  const places: FoundPlace[] = [];
   let after: Item | undefined;
   do {
-    const page = await scanPage(context, prefix, after);
-    yield pageOf(context, kind, page, options.free ?? false);
+    const page = await scanPage(context, prefixes, after);
+    const records = recordsOf(context, kind, page, options.free ?? false);
+    places.push(...page.items.flatMap((item) => placeIn(context, kind, item) ?? []));
     after = page.next;
+    // Only the whole scan shows which tickets were granted: a record may come after the places in its queue.
+    const queued = after === undefined ? places.map((place) => listedEntry(context, place)) : [];
+    yield { ...records, queued, readUnits: page.readUnits };
   } while (after !== undefined);
+}
+
+/** Returns the beginnings of the keys of the listed records, and of the places in their queues. */
+function prefixesOf(
+  { format: { codec, queue } }: AcquireContext,
+  kind: RecordKind,
+  namePrefix: string,
+): KeyPrefix[] {
+  const ofRecords = codec.prefixOf(kind, namePrefix);
+  if (ofRecords === undefined) return [];
+  return kind === "lock" && queue !== undefined
+    ? [ofRecords, queue.prefixOf(namePrefix)]
+    : [ofRecords];
 }
 
 /** Reads one page of a scan, with retries. Throws coded errors. */
 export async function scanPage(
   context: AcquireContext,
-  prefix: Scan["prefix"],
+  prefixes: readonly KeyPrefix[],
   after: Item | undefined,
 ): Promise<Page> {
   let left = ATTEMPTS;
   const send = () =>
-    context.table.scan({ prefix, after }, { timeoutMs: context.settings.requestTimeoutMs });
+    context.table.scan({ prefixes, after }, { timeoutMs: context.settings.requestTimeoutMs });
   const retried = await retry(context, send, {
     backoff: rising(PAUSE_MS),
     onNoAnswer: (answer) => {
@@ -173,21 +191,17 @@ function checkPrefix({ prefix }: ListOptions): void {
   );
 }
 
-function pageOf(
+function recordsOf(
   context: AcquireContext,
   kind: RecordKind,
-  { items, readUnits, dateMs }: Page,
+  { items, dateMs }: Page,
   withFree: boolean,
-): ListPage {
+): Pick<ListPage, "locks" | "unreadable"> {
   const locks: Inspection[] = [];
   const unreadable: { name: string; found: string }[] = [];
-  const queued: ListedEntry[] = [];
   for (const item of items) {
     const name = context.format.codec.nameOf(kind, item);
-    if (name === undefined) {
-      queued.push(...entryIn(context, kind, item));
-      continue;
-    }
+    if (name === undefined) continue;
     const ref = context.format.codec.refOf(kind, name, context.format.queue?.namespaceIn(item));
     const found = context.see(ref, { item }, "eventual");
     if (!isReadable(found)) unreadable.push({ name: ref.name, found: found.found });
@@ -195,35 +209,38 @@ function pageOf(
       locks.push(inspectionOf(context, ref, found, dateMs));
     }
   }
-  return { locks, unreadable, queued, readUnits };
+  return { locks, unreadable };
 }
 
-/** Reads an item as a queue entry; an empty list if the item is no entry. */
-function entryIn(context: AcquireContext, kind: RecordKind, item: Item): ListedEntry[] {
+/** A place in the queue of a lock, as read. */
+interface FoundPlace {
+  readonly lock: RecordRef;
+  readonly entry: Omit<ListedEntry, "isServed">;
+}
+
+/** Reads an item as a place; undefined if the item is not a place with a waiter. */
+function placeIn(context: AcquireContext, kind: RecordKind, item: Item): FoundPlace | undefined {
   const { queue } = context.format;
-  const [name, ticket] = [queue?.nameIn(kind, item), queue?.ticketIn(item)];
-  if (queue === undefined || name === undefined || ticket === undefined) return [];
+  const [name, ticket] = [queue?.nameIn(item), queue?.ticketIn(item)];
+  if (queue === undefined || name === undefined || ticket === undefined) return undefined;
   const lock = context.format.codec.refOf(kind, name, queue.namespaceIn(item));
-  const entry = queue.entryOf(lock, ticket);
-  const found = context.see(entry, { item }, "eventual");
-  if (found.state !== "held") return [];
+  const ref = queue.entryOf(lock, ticket);
+  const found = context.see(ref, { item }, "eventual");
+  if (found.state !== "held") return undefined;
   const { owner, session, leaseMs, appearsExpired, acquirableInMs } = inspectionOf(
     context,
-    entry,
+    ref,
     found,
   );
   const { namespace } = lock;
-  return [
-    {
-      ...{ name, namespace, ticket, owner, session, leaseMs: leaseMs ?? 0 },
-      isServed: ticket <= (servedOf(context, lock) ?? -1n),
-      appearsExpired,
-      acquirableInMs: acquirableInMs,
-    },
-  ];
+  const whose = { name, namespace, ticket, owner, session };
+  return { lock, entry: { ...whose, leaseMs: leaseMs ?? 0, appearsExpired, acquirableInMs } };
 }
 
-// A lock's record comes before its entries, in the order of the sort keys.
+function listedEntry(context: AcquireContext, { lock, entry }: FoundPlace): ListedEntry {
+  return { ...entry, isServed: entry.ticket <= (servedOf(context, lock) ?? -1n) };
+}
+
 function servedOf(context: AcquireContext, lock: RecordRef): bigint | undefined {
   const record = context.observations.of(lock.id)?.record;
   return record === undefined || record.state === "absent" ? undefined : record.queue.served;

@@ -89,7 +89,8 @@ async function* recordsOf(
 ): AsyncGenerator<{ readonly name: string; readonly item: Item }> {
   let after: Item | undefined;
   do {
-    const page = await scanPage(context, context.format.codec.prefixOf(kind, ""), after);
+    const prefix = context.format.codec.prefixOf(kind, "");
+    const page = await scanPage(context, prefix === undefined ? [] : [prefix], after);
     for (const item of page.items) {
       const name = context.format.codec.nameOf(kind, item);
       if (typeof name === "string") yield { name, item };

@@ -84,6 +84,8 @@ export const NATIVE_TTL_ATTRIBUTE = "expiresAt";
 const LAYOUT = "1";
 const SORT_KEY = "lease";
 const ENTRY_KEY = "ticket";
+// Entries have a partition of their own, so that a policy can let a process delete entries but no record of a lock.
+const QUEUE_PARTITION = "queue#";
 // The exact digits of a DynamoDB number; texts padded to this length sort in the order of the numbers.
 const TICKET_DIGITS = 38;
 
@@ -338,15 +340,10 @@ function noStronger({ kind, holder }: HolderRequest): Condition[] {
 }
 
 /**
- * The queue before a record: entries in the record's own partition, at `sk` = `ticket/`, the namespace, `/` and
- * the ticket in 38 digits. Each entry has the layout of a record, and is kept alive in the same way.
+ * The queue before the record of a lock: entries at `pk` = `queue#` and the name, and `sk` = `ticket/`, the
+ * namespace, `/` and the ticket in 38 digits. Each entry has the layout of a record, and is kept alive in the same way.
  */
 function nativeQueue(pkName: string, skName: string): QueueFormat {
-  // An encoded namespace never contains the separator, so no namespace is a prefix of another.
-  const prefixOf = ({ namespace }: RecordRef): string =>
-    `${ENTRY_KEY}/${namespace === undefined ? "" : encodeURIComponent(namespace)}/`;
-  const padded = (ticket: bigint): string => ticket.toString().padStart(TICKET_DIGITS, "0");
-  const pkOf = (ref: RecordRef): string => stringIn(ref.key, pkName) ?? "";
   return {
     // Requires an existing record: a waiter that finds none claims the lock instead.
     take: (ref, { wallMs }) => ({
@@ -372,13 +369,11 @@ function nativeQueue(pkName: string, skName: string): QueueFormat {
       },
     }),
     entryOf(ref, ticket) {
-      const sk = `${prefixOf(ref)}${padded(ticket)}`;
       const { kind, name, namespace } = ref;
-      const id = JSON.stringify([pkOf(ref), sk]);
-      return {
-        ...{ kind, name, namespace, id, isEntry: true },
-        key: { [pkName]: s(pkOf(ref)), [skName]: s(sk) },
-      };
+      const [pk, sk] = [queueKey(name), entrySortKey(ref, ticket)];
+      const id = JSON.stringify([pk, sk]);
+      const key = { [pkName]: s(pk), [skName]: s(sk) };
+      return { kind, name, namespace, key, id, isEntry: true };
     },
     ticketIn(item) {
       const parts = stringIn(item, skName)?.split("/") ?? [];
@@ -391,17 +386,14 @@ function nativeQueue(pkName: string, skName: string): QueueFormat {
       // The text comes from the table, so decoding must not throw.
       return encoded === undefined || encoded === "" ? undefined : decoded(encoded);
     },
-    nameIn(kind, entry) {
+    nameIn(entry) {
       const pk = this.ticketIn(entry) === undefined ? undefined : stringIn(entry, pkName);
-      return pk?.startsWith(`${kind}#`) ? pk.slice(kind.length + 1) : undefined;
+      return pk?.startsWith(QUEUE_PARTITION) ? pk.slice(QUEUE_PARTITION.length) : undefined;
     },
+    prefixOf: (namePrefix) => ({ attribute: pkName, value: queueKey(namePrefix) }),
     upTo: (ref, ticket) => ({
-      partition: { attribute: pkName, value: pkOf(ref) },
-      sort: {
-        attribute: skName,
-        from: `${prefixOf(ref)}${padded(0n)}`,
-        to: `${prefixOf(ref)}${padded(ticket)}`,
-      },
+      partition: { attribute: pkName, value: queueKey(ref.name) },
+      sort: { attribute: skName, from: entrySortKey(ref, 0n), to: entrySortKey(ref, ticket) },
     }),
     remove: (entry, from) => ({
       key: entry.key,
@@ -410,6 +402,14 @@ function nativeQueue(pkName: string, skName: string): QueueFormat {
       as: "delete",
     }),
   };
+}
+
+const queueKey = (name: string): string => `${QUEUE_PARTITION}${name}`;
+
+// An encoded namespace never contains the separator, so no namespace is a prefix of another.
+function entrySortKey({ namespace }: RecordRef, ticket: bigint): string {
+  const within = namespace === undefined ? "" : encodeURIComponent(namespace);
+  return `${ENTRY_KEY}/${within}/${ticket.toString().padStart(TICKET_DIGITS, "0")}`;
 }
 
 function isRecordKey(sk: string): boolean {

@@ -87,10 +87,16 @@ export interface Read {
   readonly attributes?: readonly string[];
 }
 
+/** The beginning of a key: the key attribute `attribute` begins with `value`, which is not empty. */
+export interface KeyPrefix {
+  readonly attribute: string;
+  readonly value: string;
+}
+
 /** One page of a scan over the whole table. */
 export interface Scan {
-  /** Limits the scan to items whose key attribute `attribute` begins with `value`, which is not empty. */
-  readonly prefix: { readonly attribute: string; readonly value: string } | undefined;
+  /** Limits the scan to items with one of these prefixes; without a prefix, the scan has every item. */
+  readonly prefixes: readonly KeyPrefix[];
   /** The `next` of the page before. */
   readonly after?: Item | undefined;
 }

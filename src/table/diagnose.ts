@@ -6,7 +6,6 @@ import {
   TransactWriteItemsCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import type { Kind } from "../core/record/format.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { nativeFormat } from "../formats/native.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
@@ -22,6 +21,7 @@ import { Dates } from "./dates.js";
 import { type Defect, keyDefects, regionsOf, replicaDefects, ttlDefects } from "./defects.js";
 import { type Finding, ok } from "./finding.js";
 import {
+  type KeyKind,
   listsRecords,
   type PolicyFeature,
   policyFor,
@@ -199,11 +199,13 @@ class Probes {
     await first?.();
   }
 
-  #probe(action: RecordAction, kind: Kind): Promise<Finding> {
+  #probe(action: RecordAction, kind: KeyKind): Promise<Finding> {
     const { keys } = schemaFor("native", this.#options.keys);
     const name = (kind === "session" ? "" : (this.#options.prefix ?? "")) + PROBED_NAME;
-    const { key, id } = nativeFormat(keys).codec.refOf(kind, name);
-    return this.#send(action, ` on ${id}`, this.#command(action, key, keys.pk));
+    const { codec, queue } = nativeFormat(keys);
+    const ref = codec.refOf(kind === "queue" ? "lock" : kind, name);
+    const { key } = kind === "queue" ? (queue?.entryOf(ref, 0n) ?? ref) : ref;
+    return this.#send(action, ` on ${kind}#${name}`, this.#command(action, key, keys.pk));
   }
 
   #command(action: RecordAction, key: Item, pk: string): unknown {

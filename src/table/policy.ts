@@ -92,24 +92,34 @@ const POLICY_NAMES: OptionNames<PolicyOptions> = {
 /** An action on a single record. */
 export type RecordAction = "UpdateItem" | "GetItem" | "ConditionCheckItem" | "Query" | "DeleteItem";
 
-/** The actions of each feature, and the kinds of records for each action. */
-const ON_RECORDS: Readonly<Partial<Record<PolicyFeature, Partial<Record<RecordAction, Kind[]>>>>> =
-  {
-    lock: { UpdateItem: ["lock"], GetItem: ["lock"] },
-    "fair-lock": { UpdateItem: ["lock"], GetItem: ["lock"], Query: ["lock"], DeleteItem: ["lock"] },
-    // A rival ends the session of a dead holder, so a rival needs the holder's permissions.
-    sessions: { UpdateItem: ["lock", "session"], GetItem: ["lock", "session"] },
-    elect: { UpdateItem: ["leader"], GetItem: ["leader"] },
-    once: { UpdateItem: ["once"], GetItem: ["once"] },
-    condition: { ConditionCheckItem: ["lock", "leader", "once"] },
-    observe: { GetItem: ["lock", "leader", "once", "session"], Query: ["lock"] },
-    // A lease on a session is not renewed itself, so a forced release asks the session.
-    operate: {
-      UpdateItem: ["lock", "leader", "session"],
-      GetItem: ["lock", "leader", "once", "session"],
-      Query: ["lock"],
-    },
-  };
+/** The kind of a key: of a record, or of the places in a queue of locks. */
+export type KeyKind = Kind | "queue";
+
+/** The actions of each feature, and the kinds of keys for each action. */
+const ON_RECORDS: Readonly<
+  Partial<Record<PolicyFeature, Partial<Record<RecordAction, KeyKind[]>>>>
+> = {
+  lock: { UpdateItem: ["lock"], GetItem: ["lock"] },
+  // A process deletes places, and no record of a lock.
+  "fair-lock": {
+    UpdateItem: ["lock", "queue"],
+    GetItem: ["lock"],
+    Query: ["queue"],
+    DeleteItem: ["queue"],
+  },
+  // A rival ends the session of a dead holder, so a rival needs the holder's permissions.
+  sessions: { UpdateItem: ["lock", "session"], GetItem: ["lock", "session"] },
+  elect: { UpdateItem: ["leader"], GetItem: ["leader"] },
+  once: { UpdateItem: ["once"], GetItem: ["once"] },
+  condition: { ConditionCheckItem: ["lock", "leader", "once"] },
+  observe: { GetItem: ["lock", "leader", "once", "session"], Query: ["queue"] },
+  // A lease on a session is not renewed itself, so a forced release asks the session.
+  operate: {
+    UpdateItem: ["lock", "leader", "session"],
+    GetItem: ["lock", "leader", "once", "session"],
+    Query: ["queue"],
+  },
+};
 
 /** The actions on the table as a whole. */
 const ON_TABLE: Readonly<Partial<Record<PolicyFeature, readonly string[]>>> = {
@@ -151,10 +161,10 @@ export function policyFor(options: PolicyOptions): Policy {
   };
 }
 
-/** The actions of these features on single records, by kind of record. Pure. */
+/** The actions of these features on single records, by kind of key. Pure. */
 export function recordAccesses(
   features: readonly PolicyFeature[],
-): { readonly action: RecordAction; readonly kinds: readonly Kind[] }[] {
+): { readonly action: RecordAction; readonly kinds: readonly KeyKind[] }[] {
   const actions = ["UpdateItem", "GetItem", "ConditionCheckItem", "Query", "DeleteItem"] as const;
   return actions
     .map((action) => {
@@ -187,11 +197,13 @@ function recordStatements(
   );
 }
 
-function patternsOf(kind: Kind, prefixes: readonly string[]): string[] {
+function patternsOf(kind: KeyKind, prefixes: readonly string[]): string[] {
   // A session has a random name without a prefix.
   const names = prefixes.length === 0 || kind === "session" ? [""] : prefixes;
   const format = nativeFormat(NATIVE_KEYS);
-  return names.map((name) => `${literal(format.codec.prefixOf(kind, name)?.value ?? "")}*`);
+  const prefixOf = (name: string) =>
+    kind === "queue" ? format.queue?.prefixOf(name) : format.codec.prefixOf(kind, name);
+  return names.map((name) => `${literal(prefixOf(name)?.value ?? "")}*`);
 }
 
 function commitStatements(options: PolicyOptions, arn: string): PolicyStatement[] {

@@ -29,6 +29,7 @@ export type {
   Dated,
   Increment,
   Item,
+  KeyPrefix,
   Misconfigured,
   NotNow,
   OrElse,

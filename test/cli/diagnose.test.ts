@@ -46,8 +46,9 @@ describe("diagnose", () => {
     expect(wrong(found)).toEqual([]);
     expect(status).toBe(0);
     const permissions = found.filter(({ check }) => check === "permission");
-    // Four kinds are written, four read, three are part of transactions; a queue is read, an entry deleted; and a scan.
-    expect(permissions).toHaveLength(14);
+    // Four kinds of records and the places are written, four kinds read, three are part of transactions; a queue is
+    // read, a place deleted; and a scan.
+    expect(permissions).toHaveLength(15);
     for (const { latencyMs } of permissions) expect(latencyMs).toBeGreaterThanOrEqual(0);
     expect(found.map(shown)).toEqual(expect.arrayContaining(["ok clock", "ok ttl", "ok key"]));
     expect((await world.client.send(new ScanCommand({ TableName: "locks" }))).Items).toEqual([]);
@@ -238,7 +239,7 @@ describe("diagnose --scan with queues", () => {
     const waiting = locks.fairLock("left", LENGTHS).acquire();
     while ((await world.locks.admin.queue("left")).waiters.length === 0) await pause(20);
     const entry = (await world.client.send(new ScanCommand({ TableName: "locks" }))).Items?.find(
-      ({ pk, sk }) => pk?.S === "lock#left" && sk?.S?.startsWith("ticket/"),
+      ({ pk, sk }) => pk?.S === "queue#left" && sk?.S?.startsWith("ticket/"),
     );
     await held.release();
     await (await waiting).release();

@@ -19,7 +19,7 @@ function fairLockSuite(endpoint: () => string): void {
     eventually(async () => (await locks.admin.queue(name)).waiters.length === count);
   const entries = async (name: string): Promise<number> => {
     const { Items = [] } = await client.send(new ScanCommand({ TableName: table }));
-    return Items.filter(({ pk, sk }) => pk?.S === `lock#${name}` && sk?.S?.startsWith("ticket/"))
+    return Items.filter(({ pk, sk }) => pk?.S === `queue#${name}` && sk?.S?.startsWith("ticket/"))
       .length;
   };
 

@@ -23,7 +23,7 @@ export type Operation =
       readonly consistent: boolean;
       readonly attributes: readonly string[] | undefined;
     }
-  | { readonly kind: "scan"; readonly prefix: string }
+  | { readonly kind: "scan"; readonly prefixes: readonly string[] }
   | ({ readonly kind: "query" } & Pick<Query, "consistent"> & {
         readonly from: string;
         readonly to: string;
@@ -174,7 +174,10 @@ export const operations: fc.Arbitrary<readonly Operation[]> = fc.array(
     }),
     // Always applied, so that a query finds several items.
     { weight: 4, arbitrary: at.map((at) => ({ kind: "write" as const, at, write: CREATED })) },
-    fc.record({ kind: fc.constant("scan" as const), prefix: fc.constantFrom("", "1", "x") }),
+    fc.record({
+      kind: fc.constant("scan" as const),
+      prefixes: fc.constantFrom([""], ["1"], ["x"], ["1", "2"], ["x", "0"]),
+    }),
     {
       weight: 4,
       arbitrary: fc.record({
@@ -206,7 +209,12 @@ export async function answersOf(
   const answers: unknown[] = [];
   for (const operation of asked) {
     if (operation.kind === "scan") {
-      answers.push(await scanned(table, `${own}${operation.prefix}`));
+      answers.push(
+        await scanned(
+          table,
+          operation.prefixes.map((prefix) => `${own}${prefix}`),
+        ),
+      );
     } else if (operation.kind === "query") {
       const { from, to, kind: _, ...asked } = operation;
       answers.push(
@@ -233,11 +241,12 @@ export async function answersOf(
   return answers;
 }
 
-async function scanned(table: TablePort, value: string): Promise<unknown> {
+async function scanned(table: TablePort, values: readonly string[]): Promise<unknown> {
+  const prefixes = values.map((value) => ({ attribute: "pk", value }));
   const items: string[] = [];
   let after: Item | undefined;
   do {
-    const page: ScanAnswer = await table.scan({ prefix: { attribute: "pk", value }, after }, CALL);
+    const page: ScanAnswer = await table.scan({ prefixes, after }, CALL);
     if (page.kind !== "page") return page;
     items.push(...page.items.map((item) => JSON.stringify(normal({ M: item }))));
     after = page.next;

@@ -169,7 +169,7 @@ export class CsharpPeer {
 
   /** Every lock of the table; throws for any other item, as the port's parser does. */
   async list(): Promise<{ owner: string; leaseMs: number; version: string }[]> {
-    const answer = await this.#here.table.scan({ prefix: undefined }, { timeoutMs: TIMEOUT_MS });
+    const answer = await this.#here.table.scan({ prefixes: [] }, { timeoutMs: TIMEOUT_MS });
     if (answer.kind !== "page") throw new Error(answer.kind);
     return answer.items.map((item) => ({
       owner: textIn(item, "ownerName"),

@@ -211,7 +211,10 @@ describe("a record with unknown attributes or a queue", () => {
   it("is not granted to a mutex while waiters are queued", async () => {
     const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
     table.putItem(ref.key, changed({ holder: undefined, tail: { N: "5" }, served: { N: "4" } }));
-    const waiter = { ...ref.key, sk: { S: `ticket//${"5".padStart(38, "0")}` } };
+    const waiter = {
+      pk: { S: "queue#customer/42" },
+      sk: { S: `ticket//${"5".padStart(38, "0")}` },
+    };
     table.putItem(waiter, changed({}));
     const locks = new Holdfast({ client: table, table: "locks" });
     expect(await locks.mutex("customer/42").tryAcquire()).toBeNull();

@@ -994,8 +994,8 @@ describe("a record of an unknown layout", () => {
         const { world, mutex } = setUp();
         world.table.putItem(KEY, { ...record, ...queue });
         // A first waiter without renewals for a long time, possibly alive.
-        const sk = { S: `ticket//${"6".padStart(38, "0")}` };
-        world.table.putItem({ ...KEY, sk }, { ...held, leaseMs: { N: "3600000" } });
+        const place = { pk: { S: "queue#a" }, sk: { S: `ticket//${"6".padStart(38, "0")}` } };
+        world.table.putItem(place, { ...held, leaseMs: { N: "3600000" } });
         const before = world.record("a");
         expect(await world.until(mutex.tryAcquire())).toBeNull();
         expect(world.record("a")).toEqual(before);

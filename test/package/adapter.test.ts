@@ -24,7 +24,7 @@ const WRITE: Write = {
   change: { set: { holder: { S: "me" } }, remove: [] },
 };
 const READ = { key: WRITE.key, consistent: true };
-const SCAN = { prefix: { attribute: "pk", value: "lock#" } };
+const SCAN = { prefixes: [{ attribute: "pk", value: "lock#" }] };
 
 let server: StubServer;
 const clients: DynamoDBClient[] = [];

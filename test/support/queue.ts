@@ -20,7 +20,7 @@ const TICKET_DIGITS = 38;
 /** The key of an entry in the queue of `NAME`, for a ticket or any further text. */
 export function entryKey(ticket: bigint | string) {
   const padded = ticket.toString().padStart(TICKET_DIGITS, "0");
-  return { pk: { S: `lock#${NAME}` }, sk: { S: `ticket//${padded}` } };
+  return { pk: { S: `queue#${NAME}` }, sk: { S: `ticket//${padded}` } };
 }
 
 /** The ticket of an entry. */

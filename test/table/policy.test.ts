@@ -118,6 +118,16 @@ describe("policyFor", () => {
     });
   });
 
+  it("lets the users of fair locks delete places in queues, and no record of a lock", () => {
+    const { document } = policyFor({ for: ["fair-lock"], table: "locks", prefixes: ["a/"] });
+    const deleting = document.Statement.filter(({ Action }) =>
+      Action.includes("dynamodb:DeleteItem"),
+    );
+    expect(deleting.map(({ Condition }) => Condition)).toEqual([
+      { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["queue#a/*"] } },
+    ]);
+  });
+
   it("makes statements with different ids, for all features", () => {
     const features = POLICY_FEATURES.filter((feature) => feature !== "object-commit");
     const { document } = policyFor({ for: features, table: "locks" });

@@ -1,4 +1,4 @@
-import type { Condition, Item, Query, Write } from "../../platform/table.js";
+import type { Condition, Item, KeyPrefix, Query, Write } from "../../platform/table.js";
 import type { ExistingData, FormatFacts } from "./format-facts.js";
 import type { CompositeName, LockFormat, LockName } from "./format-types.js";
 import type { ForcedRelease, Found, GrantNote, HolderRequest, Passage, Version } from "./record.js";
@@ -155,10 +155,7 @@ export interface RecordCodec {
   /** Returns the name in a key from {@link refOf}, or undefined if the item has another key. */
   nameOf(kind: Kind, item: Item): LockName | undefined;
   /** Returns the prefix of every key of the kind, for a scan, or undefined if the keys share no prefix. */
-  prefixOf(
-    kind: Kind,
-    namePrefix: string,
-  ): { readonly attribute: string; readonly value: string } | undefined;
+  prefixOf(kind: Kind, namePrefix: string): KeyPrefix | undefined;
   /** Returns the holder that a grant writes, from a new id. */
   holderOf(owner: string, id: string): string;
   read(item: Item | undefined): Found;
@@ -255,8 +252,10 @@ export interface QueueFormat {
   /** Returns the ticket of an entry, or undefined if the item is not an entry. */
   ticketIn(item: Item): bigint | undefined;
   namespaceIn(item: Item): string | undefined;
-  /** Returns the name of this kind whose queue has the entry, or undefined if the item is not such an entry. */
-  nameIn(kind: Kind, entry: Item): string | undefined;
+  /** Returns the name of the lock whose queue has the entry, or undefined if the item is not an entry. */
+  nameIn(entry: Item): string | undefined;
+  /** Returns the prefix of the keys of all entries of these locks, for a scan. */
+  prefixOf(namePrefix: string): KeyPrefix;
   /** The range of the entries up to and including this ticket. */
   upTo(ref: RecordRef, ticket: bigint): Pick<Query, "partition" | "sort">;
   /** Deletes the entry. */

@@ -165,15 +165,7 @@ export class DynamoDBTable implements TablePort {
   }
 
   scan(scan: Scan, call: Call): Promise<ScanAnswer> {
-    const filter =
-      scan.prefix === undefined
-        ? {}
-        : {
-            FilterExpression: "begins_with(#0, :0)",
-            ExpressionAttributeNames: { "#0": scan.prefix.attribute },
-            ExpressionAttributeValues: { ":0": { S: scan.prefix.value } },
-          };
-    return this.#page("Scan", { ...filter, ExclusiveStartKey: scan.after }, call);
+    return this.#page("Scan", { ...filterOf(scan), ExclusiveStartKey: scan.after }, call);
   }
 
   query(query: Query, call: Call): Promise<ScanAnswer> {
@@ -283,4 +275,16 @@ export class DynamoDBTable implements TablePort {
     const aheadMs = serverMs - this.#clock.wallMs();
     this.#clockCorrectionMs = Math.abs(aheadMs) > AN_HOUR_MS ? aheadMs : 0;
   }
+}
+
+function filterOf({ prefixes }: Scan): object {
+  if (prefixes.length === 0) return {};
+  const conditions = prefixes.map((_, at) => `begins_with(#${at}, :${at})`);
+  const names = prefixes.map(({ attribute }, at) => [`#${at}`, attribute] as const);
+  const values = prefixes.map(({ value }, at) => [`:${at}`, { S: value }] as const);
+  return {
+    FilterExpression: conditions.join(" OR "),
+    ExpressionAttributeNames: Object.fromEntries(names),
+    ExpressionAttributeValues: Object.fromEntries(values),
+  };
 }

@@ -1,5 +1,5 @@
 import { HoldfastError } from "../../errors.js";
-import type { Item, Query, Scan, ScanAnswer } from "../../platform/table.js";
+import type { Item, KeyPrefix, Query, Scan, ScanAnswer } from "../../platform/table.js";
 import { readUnits, sizeBytes } from "./capacity.js";
 import { keyText } from "./interpret.js";
 import type { Present } from "./item-history.js";
@@ -13,7 +13,7 @@ const PAGE_BYTES = 1024 * 1024;
 export function scanPage(present: readonly Present[], scan: Scan, limitBytes = PAGE_BYTES): Page {
   const start = scan.after === undefined ? "" : keyText(scan.after);
   const rest = present.filter(({ place }) => place > start);
-  return pageOf(rest, limitBytes, undefined, false, (item) => beginsWith(item, scan.prefix));
+  return pageOf(rest, limitBytes, undefined, false, (item) => beginsWithOne(item, scan.prefixes));
 }
 
 /** One page of a query. Throws where DynamoDB would refuse the query. Pure. */
@@ -72,9 +72,11 @@ function pageOf(
   return { kind: "page", items, next, readUnits: readUnits(bytes, isConsistent) };
 }
 
-function beginsWith(item: Item, prefix: Scan["prefix"]): boolean {
-  if (prefix === undefined) return true;
-  return textIn(item, prefix.attribute)?.startsWith(prefix.value) === true;
+function beginsWithOne(item: Item, prefixes: readonly KeyPrefix[]): boolean {
+  if (prefixes.length === 0) return true;
+  return prefixes.some(
+    ({ attribute, value }) => textIn(item, attribute)?.startsWith(value) === true,
+  );
 }
 
 function textIn(item: Item, attribute: string): string | undefined {

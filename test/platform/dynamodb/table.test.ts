@@ -17,7 +17,7 @@ import { SDK_WAY, WAYS } from "../../support/ways.js";
 
 const key = { pk: { S: "a" }, sk: { S: "b" } };
 const read = { key, consistent: true };
-const scan = { prefix: { attribute: "pk", value: "a" } };
+const scan = { prefixes: [{ attribute: "pk", value: "a" }] };
 const query = {
   partition: { attribute: "pk", value: "a" },
   sort: { attribute: "sk", from: "a", to: "c" },

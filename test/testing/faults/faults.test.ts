@@ -42,7 +42,7 @@ describe("FaultyTable", () => {
     expect(await claim()).toMatchObject({ kind: "applied", tookMs: 0, applied: true });
     const read = faulty.read({ key: KEY, consistent: true }, CALL);
     expect(await time.runUntil(read)).toEqual({ kind: "found", item: memory.item(KEY) });
-    const scan = faulty.scan({ prefix: { attribute: "pk", value: "a" } }, CALL);
+    const scan = faulty.scan({ prefixes: [{ attribute: "pk", value: "a" }] }, CALL);
     expect(await time.runUntil(scan)).toMatchObject({ kind: "page", items: [memory.item(KEY)] });
     expect(faulty.requests).toEqual({
       write: 1,
@@ -170,7 +170,7 @@ describe("FaultyTable", () => {
     faulty.script(() => ({ fault: "conflict" }));
     await impossible(faulty.read({ key: KEY, consistent: false }, CALL));
     faulty.script(() => ({ fault: "item-gone" }));
-    await impossible(faulty.scan({ prefix: { attribute: "pk", value: "" } }, CALL));
+    await impossible(faulty.scan({ prefixes: [{ attribute: "pk", value: "" }] }, CALL));
     const plain = new FaultyTable(new FaultyTable(new MemoryTable()), time.process());
     plain.script(() => ({ fault: "stale" }));
     await impossible(plain.read({ key: KEY, consistent: false }, CALL));

@@ -151,7 +151,10 @@ describe("MemoryTable's reads", () => {
     let after: Item | undefined;
     let pages = 0;
     do {
-      const answer = await table.scan({ prefix: { attribute: "pk", value: "lock#" }, after }, CALL);
+      const answer = await table.scan(
+        { prefixes: [{ attribute: "pk", value: "lock#" }], after },
+        CALL,
+      );
       if (answer.kind !== "page") throw new Error("no page");
       seen.push(...answer.items.map((item) => item["pk"]));
       expect(answer.readUnits).toBe(0.5);
