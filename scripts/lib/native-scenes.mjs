@@ -256,6 +256,13 @@ export function nativeRequests({ nativeFormat, compileWrite }) {
       known: held,
       maybe: [OTHER],
     }),
+    "hand-over with a ticket": format.lease.handOver(
+      ref,
+      { ...GRANT, passage: { kind: "ticket", ticket: 6n } },
+      { known: { ...held, holder: OTHER }, maybe: [] },
+    ),
+    "three tickets": format.queue.take(ref, 3, { wallMs: START_MS }),
+    "release past unused tickets": format.lease.free(ref, { known: held }, { ...free, served: 9n }),
     renewal: format.lease.renew(ref, held, RENEWAL),
     "renewal without the table's time": format.lease.renew(ref, held, {
       ...RENEWAL,

@@ -1,5 +1,6 @@
 import type { AcquireContext } from "../core/acquire/context.js";
 import type { Shown } from "../core/context.js";
+import { waitersOf } from "../core/queue/predecessors.js";
 import { LAST_TICKET } from "../core/queue/ticket.js";
 import { deadAtMs } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
@@ -12,6 +13,9 @@ import type { Item } from "../platform/table.js";
 export interface QueuedWaiter {
   /** How many waiters come before this waiter. */
   readonly position: number;
+  /** How many calls of the process wait with this place. */
+  readonly calls: number;
+  /** The ticket of the place, and the last one if several calls share the place. */
   readonly ticket: bigint;
   /** The label for people. */
   readonly owner: string | undefined;
@@ -39,12 +43,15 @@ export async function listQueue(context: AcquireContext, ref: RecordRef): Promis
   const served =
     record === undefined || record.state === "absent" ? undefined : record.queue.served;
   const waiters: QueuedWaiter[] = [];
+  let position = 0;
   for (const shown of await entriesOf(context, ref)) {
     const ticket = context.format.queue?.ticketIn(shown.item);
     // An entry that was granted, and not yet deleted, no longer waits.
     if (ticket === undefined || (served !== undefined && ticket <= served)) continue;
-    const waiter = waiterIn(context, ref, ticket, shown, waiters.length);
-    if (waiter !== undefined) waiters.push(waiter);
+    const waiter = waiterIn(context, ref, ticket, shown, served);
+    if (waiter === undefined) continue;
+    waiters.push({ position, ...waiter });
+    position += waiter.calls;
   }
   return { lock, waiters };
 }
@@ -77,15 +84,16 @@ function waiterIn(
   ref: RecordRef,
   ticket: bigint,
   shown: ShownEntry,
-  position: number,
-): QueuedWaiter | undefined {
+  served: bigint | undefined,
+): Omit<QueuedWaiter, "position"> | undefined {
   const entry = context.format.queue?.entryOf(ref, ticket) ?? ref;
   const record = context.seeRecord(entry, shown, "strong");
   if (record.state !== "held") return undefined;
   const { owner, acquiredAt, session, leaseMs } = record;
   const seen = context.observations.of(entry.id);
+  const calls = waitersOf(record, ticket, served);
   return {
-    ...{ position, ticket, owner, since: acquiredAt, session, leaseMs },
+    ...{ calls, ticket, owner, since: acquiredAt, session, leaseMs },
     // On a session the entry is not renewed, so silence of the entry means nothing.
     appearsExpired:
       session === undefined &&

@@ -37,7 +37,7 @@ export async function releaseByHolder(
   const keepData = context.format.facts.defaults?.keepData ?? false;
   let unanswered = 0;
   let trouble: NoAnswer | undefined;
-  const send = () => freeOnce(context, ref, { maybe: [holder] }, keepData);
+  const send = () => freeOnce(context, ref, { maybe: [holder] }, { keepData });
   const retried = await retry(context, send, {
     backoff: rising(PAUSE_MS),
     isOver: () => unanswered === ATTEMPTS,

@@ -1,3 +1,4 @@
+import type { SignalLike } from "../platform/abort.js";
 import type { Timer, Timers } from "../platform/timers.js";
 import type { Unavailable } from "./unavailable.js";
 
@@ -6,17 +7,43 @@ export type Turn<Granted> =
   | { readonly kind: "contend" }
   | { readonly kind: "granted"; readonly result: Granted };
 
+/** How a waiter follows its place in the queue of the table. */
+export interface PlaceListener {
+  /** The number of waiters before this waiter has changed. */
+  readonly onPosition?: ((position: number) => void) | undefined;
+  /** Whether the waiter gives up when its place expires. Otherwise it joins again at the back. */
+  readonly failsWithoutPlace?: boolean | undefined;
+}
+
+/** A place in the queue of the table for the waiters of this process, with a ticket for each. */
+export interface SharedPlace {
+  /** Whether the place is held now, by the clocks. */
+  readonly isHeld: boolean;
+  /** Aborts when the place is lost. */
+  readonly lossSignal: SignalLike;
+  /** The next ticket that was not granted, or undefined if all were. */
+  readonly next: bigint | undefined;
+  readonly last: bigint;
+  /** Uses up the next ticket. */
+  take(): bigint | undefined;
+  /** Leaves the queue of the table, in the background. */
+  leave(): void;
+}
+
 /** One acquisition in this process's queue for a name. */
 export class LocalWaiter<Settings, Granted> {
   readonly settings: Settings;
+  readonly listener: PlaceListener;
+  #position: number | undefined;
   /** Resolves with the turn. Rejects with the error if the waiter gives up first. */
   readonly turn: Promise<Turn<Granted>>;
   #settle:
     | { readonly take: (turn: Turn<Granted>) => void; readonly fail: (error: unknown) => void }
     | undefined;
 
-  constructor(settings: Settings) {
+  constructor(settings: Settings, listener: PlaceListener = {}) {
     this.settings = settings;
+    this.listener = listener;
     this.turn = new Promise((take, fail) => {
       this.#settle = { take, fail };
     });
@@ -44,6 +71,13 @@ export class LocalWaiter<Settings, Granted> {
     return settle !== undefined;
   }
 
+  /** Tells the waiter its position, if the position has changed. */
+  announce(position: number): void {
+    if (position === this.#position) return;
+    this.#position = position;
+    this.listener.onPosition?.(position);
+  }
+
   giveUp(error: unknown): void {
     const settle = this.#settle;
     this.#settle = undefined;
@@ -68,6 +102,9 @@ export class LocalQueue<Settings, Granted> {
   readonly #waiting: LocalWaiter<Settings, Granted>[] = [];
   /** The number of consecutive handoffs within the process. */
   #localHandoffs = 0;
+  #place: SharedPlace | undefined;
+  /** The number of waiters before the first waiter of this queue; undefined while it is not known. */
+  #before: number | undefined;
   #unavailable: Unavailable | undefined;
   #isBusy = false;
   #occupant: Occupant | undefined;
@@ -82,6 +119,57 @@ export class LocalQueue<Settings, Granted> {
 
   get hasWaiters(): boolean {
     return this.#waiting.length > 0;
+  }
+
+  get waiterCount(): number {
+    return this.#waiting.length;
+  }
+
+  /** The place of this process in the queue of the table, while a ticket of the place is left. */
+  get place(): SharedPlace | undefined {
+    return this.#place;
+  }
+
+  /** Keeps a place for the waiters of this process. */
+  keepPlace(place: SharedPlace): void {
+    this.#place = place;
+  }
+
+  /** Uses up the next ticket of the place, and leaves a place without tickets. */
+  takeTicket(): bigint | undefined {
+    const ticket = this.#place?.take();
+    if (this.#place?.next === undefined) this.leavePlace();
+    return ticket;
+  }
+
+  leavePlace(): void {
+    this.#place?.leave();
+    this.#place = undefined;
+  }
+
+  /** The place has expired. Ends the waiters which had a ticket of the place, and must not join again. */
+  placeExpired(error: unknown): void {
+    const { next, last } = this.#place ?? {};
+    // The first ticket left is of the waiter that contends.
+    const lost = next === undefined || last === undefined ? 0 : Number(last - next);
+    this.leavePlace();
+    for (const waiter of this.#waiting.slice(0, lost)) {
+      if (waiter.listener.failsWithoutPlace === true) this.leave(waiter, error);
+    }
+  }
+
+  /** Tells the waiters how many other waiters, and waiters of other processes, are before them. */
+  announce(before: number): void {
+    this.#before = before;
+    for (const [index, waiter] of [...this.#waiting.entries()]) this.#tell(waiter, before + index);
+  }
+
+  #tell(waiter: LocalWaiter<Settings, Granted>, position: number): void {
+    try {
+      waiter.announce(position);
+    } catch (error) {
+      this.leave(waiter, error);
+    }
   }
 
   get localHandoffs(): number {
@@ -112,6 +200,7 @@ export class LocalQueue<Settings, Granted> {
   occupy(occupant: Occupant): void {
     this.#occupant = occupant;
     this.#watchOccupant();
+    this.announce(0);
   }
 
   /** Whether this process holds the name, contends for it, or hands it off. */
@@ -130,6 +219,7 @@ export class LocalQueue<Settings, Granted> {
   wait(waiter: LocalWaiter<Settings, Granted>): void {
     this.#waiting.push(waiter);
     this.#watchOccupant();
+    if (this.#before !== undefined) this.#tell(waiter, this.#before + this.#waiting.length - 1);
   }
 
   waitFirst(waiter: LocalWaiter<Settings, Granted>): void {
@@ -141,6 +231,7 @@ export class LocalQueue<Settings, Granted> {
     waiter.giveUp(error);
     const at = this.#waiting.indexOf(waiter);
     if (at >= 0) this.#waiting.splice(at, 1);
+    if (at >= 0 && this.#before !== undefined) this.announce(this.#before);
   }
 
   /** Removes and returns the first waiter, for a handoff. */
@@ -151,11 +242,13 @@ export class LocalQueue<Settings, Granted> {
   /** Ends the turn: the next waiter contends, or the queue is idle. */
   next(): void {
     this.#occupant = undefined;
+    this.#before = undefined;
     this.#watch?.cancel();
     this.#watch = undefined;
     for (let waiter = this.shift(); waiter !== undefined; waiter = this.shift()) {
       if (waiter.contend()) return;
     }
+    this.leavePlace();
     this.#isBusy = false;
     this.#onIdle();
   }

@@ -54,7 +54,7 @@ import type {
 } from "../core/record/format.js";
 import type { ExistingData } from "../core/record/format-facts.js";
 import type { LockName } from "../core/record/format-types.js";
-import type { Found, HolderRequest, Version } from "../core/record/record.js";
+import type { Found, HolderRequest, Passage, Version } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { decodeJson, encodeJson } from "../internal/json-value.js";
 import type {
@@ -155,8 +155,7 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
     queue: keys.sk === null ? undefined : nativeQueue(keys.pk, keys.sk),
     history: keys.sk === null ? undefined : nativeHistory(keys.pk, keys.sk),
     requests: REQUESTS,
-    // The grant of a transfer is the same write as a local handoff: the importer knows the holder's id.
-    transfers: { reserve: handOver },
+    transfers: { reserve: (ref, grant, from) => handOver(ref, grant, from, BARGE) },
   };
 }
 
@@ -215,7 +214,7 @@ function leaseWrites(pk: string): LeaseWrites {
       condition: all(watchedCondition(watched), ...queueCondition(grant)),
       change: lasting(ref, grantChange(grant)),
     }),
-    handOver,
+    handOver: (ref, grant, from) => handOver(ref, grant, from, grant.passage),
     renew: (ref, held, renewal) => ({
       key: ref.key,
       condition: all(
@@ -245,6 +244,7 @@ function leaseWrites(pk: string): LeaseWrites {
           lastHolder: s(options.lastHolder),
           expiresAt: expiresAt(options.wallMs, 0),
           ...(options.lastData === undefined ? {} : { data: encodeJson(options.lastData) }),
+          ...(options.served === undefined ? {} : { served: n(options.served) }),
           ...(options.forced === undefined
             ? {}
             : { request: requestValue({ ...options.forced, kind: "release" }) }),
@@ -256,11 +256,19 @@ function leaseWrites(pk: string): LeaseWrites {
   };
 }
 
-// A waiter of this process may pass the queue, within the bound on local handoffs.
-function handOver(ref: RecordRef, grant: Grant, from: Holders): Write {
+// A transfer passes the queue: the importer gets the lock from the exporter, and waits for no other process.
+const BARGE: Passage = Object.freeze({ kind: "barge" });
+
+// Without a ticket, a waiter of this process gets the lock only while no waiter is queued.
+function handOver(
+  ref: RecordRef,
+  grant: Grant,
+  from: Holders,
+  passage: Passage | undefined,
+): Write {
   return {
     key: ref.key,
-    condition: holdersCondition(from),
+    condition: all(holdersCondition(from), ...queueCondition({ passage })),
     change: lasting(ref, grantChange(grant)),
   };
 }
@@ -346,11 +354,10 @@ function noStronger({ kind, holder }: HolderRequest): Condition[] {
 function nativeQueue(pkName: string, skName: string): QueueFormat {
   return {
     // Requires an existing record: a waiter that finds none claims the lock instead.
-    take: (ref, { wallMs }) => ({
-      key: ref.key,
-      condition: KNOWN,
-      change: { set: { tail: { incrementFrom: Math.floor(wallMs).toString() } }, remove: [] },
-    }),
+    take: (ref, count, { wallMs }) => {
+      const tail = { incrementFrom: Math.floor(wallMs).toString(), by: count };
+      return { key: ref.key, condition: KNOWN, change: { set: { tail }, remove: [] } };
+    },
     raise: (ref, ticket, { fenceSeed, wallMs }) => ({
       key: ref.key,
       condition: all(
@@ -426,7 +433,7 @@ function decoded(namespace: string): string | undefined {
   }
 }
 
-function queueCondition({ passage }: Grant): Condition[] {
+function queueCondition({ passage }: Pick<Grant, "passage">): Condition[] {
   if (passage === undefined) return [NOBODY_QUEUED];
   if (passage.kind === "barge") return [];
   const below = { kind: "below", attribute: "served", value: n(passage.ticket) } as const;

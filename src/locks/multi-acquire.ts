@@ -64,7 +64,7 @@ async function acquireInTurn(together: MultiAcquire): Promise<readonly Granted[]
       if (!Entry.isOver(error)) throw error;
       if (onPlaceExpired === "fail") throw overslept(refs.map(({ name }) => name).join(", "));
     } finally {
-      place.leave(context);
+      place.leave();
     }
   }
 }
@@ -132,7 +132,7 @@ async function acquirePastDeadWaiters(
     if (!(await isFirst(place.ticket - 1n))) return undefined;
     return await grantAll(together, own, place);
   } finally {
-    place.leave(context);
+    place.leave();
   }
 }
 

@@ -3,7 +3,8 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import { GrantManyWrite } from "../core/acquire/grant-many.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import { Pacer } from "../core/pacer.js";
-import { Entry, entrySettings } from "../core/queue/entry.js";
+import { Entry } from "../core/queue/entry.js";
+import { entrySettings, QueuePlace } from "../core/queue/place.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { Unavailable } from "../core/unavailable.js";
 import { Abort, type SignalLike } from "../platform/abort.js";
@@ -24,14 +25,16 @@ export interface MultiAcquire {
 export class MultiPlace implements Cancelling {
   readonly ticket: bigint;
   readonly #cancellation: Cancelling;
+  readonly #places: readonly QueuePlace[];
   readonly #entries: readonly Entry[];
   readonly #abort = new Abort();
 
-  private constructor(ticket: bigint, entries: readonly Entry[], cancellation: Cancelling) {
+  private constructor(ticket: bigint, places: readonly QueuePlace[], cancellation: Cancelling) {
     this.ticket = ticket;
     this.#cancellation = cancellation;
-    this.#entries = entries;
-    for (const { signal } of entries) {
+    this.#places = places;
+    this.#entries = places.map((place) => new Entry(place, ticket, cancellation));
+    for (const { signal } of this.#entries) {
       signal.addEventListener("abort", this.end);
       if (signal.aborted) this.end();
     }
@@ -60,14 +63,15 @@ export class MultiPlace implements Cancelling {
         const fenceSeed = context.fenceSeed(ref);
         return { ref, write: queue.raise(ref, ticket, { fenceSeed, wallMs }) };
       });
-      const places = refs.map((ref) => queue.entryOf(ref, ticket));
-      const parts = places.map((ref) => ({ ref, ...ONTO_ABSENT }));
+      const entries = refs.map((ref) => queue.entryOf(ref, ticket));
+      const parts = entries.map((ref) => ({ ref, ...ONTO_ABSENT }));
       const answer = await new GrantManyWrite(context, parts, own, cancellation, asides).run();
       if (answer.kind === "granted") {
-        const entries = answer.results.map((result, index) =>
-          Entry.on(context, places[index] as RecordRef, ticket, result, cancellation),
+        const tickets = { first: ticket, last: ticket };
+        const places = answer.results.map(
+          (result, index) => new QueuePlace(context, entries[index] as RecordRef, tickets, result),
         );
-        return new MultiPlace(ticket, entries, cancellation);
+        return new MultiPlace(ticket, places, cancellation);
       }
       if (settings.waitMs === 0) return undefined;
     }
@@ -98,9 +102,10 @@ export class MultiPlace implements Cancelling {
   }
 
   /** Leaves all queues, by one deletion each, in the background. */
-  leave(context: AcquireContext): void {
+  leave(): void {
     this.end();
-    for (const entry of this.#entries) entry.leave(context);
+    for (const entry of this.#entries) entry.dispose();
+    for (const place of this.#places) place.leave();
   }
 
   /** Ends every wait with this place. */

@@ -38,9 +38,10 @@ export type Condition =
   | { readonly kind: "same"; readonly attribute: string; readonly as: string }
   | { readonly kind: "all" | "any"; readonly of: readonly Condition[] };
 
-/** Increments the attribute, or sets an absent attribute to one above `incrementFrom`. */
+/** Adds `by` (default 1) to the attribute, or to `incrementFrom` if the attribute is absent. */
 export interface Increment {
   readonly incrementFrom: string;
+  readonly by?: number;
 }
 
 /** Keeps the attribute, or sets an absent attribute to this value. */

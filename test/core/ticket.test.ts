@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Cancelling } from "../../src/core/acquire/cancellation.js";
 import type { AcquireContext } from "../../src/core/acquire/context.js";
 import type { AcquireSettings } from "../../src/core/acquire/settings.js";
-import { takeTicket } from "../../src/core/queue/ticket.js";
+import { takeTickets } from "../../src/core/queue/ticket.js";
 import type { RecordRef } from "../../src/core/record/format.js";
 import { Abort } from "../../src/platform/abort.js";
 
@@ -16,10 +16,10 @@ interface Shown {
 }
 
 /** Takes a ticket from a record that the table shows in these states, one after each write. */
-async function take(shown: readonly Shown[], hasQueue = true) {
+async function take(shown: readonly Shown[], { hasQueue = true, count = 1 } = {}) {
   const sent: unknown[] = [];
   const queue = {
-    take: () => "take",
+    take: (_: RecordRef, asked: number) => (asked === 1 ? "take" : `take ${asked}`),
     raise: (_: RecordRef, to: bigint) => `raise to ${to}`,
   };
   const context = {
@@ -47,13 +47,30 @@ async function take(shown: readonly Shown[], hasQueue = true) {
     onResponse: () => undefined,
   } as unknown as Cancelling;
   const settings = { minPollMs: 10, waitMs: 1_000 } as AcquireSettings;
-  return { ticket: await takeTicket(context, REF, settings, cancellation), sent };
+  const tickets = await takeTickets(context, REF, count, settings, cancellation);
+  return { ticket: tickets?.first, last: tickets?.last, sent };
 }
+
+describe("tickets", () => {
+  it("are consecutive, in one write", async () => {
+    const taken = await take([{ tail: 7n, served: 4n }], { count: 3 });
+    expect(taken).toEqual({ ticket: 5n, last: 7n, sent: ["take 3"] });
+  });
+
+  it("are all above the last granted ticket", async () => {
+    const shown = [
+      { tail: 8n, served: 6n },
+      { tail: 9n, served: 6n },
+    ];
+    const taken = await take(shown, { count: 3 });
+    expect(taken).toEqual({ ticket: 7n, last: 9n, sent: ["take 3", "raise to 9"] });
+  });
+});
 
 describe("a ticket", () => {
   it("is the next number of the counter, in one write", async () => {
-    expect(await take([{ tail: 5n, served: 4n }])).toEqual({ ticket: 5n, sent: ["take"] });
-    expect(await take([{ tail: 5n }])).toEqual({ ticket: 5n, sent: ["take"] });
+    expect(await take([{ tail: 5n, served: 4n }])).toMatchObject({ ticket: 5n, sent: ["take"] });
+    expect(await take([{ tail: 5n }])).toMatchObject({ ticket: 5n, sent: ["take"] });
   });
 
   it("is above the last granted ticket, also if the counter has reached exactly that ticket", async () => {
@@ -62,7 +79,7 @@ describe("a ticket", () => {
         { tail, served: 7n },
         { tail: 8n, served: 7n },
       ]);
-      expect(taken).toEqual({ ticket: 8n, sent: ["take", "raise to 8"] });
+      expect(taken).toMatchObject({ ticket: 8n, sent: ["take", "raise to 8"] });
     }
   });
 
@@ -71,14 +88,14 @@ describe("a ticket", () => {
       { kind: "refused", tail: 5n, served: 4n },
       { tail: 6n, served: 4n },
     ]);
-    expect(taken).toEqual({ ticket: 6n, sent: ["take", "take"] });
+    expect(taken).toMatchObject({ ticket: 6n, sent: ["take", "take"] });
   });
 
   it("is none if the record is absent", async () => {
-    expect(await take([{ state: "absent" }])).toEqual({ ticket: undefined, sent: ["take"] });
+    expect(await take([{ state: "absent" }])).toMatchObject({ ticket: undefined, sent: ["take"] });
   });
 
   it("is none, without a write, in a format without a queue", async () => {
-    expect(await take([], false)).toEqual({ ticket: undefined, sent: [] });
+    expect(await take([], { hasQueue: false })).toMatchObject({ ticket: undefined, sent: [] });
   });
 });

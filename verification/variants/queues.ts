@@ -1,11 +1,12 @@
 import { GrantWrite } from "../../src/core/acquire/grant.js";
 import { Hold } from "../../src/core/hold/hold.js";
 import { giveUpLease } from "../../src/core/hold/release.js";
+import { LocalQueue } from "../../src/core/local-queue.js";
 import { Pacer } from "../../src/core/pacer.js";
 import { Entry } from "../../src/core/queue/entry.js";
 import { queueing } from "../../src/core/queue/fifo.js";
 import { readQueue } from "../../src/core/queue/predecessors.js";
-import { takeTicket } from "../../src/core/queue/ticket.js";
+import { takeTickets } from "../../src/core/queue/ticket.js";
 import { decide } from "../../src/core/record/decide.js";
 import { nativeFormat } from "../../src/formats/native.js";
 import type { Edit, Variant } from "./variant.js";
@@ -13,9 +14,9 @@ import type { Edit, Variant } from "./variant.js";
 const TROUBLE = "test/locks/fair-lock/trouble.test.ts";
 
 const COUNTER_BEHIND_UNSEEN: Edit = {
-  in: { takeTicket },
-  from: "return served !== undefined && tail !== undefined && tail <= served;",
-  to: "return served !== undefined && tail === undefined;",
+  in: { takeTickets },
+  from: "return served !== undefined && tickets !== undefined && tickets.first <= served;",
+  to: "return served !== undefined && tickets === undefined;",
 };
 
 /** Defects in the queue before a record. */
@@ -65,12 +66,12 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { Entry },
-        from: "return this.#cancellation.isStopped || !this.isHeld;",
+        from: "return this.#cancellation.isStopped || !this.#place.isHeld;",
         to: "return this.#cancellation.isStopped;",
       },
       {
         in: { Entry },
-        from: '    hold.lossSignal.signal.addEventListener("abort", this.#end, { once: true });\n',
+        from: '    place.lossSignal.addEventListener("abort", this.#end);\n',
         to: "",
       },
     ],
@@ -80,7 +81,13 @@ export const QUEUES: readonly Variant[] = [
     name: "entry-left",
     what: "A waiter which gives up leaves its entry to the waiters behind it.",
     rules: ["R14"],
-    edits: [{ in: { queueing }, from: "    entry.leave(context);\n", to: "" }],
+    edits: [
+      {
+        in: { LocalQueue },
+        from: "    this.leavePlace();\n    this.#isBusy = false;",
+        to: "    this.#isBusy = false;",
+      },
+    ],
     caughtBy: { invariant: "nothing left", within: 100, of: "fair locks" },
   },
   {

@@ -13,7 +13,7 @@ export interface QueueCommandOptions extends CommonOptions {
   readonly watch?: boolean;
 }
 
-const HEADING = ["POSITION", "OWNER", "SINCE", "LEASE", "TICKET"] as const;
+const HEADING = ["POSITION", "CALLS", "OWNER", "SINCE", "LEASE", "TICKET"] as const;
 
 // Each poll costs a strongly consistent read and a query; an observer need not see every grant.
 const WATCH_MS = 2_000;
@@ -50,8 +50,9 @@ export async function queue(
 
 function described({ lock, waiters }: QueueListing): string {
   const held = lock.state === "held" ? `held by ${lock.owner ?? lock.holder}` : lock.state;
-  const rows = waiters.map(({ position, owner, since, leaseMs, ticket, appearsExpired }) => [
+  const rows = waiters.map(({ position, calls, owner, since, leaseMs, ticket, appearsExpired }) => [
     String(position),
+    String(calls),
     `${owner ?? ""}${appearsExpired ? " (silent)" : ""}`,
     since ?? "",
     seconds(leaseMs),

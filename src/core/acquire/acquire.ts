@@ -8,6 +8,7 @@ import { Cancellation } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import { AcquireLoop } from "./loop.js";
 import { noteGrant } from "./note-grant.js";
+import type { AcquireOutcome } from "./outcome.js";
 import type { AcquireSettings, Granted } from "./settings.js";
 
 interface Releasable {
@@ -117,9 +118,9 @@ class LeaseAcquisition implements Acquisition<readonly [Granted] | undefined, Le
     // Throws before the wait if the lease is too short. Otherwise a local hand-off of this lease would make the release
     // of the former holder fail.
     actingMs(context, settings.leaseMs);
-    // A waiter with a place in the queue of the record does not enter the local queue.
-    const inOrder = settings.queueing?.joins === "at once";
-    const localQueue = inOrder ? context.localQueues.alone() : context.localQueues.of(ref.id);
+    // A call that passes the queue does not wait behind the waiters of its own process either.
+    const isBarging = settings.queueing?.joins === "at once" && settings.passage?.kind === "barge";
+    const localQueue = isBarging ? context.localQueues.alone() : context.localQueues.of(ref.id);
     cancellation.standIn(localQueue);
     if (!localQueue.tryEnter()) {
       if (settings.waitMs === 0) return undefined;
@@ -134,7 +135,11 @@ class LeaseAcquisition implements Acquisition<readonly [Granted] | undefined, Le
     }
     let granted: Granted | undefined;
     try {
-      const outcome = await new AcquireLoop(context, ref, localQueue, settings, cancellation).run();
+      // A waiter of this process may have left its place to this one: no claim without a ticket can succeed then.
+      const hasPlace = localQueue.place !== undefined && settings.queueing !== undefined;
+      const outcome: AcquireOutcome = hasPlace
+        ? { kind: "queued" }
+        : await new AcquireLoop(context, ref, localQueue, settings, cancellation).run();
       if (outcome.kind === "granted") granted = outcome.granted;
       else if (outcome.kind === "queued") {
         const { queueing } = settings;
@@ -158,7 +163,7 @@ function localTurn(
   settings: AcquireSettings,
   cancellation: Cancellation,
 ): Promise<Turn<GrantResult>> {
-  const waiter = new LocalWaiter<HoldSettings, GrantResult>(settings);
+  const waiter = new LocalWaiter<HoldSettings, GrantResult>(settings, settings.queueing);
   localQueue.wait(waiter);
   cancellation.signal.addEventListener("abort", () =>
     localQueue.leave(waiter, cancellation.error()),

@@ -1,6 +1,6 @@
 import { mayBeApplied, type TransactionAnswer, type Write } from "../../platform/table.js";
 import type { GrantResult } from "../hold/hold.js";
-import { rollBack } from "../hold/release.js";
+import { rollBack } from "../hold/roll-back.js";
 import type { Grant, RecordRef } from "../record/format.js";
 import type { ObservedRecord } from "../record/observation.js";
 import type { Cancelling } from "./cancellation.js";

@@ -1,7 +1,7 @@
 import { HoldfastError } from "../../errors.js";
 import { mayBeApplied, type Write, type WriteAnswer } from "../../platform/table.js";
 import type { GrantResult } from "../hold/hold.js";
-import { rollBack } from "../hold/release.js";
+import { rollBack } from "../hold/roll-back.js";
 import type { Decision } from "../record/decide.js";
 import type { Grant, Held, Holders, RecordRef } from "../record/format.js";
 import { assignFence } from "./assign-fence.js";
@@ -180,8 +180,11 @@ export class GrantWrite {
         return format.lease.claim(this.#ref, this.#grant, decision.onto);
       case "take-over":
         return format.lease.takeOver(this.#ref, this.#grant, decision);
-      case "import":
-        return format.lease.handOver(this.#ref, this.#grant, { known: decision.from });
+      case "import": {
+        // The lock goes from the exporter to the importer, past the queue.
+        const grant: Grant = { ...this.#grant, passage: { kind: "barge" } };
+        return format.lease.handOver(this.#ref, grant, { known: decision.from });
+      }
     }
   }
 

@@ -1,5 +1,6 @@
 import type { GrantEvent } from "../events.js";
 import type { Hold, HoldQueue, HoldSettings } from "../hold/hold.js";
+import type { PlaceListener } from "../local-queue.js";
 import type { RecordRef } from "../record/format.js";
 import type { HeldRecord } from "../record/record.js";
 import type { Cancellation } from "./cancellation.js";
@@ -20,7 +21,7 @@ export interface Granted {
 }
 
 /** How an acquisition queues before a record. The queue decides the order; only the record grants. */
-export interface Queueing {
+export interface Queueing extends PlaceListener {
   /**
    * `at once`: a waiter takes a place if the lock is not free. `behind others`: a waiter takes a place only if the lock
    * is free and has a queue, and waits without a place until then.

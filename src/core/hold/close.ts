@@ -91,7 +91,7 @@ async function freeUntil(
   let cause: unknown;
   const attempt = async () => {
     const freeing = lease.requests.run(() =>
-      freeOnce(context, ref, { known: held }, settings.keepData),
+      freeOnce(context, ref, { known: held }, { keepData: settings.keepData }),
     );
     const answer = await Promise.race([freeing, over]);
     if (answer === undefined) return CUT_OFF;

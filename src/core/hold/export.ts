@@ -9,7 +9,7 @@ import { requireCapability } from "../record/capability.js";
 import { actingMs, Deadline } from "./deadline.js";
 import type { Hold } from "./hold.js";
 import { lossError, lossIn } from "./loss.js";
-import { rollBack } from "./release.js";
+import { rollBack } from "./roll-back.js";
 
 /**
  * A lock in transfer between two processes. No process holds the lock during the transfer: the export grants the lock

@@ -1,12 +1,13 @@
 import { HoldfastError, isHoldfastError, type LossReason } from "../../errors.js";
 import { instantOf } from "../../platform/clock.js";
-import { AGAIN, causeOf, type NoAnswer, retry } from "../../platform/retry.js";
+import { causeOf, type NoAnswer, retry } from "../../platform/retry.js";
 import type { WriteAnswer } from "../../platform/table.js";
-import { doubling, steady } from "../backoff.js";
+import { steady } from "../backoff.js";
 import type { ClientContext } from "../context.js";
 import type { LocalWaiter } from "../local-queue.js";
 import { requireCapability } from "../record/capability.js";
-import type { Held, Holders, RecordRef } from "../record/format.js";
+import type { FreeOptions, Held, Holders, RecordRef } from "../record/format.js";
+import { standing } from "../record/record.js";
 import { actingMs, Deadline } from "./deadline.js";
 import {
   accepted,
@@ -104,23 +105,40 @@ class LeaseRelease {
   }
 
   async #handOffToNext(): Promise<void> {
-    const { maxLocalHandoffs } = this.#context.settings;
     const localQueue = this.#localQueue;
-    const waiter = localQueue.localHandoffs < maxLocalHandoffs ? localQueue.shift() : undefined;
+    const waiter = this.#mayHandOff ? localQueue.shift() : undefined;
     if (waiter === undefined) {
       this.#state = withoutWaiter(this.#state);
       return;
     }
-    await this.#handOffTo(waiter);
+    await this.#handOffTo(waiter, localQueue.takeTicket());
     if (waiter.isWaiting) localQueue.waitFirst(waiter);
   }
 
+  // Without a ticket the record refuses the hand-off if a waiter is queued. The last answer usually shows such a waiter.
+  get #mayHandOff(): boolean {
+    const { observations, settings } = this.#context;
+    const localQueue = this.#localQueue;
+    if (!localQueue.hasWaiters) return false;
+    if (localQueue.place !== undefined) return true;
+    const record = observations.of(this.#ref.id)?.record;
+    const isQueued =
+      record !== undefined &&
+      record.state !== "absent" &&
+      standing(record.queue, undefined) === "queued";
+    return !isQueued && localQueue.localHandoffs < settings.maxLocalHandoffs;
+  }
+
   /** Grants the lock to one waiter. Retries the write until DynamoDB answers. */
-  async #handOffTo(waiter: LocalWaiter<HoldSettings, GrantResult>): Promise<void> {
+  async #handOffTo(
+    waiter: LocalWaiter<HoldSettings, GrantResult>,
+    ticket: bigint | undefined,
+  ): Promise<void> {
     const context = this.#context;
     const ref = this.#ref;
     const { settings } = waiter;
-    const grant = context.grant(ref, this.#grantOptions(settings));
+    const passage = ticket === undefined ? undefined : ({ kind: "ticket", ticket } as const);
+    const grant = context.grant(ref, { ...this.#grantOptions(settings), passage });
     const write = context.format.lease.handOver(ref, grant, holdersOf(this.#state));
     const start = instantOf(context.clock);
     const deadline = new Deadline(context.clock, start, actingMs(context, settings.leaseMs));
@@ -137,9 +155,10 @@ class LeaseRelease {
       const found = context.see(ref, answer, "strong");
       this.#state = handOffAnswered(this.#state, grant.holder, answer, found);
       if (this.#state.phase === "released") return;
-      if (found.state === "held" && waiter.isWaiting && deadline.remainingMs() > 0) {
+      const isGranted = this.#state.phase === "granted" && found.state === "held";
+      if (isGranted && waiter.isWaiting && deadline.remainingMs() > 0) {
         this.#state = accepted(this.#state);
-        this.#localQueue.handedOver();
+        if (ticket === undefined) this.#localQueue.handedOver();
         waiter.offer({ record: found, start, settings });
         return;
       }
@@ -157,7 +176,9 @@ class LeaseRelease {
   async #free(): Promise<void> {
     const context = this.#context;
     const { keepData, lastData } = this.#former;
-    const send = () => freeOnce(context, this.#ref, holdersOf(this.#state), keepData, lastData);
+    const served = this.#servedWithoutWaiter();
+    const send = () =>
+      freeOnce(context, this.#ref, holdersOf(this.#state), { keepData, lastData, served });
     const retried = await retry(context, send, {
       backoff: steady(RELEASE_RETRY_MS),
       isOver: () => context.nowMs() >= this.#state.untilMs,
@@ -172,6 +193,15 @@ class LeaseRelease {
     const found = context.format.codec.read(answer.item);
     this.#state = freeRefused(this.#state, answer, found, lastData !== undefined);
     if (this.#state.phase === "data-unknown") throw dataNotAcknowledged(this.#ref);
+  }
+
+  // The waiters of this process have given up, and left tickets of their place. Without this number, the next client
+  // would find a queue without waiters, and need a ticket.
+  #servedWithoutWaiter(): bigint | undefined {
+    const { hasWaiters, place } = this.#localQueue;
+    if (hasWaiters || place === undefined) return undefined;
+    this.#localQueue.leavePlace();
+    return place.last;
   }
 
   #noteNoAnswer(answer: NoAnswer): void {
@@ -205,14 +235,12 @@ export async function freeOnce(
   context: ClientContext,
   ref: RecordRef,
   from: Holders,
-  keepData: boolean,
-  lastData?: unknown,
+  options: Pick<FreeOptions, "keepData" | "lastData" | "served">,
 ): Promise<WriteAnswer> {
   if (ref.isEntry === true) return removeEntry(context, ref, from);
   const answer = await context.write(
     context.freeing(ref, from, {
-      keepData,
-      lastData,
+      ...options,
       lastHolder: from.known?.holder ?? from.maybe?.[0] ?? "",
     }),
     context.settings.requestTimeoutMs,
@@ -237,47 +265,4 @@ export function removeEntry(
 
 function isUnanswered(error: unknown): boolean {
   return isHoldfastError(error) && error.code === "outcome-unknown";
-}
-
-/** An abandoned, unacknowledged write with a possible grant. */
-export interface AbandonedGrant {
-  /** The holder id of that grant. */
-  readonly attempt: string;
-  /** The lease of that grant, in milliseconds. */
-  readonly leaseMs: number;
-  /** The holder or free record before the grant, or undefined if the grant is a claim. */
-  readonly replaced: Holders | undefined;
-  /** The number of unacknowledged sends. DynamoDB can apply each send of a claim once. */
-  readonly sends: number;
-  readonly minPollMs: number;
-}
-
-const ROLLED_BACK = { kind: "rolled back" } as const;
-
-/**
- * Undoes an abandoned grant, or makes the grant fail, in the background (R14). A takeover names the former holder, so
- * one answered request is enough. A claim may still be in flight, and no write can make a claim fail. So for a claim
- * the rollback repeats, with growing pauses, for the length of the lease.
- */
-export function rollBack(context: ClientContext, ref: RecordRef, grant: AbandonedGrant): void {
-  context.abandon(grant.attempt);
-  const from = { ...grant.replaced, maybe: [grant.attempt] };
-  context.inBackground(async () => {
-    const untilMs = context.nowMs() + grant.leaseMs;
-    let landed = 0;
-    const attempt = async () => {
-      const answer = await freeOnce(context, ref, from, true);
-      if (answer.kind === "applied") landed += 1;
-      if (landed === grant.sends) return ROLLED_BACK;
-      const isAnswered = answer.kind === "applied" || answer.kind === "refused";
-      return isAnswered && grant.replaced === undefined ? AGAIN : answer;
-    };
-    await retry(context, attempt, {
-      backoff: doubling(grant.minPollMs),
-      isOver: () => context.nowMs() >= untilMs,
-      signal: context.closing,
-      onMisconfigured: "end",
-      keepsAlive: false,
-    });
-  });
 }

@@ -245,5 +245,7 @@ const STAYS_IN_TABLE: readonly LossReason[] = [
 export async function freeEarly(hold: Hold, keepData: boolean): Promise<void> {
   const reason = hold.loss?.reason;
   if (reason === undefined || !STAYS_IN_TABLE.includes(reason)) return;
-  await hold.requests.run(() => freeOnce(hold.context, hold.ref, { known: hold.held }, keepData));
+  await hold.requests.run(() =>
+    freeOnce(hold.context, hold.ref, { known: hold.held }, { keepData }),
+  );
 }

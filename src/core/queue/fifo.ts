@@ -5,18 +5,22 @@ import { AcquireLoop } from "../acquire/loop.js";
 import type { AcquireSettings, Granted, Queueing } from "../acquire/settings.js";
 import { emitPlaceExpired } from "../events.js";
 import type { HoldQueue } from "../hold/hold.js";
+import type { SharedPlace } from "../local-queue.js";
 import { Pacer } from "../pacer.js";
 import type { RecordRef } from "../record/format.js";
 import { Entry } from "./entry.js";
 import type { QueueOptions } from "./options.js";
+import { QueuePlace } from "./place.js";
 import { clearedOf, readQueue } from "./predecessors.js";
-import { LAST_TICKET, takeTicket } from "./ticket.js";
+import { LAST_TICKET, takeTickets } from "./ticket.js";
 import { Waiting } from "./wait-turn.js";
 
 /** Makes an acquisition queue for its lock. */
 export function queueing(joins: Queueing["joins"], options: QueueOptions = {}): Queueing {
   return {
     joins,
+    onPosition: options.onPosition,
+    failsWithoutPlace: options.onPlaceExpired === "fail",
     acquire: (context, ref, localQueue, settings, cancellation) =>
       settings.waitMs === 0
         ? tryInOrder(context, ref, localQueue, settings, cancellation)
@@ -39,19 +43,35 @@ async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
   const { context, ref, localQueue, settings, cancellation, options } = inOrder;
   const pacer = new Pacer(context, settings);
   for (; ; await pacer.beforeNextRound(cancellation.signal)) {
-    const ticket = await takeTicket(context, ref, settings, cancellation);
-    if (ticket === undefined) {
+    const place = localQueue.place ?? (await takePlace(inOrder));
+    if (place === "no record") {
       // Without a record there is no queue: the waiter claims the record.
       const outcome = await new AcquireLoop(context, ref, localQueue, settings, cancellation).run();
       if (outcome.kind === "granted") return outcome.granted;
       if (outcome.kind === "not-available") return undefined;
       continue;
     }
-    const outcome = await waitWith(inOrder, ticket);
+    if (place === "refused") continue;
+    localQueue.keepPlace(place);
+    const outcome = await waitWith(inOrder, place);
     if (outcome.kind === "granted") return outcome.granted;
     if (outcome.kind === "place-expired" && options.onPlaceExpired === "fail")
       throw overslept(ref.name);
   }
+}
+
+/** Takes a place for this waiter and for all waiters behind it in the local queue, with a ticket for each. */
+async function takePlace({
+  context,
+  ref,
+  localQueue,
+  settings,
+  cancellation,
+}: InOrder): Promise<QueuePlace | "no record" | "refused"> {
+  const count = 1 + localQueue.waiterCount;
+  const tickets = await takeTickets(context, ref, count, settings, cancellation);
+  if (tickets === undefined) return "no record";
+  return (await QueuePlace.take(context, ref, tickets, settings, cancellation)) ?? "refused";
 }
 
 /** The end of the wait with one ticket. `again`: this ticket can never be granted. */
@@ -59,20 +79,26 @@ type TurnOutcome =
   | { readonly kind: "granted"; readonly granted: Granted }
   | { readonly kind: "place-expired" | "again" };
 
-/** Waits with one ticket. The entry leaves the queue in every case. */
-async function waitWith(inOrder: InOrder, ticket: bigint): Promise<TurnOutcome> {
-  const { context, ref, settings, cancellation } = inOrder;
-  const place = context.format.queue?.entryOf(ref, ticket) ?? ref;
-  const entry = await Entry.put(context, place, ticket, settings, cancellation);
-  if (entry === undefined) return { kind: "again" };
+/**
+ * Waits with the next ticket of a place. A waiter that gives up leaves the place to the next waiter of this process;
+ * without such a waiter, the local queue leaves the queue of the table.
+ */
+async function waitWith(inOrder: InOrder, place: SharedPlace): Promise<TurnOutcome> {
+  const { ref, localQueue, settings, cancellation } = inOrder;
+  const ticket = place.next ?? place.last;
+  const entry = new Entry(place, ticket, cancellation);
   try {
-    return await contendInTurn(inOrder, entry);
+    const outcome = await contendInTurn(inOrder, entry);
+    if (outcome.kind === "granted") localQueue.takeTicket();
+    else localQueue.leavePlace();
+    return outcome;
   } catch (error) {
     if (!Entry.isOver(error)) throw error;
     emitPlaceExpired(ref, settings.owner, ticket);
+    localQueue.placeExpired(overslept(ref.name));
     return { kind: "place-expired" };
   } finally {
-    entry.leave(context);
+    entry.dispose();
   }
 }
 
@@ -80,7 +106,14 @@ async function contendInTurn(
   { context, ref, localQueue, settings, joins, options }: InOrder,
   entry: Entry,
 ): Promise<TurnOutcome> {
-  const waiting = new Waiting({ context, ref, settings, options }, entry);
+  const onPosition = (position: number): void => {
+    localQueue.announce(position + 1);
+    options.onPosition?.(position);
+  };
+  const waiting = new Waiting(
+    { context, ref, settings, options: { ...options, onPosition } },
+    entry,
+  );
   const own = withTicket(settings, entry.ticket, joins);
   const pacer = new Pacer(context, settings);
   for (; ; await pacer.beforeNextRound(entry.signal)) {
@@ -123,8 +156,9 @@ async function tryInOrder(
     isClear(context, ref, upTo, settings.owner, cancellation);
   // The caller takes a ticket only if a grant is possible, because each ticket leaves a number behind.
   if (!(await isFirst(LAST_TICKET))) return undefined;
-  const ticket = await takeTicket(context, ref, settings, cancellation);
-  if (ticket === undefined) return undefined;
+  const tickets = await takeTickets(context, ref, 1, settings, cancellation);
+  if (tickets === undefined) return undefined;
+  const ticket = tickets.last;
   const own = { ...settings, queueing: undefined, passage: { kind: "ticket", ticket } as const };
   const place = { isFirst: () => isFirst(ticket - 1n) };
   const outcome = await new AcquireLoop(context, ref, localQueue, own, cancellation, place).run();

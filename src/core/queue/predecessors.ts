@@ -9,6 +9,7 @@ import type { LeaseRecord } from "../record/record.js";
 /** An entry of a queue, from a read. */
 export interface QueueEntry {
   readonly ref: RecordRef;
+  /** The last ticket of the place. */
   readonly ticket: bigint;
   readonly record: LeaseRecord;
 }
@@ -102,7 +103,18 @@ export async function clearedOf(
     cleared += 1;
   }
   // The count includes remaining entries of dead waiters, but not granted tickets.
-  return entries.slice(cleared).filter((entry) => !isRubbish(entry)).length;
+  return entries
+    .slice(cleared)
+    .filter((entry) => !isRubbish(entry))
+    .reduce((sum, { record, ticket }) => sum + waitersOf(record, ticket, served), 0);
+}
+
+/** Returns how many waiters an entry still stands for: several waiters of one process share a place. */
+export function waitersOf(record: LeaseRecord, ticket: bigint, served: bigint | undefined): number {
+  const data = record.state === "held" ? record.data : undefined;
+  const shared = typeof data === "number" && data > 1 ? Math.floor(data) : 1;
+  const left = served === undefined ? shared : Number(ticket - served);
+  return Math.max(1, Math.min(shared, left));
 }
 
 async function isDead(

@@ -12,29 +12,37 @@ import type { QueueState } from "../record/record.js";
 /** The largest ticket: DynamoDB's numbers hold 38 digits exactly. */
 export const LAST_TICKET = 10n ** 38n - 1n;
 
+/** Consecutive tickets. */
+export interface Tickets {
+  readonly first: bigint;
+  readonly last: bigint;
+}
+
 /**
- * Takes the next ticket from the record's counter, in one request without faults. Resolves with undefined if the record
- * is absent. The answer also shows the holder. An unacknowledged write leaves a number without a waiter, and delays no
- * waiter.
+ * Takes the next `count` tickets from the record's counter, in one request without faults. Resolves with undefined if
+ * the record is absent. The answer also shows the holder. An unacknowledged write leaves numbers without a waiter.
  *
  * After the deletion of the record the counter starts again, perhaps below the last granted ticket. A second write
  * then raises the counter above that ticket, because millions of numbers may lie in between.
  */
-export async function takeTicket(
+export async function takeTickets(
   context: AcquireContext,
   ref: RecordRef,
+  count: number,
   settings: AcquireSettings,
   cancellation: Cancelling,
-): Promise<bigint | undefined> {
+): Promise<Tickets | undefined> {
   if (context.format.queue === undefined) return undefined;
   const pacer = new Pacer(context, settings);
   let served: bigint | undefined;
   while (!cancellation.isStopped) {
-    const answer = await askForTicket(context, ref, served, settings, cancellation);
+    const write = ticketsAbove(context, ref, count, served);
+    const answer = await untilAnswered(context, write, settings, cancellation);
     const record = context.seeRecord(ref, answer, "strong");
     if (record.state === "absent") return undefined;
-    const isPassed = isPassedOver(record.queue);
-    if (answer.kind === "applied" && !isPassed) return record.queue.tail;
+    const tickets = lastTickets(record.queue, count);
+    const isPassed = isPassedOver(record.queue, tickets);
+    if (answer.kind === "applied" && !isPassed) return tickets;
     served = isPassed ? record.queue.served : undefined;
     await pacer.beforeNextRound(cancellation.signal);
   }
@@ -42,20 +50,14 @@ export async function takeTicket(
 }
 
 /** Sends one write until DynamoDB answers. For an acquisition without a wait, sends the write only once. */
-async function askForTicket(
+async function untilAnswered(
   context: AcquireContext,
-  ref: RecordRef,
-  served: bigint | undefined,
+  write: Write,
   settings: AcquireSettings,
   cancellation: Cancelling,
 ) {
   const { signal } = cancellation;
-  const send = () =>
-    context.write(
-      ticketAbove(context, ref, served),
-      context.settings.requestTimeoutMs,
-      cancellation.signal,
-    );
+  const send = () => context.write(write, context.settings.requestTimeoutMs, cancellation.signal);
   const retried = await retry(context, send, {
     backoff: steady(settings.minPollMs),
     isOver: () => cancellation.isStopped,
@@ -70,15 +72,25 @@ async function askForTicket(
   return retried.answer;
 }
 
-/** Returns the write for the next ticket, or for the ticket above `served` if the counter is behind. */
-function ticketAbove(context: AcquireContext, ref: RecordRef, served: bigint | undefined): Write {
+/** Returns the write for the next tickets, or for the tickets above `served` if the counter is behind. */
+function ticketsAbove(
+  context: AcquireContext,
+  ref: RecordRef,
+  count: number,
+  served: bigint | undefined,
+): Write {
   const queue = requireCapability(context.format, "queue");
   const wallMs = context.wallMs();
-  if (served === undefined) return queue.take(ref, { wallMs });
-  return queue.raise(ref, served + 1n, { wallMs, fenceSeed: context.fenceSeed(ref) });
+  if (served === undefined) return queue.take(ref, count, { wallMs });
+  const last = served + BigInt(count);
+  return queue.raise(ref, last, { wallMs, fenceSeed: context.fenceSeed(ref) });
 }
 
-/** Whether the last ticket can never be granted. */
-function isPassedOver({ tail, served }: QueueState): boolean {
-  return served !== undefined && tail !== undefined && tail <= served;
+function lastTickets({ tail }: QueueState, count: number): Tickets | undefined {
+  return tail === undefined ? undefined : { first: tail - BigInt(count) + 1n, last: tail };
+}
+
+/** Whether a ticket can never be granted. */
+function isPassedOver({ served }: QueueState, tickets: Tickets | undefined): boolean {
+  return served !== undefined && tickets !== undefined && tickets.first <= served;
 }

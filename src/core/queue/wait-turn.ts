@@ -16,7 +16,7 @@ const NEAREST: Look = { strength: "eventual", isWhole: false };
 const LEAST_JITTER = 0.75;
 
 /** A place in one queue, or the same place in several queues. */
-export interface QueuePlace extends Cancelling {
+export interface TicketHolder extends Cancelling {
   readonly ticket: bigint;
 }
 
@@ -37,11 +37,11 @@ interface Counted {
 /** Waits for a turn: watches the predecessors of a place in a queue. */
 export class Waiting {
   readonly #inOrder: QueueContext;
-  readonly #entry: QueuePlace;
+  readonly #entry: TicketHolder;
   #position: number | undefined;
   #countedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(inOrder: QueueContext, entry: QueuePlace) {
+  constructor(inOrder: QueueContext, entry: TicketHolder) {
     this.#inOrder = inOrder;
     this.#entry = entry;
   }

@@ -167,6 +167,7 @@ export interface RecordCodec {
 export interface LeaseWrites {
   claim(ref: RecordRef, grant: Grant, onto: Onto): Write;
   takeOver(ref: RecordRef, grant: Grant, watched: Watched): Write;
+  /** Grants the record of these holders. A record with a queue requires a passage. */
   handOver(ref: RecordRef, grant: Grant, from: Holders): Write;
   renew(ref: RecordRef, held: Held, renewal: Renewal): Write;
   changeLength(ref: RecordRef, held: Held, renewal: Renewal): Write;
@@ -241,8 +242,8 @@ export interface SightingFormat {
  * any lease, but deleted at its release.
  */
 export interface QueueFormat {
-  /** Takes the next ticket from an existing record; `tail` of the written record is the ticket. */
-  take(ref: RecordRef, options: { readonly wallMs: number }): Write;
+  /** Takes the next `count` tickets from an existing record; `tail` of the written record is the last of them. */
+  take(ref: RecordRef, count: number, options: { readonly wallMs: number }): Write;
   /**
    * Takes this exact ticket, if the ticket is above every earlier one. Creates a free record if the record is
    * absent. For a waiter with the same ticket in several queues.
@@ -286,6 +287,8 @@ export interface FreeOptions {
   readonly keepData: boolean;
   /** User data to write, only with `keepData`. Without it, the record keeps its data. */
   readonly lastData?: unknown;
+  /** The last ticket of a place that no waiter needs any more: the queue then continues after this ticket. */
+  readonly served?: bigint | undefined;
   /** The id to record as the last holder. */
   readonly lastHolder: string;
   readonly wallMs: number;

@@ -167,7 +167,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
       if (afterMs > 0) await sleep(context.timers, afterMs, false, this.#over);
       const untilMs = context.nowMs() + SWEEP_LEASES * this.leaseMs;
       const attempt = async () => {
-        const answer = await freeOnce(context, ref, from, keepData);
+        const answer = await freeOnce(context, ref, from, { keepData });
         const isAnswered = answer.kind === "applied" || answer.kind === "refused";
         // A session that stays alive would keep the record held.
         if (!isAnswered && context.nowMs() > untilMs) this.#endForGood();

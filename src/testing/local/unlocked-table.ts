@@ -79,15 +79,16 @@ export class UnlockedTable implements TablePort {
   ): AttributeValue {
     if ("orElse" in operand) return before?.[attribute] ?? operand.orElse;
     if (!("incrementFrom" in operand)) return operand;
+    const by = BigInt(operand.by ?? 1);
     const known = before?.[attribute];
     const from = known !== undefined && "N" in known ? BigInt(known.N) : undefined;
-    if (from !== undefined) return { N: String(from + 1n) };
+    if (from !== undefined) return { N: String(from + by) };
     // Each grant starts a new record, yet its fence is higher than every earlier fence.
     const seed = BigInt(operand.incrementFrom);
-    const next = (this.#last > seed ? this.#last : seed) + 1n;
+    const next = (this.#last > seed ? this.#last : seed) + by;
     this.#last = next;
     // A transaction's answer shows no items, so the sender assumes exactly one above the seed.
-    return { N: String(isExact ? seed + 1n : next) };
+    return { N: String(isExact ? seed + by : next) };
   }
 }
 

@@ -71,8 +71,8 @@ export function compareDecimals(left: string, right: string): number {
   return leftDigits < rightDigits ? -1 : leftDigits > rightDigits ? 1 : 0;
 }
 
-/** Adds exactly one. */
-export function oneAbove(text: string): string {
-  const [digits, one, exponent] = align(parse(text), { digits: 1n, exponent: 0 });
-  return normalDecimal(print(trim(digits + one, exponent)));
+/** Adds a whole number, by default one, exactly. */
+export function sum(text: string, by = 1): string {
+  const [digits, added, exponent] = align(parse(text), { digits: BigInt(by), exponent: 0 });
+  return normalDecimal(print(trim(digits + added, exponent)));
 }

@@ -1,6 +1,6 @@
 import { HoldfastError } from "../../errors.js";
 import type { AttributeValue, Change, Condition, Item, Write } from "../../platform/table.js";
-import { compareDecimals, normalDecimal, oneAbove } from "./decimal.js";
+import { compareDecimals, normalDecimal, sum } from "./decimal.js";
 
 /** The meaning of the port's conditions and changes, as pure functions over one item. */
 
@@ -136,8 +136,8 @@ function result(
 ): AttributeValue {
   if ("orElse" in source) return value ?? normalValue(source.orElse);
   if (!("incrementFrom" in source)) return normalValue(source);
-  if (value === undefined) return { N: oneAbove(source.incrementFrom) };
-  if ("N" in value) return { N: oneAbove(value.N) };
+  if (value === undefined) return { N: sum(source.incrementFrom, source.by) };
+  if ("N" in value) return { N: sum(value.N, source.by) };
   throw new HoldfastError(
     "misconfigured",
     `The attribute ${name} cannot be incremented: it has type ${typeOf(value)}, not N.`,

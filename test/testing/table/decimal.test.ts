@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compareDecimals, normalDecimal, oneAbove } from "../../../src/testing/table/decimal.js";
+import { compareDecimals, normalDecimal, sum } from "../../../src/testing/table/decimal.js";
 
 describe("decimals", () => {
   it("have a single normal form", () => {
@@ -21,12 +21,12 @@ describe("decimals", () => {
   it("compare and increment exactly", () => {
     fc.assert(
       fc.property(fc.bigInt(-(10n ** 37n), 10n ** 37n), fc.bigInt(-1000n, 1000n), (value, step) => {
-        expect(oneAbove(String(value))).toBe(String(value + 1n));
+        expect(sum(String(value))).toBe(String(value + 1n));
         const order = compareDecimals(String(value), String(value + step));
         expect(order).toBe(step > 0n ? -1 : step < 0n ? 1 : 0);
       }),
     );
-    expect(oneAbove("1.25")).toBe("2.25");
+    expect(sum("1.25")).toBe("2.25");
     expect(compareDecimals("1.25", "1.3")).toBe(-1);
   });
 });

@@ -21,7 +21,6 @@ export interface QueueViolation {
   readonly what: string;
 }
 
-const MOST_HAND_OVERS = 16;
 // Less than half a lease on the fastest clock.
 const SOONEST_OF_LEASE = 0.45;
 
@@ -39,7 +38,9 @@ export interface Sent {
 }
 
 interface Entry {
+  /** The last ticket of the place. */
   readonly ticket: bigint;
+  readonly first: bigint;
   readonly putMs: number;
   readonly leaseMs: number;
   movedMs: number;
@@ -63,7 +64,7 @@ export class QueueChecker {
   /** Grants with a ticket which passed no waiter. */
   grantsInOrder = 0;
   readonly #entries = new Map<bigint, Entry>();
-  readonly #removedMs = new Map<bigint, number>();
+  readonly #removed = new Map<bigint, { readonly first: bigint; readonly atMs: number }>();
   readonly #sentOf: (holder: string) => Sent | undefined;
   readonly #isOneProcess: (one: string, other: string) => boolean;
   /** The last renewal of each session; undefined after its end. */
@@ -71,7 +72,6 @@ export class QueueChecker {
   /** Grants which their own process ended while they were valid, and how. */
   readonly #endedByOwn = new Map<string, string>();
   #grant: Grant | undefined;
-  #localHandoffs = 0;
 
   constructor(
     sentOf: (holder: string) => Sent | undefined,
@@ -164,14 +164,16 @@ export class QueueChecker {
   #entryChanged(ticket: bigint, after: Item | undefined, atMs: number): void {
     if (after !== undefined) {
       // A late copy of the request which created the entry: its waiter has left.
-      if (!this.#entries.has(ticket) && this.#removedMs.has(ticket)) return;
+      if (!this.#entries.has(ticket) && this.#removed.has(ticket)) return;
       const known = this.#entries.get(ticket);
       const leaseMs = Number(numberIn(after, "leaseMs") ?? 0n);
       const putMs = known?.putMs ?? atMs;
-      this.#entries.set(ticket, { ticket, putMs, leaseMs, movedMs: atMs });
+      const first = ticket - (numberIn(after, "data") ?? 1n) + 1n;
+      this.#entries.set(ticket, { ticket, first, putMs, leaseMs, movedMs: atMs });
       return;
     }
-    this.#removedMs.set(ticket, atMs);
+    const first = this.#entries.get(ticket)?.first ?? ticket;
+    this.#removed.set(ticket, { first, atMs });
     this.#entries.delete(ticket);
   }
 
@@ -192,8 +194,6 @@ export class QueueChecker {
 
   #recordChanged(before: Item | undefined, after: Item | undefined, atMs: number): void {
     const holder = after === undefined ? undefined : stringIn(after, "holder");
-    // Only consecutive hand-offs count: a release, or a grant with a ticket, resets the count.
-    if (holder === undefined) this.#localHandoffs = 0;
     const fence = after === undefined ? undefined : numberIn(after, "fence");
     const fenceBefore = before === undefined ? undefined : numberIn(before, "fence");
     if (holder === undefined || after === undefined || fence === fenceBefore) return;
@@ -203,16 +203,16 @@ export class QueueChecker {
     }
     const served = numberIn(after, "served");
     const servedBefore = before === undefined ? undefined : numberIn(before, "served");
-    if (served === servedBefore) this.#grantedWithoutTicket(before, holder, atMs);
-    else if (served !== undefined) this.#grantedByTicket(served, servedBefore, holder, atMs);
+    if (served === servedBefore) this.#grantedWithoutTicket(before, atMs);
+    else if (served !== undefined) {
+      this.#grantedByTicket(served, servedBefore, holder, atMs);
+      const former = before === undefined ? undefined : stringIn(before, "holder");
+      const isHandOff = former !== undefined && this.#isOneProcess(former, holder);
+      if (!isHandOff) this.#expectPlace(served, holder, atMs);
+    }
   }
 
-  #grantedWithoutTicket(before: Item | undefined, holder: string, atMs: number): void {
-    const former = before === undefined ? undefined : stringIn(before, "holder");
-    const isHandOver = former !== undefined && this.#isOneProcess(former, holder);
-    this.#localHandoffs = isHandOver ? this.#localHandoffs + 1 : 0;
-    // From one waiter of a mutex to the next of the same process, up to the limit in a row.
-    if (isHandOver && this.#localHandoffs <= MOST_HAND_OVERS) return;
+  #grantedWithoutTicket(before: Item | undefined, atMs: number): void {
     const tail = before === undefined ? undefined : numberIn(before, "tail");
     const served = before === undefined ? undefined : numberIn(before, "served");
     if (tail === served) return;
@@ -221,7 +221,6 @@ export class QueueChecker {
 
   #grantedByTicket(ticket: bigint, servedBefore: bigint | undefined, holder: string, atMs: number) {
     this.grantsInOrder += 1;
-    this.#localHandoffs = 0;
     if (servedBefore !== undefined && ticket <= servedBefore) {
       this.violate("served order", atMs, `${ticket} after ${servedBefore}`);
     }
@@ -233,9 +232,17 @@ export class QueueChecker {
       if (!isLower || entry.putMs >= sent.readMs) continue;
       this.violate("first come", atMs, `${ticket} before ${entry.ticket}, which was in the queue`);
     }
-    const removedMs = this.#removedMs.get(ticket);
-    if (removedMs === undefined || removedMs >= sent.firstMs) return;
-    this.violate("place kept", atMs, `${ticket} sent its grant after its entry was removed`);
+  }
+
+  // The holder may hand the lock off to a ticket of its own process, whose entry has expired: no later ticket can have
+  // been granted while the process held the lock.
+  #expectPlace(ticket: bigint, holder: string, atMs: number): void {
+    const sent = this.#sentOf(holder);
+    for (const [last, { first, atMs: removedMs }] of this.#removed) {
+      if (ticket < first || ticket > last || sent === undefined) continue;
+      if (removedMs >= sent.firstMs) continue;
+      this.violate("place kept", atMs, `${ticket} sent its grant after its entry was removed`);
+    }
   }
 }
 

@@ -5,18 +5,18 @@ import { stringIn } from "./checkers.js";
 
 type Hits = (request: FaultRequest) => boolean;
 
-/** Outages: every request of a kind, or about a partition, fails for longer than a lease. */
+/** Outages: every request of a kind, or about the lock and its queue, fails for longer than a lease. */
 export class Outages {
   /** The end of the last outage, in true time. */
   untilMs = Number.NEGATIVE_INFINITY;
   readonly #time: VirtualTime;
-  readonly #partition: string;
+  readonly #partitions: readonly string[];
   #hits: Hits = () => false;
   #fault: "request-lost" | "throttled" = "throttled";
 
-  constructor(time: VirtualTime, partition: string) {
+  constructor(time: VirtualTime, partitions: readonly string[]) {
     this.#time = time;
-    this.#partition = partition;
+    this.#partitions = partitions;
   }
 
   /** Faults of every process's requests. */
@@ -34,10 +34,15 @@ export class Outages {
   }
 
   #isOfPartition(request: FaultRequest): boolean {
-    if (request.kind === "query") return request.query.partition.value === this.#partition;
-    if (request.kind === "write") return stringIn(request.write.key, "pk") === this.#partition;
-    return request.kind === "read" && stringIn(request.read.key, "pk") === this.#partition;
+    const partition = partitionOf(request);
+    return partition !== undefined && this.#partitions.includes(partition);
   }
+}
+
+function partitionOf(request: FaultRequest): string | undefined {
+  if (request.kind === "query") return request.query.partition.value;
+  if (request.kind === "write") return stringIn(request.write.key, "pk");
+  return request.kind === "read" ? stringIn(request.read.key, "pk") : undefined;
 }
 
 const isDeletion: Hits = (request) => request.kind === "write" && request.write.as === "delete";

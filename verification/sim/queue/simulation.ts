@@ -43,6 +43,7 @@ export interface QueueOutcome {
 
 const NAME = "a";
 const RECORD_KEY = { pk: { S: `lock#${NAME}` }, sk: { S: "lease" } };
+const QUEUE_KEY = `queue#${NAME}`;
 const DRIFT = 0.01;
 const REQUEST_TIMEOUT_MS = 500;
 const POLL = { min: 100, max: 500 };
@@ -61,6 +62,10 @@ interface Life {
   readonly workers: Promise<void>[];
   /** The end of the last pause, in true time. */
   hinderedUntilMs: number;
+  /** The place that the process requested last. */
+  placed: Placed | undefined;
+  /** When the last waiter of the process ended. */
+  idleSinceMs: number;
 }
 
 /** One waiter, by the label in its entry. */
@@ -104,7 +109,7 @@ class QueueSimulation {
     this.#traits = traitsOf(this.#random, plan.kind);
     this.#leaseMs = this.#traits.leaseMs;
     this.#servers = new Servers(plan.seed, this.#leaseMs);
-    this.#outages = new Outages(this.#time, RECORD_KEY.pk.S);
+    this.#outages = new Outages(this.#time, [RECORD_KEY.pk.S, QUEUE_KEY]);
     this.#checker = new QueueChecker(
       (holder) => this.#sent.get(holder),
       (one, other) => this.#madeBy.get(one) === this.#madeBy.get(other),
@@ -191,6 +196,8 @@ class QueueSimulation {
       waiting: new Set(),
       workers: [],
       hinderedUntilMs: 0,
+      placed: undefined,
+      idleSinceMs: 0,
     };
     this.#lives.push(life);
     if (kind === "outages") void this.#keepSession(life);
@@ -258,6 +265,8 @@ class QueueSimulation {
     const served = numberIn(this.#table.items().find((item) => isRecord(item)) ?? {}, "served");
     this.#checker.placed(owner, place, last, served, this.#leaseMs);
     this.#placed.set(owner, place);
+    const life = this.#waiters.get(owner)?.life;
+    if (life !== undefined) life.placed = place;
   }
 
   #serviceOf(name: string): TamperableTable {
@@ -340,6 +349,7 @@ class QueueSimulation {
     } finally {
       life.waiting.delete(waiter);
       waiter.endedMs = this.#time.nowMs;
+      if (life.waiting.size === 0) life.idleSinceMs = this.#time.nowMs;
     }
   }
 
@@ -352,7 +362,10 @@ class QueueSimulation {
     });
   }
 
-  /** An entry on a live session has a waiter, or goes: its deletion is retried until acknowledged. */
+  /**
+   * An entry on a live session has a waiter, or goes: its deletion is retried until acknowledged. The waiters of a
+   * process share a place, so a process needs an entry until it requests another, or until its last waiter ends.
+   */
   #checkOrphans(): void {
     const nowMs = this.#time.nowMs;
     for (const item of this.#table.items()) {
@@ -363,8 +376,13 @@ class QueueSimulation {
       const waiter = this.#waiters.get(stringIn(item, "owner") ?? "");
       if (movedMs === undefined || nowMs - movedMs > this.#leaseMs) continue;
       if (waiter?.endedMs === undefined || waiter.life.process.state !== "running") continue;
-      const { hinderedUntilMs } = waiter.life;
-      const sinceMs = Math.max(waiter.endedMs, this.#outages.untilMs, hinderedUntilMs);
+      const { hinderedUntilMs, placed, waiting, idleSinceMs } = waiter.life;
+      const isPlaced = placed !== undefined && placed.ticket > ticket;
+      if (!isPlaced && waiting.size > 0) continue;
+      const uselessMs = isPlaced ? placed.firstMs : idleSinceMs;
+      const sinceMs = Math.max(
+        ...[waiter.endedMs, uselessMs, this.#outages.untilMs, hinderedUntilMs],
+      );
       if (nowMs - sinceMs <= this.#leaseMs + LONGEST_SWEEP_PAUSE_MS + 2 * REQUEST_TIMEOUT_MS)
         continue;
       this.#checker.violate("no orphan", nowMs, `${ticket} was left ${nowMs - sinceMs} ms ago`);
@@ -467,7 +485,7 @@ function isRecord(item: Item): boolean {
 // The lock's record, its entries, and the sessions of the waiters, without the records which keep a session alive.
 function isOfQueue(key: Item): boolean {
   const pk = stringIn(key, "pk");
-  return pk === RECORD_KEY.pk.S || pk?.startsWith("session#") === true;
+  return pk === RECORD_KEY.pk.S || pk === QUEUE_KEY || pk?.startsWith("session#") === true;
 }
 
 function sleepOf({ timers }: VirtualProcess, ms: number): Promise<void> {

@@ -1,0 +1,48 @@
+import { AGAIN, retry } from "../../platform/retry.js";
+import { doubling } from "../backoff.js";
+import type { ClientContext } from "../context.js";
+import type { Holders, RecordRef } from "../record/format.js";
+import { freeOnce } from "./release.js";
+
+/** An abandoned, unacknowledged write with a possible grant. */
+export interface AbandonedGrant {
+  /** The holder id of that grant. */
+  readonly attempt: string;
+  /** The lease of that grant, in milliseconds. */
+  readonly leaseMs: number;
+  /** The holder or free record before the grant, or undefined if the grant is a claim. */
+  readonly replaced: Holders | undefined;
+  /** The number of unacknowledged sends. DynamoDB can apply each send of a claim once. */
+  readonly sends: number;
+  readonly minPollMs: number;
+}
+
+const ROLLED_BACK = { kind: "rolled back" } as const;
+
+/**
+ * Undoes an abandoned grant, or makes the grant fail, in the background (R14). A takeover names the former holder, so
+ * one answered request is enough. A claim may still be in flight, and no write can make a claim fail. So for a claim
+ * the rollback repeats, with growing pauses, for the length of the lease.
+ */
+export function rollBack(context: ClientContext, ref: RecordRef, grant: AbandonedGrant): void {
+  context.abandon(grant.attempt);
+  const from = { ...grant.replaced, maybe: [grant.attempt] };
+  context.inBackground(async () => {
+    const untilMs = context.nowMs() + grant.leaseMs;
+    let landed = 0;
+    const attempt = async () => {
+      const answer = await freeOnce(context, ref, from, { keepData: true });
+      if (answer.kind === "applied") landed += 1;
+      if (landed === grant.sends) return ROLLED_BACK;
+      const isAnswered = answer.kind === "applied" || answer.kind === "refused";
+      return isAnswered && grant.replaced === undefined ? AGAIN : answer;
+    };
+    await retry(context, attempt, {
+      backoff: doubling(grant.minPollMs),
+      isOver: () => context.nowMs() >= untilMs,
+      signal: context.closing,
+      onMisconfigured: "end",
+      keepsAlive: false,
+    });
+  });
+}
