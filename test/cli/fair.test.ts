@@ -20,7 +20,9 @@ describe("holdfast lock --fair", () => {
       await untilWaiting(running.length);
     }
     const listed = await world.run(["queue", "jobs"]);
-    expect(listed.stdout).toMatch(/jobs {2}held by [\s\S]*POSITION[\s\S]*0 {9}1 {6}one[\s\S]*1 {9}1 {6}two/);
+    expect(listed.stdout).toMatch(
+      /jobs {2}held by [\s\S]*POSITION[\s\S]*0 {9}1 {6}one[\s\S]*1 {9}1 {6}two/,
+    );
     const json = JSON.parse((await world.run(["queue", "jobs", "--json"])).stdout);
     expect(json).toMatchObject({
       lock: { state: "held", holder: held.holder },

@@ -33,6 +33,13 @@ describe("waiters for one fair lock, under faults", () => {
     expect(outcome.violations).toEqual([]);
   });
 
+  // A late copy of a request created a removed entry again. The waiters behind it saw only its later version, on a
+  // session that lived.
+  it("pass an entry that a late copy of a request created again (seed 251368477)", async () => {
+    const outcome = await simulateQueue({ seed: 251_368_477, lengthMs: LENGTH_MS });
+    expect(outcome.violations).toEqual([]);
+  });
+
   it.each(["crowd", "outages", "tampering"] as const)(
     `keep every invariant in a run of kind %s (from ${FROM})`,
     async (kind) => {

@@ -9,7 +9,7 @@ const MOST_WITHOUT_PAUSE = 24;
 /** Shorter than the shortest pause of a correct client, and longer than a timer which is due at once. */
 const NO_PAUSE_MS = 2;
 
-/** Requests of one process about one partition, each sent right after the previous answer. */
+/** Requests of one process about one lock and its queue, each sent right after the previous answer. */
 interface Run {
   answeredMs: number;
   readonly sent: Map<string, number>;
@@ -72,6 +72,7 @@ export function paced(
   };
 }
 
+// A lock's record and its queue have partition keys of their own, and one loop may send to both in turn.
 function partitionOf(key: Item): string {
-  return JSON.stringify(key["pk"]);
+  return JSON.stringify(key["pk"]).replace('"queue#', '"lock#');
 }

@@ -47,6 +47,80 @@ export const QUEUES: readonly Variant[] = [
     caughtBy: { invariant: "no barging", within: 100, of: "fair locks" },
   },
   {
+    name: "hand-off-passes-queue",
+    what: "A hand-off without a ticket passes the waiters of other processes.",
+    rules: ["R1"],
+    edits: [
+      {
+        in: { nativeFormat },
+        from: "    condition: all(holdersCondition(from), ...queueCondition({ passage })),\n",
+        to: '    condition: all(holdersCondition(from), ...(passage?.kind === "ticket" ? queueCondition({ passage }) : [])),\n',
+      },
+      {
+        in: { giveUpLease },
+        from: "return !isQueued && localQueue.localHandoffs",
+        to: "return isQueued !== undefined && localQueue.localHandoffs",
+      },
+    ],
+    caughtBy: { invariant: "no barging", within: 100, of: "fair locks" },
+  },
+  {
+    name: "tickets-overlap",
+    what: "A process counts one ticket more than it took for its place.",
+    rules: ["R1"],
+    edits: [
+      {
+        in: { takeTickets },
+        from: "first: tail - BigInt(count) + 1n, last: tail",
+        to: "first: tail - BigInt(count), last: tail",
+      },
+    ],
+    caughtBy: { invariant: "place kept", within: 100, of: "fair locks" },
+  },
+  {
+    name: "used-up-place-left",
+    what: "A process keeps the entry of a place without tickets.",
+    rules: [],
+    edits: [
+      {
+        in: { LocalQueue },
+        from: "if (this.#place?.next === undefined) this.leavePlace();",
+        to: "if (this.#place?.next === undefined) this.#place = undefined;",
+      },
+    ],
+    caughtBy: { invariant: "no orphan", within: 100, of: "fair locks" },
+  },
+  {
+    name: "place-left-early",
+    what: "A process deletes the entry of its place after the first grant, while it has tickets left.",
+    rules: [],
+    edits: [
+      {
+        in: { LocalQueue },
+        from: "if (this.#place?.next === undefined) this.leavePlace();",
+        to: "this.#place?.leave();\n    if (this.#place?.next === undefined) this.leavePlace();",
+      },
+    ],
+    caughtBy: {
+      test: "test/locks/fair-lock/shared-place.test.ts",
+      title:
+        "share a place with a ticket for each, and get the lock one after the other at their turn",
+    },
+  },
+  {
+    name: "served-past-others",
+    what: "A release marks one ticket more than its own place as granted.",
+    rules: ["R1"],
+    edits: [
+      {
+        in: { giveUpLease },
+        from: "return place.last;",
+        to: "return place.last + 1n;",
+      },
+    ],
+    caughtBy: { invariant: "first come", within: 300, of: "fair locks" },
+  },
+  {
     name: "waiter-removed-unwatched",
     what: "A client judges a waiter dead at its first observation.",
     rules: ["R3"],
@@ -153,7 +227,10 @@ export const QUEUES: readonly Variant[] = [
         to: "    this.#context.abandon(this.#former.held.holder);\n    try {\n      while (this.#state.phase === ",
       },
     ],
-    caughtBy: { invariant: "no false loss", within: 100, of: "fair locks" },
+    caughtBy: {
+      test: "test/locks/fair-lock/one-process.test.ts",
+      title: "is not overtaken by another acquisition of its process (%s), and not told as a loss",
+    },
   },
   {
     name: "orphan-on-session",

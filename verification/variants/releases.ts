@@ -64,8 +64,8 @@ function isUnanswered(error: unknown): boolean {
     edits: [
       {
         in: { nativeFormat },
-        from: "    condition: holdersCondition(from),\n    change: lasting(ref, grantChange(grant)),\n",
-        to: '    condition: isPresent("version"),\n    change: lasting(ref, grantChange(grant)),\n',
+        from: "    condition: all(holdersCondition(from), ...queueCondition({ passage })),\n",
+        to: '    condition: all(isPresent("version"), ...queueCondition({ passage })),\n',
       },
     ],
     caughtBy: { invariant: "exclusion", within: 100 },
@@ -386,8 +386,8 @@ function isUnanswered(error: unknown): boolean {
     edits: [
       {
         in: { GrantWrite },
-        from: "format.lease.handOver(this.#ref, this.#grant, { known: decision.from })",
-        to: 'format.lease.claim(this.#ref, this.#grant, { kind: "blind" })',
+        from: "format.lease.handOver(this.#ref, grant, { known: decision.from })",
+        to: 'format.lease.claim(this.#ref, grant, { kind: "blind" })',
       },
     ],
     caughtBy: {

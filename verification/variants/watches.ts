@@ -185,13 +185,29 @@ export const WATCHES: readonly Variant[] = [
     edits: [
       {
         in: { observe },
-        from: '  if (consistency === "eventual" && isStale(previous.record, record)) return previous;\n',
-        to: "",
+        from: 'if (consistency === "eventual" && isStale(previous.record, record)) {',
+        to: 'if (consistency === "eventual" && record === undefined) {',
       },
     ],
     caughtBy: {
       test: "test/core/safety.test.ts",
       title: "is not judged by stale reads",
+    },
+  },
+  {
+    name: "created-again-unseen",
+    what: "Eventually consistent reads never show a record that was created again with lower numbers.",
+    rules: [],
+    edits: [
+      {
+        in: { observe },
+        from: "if (nowMs - staleSinceMs <= LONGEST_LAG_MS) return",
+        to: "if (nowMs >= staleSinceMs) return",
+      },
+    ],
+    caughtBy: {
+      test: "test/core/record/observation.test.ts",
+      title: "believes a lower version after ten seconds without another, and begins a new watch",
     },
   },
   {

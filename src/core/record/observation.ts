@@ -31,6 +31,8 @@ export interface Observation {
   readonly dated?: DatedAnswer | undefined;
   /** {@link Sighting.byMs} of the earliest known sighting of this (holder, version). */
   readonly sightedByMs?: number | undefined;
+  /** Since when every answer was older than this observation, on the monotonic clock. */
+  readonly staleSinceMs?: number | undefined;
 }
 
 /** When an answer with a `Date` showed a record. */
@@ -45,6 +47,9 @@ export interface DatedAnswer {
 const LONGEST_LABEL = 100;
 // The longest reason of a forced release: the history repeats the reason in full.
 const LONGEST_REASON = 1_000;
+
+// Far longer than an eventually consistent read of DynamoDB lags behind. What such reads show for so long is the record.
+const LONGEST_LAG_MS = 10_000;
 
 /** Returns the remembered part of a record. Pure. */
 export function observedOf(record: LeaseRecord): ObservedRecord {
@@ -77,8 +82,9 @@ export type Consistency = "strong" | "eventual";
 
 /**
  * Updates an observation after an answer that arrived at `nowMs`. A change restarts the watch; the same
- * (holder, version) continues the watch. An eventual read that is recognisably stale changes nothing. `dateMs` is the
- * `Date` of the answer. The `Date` of an eventual read does not count: the read may show the past.
+ * (holder, version) continues the watch. An eventual read that is recognisably stale changes nothing, until such reads
+ * have shown nothing else for longer than a replica can lag: the record was created again with lower numbers. `dateMs`
+ * is the `Date` of the answer. The `Date` of an eventual read does not count: the read may show the past.
  */
 export function observe(
   previous: Observation | undefined,
@@ -90,7 +96,11 @@ export function observe(
   const isDated = consistency === "strong" && dateMs !== undefined;
   const dated = isDated ? { dateMs, atMs: nowMs } : undefined;
   if (previous === undefined) return { record, sinceMs: nowMs, dated };
-  if (consistency === "eventual" && isStale(previous.record, record)) return previous;
+  if (consistency === "eventual" && isStale(previous.record, record)) {
+    const { staleSinceMs = nowMs } = previous;
+    if (nowMs - staleSinceMs <= LONGEST_LAG_MS) return { ...previous, staleSinceMs };
+    return { record, sinceMs: nowMs };
+  }
   if (!isSame(previous.record, record)) return { record, sinceMs: nowMs, dated };
   const { sinceMs, sightedByMs } = previous;
   return { record, sinceMs, dated: dated ?? previous.dated, sightedByMs };

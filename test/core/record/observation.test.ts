@@ -85,7 +85,7 @@ describe("observe", () => {
       {
         continues: { record: now, sinceMs: 10 },
         restarts: { record: now, sinceMs: 500 },
-        "is ignored": earlier(previous),
+        "is ignored": { ...earlier(previous), staleSinceMs: 500 },
       }[expected],
     );
   });
@@ -105,6 +105,19 @@ describe("observe", () => {
       seen = { ...observe(seen, held("a", 7n, version), "eventual", atMs) };
     }
     expect(seen.sinceMs).toBe(10);
+  });
+
+  it("believes a lower version after ten seconds without another, and begins a new watch", () => {
+    const again = held("b", 6n, 1n);
+    const read = (seen: Observation, record: LeaseRecord, atMs: number) =>
+      observe(seen, record, "eventual", atMs);
+    let seen = read(earlier(a3), again, 500);
+    // The record as it was ends the count.
+    seen = read(seen, a3, 600);
+    seen = read(seen, again, 700);
+    seen = read(seen, held("b", 6n, 2n), 10_700);
+    expect(seen).toEqual({ record: a3, sinceMs: 10, staleSinceMs: 700 });
+    expect(read(seen, again, 10_701)).toEqual({ record: again, sinceMs: 10_701 });
   });
 });
 

@@ -153,6 +153,7 @@ describe("a read of a queue", () => {
         since: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
         session: undefined,
         leaseMs: LEASE_MS,
+        calls: 1,
         appearsExpired: false,
       },
       expect.objectContaining({ position: 1, owner: "w1", appearsExpired: false }),

@@ -66,6 +66,8 @@ describe("the waiters of one process", () => {
     await world.time.advance(2_000);
     const late = call(other, "late", granted);
     await world.time.advance(2_000);
+    // "2" holds the lock. The entry still stands for "3" and "4": the rival must not pass them if "2" dies.
+    expect(entriesIn(world)).toHaveLength(2);
     await releaseEach(world, calls.slice(1));
     await world.until((await world.until(late)).release());
     expect(granted).toEqual(["1", "rival", "2", "3", "4", "late"]);

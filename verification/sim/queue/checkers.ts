@@ -38,6 +38,7 @@ export interface Sent {
 }
 
 interface Entry {
+  readonly owner: string | undefined;
   /** The last ticket of the place. */
   readonly ticket: bigint;
   readonly first: bigint;
@@ -169,7 +170,8 @@ export class QueueChecker {
       const leaseMs = Number(numberIn(after, "leaseMs") ?? 0n);
       const putMs = known?.putMs ?? atMs;
       const first = ticket - (numberIn(after, "data") ?? 1n) + 1n;
-      this.#entries.set(ticket, { ticket, first, putMs, leaseMs, movedMs: atMs });
+      const owner = processIn(after);
+      this.#entries.set(ticket, { owner, ticket, first, putMs, leaseMs, movedMs: atMs });
       return;
     }
     const first = this.#entries.get(ticket)?.first ?? ticket;
@@ -196,6 +198,7 @@ export class QueueChecker {
     const holder = after === undefined ? undefined : stringIn(after, "holder");
     const fence = after === undefined ? undefined : numberIn(after, "fence");
     const fenceBefore = before === undefined ? undefined : numberIn(before, "fence");
+    if (holder === undefined && after !== undefined) this.#servedWithoutGrant(before, after, atMs);
     if (holder === undefined || after === undefined || fence === fenceBefore) return;
     this.grants += 1;
     if (fenceBefore !== undefined && fence !== undefined && fence < fenceBefore) {
@@ -209,6 +212,19 @@ export class QueueChecker {
       const former = before === undefined ? undefined : stringIn(before, "holder");
       const isHandOff = former !== undefined && this.#isOneProcess(former, holder);
       if (!isHandOff) this.#expectPlace(served, holder, atMs);
+    }
+  }
+
+  // A release may pass over the tickets of its own process, and no others.
+  #servedWithoutGrant(before: Item | undefined, after: Item, atMs: number): void {
+    const served = numberIn(after, "served");
+    const servedBefore = before === undefined ? undefined : numberIn(before, "served");
+    if (before === undefined || served === undefined || served === servedBefore) return;
+    const owner = processIn(before);
+    for (const entry of this.#entries.values()) {
+      const isPassed = entry.first <= served && entry.ticket > (servedBefore ?? 0n);
+      if (!isPassed || entry.owner === owner) continue;
+      this.violate("first come", atMs, `${owner} passed over ${entry.ticket} of ${entry.owner}`);
     }
   }
 
@@ -264,4 +280,9 @@ export function numberIn(item: Item, attribute: string): bigint | undefined {
 export function stringIn(item: Item, attribute: string): string | undefined {
   const value = item[attribute];
   return value !== undefined && "S" in value ? value.S : undefined;
+}
+
+// The owner of an acquisition begins with the name of its process.
+function processIn(item: Item): string | undefined {
+  return stringIn(item, "owner")?.split(" ")[0];
 }

@@ -40,7 +40,7 @@ export function traitsOf(random: SeededRandom, kind?: QueueKind): QueueTraits {
     case "mixed":
       return traits;
     case "crowd":
-      return { ...traits, processes: random.integer(1, 3), workers: [5, 10], longestLatencyMs: 60 };
+      return { ...traits, processes: random.integer(2, 3), workers: [5, 10], longestLatencyMs: 60 };
     case "outages":
       // Requests have no other faults, so the remains of an outage have a bound.
       return { ...traits, faultRate: 0 };
