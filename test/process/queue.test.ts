@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ScanCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { QueuedWaiter } from "../../src/admin/queue.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { eventually, pause } from "../support/sdk.js";
 import type { Worker } from "../support/worker.js";
@@ -20,13 +21,24 @@ interface Entry {
   readonly waiter: number;
 }
 
+/** Each process, as often as its places hold calls; the calls of a process are numbered in their order. */
+function inOrder(places: readonly QueuedWaiter[]): string[] {
+  const made = new Map<string, number>();
+  return places.flatMap(({ owner = "", calls }) => {
+    const [pid = ""] = owner.split(" ");
+    const first = made.get(pid) ?? 0;
+    made.set(pid, first + calls);
+    return Array.from({ length: calls }, (_, index) => `${pid} ${first + index}`);
+  });
+}
+
 describe(`${WAITERS} waiters in six processes, a third of them killed or stopped`, () => {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-"));
   const log = join(folder, "log");
   let scene: ProcessScene;
   let killed: Worker;
   let stopped: Worker;
-  /** The waiters, in the order of their tickets. */
+  /** The waiters, in the order of the places of their processes, and of the calls in each process. */
   let order: string[];
   let workers: Worker[];
   let entries: Entry[];
@@ -43,7 +55,7 @@ describe(`${WAITERS} waiters in six processes, a third of them killed or stopped
     const locks = scene.locks();
     await eventually(async () => {
       await pause(250);
-      order = (await locks.admin.queue(NAME)).waiters.map(({ owner }) => owner ?? "");
+      order = inOrder((await locks.admin.queue(NAME)).waiters);
       return order.length === WAITERS;
     }, 60_000);
     await held.release();
@@ -81,7 +93,8 @@ describe(`${WAITERS} waiters in six processes, a third of them killed or stopped
     expect(served.size).toBeLessThanOrEqual(WAITERS);
   });
 
-  it("are served in the order of their tickets, except for killed or stopped waiters", () => {
+  it("are served in the order of their tickets, and in each process in the order of its calls", () => {
+    // Killed or stopped processes are left out: they lose their places.
     const kept = new Set(
       workers.filter((one) => one !== killed && one !== stopped).map(({ pid }) => pid),
     );
