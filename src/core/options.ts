@@ -31,7 +31,11 @@ export interface LeaseOptions {
    * Default `{ beyondLease: "10s" }`, and at least 60 s; or the format's default.
    */
   readonly wait?: Wait | undefined;
-  /** How often a waiter reads the record. */
+  /**
+   * How long a waiter pauses between two reads of the record. By default the interval follows the length of the holds
+   * that the waiter has seen: a tenth of a hold, at least 10 ms, and never more than the growing pause from `min` to
+   * `max`. A given `poll` fixes the pauses by hand.
+   */
   readonly poll?: PollOptions | undefined;
   /** A readable label of the holder. Default: host name and process id. */
   readonly owner?: string | undefined;
@@ -108,6 +112,8 @@ export interface LeaseSettings extends WaitSettings {
   readonly renewMs: number | "manual";
   readonly minPollMs: number;
   readonly maxPollMs: number;
+  /** Whether a waiter polls faster where holds are short. False if the caller has set `poll`. */
+  readonly adaptsPoll: boolean;
   readonly owner: string;
   readonly signal: AbortSignal | undefined;
   readonly data: unknown;
@@ -141,6 +147,14 @@ export const DEFAULTS = Object.freeze({
   closeTimeout: "5s",
   /** Other processes get a turn at least once in so many grants. */
   maxLocalHandoffs: 16,
+});
+
+/** The default `poll` of fair locks. */
+export const FAIR_POLL = Object.freeze({
+  /** The interval of the first waiter until it knows how long a hold lasts. */
+  min: "500ms",
+  /** The longest interval of waiters further back: twelve reads a minute. */
+  max: "5s",
 });
 
 const DAY_MS = 24 * 3_600_000;
@@ -180,6 +194,7 @@ export function resolveAcquire(
     ...waitOf(asked("wait"), defaults, leaseMs),
     minPollMs,
     maxPollMs,
+    adaptsPoll: layers.every(({ poll }) => poll === undefined || poll === FAIR_POLL),
     owner: checkOwner(given(asked("owner"), defaultOwner)),
     signal: checkSignal(asked("signal")),
     data: asked("data"),

@@ -62,6 +62,7 @@ describe("client options", () => {
 describe("acquire options", () => {
   it("have these defaults", () => {
     expect(resolveAcquire([], "host:1")).toEqual({
+      adaptsPoll: true,
       leaseMs: 30_000,
       renewMs: 10_000,
       waitMs: 60_000,

@@ -10,11 +10,10 @@ import type { AcquireContext } from "./context.js";
 import { type GrantAnswer, type Granting, GrantWrite } from "./grant.js";
 import { noteSighting } from "./note-sighting.js";
 import { type AcquireOutcome, outcomeOf } from "./outcome.js";
+import { PollPace } from "./poll-pace.js";
 import type { AcquireSettings, Granted, Place } from "./settings.js";
 import { untilAnswered } from "./until-answered.js";
 
-// The growth of the pause between two polls: from the shortest to the longest in eight polls.
-const POLL_GROWTH = 1.5;
 // The least jitter of a pause. So a single waiter polls the session as often as the record.
 const LEAST_JITTER = 0.75;
 
@@ -27,8 +26,7 @@ export class AcquireLoop {
   readonly #cancellation: Cancelling;
   readonly #place: Place | undefined;
   readonly #pacer: Pacer;
-  #pollMs: number;
-  #watchedHolder: string | undefined;
+  readonly #pace: PollPace;
   /** The error of the attempt that took too long, for a call without a wait. */
   #silence: unknown;
   #silences = 0;
@@ -51,7 +49,7 @@ export class AcquireLoop {
     this.#place = place;
     this.#pacer = new Pacer(context, settings);
     this.#fromMs = context.nowMs();
-    this.#pollMs = settings.minPollMs;
+    this.#pace = new PollPace(settings);
   }
 
   /** Rejects with the error of the cancellation, of an unreadable record (R12) or of a wrong configuration. */
@@ -118,7 +116,7 @@ export class AcquireLoop {
 
   #noteContention({ kind }: Decision): void {
     if (kind !== "wait" && kind !== "queued") return;
-    this.#context.observations.seeRival(this.#ref.id);
+    this.#context.observations.seeRival(this.#ref.id, this.#context.nowMs());
     this.#cancellation.onWait(this.#heldBy);
   }
 
@@ -171,7 +169,8 @@ export class AcquireLoop {
   /** Waits for the next poll and polls. Does not poll if the holder counts as dead before then. */
   async #wait(decision: Extract<Decision, { readonly kind: "wait" | "queued" }>): Promise<void> {
     const fromMs = this.#context.nowMs();
-    const pollMs = this.#context.jittered(this.#pollMs);
+    const pauseMs = this.#pace.pauseMs(this.#context.observations.holdsSeen(this.#ref.id, fromMs));
+    const pollMs = this.#context.jittered(pauseMs);
     const takeableMs =
       decision.kind === "wait" ? decision.acquirableAtMs - fromMs : Number.POSITIVE_INFINITY;
     await this.#context.sleep(Math.min(pollMs, takeableMs), this.#cancellation.signal);
@@ -182,19 +181,19 @@ export class AcquireLoop {
     const sleptMs = this.#context.nowMs() - fromMs;
     const leftMs = Math.min(this.#context.settings.requestTimeoutMs, takeableMs - sleptMs);
     const timeoutMs = Math.max(leftMs, 1);
+    const readMs = this.#context.nowMs();
     const answer = await this.#read("eventual", timeoutMs);
-    const freshMs = this.#pollMs * LEAST_JITTER;
-    this.#pollMs = Math.min(this.#pollMs * POLL_GROWTH, this.#settings.maxPollMs);
+    this.#pace.polled(this.#context.nowMs() - readMs);
     if (!this.#isAnswered(answer)) return;
     // Only a strongly consistent read proves that the record is absent.
     if (answer.item === undefined) return this.#look();
     const record = this.#context.seeRecord(this.#ref, answer, "eventual");
     const held = record.state === "held" ? record : undefined;
-    this.#followHolder(held?.holder);
+    this.#pace.seeHolder(held?.holder);
     if (held?.session === undefined || this.#cancellation.isStopped) return;
     const seen = await this.#context.sessions.poll(
       held.session,
-      freshMs,
+      pauseMs * LEAST_JITTER,
       timeoutMs,
       this.#cancellation.signal,
     );
@@ -206,14 +205,6 @@ export class AcquireLoop {
     if (answer.kind === "found") this.#cancellation.onResponse();
     else this.#cancellation.onNoResponse(answer);
     return answer.kind === "found";
-  }
-
-  // A new holder may release the lock soon, so the pause starts again at its shortest.
-  #followHolder(holder: string | undefined): void {
-    if (holder !== this.#watchedHolder && this.#watchedHolder !== undefined) {
-      this.#pollMs = this.#settings.minPollMs;
-    }
-    this.#watchedHolder = holder;
   }
 
   /** Reads the record, strongly consistent, for the next decision. */
@@ -241,7 +232,7 @@ export class AcquireLoop {
     ask: (timeoutMs: number) => Promise<ReadAnswer | WriteAnswer>,
   ): Promise<void> {
     const { waitMs } = this.#settings;
-    const asking = { waitMs, pauseMs: this.#pollMs, cancellation: this.#cancellation };
+    const asking = { waitMs, pauseMs: this.#pace.pollMs, cancellation: this.#cancellation };
     await untilAnswered(this.#context, asking, ask);
   }
 

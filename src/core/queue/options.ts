@@ -1,5 +1,6 @@
 import { HoldfastError } from "../../errors.js";
 import type { OptionNames } from "../../internal/option-names.js";
+import { FAIR_POLL } from "../options.js";
 
 /** Options of a waiter in a queue. */
 export interface QueueOptions {
@@ -26,12 +27,7 @@ export const FAIR_DEFAULTS = Object.freeze({
    * is long enough to outlast the faults that do not harm such a waiter.
    */
   lease: "60s",
-  poll: Object.freeze({
-    /** The interval of the first waiter, and so the longest delay of a hand-off to another process. */
-    min: "500ms",
-    /** The interval of waiters further back: twelve reads a minute. */
-    max: "5s",
-  }),
+  poll: FAIR_POLL,
 });
 
 /** Checks the options of a waiter. Throws `invalid-argument`. */

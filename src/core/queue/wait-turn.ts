@@ -1,6 +1,7 @@
 import { AGAIN, type Again, retry } from "../../platform/retry.js";
 import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
+import { pauseInQueueMs } from "../acquire/poll-pace.js";
 import type { AcquireSettings } from "../acquire/settings.js";
 import { steady } from "../backoff.js";
 import { emitPosition } from "../events.js";
@@ -116,8 +117,15 @@ export class Waiting {
   // A hand-off takes half an interval of the first waiter on average. So the interval is the expected time until the
   // turn of this waiter.
   #intervalMs(before: number): number {
-    const { minPollMs, maxPollMs } = this.#inOrder.settings;
-    return Math.min(maxPollMs, Math.max(1, before / 2) * minPollMs);
+    const { context, ref, settings } = this.#inOrder;
+    const { minPollMs, maxPollMs, adaptsPoll } = settings;
+    const longestMs = Math.min(maxPollMs, Math.max(1, before / 2) * minPollMs);
+    if (!adaptsPoll) return longestMs;
+    return pauseInQueueMs(
+      before,
+      context.observations.holdsSeen(ref.id, context.nowMs()),
+      longestMs,
+    );
   }
 
   get #periodMs(): number {

@@ -1,4 +1,5 @@
 import { copyOfStart } from "../../internal/text.js";
+import { HoldLengths, type HoldsSeen } from "./hold-lengths.js";
 import type { AbsentRecord, FreeRecord, HeldRecord, HolderRequest, LeaseRecord } from "./record.js";
 import type { Sighting } from "./sighting.js";
 
@@ -145,6 +146,8 @@ function isStale(before: ObservedRecord, now: ObservedRecord): boolean {
 }
 
 interface Entry {
+  /** Undefined for a record without rivals: no waiter polls it. */
+  holds: HoldLengths | undefined;
   observation: Observation | undefined;
   lookedAtMs: number;
   highestFence: bigint;
@@ -191,6 +194,7 @@ export class Observations {
     entry.lookedAtMs = nowMs;
     const observed = observedOf(record);
     entry.observation = observe(entry.observation, observed, consistency, nowMs, dateMs);
+    entry.holds?.see(entry.observation.record, nowMs);
     this.#weigh(entry, id);
     if (record.state !== "absent" && record.fence > entry.highestFence) {
       entry.highestFence = record.fence;
@@ -211,8 +215,18 @@ export class Observations {
   }
 
   /** Notes a rival: another process has held the name or queued for it, and so may be waiting for it. */
-  seeRival(id: string): void {
-    this.#entry(id).rivalSeen = true;
+  seeRival(id: string, nowMs: number): void {
+    const entry = this.#entry(id);
+    entry.rivalSeen = true;
+    if (entry.holds !== undefined || entry.observation === undefined) return;
+    entry.holds = new HoldLengths();
+    entry.holds.see(entry.observation.record, nowMs);
+  }
+
+  /** What this client knows about the lengths of the holds of the name. */
+  holdsSeen(id: string, nowMs: number): HoldsSeen {
+    const holds = this.#entries.get(id)?.holds;
+    return { usualMs: holds?.usualMs, presentMs: holds?.presentMs(nowMs) ?? 0 };
   }
 
   /**
@@ -242,6 +256,7 @@ export class Observations {
   #entry(id: string): Entry {
     const known = this.#entries.get(id);
     const entry = known ?? {
+      holds: undefined,
       observation: undefined,
       lookedAtMs: Number.NEGATIVE_INFINITY,
       highestFence: 0n,

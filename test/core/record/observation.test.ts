@@ -192,7 +192,7 @@ describe("Observations", () => {
     const observations = new Observations();
     observations.freed("one", 10);
     expect(observations.takeStandBack("one")).toBeUndefined();
-    observations.seeRival("one");
+    observations.seeRival("one", 0);
     expect(observations.takeStandBack("one")).toBeUndefined();
     observations.freed("one", 20);
     expect(observations.takeStandBack("one")).toBe(20);
@@ -212,7 +212,7 @@ describe("Observations", () => {
     expect(observations.bytes).toBeGreaterThan(99_900_000);
     expect(observations.bytes).toBeLessThanOrEqual(100_100_000);
     observations.see(name(2), bare, "strong", 2_000);
-    for (let index = 0; index < 5; index += 1) observations.seeRival(name(10_000 + index));
+    for (let index = 0; index < 5; index += 1) observations.seeRival(name(10_000 + index), 0);
     expect(observations.bytes).toBeLessThanOrEqual(100_000_000);
     expect(observations.of(name(2))?.sinceMs).toBe(2);
     expect([name(0), name(1), name(3), name(4)].map((id) => observations.of(id))).toEqual(

@@ -326,9 +326,9 @@ class QueueSimulation {
   }
 
   async #take(life: Life, random: SeededRandom, isMutex: boolean): Promise<Lease | undefined> {
-    const lock = isMutex
-      ? life.locks.mutex(NAME, { poll: POLL })
-      : life.locks.fairLock(NAME, { poll: POLL });
+    // Half of the lives let the interval between reads follow the length of the holds.
+    const options = random.chance(0.5) ? {} : { poll: POLL };
+    const lock = isMutex ? life.locks.mutex(NAME, options) : life.locks.fairLock(NAME, options);
     if (random.chance(0.1)) return (await lock.tryAcquire().catch(expected)) ?? undefined;
     const abort = new AbortController();
     if (random.chance(0.15)) {

@@ -1,0 +1,72 @@
+import type { LeaseSettings } from "../options.js";
+import type { HoldsSeen } from "../record/hold-lengths.js";
+
+// The growth of the pause between two polls: from the shortest to the longest in eight polls.
+const POLL_GROWTH = 1.5;
+// From one read to the next: at most a hundred reads, 50 read units, a second.
+const SHORTEST_MS = 10;
+// A waiter that reads ten times in a hold learns of its end, in the median, after a twentieth of it.
+const READS_IN_A_HOLD = 10;
+// A hold that lasts so much longer than usual is like a hold of unknown length.
+const MOST_USUAL = 2;
+// A waiter far back in a queue need not see every grant before its own.
+const READS_IN_A_TURN = 2;
+
+/** The pauses of one waiter between its reads of the record. */
+export class PollPace {
+  readonly #settings: LeaseSettings;
+  /** The pause while the length of a hold is not known. */
+  #pollMs: number;
+  #isLearned = false;
+  #readTookMs = 0;
+  #watchedHolder: string | undefined;
+
+  constructor(settings: LeaseSettings) {
+    this.#settings = settings;
+    this.#pollMs = settings.minPollMs;
+  }
+
+  get pollMs(): number {
+    return this.#pollMs;
+  }
+
+  /** Returns the pause before the next read. */
+  pauseMs(seen: HoldsSeen): number {
+    const learnedMs = this.#settings.adaptsPoll ? pauseBeforeTurnMs(seen) : undefined;
+    this.#isLearned = learnedMs !== undefined && learnedMs <= this.#pollMs;
+    if (learnedMs === undefined || learnedMs > this.#pollMs) return this.#pollMs;
+    // The time of a read is part of the interval. Without this, a slow table would double short intervals.
+    return Math.max(learnedMs - this.#readTookMs, 1);
+  }
+
+  /** A read was answered. The pauses of a hold of unknown length grow. */
+  polled(tookMs: number): void {
+    this.#readTookMs = tookMs;
+    if (this.#isLearned) return;
+    this.#pollMs = Math.min(this.#pollMs * POLL_GROWTH, this.#settings.maxPollMs);
+  }
+
+  /** A read showed the holder. A new holder may release the lock soon, so the pause starts again at its shortest. */
+  seeHolder(holder: string | undefined): void {
+    if (holder !== this.#watchedHolder && this.#watchedHolder !== undefined) {
+      this.#pollMs = this.#settings.minPollMs;
+    }
+    this.#watchedHolder = holder;
+  }
+}
+
+/**
+ * Returns the interval between two reads of the next waiter: a tenth of the usual hold. Undefined if the usual length
+ * is not known, or if the present hold is much longer. Pure.
+ */
+export function pauseBeforeTurnMs({ usualMs, presentMs }: HoldsSeen): number | undefined {
+  if (usualMs === undefined || presentMs > MOST_USUAL * usualMs) return undefined;
+  return Math.max(SHORTEST_MS, usualMs / READS_IN_A_HOLD);
+}
+
+/** Returns the pause of a waiter with `before` waiters before it in a queue. Never longer than `longestMs`. Pure. */
+export function pauseInQueueMs(before: number, { usualMs }: HoldsSeen, longestMs: number): number {
+  if (usualMs === undefined) return longestMs;
+  const turnMs = before * usualMs;
+  return Math.min(longestMs, Math.max(SHORTEST_MS, turnMs / READS_IN_A_TURN));
+}

@@ -1,0 +1,62 @@
+import type { AbsentRecord, FreeRecord, HeldRecord } from "./record.js";
+
+// A longer hold counts at once, and half as much after each shorter hold: a wrong guess then costs reads only once.
+const DECAY = 0.5;
+
+/** The part of a record that tells one hold from the next. */
+export type HoldState =
+  | AbsentRecord
+  | Pick<FreeRecord, "state" | "fence">
+  | Pick<HeldRecord, "state" | "fence" | "holder">;
+
+/** What a waiter knows about the holds of a lock. */
+export interface HoldsSeen {
+  /** How long a hold lasts, as learned from the holds before. Undefined: not known yet. */
+  readonly usualMs: number | undefined;
+  /** How long this client has seen the present holder. */
+  readonly presentMs: number;
+}
+
+/** Learns how long the holds of one record last, from the changes that a client sees. */
+export class HoldLengths {
+  #fence: bigint | undefined;
+  #holder: string | undefined;
+  /** When this client saw the present state begin. Undefined for the first state: nobody knows its beginning. */
+  #sinceMs: number | undefined;
+  #firstMs: number | undefined;
+  #usualMs: number | undefined;
+
+  /** How long a hold lasts. Undefined until this client has seen the beginning and the end of a hold. */
+  get usualMs(): number | undefined {
+    return this.#usualMs;
+  }
+
+  /** How long this client has seen the present holder, or 0 if the record is not held. */
+  presentMs(nowMs: number): number {
+    if (this.#holder === undefined) return 0;
+    return nowMs - (this.#sinceMs ?? this.#firstMs ?? nowMs);
+  }
+
+  /** An answer showed the record. Fences grow by one with each grant, so their difference counts the holds. */
+  see(record: HoldState, nowMs: number): void {
+    const fence = record.state === "absent" ? undefined : record.fence;
+    const holder = record.state === "held" ? record.holder : undefined;
+    if (this.#firstMs === undefined) this.#firstMs = nowMs;
+    else if (fence === this.#fence && holder === this.#holder) return;
+    else {
+      this.#endAt(fence, nowMs);
+      this.#sinceMs = nowMs;
+    }
+    this.#fence = fence;
+    this.#holder = holder;
+  }
+
+  // Without the beginning the length would be too short, and the waiter would read too often.
+  #endAt(fence: bigint | undefined, nowMs: number): void {
+    if (this.#holder === undefined || this.#sinceMs === undefined) return;
+    if (fence === undefined || this.#fence === undefined) return;
+    const holds = fence > this.#fence ? Number(fence - this.#fence) : 1;
+    const lengthMs = (nowMs - this.#sinceMs) / holds;
+    this.#usualMs = Math.max(lengthMs, (this.#usualMs ?? 0) * DECAY ** holds);
+  }
+}
