@@ -1,10 +1,10 @@
 import type { Cancelling } from "../core/acquire/cancellation.js";
 import type { AcquireContext } from "../core/acquire/context.js";
-import { GrantManyWrite } from "../core/acquire/grant-many.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import { Pacer } from "../core/pacer.js";
 import { Entry } from "../core/queue/entry.js";
-import { entrySettings, QueuePlace } from "../core/queue/place.js";
+import type { QueuePlace } from "../core/queue/place.js";
+import { highestTicketSeen, placesAtOnce } from "../core/queue/place-at-once.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { Unavailable } from "../core/unavailable.js";
 import { Abort, type SignalLike } from "../platform/abort.js";
@@ -51,28 +51,13 @@ export class MultiPlace implements Cancelling {
     settings,
     cancellation,
   }: MultiAcquire): Promise<MultiPlace | undefined> {
-    const { queue } = context.format;
-    if (queue === undefined) return undefined;
-    const own = entrySettings(settings);
     const pacer = new Pacer(context, settings);
     for (; ; await pacer.beforeNextRound(cancellation.signal)) {
       if (cancellation.isStopped) throw cancellation.error();
       const ticket = nextTicket(context, refs);
-      const wallMs = context.wallMs();
-      const asides = refs.map((ref) => {
-        const fenceSeed = context.fenceSeed(ref);
-        return { ref, write: queue.raise(ref, ticket, { fenceSeed, wallMs }) };
-      });
-      const entries = refs.map((ref) => queue.entryOf(ref, ticket));
-      const parts = entries.map((ref) => ({ ref, ...ONTO_ABSENT }));
-      const answer = await new GrantManyWrite(context, parts, own, cancellation, asides).run();
-      if (answer.kind === "granted") {
-        const tickets = { first: ticket, last: ticket };
-        const places = answer.results.map(
-          (result, index) => new QueuePlace(context, entries[index] as RecordRef, tickets, result),
-        );
-        return new MultiPlace(ticket, places, cancellation);
-      }
+      const tickets = { first: ticket, last: ticket };
+      const places = await placesAtOnce(context, refs, tickets, settings, cancellation);
+      if (places !== undefined) return new MultiPlace(ticket, places, cancellation);
       if (settings.waitMs === 0) return undefined;
     }
   }
@@ -112,25 +97,9 @@ export class MultiPlace implements Cancelling {
   readonly end = (): void => this.#abort.abort();
 }
 
-const ONTO_ABSENT = {
-  before: { state: "absent" },
-  decision: { kind: "claim", onto: { kind: "absent" } },
-} as const;
-
-/**
- * The next ticket: above every ticket observed as taken or granted in the queues, and at least the wall clock time.
- * Checks granted tickets, too: a counter that was deleted with its record restarts, maybe below the last granted
- * ticket.
- */
+/** The next ticket: above every ticket observed in the queues, and at least the wall clock time. */
 function nextTicket(context: AcquireContext, refs: readonly RecordRef[]): bigint {
-  let highest = BigInt(Math.floor(context.wallMs()));
-  for (const { id } of refs) {
-    const record = context.observations.of(id)?.record;
-    if (record === undefined || record.state === "absent") continue;
-    const { tail, served } = record.queue;
-    for (const seen of [tail, served]) {
-      if (seen !== undefined && seen > highest) highest = seen;
-    }
-  }
-  return highest + 1n;
+  const wallMs = BigInt(Math.floor(context.wallMs()));
+  const seen = highestTicketSeen(context, refs) ?? wallMs;
+  return (seen > wallMs ? seen : wallMs) + 1n;
 }

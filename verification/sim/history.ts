@@ -89,6 +89,18 @@ export type Event =
       /** The session of the holder; absent if the holder renews its own record. */
       readonly session?: string;
     }
+  /** A place in the queue for a name was written, renewed or deleted. */
+  | {
+      readonly kind: "place";
+      readonly by: string;
+      readonly name: string;
+      /** The last ticket of the place. */
+      readonly ticket: bigint;
+      /** Undefined: the place was deleted. */
+      readonly holder: string | undefined;
+      readonly leaseMs?: number;
+      readonly session?: string;
+    }
   /** A transaction with a holder's condition arrived, and was carried out or refused. */
   | {
       readonly kind: "guarded";
@@ -123,6 +135,8 @@ export type Event =
       readonly what: RequestKind;
       readonly isApplied: boolean;
     }
+  /** A read of the queue for a name was answered; noted only in runs which check costs. */
+  | { readonly kind: "queue read"; readonly by: string; readonly name: string }
   /** An event in the life of a process. */
   | { readonly kind: "process"; readonly by: string; readonly what: Happening };
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Lease } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
 import type { TableChange } from "../../src/testing/table/memory-table.js";
@@ -57,8 +58,9 @@ export class Records {
     const { kind, name } = recordIn(key);
     const by = how === "write" ? writer : how === "ttl" ? BY_TTL : BY_HAND;
     const [was, is] = [grantIn(before), grantIn(after)];
-    if (kind === "session") this.#sessionChanged(name, by, is, atMs);
-    else if (is !== undefined) this.#lockChanged(name, by, was, is, after);
+    if (kind === "place") this.#placeChanged(name, by, ticketIn(key), is);
+    else if (kind === "session") this.#sessionChanged(name, by, is, atMs);
+    else if (is !== undefined) this.#lockChanged(name, by, was, is, { before, after });
     else if (was !== undefined) {
       this.#note({ kind: "record", by, name, fence: was.fence, holder: undefined });
     }
@@ -69,11 +71,11 @@ export class Records {
     by: string,
     was: GrantIn | undefined,
     is: GrantIn,
-    after: Item | undefined,
+    { before, after }: Pick<TableChange, "before" | "after">,
   ): void {
     const { holder, fence, version, leaseMs, session } = is;
     if (was !== undefined && holder === was.holder && fence === was.fence) {
-      const wrong = wrongData(after, by, name);
+      const wrong = isTicket(before, after) ? undefined : wrongData(after, by, name);
       if (wrong !== undefined) this.#fail("ownership", wrong);
       if (version === was.version) return;
     } else if (this.#isExclusive && holder !== undefined) this.#checkBelief(name, fence);
@@ -81,6 +83,13 @@ export class Records {
     const keptAliveBy = session === undefined ? {} : { session };
     const end = this.#endOf(is);
     this.#note({ kind: "record", by, name, fence, holder, ...length, ...end, ...keptAliveBy });
+  }
+
+  #placeChanged(name: string, by: string, ticket: bigint, is: GrantIn | undefined): void {
+    const { holder, leaseMs, session } = is ?? {};
+    const length = leaseMs === undefined ? {} : { leaseMs };
+    const keptAliveBy = session === undefined ? {} : { session };
+    this.#note({ kind: "place", by, name, ticket, holder, ...length, ...keptAliveBy });
   }
 
   /** Returns the sessions with a row from before this instant: the live sessions, or the ended sessions. */
@@ -144,6 +153,13 @@ export function wrongData(
   return `${writer} wrote "${name}", which ${owner} holds`;
 }
 
+/** Whether a write took tickets: every process may raise the counter of another's record, and nothing else. */
+function isTicket(before: Item | undefined, after: Item | undefined): boolean {
+  const { tail: was, ...rest } = before ?? {};
+  const { tail: is, ...others } = after ?? {};
+  return !isDeepStrictEqual(was, is) && isDeepStrictEqual(rest, others);
+}
+
 function grantIn(item: Item | undefined): GrantIn | undefined {
   const [fence, version, leaseMs] = ["fence", "version", "leaseMs"].map((name) => {
     const value = item?.[name];
@@ -158,6 +174,10 @@ function grantIn(item: Item | undefined): GrantIn | undefined {
     session: textIn(item, "session"),
     endMs: endIn(item),
   };
+}
+
+function ticketIn(key: Item): bigint {
+  return BigInt(textIn(key, "sk")?.split("/").at(-1) ?? "");
 }
 
 function textIn(item: Item | undefined, attribute: string): string | undefined {

@@ -63,6 +63,8 @@ class SessionReader {
   see(event: Timed, isOwn: boolean): void {
     const { kind } = event;
     if (kind === "granted" || kind === "gave up") this.asked += 1;
+    // After each read of a queue, the process may read the session of the waiter before it.
+    if (kind === "queue read") this.mostReads += 2;
     if (kind !== "request" && kind !== "session request") return;
     const isRead = event.what === "poll" || event.what === "look";
     if (kind === "session request") {

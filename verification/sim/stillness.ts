@@ -11,6 +11,8 @@ export interface Standing {
   readonly session: string | undefined;
 }
 
+type PlaceChange = Extract<Timed, { readonly kind: "place" }>;
+
 /** The last observed state of a session's row, and since when. */
 interface Row {
   readonly state: "alive" | "ended" | "gone";
@@ -19,12 +21,15 @@ interface Row {
 }
 
 /** Since when a waiter has no reason to wait for a record, and the lease to watch. */
-interface Still {
+export interface Still {
   readonly sinceMs: number;
   /** The lease which a waiter must watch, in milliseconds; 0 for none. */
   readonly leaseMs: number;
   readonly standing: Standing;
 }
+
+// Above each ticket of a simulation.
+const NO_TICKET = 10n ** 38n;
 
 const BEGINNING: Standing = {
   sinceMs: 0,
@@ -39,6 +44,7 @@ const BEGINNING: Standing = {
 export class Stillness {
   readonly #scene: Scene;
   readonly #records = new Map<string, Standing>();
+  readonly #places = new Map<string, Map<bigint, Standing>>();
   readonly #rows = new Map<string, Row>();
   /** When leases were released or lost, by fence and name. */
   readonly #overMs = new Map<string, number>();
@@ -48,7 +54,20 @@ export class Stillness {
   }
 
   of(name: string): Still {
-    const standing = this.#records.get(name) ?? BEGINNING;
+    return this.#ofStanding(name, this.#records.get(name) ?? BEGINNING);
+  }
+
+  /** Since when the places before a waiter are unchanged or gone. A waiter without a place is behind all others. */
+  placesBefore(name: string, by: string): readonly Still[] {
+    const all = [...(this.#places.get(name) ?? [])];
+    const own = all.findLast(([, place]) => place.by === by && place.holder !== undefined);
+    const before = own?.[0] ?? NO_TICKET;
+    return all
+      .filter(([ticket, place]) => ticket < before && place.by !== by)
+      .map(([, place]) => this.#ofStanding(name, place));
+  }
+
+  #ofStanding(name: string, standing: Standing): Still {
     const { sinceMs, leaseMs = 0, holder, session } = standing;
     if (holder === undefined) return { sinceMs, leaseMs: 0, standing };
     if (session === undefined) return { sinceMs, leaseMs, standing };
@@ -78,6 +97,8 @@ export class Stillness {
     if (kind === "record") {
       const { by, fence, leaseMs, holder, session } = event;
       this.#records.set(event.name, { sinceMs: atMs, by, fence, leaseMs, holder, session });
+    } else if (kind === "place") {
+      this.#seePlace(event);
     } else if (kind === "session row") {
       const leaseMs = event.leaseMs ?? this.#rows.get(event.session)?.leaseMs ?? 0;
       const ended = event.holder === undefined ? "ended" : "alive";
@@ -86,5 +107,14 @@ export class Stillness {
     } else if (kind === "lost" || kind === "released") {
       this.#overMs.set(`${event.fence} ${event.name}`, atMs);
     }
+  }
+
+  // Only its own process writes and renews a place; a waiter behind it may delete it.
+  #seePlace({ name, ticket, by, atMs, ...event }: PlaceChange): void {
+    const places = this.#places.get(name) ?? new Map<bigint, Standing>();
+    this.#places.set(name, places);
+    const owner = places.get(ticket)?.by ?? by;
+    const { leaseMs, holder, session } = event;
+    places.set(ticket, { sinceMs: atMs, by: owner, fence: 0n, leaseMs, holder, session });
   }
 }

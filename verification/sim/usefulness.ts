@@ -1,7 +1,7 @@
 import type { Checker } from "./checker.js";
 import type { Timed, Violation } from "./history.js";
 import { Scene } from "./scene.js";
-import { type Standing, Stillness } from "./stillness.js";
+import { type Standing, type Still, Stillness } from "./stillness.js";
 
 const keyOf = (event: { readonly name: string; readonly fence: bigint }): string =>
   `"${event.name}" with fence ${event.fence}`;
@@ -42,10 +42,19 @@ export const kept: Checker = (history, { losesNothing }) => {
   return found;
 };
 
+const watchMs = ({ leaseMs }: Still, maxClockDrift: number): number =>
+  (leaseMs * (1 + 2 * maxClockDrift)) / (1 - maxClockDrift);
+
+/** When an unhindered waiter has watched a record or a place for its lease, on a slow clock. */
+function watchedMs(still: Still, waiter: { readonly sinceMs: number }, maxClockDrift: number) {
+  return Math.max(waiter.sinceMs, still.sinceMs) + watchMs(still, maxClockDrift);
+}
+
 /**
  * Takes over in time, and leaves no orphan: a free lock is granted, and a silent holder replaced, before an
- * unhindered process has waited for one poll, plus, for a dead holder, its lease on a slow clock. An ended session
- * blocks no waiter, and a live session blocks no waiter from a lock which its process abandoned.
+ * unhindered process has waited for one poll, plus, for a dead holder or a dead waiter before it in the queue, its
+ * lease on a slow clock. An ended session blocks no waiter, and a live session blocks no waiter from a lock which its
+ * process abandoned.
  */
 export const inTime: Checker = (history, { longestStillMs, maxClockDrift }) => {
   if (longestStillMs === undefined) return [];
@@ -57,10 +66,17 @@ export const inTime: Checker = (history, { longestStillMs, maxClockDrift }) => {
     for (const name of scene.wanted) {
       const waiters = scene.ableWaiters(name);
       for (const waiter of waiters) {
-        const { sinceMs, leaseMs, standing } = stillness.of(name);
-        const watchMs = (leaseMs * (1 + 2 * maxClockDrift)) / (1 - maxClockDrift);
-        const waitedMs = event.atMs - Math.max(waiter.sinceMs, sinceMs);
-        if (waitedMs <= watchMs + longestStillMs || reported.has(standing)) continue;
+        const still = stillness.of(name);
+        const { standing } = still;
+        if (reported.has(standing)) continue;
+        const silentMs = watchedMs(still, waiter, maxClockDrift);
+        if (event.atMs <= silentMs + longestStillMs) continue;
+        // A waiter looks at the queue and removes the dead places, and only then watches the record.
+        const places = stillness
+          .placesBefore(name, waiter.by)
+          .map((place) => watchedMs(place, waiter, maxClockDrift) + watchMs(still, maxClockDrift));
+        if (event.atMs <= Math.max(...places) + 2 * longestStillMs) continue;
+        const waitedMs = event.atMs - Math.max(waiter.sinceMs, still.sinceMs);
         reported.add(standing);
         const { holder } = standing;
         const state = holder === undefined ? "stood free" : `was left with ${holder}`;

@@ -78,9 +78,12 @@ export class Witness implements TablePort {
     return this.#network.scan(scan, call);
   }
 
-  query(query: Query, call: Call): Promise<ScanAnswer> {
+  async query(query: Query, call: Call): Promise<ScanAnswer> {
     this.#listener.sent();
-    return this.#network.query(query, call);
+    const answer = await this.#network.query(query, call);
+    const { kind, name } = partitionIn(query.partition.value);
+    if (this.#notesRequests && kind === "place") this.#listener.note({ kind: "queue read", name });
+    return answer;
   }
 
   // A renewal is lost if the answer shows the session without a holder, or no session.
@@ -94,11 +97,13 @@ export class Witness implements TablePort {
   #note(key: Item, what: RequestKind, isApplied: boolean): void {
     const { kind, name } = recordIn(key);
     if (kind === "lock") this.#listener.note({ kind: "request", name, what, isApplied });
-    else this.#listener.note({ kind: "session request", session: name, what, isApplied });
+    else if (kind === "session")
+      this.#listener.note({ kind: "session request", session: name, what, isApplied });
   }
 
   // From the first send on, only the table knows which deadline a rival goes by.
   #noteChange({ key, condition, change }: Write): void {
+    if (recordIn(key).kind === "place") return;
     const leaseMs = numberIn(change.set["leaseMs"]);
     const fence = asksFor(condition, "fence");
     if (change.set["holder"] !== undefined || leaseMs === undefined || fence === undefined) return;
@@ -125,6 +130,7 @@ export class Witness implements TablePort {
     const leaseMs = numberIn(item["leaseMs"]);
     if (fence === undefined || leaseMs === undefined) return;
     const { kind, name } = recordIn(write.key);
+    if (kind === "place") return;
     const kept = { sentMs: first.sentMs, leaseMs: Number(leaseMs) };
     this.#listener.note(
       kind === "session"
@@ -180,7 +186,9 @@ export const ENTOMBED = "an absent session is entombed";
 /** Returns the session step of a write; undefined for a write without a session. */
 export function sessionStepOf(write: Write): string | undefined {
   const { set, remove } = write.change;
-  if (recordIn(write.key).kind === "lock") {
+  const { kind } = recordIn(write.key);
+  if (kind === "place") return undefined;
+  if (kind === "lock") {
     return set["session"] === undefined ? undefined : MOVE;
   }
   if (set["holder"] !== undefined) return "a session is made";
@@ -196,9 +204,19 @@ function speaksOf(condition: Condition, attribute: string): boolean {
   return condition.attribute === attribute;
 }
 
+interface Subject {
+  readonly kind: "lock" | "session" | "place";
+  readonly name: string;
+}
+
 /** Returns a record's lock name or session id, by key. */
-export function recordIn(key: Item): { readonly kind: "lock" | "session"; readonly name: string } {
-  const pk = stringIn(key["pk"]) ?? "?";
+export function recordIn(key: Item): Subject {
+  return partitionIn(stringIn(key["pk"]) ?? "?");
+}
+
+function partitionIn(pk: string): Subject {
+  // The simulation of queues checks places in queues.
+  if (pk.startsWith("queue#")) return { kind: "place", name: pk.slice("queue#".length) };
   const kind = pk.startsWith("session#") ? "session" : "lock";
   return { kind, name: pk.slice(kind.length + 1) };
 }

@@ -1,5 +1,6 @@
 import { GrantManyWrite } from "../../src/core/acquire/grant-many.js";
 import { doingOf } from "../../src/core/acquire/grant-many-result.js";
+import { highestTicketSeen } from "../../src/core/queue/place-at-once.js";
 import { nativeFormat } from "../../src/formats/native.js";
 import { acquireMany } from "../../src/locks/multi-acquire.js";
 import { MultiLease } from "../../src/locks/multi-lease.js";
@@ -54,8 +55,8 @@ export const MULTI_LOCKS: readonly Variant[] = [
     edits: [
       {
         in: { MultiPlace },
-        from: "if (seen !== undefined && seen > highest) highest = seen;",
-        to: "if (seen !== undefined && seen > highest) highest += 0n;",
+        from: "const seen = highestTicketSeen(context, refs) ?? wallMs;",
+        to: "const seen = wallMs;",
       },
     ],
     caughtBy: { test: TEST, title: "get a place even with a clock that is behind" },
@@ -66,9 +67,9 @@ export const MULTI_LOCKS: readonly Variant[] = [
     rules: [],
     edits: [
       {
-        in: { MultiPlace },
-        from: "for (const seen of [tail, served]) {",
-        to: "for (const seen of [tail]) {",
+        in: { highestTicketSeen },
+        from: "for (const seen of [record.queue.tail, record.queue.served]) {",
+        to: "for (const seen of [record.queue.tail]) {",
       },
     ],
     caughtBy: {

@@ -1,4 +1,6 @@
 import { GrantWrite } from "../../src/core/acquire/grant.js";
+import { AcquireLoop } from "../../src/core/acquire/loop.js";
+import { outcomeOf } from "../../src/core/acquire/outcome.js";
 import { Hold } from "../../src/core/hold/hold.js";
 import { giveUpLease } from "../../src/core/hold/release.js";
 import { LocalQueue } from "../../src/core/local-queue.js";
@@ -11,12 +13,20 @@ import { decide } from "../../src/core/record/decide.js";
 import { nativeFormat } from "../../src/formats/native.js";
 import type { Edit, Variant } from "./variant.js";
 
+const STARVATION = "test/locks/starvation.test.ts";
 const TROUBLE = "test/locks/fair-lock/trouble.test.ts";
 
 const COUNTER_BEHIND_UNSEEN: Edit = {
   in: { takeTickets },
   from: "return served !== undefined && tickets !== undefined && tickets.first <= served;",
   to: "return served !== undefined && tickets === undefined;",
+};
+
+// A transaction takes a ticket above `served`, whatever the counter.
+const NEVER_AT_ONCE: Edit = {
+  in: { queueing },
+  from: 'isPassedOver = outcome.kind === "passed-over";',
+  to: "isPassedOver = false;",
 };
 
 /** Defects in the queue before a record. */
@@ -249,7 +259,7 @@ export const QUEUES: readonly Variant[] = [
     name: "tickets-one-by-one",
     what: "The client takes tickets below `served` one by one when the counter was lost with its record.",
     rules: [],
-    edits: [COUNTER_BEHIND_UNSEEN],
+    edits: [COUNTER_BEHIND_UNSEEN, NEVER_AT_ONCE],
     caughtBy: { invariant: "no lost waiter", within: 100, of: "fair locks" },
   },
   {
@@ -258,6 +268,7 @@ export const QUEUES: readonly Variant[] = [
     rules: [],
     edits: [
       COUNTER_BEHIND_UNSEEN,
+      NEVER_AT_ONCE,
       {
         in: { Pacer },
         from: "if (this.#rounds <= ROUNDS_AT_ONCE) return;",
@@ -278,5 +289,76 @@ export const QUEUES: readonly Variant[] = [
       },
     ],
     caughtBy: { invariant: "paced", within: 300, of: "fair locks" },
+  },
+  {
+    name: "passed-over-for-ever",
+    what: "A waiter with a slow way to the table takes ticket and entry in two requests each time it was passed over.",
+    rules: [],
+    edits: [NEVER_AT_ONCE],
+    caughtBy: {
+      test: STARVATION,
+      title:
+        "serves a process whose requests take 100 ms each way in 20 of them, beside three fast ones",
+    },
+  },
+  {
+    name: "mutex-never-queues",
+    what: "A waiter of a mutex takes no place, however often others get the lock.",
+    rules: [],
+    edits: [
+      {
+        in: { outcomeOf },
+        from: "return hasQueue || passedBy >= mostPassed(waitMs, waitedMs)",
+        to: "return hasQueue",
+      },
+    ],
+    caughtBy: {
+      test: STARVATION,
+      title:
+        "serves 2 processes, which acquire it again at once, within the default wait, with holds of 20 ms",
+    },
+  },
+  {
+    name: "mutex-queues-late",
+    what: "A waiter of a mutex takes a place after many grants to others only, even if its wait ends before.",
+    rules: [],
+    edits: [
+      {
+        in: { outcomeOf },
+        from: "return waitedMs >= waitMs / 4 ? MOST_PASSED_IN_A_QUARTER : MOST_PASSED;",
+        to: "return waitedMs < 0 ? waitMs : MOST_PASSED;",
+      },
+    ],
+    caughtBy: {
+      test: STARVATION,
+      title:
+        "serves 4 processes, which acquire it again at once, within the default wait, with holds of 5900 ms",
+    },
+  },
+  {
+    name: "mutex-waits-before-a-queue",
+    what: "A waiter of a mutex takes its place only once it finds the lock free, and then watches dead waiters.",
+    rules: [],
+    edits: [{ in: { outcomeOf }, from: "return hasQueue || passedBy", to: "return passedBy" }],
+    caughtBy: {
+      test: "test/locks/lock.test.ts",
+      title: "reports the position of a mutex that queues behind others",
+    },
+  },
+  {
+    name: "ticket-without-permission",
+    what: "A waiter of a mutex takes a ticket without asking whether it may write its entry.",
+    rules: [],
+    edits: [
+      {
+        in: { AcquireLoop },
+        from: "if (await this.#mayJoin(queueing)) return",
+        to: "if (queueing !== undefined || (await this.#mayJoin(queueing))) return",
+      },
+    ],
+    caughtBy: {
+      test: STARVATION,
+      title: "stays without a queue, and asks for the permission once",
+    },
   },
 ];

@@ -3,6 +3,7 @@ import { Hold, type HoldQueue } from "../hold/hold.js";
 import { Pacer } from "../pacer.js";
 import type { Decision } from "../record/decide.js";
 import type { RecordRef } from "../record/format.js";
+import { standing } from "../record/record.js";
 import type { Ending } from "../remote-sessions.js";
 import { tooSlow } from "../unavailable.js";
 import type { Cancelling } from "./cancellation.js";
@@ -11,7 +12,7 @@ import { type GrantAnswer, type Granting, GrantWrite } from "./grant.js";
 import { noteSighting } from "./note-sighting.js";
 import { type AcquireOutcome, outcomeOf } from "./outcome.js";
 import { PollPace } from "./poll-pace.js";
-import type { AcquireSettings, Granted, Place } from "./settings.js";
+import type { AcquireSettings, Granted, Place, Queueing } from "./settings.js";
 import { untilAnswered } from "./until-answered.js";
 
 // The least jitter of a pause. So a single waiter polls the session as often as the record.
@@ -27,6 +28,9 @@ export class AcquireLoop {
   readonly #place: Place | undefined;
   readonly #pacer: Pacer;
   readonly #pace: PollPace;
+  /** The fence of the first holder that this waiter saw. */
+  #firstFence: bigint | undefined;
+  #isDeniedPlaces = false;
   /** The error of the attempt that took too long, for a call without a wait. */
   #silence: unknown;
   #silences = 0;
@@ -66,8 +70,15 @@ export class AcquireLoop {
         continue;
       }
       this.#noteContention(decision);
-      const outcome = outcomeOf(decision, { waitMs: this.#settings.waitMs, queueing });
-      if (outcome !== undefined) return { kind: outcome };
+      const outcome = outcomeOf(decision, {
+        waitMs: this.#settings.waitMs,
+        waitedMs: this.#context.nowMs() - this.#fromMs,
+        queueing,
+        ...this.#rivalry(decision),
+      });
+      if (outcome === "needs-place") {
+        if (await this.#mayJoin(queueing)) return { kind: "queued" };
+      } else if (outcome !== undefined) return { kind: outcome };
       switch (decision.kind) {
         case "wait":
         case "queued":
@@ -105,6 +116,22 @@ export class AcquireLoop {
   get #heldBy(): string | undefined {
     const record = this.#context.observations.of(this.#ref.id)?.record;
     return record?.state === "held" ? record.owner : undefined;
+  }
+
+  /** What the others at the record do to this waiter. Each grant raises the fence by one. */
+  #rivalry({ kind }: Decision): { readonly passedBy: number; readonly hasQueue: boolean } {
+    const record = this.#context.observations.of(this.#ref.id)?.record;
+    if (kind !== "wait" || record?.state !== "held") return { passedBy: 0, hasQueue: false };
+    this.#firstFence ??= record.fence;
+    const passedBy = Number(record.fence - this.#firstFence);
+    return { passedBy, hasQueue: standing(record.queue, undefined) === "queued" };
+  }
+
+  async #mayJoin(queueing: Queueing | undefined): Promise<boolean> {
+    if (this.#isDeniedPlaces || this.#cancellation.isStopped) return false;
+    const answer = await queueing?.mayJoin(this.#context, this.#ref);
+    this.#isDeniedPlaces = answer === "denied";
+    return answer === "allowed";
   }
 
   // A waiter that can watch the record for the whole lease needs no note.

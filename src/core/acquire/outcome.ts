@@ -10,18 +10,34 @@ export type AcquireOutcome =
   | { readonly kind: "granted"; readonly granted: Granted }
   | { readonly kind: "not-available" | "queued" | "not-first" | "passed-over" };
 
+/**
+ * The grants to others after which a waiter takes a place. Fewer are bad luck among waiters that poll: a place costs
+ * three requests, and a waiter that is killed in its place stops the queue for a lease.
+ */
+export const MOST_PASSED = 16;
+/** The grants to others in a quarter of the wait after which a waiter takes a place: its wait might end too soon. */
+export const MOST_PASSED_IN_A_QUARTER = 4;
+
 /** The settings that end an acquisition at a record which cannot be acquired now. */
 interface Terms {
   readonly waitMs: number;
   /** Undefined: the acquisition takes no place in a queue. */
   readonly queueing: Pick<Queueing, "joins"> | undefined;
+  readonly waitedMs: number;
+  /** How many grants went to others while the acquisition waited. */
+  readonly passedBy: number;
+  /** Whether waiters are queued before the record, so that only a ticket gets the lock after its release. */
+  readonly hasQueue: boolean;
 }
 
-/** Returns the outcome of the acquisition, or undefined if the decision does not end the acquisition. Pure. */
+/**
+ * Returns the outcome of the acquisition, or undefined if the decision does not end the acquisition. `needs-place`: the
+ * acquisition should queue, if its client has the permission. Pure.
+ */
 export function outcomeOf(
   decision: Decision,
-  { waitMs, queueing }: Terms,
-): "not-available" | "queued" | "passed-over" | undefined {
+  { waitMs, waitedMs, queueing, passedBy, hasQueue }: Terms,
+): "not-available" | "queued" | "passed-over" | "needs-place" | undefined {
   const tries = waitMs === 0;
   switch (decision.kind) {
     case "missing":
@@ -33,8 +49,15 @@ export function outcomeOf(
       return tries ? "not-available" : undefined;
     case "wait":
       if (tries) return "not-available";
-      return queueing?.joins === "at once" ? "queued" : undefined;
+      if (queueing?.joins === "at once") return "queued";
+      if (queueing === undefined) return undefined;
+      // Without a place until the release, the waiter would watch a dead holder and then a dead place, for two leases.
+      return hasQueue || passedBy >= mostPassed(waitMs, waitedMs) ? "needs-place" : undefined;
     default:
       return undefined;
   }
+}
+
+function mostPassed(waitMs: number, waitedMs: number): number {
+  return waitedMs >= waitMs / 4 ? MOST_PASSED_IN_A_QUARTER : MOST_PASSED;
 }

@@ -23,10 +23,12 @@ export interface Granted {
 /** How an acquisition queues before a record. The queue decides the order; only the record grants. */
 export interface Queueing extends PlaceListener {
   /**
-   * `at once`: a waiter takes a place if the lock is not free. `behind others`: a waiter takes a place only if the lock
-   * is free and has a queue, and waits without a place until then.
+   * `at once`: a waiter takes a place if the lock is not free. `behind others`: a waiter takes a place only if others
+   * are queued, or if others got the lock several times, and waits without a place until then.
    */
   readonly joins: "at once" | "behind others";
+  /** Whether the client has the permission to keep places. `unknown`: DynamoDB did not answer. */
+  mayJoin(context: AcquireContext, ref: RecordRef): Promise<"allowed" | "denied" | "unknown">;
   /** Takes a place, waits for the turn, and acquires. Resolves and rejects like the acquisition. */
   acquire(
     context: AcquireContext,

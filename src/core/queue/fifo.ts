@@ -1,4 +1,4 @@
-import { HoldfastError } from "../../errors.js";
+import { HoldfastError, isHoldfastError } from "../../errors.js";
 import type { Cancellation, Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
 import { AcquireLoop } from "../acquire/loop.js";
@@ -10,10 +10,15 @@ import { Pacer } from "../pacer.js";
 import type { RecordRef } from "../record/format.js";
 import { Entry } from "./entry.js";
 import type { QueueOptions } from "./options.js";
+import { permissionForPlaces } from "./permission.js";
 import { QueuePlace } from "./place.js";
+import { highestTicketSeen, placesAtOnce } from "./place-at-once.js";
 import { clearedOf, readQueue } from "./predecessors.js";
 import { LAST_TICKET, takeTickets } from "./ticket.js";
 import { Waiting } from "./wait-turn.js";
+
+// The transaction requires that no other waiter has taken as many tickets since this client saw the counter.
+const TICKETS_TAKEN_MEANWHILE = 1_000n;
 
 /** Makes an acquisition queue for its lock. */
 export function queueing(joins: Queueing["joins"], options: QueueOptions = {}): Queueing {
@@ -21,6 +26,7 @@ export function queueing(joins: Queueing["joins"], options: QueueOptions = {}): 
     joins,
     onPosition: options.onPosition,
     failsWithoutPlace: options.onPlaceExpired === "fail",
+    mayJoin: permissionForPlaces,
     acquire: (context, ref, localQueue, settings, cancellation) =>
       settings.waitMs === 0
         ? tryInOrder(context, ref, localQueue, settings, cancellation)
@@ -42,8 +48,9 @@ export interface InOrder {
 async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
   const { context, ref, localQueue, settings, cancellation, options } = inOrder;
   const pacer = new Pacer(context, settings);
+  let isPassedOver = false;
   for (; ; await pacer.beforeNextRound(cancellation.signal)) {
-    const place = localQueue.place ?? (await takePlace(inOrder));
+    const place = localQueue.place ?? (await takePlace(inOrder, isPassedOver));
     if (place === "no record") {
       // Without a record there is no queue: the waiter claims the record.
       const outcome = await new AcquireLoop(context, ref, localQueue, settings, cancellation).run();
@@ -55,29 +62,48 @@ async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
     localQueue.keepPlace(place);
     const outcome = await waitWith(inOrder, place);
     if (outcome.kind === "granted") return outcome.granted;
+    isPassedOver = outcome.kind === "passed-over";
     if (outcome.kind === "place-expired" && options.onPlaceExpired === "fail")
       throw overslept(ref.name);
   }
 }
 
-/** Takes a place for this waiter and for all waiters behind it in the local queue, with a ticket for each. */
-async function takePlace({
-  context,
-  ref,
-  localQueue,
-  settings,
-  cancellation,
-}: InOrder): Promise<QueuePlace | "no record" | "refused"> {
+/**
+ * Takes a place for this waiter and for all waiters behind it in the local queue, with a ticket for each. Others may
+ * pass a waiter between its ticket and its entry, and pass a waiter with a slow way to the table each time. So a
+ * waiter that was passed over takes both in one transaction, which costs twice the write units.
+ */
+async function takePlace(
+  inOrder: InOrder,
+  isPassedOver: boolean,
+): Promise<QueuePlace | "no record" | "refused"> {
+  const { context, ref, localQueue, settings, cancellation } = inOrder;
   const count = 1 + localQueue.waiterCount;
+  const isAtOnce = isPassedOver && context.table.transact !== undefined;
+  const seen = isAtOnce ? highestTicketSeen(context, [ref]) : undefined;
+  if (seen !== undefined) {
+    const first = seen + TICKETS_TAKEN_MEANWHILE;
+    const tickets = { first, last: first + BigInt(count) - 1n };
+    const places = await placesAtOnce(context, [ref], tickets, settings, cancellation).catch(
+      unlessNoTransactions,
+    );
+    if (places?.[0] !== undefined) return places[0];
+  }
   const tickets = await takeTickets(context, ref, count, settings, cancellation);
   if (tickets === undefined) return "no record";
   return (await QueuePlace.take(context, ref, tickets, settings, cancellation)) ?? "refused";
 }
 
-/** The end of the wait with one ticket. `again`: this ticket can never be granted. */
+// A strongly consistent global table has no transactions. The two requests then show every other fault.
+function unlessNoTransactions(error: unknown): undefined {
+  if (!isHoldfastError(error, "misconfigured")) throw error;
+  return undefined;
+}
+
+/** The end of the wait with one ticket. `passed-over`, `again`: this ticket can never be granted. */
 type TurnOutcome =
   | { readonly kind: "granted"; readonly granted: Granted }
-  | { readonly kind: "place-expired" | "again" };
+  | { readonly kind: "place-expired" | "passed-over" | "again" };
 
 /**
  * Waits with the next ticket of a place. A waiter that gives up leaves the place to the next waiter of this process;
@@ -121,7 +147,8 @@ async function contendInTurn(
     const place = { isFirst: () => waiting.isFirst() };
     const outcome = await new AcquireLoop(context, ref, localQueue, own, entry, place).run();
     if (outcome.kind === "granted") return outcome;
-    // The ticket was passed over, or the record is gone; the next ticket shows which.
+    if (outcome.kind === "passed-over") return { kind: "passed-over" };
+    // The record is gone.
     if (outcome.kind !== "not-first") return { kind: "again" };
   }
 }

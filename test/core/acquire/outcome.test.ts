@@ -30,7 +30,14 @@ describe("outcomeOf", () => {
   ] as const)(
     "decides on %j with a wait of %i ms and %j: %s",
     (decision, waitMs, queueing, outcome) => {
-      expect(outcomeOf(decision, { waitMs, queueing })).toBe(outcome);
+      for (const [waitedMs, mostPassed] of [
+        [0, 16],
+        [1_249, 16],
+        [1_250, 4],
+      ] as const) {
+        const terms = { waitMs, waitedMs, queueing, passedBy: mostPassed - 1, hasQueue: false };
+        expect(outcomeOf(decision, terms)).toBe(outcome);
+      }
     },
   );
 
@@ -44,9 +51,32 @@ describe("outcomeOf", () => {
     (decision) => {
       for (const waitMs of [0, 5_000]) {
         for (const queueing of [NO_QUEUE, AT_ONCE, BEHIND_OTHERS]) {
-          expect(outcomeOf(decision, { waitMs, queueing })).toBeUndefined();
+          const terms = { waitMs, waitedMs: 0, queueing, passedBy: 16, hasQueue: true };
+          expect(outcomeOf(decision, terms)).toBeUndefined();
         }
       }
     },
   );
+
+  describe.each([
+    ["after 16 grants to others", { passedBy: 16, waitedMs: 1_249, hasQueue: false }],
+    [
+      "after four grants to others and a quarter of the wait",
+      { passedBy: 4, waitedMs: 1_250, hasQueue: false },
+    ],
+    ["before a lock with a queue", { passedBy: 0, waitedMs: 0, hasQueue: true }],
+  ])("%s", (_, rivalry) => {
+    it.each([
+      [WAIT, 5_000, BEHIND_OTHERS, "needs-place"],
+      [WAIT, 5_000, NO_QUEUE, undefined],
+      [WAIT, 5_000, AT_ONCE, "queued"],
+      [WAIT, 0, BEHIND_OTHERS, "not-available"],
+      [QUEUED, 5_000, BEHIND_OTHERS, "queued"],
+    ] as const)(
+      "decides on %j with a wait of %i ms and %j: %s",
+      (decision, waitMs, queueing, outcome) => {
+        expect(outcomeOf(decision, { waitMs, queueing, ...rivalry })).toBe(outcome);
+      },
+    );
+  });
 });

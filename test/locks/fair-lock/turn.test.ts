@@ -315,7 +315,9 @@ describe("a queue whose record", () => {
     const passed = { N: String(ticket + 3n) };
     world.table.putItem(RECORD, { ...world.record(NAME), tail: passed, served: passed });
     await world.time.advance(5_000);
-    expect(entriesIn(world).map(ticketOf)).toEqual([ticket + 4n]);
+    // Ticket and entry in one transaction, so nobody can pass the waiter in between again.
+    expect(waiter.network.requests.transact).toBe(1);
+    expect(entriesIn(world).map(ticketOf)).toEqual([ticket + 3n + 1_000n]);
     await world.until(held.release());
     expect((await world.until(waiting)).isHeld).toBe(true);
   });

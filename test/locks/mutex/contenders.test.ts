@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { AcquireOptions, Lease } from "../../../src/index.js";
+import type { AcquireOptions, ErrorCode, Lease } from "../../../src/index.js";
 import { seededRandom } from "../../../src/testing/time/seeded-random.js";
 import { Beliefs } from "../../support/beliefs.js";
 import { type Inhabitant, World } from "../../support/world.js";
@@ -59,11 +59,14 @@ function contend(world: World, inhabitants: readonly Inhabitant[]): Scene {
   return { world, inhabitants, inside, all: Promise.all(contenders) };
 }
 
-async function expectQuiet({ world, inhabitants }: Scene): Promise<void> {
+async function expectQuiet(
+  { world, inhabitants }: Scene,
+  mayReport: readonly ErrorCode[] = [],
+): Promise<void> {
   await world.time.advance(10_000);
   for (const { process: virtual, reported } of inhabitants) {
     expect(virtual.pendingTimers()).toBe(0);
-    expect(reported).toEqual([]);
+    expect(reported.filter(({ code }) => !mayReport.includes(code))).toEqual([]);
   }
   await new Promise((resolve) => setImmediate(resolve));
   expect(unhandled).toEqual([]);
@@ -108,7 +111,8 @@ describe("200 contenders in 4 processes for one name", () => {
       expect(scene.inside).toMatchObject({ now: 0, most: 1, total: PROCESSES * EACH, lost: 0 });
       for (const { network } of inhabitants) network.clear();
       await world.time.advance(10_000);
-      await expectQuiet(scene);
+      // A release whose answers are lost for two timeouts is reported, and ends in the background.
+      await expectQuiet(scene, ["outcome-unknown"]);
       const injected = inhabitants.map(({ network }) =>
         Object.values(network.injected).reduce((sum, count) => sum + count, 0),
       );

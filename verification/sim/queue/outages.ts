@@ -1,3 +1,4 @@
+import type { Item } from "../../../src/platform/table.js";
 import type { FaultRequest, FaultScript } from "../../../src/testing/faults/fault-plan.js";
 import type { SeededRandom } from "../../../src/testing/time/seeded-random.js";
 import type { VirtualTime } from "../../../src/testing/time/virtual-time.js";
@@ -34,15 +35,20 @@ export class Outages {
   }
 
   #isOfPartition(request: FaultRequest): boolean {
-    const partition = partitionOf(request);
-    return partition !== undefined && this.#partitions.includes(partition);
+    return partitionsOf(request).some((partition) => this.#partitions.includes(partition));
   }
 }
 
-function partitionOf(request: FaultRequest): string | undefined {
-  if (request.kind === "query") return request.query.partition.value;
-  if (request.kind === "write") return stringIn(request.write.key, "pk");
-  return request.kind === "read" ? stringIn(request.read.key, "pk") : undefined;
+function partitionsOf(request: FaultRequest): readonly string[] {
+  if (request.kind === "query") return [request.query.partition.value];
+  const keys = keysOf(request);
+  return keys.flatMap((key) => stringIn(key, "pk") ?? []);
+}
+
+function keysOf(request: FaultRequest): readonly Item[] {
+  if (request.kind === "write") return [request.write.key];
+  if (request.kind === "read") return [request.read.key];
+  return request.kind === "transact" ? request.transaction.writes.map(({ key }) => key) : [];
 }
 
 const isDeletion: Hits = (request) => request.kind === "write" && request.write.as === "delete";

@@ -229,6 +229,7 @@ class QueueSimulation {
    */
   #witness(network: FaultyTable): TablePort {
     const readMs = new Map<bigint, number>();
+    const networkTransacts = transactOf(network);
     return {
       get clockCorrectionMs(): number {
         return network.clockCorrectionMs;
@@ -243,6 +244,10 @@ class QueueSimulation {
         }
         this.#noticePlace(write);
         return network.write(write, call);
+      },
+      transact: (transaction, call) => {
+        for (const write of transaction.writes) this.#noticePlace(write);
+        return networkTransacts(transaction, call);
       },
       read: (read, call) => network.read(read, call),
       scan: (scan, call) => network.scan(scan, call),
@@ -282,6 +287,13 @@ class QueueSimulation {
         const holder = stringIn(write.change.set as never, "holder");
         if (holder !== undefined) this.#madeBy.set(holder, name);
         return write.as === "delete" ? this.#removed(write, name) : table.apply(write);
+      },
+      transact: async (transaction) => {
+        for (const { change } of transaction.writes) {
+          const holder = stringIn(change.set as never, "holder");
+          if (holder !== undefined) this.#madeBy.set(holder, name);
+        }
+        return table.applyAll(transaction);
       },
       read: (read, call) => table.read(read, call),
       staleRead: (read, changesAgo) => table.staleRead(read, changesAgo),
@@ -503,4 +515,10 @@ function expected(error: unknown): undefined {
 /** Runs one plan to its end. */
 export function simulateQueue(plan: QueuePlan): Promise<QueueOutcome> {
   return new QueueSimulation(plan).run();
+}
+
+function transactOf(network: FaultyTable): NonNullable<TablePort["transact"]> {
+  const { transact } = network;
+  if (transact === undefined) throw new Error("The network does not pass on transactions.");
+  return transact;
 }

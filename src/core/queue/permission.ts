@@ -1,0 +1,39 @@
+import { isHoldfastError } from "../../errors.js";
+import type { WriteAnswer } from "../../platform/table.js";
+import type { AcquireContext } from "../acquire/context.js";
+import { removeEntry } from "../hold/release.js";
+import type { RecordRef } from "../record/format.js";
+
+type Permission = "allowed" | "denied";
+
+const known = new WeakMap<AcquireContext, Permission>();
+
+/**
+ * Whether the client may write and delete places in queues. The permissions of a mutex do not include this. A client
+ * that took a ticket and was then refused its place would block the lock: claims without a ticket wait behind it.
+ *
+ * Costs one write unit for the first call of a client: a deletion whose condition no item satisfies.
+ */
+export async function permissionForPlaces(
+  context: AcquireContext,
+  ref: RecordRef,
+): Promise<Permission | "unknown"> {
+  const remembered = known.get(context);
+  if (remembered !== undefined) return remembered;
+  const { queue } = context.format;
+  if (queue === undefined) return "denied";
+  // No place has ticket 0.
+  const answer = await removeEntry(context, queue.entryOf(ref, 0n), {
+    maybe: [context.random.id()],
+  });
+  const permission = permissionIn(answer);
+  if (permission !== "unknown") known.set(context, permission);
+  return permission;
+}
+
+function permissionIn(answer: WriteAnswer): Permission | "unknown" {
+  if (answer.kind === "applied" || answer.kind === "refused") return "allowed";
+  if (answer.kind !== "misconfigured") return "unknown";
+  if (!isHoldfastError(answer.error) || answer.error.code !== "access-denied") throw answer.error;
+  return "denied";
+}

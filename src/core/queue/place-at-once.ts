@@ -1,0 +1,59 @@
+import type { Cancelling } from "../acquire/cancellation.js";
+import type { AcquireContext } from "../acquire/context.js";
+import { GrantManyWrite } from "../acquire/grant-many.js";
+import type { AcquireSettings } from "../acquire/settings.js";
+import type { RecordRef } from "../record/format.js";
+import { entrySettings, QueuePlace } from "./place.js";
+import type { Tickets } from "./ticket.js";
+
+const ONTO_ABSENT = {
+  before: { state: "absent" },
+  decision: { kind: "claim", onto: { kind: "absent" } },
+} as const;
+
+/**
+ * Takes these tickets in the queues of all records, and creates the entries, in one transaction. So no other waiter can
+ * see the tickets as taken and the entries as absent. Resolves with undefined if DynamoDB refuses the transaction, for
+ * example because another waiter took a higher ticket meanwhile. The refusal shows that ticket.
+ */
+export async function placesAtOnce(
+  context: AcquireContext,
+  refs: readonly RecordRef[],
+  tickets: Tickets,
+  settings: AcquireSettings,
+  cancellation: Cancelling,
+): Promise<QueuePlace[] | undefined> {
+  const { queue } = context.format;
+  if (queue === undefined) return undefined;
+  const { first, last } = tickets;
+  const wallMs = context.wallMs();
+  const asides = refs.map((ref) => {
+    const fenceSeed = context.fenceSeed(ref);
+    return { ref, write: queue.raise(ref, last, { fenceSeed, wallMs }) };
+  });
+  const parts = refs.map((ref) => ({ ref: queue.entryOf(ref, last), ...ONTO_ABSENT }));
+  const own = entrySettings(settings, Number(last - first) + 1);
+  const answer = await new GrantManyWrite(context, parts, own, cancellation, asides).run();
+  if (answer.kind !== "granted") return undefined;
+  return answer.results.map(
+    (result, index) => new QueuePlace(context, parts[index]?.ref as RecordRef, tickets, result),
+  );
+}
+
+/** Returns the highest ticket that this client has observed as taken or granted in these queues. */
+export function highestTicketSeen(
+  context: AcquireContext,
+  refs: readonly RecordRef[],
+): bigint | undefined {
+  let highest: bigint | undefined;
+  for (const { id } of refs) {
+    const record = context.observations.of(id)?.record;
+    if (record === undefined || record.state === "absent") continue;
+    // Checks granted tickets, too: a counter that was deleted with its record restarts, maybe below the last granted
+    // ticket.
+    for (const seen of [record.queue.tail, record.queue.served]) {
+      if (seen !== undefined && (highest === undefined || seen > highest)) highest = seen;
+    }
+  }
+  return highest;
+}
