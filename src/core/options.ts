@@ -149,12 +149,12 @@ export const DEFAULTS = Object.freeze({
   maxLocalHandoffs: 16,
 });
 
-/** The default `poll` of fair locks. */
+/** The default `poll` of fair locks, in milliseconds. */
 export const FAIR_POLL = Object.freeze({
   /** The interval of the first waiter until it knows how long a hold lasts. */
-  min: "500ms",
+  min: 500,
   /** The longest interval of waiters further back: twelve reads a minute. */
-  max: "5s",
+  max: 5_000,
 });
 
 const DAY_MS = 24 * 3_600_000;

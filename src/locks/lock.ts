@@ -102,7 +102,7 @@ export interface LockParts<S extends FormatTypes> {
   readonly shared: KeepAliveSource<Hold> | undefined;
 }
 
-// A mutex promises no order, so its waiters take a place only if the lock is free and has a queue.
+// A mutex promises no order, so its waiters take a place only behind others, or when others pass them too often.
 const BEHIND_OTHERS = /* @__PURE__ */ queueing("behind others");
 const NO_OPTIONS = Object.freeze({});
 

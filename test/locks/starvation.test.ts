@@ -63,6 +63,7 @@ const shareOf = (grants: readonly number[], index: number): number =>
   (grants[index] ?? 0) / grants.reduce((sum, one) => sum + one, 0);
 
 describe.each(KINDS)("a %s", (kind) => {
+  // rule: protocol 97
   it.each([
     [2, 20, 30],
     [4, 20, 30],
@@ -94,6 +95,7 @@ describe.each(KINDS)("a %s", (kind) => {
     expect(shareOf(grants, 1)).toBeGreaterThan(1 / 40);
   });
 
+  // rule: protocol 98
   it.each([20, 100, 500])(
     "serves a process whose requests take %i ms each way in 20 of them, beside three fast ones",
     async (slowMs) => {

@@ -10,8 +10,8 @@ import { ROOT } from "../house/source.js";
 // The size of esbuild's bundle of the smallest program with a mutex. A bundler cannot remove methods of a
 // class, so elections, queues and sessions are included: docs/adr/0020-the-package.md lists the parts. The
 // figures may fall: code for operators and elections belongs behind subpaths.
-const MOST_BYTES = 180_000;
-const MOST_GZIPPED_BYTES = 58_500;
+const MOST_BYTES = 181_000;
+const MOST_GZIPPED_BYTES = 59_500;
 
 const PROGRAM = `
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";

@@ -5,9 +5,10 @@ import { pauseInQueueMs } from "../acquire/poll-pace.js";
 import type { AcquireSettings } from "../acquire/settings.js";
 import { steady } from "../backoff.js";
 import { emitPosition } from "../events.js";
+import { FAIR_POLL } from "../options.js";
 import type { RecordRef } from "../record/format.js";
 import type { QueueOptions } from "./options.js";
-import { clearedOf, type Look, pollSessions, readQueue } from "./predecessors.js";
+import { clearedOf, type Look, pollSessions, readQueue, WINDOW } from "./predecessors.js";
 
 const ALL: Look = { strength: "strong", isWhole: true };
 const ALL_LATE: Look = { strength: "eventual", isWhole: true };
@@ -41,6 +42,8 @@ export class Waiting {
   readonly #entry: TicketHolder;
   #position: number | undefined;
   #countedMs = Number.NEGATIVE_INFINITY;
+  /** When a read last showed another position. */
+  #movedMs = 0;
 
   constructor(inOrder: QueueContext, entry: TicketHolder) {
     this.#inOrder = inOrder;
@@ -119,13 +122,16 @@ export class Waiting {
   #intervalMs(before: number): number {
     const { context, ref, settings } = this.#inOrder;
     const { minPollMs, maxPollMs, adaptsPoll } = settings;
-    const longestMs = Math.min(maxPollMs, Math.max(1, before / 2) * minPollMs);
+    // The waiters of mutexes and fair locks in one queue read equally often, unless the caller has set `poll`.
+    const { min, max } = adaptsPoll ? FAIR_POLL : { min: minPollMs, max: maxPollMs };
+    const longestMs = Math.min(max, Math.max(1, before / 2) * min);
     if (!adaptsPoll) return longestMs;
-    return pauseInQueueMs(
-      before,
-      context.observations.holdsSeen(ref.id, context.nowMs()),
-      longestMs,
-    );
+    const nowMs = context.nowMs();
+    const seen = context.observations.holdsSeen(ref.id, nowMs);
+    // A poll of a long queue shows only its end, so the position is from an earlier count.
+    const turnsSince = (nowMs - this.#countedMs) / (seen.usualMs ?? Number.POSITIVE_INFINITY);
+    const left = before > WINDOW ? Math.max(WINDOW, before - turnsSince) : before;
+    return pauseInQueueMs(left, seen, longestMs);
   }
 
   get #periodMs(): number {
@@ -135,7 +141,11 @@ export class Waiting {
 
   #setPosition(position: number): void {
     if (position === this.#position) return;
-    const { ref, settings } = this.#inOrder;
+    const { context, ref, settings } = this.#inOrder;
+    const nowMs = context.nowMs();
+    const turns = (this.#position ?? 0) - position;
+    if (turns > 0) context.observations.queueTurned(ref.id, turns, nowMs - this.#movedMs, nowMs);
+    this.#movedMs = nowMs;
     const { ticket } = this.#entry;
     emitPosition(ref, settings.owner, { position, before: this.#position, ticket });
     this.#position = position;

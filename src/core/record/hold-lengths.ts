@@ -2,6 +2,8 @@ import type { AbsentRecord, FreeRecord, HeldRecord } from "./record.js";
 
 // A longer hold counts at once, and half as much after each shorter hold: a wrong guess then costs reads only once.
 const DECAY = 0.5;
+// A queue that stands still for once, because a waiter in it overslept, must not make the others oversleep.
+const SLOW_DECAY = 0.9;
 
 /** The part of a record that tells one hold from the next. */
 export type HoldState =
@@ -49,6 +51,17 @@ export class HoldLengths {
     }
     this.#fence = fence;
     this.#holder = holder;
+  }
+
+  /** The queue before the record moved: so many holds took so long, and another hold has just begun. */
+  turned(holds: number, tookMs: number, nowMs: number): void {
+    const lengthMs = tookMs / holds;
+    const knownMs = this.#usualMs ?? lengthMs;
+    const weight = (lengthMs < knownMs ? DECAY : SLOW_DECAY) ** holds;
+    this.#usualMs = weight * knownMs + (1 - weight) * lengthMs;
+    this.#sinceMs = nowMs;
+    this.#fence = undefined;
+    this.#holder = "";
   }
 
   // Without the beginning the length would be too short, and the waiter would read too often.

@@ -223,6 +223,11 @@ export class Observations {
     entry.holds.see(entry.observation.record, nowMs);
   }
 
+  /** The queue before the record moved by so many holds, which took so long. */
+  queueTurned(id: string, holds: number, tookMs: number, nowMs: number): void {
+    this.#entries.get(id)?.holds?.turned(holds, tookMs, nowMs);
+  }
+
   /** What this client knows about the lengths of the holds of the name. */
   holdsSeen(id: string, nowMs: number): HoldsSeen {
     const holds = this.#entries.get(id)?.holds;

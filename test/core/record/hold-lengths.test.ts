@@ -58,3 +58,23 @@ it("believes a longer hold at once, and halves its length with each shorter hold
   expect(lengths(...long, [900, held("b", 3n)], [910, free(3n)]).usualMs).toBe(400);
   expect(lengths(...long, [900, held("b", 3n)], [930, held("e", 6n)]).usualMs).toBe(100);
 });
+
+it("learns the length of a turn from a queue that moved, down faster than up", () => {
+  const holds = new HoldLengths();
+  holds.turned(2, 200, 1_000);
+  expect(holds.usualMs).toBe(100);
+  holds.turned(1, 50, 1_050);
+  expect(holds.usualMs).toBe(75);
+  holds.turned(1, 275, 1_325);
+  expect(holds.usualMs).toBeCloseTo(95);
+  expect(holds.presentMs(1_335)).toBe(10);
+});
+
+it("learns nothing from the first holder seen after the queue moved", () => {
+  const holds = lengths([0, held("z", 0n)]);
+  holds.turned(1, 100, 1_000);
+  holds.see(held("a", 1n), 1_010);
+  expect(holds.usualMs).toBe(100);
+  holds.see(free(1n), 1_090);
+  expect(holds.usualMs).toBe(80);
+});
