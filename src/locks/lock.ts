@@ -111,7 +111,7 @@ const plain = new WeakMap<ClientOptions, AcquireSettings>();
 
 /**
  * Grants a name to one holder at a time: a mutex, or a fair lock. A mutex does **not** promise order among waiters of
- * different processes. A fair lock serves waiters first come, first served, in the order of their tickets from the
+ * different processes; a waiter that others pass 16 times joins the queue, so that it does not starve. A fair lock serves waiters first come, first served, in the order of their tickets from the
  * table. A fair lock does **not** promise a turn to a waiter that could not keep its place: a waiter that is paused or
  * cut off for longer than its lease joins again at the back. Only the record grants, so an error in the queue can cost
  * a turn, never exclusion. A holder can lose the lock: see {@link Lease}. Not reentrant by default.
@@ -167,6 +167,10 @@ export class Lock<S extends FormatTypes = NativeTypes> {
    * query; then queries of half a unit, from two a second for the first waiter down to one in 5 s, and a renewal a
    * period; at the turn, reads of half a unit, one write and one deletion. The cost does not depend on the number of
    * waiters. A mutex with a queue costs the same.
+   *
+   * A waiter of a mutex joins the queue, which costs three more writes, as soon as others are queued, after 16 grants
+   * to others, or after four once a quarter of `wait` has passed. The first such waiter of a client asks DynamoDB for
+   * the permission, by one write unit. A client without the permissions of a fair lock polls on instead.
    *
    * Rejects with `not-acquired` after the wait, or with `onPlaceExpired: "fail"` after the loss of the place; with the
    * reason of `signal` if the signal aborts; with `closed`, `throttled`, `unreachable`, `misconfigured`,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { HoldfastError } from "../../src/index.js";
+import { expectError } from "../support/errors.js";
 import { type Inhabitant, type InhabitantOptions, World } from "../support/world.js";
 
 const KINDS = ["mutex", "fairLock"] as const;
@@ -22,8 +23,8 @@ const pause = (who: Inhabitant, ms: number): Promise<void> =>
   new Promise((done) => who.process.timers.set(ms, true, done));
 
 /**
- * Lets processes contend for the lock "a" for a time, by default with the default wait. Counts the grants of each process, and the
- * most grants to others during one wait of a process.
+ * Lets processes contend for the lock "a" for a time, by default with the default wait. Counts the grants of each
+ * process, and the most grants to others during one wait of a process.
  */
 async function contend(
   kind: (typeof KINDS)[number],
@@ -103,37 +104,67 @@ describe.each(KINDS)("a %s", (kind) => {
       const latency = { requestMs: slowMs, responseMs: slowMs };
       const fast = { holdMs: 5, latency: { requestMs: 2, responseMs: 2 } };
       const { grants } = await contend(kind, [fast, fast, fast, { holdMs: 5, latency }], { forMs });
-      // Others pass it during its own requests, so only these count.
+      // While one of its requests is on its way, others may acquire. So the measure is how many requests it needs.
       const roundTrips = forMs / (2 * slowMs);
       expect(grants[3]).toBeGreaterThan(roundTrips / 20);
     },
   );
 });
 
+/** A world in which `answer` answers all writes of places in queues. */
+function worldWithPlaces(answer: Inhabitant["network"]["write"]): World {
+  const world = new World();
+  const original = world.inhabitant.bind(world);
+  world.inhabitant = (options) => {
+    const who = original(options);
+    const { network } = who;
+    const write = network.write.bind(network);
+    network.write = (asked, call) => {
+      const { pk } = asked.key;
+      const isPlace = pk !== undefined && "S" in pk && pk.S?.startsWith("queue#") === true;
+      return isPlace ? answer(asked, call) : write(asked, call);
+    };
+    return who;
+  };
+  return world;
+}
+
 describe("a mutex whose waiter may not keep places", () => {
   it("stays without a queue, and asks for the permission once", async () => {
-    const world = new World();
     const requests: unknown[] = [];
+    const world = worldWithPlaces((asked) => {
+      requests.push(asked.as);
+      const error = new HoldfastError("access-denied", "No permission for places.");
+      return Promise.resolve({ kind: "misconfigured", error });
+    });
     const contenders = [0, 1].map(() => ({ holdMs: 50 }));
-    const original = world.inhabitant.bind(world);
-    world.inhabitant = (options) => {
-      const who = original(options);
-      const { network } = who;
-      const write = network.write.bind(network);
-      network.write = (asked, call) => {
-        const { pk } = asked.key;
-        if (pk === undefined || !("S" in pk) || pk.S === undefined || !pk.S.startsWith("queue#")) {
-          return write(asked, call);
-        }
-        requests.push(asked.as);
-        const error = new HoldfastError("access-denied", "No permission for places.");
-        return Promise.resolve({ kind: "misconfigured", error });
-      };
-      return who;
-    };
     const wait = Number.POSITIVE_INFINITY;
     await contend("mutex", contenders, { world, forMs: 60_000, wait });
     expect(requests).toEqual(["delete"]);
     expect(world.record("a")?.["tail"]).toBeUndefined();
+  });
+
+  it("ends its wait on time while DynamoDB does not answer the question", async () => {
+    let asked = 0;
+    const world = worldWithPlaces((_, { signal }) => {
+      asked += 1;
+      return new Promise((resolve) => {
+        signal?.addEventListener("abort", () =>
+          resolve({ kind: "unknown", cause: new Error("Aborted.") }),
+        );
+      });
+    });
+    const { grants } = await contend("mutex", [{ holdMs: 50 }], { world, forMs: 1_000 });
+    expect(grants[0]).toBeGreaterThan(0);
+    const who = world.inhabitant();
+    const fromMs = world.time.nowMs;
+    const failure = who.locks.mutex("a").acquire({ wait: "20s" });
+    await expectError(world.until(failure), {
+      code: "not-acquired",
+      lockName: "a",
+      mentions: ["20000 ms"],
+    });
+    expect(asked).toBe(1);
+    expect(world.time.nowMs - fromMs).toBe(20_000);
   });
 });

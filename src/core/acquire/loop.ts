@@ -129,7 +129,7 @@ export class AcquireLoop {
 
   async #mayJoin(queueing: Queueing | undefined): Promise<boolean> {
     if (this.#isDeniedPlaces || this.#cancellation.isStopped) return false;
-    const answer = await queueing?.mayJoin(this.#context, this.#ref);
+    const answer = await queueing?.mayJoin(this.#context, this.#ref, this.#cancellation.signal);
     this.#isDeniedPlaces = answer === "denied";
     return answer === "allowed";
   }

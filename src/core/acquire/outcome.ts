@@ -14,9 +14,9 @@ export type AcquireOutcome =
  * The grants to others after which a waiter takes a place. Fewer are bad luck among waiters that poll: a place costs
  * three requests, and a waiter that is killed in its place stops the queue for a lease.
  */
-export const MOST_PASSED = 16;
+const MOST_PASSED = 16;
 /** The grants to others in a quarter of the wait after which a waiter takes a place: its wait might end too soon. */
-export const MOST_PASSED_IN_A_QUARTER = 4;
+const MOST_PASSED_IN_A_QUARTER = 4;
 
 /** The settings that end an acquisition at a record which cannot be acquired now. */
 interface Terms {

@@ -1,3 +1,4 @@
+import type { SignalLike } from "../../platform/abort.js";
 import type { GrantEvent } from "../events.js";
 import type { Hold, HoldQueue, HoldSettings } from "../hold/hold.js";
 import type { PlaceListener } from "../local-queue.js";
@@ -28,7 +29,11 @@ export interface Queueing extends PlaceListener {
    */
   readonly joins: "at once" | "behind others";
   /** Whether the client has the permission to keep places. `unknown`: DynamoDB did not answer. */
-  mayJoin(context: AcquireContext, ref: RecordRef): Promise<"allowed" | "denied" | "unknown">;
+  mayJoin(
+    context: AcquireContext,
+    ref: RecordRef,
+    signal: SignalLike,
+  ): Promise<"allowed" | "denied" | "unknown">;
   /** Takes a place, waits for the turn, and acquires. Resolves and rejects like the acquisition. */
   acquire(
     context: AcquireContext,

@@ -1,4 +1,5 @@
 import { HoldfastError, isHoldfastError, type LossReason } from "../../errors.js";
+import type { SignalLike } from "../../platform/abort.js";
 import { instantOf } from "../../platform/clock.js";
 import { causeOf, type NoAnswer, retry } from "../../platform/retry.js";
 import type { WriteAnswer } from "../../platform/table.js";
@@ -257,10 +258,11 @@ export function removeEntry(
   context: ClientContext,
   entry: RecordRef,
   from: Holders,
+  signal?: SignalLike,
 ): Promise<WriteAnswer> {
   const queue = requireCapability(context.format, "queue");
   // Notes no observation: waiters read an entry anew.
-  return context.write(queue.remove(entry, from), context.settings.requestTimeoutMs);
+  return context.write(queue.remove(entry, from), context.settings.requestTimeoutMs, signal);
 }
 
 function isUnanswered(error: unknown): boolean {

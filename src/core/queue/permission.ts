@@ -1,4 +1,5 @@
 import { isHoldfastError } from "../../errors.js";
+import type { SignalLike } from "../../platform/abort.js";
 import type { WriteAnswer } from "../../platform/table.js";
 import type { AcquireContext } from "../acquire/context.js";
 import { removeEntry } from "../hold/release.js";
@@ -12,20 +13,21 @@ const known = new WeakMap<AcquireContext, Permission>();
  * Whether the client may write and delete places in queues. The permissions of a mutex do not include this. A client
  * that took a ticket and was then refused its place would block the lock: claims without a ticket wait behind it.
  *
- * Costs one write unit for the first call of a client: a deletion whose condition no item satisfies.
+ * Costs one write unit: a deletion whose condition no item satisfies. The answer counts for all names of the client, so
+ * later calls cost nothing; calls at the same time each ask. An abort of `signal` resolves with `unknown`.
  */
 export async function permissionForPlaces(
   context: AcquireContext,
   ref: RecordRef,
+  signal: SignalLike,
 ): Promise<Permission | "unknown"> {
   const remembered = known.get(context);
   if (remembered !== undefined) return remembered;
   const { queue } = context.format;
   if (queue === undefined) return "denied";
   // No place has ticket 0.
-  const answer = await removeEntry(context, queue.entryOf(ref, 0n), {
-    maybe: [context.random.id()],
-  });
+  const nobody = { maybe: [context.random.id()] };
+  const answer = await removeEntry(context, queue.entryOf(ref, 0n), nobody, signal);
   const permission = permissionIn(answer);
   if (permission !== "unknown") known.set(context, permission);
   return permission;

@@ -2,6 +2,7 @@ import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
 import { GrantManyWrite } from "../acquire/grant-many.js";
 import type { AcquireSettings } from "../acquire/settings.js";
+import { requireCapability } from "../record/capability.js";
 import type { RecordRef } from "../record/format.js";
 import { entrySettings, QueuePlace } from "./place.js";
 import type { Tickets } from "./ticket.js";
@@ -23,8 +24,7 @@ export async function placesAtOnce(
   settings: AcquireSettings,
   cancellation: Cancelling,
 ): Promise<QueuePlace[] | undefined> {
-  const { queue } = context.format;
-  if (queue === undefined) return undefined;
+  const queue = requireCapability(context.format, "queue");
   const { first, last } = tickets;
   const wallMs = context.wallMs();
   const asides = refs.map((ref) => {

@@ -23,7 +23,7 @@ export interface HoldsSeen {
 export class HoldLengths {
   #fence: bigint | undefined;
   #holder: string | undefined;
-  /** When this client saw the present state begin. Undefined for the first state: nobody knows its beginning. */
+  /** When this client saw the present state begin. Undefined for the first state, which began before the client saw it. */
   #sinceMs: number | undefined;
   #firstMs: number | undefined;
   #usualMs: number | undefined;
@@ -60,6 +60,8 @@ export class HoldLengths {
     const weight = (lengthMs < knownMs ? DECAY : SLOW_DECAY) ** holds;
     this.#usualMs = weight * knownMs + (1 - weight) * lengthMs;
     this.#sinceMs = nowMs;
+    // The queue does not tell the fence or the holder of the hold that has begun. The next answer with the record must not
+    // count as the end of this hold, so its fence is unknown; any value but undefined says that the lock is held.
     this.#fence = undefined;
     this.#holder = "";
   }
