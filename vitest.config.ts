@@ -13,8 +13,13 @@ export const COMMON = {
 // Short timeouts in real time: these files need the processor for themselves.
 const ALONE = ["test/conformance/trouble.test.ts"];
 
-// `npm run test:long`: minutes of simulation on code with known errors, and exhaustive searches of the models.
-const LONG = ["test/sim/variants.test.ts", "test/model/**/*.test.ts"];
+// `npm run test:long`: minutes of simulation on code with known errors, exhaustive searches of the models, and tests
+// that first install large tools.
+const LONG = [
+  "test/sim/variants.test.ts",
+  "test/model/**/*.test.ts",
+  "test/table/as-code/**/*.test.ts",
+];
 
 // Also `npm run test:long`: real processes that the tests kill, stop and cut off, one file at a time.
 const PROCESSES = ["test/process/**/*.test.ts", "test/chaos/**/*.test.ts"];

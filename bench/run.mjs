@@ -3,16 +3,16 @@
 // Figures go to .tmp/bench, one file a case, or with --write to bench/results; npm run bench:report -- --write
 // makes the tables and plots of the documents from bench/results. No time fails a run. A crash of a subject
 // fails the run, and so does a step with unexpected requests.
-import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { writeFigures } from "../scripts/lib/figures.mjs";
+import { installTools } from "../scripts/lib/tools.mjs";
 import { watchMachine } from "./lib/machine.mjs";
 import { startServers } from "./lib/servers.mjs";
 import { textTable } from "./lib/text-table.mjs";
-import { hasPeers, loadSubjects, PEERS } from "./subjects/index.mjs";
+import { loadSubjects } from "./subjects/index.mjs";
 
 // The SDKs' warnings about Node 20 and about their own age are noise; the workers inherit these settings.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = "true";
@@ -62,14 +62,13 @@ async function casesAsked() {
 
 /** Installs the peers, once; a quick run leaves them out. */
 function installPeers() {
-  if (values.quick || values["without-peers"] || hasPeers()) return;
-  say("Installing the peers into bench/peers …");
-  const { status } = spawnSync("npm", ["ci", "--no-audit", "--no-fund"], {
-    cwd: PEERS,
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  if (status !== 0)
-    throw new Error("The peers could not be installed; --without-peers does without.");
+  if (values.quick || values["without-peers"]) return;
+  try {
+    installTools("bench/peers");
+  } catch (error) {
+    const advice = "The peers could not be installed; --without-peers does without.";
+    throw new Error(advice, { cause: error });
+  }
 }
 
 /** Runs one case, writes and shows its figures. Returns the problems found. */

@@ -1,6 +1,7 @@
 // Builds dist: npm run build. The library is a single build whose entries share chunks, so that a class is the
 // same class through every entry; the declarations are bundled in the same way. Each program of the command
-// line is a separate build, which uses the library as a user would.
+// line is a separate build, which uses the library as a user would. With --without-types it leaves the declarations
+// out, which take most of the time and which the demo does not need.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { rolldown } from "rolldown";
@@ -32,7 +33,7 @@ async function bundle(sources, { chunkFileNames, leastChunkBytes, sourcemap }) {
     external: isExternal,
     plugins: [importThePackage()],
     tsconfig: TSCONFIG,
-    transform: { target: "node20.19" },
+    transform: { target: "node22.12" },
   });
   const shared = {
     name: "shared",
@@ -158,4 +159,4 @@ writeFileSync(
   join(DIST, "THIRD-PARTY.txt"),
   thirdPartyNotices(chunks.flatMap(({ moduleIds }) => moduleIds)),
 );
-await rollUpDeclarations(library);
+if (!process.argv.includes("--without-types")) await rollUpDeclarations(library);

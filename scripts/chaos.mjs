@@ -2,8 +2,8 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
+import { startDynamoDBLocal } from "./dynamodb-local/server.mjs";
 import { brokenKernel } from "./lib/broken-kernels.mjs";
-import { startDynamoDBLocal } from "./lib/dynamodb-local.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const args = process.argv.slice(2);

@@ -49,7 +49,7 @@ async function bundle(folder) {
     platform: "node",
     // The SDK's ES modules, as in a typical bundle for Lambda: only ES modules can be tree-shaken and renamed.
     mainFields: ["module", "main"],
-    target: "node20",
+    target: "node22",
     minify: true,
     keepNames: false,
     logLevel: "warning",

@@ -1,13 +1,9 @@
 // Runs the short form of the tests on the other supported versions of Node, and compares the simulation's
-// histories across versions, time zones and languages: npm run test:nodes. The npm package `node` is only a
-// script that starts a platform package, so the platform package is used directly.
-import { existsSync } from "node:fs";
+// histories across versions, time zones and languages: npm run test:nodes.
 import { join } from "node:path";
-import { attempt, cacheFolder, finish, install, outputOf, ROOT, run } from "./lib/projects.mjs";
+import { nodeOf, OTHERS } from "./lib/nodes.mjs";
+import { attempt, finish, ROOT, run } from "./lib/projects.mjs";
 import { bundleSimulation } from "./lib/sim-bundle.mjs";
-
-// One version of each supported line except the toolchain's. Raised together with the dependencies.
-const VERSIONS = ["22.23.3", "24.21.0"];
 
 // A time zone with half an hour; a language with a decimal comma, and a language with two letters i.
 const PLACES = [
@@ -15,24 +11,8 @@ const PLACES = [
   { TZ: "America/St_Johns", LANG: "tr_TR.UTF-8", LC_ALL: "tr_TR.UTF-8" },
 ];
 
-function packageName() {
-  const { platform, arch } = process;
-  const prefix = platform === "darwin" && arch === "arm64" ? "node-bin" : "node";
-  return [prefix, platform === "win32" ? "win" : platform, arch].join("-");
-}
-
-function nodeOf(version) {
-  const folder = cacheFolder(`node-${version}`);
-  const executable = process.platform === "win32" ? "node.exe" : "node";
-  const path = join(folder, "node_modules", packageName(), "bin", executable);
-  if (!existsSync(path)) install(folder, [`${packageName()}@${version}`]);
-  const found = outputOf(path, ["--version"]).trim();
-  if (found !== `v${version}`) throw new Error(`Node ${version} calls itself ${found}.`);
-  return path;
-}
-
 const results = [];
-for (const version of VERSIONS) {
+for (const version of OTHERS) {
   results.push(
     await attempt(`Node ${version}`, () =>
       run(nodeOf(version), [join(ROOT, "test", "package", "smoke.mjs")], { cwd: ROOT }),
@@ -46,7 +26,7 @@ const compareHistories = (node, place) =>
     cwd: ROOT,
     env: { ...process.env, ...place },
   });
-for (const [index, version] of VERSIONS.entries()) {
+for (const [index, version] of OTHERS.entries()) {
   const title = `histories on Node ${version}, ${PLACES[index % PLACES.length].TZ}`;
   results.push(
     await attempt(title, () => compareHistories(nodeOf(version), PLACES[index % PLACES.length])),

@@ -2,7 +2,7 @@
 // vector is a change of the wire format: review the diff.
 import { writeFileSync } from "node:fs";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { startDynamoDBLocal } from "./lib/dynamodb-local.mjs";
+import { startDynamoDBLocal } from "./dynamodb-local/server.mjs";
 import { nativeRequests, playNativeScenes, readable, SHAPES } from "./lib/native-scenes.mjs";
 import { loadSource } from "./lib/source.mjs";
 

@@ -4,7 +4,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { createServer } from "node:net";
 import { CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { createTable } from "../../dist/table/index.js";
-import { startDynamoDBLocal } from "../../scripts/lib/dynamodb-local.mjs";
+import { startDynamoDBLocal } from "../../scripts/dynamodb-local/server.mjs";
 import { TABLES } from "./tables.mjs";
 
 // The server should be as fast as possible, because the benchmark compares the clients.

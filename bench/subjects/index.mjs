@@ -1,7 +1,5 @@
 // The subjects of the comparison. Each subject lists its roles: `free`, acquire and release of a free lock;
 // `try` on a held lock; `wait` for a lock; `hold` many locks; `fault`, with disturbances.
-import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 
 /** Separate modules, so that a process loads only its subject. */
 const MODULES = {
@@ -23,11 +21,6 @@ const MODULES = {
   mutex: ["../peers/mutex.mjs", "mutex"],
   redlock: ["../peers/redlock.mjs", "redlock"],
 };
-
-export const PEERS = fileURLToPath(new URL("../peers/", import.meta.url));
-
-/** Whether the peers are installed. */
-export const hasPeers = () => existsSync(`${PEERS}node_modules/aws-sdk`);
 
 export async function loadSubject(label) {
   const [module, name] = MODULES[label];

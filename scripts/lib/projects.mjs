@@ -1,35 +1,14 @@
 // Small projects outside the checkout, to test the package as users install it.
-import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { MANIFEST, ROOT } from "./entries.mjs";
+import { outputOf, run } from "./processes.mjs";
 
-export { MANIFEST, ROOT };
+export { MANIFEST, outputOf, ROOT, run };
 
 // `npm ci` clears this folder, git ignores the folder, and other users cannot write to it, unlike a shared
 // /tmp.
 const CACHE = join(ROOT, "node_modules", ".cache", "holdfast");
-
-/** Runs a program to its end with inherited output; throws on failure. */
-export function run(program, args, options = {}) {
-  const { status, signal, error } = spawnSync(program, args, { stdio: "inherit", ...options });
-  if (error !== undefined) throw error;
-  if (status === 0) return;
-  throw new Error(`${[program, ...args].join(" ")}: ${signal ?? `exit status ${status}`}`);
-}
-
-/** Runs a program to its end and returns its output; throws on failure, with the output. */
-export function outputOf(program, args, options = {}) {
-  const { status, signal, stdout, stderr, error } = spawnSync(program, args, {
-    encoding: "utf8",
-    maxBuffer: 64 * 1024 * 1024,
-    ...options,
-  });
-  if (error !== undefined) throw error;
-  if (status === 0) return stdout;
-  const how = signal ?? `exit status ${status}`;
-  throw new Error(`${[program, ...args].join(" ")}: ${how}\n${stdout}${stderr}`);
-}
 
 /** A folder in the cache, which lasts until the next `npm ci`. */
 export function cacheFolder(name) {

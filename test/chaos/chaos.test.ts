@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { hasJava } from "../../scripts/lib/dynamodb-local.mjs";
+import { hasJava } from "../../scripts/dynamodb-local/server.mjs";
 import { faketimeLibrary } from "../../verification/chaos/fake-clock.js";
 import type { Summary } from "../../verification/chaos/summary.js";
 

@@ -79,7 +79,10 @@ describe("TypeScript blocks in the documents", () => {
   });
 
   it("have no type errors", { timeout: 120_000 }, () => {
-    const sources = blocks.map(({ path, text }) => ({ path, text: `${text}\nexport {};\n` }));
+    const sources = blocks
+      // A long test checks this one, after the installation of the CDK: test/table/as-code.
+      .filter(({ path }) => !path.startsWith("docs/table-as-code."))
+      .map(({ path, text }) => ({ path, text: `${text}\nexport {};\n` }));
     const prelude = { path: "docs/prelude.ts", text: PRELUDE };
     expect(typeErrorsOf([prelude, ...sources])).toEqual([]);
   });

@@ -13,15 +13,17 @@ export interface Ran {
 
 /**
  * Runs TypeScript in a separate Node.js process, as `npx esbuild ... | node --input-type=module -` does in the
- * repository: the program imports the package by name, through the package's own exports.
+ * repository: the program imports the package by name, through the package's own exports. Node.js looks for other
+ * packages from `cwd` upwards.
  */
 export async function runTypeScript(
   source: string,
   environment: Readonly<Record<string, string>>,
+  cwd = ROOT,
 ): Promise<Ran> {
-  const { code: program } = await transform(source, { loader: "ts", target: "node20" });
+  const { code: program } = await transform(source, { loader: "ts", target: "node22" });
   const child = spawn(process.execPath, ["--input-type=module", "-"], {
-    cwd: ROOT,
+    cwd,
     env: { ...process.env, NODE_OPTIONS: "", ...environment },
     stdio: ["pipe", "pipe", "pipe"],
   });

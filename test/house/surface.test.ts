@@ -2,7 +2,6 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { apiReport } from "../../scripts/lib/api-report.mjs";
 import { programs, subpaths } from "../../scripts/lib/entries.mjs";
 import { Surface } from "./reachable.js";
 import { parse, ROOT, sourcePaths, textOf } from "./source.js";
@@ -78,13 +77,6 @@ describe("a file that package.json names", () => {
 
 describe("the public surface", () => {
   const surface = new Surface(subpaths);
-
-  it.each(subpaths)("of $subpath is the one in api/$report", (one) => {
-    const committed = existsSync(join(ROOT, "api", one.report)) ? textOf(`api/${one.report}`) : "";
-    expect(committed, "if it is meant, run `npm run api` and commit the difference").toBe(
-      apiReport(one),
-    );
-  });
 
   it("has no report of a removed subpath", () => {
     const known = subpaths.map(({ report }) => report);

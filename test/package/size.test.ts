@@ -26,7 +26,7 @@ function bundle(contents: string, options: BuildOptions): Promise<string> {
     stdin: { contents, resolveDir: ROOT },
     bundle: true,
     platform: "node",
-    target: "node20",
+    target: "node22",
     external: ["@aws-sdk/*"],
     write: false,
     ...options,

@@ -4,7 +4,7 @@ import {
   HOW_TO_GET_JAVA,
   hasJava,
   startDynamoDBLocal,
-} from "../../scripts/lib/dynamodb-local.mjs";
+} from "../../scripts/dynamodb-local/server.mjs";
 
 declare module "vitest" {
   export interface ProvidedContext {

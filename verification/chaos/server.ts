@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import type { DynamoDBLocal, DynamoDBLocalOptions } from "../../scripts/lib/dynamodb-local.mjs";
+import type { DynamoDBLocal, DynamoDBLocalOptions } from "../../scripts/dynamodb-local/server.mjs";
 
 export type StartServer = (options: DynamoDBLocalOptions) => Promise<DynamoDBLocal>;
 

@@ -7,6 +7,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { toolCommand } from "../../scripts/lib/tools.mjs";
 import { refusedByCompiler } from "./compiler.mjs";
 import {
   blobOf,
@@ -31,9 +32,8 @@ const force = given.filter((word) => word === "--force");
 const files = given.filter((word) => !["--force", "--write"].includes(word));
 const only = files.length === 0 ? [] : ["--mutate", files.join(",")];
 const date = new Date().toISOString().slice(0, 10);
-const stryker = join(ROOT, "node_modules", ".bin", "stryker");
 const { status } = spawnSync(
-  stryker,
+  toolCommand("verification/mutation", "stryker"),
   ["run", "verification/mutation/stryker.config.json", ...force, ...only],
   { cwd: ROOT, stdio: "inherit" },
 );

@@ -82,7 +82,7 @@ async function bundled() {
     write: false,
     platform: "node",
     format: "cjs",
-    target: "node20",
+    target: "node22",
     external: ["vitest", "@aws-sdk/*"],
     plugins: [soonOver],
     logLevel: "error",

