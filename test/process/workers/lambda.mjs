@@ -25,8 +25,10 @@ async function invoke(run) {
   );
 }
 
+// Listens before it reports: a signal without a listener would kill the process.
+const secondInvocation = new Promise((resolve) => process.once("SIGUSR2", resolve));
 await invoke(1);
-await new Promise((resolve) => process.once("SIGUSR2", resolve));
+await secondInvocation;
 await invoke(2);
 runtime.close();
 await locks.close();
