@@ -1,7 +1,7 @@
 // Gives the checkout the Node.js of its development: npm runs this before each `npm run build`. On a machine with an
 // older Node.js it installs the npm package with Node's own executable, and links node_modules/.bin/node, where npm's
 // scripts look first. Nothing outside of the checkout changes.
-import { mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, renameSync, symlinkSync } from "node:fs";
 import { join, relative } from "node:path";
 import { ROOT } from "./lib/entries.mjs";
 import { isOlder, nodeOf, TOOLCHAIN } from "./lib/nodes.mjs";
@@ -10,8 +10,10 @@ function link() {
   const bin = join(ROOT, "node_modules", ".bin");
   const path = nodeOf(TOOLCHAIN);
   mkdirSync(bin, { recursive: true });
-  rmSync(join(bin, "node"), { force: true });
-  symlinkSync(relative(bin, path), join(bin, "node"));
+  // Renamed into place: two builds may begin at once.
+  const aside = join(bin, `node.${process.pid}`);
+  symlinkSync(relative(bin, path), aside);
+  renameSync(aside, join(bin, "node"));
 }
 
 const { node } = process.versions;
