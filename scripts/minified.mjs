@@ -13,8 +13,8 @@ const TESTS = [
   "test/package/lean.test.ts",
   "test/package/object-adapter.test.ts",
   "test/object-commit/protocol.test.ts",
-  "test/mutex",
-  "test/lease",
+  "test/locks/mutex",
+  "test/core/hold",
   "test/conformance",
 ];
 // Compares two servers by their answers on the wire, where nothing is minified.
@@ -71,11 +71,12 @@ const vitest = (...options) =>
 
 rmSync(folder, { recursive: true, force: true });
 const results = [await attempt("minified bundle", () => bundle(folder))];
-const tests = TESTS.filter((path) => existsSync(join(ROOT, path)));
+const missing = TESTS.filter((path) => !existsSync(join(ROOT, path)));
+if (missing.length > 0) throw new Error(`These tests have moved: ${missing.join(", ")}.`);
 results.push(
   await attempt("tests on the minified bundle", async () => {
     // A worker for each processor: most files wait for servers.
-    await vitest("--maxWorkers", "100%", "--exclude", NOT, "--exclude", ALONE, ...tests);
+    await vitest("--maxWorkers", "100%", "--exclude", NOT, "--exclude", ALONE, ...TESTS);
     await vitest(ALONE);
   }),
 );

@@ -6,9 +6,8 @@ import { join, relative } from "node:path";
 import { ROOT } from "./lib/entries.mjs";
 import { isOlder, nodeOf, TOOLCHAIN } from "./lib/nodes.mjs";
 
-function link() {
+function link(path) {
   const bin = join(ROOT, "node_modules", ".bin");
-  const path = nodeOf(TOOLCHAIN);
   mkdirSync(bin, { recursive: true });
   // Renamed into place: two builds may begin at once.
   const aside = join(bin, `node.${process.pid}`);
@@ -21,8 +20,9 @@ if (isOlder(node, TOOLCHAIN)) {
   const advice = `Install Node.js ${TOOLCHAIN.split(".")[0]} or later, and run the command again.`;
   try {
     if (process.platform === "win32") throw new Error("it is not fetched on Windows");
-    console.error(`This is Node.js ${node}; development needs ${TOOLCHAIN}. Fetching it …`);
-    link();
+    const fetching = () =>
+      console.error(`This is Node.js ${node}; development needs ${TOOLCHAIN}. Fetching it …`);
+    link(nodeOf(TOOLCHAIN, fetching));
   } catch (error) {
     console.error(`Node.js ${TOOLCHAIN} is missing: ${error.message}.\n${advice}`);
     process.exitCode = 1;

@@ -21,12 +21,15 @@ function packageName() {
   return [prefix, platform === "win32" ? "win" : platform, arch].join("-");
 }
 
-/** The path of this version's executable, installed if it is not there. */
-export function nodeOf(version) {
+/** The path of this version's executable. If it is not there, calls `onInstall` and installs it. */
+export function nodeOf(version, onInstall) {
   const folder = cacheFolder(`node-${version}`);
   const executable = process.platform === "win32" ? "node.exe" : "node";
   const path = join(folder, "node_modules", packageName(), "bin", executable);
-  if (!existsSync(path)) install(folder, [`${packageName()}@${version}`]);
+  if (!existsSync(path)) {
+    onInstall?.();
+    install(folder, [`${packageName()}@${version}`]);
+  }
   const found = outputOf(path, ["--version"]).trim();
   if (found !== `v${version}`) throw new Error(`Node ${version} calls itself ${found}.`);
   return path;

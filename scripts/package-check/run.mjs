@@ -1,6 +1,7 @@
-// Checks the package before publishing: npm run package-check, which builds first. Publishes nothing.
+// Checks the package before publishing: npm run package-check, which builds first. Publishes nothing. With
+// --write it records the names of the packed files.
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   attempt,
@@ -13,13 +14,15 @@ import {
   run,
 } from "../lib/projects.mjs";
 import { toolCommand } from "../lib/tools.mjs";
+import { checkInstaller, INSTALLERS } from "./installers.mjs";
+import { checkReproducible } from "./reproducible.mjs";
 
 // Two thirds are source maps with sources; a much larger package would contain another package's code, or data.
 const MOST_BYTES = 3_500_000;
 // A file costs a user more than its bytes do: every install unpacks the file, every scanner opens the file.
 const MOST_FILES = 59;
-const MAY_BE_PACKED =
-  /^(?:dist\/.*\.(?:js|js\.map|d\.ts)|dist\/THIRD-PARTY\.txt|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/;
+// The names of all packed files: a new one is a decision, and shows in the diff of a change.
+const LIST = join(import.meta.dirname, "packed-files.txt");
 
 // publint packs the package, which would build once more.
 const UNBUILT = { ...process.env, npm_config_ignore_scripts: "true" };
@@ -42,13 +45,32 @@ function checkContent() {
   );
   const packed = files.map(({ path }) => path);
   const missing = promisedFiles().filter((path) => !packed.includes(path));
-  const foreign = packed.filter((path) => !MAY_BE_PACKED.test(path));
   if (missing.length > 0) throw new Error(`not packed: ${missing.join(", ")}`);
-  if (foreign.length > 0) throw new Error(`packed, but not meant to be: ${foreign.join(", ")}`);
+  checkList(packed);
   if (packed.length > MOST_FILES)
     throw new Error(`${packed.length} files, more than ${MOST_FILES}`);
   if (unpackedSize > MOST_BYTES) throw new Error(`${unpackedSize} bytes, more than ${MOST_BYTES}`);
   console.log(`${packed.length} files, ${unpackedSize} bytes unpacked`);
+}
+
+function checkList(packed) {
+  const names = `${packed.toSorted().join("\n")}\n`;
+  if (process.argv.includes("--write")) writeFileSync(LIST, names);
+  const listed = readFileSync(LIST, "utf8").trim().split("\n");
+  const added = packed.filter((path) => !listed.includes(path));
+  const gone = listed.filter((path) => !packed.includes(path));
+  if (added.length + gone.length === 0) return;
+  throw new Error(
+    `packed, but not in packed-files.txt: ${added.join(", ") || "none"}; listed, but not packed: ` +
+      `${gone.join(", ") || "none"}. If this is meant: npm run package-check -- --write`,
+  );
+}
+
+/** npm runs these scripts of a package on the user's machine, where they could do anything. */
+function checkInstallScripts() {
+  const names = ["preinstall", "install", "postinstall", "prepare"];
+  const found = names.filter((name) => name in MANIFEST.scripts);
+  if (found.length > 0) throw new Error(`package.json has ${found.join(", ")}`);
 }
 
 function checkCommand() {
@@ -64,7 +86,6 @@ function checkCommand() {
 // attw reports a missing file only as a note in its table and by its exit status. CommonJS gets the ES modules,
 // which every supported Node can `require`: see docs/adr/0020-the-package.md.
 function checkTypes() {
-  const tarball = pack(cacheFolder("pack"));
   const { status, stdout } = spawnSync(
     checker("attw"),
     [tarball, "--ignore-rules", "cjs-resolves-to-esm"],
@@ -75,8 +96,19 @@ function checkTypes() {
   if (status !== 0) throw new Error(`are the types wrong?\n${stdout}`);
 }
 
+const tarball = pack(cacheFolder("pack"));
+const installs = [];
+for (const installer of INSTALLERS) {
+  const title = `${installer.name}: install, run and compile`;
+  installs.push(await attempt(title, () => checkInstaller(installer, tarball)));
+}
 finish([
+  ...installs,
   await attempt("content of the package", checkContent),
+  await attempt("no install script", checkInstallScripts),
+  await attempt("a second build gives the same tarball", () =>
+    console.log(`sha256 ${checkReproducible(tarball)}`),
+  ),
   await attempt("the command begins as one", checkCommand),
   await attempt("publint", () =>
     run(checker("publint"), ["--strict"], { cwd: ROOT, env: UNBUILT }),

@@ -1,0 +1,164 @@
+// Installs the packed package in empty projects, as users do: by npm, pnpm and Yarn, and with Yarn's Plug'n'Play, which has
+// no node_modules. Each project runs the package from ES modules and CommonJS, in JavaScript and TypeScript.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { MANIFEST, outputOf } from "../lib/projects.mjs";
+import { installTools } from "../lib/tools.mjs";
+
+const tool = (...path) => join(installTools("scripts/package-check"), "node_modules", ...path);
+
+const SDK = MANIFEST.devDependencies["@aws-sdk/client-dynamodb"];
+const NODE_TYPES = MANIFEST.devDependencies["@types/node"];
+// The oldest compiler that our declarations promise to support, and the one that builds them.
+const COMPILERS = { oldest: "5.2.2", ours: MANIFEST.devDependencies.typescript };
+
+const JAVASCRIPT = {
+  "imports.mjs": `
+    import { Holdfast } from "holdfast";
+    import { MemoryTable } from "holdfast/testing";
+    const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
+    console.log(await locks.mutex("a").run(async (lease) => lease.isHeld));
+    await locks.close();`,
+  "requires.cjs": `
+    const { Holdfast } = require("holdfast");
+    const { MemoryTable } = require("holdfast/testing");
+    const { DynamoDBClient } = require("@aws-sdk/client-dynamodb");
+    const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
+    locks.mutex("a").run(async (lease) => lease.isHeld && typeof DynamoDBClient === "function").then(console.log);`,
+};
+
+const WORK = `
+export async function work(): Promise<bigint> {
+  const locks = new Holdfast({ client: new MemoryTable(), table: "locks", lease: "30s" });
+  const fence = await locks.mutex("a").run({ wait: "5s" }, async (lease: Lease) => lease.fence);
+  await locks.close();
+  return fence;
+}
+work().then((fence) => console.log(typeof fence === "bigint"));
+`;
+
+const TYPESCRIPT = {
+  "typed.mts": `
+import { Holdfast, type Lease } from "holdfast";
+import { MemoryTable } from "holdfast/testing";
+${WORK}`,
+  "typed.cts": `
+import holdfast = require("holdfast");
+import testing = require("holdfast/testing");
+const { Holdfast } = holdfast;
+const { MemoryTable } = testing;
+type Lease = holdfast.Lease;
+${WORK}`,
+};
+
+const STRICT = {
+  target: "es2022",
+  lib: ["es2023"],
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  types: ["node"],
+};
+
+// Compilers before 5.8 refuse to `require` an ES module with the module setting `nodenext`, so CommonJS has one of its own.
+const CONFIGS = {
+  "tsconfig.esm.json": {
+    compilerOptions: { ...STRICT, module: "nodenext" },
+    files: ["typed.mts"],
+  },
+  "tsconfig.cjs.json": {
+    compilerOptions: { ...STRICT, module: "commonjs", moduleResolution: "node10" },
+    files: ["typed.cts"],
+  },
+};
+
+const yarn = [process.execPath, tool("@yarnpkg", "cli-dist", "bin", "yarn.js")];
+
+/** The package managers: how each installs the project, how it runs a program in it, and with which compilers. */
+export const INSTALLERS = [
+  {
+    name: "npm",
+    install: ["npm", "install", "--no-audit", "--no-fund", "--prefer-offline"],
+    node: ["node"],
+    compilers: ["typescript-oldest", "typescript"],
+  },
+  {
+    name: "pnpm",
+    install: [process.execPath, tool("pnpm", "bin", "pnpm.mjs"), "install", "--prefer-offline"],
+    node: ["node"],
+    compilers: ["typescript"],
+  },
+  {
+    name: "Yarn",
+    settings: "nodeLinker: node-modules\n",
+    install: [...yarn, "install"],
+    node: ["node"],
+    // The same folder structure as npm's.
+    compilers: [],
+  },
+  {
+    name: "Yarn, Plug'n'Play",
+    settings: "nodeLinker: pnp\n",
+    install: [...yarn, "install"],
+    node: [...yarn, "node"],
+    // Yarn patches the compiler for Plug'n'Play, but only under the compiler's own name.
+    compilers: ["typescript"],
+  },
+];
+
+function writeProject(folder, tarball, settings) {
+  const dependencies = {
+    holdfast: `file:${tarball}`,
+    "@aws-sdk/client-dynamodb": SDK,
+    "@types/node": NODE_TYPES,
+    "typescript-oldest": `npm:typescript@${COMPILERS.oldest}`,
+    typescript: COMPILERS.ours,
+  };
+  writeFileSync(
+    join(folder, "package.json"),
+    JSON.stringify({ name: "a-user", private: true, dependencies }, null, 2),
+  );
+  for (const [name, config] of Object.entries(CONFIGS)) {
+    writeFileSync(join(folder, name), JSON.stringify(config, null, 2));
+  }
+  if (settings !== undefined) writeFileSync(join(folder, ".yarnrc.yml"), settings);
+  for (const [name, text] of Object.entries({ ...JAVASCRIPT, ...TYPESCRIPT })) {
+    writeFileSync(join(folder, name), text);
+  }
+}
+
+/** Yarn reads no settings of npm's, such as the registry of a company's network. */
+function yarnEnvironment() {
+  const get = (name) => outputOf("npm", ["config", "get", name]).trim();
+  const certificates = get("cafile");
+  return {
+    YARN_NPM_REGISTRY_SERVER: get("registry"),
+    YARN_ENABLE_TELEMETRY: "0",
+    YARN_ENABLE_GLOBAL_CACHE: "1",
+    YARN_ENABLE_IMMUTABLE_INSTALLS: "0",
+    ...(certificates !== "null" && { YARN_HTTPS_CA_FILE_PATH: certificates }),
+  };
+}
+
+function expectTrue(output, program) {
+  if (output.trim().split("\n").at(-1) !== "true") throw new Error(`${program} printed ${output}`);
+}
+
+/** Installs the tarball in an empty project by one package manager, and runs and compiles each program. */
+export function checkInstaller({ install, node, settings, compilers }, tarball) {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-user-"));
+  const options = { cwd: folder, env: { ...process.env, ...yarnEnvironment(), CI: "" } };
+  const execute = ([program, ...args], ...more) => outputOf(program, [...args, ...more], options);
+  try {
+    writeProject(folder, tarball, settings);
+    execute(install);
+    for (const program of Object.keys(JAVASCRIPT)) expectTrue(execute(node, program), program);
+    for (const compiler of compilers) {
+      const program = `require("${compiler}/lib/tsc.js")`;
+      for (const config of Object.keys(CONFIGS)) execute(node, "-e", program, "tsc", "-p", config);
+      for (const made of ["typed.mjs", "typed.cjs"]) expectTrue(execute(node, made), made);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
