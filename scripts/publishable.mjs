@@ -1,10 +1,58 @@
-// Stops `npm publish` if package.json does not name the repository: npm's provenance needs the repository, and
-// npm's page of the package resolves the README's links with it.
-import { MANIFEST } from "./lib/entries.mjs";
+// Checks before a release that everything only the owner knows is there, and that tag, version and changelog agree: npm run
+// publishable. All that the owner must fill in stands in package.json: npm's provenance needs `repository`, npm's page of
+// the package resolves the README's links with it, and the documentation site is `homepage`.
+import { MANIFEST, outputOf, ROOT } from "./lib/projects.mjs";
+import { sectionOf } from "./release-notes.mjs";
 
-if (MANIFEST.repository === undefined) {
-  console.error(
-    "package.json has no `repository`: add it, with `bugs` and `homepage`, and publish again.",
-  );
-  process.exitCode = 1;
+const OWNERS = {
+  repository: 'the repository, such as { "type": "git", "url": "git+https://…/holdfast.git" }',
+  bugs: "where users report defects, such as the issues of the repository",
+  homepage: "the address of the documentation site",
+};
+
+const problems = [];
+
+for (const [field, meaning] of Object.entries(OWNERS)) {
+  if (MANIFEST[field] === undefined) problems.push(`package.json has no \`${field}\`: ${meaning}.`);
 }
+
+const { version, name } = MANIFEST;
+if (sectionOf(version) === undefined) {
+  problems.push(
+    `CHANGELOG.md has no section "## ${version}": rename "Unreleased", and add the date.`,
+  );
+}
+
+// The tag for which a workflow runs.
+const tag = process.env.GITHUB_REF_NAME;
+if (tag !== undefined && tag !== `v${version}`) {
+  problems.push(`The tag is ${tag}, but package.json has the version ${version}.`);
+}
+
+/** The repository that npm knows for a published version, or undefined if npm has no package of this name. */
+function published() {
+  try {
+    return JSON.parse(
+      outputOf("npm", ["view", name, "--json", "repository", "versions"], { cwd: ROOT }),
+    );
+  } catch (error) {
+    if (/E404/.test(error.message)) return undefined;
+    throw error;
+  }
+}
+
+const found = published();
+if (found !== undefined) {
+  const url = (repository) => repository?.url ?? repository;
+  if ([found.versions].flat().includes(version))
+    problems.push(`npm has ${name} ${version} already.`);
+  if (url(found.repository) !== url(MANIFEST.repository)) {
+    problems.push(
+      `npm's package ${name} is of another repository (${url(found.repository)}). Choose a \`name\` that is free.`,
+    );
+  }
+}
+
+for (const problem of problems) console.error(problem);
+if (problems.length > 0) process.exitCode = 1;
+else console.log(`${name} ${version} can be published.`);

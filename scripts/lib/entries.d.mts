@@ -12,6 +12,12 @@ export interface Subpath {
   readonly report: string;
 }
 
+/** What is used of package.json. */
+export const MANIFEST: {
+  readonly version: string;
+  readonly scripts: Readonly<Record<string, string>>;
+};
+
 /** The subpaths for users. */
 export const subpaths: readonly Subpath[];
 

@@ -16,13 +16,13 @@ interface WorkerTask {
 export class ProcessScene {
   readonly table = freshTable();
   readonly client: DynamoDBClient;
-  readonly #endpoint: string;
+  readonly endpoint: string;
   readonly #server: MemoryServer | undefined;
   readonly #workers: Worker[] = [];
   readonly #lockers = new Lockers();
 
   private constructor(endpoint: string, server: MemoryServer | undefined) {
-    this.#endpoint = endpoint;
+    this.endpoint = endpoint;
     this.#server = server;
     this.client = sdkClient(endpoint);
   }
@@ -37,7 +37,7 @@ export class ProcessScene {
 
   /** Starts a worker; `options` are the options of its `Holdfast`. */
   worker(file: string, task: WorkerTask): Worker {
-    const worker = new Worker(file, { endpoint: this.#endpoint, table: this.table, ...task });
+    const worker = new Worker(file, { endpoint: this.endpoint, table: this.table, ...task });
     this.#workers.push(worker);
     return worker;
   }

@@ -2,9 +2,11 @@
 // written synchronously, so that no line is lost when the process is killed.
 import { writeSync } from "node:fs";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { Holdfast } from "../../../dist/index.js";
 
 export const task = JSON.parse(process.argv[2]);
+
+// The build, or an earlier version of the package.
+const { Holdfast } = await import(task.library ?? "../../../dist/index.js");
 
 export function say(event, more = {}) {
   writeSync(1, `${JSON.stringify({ event, atNs: String(process.hrtime.bigint()), ...more })}\n`);

@@ -1,0 +1,102 @@
+// Checks what the package is made of: npm run dependencies. Reads the licences from the lock files, and asks npm for known
+// vulnerabilities. Where npm's service does not answer, it says so; with --require-audit that is a failure.
+import { spawnSync } from "node:child_process";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { attempt, finish, MANIFEST, ROOT } from "./lib/projects.mjs";
+
+/** `dist` contains code of these packages, so their licences bind our users. */
+const PERMISSIVE = ["MIT", "ISC", "0BSD", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0"];
+
+/** Tools run on a developer's machine, and reach no user. */
+const FOR_TOOLS = [
+  ...PERMISSIVE,
+  "BlueOak-1.0.0",
+  "CC-BY-4.0",
+  "MPL-2.0",
+  "Unlicense",
+  "LGPL-3.0-only",
+  "MIT OR Apache-2.0",
+  "(MIT OR GPL-3.0-or-later)",
+];
+
+/** Their package.json names no licence, or in an old form; their repositories have the MIT licence. */
+const NAMED_ELSEWHERE = [
+  "busboy",
+  "dicer",
+  "streamsearch",
+  "humanize-number",
+  "only",
+  "querystring",
+];
+
+/** Vulnerable packages that cannot harm a developer, with the reason. */
+const TOLERATED = {
+  dicer:
+    "s3rver, a test server on the loopback interface, parses the uploads of our own tests with it",
+  busboy: "as dicer, which it contains",
+  s3rver: "as dicer, which it contains",
+};
+
+const read = (path) => JSON.parse(readFileSync(join(ROOT, path), "utf8"));
+const nameOf = (place) => place.slice(place.lastIndexOf("node_modules/") + "node_modules/".length);
+
+function bundled() {
+  const text = readFileSync(join(ROOT, "dist", "THIRD-PARTY.txt"), "utf8");
+  const notices = [...text.matchAll(/^(\S+) \d\S*, (\S.*)$/gm)];
+  if (notices.length === 0) throw new Error("dist/THIRD-PARTY.txt names no package");
+  return notices.map(([, name, license]) => ({ name, license }));
+}
+
+function checkBundledLicences() {
+  const refused = bundled().filter(({ license }) => !PERMISSIVE.includes(license));
+  if (refused.length > 0) throw new Error(JSON.stringify(refused));
+}
+
+function checkToolLicences() {
+  const locks = globSync("**/package-lock.json", {
+    cwd: ROOT,
+    exclude: (path) => /(?:^|[\\/])(?:node_modules|\.tmp)$/.test(path),
+  });
+  for (const lock of locks) {
+    for (const [place, { license, link }] of Object.entries(read(lock).packages)) {
+      if (place === "" || link || FOR_TOOLS.includes(license)) continue;
+      if (license === undefined && NAMED_ELSEWHERE.includes(nameOf(place))) continue;
+      throw new Error(`${lock}: ${nameOf(place)} has the licence ${license ?? "(none)"}`);
+    }
+  }
+}
+
+function checkInstallScripts() {
+  const allowed = Object.keys(MANIFEST.allowScripts);
+  const found = Object.entries(read("package-lock.json").packages)
+    .filter(([, { hasInstallScript, optional }]) => hasInstallScript && !optional)
+    .map(([place]) => nameOf(place))
+    .filter((name) => !allowed.includes(name));
+  if (found.length > 0) throw new Error(`allowScripts of package.json decides nothing of ${found}`);
+}
+
+function checkVulnerabilities() {
+  const { stdout } = spawnSync("npm", ["audit", "--json"], { cwd: ROOT, encoding: "utf8" });
+  const report = JSON.parse(stdout || "{}");
+  if (report.vulnerabilities === undefined) return withoutAnswer(report);
+  const ours = bundled().map(({ name }) => name);
+  const isDangerous = ({ name, severity }) =>
+    ours.includes(name) || (/^(?:high|critical)$/.test(severity) && !(name in TOLERATED));
+  const found = Object.values(report.vulnerabilities).filter(isDangerous);
+  if (found.length === 0) return;
+  throw new Error(found.map(({ name, severity }) => `${name} (${severity})`).join(", "));
+}
+
+function withoutAnswer({ message }) {
+  const text = `npm was not asked for vulnerabilities: ${message ?? "no answer"}`;
+  if (process.argv.includes("--require-audit")) throw new Error(text);
+  console.log(text);
+}
+
+finish([
+  await attempt("licences of the bundled packages", checkBundledLicences),
+  await attempt("licences of the development tools", checkToolLicences),
+  await attempt("install scripts", checkInstallScripts),
+  await attempt("known vulnerabilities", checkVulnerabilities),
+]);

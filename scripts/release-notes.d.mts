@@ -1,0 +1,1 @@
+export function sectionOf(version: string, changelog?: string): string | undefined;

@@ -1,0 +1,59 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { MANIFEST } from "../../scripts/lib/entries.mjs";
+import { sectionOf } from "../../scripts/release-notes.mjs";
+import { ROOT, textOf } from "./source.js";
+
+const FOLDER = ".github/workflows";
+const workflows = readdirSync(join(ROOT, FOLDER)).map((file) => `${FOLDER}/${file}`);
+
+interface Workflow {
+  readonly permissions: object;
+  readonly jobs: Readonly<Record<string, Job>>;
+}
+
+interface Job {
+  readonly strategy?: { readonly matrix: { readonly part: readonly string[] } };
+  readonly steps?: readonly { readonly run?: string; readonly uses?: string }[];
+}
+
+const stepsOf = (path: string) =>
+  Object.values((parse(textOf(path)) as Workflow).jobs).flatMap(({ steps = [] }) => steps);
+
+describe("the workflows", () => {
+  it("run every part of .ci/run", () => {
+    const parts = [...textOf(".ci/run").matchAll(/^part_(\w+)\(\)/gm)].map(([, part]) => part);
+    const { jobs } = parse(textOf(`${FOLDER}/ci.yml`)) as Workflow;
+    expect(parts.length).toBeGreaterThan(3);
+    expect(jobs["part"]?.strategy?.matrix.part).toEqual(parts);
+    expect(textOf(".ci/run")).toContain(`parts=(${parts.join(" ")})`);
+  });
+
+  it.each(workflows)("%s names each action by its commit, and its version", (path) => {
+    const used = [...textOf(path).matchAll(/uses: (?!\.\/)(.+)$/gm)].map(([, action]) => action);
+    for (const action of used)
+      expect(action).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+    expect(stepsOf(path).length).toBeGreaterThan(0);
+  });
+
+  it.each(workflows)("%s asks for its permissions, and runs only scripts that exist", (path) => {
+    expect((parse(textOf(path)) as Workflow).permissions).toBeDefined();
+    const scripts = stepsOf(path).flatMap(({ run = "" }) =>
+      [...run.matchAll(/npm run (?:-\S+ )*([\w:-]+)/g)].map(([, script]) => script),
+    );
+    expect(scripts.filter((script) => !((script ?? "") in MANIFEST.scripts))).toEqual([]);
+  });
+});
+
+describe("the text of a release", () => {
+  const changelog =
+    "# Changelog\n\n## Unreleased\n\n- c\n\n## 1.2.0 (2027-02-01)\n\n### Safety\n\n- b\n\n## 1.2\n\n- a\n";
+
+  it("is the changelog's section of exactly this version", () => {
+    expect(sectionOf("1.2.0", changelog)).toBe("### Safety\n\n- b");
+    expect(sectionOf("1.2", changelog)).toBe("- a");
+    expect(sectionOf("1", changelog)).toBeUndefined();
+  });
+});
