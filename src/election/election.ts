@@ -120,7 +120,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Ends the current term of this candidate, if any: see {@link Term.resign}. Under `lead()` with `again`, the
+   * Ends the current term of this candidate, if any: see {@link AnyTerm.resign}. Under `lead()` with `again`, the
    * candidate campaigns again two polls later.
    */
   async resign(): Promise<void> {
@@ -170,7 +170,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Publishes a value to observers while this candidate leads: see {@link Term.proclaim}. Rejects with `not-acquired`
+   * Publishes a value to observers while this candidate leads: see {@link AnyTerm.proclaim}. Rejects with `not-acquired`
    * if the candidate does not lead.
    */
   async proclaim(value: S["data"] | undefined): Promise<void> {

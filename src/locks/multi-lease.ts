@@ -62,7 +62,7 @@ export class MultiLease implements AsyncDisposable {
 
   /**
    * Aborts when a lock is lost. The reason is a {@link HoldfastError} with the code `lost`, and its `lockName` is the
-   * name of the lost lock. In all other respects the same as {@link Lease.signal}. Costs no request.
+   * name of the lost lock. In all other respects the same as {@link AnyLease.signal}. Costs no request.
    */
   get signal(): AbortSignal {
     this.#check();
@@ -80,7 +80,7 @@ export class MultiLease implements AsyncDisposable {
     return Math.min(...this.#parts.map(({ hold }) => hold.remainingMs()));
   }
 
-  /** Throws `lost`, with the reason, unless all locks are held now; see {@link Lease.assertHeld}. Costs no request. */
+  /** Throws `lost`, with the reason, unless all locks are held now; see {@link AnyLease.assertHeld}. Costs no request. */
   assertHeld(): void {
     if (this.isHeld) return;
     if (this.#lossSignal.signal.aborted) throw this.#lossSignal.signal.reason;
@@ -102,7 +102,7 @@ export class MultiLease implements AsyncDisposable {
   }
 
   /**
-   * Renews all locks now, and resolves after DynamoDB has answered each renewal; see {@link Lease.renew}. Costs one
+   * Renews all locks now, and resolves after DynamoDB has answered each renewal; see {@link AnyLease.renew}. Costs one
    * write for each name. If the locks are on a session, one write renews all of them. Rejects with `lost`.
    */
   async renew(): Promise<void> {

@@ -24,9 +24,9 @@ const ONCE_METHOD_NAMES: OptionNames<OnceMethodOptions> = {
 
 /**
  * Runs a scheduled method in one of all instances: it goes beneath or above `@Cron` and `@Interval`. The
- * method is called with the lease of {@link Holdfast.once}, in place of its arguments; a
+ * method is called with the lease of `Holdfast.once`, in place of its arguments; a
  * call that does not run it resolves to undefined. Needs {@link HoldfastModule}. Costs and rejects as
- * {@link Holdfast.once}.
+ * `Holdfast.once`.
  * @example
  * \@Cron("0 * * * * *")
  * \@Once({ occurrence: { every: "1m" } })

@@ -1,0 +1,176 @@
+// Makes the documentation site in `site`: npm run docs. TypeDoc renders the reference of every entry and all documents, and
+// every warning of its is an error. Each document is also there as plain Markdown, listed in llms.txt. Then every link within
+// the site is followed; with --external also those that leave it.
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, relative, sep } from "node:path";
+import { pathToFileURL } from "node:url";
+import { MANIFEST, ROOT, subpaths } from "../lib/entries.mjs";
+import { installTools } from "../lib/tools.mjs";
+
+const SITE = join(ROOT, "site");
+
+// The order of the site's menu.
+const SECTIONS = [
+  ["Guides", ["docs/*.md"]],
+  ["Migration", ["docs/migration/*.md"]],
+  ["Protocol and formats", ["spec/*.md", "spec/formats/*.md"]],
+  ["Verification", ["verification/**/*.md", "test/interop/README.md", "test/interop/results.md"]],
+  ["Decisions", ["docs/adr/*.md"]],
+  ["Project", ["*.md", "examples/README.md"]],
+];
+// The README is the first page.
+const FRONT = "README.md";
+// Written for the list of the agents that work on a program, not for the menu.
+const AGENTS = "AGENTS.md";
+
+const sections = SECTIONS.map(([title, patterns]) => ({
+  title,
+  paths: globSync(patterns, {
+    cwd: ROOT,
+    exclude: (path) => /(?:^|[\\/])node_modules$/.test(path),
+  })
+    .map((path) => path.split(sep).join("/"))
+    .filter((path) => path !== FRONT)
+    .sort(),
+}));
+const documents = sections.flatMap(({ paths }) => paths);
+
+const textOf = (path) => readFileSync(join(ROOT, path), "utf8");
+const titleOf = (path) =>
+  textOf(path)
+    .match(/^# (.+)$/m)?.[1]
+    .replaceAll("`", "") ?? path;
+
+/** What a page is about: the headings of its sections. */
+const summaryOf = (path) =>
+  [
+    ...textOf(path)
+      .replace(/^(```)[\s\S]*?^\1/gm, "")
+      .matchAll(/^## (.+)$/gm),
+  ]
+    .map(([, heading]) => heading.replaceAll("`", ""))
+    .join("; ");
+
+const require = createRequire(pathToFileURL(join(installTools("scripts/docs"), "package.json")));
+const load = (name) => import(pathToFileURL(require.resolve(name)));
+
+async function render() {
+  const typedoc = await load("typedoc");
+  const { Application, Converter, ReflectionKind } = typedoc;
+  const app = await Application.bootstrap({
+    name: "Holdfast",
+    entryPoints: subpaths.map(({ source }) => join(ROOT, source)),
+    tsconfig: join(ROOT, "tsconfig.build.json"),
+    readme: join(ROOT, FRONT),
+    projectDocuments: documents.map((path) => join(ROOT, path)),
+    excludeInternal: true,
+    excludePrivate: true,
+    hideGenerator: true,
+    // Links to the sources need the address of the repository.
+    disableSources: MANIFEST.repository === undefined,
+    disableGit: MANIFEST.repository === undefined,
+    githubPages: true,
+    sortEntryPoints: false,
+    highlightLanguages: [
+      "typescript",
+      "javascript",
+      "json",
+      "jsonc",
+      "yaml",
+      "bash",
+      "sh",
+      "sql",
+      "ini",
+      "hcl",
+      "tsx",
+      "csharp",
+      "java",
+      "go",
+      "rust",
+      "console",
+    ],
+    ignoredHighlightLanguages: ["crontab", "promela"],
+    validation: { invalidLink: true, invalidPath: true, notExported: true },
+    groupOrder: [...sections.map(({ title }) => title), "*"],
+    navigation: { includeGroups: true, excludeReferences: true },
+    treatWarningsAsErrors: true,
+    treatValidationWarningsAsErrors: true,
+  });
+  app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
+    nameModules(project.getReflectionsByKind(ReflectionKind.Module));
+    nameDocuments(project.documents ?? [], project, typedoc);
+  });
+  const project = await app.convert();
+  if (project === undefined) throw new Error("TypeDoc found errors.");
+  app.validate(project);
+  await app.generateDocs(project, SITE);
+  if (app.logger.hasErrors() || app.logger.hasWarnings()) throw new Error("TypeDoc warned.");
+}
+
+/** Names each entry as users import it. */
+function nameModules(modules) {
+  for (const one of modules) {
+    const found = subpaths.find(
+      ({ source }) => source === `src/${one.name}.ts` || source === `src/${one.name}/index.ts`,
+    );
+    if (found === undefined) throw new Error(`No entry is called ${one.name}.`);
+    one.name = join(MANIFEST.name, found.subpath);
+  }
+}
+
+/** Titles each document by its first heading, and puts it into its section of the menu. */
+function nameDocuments(all, { files }, { Comment, CommentTag }) {
+  for (const one of all) {
+    const path = relative(ROOT, files.getReflectionPath(one)).split(sep).join("/");
+    one.name = titleOf(path);
+    one.comment ??= new Comment();
+    const { title } = sections.find(({ paths }) => paths.includes(path));
+    one.comment.blockTags.push(new CommentTag("@group", [{ kind: "text", text: title }]));
+  }
+}
+
+function writeMarkdown() {
+  for (const path of [FRONT, ...documents]) {
+    const target = join(SITE, "markdown", path);
+    mkdirSync(dirname(target), { recursive: true });
+    cpSync(join(ROOT, path), target);
+  }
+  const base = MANIFEST.homepage ?? "";
+  const line = (path) => `- [${titleOf(path)}](${base}markdown/${path}): ${summaryOf(path)}`;
+  const parts = sections.map(({ title, paths }) => `## ${title}\n\n${paths.map(line).join("\n")}`);
+  writeFileSync(
+    join(SITE, "llms.txt"),
+    [
+      `# Holdfast\n\n> ${MANIFEST.description}`,
+      `- [How to use locks safely](${base}markdown/${AGENTS})\n- [Overview](${base}markdown/${FRONT})`,
+      ...parts,
+      "",
+    ].join("\n\n"),
+  );
+}
+
+async function checkLinks() {
+  const { LinkChecker } = await load("linkinator");
+  const { links, passed } = await new LinkChecker().check({
+    path: ["**/*.html"],
+    serverRoot: SITE,
+    recurse: true,
+    ...(!process.argv.includes("--external") && {
+      linksToSkip: ["^https?://(?!localhost|127[.]0[.]0[.]1|\\[::1)"],
+    }),
+  });
+  const broken = links.filter(({ state }) => state === "BROKEN");
+  const followed = links.filter(({ state }) => state === "OK").length;
+  for (const { url, parent } of broken) console.error(`broken: ${url} in ${parent}`);
+  if (followed === 0) throw new Error("No link was followed.");
+  if (!passed) throw new Error(`${broken.length} links of the site are broken.`);
+  console.log(
+    `${relative(ROOT, SITE)}: ${documents.length + 1} documents, ${followed} links followed`,
+  );
+}
+
+rmSync(SITE, { recursive: true, force: true });
+await render();
+writeMarkdown();
+await checkLinks();
