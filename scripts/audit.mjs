@@ -1,4 +1,4 @@
-// Checks what the package is made of: npm run dependencies. Reads the licences from the lock files, and asks npm for known
+// Checks what the package is made of: npm run audit. Reads the licences from the lock files, and asks npm for known
 // vulnerabilities. Where npm's service does not answer, it says so; with --require-audit that is a failure.
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
