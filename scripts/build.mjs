@@ -4,10 +4,12 @@
 // out, which take most of the time and which the demo does not need.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
+import { pathToFileURL } from "node:url";
 import { rolldown } from "rolldown";
 import { rollup } from "rollup";
 import { dts } from "rollup-plugin-dts";
 import { MANIFEST, programs, ROOT, STARTED_FILE, subpaths } from "./lib/entries.mjs";
+import { manPage } from "./lib/man-page.mjs";
 import { thirdPartyNotices } from "./lib/third-party.mjs";
 
 const DIST = join(ROOT, "dist");
@@ -159,4 +161,7 @@ writeFileSync(
   join(DIST, "THIRD-PARTY.txt"),
   thirdPartyNotices(chunks.flatMap(({ moduleIds }) => moduleIds)),
 );
+const { programOf } = await import(pathToFileURL(join(DIST, "cli", "program.js")).href);
+const grammar = programOf([], () => undefined);
+writeFileSync(join(DIST, "holdfast.1"), manPage(grammar, MANIFEST.version));
 if (!process.argv.includes("--without-types")) await rollUpDeclarations(library);

@@ -5,6 +5,7 @@ import { addObject } from "./commands/object/program.js";
 import { addDiagnose } from "./commands/table/diagnose-program.js";
 import { addTable } from "./commands/table/program.js";
 import { addWatch } from "./commands/watch-program.js";
+import { complete } from "./completion.js";
 import { operandsOf, refuseDashesAsValue } from "./operands.js";
 import {
   holderKindOption,
@@ -55,6 +56,7 @@ export function programOf(words: readonly string[], onRun: (run: Run) => void): 
   addDiagnose(program, onRun);
   addObject(program, onRun);
   addDemo(program, onRun);
+  addComplete(program, words, onRun);
   return program;
 }
 
@@ -230,6 +232,25 @@ function addDemo(program: Command, onRun: (run: Run) => void): void {
       onRun(async (output) => (await import("./demo/demo.js")).demo(options, output)),
     );
 }
+
+function addComplete(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
+  program
+    .command("complete")
+    .usage("<bash|zsh|fish>")
+    .argument("[words...]")
+    .description("Prints a script with which a shell completes commands and options.")
+    .addHelpText("after", COMPLETE_HELP)
+    .action(() => onRun(async (output) => complete(program, words.slice(1), output)));
+}
+
+const COMPLETE_HELP = `
+Sends no request, so it does not complete the names of locks.
+
+Example:
+  bash: source <(holdfast complete bash)
+  zsh:  source <(holdfast complete zsh)
+  fish: holdfast complete fish | source
+${EXIT_CODES_HELP}`;
 
 const DEMO_HELP = `
 Needs no AWS account. One process is killed while holding the lock, another is stopped until its lease

@@ -6,10 +6,21 @@ const ROWS = [
   ["b", "y".repeat(30)],
 ];
 
-it("cuts the widest cells to the width of the terminal, and nothing without a terminal", () => {
+it("wraps the widest cells within the width of the terminal, and loses nothing", () => {
   const lines = columns(["NAME", "OWNER"], ROWS, 40).split("\n");
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(40);
-  expect(lines[1]).toMatch(/x…$/);
+  expect(lines).toEqual([
+    "NAME  OWNER",
+    `a     ${"x".repeat(34)}`,
+    `      ${"x".repeat(26)}`,
+    `b     ${"y".repeat(30)}`,
+  ]);
+  const pair = columns(["A", "B"], [["1", "\u{1F512}".repeat(9)]], 12).split("\n");
+  expect(pair.map((line) => line.trim()).join("")).toContain("\u{1F512}".repeat(4));
+  expect(pair.join("")).not.toMatch(/[\uD800-\uDBFF](?![\uDC00-\uDFFF])/);
+});
+
+it("wraps nothing without a terminal, whose reader may search the text", () => {
   expect(columns(["NAME", "OWNER"], ROWS, Number.POSITIVE_INFINITY)).toContain("x".repeat(60));
 });
 

@@ -1,8 +1,10 @@
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { programOf } from "../../src/cli/program.js";
 import { POLICY_FEATURES } from "../../src/table/policy.js";
+import { CLI_FILE } from "./support.js";
 
 /** The help of each command, and docs/cli.md. */
 
@@ -42,4 +44,28 @@ it("`table policy --help` has each feature of a policy", () => {
   policy?.configureOutput({ writeOut: (text) => void parts.push(text) }).outputHelp();
   const help = parts.join("");
   for (const feature of POLICY_FEATURES) expect(help).toMatch(new RegExp(`^  ${feature} `, "m"));
+});
+
+describe("the manual page", () => {
+  const page = readFileSync(new URL("../../dist/holdfast.1", import.meta.url), "utf8");
+  const text = page.replaceAll("\\-", "-");
+
+  it.each(COMMANDS)("has `holdfast %s` with each option", (name, command) => {
+    const section =
+      text.split("\n.SS ").find((each) => each.startsWith(`"holdfast ${name}"`)) ?? "";
+    for (const { long } of command.options) expect(section).toContain(long);
+  });
+
+  it("has no instruction but its own", () => {
+    const instructions = page.split("\n").filter((line) => /^[.']/.test(line));
+    for (const line of instructions) expect(line).toMatch(/^\.(?:TH|SH|SS|nf|fi|B|I)\b/);
+    expect(page).not.toMatch(/(?<!\\)-/);
+  });
+});
+
+it("the output has no colours, also where they are asked for", () => {
+  const env = { ...process.env, FORCE_COLOR: "3", NO_COLOR: undefined, TERM: "xterm-256color" };
+  const { stdout, stderr } = spawnSync(process.execPath, [CLI_FILE, "lock", "--help"], { env });
+  expect(`${stdout}`).toContain("--wait");
+  expect(`${stdout}${stderr}`).not.toContain("\u001b");
 });

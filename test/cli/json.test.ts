@@ -29,6 +29,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   elect: "stdout is its command's",
   object: "it needs a store: below",
   demo: "it tells a story to people",
+  complete: "shells read it",
 };
 
 let world: CliWorld;

@@ -160,10 +160,13 @@ export function cell(text: string): string {
 }
 
 const GAP = "  ";
-// Shorter texts say nothing.
-const NARROWEST_CUT = 8;
+// Narrower columns are hard to read.
+const NARROWEST = 8;
 
-/** Formats rows under a heading, each column as wide as the widest cell, within `width` characters if possible. */
+/**
+ * Formats rows under a heading, each column as wide as the widest cell, within `width` characters if possible: cells that
+ * are too long go on in a further line.
+ */
 export function columns(
   heading: readonly string[],
   rows: readonly (readonly string[])[],
@@ -174,22 +177,38 @@ export function columns(
     lines.reduce((most, line) => Math.max(most, line[at]?.length ?? 0), 0),
   );
   const most = mostWithin(widest, width - GAP.length * (heading.length - 1));
+  const widths = widest.map((each) => Math.min(each, most));
   return lines
-    .map((line) =>
-      line
-        .map((text, at) => shown(text, most).padEnd(Math.min(widest[at] ?? 0, most)))
-        .join(GAP)
-        .trimEnd(),
-    )
+    .flatMap((line) => wrapped(line, most))
+    .map((line) => line.map((text, at) => text.padEnd(widths[at] ?? 0)).join(GAP))
+    .map((line) => line.trimEnd())
     .join("\n");
 }
 
-/** How wide a cell may be, so that all columns fit. Only the widest columns are cut. Pure. */
+/** The lines of one row, whose cells have at most `most` characters each. Pure. */
+function wrapped(row: readonly string[], most: number): string[][] {
+  const cells = row.map((text) => piecesOf(text, most));
+  const height = Math.max(...cells.map((pieces) => pieces.length));
+  return Array.from({ length: height }, (_, at) => cells.map((pieces) => pieces[at] ?? ""));
+}
+
+function piecesOf(text: string, most: number): string[] {
+  const pieces = [""];
+  // By whole characters, since half of a surrogate pair is none.
+  for (const character of text) {
+    const last = pieces.at(-1) ?? "";
+    if (last.length + character.length > most) pieces.push(character);
+    else pieces[pieces.length - 1] = last + character;
+  }
+  return pieces;
+}
+
+/** How wide a cell may be, so that all columns fit. Only the widest columns are wrapped. Pure. */
 function mostWithin(widest: readonly number[], width: number): number {
-  for (let most = WIDEST_CELL; most > NARROWEST_CUT; most -= 1) {
+  for (let most = WIDEST_CELL; most > NARROWEST; most -= 1) {
     if (widest.reduce((sum, each) => sum + Math.min(each, most), 0) <= width) return most;
   }
-  return NARROWEST_CUT;
+  return NARROWEST;
 }
 
 /** The width of the terminal on stdout; infinite for a file or a pipe, whose reader may search the whole text. */
