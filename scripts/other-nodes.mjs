@@ -1,7 +1,8 @@
 // Runs the short form of the tests on the other supported versions of Node, and compares the simulation's
 // histories across versions, time zones and languages: npm run test:nodes.
 import { join } from "node:path";
-import { nodeOf, OTHERS } from "./lib/nodes.mjs";
+import { checkExecutable } from "./lib/executable.mjs";
+import { nodeOf, OTHERS, TOOLCHAIN } from "./lib/nodes.mjs";
 import { attempt, finish, ROOT, run } from "./lib/projects.mjs";
 import { bundleSimulation } from "./lib/sim-bundle.mjs";
 
@@ -12,13 +13,17 @@ const PLACES = [
 ];
 
 const results = [];
-for (const version of OTHERS) {
+for (const version of [...OTHERS, TOOLCHAIN]) {
   results.push(
     await attempt(`Node ${version}`, () =>
       run(nodeOf(version), [join(ROOT, "test", "package", "smoke.mjs")], { cwd: ROOT }),
     ),
   );
 }
+const newest = OTHERS.at(-1);
+results.push(
+  await attempt(`single executable of Node ${newest}`, () => checkExecutable(nodeOf(newest))),
+);
 
 const simulation = await bundleSimulation();
 const compareHistories = (node, place) =>

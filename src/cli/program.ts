@@ -1,5 +1,6 @@
-import { readFileSync } from "node:fs";
 import { Command, Help, Option } from "commander";
+// The build copies the version from it, so that a bundle of the command line reads no file.
+import manifest from "../../package.json" with { type: "json" };
 import { addCost, addElections } from "./commands/election/program.js";
 import { addObject } from "./commands/object/program.js";
 import { addDiagnose } from "./commands/table/diagnose-program.js";
@@ -27,7 +28,7 @@ import { type Run, standardOutput } from "./output/output.js";
 export function programOf(words: readonly string[], onRun: (run: Run) => void): Command {
   const program = new Command("holdfast")
     .description("Locks and leases on a DynamoDB table.")
-    .version(version())
+    .version(manifest.version)
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({
@@ -58,11 +59,6 @@ export function programOf(words: readonly string[], onRun: (run: Run) => void): 
   addDemo(program, onRun);
   addComplete(program, words, onRun);
   return program;
-}
-
-function version(): string {
-  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
-  return (JSON.parse(text) as { version: string }).version;
 }
 
 function addLock(program: Command, words: readonly string[], onRun: (run: Run) => void): void {

@@ -33,7 +33,9 @@ function readTable(): Row[] {
 
 const rows = readTable();
 const paths = sourcePaths();
-const imports = paths.flatMap(importsOf);
+// The manifest belongs to no part: the command line takes the version from it.
+const MANIFEST = "package.json";
+const imports = paths.flatMap(importsOf).filter(({ to }) => to !== MANIFEST);
 const internal = imports.filter((one) => one.isInternal);
 
 /** The row with the longest name that contains the file. */

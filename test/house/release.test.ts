@@ -57,3 +57,17 @@ describe("the text of a release", () => {
     expect(sectionOf("1", changelog)).toBeUndefined();
   });
 });
+
+it("docs/safety.md names the runtimes that CI runs", () => {
+  const nodes = textOf("scripts/lib/nodes.mjs");
+  const majors = [...nodes.matchAll(/"(\d+)\.(\d+)\.\d+"/g)].map(([, major]) => major);
+  const others = [
+    ...textOf("scripts/other-runtimes.mjs").matchAll(/name: "(\w+)",\s+version: "(\d+\.\d+)/g),
+  ];
+  const table = textOf("docs/safety.md").split("## Platforms")[1]?.split("\n## ")[0] ?? "";
+  const [node = ""] = table.match(/^\| Node\.js .*on Linux \|/m) ?? [];
+  expect(majors).toHaveLength(3);
+  for (const major of majors) expect(node).toMatch(new RegExp(`\\b${major}\\b`));
+  expect(others).toHaveLength(2);
+  for (const [, name, version] of others) expect(table).toContain(`${name} ${version}`);
+});

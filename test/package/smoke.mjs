@@ -3,8 +3,15 @@
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { Holdfast, isHoldfastError } from "holdfast";
+import { withLock } from "holdfast/lambda";
 import { createTable } from "holdfast/table";
-import { MemoryDynamoDB, MemoryTable, memoryClient } from "holdfast/testing";
+import {
+  DatedTable,
+  MemoryDynamoDB,
+  MemoryTable,
+  memoryClient,
+  VirtualTime,
+} from "holdfast/testing";
 
 const TABLE = "locks";
 
@@ -39,6 +46,29 @@ async function useSdk() {
   await useLocks(client);
 }
 
+/** Freezes a Lambda function in the middle of its work, in virtual time, until another invocation has the lock. */
+async function freezeLambda() {
+  const time = new VirtualTime();
+  const client = new DatedTable(new MemoryTable({ time }), () => time.wallMs);
+  const context = { getRemainingTimeInMillis: () => 10_000 };
+  const start = (environment) => {
+    const locks = new Holdfast({ client, table: TABLE, environment });
+    return withLock({ locks, name: "order/42" }, async (_event, _context, lease) => {
+      await new Promise((resolve) => environment.timers.set(2_000, true, resolve));
+      lease.assertHeld();
+      return "billed";
+    });
+  };
+  const [first, second] = [time.process(), time.process()];
+  const frozen = start(first)({}, context);
+  await time.advance(1_000);
+  first.pause({ frozen: "monotonic" });
+  await time.advance(60_000);
+  assert.equal(await time.runUntil(start(second)({}, context)), "billed");
+  first.resume();
+  await assert.rejects(time.runUntil(frozen), (error) => isHoldfastError(error, "lost"));
+}
+
 /** Where Node can `require` an ES module, which every supported version can. */
 function requireIt() {
   const required = createRequire(import.meta.url)("holdfast");
@@ -60,7 +90,7 @@ async function awaitUsing() {
 }
 
 const major = Number(process.versions.node.split(".")[0]);
-const steps = { useLocks: () => useLocks(new MemoryTable()), useSdk, requireIt };
+const steps = { useLocks: () => useLocks(new MemoryTable()), useSdk, freezeLambda, requireIt };
 if (major >= 24) steps.awaitUsing = awaitUsing;
 for (const step of Object.values(steps)) await step();
 console.log(`Node ${process.version}: ${Object.keys(steps).join(", ")}`);
