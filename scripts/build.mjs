@@ -1,18 +1,21 @@
 // Builds dist: npm run build. The library is a single build whose entries share chunks, so that a class is the
 // same class through every entry; the declarations are bundled in the same way. Each program of the command
 // line is a separate build, which uses the library as a user would. With --without-types it leaves the declarations
-// out, which take most of the time and which the demo does not need.
+// out, which take most of the time and which the demo does not need. If dist is up to date, it does nothing, except
+// with --force.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { rolldown } from "rolldown";
 import { rollup } from "rollup";
 import { dts } from "rollup-plugin-dts";
+import { isBuilt, noteBuilt } from "./lib/build-stamp.mjs";
 import { MANIFEST, programs, ROOT, STARTED_FILE, subpaths } from "./lib/entries.mjs";
 import { manPage } from "./lib/man-page.mjs";
 import { thirdPartyNotices } from "./lib/third-party.mjs";
 
 const DIST = join(ROOT, "dist");
+const withTypes = !process.argv.includes("--without-types");
 const TSCONFIG = join(ROOT, "tsconfig.build.json");
 
 // Peer dependencies stay outside. The few other small packages are bundled: finding and linking them took a
@@ -149,19 +152,28 @@ function entriesAbove(id, modules, seen = new Set()) {
   return new Set(isEntry ? [id, ...above] : above);
 }
 
-// A file removed from src must also leave dist, or the next release would publish the file.
-rmSync(DIST, { recursive: true, force: true });
-const library = subpaths.map(({ source }) => source);
-const chunks = await bundle(library, LIBRARY);
-chunks.forEach(dropSmallMap);
-// A program in a single file needs no further files at its start.
-for (const program of programs) chunks.push(...(await bundle([program], PROGRAM)));
-chunks.forEach(checkStartedFiles);
-writeFileSync(
-  join(DIST, "THIRD-PARTY.txt"),
-  thirdPartyNotices(chunks.flatMap(({ moduleIds }) => moduleIds)),
-);
-const { programOf } = await import(pathToFileURL(join(DIST, "cli", "program.js")).href);
-const grammar = programOf([], () => undefined);
-writeFileSync(join(DIST, "holdfast.1"), manPage(grammar, MANIFEST.version));
-if (!process.argv.includes("--without-types")) await rollUpDeclarations(library);
+async function buildAll() {
+  // A file removed from src must also leave dist, or the next release would publish the file.
+  rmSync(DIST, { recursive: true, force: true });
+  const library = subpaths.map(({ source }) => source);
+  const chunks = await bundle(library, LIBRARY);
+  chunks.forEach(dropSmallMap);
+  // A program in a single file needs no further files at its start.
+  for (const program of programs) chunks.push(...(await bundle([program], PROGRAM)));
+  chunks.forEach(checkStartedFiles);
+  writeFileSync(
+    join(DIST, "THIRD-PARTY.txt"),
+    thirdPartyNotices(chunks.flatMap(({ moduleIds }) => moduleIds)),
+  );
+  const { programOf } = await import(pathToFileURL(join(DIST, "cli", "program.js")).href);
+  const grammar = programOf([], () => undefined);
+  writeFileSync(join(DIST, "holdfast.1"), manPage(grammar, MANIFEST.version));
+  if (withTypes) await rollUpDeclarations(library);
+}
+
+const variant = withTypes ? "with types" : "without types";
+const isFresh = isBuilt(variant) || isBuilt("with types");
+if (process.argv.includes("--force") || !isFresh) {
+  await buildAll();
+  noteBuilt(variant);
+}

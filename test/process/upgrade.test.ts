@@ -51,7 +51,7 @@ async function inspect(version: Version, name: string): Promise<object> {
 }
 
 describe.each(DIRECTIONS)("a process of the %s package that dies", (dead, heir) => {
-  it.each([
+  it.concurrent.each([
     ["mutex", {}],
     ["mutex", { ...SHORT, sharedSession: true }],
     ["fairLock", {}],
