@@ -1,5 +1,5 @@
 // Many contenders for one name: the total cost of a grant, its latency, and the order of the grants.
-import { scriptsRun } from "../lib/redis-counts.mjs";
+import { requestsReceived } from "../lib/lock-servers.mjs";
 import { round, spread } from "../lib/statistics.mjs";
 import { waysOf } from "../lib/ways.mjs";
 import { Worker } from "../lib/workers.mjs";
@@ -29,30 +29,31 @@ function outOfOrder(turns) {
   return pairs === 0 ? 0 : wrong / pairs;
 }
 
-async function play({ servers }, { subject, options }, { processes, each }, name) {
-  const isRedis = subject.server === "redis";
+/** Lets contenders take turns, and returns what a grant costs and how long it takes. */
+export async function play({ servers }, { subject, options }, { processes, each }, name) {
+  const isOther = subject.server !== undefined;
   const workers = [];
   try {
     for (let at = 0; at < processes; at += 1) {
-      workers.push(await Worker.start(subject, servers, options, { meter: !isRedis }));
+      workers.push(await Worker.start(subject, servers, options, { meter: !isOther }));
     }
     await workers[0].do("take", { name: `${name}-before` });
-    const scripts = isRedis ? await scriptsRun(servers.redisPort) : 0;
-    if (!isRedis) await Promise.all(workers.map((worker) => worker.do("counts")));
+    const before = isOther ? await requestsReceived(subject.server, servers) : 0;
+    if (!isOther) await Promise.all(workers.map((worker) => worker.do("counts")));
     const asked = { name, count: each, sectionMs: SECTION_MS, staggerMs: STAGGER_MS * processes };
     const told = await Promise.all(workers.map((worker) => worker.do("contend", asked)));
     const turns = told.flatMap((one) => one.turns);
-    const sent = isRedis ? [] : await Promise.all(workers.map((worker) => worker.do("counts")));
+    const sent = isOther ? [] : await Promise.all(workers.map((worker) => worker.do("counts")));
     const sum = (key) => sent.reduce((all, one) => all + one[key], 0);
     const elapsedMs =
       Math.max(...turns.map(({ calledMs }) => calledMs)) -
       Math.min(...turns.map(({ askedMs }) => askedMs));
     return {
       requests:
-        (isRedis ? (await scriptsRun(servers.redisPort)) - scripts : sum("requests")) /
+        (isOther ? (await requestsReceived(subject.server, servers)) - before : sum("requests")) /
         turns.length,
-      writeUnits: isRedis ? undefined : sum("writeUnits") / turns.length,
-      readUnits: isRedis ? undefined : sum("readUnits") / turns.length,
+      writeUnits: isOther ? undefined : sum("writeUnits") / turns.length,
+      readUnits: isOther ? undefined : sum("readUnits") / turns.length,
       msAGrant: elapsedMs / turns.length,
       outOfOrder: outOfOrder(turns),
       failedReleases: turns.filter(({ isReleased }) => !isReleased).length,

@@ -12,7 +12,8 @@ const AT_ONCE = 3;
 const SETTLING_MS = 1_000;
 const WATCHED_MS = 6_000;
 
-async function withinOne(context, { subject, options }, name, count) {
+/** Passes the lock among the calls of one process. */
+export async function withinOne(context, { subject, options }, name, count) {
   const worker = await Worker.start(subject, context.servers, options);
   try {
     await worker.do("passAround", { name, count: 3 });
@@ -23,7 +24,7 @@ async function withinOne(context, { subject, options }, name, count) {
 }
 
 /** Passes the lock back and forth between two processes. */
-async function across(context, { subject, options }, name, count) {
+export async function across(context, { subject, options }, name, count) {
   const start = () => Worker.start(subject, context.servers, options);
   const pair = [await start(), await start()];
   const gaps = [];

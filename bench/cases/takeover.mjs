@@ -8,7 +8,8 @@ export const title = "Takeover after SIGKILL, lease 3 s, renewed every second";
 
 const LENGTHS = { leaseMs: 3_000, beatMs: 1_000 };
 
-async function kill(context, subject, name) {
+/** Kills a holder, and returns the milliseconds until a waiting process has the lock. */
+export async function kill(context, subject, name) {
   const { default: usual, shortMs } = subject.polls;
   const options = { ...LENGTHS, pollMs: "default" in subject.polls ? usual : shortMs };
   const holder = await Worker.start(subject, context.servers, options);

@@ -1,10 +1,10 @@
 // The servers of a run: one DynamoDB Local for all subjects, and one Redis if installed. Only on the loopback,
 // and only in memory.
 import { spawn, spawnSync } from "node:child_process";
-import { createServer } from "node:net";
 import { CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { createTable } from "../../dist/table/index.js";
 import { startDynamoDBLocal } from "../../scripts/dynamodb-local/server.mjs";
+import { freePort } from "./ports.mjs";
 import { TABLES } from "./tables.mjs";
 
 // The server should be as fast as possible, because the benchmark compares the clients.
@@ -41,16 +41,6 @@ async function createTables(endpoint) {
   await createKeyedTable(client, TABLES.pair, "pk", "sk");
   await createKeyedTable(client, TABLES.objects, "path", "etag");
   client.destroy();
-}
-
-function freePort() {
-  return new Promise((resolve) => {
-    const probe = createServer();
-    probe.listen(0, "127.0.0.1", () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
-    });
-  });
 }
 
 /** Undefined where there is no redis-server: `apt-get install redis-server`. */

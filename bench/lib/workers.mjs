@@ -24,9 +24,10 @@ export class Worker {
     return worker;
   }
 
-  constructor(subject, { endpoint, redisPort }, options, meter) {
+  constructor(subject, { endpoint, redisPort, etcdPort, zookeeperPort }, options, meter) {
     this.subject = subject;
-    const task = { label: subject.label, meter, options: { endpoint, redisPort, ...options } };
+    const servers = { endpoint, redisPort, etcdPort, zookeeperPort };
+    const task = { label: subject.label, meter, options: { ...servers, ...options } };
     this.#child = fork(WORKER, [JSON.stringify(task)], {
       execArgv: ["--expose-gc"],
       stdio: ["ignore", "ignore", "inherit", "ipc"],

@@ -61,7 +61,7 @@ export const redlock = {
   label: "redlock",
   what: "redlock 5.0.0-beta.2, ioredis 5.11.1, one Redis",
   server: "redis",
-  roles: ["free", "try", "wait", "hold", "fault"],
+  roles: ["free", "try", "wait", "hold", "fault", "server"],
   polls: { default: undefined, shortMs: 20 },
   open: (options) => new RedlockLock(options),
 };

@@ -10,7 +10,8 @@ const SOCKETS = 256;
 
 class HoldfastLock {
   constructor(client, options) {
-    const { leaseMs, beatMs, pollMs, renewal, isFair, isLean, table = TABLES.holdfast } = options;
+    const { leaseMs, beatMs, pollMs, sharedSession, isFair, isLean } = options;
+    const { table = TABLES.holdfast } = options;
     this.sdk = client;
     this.isFair = isFair;
     this.client = isLean ? lean(client, { connections: SOCKETS }) : client;
@@ -20,7 +21,7 @@ class HoldfastLock {
       ...(leaseMs && { lease: leaseMs }),
       ...(beatMs && { renew: beatMs }),
       ...(pollMs && { poll: { min: pollMs, max: pollMs } }),
-      ...(renewal && { renewal }),
+      ...(sharedSession && { sharedSession }),
       wait: Number.POSITIVE_INFINITY,
       closeTimeout: "10m",
     });
@@ -84,7 +85,7 @@ const WAYS = [
   {
     label: "holdfast",
     what: "Holdfast, AWS SDK v3",
-    roles: ["free", "try", "wait", "hold", "fault"],
+    roles: ["free", "try", "wait", "hold", "fault", "server"],
     polls: { default: undefined, shortMs: 20 },
     options: {},
   },
@@ -98,14 +99,14 @@ const WAYS = [
   {
     label: "holdfast-fair",
     what: "Holdfast, fair lock",
-    roles: ["wait"],
+    roles: ["wait", "server"],
     polls: { default: undefined },
     options: { isFair: true },
   },
   {
     label: "holdfast-session",
     what: "Holdfast, all leases on one session",
-    roles: ["hold"],
+    roles: ["hold", "server"],
     options: { sharedSession: true },
   },
 ];

@@ -20,6 +20,8 @@ const MODULES = {
   verrou: ["../peers/verrou.mjs", "verrou"],
   mutex: ["../peers/mutex.mjs", "mutex"],
   redlock: ["../peers/redlock.mjs", "redlock"],
+  etcd3: ["../peers/etcd.mjs", "etcd"],
+  curator: ["../peers/curator.mjs", "curator"],
 };
 
 export async function loadSubject(label) {
