@@ -112,6 +112,8 @@ export interface LeaseSettings extends WaitSettings {
   readonly renewMs: number | "manual";
   readonly minPollMs: number;
   readonly maxPollMs: number;
+  /** The first pause while the length of a hold is not known. */
+  readonly firstPollMs: number;
   /** Whether a waiter polls faster where holds are short. False if the caller has set `poll`. */
   readonly adaptsPoll: boolean;
   readonly owner: string;
@@ -151,11 +153,14 @@ export const DEFAULTS = Object.freeze({
 
 /** The default `poll` of fair locks, in milliseconds. */
 export const FAIR_POLL = Object.freeze({
-  /** The interval of the first waiter until it knows how long a hold lasts. */
+  /** What the intervals of the first waiter grow to, until it knows how long a hold lasts. */
   min: 500,
   /** The longest interval of waiters further back: twelve reads a minute. */
   max: 5_000,
 });
+
+/** The first interval of the first waiter, if the caller has not set `poll`. Only one process of a queue reads so often. */
+const FAIR_FIRST_POLL_MS = 20;
 
 const DAY_MS = 24 * 3_600_000;
 const LEASE_RANGE: DurationRange = { leastMs: 100, mostMs: 365 * DAY_MS };
@@ -188,13 +193,16 @@ export function resolveAcquire(
     );
   }
   checkLease(leaseMs, renewMs);
+  const adaptsPoll = layers.every(({ poll }) => poll === undefined || poll === FAIR_POLL);
+  const isFair = layers.some(({ poll }) => poll === FAIR_POLL);
   return {
     leaseMs,
     renewMs,
     ...waitOf(asked("wait"), defaults, leaseMs),
     minPollMs,
     maxPollMs,
-    adaptsPoll: layers.every(({ poll }) => poll === undefined || poll === FAIR_POLL),
+    firstPollMs: adaptsPoll && isFair ? FAIR_FIRST_POLL_MS : minPollMs,
+    adaptsPoll,
     owner: checkOwner(given(asked("owner"), defaultOwner)),
     signal: checkSignal(asked("signal")),
     data: asked("data"),

@@ -158,9 +158,9 @@ describe("dead waiters in front of a free lock", () => {
 
   it("cost a newcomer no lease if sessions kept their entries", async () => {
     const world = newWorld();
-    // Long enough for the first renewal, which moves an entry to a session, and short enough to outlive the others.
+    // Long enough for the first renewals, of which one moves an entry to the session, and shorter than a lease.
     const options = { ...OPTIONS, sharedSession: true };
-    await deadWaiters(world, { count: 2, livedMs: 16_000, options });
+    await deadWaiters(world, { count: 2, livedMs: 24_000, options });
     expect(entriesIn(world).map((entry) => "session" in entry)).toEqual([true, true]);
     await pass(world, TAKEABLE_MS);
     const fromMs = world.time.nowMs;

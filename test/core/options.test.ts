@@ -63,6 +63,7 @@ describe("acquire options", () => {
   it("have these defaults", () => {
     expect(resolveAcquire([], "host:1")).toEqual({
       adaptsPoll: true,
+      firstPollMs: 100,
       leaseMs: 30_000,
       renewMs: 10_000,
       waitMs: 60_000,

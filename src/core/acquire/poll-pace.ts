@@ -1,7 +1,7 @@
 import type { LeaseSettings } from "../options.js";
 import type { HoldsSeen } from "../record/hold-lengths.js";
 
-// The growth of the pause between two polls: from the shortest to the longest in eight polls.
+// The growth of the pause between two polls: from a mutex's shortest to its longest in eight polls.
 const POLL_GROWTH = 1.5;
 // From one read to the next: at most a hundred reads, 50 read units, a second.
 const SHORTEST_MS = 10;
@@ -23,7 +23,7 @@ export class PollPace {
 
   constructor(settings: LeaseSettings) {
     this.#settings = settings;
-    this.#pollMs = settings.minPollMs;
+    this.#pollMs = settings.firstPollMs;
   }
 
   get pollMs(): number {
@@ -32,6 +32,7 @@ export class PollPace {
 
   /** Returns the pause before the next read. */
   pauseMs(seen: HoldsSeen): number {
+    if (seen.usualMs !== undefined) this.#pollMs = Math.max(this.#pollMs, this.#settings.minPollMs);
     const learnedMs = this.#settings.adaptsPoll ? pauseBeforeTurnMs(seen) : undefined;
     this.#isLearned = learnedMs !== undefined && learnedMs <= this.#pollMs;
     if (learnedMs === undefined || learnedMs > this.#pollMs) return this.#pollMs;
@@ -49,7 +50,7 @@ export class PollPace {
   /** A read showed the holder. A new holder may release the lock soon, so the pause starts again at its shortest. */
   seeHolder(holder: string | undefined): void {
     if (holder !== this.#watchedHolder && this.#watchedHolder !== undefined) {
-      this.#pollMs = this.#settings.minPollMs;
+      this.#pollMs = this.#settings.firstPollMs;
     }
     this.#watchedHolder = holder;
   }
@@ -64,9 +65,16 @@ export function pauseBeforeTurnMs({ usualMs, presentMs }: HoldsSeen): number | u
   return Math.max(SHORTEST_MS, usualMs / READS_IN_A_HOLD);
 }
 
-/** Returns the pause of a waiter with `before` waiters before it in a queue. Never longer than `longestMs`. Pure. */
-export function pauseInQueueMs(before: number, { usualMs }: HoldsSeen, longestMs: number): number {
-  if (usualMs === undefined) return longestMs;
-  const turnMs = before * usualMs;
+/**
+ * Returns the pause of a waiter with `before` waiters before it in a queue. Never longer than `longestMs`. A waiter whose
+ * position has not changed for `stillMs` expects that it takes at least as long again. Pure.
+ */
+export function pauseInQueueMs(
+  before: number,
+  { usualMs }: HoldsSeen,
+  stillMs: number,
+  longestMs: number,
+): number {
+  const turnMs = before * (usualMs ?? stillMs);
   return Math.min(longestMs, Math.max(SHORTEST_MS, turnMs / READS_IN_A_TURN));
 }

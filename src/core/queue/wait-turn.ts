@@ -43,11 +43,12 @@ export class Waiting {
   #position: number | undefined;
   #countedMs = Number.NEGATIVE_INFINITY;
   /** When a read last showed another position. */
-  #movedMs = 0;
+  #movedMs: number;
 
   constructor(inOrder: QueueContext, entry: TicketHolder) {
     this.#inOrder = inOrder;
     this.#entry = entry;
+    this.#movedMs = inOrder.context.nowMs();
   }
 
   /** Resolves at the turn of this waiter. Rejects with the entry's error when the entry ends. */
@@ -131,7 +132,7 @@ export class Waiting {
     // A poll of a long queue shows only its end, so the position is from an earlier count.
     const turnsSince = (nowMs - this.#countedMs) / (seen.usualMs ?? Number.POSITIVE_INFINITY);
     const left = before > WINDOW ? Math.max(WINDOW, before - turnsSince) : before;
-    return pauseInQueueMs(left, seen, longestMs);
+    return pauseInQueueMs(left, seen, nowMs - this.#movedMs, longestMs);
   }
 
   get #periodMs(): number {

@@ -9,8 +9,8 @@ import type { LeaseSettings } from "../../../src/core/options.js";
 const NOTHING = { usualMs: undefined, presentMs: 0 };
 const SHORT = { usualMs: 500, presentMs: 0 };
 
-const pace = (adaptsPoll: boolean): PollPace =>
-  new PollPace({ minPollMs: 100, maxPollMs: 2_000, adaptsPoll } as LeaseSettings);
+const pace = (adaptsPoll: boolean, firstPollMs = 100): PollPace =>
+  new PollPace({ firstPollMs, minPollMs: 100, maxPollMs: 2_000, adaptsPoll } as LeaseSettings);
 
 describe("the interval of the next waiter", () => {
   it.each([
@@ -25,12 +25,18 @@ describe("the interval of the next waiter", () => {
 
 describe("the pause of a waiter further back", () => {
   it.each([
-    ["the given pause while no hold is known", 4, undefined, 5_000],
-    ["half of what the holds before it take", 4, 300, 600],
+    [
+      "half of the time since it last moved, for each holder, if no hold is known",
+      4,
+      undefined,
+      600,
+    ],
+    ["half of what the holds before it take", 4, 200, 400],
     ["10 ms at least", 1, 10, 10],
     ["the given pause at most", 100, 300, 5_000],
+    ["the given pause at most, if no hold is known", 100, undefined, 5_000],
   ])("is %s", (_, before, usualMs, expected) => {
-    expect(pauseInQueueMs(before, { usualMs, presentMs: 0 }, 5_000)).toBe(expected);
+    expect(pauseInQueueMs(before, { usualMs, presentMs: 0 }, 300, 5_000)).toBe(expected);
   });
 });
 
@@ -52,6 +58,11 @@ describe("the pauses of one waiter", () => {
     const growing = [100, 150, 225, 338, 506, 759, 1_139, 1_709, 2_000, 2_000];
     expect(pauses(pace(true), 10)).toEqual(growing);
     expect(pauses(pace(false), 10, SHORT)).toEqual(growing);
+  });
+
+  it("begin shorter in a queue while the length of a hold is not known", () => {
+    expect(pauses(pace(true, 20), 4)).toEqual([20, 30, 45, 68]);
+    expect(pauses(pace(true, 20), 3, { usualMs: 60_000, presentMs: 0 })).toEqual([100, 150, 225]);
   });
 
   it("stay at a tenth of the usual hold, less what the read before took", () => {
