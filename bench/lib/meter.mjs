@@ -68,7 +68,10 @@ export function startMeter() {
     const at = headers.findIndex((header) => String(header).toLowerCase() === "x-amz-target");
     const operation = at === -1 ? undefined : String(headers[at + 1]).split(".")[1];
     if (!isCharged(operation)) return;
-    add(operation, body instanceof Uint8Array ? JSON.parse(Buffer.from(body).toString()) : {});
+    const asked = body instanceof Uint8Array ? JSON.parse(Buffer.from(body).toString()) : {};
+    // As for a page of less than 4 KB, such as that of a queue of some ten places.
+    const page = { ConsumedCapacity: { CapacityUnits: asked.ConsistentRead ? 1 : 0.5 } };
+    add(operation, asked, page);
   });
   return counts;
 }

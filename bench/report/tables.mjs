@@ -161,6 +161,10 @@ const rowsOfBoth = (one, other) => [
 
 const byCheck = ({ pausedActsByCheck }) => (pausedActsByCheck ? most(pausedActsByCheck, 0) : "–");
 
+/** Milliseconds and requests of a grant. */
+const crowd = (found) =>
+  found === undefined ? "–" : `${middle(found.msAGrant, 0)} / ${middle(found.requestsAGrant, 1)}`;
+
 export const TABLES = {
   free: (found, { steps }) =>
     columns(found.rows.filter(isShown), {
@@ -230,6 +234,18 @@ export const TABLES = {
       "acts after a pause, by event / check": (row) =>
         row.runs === undefined ? "–" : `${most(row.pausedActsByEvent, 0)} / ${byCheck(row)}`,
     }),
+
+  servers: (found) =>
+    columns(found.rows, {
+      client: own,
+      "free lock": ({ freeMs }) => middle(freeMs, 1),
+      "hand-over in / between processes": ({ withinMs, acrossMs }) =>
+        withinMs === undefined ? "–" : `${middle(withinMs, 0)} / ${middle(acrossMs, 0)}`,
+      "ten contenders": ({ ten }) => crowd(ten),
+      "fifty, in 5 processes": ({ fifty }) => crowd(fifty),
+      "killed to next holder": ({ takeoverMs }) => middle(takeoverMs, 0),
+      "100 idle locks": ({ idleRequestsASecond }) => fixed(idleRequestsASecond, 1),
+    }) + origin(found),
 
   age: (found) =>
     columns(

@@ -21,6 +21,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "verification/sim/hashes.ts":
     "the hashes of histories, for `npm run sim:hashes` alone, which measures nothing",
   "verification/variants/vitest.config.ts": "the report of the tests, in the cache",
+  "bench/lib/lock-servers.mjs": "the settings of a server, in the temporary folder of the run",
   "test/interop/record/main.ts": "recorded vectors, for a command that does nothing else",
 };
 

@@ -1,0 +1,157 @@
+import { Holdfast } from "../../../src/index.js";
+import { FaultyTable } from "../../../src/testing/faults/faults.js";
+import { MemoryTable } from "../../../src/testing/table/memory-table.js";
+import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
+import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
+import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+
+/** A wait in which too many others were granted the lock, or two holders at once. */
+export interface StarvationViolation {
+  readonly invariant: "exclusion" | "starvation";
+  readonly atMs: number;
+  readonly what: string;
+}
+
+/** The result of one run. */
+export interface StarvationOutcome {
+  readonly violations: readonly StarvationViolation[];
+  readonly grants: number;
+  /** The most grants to others during one wait. */
+  readonly mostPassed: number;
+}
+
+type Kind = "mutex" | "fairLock";
+
+const NAME = "a";
+const LENGTH_MS = 120_000;
+const LEASE_MS = 10_000;
+
+// The promise of docs/safety.md: a mutex's waiter takes a place after so many grants to others.
+const GRANTS_BEFORE_PLACE = 16;
+// A waiter that has not seen a grant yet reads the record at this interval, so it counts late.
+const SLOWEST_POLL_MS = { mutex: 2_000, fairLock: 0 };
+// A refused claim, the permission's test, the ticket and the entry, each of which may be lost once and sent again.
+const REQUESTS_BEFORE_PLACE = 10;
+const REQUEST_TIMEOUT_MS = 1_000;
+
+/** One process: how far it is from the table, and whether it wants the lock back at once. */
+interface Contender {
+  readonly name: string;
+  readonly roundTripMs: number;
+  readonly isGreedy: boolean;
+  readonly process: VirtualProcess;
+  readonly locks: Holdfast;
+  readonly random: SeededRandom;
+}
+
+/** Processes with slow and fast ways to the table contend for one lock. Some take it again as soon as they release it. */
+class Starvation {
+  readonly violations: StarvationViolation[] = [];
+  grants = 0;
+  mostPassed = 0;
+  readonly #kind: Kind;
+  readonly #time = new VirtualTime();
+  readonly #random: SeededRandom;
+  readonly #contenders: readonly Contender[];
+  readonly #holdMs: number;
+  #believers = 0;
+  #isOver = false;
+
+  constructor(seed: number, kind: Kind) {
+    this.#kind = kind;
+    this.#random = seededRandom(seed);
+    this.#holdMs = this.#random.integer(5, 60);
+    const table = new MemoryTable({
+      keyAttributes: ["pk", "sk"],
+      time: this.#time,
+      keepsLog: false,
+    });
+    const count = this.#random.integer(2, 7);
+    this.#contenders = Array.from({ length: count }, (_, at) => this.#contender(at, table));
+  }
+
+  #contender(at: number, table: MemoryTable): Contender {
+    const random = this.#random.fork();
+    // Some are in the table's region, some on the other side of the world.
+    const roundTripMs = random.chance(0.5) ? random.integer(2, 10) : random.integer(50, 300);
+    const process = this.#time.process();
+    const client = new FaultyTable(table, process, {
+      latency: () => ({
+        requestMs: (roundTripMs / 2) * (0.8 + 0.4 * random.fraction()),
+        responseMs: (roundTripMs / 2) * (0.8 + 0.4 * random.fraction()),
+      }),
+    });
+    const faults = random.fork();
+    client.script(() => (faults.chance(0.01) ? { fault: "response-lost" } : undefined));
+    const locks = new Holdfast({
+      client,
+      table: "locks",
+      lease: LEASE_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      onError: () => undefined,
+      environment: { clock: process.clock, timers: process.timers, random: random.fork() },
+    });
+    return { name: `p${at}`, roundTripMs, isGreedy: random.chance(0.6), process, locks, random };
+  }
+
+  async run(): Promise<void> {
+    const done = Promise.all(this.#contenders.map((one) => this.#contend(one)));
+    await this.#time.advance(LENGTH_MS);
+    this.#isOver = true;
+    await this.#time.runUntil(done);
+  }
+
+  async #contend(one: Contender): Promise<void> {
+    await this.#sleep(one, 500 * one.random.fraction());
+    while (!this.#isOver) {
+      const askedMs = this.#time.nowMs;
+      const before = this.grants;
+      const lease = await one.locks[this.#kind](NAME).acquire({ wait: Number.POSITIVE_INFINITY });
+      this.#believers += 1;
+      if (this.#believers > 1) this.#violate("exclusion", `${one.name} holds beside another`);
+      if (!this.#isOver) this.#passed(one, this.grants - before, this.#time.nowMs - askedMs);
+      this.grants += 1;
+      await this.#sleep(one, this.#holdMs * (0.5 + one.random.fraction()));
+      this.#believers -= 1;
+      await lease.release();
+      if (!one.isGreedy) await this.#sleep(one, 4 * this.#holdMs * one.random.fraction());
+    }
+    await one.locks.close();
+  }
+
+  #passed(one: Contender, passed: number, waitedMs: number): void {
+    this.mostPassed = Math.max(this.mostPassed, passed);
+    const bound = this.#boundFor(one);
+    if (passed <= bound) return;
+    const how = `${one.name}, ${one.roundTripMs} ms from the table, waited ${waitedMs.toFixed(0)} ms`;
+    this.#violate("starvation", `${how} and ${passed} grants to others; ${bound} at most`);
+  }
+
+  /** How many grants others may get while a process waits: until it has a place in the queue, and before its place. */
+  #boundFor({ roundTripMs }: Contender): number {
+    const fastest = Math.min(...this.#contenders.map((each) => each.roundTripMs));
+    const shortestGrantMs = this.#holdMs / 2 + fastest;
+    const placeMs =
+      SLOWEST_POLL_MS[this.#kind] +
+      REQUESTS_BEFORE_PLACE * 1.2 * roundTripMs +
+      3 * REQUEST_TIMEOUT_MS;
+    const promised = this.#kind === "mutex" ? GRANTS_BEFORE_PLACE : 0;
+    return promised + Math.ceil(placeMs / shortestGrantMs) + this.#contenders.length;
+  }
+
+  #violate(invariant: StarvationViolation["invariant"], what: string): void {
+    this.violations.push({ invariant, atMs: this.#time.nowMs, what });
+  }
+
+  #sleep({ process }: Contender, ms: number): Promise<void> {
+    return new Promise((resolve) => process.timers.set(ms, true, resolve));
+  }
+}
+
+/** Runs one seed. */
+export async function simulateStarvation(seed: number, kind: Kind): Promise<StarvationOutcome> {
+  const starvation = new Starvation(seed, kind);
+  await starvation.run();
+  const { violations, grants, mostPassed } = starvation;
+  return { violations, grants, mostPassed };
+}
