@@ -34,7 +34,7 @@ const REPETITIONS = 3;
 
 const busy = ({ foreignCores }) =>
   foreignCores >= 0.1
-    ? `; other programs took ${foreignCores} cores meanwhile, so that its times are worth little`
+    ? `; other programs used ${foreignCores} cores meanwhile, so the times are unreliable`
     : "";
 
 /** The origin of the figures, and their reliability. */

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -45,6 +46,22 @@ describe("the workflows", () => {
     );
     expect(scripts.filter((script) => !((script ?? "") in MANIFEST.scripts))).toEqual([]);
   });
+});
+
+it("dependencies of every folder are updated, but for those in chosen versions", () => {
+  const { updates } = parse(textOf(".github/dependabot.yml")) as {
+    readonly updates: readonly { readonly directories?: readonly string[] }[];
+  };
+  const tracked = execFileSync("git", ["ls-files", "*package.json"], {
+    cwd: ROOT,
+    encoding: "utf8",
+  });
+  const folders = tracked
+    .trim()
+    .split("\n")
+    .map((path) => `/${path.replace(/\/?package\.json$/, "")}`)
+    .filter((folder) => !/^\/(?:test\/interop|bench\/peers)/.test(folder));
+  expect(updates[0]?.directories?.toSorted()).toEqual(folders.toSorted());
 });
 
 describe("the text of a release", () => {
