@@ -1,5 +1,4 @@
-// The manual page of the command line, from the help of each command: `man holdfast` and `holdfast COMMAND --help` cannot say
-// different things.
+// Makes the manual page of the command line from the help of each command, so that both always agree.
 
 /** The help of a command, with the text that follows it. */
 function helpOf(command) {
@@ -19,7 +18,7 @@ function commandsOf(command, path = [command.name()]) {
   return [{ name: path.join(" "), help: helpOf(command) }, ...below];
 }
 
-// A line that begins with a dot or an apostrophe would be an instruction, and a bare hyphen would not be the one that users type.
+// To man, a line that begins with a dot or an apostrophe is an instruction, and a bare hyphen is a typographic one.
 const escaped = (text) =>
   text
     .replaceAll("\\", "\\e")

@@ -26,8 +26,8 @@ if [[ $funcstack[1] == _holdfast ]]; then _holdfast; else compdef _holdfast hold
 };
 
 /**
- * Runs `holdfast complete`. The words are a shell, whose script it prints; or `--` and the words of a command line up to the
- * cursor, for which it prints the candidates.
+ * Runs `holdfast complete`. After the name of a shell, prints the script for this shell. After `--` and the words of a
+ * command line up to the cursor, prints the candidates for the last of these words.
  */
 export function complete(program: Command, words: readonly string[], output: Output): number {
   const [first = "", ...rest] = words;
@@ -45,7 +45,7 @@ export function complete(program: Command, words: readonly string[], output: Out
   return EXIT.ok;
 }
 
-/** A word that may follow, with what it means. */
+/** A candidate for the last word, with its description for people. */
 export interface Candidate {
   readonly word: string;
   readonly description: string;

@@ -34,8 +34,8 @@ export class LossSignal {
 /**
  * Composes signals, as `AbortSignal.any` does, and checks all of the signals at every read. Use `anySignal` in place
  * of `AbortSignal.any` for the signals of leases, sessions and terms: such a signal checks the clocks at every read
- * of `aborted`, and a signal of `AbortSignal.any` does not on every version of Node.js. Without a read, such as in a pending `fetch`, the
- * composed signal aborts with the first of the signals, by a timer. Sends no request.
+ * of `aborted`, and on some versions of Node.js a signal of `AbortSignal.any` does not. Without a read, such as in a
+ * pending `fetch`, the composed signal aborts with the first of the signals, by a timer. Sends no request.
  * @example
  * const signal = anySignal([lease.signal, request.signal]);
  */

@@ -7,6 +7,7 @@ const forever = () => setInterval(() => undefined, 1000);
 
 /** Holds a lock, or leads, until it is killed. */
 async function hold(acquire) {
+  say("asks");
   const lease = await acquire();
   say("held", { fence: String(lease.fence ?? lease.fences.get(task.name)) });
   forever();

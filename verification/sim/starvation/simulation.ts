@@ -44,7 +44,10 @@ interface Contender {
   readonly random: SeededRandom;
 }
 
-/** Processes with slow and fast ways to the table contend for one lock. Some take it again as soon as they release it. */
+/**
+ * Processes with slow and fast ways to the table contend for one lock. Greedy processes acquire the lock again directly
+ * after each release.
+ */
 class Starvation {
   readonly violations: StarvationViolation[] = [];
   grants = 0;
