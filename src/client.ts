@@ -35,6 +35,9 @@ import { importLease } from "./locks/import.js";
 import { type Inspection, inspect } from "./locks/inspect.js";
 import { Lock, type LockOptions } from "./locks/lock.js";
 import { MultiLock, type MultiLockOptions } from "./locks/multi-lock.js";
+import { type PermitOptions, type PermitParts, permitSessions } from "./locks/permits.js";
+import { ReadWriteLock } from "./locks/read-write-lock.js";
+import { Semaphore, type SemaphoreOptions } from "./locks/semaphore.js";
 import { Occurrences, type OnceBeginning, type OnceResult } from "./once/once.js";
 import { type OnceOptions, resolveOnce } from "./once/options.js";
 import { defaultOwner } from "./platform/process.js";
@@ -56,6 +59,8 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
   readonly #owner: string;
   readonly #occurrences: Occurrences;
   readonly #shared: SharedSession | undefined;
+  /** The session of the permits, from the first semaphore or read-write lock. */
+  #sessions: SharedSession | undefined;
   /** The leaders and candidates of this client, until the client closes. */
   readonly #leading = new Set<Leading>();
   #admin: Admin<S> | undefined;
@@ -106,6 +111,28 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
    */
   multiLock(names: readonly string[], options: MultiLockOptions = {}): MultiLock {
     return new MultiLock(this.#context, names, options, this.#lengths, this.#owner, this.#shared);
+  }
+
+  /**
+   * Returns the semaphore of this name: up to `permits` holders at a time. Needs a table with a sort key. The length of
+   * its permits is the client's `lease`, or the length of `session`. Costs no request. Throws `invalid-argument`.
+   */
+  semaphore(name: string, options: SemaphoreOptions): Semaphore {
+    return new Semaphore(this.#permitParts(), name, options);
+  }
+
+  /**
+   * Returns the read-write lock of this name: many readers or one writer. Needs a table with a sort key. The length of its
+   * permits is the client's `lease`, or the length of `session`. Costs no request. Throws `invalid-argument`.
+   */
+  readWriteLock(name: string, options: PermitOptions = {}): ReadWriteLock {
+    return new ReadWriteLock(this.#permitParts(), name, options);
+  }
+
+  #permitParts(): PermitParts {
+    const [context, clientOptions, defaultOwner] = [this.#context, this.#lengths, this.#owner];
+    this.#sessions ??= this.#shared ?? permitSessions(context, clientOptions, defaultOwner);
+    return { context, clientOptions, defaultOwner, sessions: this.#sessions };
   }
 
   /**

@@ -10,6 +10,7 @@ export type ErrorCode =
   | "not-acquired"
   | "lost"
   | "resigned"
+  | "limit-mismatch"
   | "closed"
   | "foreign-record"
   | "unsupported-layout"

@@ -57,6 +57,21 @@ export type {
   MultiLockOptions,
   MultiTryOptions,
 } from "./locks/multi-lock.js";
+export type { Permit } from "./locks/permit.js";
+export type { AcquirePermitOptions, PermitOptions } from "./locks/permits.js";
+export type {
+  ReadLock,
+  ReadPermit,
+  ReadWriteLock,
+  WriteLock,
+  WritePermit,
+} from "./locks/read-write-lock.js";
+export type {
+  AcquireSemaphoreOptions,
+  Semaphore,
+  SemaphoreOptions,
+  TryAcquireSemaphoreOptions,
+} from "./locks/semaphore.js";
 export type { OnceResult } from "./once/once.js";
 export type { Occurrence, OnceOptions } from "./once/options.js";
 export type { DynamoDBLike } from "./platform/dynamodb/sdk.js";

@@ -9,7 +9,7 @@ import type { Dated, Item, TablePort, Unknown, Write } from "../platform/table.j
 import type { Timers } from "../platform/timers.js";
 import { spread } from "./backoff.js";
 import type { ClientSettings } from "./client-settings.js";
-import { type Decision, decide } from "./record/decide.js";
+import { type Decision, decide, decideBySession } from "./record/decide.js";
 import type {
   FreeOptions,
   Grant,
@@ -21,6 +21,7 @@ import type {
 } from "./record/format.js";
 import type { ExistingData } from "./record/format-facts.js";
 import { type Consistency, Observations } from "./record/observation.js";
+import type { PermitInRecord } from "./record/permits.js";
 import {
   type Found,
   isReadable,
@@ -93,6 +94,10 @@ export class ClientContext extends TableAccess {
   readonly scheduler: RenewalScheduler;
   /** The held leases. `close()` of the client releases them. */
   readonly holds = new Set<OpenLease>();
+  /** The ids of this client's live sessions. */
+  readonly ownSessions = new Set<string>();
+  /** The permits of this client on live sessions, from the first attempt to the end of the release, by id. */
+  readonly ownPermits = new Set<string>();
   readonly #abandoned = new IdMemory(MOST_ABANDONED);
   readonly #running = new Set<Promise<unknown>>();
   readonly #closing = new Abort();
@@ -173,7 +178,7 @@ export class ClientContext extends TableAccess {
 
   /** Notes the observation of an item, from an answer that has arrived now. */
   see(ref: RecordRef, { item, dateMs }: Shown, consistency: Consistency): Found {
-    const found = this.format.codec.read(item);
+    const found = this.format.codec.read(item, ref);
     if (isReadable(found)) this.observations.see(ref.id, found, consistency, this.nowMs(), dateMs);
     return found;
   }
@@ -193,16 +198,31 @@ export class ClientContext extends TableAccess {
   /** Decides the next step for a record, from this client's observations. */
   decide(ref: RecordRef, onlyIfExists: boolean, passage?: Passage): Decision {
     return decide(this.observations.of(ref.id), {
-      nowMs: this.nowMs(),
+      ...this.#now(),
       wallMs: this.wallMs(),
-      maxClockDrift: this.settings.maxClockDrift,
-      maxClockErrorMs: this.settings.maxClockErrorMs,
       isAbandoned: (holder) => this.#abandoned.has(holder),
       onlyIfExists,
       passage,
-      sessionSeen: (session) =>
-        this.observations.of(this.format.codec.refOf("session", session).id),
     });
+  }
+
+  /**
+   * Decides whether the holder of a permit is dead: `take-over` means that its session has ended. This client's own
+   * sessions need no observation.
+   */
+  decideHolder({ holder, fence, session, leaseMs }: PermitInRecord): Decision {
+    if (this.ownSessions.has(session)) {
+      return { kind: "wait", acquirableAtMs: Number.POSITIVE_INFINITY };
+    }
+    const takeOver = { kind: "take-over", holder, version: fence, session } as const;
+    return decideBySession(leaseMs, session, takeOver, this.#now());
+  }
+
+  #now() {
+    const { maxClockDrift, maxClockErrorMs } = this.settings;
+    const sessionSeen = (session: string) =>
+      this.observations.of(this.format.codec.refOf("session", session).id);
+    return { nowMs: this.nowMs(), maxClockDrift, maxClockErrorMs, sessionSeen };
   }
 
   /**

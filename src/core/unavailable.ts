@@ -1,6 +1,7 @@
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { noAnswerText } from "../internal/cause-text.js";
 import type { NotNow, Unknown } from "../platform/table.js";
+import type { Kind } from "./record/format.js";
 import type { UnreadableRecord } from "./record/record.js";
 
 /** Why the last request had no result. */
@@ -53,9 +54,18 @@ export function tooSlow(names: readonly string[], leaseMs: number, silence: unkn
   );
 }
 
+const WORDS: Readonly<Record<Kind, string>> = Object.freeze({
+  lock: "Lock",
+  leader: "Lock",
+  once: "Lock",
+  session: "Session",
+  semaphore: "Semaphore",
+  "read-write": "Read-write lock",
+});
+
 /** Returns how messages call an acquisition of these names. */
-export function titleOf(names: readonly string[]): string {
-  return `${names.length === 1 ? "Lock" : "Multi-lock"} ${names.map((name) => `"${name}"`).join(", ")}`;
+export function titleOf(names: readonly string[], kind: Kind = "lock"): string {
+  return `${names.length === 1 ? WORDS[kind] : "Multi-lock"} ${names.map((name) => `"${name}"`).join(", ")}`;
 }
 
 /**

@@ -74,7 +74,12 @@ export function foreignRef(
   return { kind, name: name.join("/"), parts: name, key, id: JSON.stringify(name) };
 }
 
-const WANTED_BY = { once: "once()", session: "a session" } as const;
+const WANTED_BY = {
+  once: "once()",
+  session: "a session",
+  semaphore: "semaphore()",
+  "read-write": "readWriteLock()",
+} as const;
 
 /** The name in the key of an item; undefined for an item without one. */
 export function nameIn(item: Item, pk: string, sk: string | undefined): LockName | undefined {

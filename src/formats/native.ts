@@ -36,6 +36,7 @@
  */
 
 import type {
+  FreeOptions,
   Grant,
   Held,
   Holders,
@@ -52,20 +53,31 @@ import type {
   SessionWrites,
   Watched,
 } from "../core/record/format.js";
+import { isShared } from "../core/record/format.js";
 import type { ExistingData } from "../core/record/format-facts.js";
 import type { LockName } from "../core/record/format-types.js";
-import type { Found, HolderRequest, Passage, Version } from "../core/record/record.js";
+import type { Found, HolderRequest, Passage } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { decodeJson, encodeJson } from "../internal/json-value.js";
-import type {
-  AttributeValue,
-  Change,
-  Condition,
-  Increment,
-  Item,
-  Write,
-} from "../platform/table.js";
+import type { Change, Condition, Item, Write } from "../platform/table.js";
+import {
+  all,
+  any,
+  equals,
+  expiresAt,
+  isAbsent,
+  isNumber,
+  isPresent,
+  KNOWN,
+  LAYOUT,
+  NEXT_VERSION,
+  n,
+  queueCondition,
+  s,
+  TOO_LARGE,
+} from "./native-conditions.js";
 import { nativeHistory } from "./native-history.js";
+import { nativePermits, permitCondition, permitRemoval, readPermit } from "./native-permits.js";
 import { endIn, numberIn, requestIn, requestValue, stringIn } from "./native-values.js";
 import { looksLike } from "./recognise.js";
 
@@ -81,54 +93,20 @@ export const NATIVE_KEYS: NativeKeys = Object.freeze({ pk: "pk", sk: "sk" });
 /** The TTL attribute, in seconds since 1970. */
 export const NATIVE_TTL_ATTRIBUTE = "expiresAt";
 
-const LAYOUT = "1";
 const SORT_KEY = "lease";
-const ENTRY_KEY = "ticket";
+// A lock, a semaphore and a read-write lock of one name have queues of their own.
+const ENTRY_KEYS: Readonly<Record<string, Kind>> = Object.freeze({
+  ticket: "lock",
+  semaphore: "semaphore",
+  "read-write": "read-write",
+});
 // Entries have a partition of their own, so that a policy can let a process delete entries but no record of a lock.
 const QUEUE_PARTITION = "queue#";
 // The exact digits of a DynamoDB number; texts padded to this length sort in the order of the numbers.
 const TICKET_DIGITS = 38;
 
-// TTL must not delete a live record, and the fence of a re-created record must start above its old value (R10).
-// Seven days ensure both while no clock is wrong by more than two days. Three clocks count: of the client that
-// seeded the fence, of the last writer of the TTL, and of the next claimer.
-const RETENTION_MS = 7 * 24 * 3_600_000;
-
-const s = (value: string): AttributeValue => ({ S: value });
-const n = (value: Version | number): AttributeValue => ({ N: value.toString() });
-const isAbsent = (attribute: string): Condition => ({ kind: "absent", attribute });
-const isPresent = (attribute: string): Condition => ({ kind: "present", attribute });
-const equals = (attribute: string, value: AttributeValue): Condition => ({
-  kind: "equals",
-  attribute,
-  value,
-});
-const all = (...of: readonly Condition[]): Condition => ({ kind: "all", of });
-const any = (...of: readonly Condition[]): Condition => ({ kind: "any", of });
-
-const NEXT_VERSION: Increment = { incrementFrom: "0" };
-
-// Every grant without a ticket requires an empty queue, the mutex's too: a version of this library without the
-// condition would pass the queue of a version with it.
-const NOBODY_QUEUED = any(
-  { kind: "same", attribute: "tail", as: "served" },
-  all(isAbsent("tail"), isAbsent("served")),
-);
-
 // A renewal of a lease on a session would count as a sign of life that no rival watches; so would a move.
 const NO_SESSION = isAbsent("session");
-
-// DynamoDB's numbers are exact to 38 digits. Increments of a number near the limit could make the record
-// unreadable, and its name unusable for ever: the client refuses such a record before it writes anything.
-const TOO_LARGE = 10n ** 37n;
-
-const isNumber = (attribute: string): Condition => ({
-  kind: "below",
-  attribute,
-  value: n(TOO_LARGE),
-});
-
-const KNOWN = all(equals("v", n(1n)), isNumber("fence"), isNumber("version"));
 
 const FREE = all(
   equals("v", n(1n)),
@@ -155,6 +133,7 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
     queue: keys.sk === null ? undefined : nativeQueue(keys.pk, keys.sk),
     history: keys.sk === null ? undefined : nativeHistory(keys.pk, keys.sk),
     requests: REQUESTS,
+    permits: keys.sk === null ? undefined : nativePermits(keys.pk, readNative),
     transfers: { reserve: (ref, grant, from) => handOver(ref, grant, from, BARGE) },
   };
 }
@@ -197,7 +176,8 @@ function nativeCodec(keys: NativeKeys): RecordCodec {
     },
     prefixOf: (kind, namePrefix) => ({ attribute: keys.pk, value: `${kind}#${namePrefix}` }),
     holderOf: (_owner, id) => id,
-    read: readNative,
+    read: (item, ref) =>
+      ref?.permit === undefined ? readNative(item) : readPermit(readNative(item), item, ref.permit),
     checkData: (value) => void encodeJson(value),
   };
 }
@@ -236,23 +216,31 @@ function leaseWrites(pk: string): LeaseWrites {
       condition: all(heldCondition(held), ...newerData(data)),
       change: { set: dataSet(data), remove: dataRemove(data.value) },
     }),
-    free: (ref, from, options): Write => ({
-      key: ref.key,
-      condition: holdersCondition(from),
-      change: lasting(ref, {
-        set: {
-          lastHolder: s(options.lastHolder),
-          expiresAt: expiresAt(options.wallMs, 0),
-          ...(options.lastData === undefined ? {} : { data: encodeJson(options.lastData) }),
-          ...(options.served === undefined ? {} : { served: n(options.served) }),
-          ...(options.forced === undefined
-            ? {}
-            : { request: requestValue({ ...options.forced, kind: "release" }) }),
-        },
-        remove: ["holder", "leaseEnd", "session", ...(options.keepData ? [] : ["data"])],
-      }),
+    free: (ref, from, options): Write => {
+      if (ref.permit !== undefined) return permitRemoval(ref, ref.permit, from, options.wallMs);
+      return freeing(ref, from, options);
+    },
+    heldCondition: (held, { permit }) =>
+      permit === undefined ? heldCondition(held) : permitCondition(held),
+  };
+}
+
+function freeing(ref: RecordRef, from: Holders, options: FreeOptions): Write {
+  return {
+    key: ref.key,
+    condition: holdersCondition(from),
+    change: lasting(ref, {
+      set: {
+        lastHolder: s(options.lastHolder),
+        expiresAt: expiresAt(options.wallMs, 0),
+        ...(options.lastData === undefined ? {} : { data: encodeJson(options.lastData) }),
+        ...(options.served === undefined ? {} : { served: n(options.served) }),
+        ...(options.forced === undefined
+          ? {}
+          : { request: requestValue({ ...options.forced, kind: "release" }) }),
+      },
+      remove: ["holder", "leaseEnd", "session", ...(options.keepData ? [] : ["data"])],
     }),
-    heldCondition,
   };
 }
 
@@ -286,7 +274,7 @@ function sessionWrites(pk: string): SessionWrites {
     }),
     keepFromExpiring: (ref, held, { wallMs, leaseMs }) => ({
       key: ref.key,
-      condition: heldCondition(held),
+      condition: ref.permit === undefined ? heldCondition(held) : permitCondition(held),
       change: { set: { expiresAt: expiresAt(wallMs, leaseMs) }, remove: [] },
     }),
     tombstone: (ref, { fence, owner, wallMs }) => ({
@@ -385,7 +373,8 @@ function nativeQueue(pkName: string, skName: string): QueueFormat {
     ticketIn(item) {
       const parts = stringIn(item, skName)?.split("/") ?? [];
       const [kind, , digits] = parts;
-      const isEntry = parts.length === 3 && kind === ENTRY_KEY && /^\d{38}$/.test(digits ?? "");
+      const isEntry =
+        parts.length === 3 && (kind ?? "") in ENTRY_KEYS && /^\d{38}$/.test(digits ?? "");
       return isEntry ? BigInt(digits ?? "") : undefined;
     },
     namespaceIn(item) {
@@ -393,7 +382,9 @@ function nativeQueue(pkName: string, skName: string): QueueFormat {
       // The text comes from the table, so decoding must not throw.
       return encoded === undefined || encoded === "" ? undefined : decoded(encoded);
     },
-    nameIn(entry) {
+    nameIn(entry, kind = "lock") {
+      const [key = ""] = stringIn(entry, skName)?.split("/") ?? [];
+      if (ENTRY_KEYS[key] !== kind) return undefined;
       const pk = this.ticketIn(entry) === undefined ? undefined : stringIn(entry, pkName);
       return pk?.startsWith(QUEUE_PARTITION) ? pk.slice(QUEUE_PARTITION.length) : undefined;
     },
@@ -414,9 +405,10 @@ function nativeQueue(pkName: string, skName: string): QueueFormat {
 const queueKey = (name: string): string => `${QUEUE_PARTITION}${name}`;
 
 // An encoded namespace never contains the separator, so no namespace is a prefix of another.
-function entrySortKey({ namespace }: RecordRef, ticket: bigint): string {
+function entrySortKey({ kind, namespace }: RecordRef, ticket: bigint): string {
+  const key = isShared(kind) ? kind : "ticket";
   const within = namespace === undefined ? "" : encodeURIComponent(namespace);
-  return `${ENTRY_KEY}/${within}/${ticket.toString().padStart(TICKET_DIGITS, "0")}`;
+  return `${key}/${within}/${ticket.toString().padStart(TICKET_DIGITS, "0")}`;
 }
 
 function isRecordKey(sk: string): boolean {
@@ -431,13 +423,6 @@ function decoded(namespace: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function queueCondition({ passage }: Pick<Grant, "passage">): Condition[] {
-  if (passage === undefined) return [NOBODY_QUEUED];
-  if (passage.kind === "barge") return [];
-  const below = { kind: "below", attribute: "served", value: n(passage.ticket) } as const;
-  return [any(isAbsent("served"), below)];
 }
 
 function ontoCondition(onto: Onto, pk: string): Condition {
@@ -500,10 +485,6 @@ function noLaterEnd({ holder }: Held, { endMs }: Renewal): Condition {
 
 function newerData(data: NumberedData | undefined): Condition[] {
   return data === undefined ? [] : [{ kind: "below", attribute: "dataSeq", value: n(data.seq) }];
-}
-
-function expiresAt(wallMs: number, leaseMs: number): AttributeValue {
-  return n(Math.ceil((wallMs + leaseMs + RETENTION_MS) / 1000));
 }
 
 // A task's record is the only memory of its past occurrences: deleted by TTL, the record would let them run

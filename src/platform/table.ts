@@ -42,6 +42,8 @@ export type Condition =
 export interface Increment {
   readonly incrementFrom: string;
   readonly by?: number;
+  /** The attribute to read, as it was before the write. Default: the attribute that is set. */
+  readonly of?: string;
 }
 
 /** Keeps the attribute, or sets an absent attribute to this value. */
@@ -267,6 +269,8 @@ export interface TablePort {
    * rival must watch its record.
    */
   readonly tellsDate?: boolean | undefined;
+  /** Whether one call may send its request more than once, and the answer does not show it. Default false. */
+  readonly maySendAgain?: boolean | undefined;
   /** A table of this process alone: there are no other holders, and every claim is granted. */
   readonly isUnlocked?: boolean;
 }

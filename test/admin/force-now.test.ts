@@ -13,10 +13,11 @@ const LENGTHS = {
   poll: { min: 50, max: 200 },
 } as const;
 const native = nativeFormat({ pk: "pk", sk: "sk" });
+const REF = native.codec.refOf("lock", "a");
 
 /** Whether a transaction with the lease's condition would commit now. */
 function commits(world: World, lease: Lease): boolean {
-  const condition = native.lease.heldCondition({ holder: lease.holder, fence: lease.fence });
+  const condition = native.lease.heldCondition({ holder: lease.holder, fence: lease.fence }, REF);
   expect(lease.condition().ConditionCheck.ConditionExpression).toBe(
     compileCondition(condition).text,
   );

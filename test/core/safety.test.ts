@@ -16,10 +16,11 @@ const OPTIONS: AcquireOptions = {
 };
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 const native = nativeFormat({ pk: "pk", sk: "sk" });
+const REF = native.codec.refOf("lock", "a");
 
 /** Whether a transaction with the lease's condition would commit now. */
 function isGuarded(world: World, lease: Lease): boolean {
-  const condition = native.lease.heldCondition({ holder: lease.holder, fence: lease.fence });
+  const condition = native.lease.heldCondition({ holder: lease.holder, fence: lease.fence }, REF);
   expect(lease.condition().ConditionCheck.ConditionExpression).toBe(
     compileCondition(condition).text,
   );

@@ -28,6 +28,7 @@ export const EXIT = Object.freeze({
 const BY_CODE: Readonly<Record<ErrorCode, number>> = {
   "not-acquired": EXIT.notAcquired,
   lost: EXIT.lost,
+  "limit-mismatch": EXIT.misconfigured,
   resigned: EXIT.lost,
   closed: EXIT.internal,
   "foreign-record": EXIT.misconfigured,

@@ -158,7 +158,8 @@ class LeaseAcquisition implements Acquisition<readonly [Granted] | undefined, Le
   }
 }
 
-function localTurn(
+/** Waits for a turn in the local queue. Rejects with the error of the cancellation. */
+export function localTurn(
   localQueue: HoldQueue,
   settings: AcquireSettings,
   cancellation: Cancellation,

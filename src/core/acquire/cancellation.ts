@@ -178,11 +178,12 @@ export class Cancellation implements Cancelling {
         : undefined;
     const hasNone = records.every((record) => record === undefined || record.state === "absent");
     const found =
-      held?.state === "held"
+      this.#settings.whyNot?.() ??
+      (held?.state === "held"
         ? this.#whoHolds(which, held, holder)
         : hasNone
           ? "it has no record"
-          : "other clients acquired it first";
+          : "other clients acquired it first");
     return new HoldfastError(
       "not-acquired",
       `${this.#title} was not acquired within ${Math.round(this.#waitMs)} ms: ${asSentence(found)}`,
@@ -206,6 +207,9 @@ export class Cancellation implements Cancelling {
   }
 
   get #title(): string {
-    return titleOf(this.#refs.map(({ name }) => name));
+    return titleOf(
+      this.#refs.map(({ name }) => name),
+      this.#refs[0]?.kind,
+    );
   }
 }

@@ -90,7 +90,7 @@ export function isRefusedByLock(error: unknown, index: number | readonly number[
 /** Requires that the record still names this holder and this fence, as an element of a transaction. Pure. */
 export function guardCondition(hold: Hold, options: ConditionOptions = {}): GuardCondition {
   const { context, ref, held } = hold;
-  return checkOf(hold, options, ref.key, context.format.lease.heldCondition(held));
+  return checkOf(hold, options, ref.key, context.format.lease.heldCondition(held, ref));
 }
 
 /**

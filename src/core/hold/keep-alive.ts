@@ -1,5 +1,7 @@
 import type { HoldfastError } from "../../errors.js";
 import type { SignalLike } from "../../platform/abort.js";
+import type { Again } from "../../platform/retry.js";
+import type { WriteAnswer } from "../../platform/table.js";
 import type { ClientContext } from "../context.js";
 import type { LeaseSettings } from "../options.js";
 import type { Holders, RecordRef } from "../record/format.js";
@@ -20,8 +22,14 @@ export interface KeepAlive<L> {
   renewNow(): Promise<void>;
   /** Moves the lease to this session. The lease then ends with the session. Never rejects. */
   adopt(lease: L): Promise<void>;
+  /** Takes over a lease whose record already names this session. */
+  keep(lease: L): void;
   /** An adopted lease has ended, for any reason. */
   ended(lease: L): void;
+  /** The id of the session, as records name it. */
+  readonly id: string;
+  /** Sends `write` until DynamoDB applies or refuses it; retries until the session ends. */
+  untilAnswered(write: () => Promise<WriteAnswer | Again>, afterMs?: number): void;
   /** After `afterMs`, frees an abandoned record of this session; retries until the session ends. */
   sweep(ref: RecordRef, from: Holders, keepData: boolean, afterMs?: number): void;
 }
@@ -51,6 +59,8 @@ export interface KeptSettings<L> extends LeaseSettings {
   readonly keptAliveBy?: KeepAliveSource<L> | undefined;
   /** Permits the grant despite a queue. Without it, the record refuses the grant while it has a queue. */
   readonly passage?: Passage | undefined;
+  /** Why the acquisition was not granted, for the message; undefined if nothing is known. */
+  readonly whyNot?: (() => string | undefined) | undefined;
   /** The hold calls this after each renewal: with the record, or with undefined for no answer. Must not throw. */
   readonly onRenewal?: ((record: HeldRecord | undefined) => void) | undefined;
 }

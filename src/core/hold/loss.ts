@@ -2,6 +2,7 @@ import { HoldfastError, type LossReason, type LossTiming } from "../../errors.js
 import { shown } from "../../internal/shown.js";
 import type { Held, RecordRef } from "../record/format.js";
 import { type ForcedRelease, type Found, forcedReleaseIn } from "../record/record.js";
+import { titleOf } from "../unavailable.js";
 
 /** Returns the reason of a loss, by the record that a client found, or undefined if it still has the grant. */
 export function lossIn(found: Found, held: Held): LossReason | undefined {
@@ -50,14 +51,13 @@ export function lossError(
   cause: unknown,
   { forced, timing }: LossDetails = {},
 ): HoldfastError {
-  const what = ref.kind === "session" ? "Session" : "Lock";
   const why =
     forced === undefined
       ? WORDS[reason]
       : `${shown(forced.by)} released it by force (${shown(forced.reason)})`;
   return new HoldfastError(
     "lost",
-    `${what} "${ref.name}" is no longer held: ${why}.${reason === "expired" ? timingText(timing) : ""} ` +
+    `${titleOf([ref.name], ref.kind)} is no longer held: ${why}.${reason === "expired" ? timingText(timing) : ""} ` +
       "Stop the protected work.",
     { lockName: ref.name, reason, cause, timing },
   );

@@ -191,7 +191,7 @@ class LeaseRelease {
       this.#state = freed(this.#state);
       return;
     }
-    const found = context.format.codec.read(answer.item);
+    const found = context.format.codec.read(answer.item, this.#ref);
     this.#state = freeRefused(this.#state, answer, found, lastData !== undefined);
     if (this.#state.phase === "data-unknown") throw dataNotAcknowledged(this.#ref);
   }

@@ -2,7 +2,8 @@ import { HoldfastError, isHoldfastError } from "../../errors.js";
 import type { Cancellation, Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
 import { AcquireLoop } from "../acquire/loop.js";
-import type { AcquireSettings, Granted, Queueing } from "../acquire/settings.js";
+import type { AcquireOutcome } from "../acquire/outcome.js";
+import type { AcquireSettings, Granted, Place, Queueing } from "../acquire/settings.js";
 import { emitPlaceExpired } from "../events.js";
 import type { HoldQueue } from "../hold/hold.js";
 import type { SharedPlace } from "../local-queue.js";
@@ -20,8 +21,28 @@ import { Waiting } from "./wait-turn.js";
 // The transaction requires that no other waiter has taken as many tickets since this client saw the counter.
 const TICKETS_TAKEN_MEANWHILE = 1_000n;
 
+/** One attempt to get a grant from the record; with `place`, as the first waiter of the queue. */
+export interface Contending {
+  readonly context: AcquireContext;
+  readonly ref: RecordRef;
+  readonly localQueue: HoldQueue;
+  readonly settings: AcquireSettings;
+  readonly cancellation: Cancelling;
+  readonly place?: Place;
+}
+
+/** Contends for a grant. The queue only decides whose turn it is. */
+export type Contend = (contending: Contending) => Promise<AcquireOutcome>;
+
+const forRecord: Contend = ({ context, ref, localQueue, settings, cancellation, place }) =>
+  new AcquireLoop(context, ref, localQueue, settings, cancellation, place).run();
+
 /** Makes an acquisition queue for its lock. */
-export function queueing(joins: Queueing["joins"], options: QueueOptions = {}): Queueing {
+export function queueing(
+  joins: Queueing["joins"],
+  options: QueueOptions = {},
+  contend: Contend = forRecord,
+): Queueing {
   return {
     joins,
     onPosition: options.onPosition,
@@ -29,8 +50,10 @@ export function queueing(joins: Queueing["joins"], options: QueueOptions = {}): 
     mayJoin: permissionForPlaces,
     acquire: (context, ref, localQueue, settings, cancellation) =>
       settings.waitMs === 0
-        ? tryInOrder(context, ref, localQueue, settings, cancellation)
-        : acquireInOrder({ context, ref, localQueue, settings, cancellation, joins, options }),
+        ? tryInOrder({ context, ref, localQueue, settings, cancellation }, contend)
+        : acquireInOrder({
+            ...{ context, ref, localQueue, settings, cancellation, joins, options, contend },
+          }),
   };
 }
 
@@ -43,17 +66,18 @@ export interface InOrder {
   readonly cancellation: Cancellation;
   readonly joins: Queueing["joins"];
   readonly options: QueueOptions;
+  readonly contend: Contend;
 }
 
 async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
-  const { context, ref, localQueue, settings, cancellation, options } = inOrder;
+  const { context, ref, localQueue, settings, cancellation, options, contend } = inOrder;
   const pacer = new Pacer(context, settings);
   let isPassedOver = false;
   for (; ; await pacer.beforeNextRound(cancellation.signal)) {
     const place = localQueue.place ?? (await takePlace(inOrder, isPassedOver));
     if (place === "no record") {
       // Without a record there is no queue: the waiter claims the record.
-      const outcome = await new AcquireLoop(context, ref, localQueue, settings, cancellation).run();
+      const outcome = await contend({ context, ref, localQueue, settings, cancellation });
       if (outcome.kind === "granted") return outcome.granted;
       if (outcome.kind === "not-available") return undefined;
       continue;
@@ -129,7 +153,7 @@ async function waitWith(inOrder: InOrder, place: SharedPlace): Promise<TurnOutco
 }
 
 async function contendInTurn(
-  { context, ref, localQueue, settings, joins, options }: InOrder,
+  { context, ref, localQueue, settings, joins, options, contend }: InOrder,
   entry: Entry,
 ): Promise<TurnOutcome> {
   const onPosition = (position: number): void => {
@@ -145,7 +169,8 @@ async function contendInTurn(
   for (; ; await pacer.beforeNextRound(entry.signal)) {
     await waiting.untilFirst();
     const place = { isFirst: () => waiting.isFirst() };
-    const outcome = await new AcquireLoop(context, ref, localQueue, own, entry, place).run();
+    const contending = { context, ref, localQueue, settings: own, cancellation: entry, place };
+    const outcome = await contend(contending);
     if (outcome.kind === "granted") return outcome;
     if (outcome.kind === "passed-over") return { kind: "passed-over" };
     // The record is gone.
@@ -172,13 +197,8 @@ export function withTicket(
  * Acquires without waiting if every waiter in the queue is dead or gone. Without this function, an abandoned queue
  * would keep callers of `tryAcquire` out for ever.
  */
-async function tryInOrder(
-  context: AcquireContext,
-  ref: RecordRef,
-  localQueue: HoldQueue,
-  settings: AcquireSettings,
-  cancellation: Cancellation,
-): Promise<Granted | undefined> {
+async function tryInOrder(contending: Contending, contend: Contend): Promise<Granted | undefined> {
+  const { context, ref, settings, cancellation } = contending;
   const isFirst = (upTo: bigint): Promise<boolean> =>
     isClear(context, ref, upTo, settings.owner, cancellation);
   // The caller takes a ticket only if a grant is possible, because each ticket leaves a number behind.
@@ -188,7 +208,7 @@ async function tryInOrder(
   const ticket = tickets.last;
   const own = { ...settings, queueing: undefined, passage: { kind: "ticket", ticket } as const };
   const place = { isFirst: () => isFirst(ticket - 1n) };
-  const outcome = await new AcquireLoop(context, ref, localQueue, own, cancellation, place).run();
+  const outcome = await contend({ ...contending, settings: own, place });
   return outcome.kind === "granted" ? outcome.granted : undefined;
 }
 

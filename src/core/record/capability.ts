@@ -2,7 +2,14 @@ import { HoldfastError } from "../../errors.js";
 import type { LeaseFormat } from "./format.js";
 
 /** The groups of a format that a client may need. */
-type Capability = "sessions" | "queue" | "history" | "requests" | "transfers" | "attributes";
+type Capability =
+  | "sessions"
+  | "queue"
+  | "history"
+  | "requests"
+  | "transfers"
+  | "attributes"
+  | "permits";
 
 /** The names of the capabilities in messages, and why a format may lack them. */
 const LACKING: Readonly<Record<Capability, { readonly feature: string; readonly why: string }>> =
@@ -23,6 +30,10 @@ const LACKING: Readonly<Record<Capability, { readonly feature: string; readonly 
     transfers: {
       feature: "transfers",
       why: "its other clients ignore that a lock is reserved for its importer",
+    },
+    permits: {
+      feature: "semaphores and read-write locks",
+      why: "they need native records, and a table with a sort key",
     },
     attributes: {
       feature: "the option `attributes`",

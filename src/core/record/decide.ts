@@ -78,7 +78,7 @@ function decideByHolder(record: ObservedHeld, seen: Observation, now: Circumstan
   const { holder, version, session } = record;
   const takeOver = { kind: "take-over", holder, version, session } as const;
   if (now.isAbandoned(holder)) return takeOver;
-  if (session !== undefined) return decideBySession(record, session, takeOver, now);
+  if (session !== undefined) return decideBySession(record.leaseMs, session, takeOver, now);
   const acquirableAtMs = Math.max(
     deadAtMs(seen, record.leaseMs, now),
     now.nowMs + leftByWallMs(record, now.wallMs),
@@ -90,13 +90,15 @@ function freeOf({ fence, version }: ObservedFree): Onto {
   return { kind: "free", fence, version };
 }
 
-// Only the session shows whether the holder is alive: the record itself does not change while the holder lives.
-// So the observation of the record, and its age, count for nothing.
-function decideBySession(
-  { leaseMs }: ObservedHeld,
+/**
+ * Decides about a holder on a session of `leaseMs`. Only the session shows whether the holder is alive: the record itself
+ * does not change while the holder lives, so the observation of the record counts for nothing.
+ */
+export function decideBySession(
+  leaseMs: number,
   session: string,
   takeOver: Decision,
-  now: Circumstances,
+  now: Pick<Circumstances, "nowMs" | "maxClockDrift" | "maxClockErrorMs" | "sessionSeen">,
 ): Decision {
   const seen = now.sessionSeen(session);
   if (seen === undefined) return { kind: "look-at-session", session };

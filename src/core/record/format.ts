@@ -1,11 +1,20 @@
 import type { Condition, Item, KeyPrefix, Query, Write } from "../../platform/table.js";
 import type { ExistingData, FormatFacts } from "./format-facts.js";
 import type { CompositeName, LockFormat, LockName } from "./format-types.js";
+import type { FoundPermits } from "./permits.js";
 import type { ForcedRelease, Found, GrantNote, HolderRequest, Passage, Version } from "./record.js";
 import type { Sighting } from "./sighting.js";
 
 /** The purpose of a record. Records of different kinds never share a key, even with equal names. */
-export type Kind = "lock" | "leader" | "once" | "session";
+export type Kind = "lock" | "leader" | "once" | "session" | SharedKind;
+
+/** The purpose of a record with several holders. */
+export type SharedKind = "semaphore" | "read-write";
+
+/** Whether records of this kind have several holders. */
+export function isShared(kind: Kind): kind is SharedKind {
+  return kind === "semaphore" || kind === "read-write";
+}
 
 /** Identifies the record of a lease. */
 export interface RecordRef {
@@ -21,6 +30,16 @@ export interface RecordRef {
   readonly namespace?: string | undefined;
   /** Whether the record is an entry of a queue: a release deletes an entry, and frees a lock's record. */
   readonly isEntry?: boolean;
+  /** The permit of one holder in the record: reads and writes then concern this permit alone. */
+  readonly permit?: PermitRef | undefined;
+}
+
+/** One permit in a record with several. */
+export interface PermitRef {
+  readonly holder: string;
+  readonly weight: number;
+  /** Whether the removal leaves a mark: a copy of the request that granted the permit may still take effect. */
+  readonly leavesMark: boolean;
 }
 
 /** The values that a grant writes. */
@@ -141,6 +160,8 @@ export interface LeaseFormat extends LockFormat {
   readonly transfers?: TransferWrites | undefined;
   /** A record carries further attributes for its users. */
   readonly attributes?: AttributeCheck | undefined;
+  /** A record can have several holders. */
+  readonly permits?: PermitWrites | undefined;
 }
 
 /** Translates between records and items: keys, names, user data. */
@@ -158,7 +179,8 @@ export interface RecordCodec {
   prefixOf(kind: Kind, namePrefix: string): KeyPrefix | undefined;
   /** Returns the holder that a grant writes, from a new id. */
   holderOf(owner: string, id: string): string;
-  read(item: Item | undefined): Found;
+  /** Reads a record; with `ref` of a permit, that permit: held, or free if the record does not have the permit. */
+  read(item: Item | undefined, ref?: RecordRef): Found;
   /** Throws `invalid-argument` for a value that the table cannot store. */
   checkData(value: unknown): void;
 }
@@ -178,7 +200,7 @@ export interface LeaseWrites {
   updateData?(ref: RecordRef, held: Held, data: NumberedData): Write;
   free(ref: RecordRef, from: Holders, options: FreeOptions): Write;
   /** A condition for the user's own transaction: the record still has this holder and this fence. */
-  heldCondition(held: Held): Condition;
+  heldCondition(held: Held, ref: RecordRef): Condition;
 }
 
 /** Composes the writes of leases that a session keeps alive, and of the session's own record. */
@@ -210,6 +232,40 @@ export interface RequestWrites {
 export interface TransferWrites {
   /** Grants the record to a future holder, the process that will import the lock. */
   reserve(ref: RecordRef, grant: Grant, from: Holders): Write;
+}
+
+/** The values that the grant of a permit writes. */
+export interface PermitGrant {
+  /** Random, and new with every attempt. */
+  readonly holder: string;
+  readonly weight: number;
+  /** The limit of the record. An existing record must have the same limit. */
+  readonly limit: number;
+  /** The session that keeps the permit alive, and its length. */
+  readonly session: string;
+  readonly leaseMs: number;
+  readonly owner: string;
+  readonly wallMs: number;
+  /** The first fence if the record is absent. */
+  readonly fenceSeed: bigint;
+  readonly passage?: Passage | undefined;
+  /** Attempts whose marks the grant removes: no copy of their requests can take effect any more. */
+  readonly oldMarks: readonly string[];
+}
+
+/** Composes the writes of a record with several holders. Each is one conditional write on the record. */
+export interface PermitWrites {
+  /** Returns the ref of one permit in the record. */
+  permitOf(ref: RecordRef, permit: PermitRef): RecordRef;
+  readAll(item: Item | undefined): FoundPermits;
+  /** Adds the permit if its weight fits under the limit and the queue lets it. */
+  grant(ref: RecordRef, grant: PermitGrant): Write;
+  /** Replaces the held permit of `from` by a permit with another id and no more weight. */
+  exchange(from: RecordRef, held: Held, grant: PermitGrant): Write;
+  /** Marks an attempt without a permit as withdrawn, so that no late copy of its request is granted. */
+  withdraw(ref: RecordRef, grant: PermitGrant): Write;
+  /** Changes the limit of a record, or creates a record with this limit. */
+  setLimit(ref: RecordRef, limit: number, options: RaiseOptions): Write;
 }
 
 /** Checks the further attributes of a record. */
@@ -253,8 +309,11 @@ export interface QueueFormat {
   /** Returns the ticket of an entry, or undefined if the item is not an entry. */
   ticketIn(item: Item): bigint | undefined;
   namespaceIn(item: Item): string | undefined;
-  /** Returns the name of the lock whose queue has the entry, or undefined if the item is not an entry. */
-  nameIn(entry: Item): string | undefined;
+  /**
+   * Returns the name of the lock whose queue has the entry, or undefined if the item is not an entry before a record of
+   * this kind; default `lock`.
+   */
+  nameIn(entry: Item, kind?: Kind): string | undefined;
   /** Returns the prefix of the keys of all entries of these locks, for a scan. */
   prefixOf(namePrefix: string): KeyPrefix;
   /** The range of the entries up to and including this ticket. */

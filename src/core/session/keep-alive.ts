@@ -1,7 +1,8 @@
 import { HoldfastError } from "../../errors.js";
 import { sleep } from "../../internal/sleep.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
-import { retry } from "../../platform/retry.js";
+import { type Again, retry } from "../../platform/retry.js";
+import type { WriteAnswer } from "../../platform/table.js";
 import type { AcquireContext } from "../acquire/context.js";
 import type { AcquireSettings } from "../acquire/settings.js";
 import { doubling } from "../backoff.js";
@@ -45,6 +46,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
     this.#lease = Lease.on(hold);
     hold.lossSignal.signal.addEventListener("abort", () => this.#endLeases());
     context.scheduler.visit(this, context.nowMs() + KEEP_EVERY_MS);
+    context.ownSessions.add(hold.ref.name);
   }
 
   /** Creates the record of the session and renews the record once: two writes. */
@@ -137,8 +139,15 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
     this.#leases.add(hold);
   }
 
-  ended(hold: Hold): void {
-    this.#leases.delete(hold);
+  ended(hold: object): void {
+    this.#leases.delete(hold as Hold);
+  }
+
+  /** Resolves with this session, for a permit. Rejects with `closed` after its end. */
+  async opened(_user: object): Promise<SessionKeepAlive> {
+    const refusal = this.refusal();
+    if (refusal !== undefined) throw refusal;
+    return this;
   }
 
   check(): void {
@@ -160,14 +169,24 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
     if (!hold.isHeld) this.#leases.delete(hold);
   }
 
+  keep(hold: Hold): void {
+    this.#leases.add(hold);
+    hold.living.mayMoveTo(this);
+    hold.movedAlready();
+  }
+
   /** Frees a record, with retries while the session is alive. In the end it ends the session to free the record. */
   sweep(ref: RecordRef, from: Holders, keepData: boolean, afterMs = 0): void {
+    this.untilAnswered(() => freeOnce(this.#context, ref, from, { keepData }), afterMs);
+  }
+
+  untilAnswered(write: () => Promise<WriteAnswer | Again>, afterMs = 0): void {
     const context = this.#context;
     context.inBackground(async () => {
       if (afterMs > 0) await sleep(context.timers, afterMs, false, this.#over);
       const untilMs = context.nowMs() + SWEEP_LEASES * this.leaseMs;
       const attempt = async () => {
-        const answer = await freeOnce(context, ref, from, { keepData });
+        const answer = await write();
         const isAnswered = answer.kind === "applied" || answer.kind === "refused";
         // A session that stays alive would keep the record held.
         if (!isAnswered && context.nowMs() > untilMs) this.#endForGood();
@@ -233,6 +252,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
 
   #finish(): void {
     this.#context.scheduler.forget(this);
+    this.#context.ownSessions.delete(this.id);
     this.#over.abort();
   }
 }

@@ -1,4 +1,5 @@
 import { type HoldfastError, isHoldfastError } from "../../errors.js";
+import { SingleFlight } from "../../internal/single-flight.js";
 import type { AcquireContext } from "../acquire/context.js";
 import type { AcquireSettings } from "../acquire/settings.js";
 import type { Hold } from "../hold/hold.js";
@@ -13,9 +14,11 @@ import { SessionKeepAlive } from "./keep-alive.js";
 export class SharedSession implements KeepAliveSource<Hold>, Kept {
   readonly #context: AcquireContext;
   readonly #settings: AcquireSettings;
-  readonly #leases = new Set<Hold>();
+  /** The leases, and the acquisitions that need the session for a lease. */
+  readonly #leases = new Set<object>();
   #session: SessionKeepAlive | undefined;
   #isOpening = false;
+  readonly #openOnce = new SingleFlight<void>();
 
   constructor(context: AcquireContext, settings: AcquireSettings) {
     this.#context = context;
@@ -40,12 +43,25 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
     return undefined;
   }
 
-  begun(hold: Hold): void {
+  /**
+   * Returns an open session, and opens one if there is none: two writes. The session then stays open until `ended` is
+   * called with the same `user`. Rejects with the error of the attempt to open it.
+   */
+  async opened(user: object): Promise<SessionKeepAlive> {
+    this.begun(user);
+    for (;;) {
+      const current = this.#session;
+      if (current?.isHeld === true) return current;
+      await this.#openOnce.run("session", () => this.#openNew());
+    }
+  }
+
+  begun(hold: object): void {
     this.#leases.add(hold);
     this.#context.scheduler.forget(this);
   }
 
-  ended(hold: Hold): void {
+  ended(hold: object): void {
     this.#leases.delete(hold);
     // A closing client closes the session.
     if (this.#context.closing.aborted) return;
@@ -59,11 +75,15 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
     this.#session?.close("release").catch(() => undefined);
   }
 
+  async #openNew(): Promise<void> {
+    this.#session = await SessionKeepAlive.open(this.#context, this.#settings);
+  }
+
   #open(): void {
     this.#isOpening = true;
     this.#context.inBackground(async () => {
       try {
-        this.#session = await SessionKeepAlive.open(this.#context, this.#settings);
+        await this.#openOnce.run("session", () => this.#openNew());
         if (this.#leases.size === 0) this.tend();
       } catch (error) {
         // The leases renew themselves meanwhile, and report the same error if the cause lasts.

@@ -74,7 +74,8 @@ function operandText(
   const name = known.name(attribute);
   if ("incrementFrom" in operand) {
     const start = known.value({ N: operand.incrementFrom });
-    return `${name} = if_not_exists(${name}, ${start}) + ${known.value({ N: String(operand.by ?? 1) })}`;
+    const from = operand.of === undefined ? name : known.name(operand.of);
+    return `${name} = if_not_exists(${from}, ${start}) + ${known.value({ N: String(operand.by ?? 1) })}`;
   }
   if ("orElse" in operand) {
     return `${name} = if_not_exists(${name}, ${known.value(operand.orElse)})`;

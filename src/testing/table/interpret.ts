@@ -123,7 +123,8 @@ function compares(
 export function changed(key: Item, change: Change, before: Item | undefined): Item {
   const after: { [attribute: string]: AttributeValue } = { ...(before ?? normalItem(key)) };
   for (const [name, source] of Object.entries(change.set)) {
-    after[name] = result(name, source, before?.[name]);
+    const of = "incrementFrom" in source ? (source.of ?? name) : name;
+    after[name] = result(of, source, before?.[of]);
   }
   for (const name of change.remove) delete after[name];
   return after;

@@ -1,0 +1,100 @@
+import { localTurn, withAcquisition } from "../acquire/acquire.js";
+import type { Cancellation, Cancelling } from "../acquire/cancellation.js";
+import type { AcquireContext } from "../acquire/context.js";
+import type { AcquireSettings, Granted } from "../acquire/settings.js";
+import type { Hold } from "../hold/hold.js";
+import type { Contend, Contending } from "../queue/fifo.js";
+import { queueing } from "../queue/fifo.js";
+import type { QueueOptions } from "../queue/options.js";
+import type { RecordRef } from "../record/format.js";
+import type { SessionKeepAlive } from "../session/keep-alive.js";
+import { PermitLoop } from "./loop.js";
+import type { Wish } from "./wish.js";
+
+/** Provides the session of permits: the caller's, or the client's own. */
+export interface PermitSessions {
+  /** Resolves with an open session. The session stays open for the caller until `ended`. */
+  opened(user: object): Promise<SessionKeepAlive>;
+  ended(user: object): void;
+}
+
+/** One acquisition of a permit. */
+export interface PermitAcquisition extends Omit<Wish, "life"> {
+  readonly context: AcquireContext;
+  readonly ref: RecordRef;
+  readonly settings: AcquireSettings;
+  readonly sessions: PermitSessions;
+  readonly inQueue: QueueOptions;
+}
+
+/** Acquires a permit. Resolves with undefined if there is no room and the wait is 0. */
+export function acquirePermit<L extends { release(): Promise<unknown> }>(
+  acquisition: PermitAcquisition,
+  begin: (hold: Hold) => L,
+): Promise<L | undefined> {
+  const { context, ref, settings } = acquisition;
+  return withAcquisition<readonly [Granted] | undefined, L>({
+    ...{ context, refs: [ref], settings },
+    grant: (cancellation) => granted(acquisition, cancellation),
+    begin: ([{ hold }]) => begin(hold),
+  });
+}
+
+async function granted(
+  { context, ref, settings: asked, sessions, inQueue, ...wish }: PermitAcquisition,
+  cancellation: Cancellation,
+): Promise<readonly [Granted] | undefined> {
+  // Keeps the session open during the acquisition.
+  const user = {};
+  const contend: Contend = async (contending) => {
+    const life = await orCancelled(sessions.opened(user), contending.cancellation);
+    return new PermitLoop(contending, { ...wish, life }).run();
+  };
+  try {
+    const settings = { ...asked, queueing: queueing("at once", inQueue, contend) };
+    const localQueue = context.localQueues.of(ref.id);
+    const contending: Contending = { context, ref, localQueue, settings, cancellation };
+    // A waiter of this process is queued, and no call passes the queue.
+    if (localQueue.isBusy && settings.waitMs === 0) return undefined;
+    // Calls contend at the same time until one of them has to wait: there may be room for all.
+    while (!localQueue.isBusy) {
+      const outcome = await contend(contending);
+      if (outcome.kind === "granted") return [outcome.granted];
+      if (outcome.kind === "not-available") return undefined;
+      if (outcome.kind === "queued") break;
+    }
+    return await inTurn(contending);
+  } finally {
+    sessions.ended(user);
+  }
+}
+
+/** Waits in the queue. The waiters of this process take turns: one contends at the table for all. */
+async function inTurn(contending: Contending): Promise<readonly [Granted] | undefined> {
+  const { context, ref, localQueue, settings } = contending;
+  const cancellation = contending.cancellation as Cancellation;
+  cancellation.standIn(localQueue);
+  if (!localQueue.tryEnter()) {
+    if (settings.waitMs === 0) return undefined;
+    cancellation.onWait(undefined);
+    if (cancellation.isStopped) throw cancellation.error();
+    await localTurn(localQueue, settings, cancellation);
+  }
+  try {
+    const one = await settings.queueing?.acquire(context, ref, localQueue, settings, cancellation);
+    return one && [one];
+  } finally {
+    localQueue.next();
+  }
+}
+
+// The session opens for other callers, too, so the end of this wait must not end the attempt.
+function orCancelled<T>(opening: Promise<T>, cancellation: Cancelling): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(cancellation.error());
+    cancellation.signal.addEventListener("abort", stop);
+    if (cancellation.isStopped) stop();
+    const forget = (): void => cancellation.signal.removeEventListener("abort", stop);
+    opening.then(resolve, reject).finally(forget);
+  });
+}

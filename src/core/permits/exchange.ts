@@ -1,0 +1,64 @@
+import { HoldfastError } from "../../errors.js";
+import { instantOf } from "../../platform/clock.js";
+import { retry } from "../../platform/retry.js";
+import { Hold } from "../hold/hold.js";
+import { lossOf } from "../hold/writes.js";
+import { requireCapability } from "../record/capability.js";
+import type { PermitGrant, RecordRef } from "../record/format.js";
+
+/** What replaces a permit. */
+export interface Exchange {
+  /** The record of the permit. */
+  readonly ref: RecordRef;
+  readonly weight: number;
+  readonly limit: number;
+}
+
+/**
+ * Replaces a held permit by a lighter one, with another id and a new fence, in one write. The old permit stays held until
+ * DynamoDB acknowledges the write, and then ends without a loss. Sends the same write until it is answered: its condition
+ * is the old permit, so it takes effect once. Rejects with the loss of the old permit.
+ */
+export async function exchange(from: Hold, { ref, weight, limit }: Exchange): Promise<Hold> {
+  const { context, settings } = from;
+  const { life } = from.living;
+  if (!from.isHeld || life === undefined) throw lossOf(from);
+  const permits = requireCapability(context.format, "permits");
+  const start = instantOf(context.clock);
+  const holder = context.random.id();
+  const grant: PermitGrant = {
+    ...{ holder, weight, limit, session: life.id, leaseMs: life.leaseMs, owner: settings.owner },
+    ...{ wallMs: context.wallMs(), fenceSeed: context.fenceSeed(ref), oldMarks: [] },
+  };
+  const write = permits.exchange(from.ref, from.held, grant);
+  const own = permits.permitOf(ref, { holder, weight, leavesMark: false });
+  context.ownPermits.add(holder);
+  const attempt = () => context.write(write, context.timeoutWithin(from.remainingMs()));
+  const { backoff, lossSignal } = from;
+  const retried = await from.requests.run(() =>
+    retry(context, attempt, { backoff, signal: lossSignal.signal }),
+  );
+  const record =
+    retried.kind === "answered" ? context.format.codec.read(retried.answer.item, own) : undefined;
+  if (record?.state !== "held" || !from.isHeld) {
+    // The session is over, or another client has removed the old permit: the new one cannot be granted any more.
+    context.ownPermits.delete(holder);
+    from.end(record === undefined ? "expired" : "stolen");
+    throw lossOf(from);
+  }
+  const to = new Hold(context, own, from.localQueue, { record, start, settings });
+  life.keep(to);
+  from.beginRelease();
+  context.ownPermits.delete(from.held.holder);
+  return to;
+}
+
+/** The error of a request for a heavier permit. */
+export function cannotUpgrade({ name }: RecordRef): HoldfastError {
+  return new HoldfastError(
+    "invalid-argument",
+    `The read lock "${name}" cannot become a write lock: two readers that both wait for each other would never end. ` +
+      "Release the read lock, and acquire the write lock; then read the protected data again.",
+    { lockName: name },
+  );
+}

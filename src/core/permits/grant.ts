@@ -1,0 +1,171 @@
+import { AGAIN } from "../../platform/retry.js";
+import { GrantRetry } from "../acquire/grant-retry.js";
+import type { Granted } from "../acquire/settings.js";
+import type { Shown } from "../context.js";
+import { Hold } from "../hold/hold.js";
+import { freeOnce } from "../hold/release.js";
+import type { Contending } from "../queue/fifo.js";
+import { requireCapability } from "../record/capability.js";
+import type { PermitGrant, RecordRef } from "../record/format.js";
+import type { AbsentRecord, SharedRecord } from "../record/permits.js";
+import { unreadable } from "../unavailable.js";
+import type { Wish } from "./wish.js";
+
+/** The result of an attempt to get a permit. `silent`: DynamoDB did not answer in the first half of the session's length. */
+export type PermitAnswer =
+  | { readonly kind: "granted"; readonly granted: Granted }
+  | { readonly kind: "refused"; readonly record: AbsentRecord | SharedRecord }
+  | { readonly kind: "silent" };
+
+// DynamoDB refuses a request that was signed more than 15 minutes ago. So no copy of a request is as old as this.
+const OLDEST_REQUEST_MS = 3_600_000;
+
+/**
+ * Sends one grant of a permit until DynamoDB answers. Every send is the same request under the same id, so DynamoDB
+ * grants it at most once. An attempt without a permit is withdrawn in the background: no late copy is granted.
+ */
+export class PermitGrantWrite {
+  readonly #contending: Contending;
+  readonly #wish: Wish;
+  readonly #grant: PermitGrant;
+
+  constructor(contending: Contending, wish: Wish) {
+    this.#contending = contending;
+    this.#wish = wish;
+    const { context, ref, settings } = contending;
+    const { weight, limit, life } = wish;
+    const wallMs = context.wallMs();
+    this.#grant = {
+      ...{ holder: context.random.id(), weight, limit, wallMs },
+      ...{ session: life.id, leaseMs: life.leaseMs, owner: settings.owner },
+      ...{ fenceSeed: context.fenceSeed(ref), passage: settings.passage },
+      oldMarks: oldOf(wish.marks(), wallMs),
+    };
+  }
+
+  /** Rejects with the error of the cancellation, of an unreadable record (R12) or of a wrong configuration. */
+  async run(): Promise<PermitAnswer> {
+    const { context, ref, settings, cancellation } = this.#contending;
+    const { holder } = this.#grant;
+    const repetition = new GrantRetry(context, settings, cancellation);
+    const write = requireCapability(context.format, "permits").grant(ref, this.#grant);
+    context.ownPermits.add(holder);
+    let sends = 0;
+    let isGranted = false;
+    try {
+      let timeoutMs = repetition.nextTimeoutMs();
+      for (; timeoutMs !== undefined; timeoutMs = repetition.nextTimeoutMs()) {
+        sends += 1;
+        const sent = await context.write(write, timeoutMs, cancellation.signal);
+        if (repetition.isSettledBy(sent)) {
+          if (sent.kind === "applied") repetition.countApplied();
+          const mayRepeat =
+            sends > 1 || sent.kind === "refused" || context.table.maySendAgain === true;
+          const answer = this.#verdictOn(sent, mayRepeat, repetition);
+          isGranted = answer.kind === "granted";
+          return answer;
+        }
+        await repetition.pause();
+      }
+      return { kind: "silent" };
+    } finally {
+      if (!isGranted) {
+        context.abandon(holder);
+        if (repetition.unanswered > 0) this.#withdraw();
+        else context.ownPermits.delete(holder);
+      }
+    }
+  }
+
+  #verdictOn(answer: Shown, mayRepeat: boolean, repetition: GrantRetry): PermitAnswer {
+    const { context, ref, settings, cancellation } = this.#contending;
+    const { weight, life } = this.#wish;
+    const { holder } = this.#grant;
+    const record = sharedRecord(this.#contending, answer);
+    this.#wish.onSeen(record);
+    const permit = record.state === "shared" && record.permits.find((one) => one.holder === holder);
+    if (permit === false || permit === undefined) return { kind: "refused", record };
+    repetition.countFound();
+    if (cancellation.isStopped) throw cancellation.error();
+    // The session may have ended since the send. Another client can then remove the permit at once.
+    if (!life.isHeld) return { kind: "refused", record };
+    const permits = requireCapability(context.format, "permits");
+    const own = permits.permitOf(ref, { holder, weight, leavesMark: mayRepeat });
+    const held = context.format.codec.read(answer.item, own);
+    if (held.state !== "held")
+      throw new Error("The record of a granted permit must have the permit.");
+    const { start } = repetition;
+    const hold = new Hold(context, own, context.localQueues.alone(), {
+      record: held,
+      start,
+      settings,
+    });
+    life.keep(hold);
+    return { kind: "granted", granted: { hold, record: held, how: "claim" } };
+  }
+
+  /** Ends the attempt for good: removes a granted permit, and leaves a mark that refuses every later copy. */
+  #withdraw(): void {
+    const { context, ref } = this.#contending;
+    const { weight, life } = this.#wish;
+    const { holder } = this.#grant;
+    const permits = requireCapability(context.format, "permits");
+    const own = permits.permitOf(ref, { holder, weight, leavesMark: true });
+    const mark = permits.withdraw(ref, this.#grant);
+    life.untilAnswered(async () => {
+      const marked = await context.write(mark, context.settings.requestTimeoutMs);
+      if (marked.kind !== "refused" || !hasPermit(permits.readAll(marked.item), holder))
+        return marked;
+      const freed = await freeOnce(context, own, { maybe: [holder] }, { keepData: false });
+      // Another client has removed the permit meanwhile, and has left no mark.
+      return freed.kind === "refused" ? AGAIN : freed;
+    });
+  }
+}
+
+function hasPermit(found: { readonly state: string }, holder: string): boolean {
+  return (
+    found.state === "shared" && (found as SharedRecord).permits.some((one) => one.holder === holder)
+  );
+}
+
+function oldOf(marks: SharedRecord["marks"], wallMs: number): string[] {
+  return marks.filter(({ atMs }) => wallMs - atMs > OLDEST_REQUEST_MS).map(({ holder }) => holder);
+}
+
+/** Reads a record with permits from an answer, and notes its queue. Throws the errors of an unreadable record (R12). */
+export function sharedRecord(
+  { context, ref }: Pick<Contending, "context" | "ref">,
+  answer: Shown,
+  consistency: "strong" | "eventual" = "strong",
+): AbsentRecord | SharedRecord {
+  context.seeRecord(ref, answer, consistency);
+  const permits = requireCapability(context.format, "permits");
+  const record = permits.readAll(answer.item);
+  if (record.state !== "absent" && record.state !== "shared") {
+    throw unreadable(ref.name, record, context.format.name);
+  }
+  return record;
+}
+
+/** Frees the permits of this session that no part of this client uses: a copy of an answered request granted them again. */
+export function freeStrays(
+  { context, ref }: { readonly context: Contending["context"]; readonly ref: RecordRef },
+  record: AbsentRecord | SharedRecord,
+  life: Wish["life"],
+): void {
+  if (record.state === "absent") return;
+  for (const { holder, fence, weight, session } of record.permits) {
+    if (session !== life.id || context.ownPermits.has(holder)) continue;
+    // One removal is enough, and its mark refuses further copies.
+    context.ownPermits.add(holder);
+    const permits = requireCapability(context.format, "permits");
+    const stray = permits.permitOf(ref, { holder, weight, leavesMark: true });
+    const from = { known: { holder, fence } };
+    life.untilAnswered(async () => {
+      const answer = await freeOnce(context, stray, from, { keepData: false });
+      if (answer.kind === "applied" || answer.kind === "refused") context.ownPermits.delete(holder);
+      return answer;
+    });
+  }
+}

@@ -1,0 +1,199 @@
+import { HoldfastError } from "../../errors.js";
+import type { ReadAnswer, WriteAnswer } from "../../platform/table.js";
+import type { AcquireOutcome } from "../acquire/outcome.js";
+import { PollPace } from "../acquire/poll-pace.js";
+import { untilAnswered } from "../acquire/until-answered.js";
+import { freeOnce } from "../hold/release.js";
+import { Pacer } from "../pacer.js";
+import type { Contending } from "../queue/fifo.js";
+import { requireCapability } from "../record/capability.js";
+import {
+  type AbsentRecord,
+  decidePermit,
+  type PermitDecision,
+  type PermitInRecord,
+  type SharedRecord,
+} from "../record/permits.js";
+import type { Ending } from "../remote-sessions.js";
+import { titleOf, tooSlow } from "../unavailable.js";
+import { freeStrays, PermitGrantWrite, sharedRecord } from "./grant.js";
+import type { Wish } from "./wish.js";
+
+type Seen = AbsentRecord | SharedRecord;
+
+/**
+ * Contends for a permit: writes, and decides by the record in the refusal. Removes permits of dead holders while the
+ * record is full. Without a ticket it ends as `queued` where it would have to wait.
+ */
+export class PermitLoop {
+  readonly #contending: Contending;
+  readonly #wish: Wish;
+  readonly #pacer: Pacer;
+  readonly #pace: PollPace;
+  #seen: Seen | undefined;
+  #silences = 0;
+
+  constructor(contending: Contending, wish: Wish) {
+    const { context, settings } = contending;
+    this.#contending = contending;
+    this.#wish = wish;
+    this.#pacer = new Pacer(context, settings);
+    this.#pace = new PollPace(settings);
+  }
+
+  /** Rejects with `limit-mismatch`, or as a grant of a lock. */
+  async run(): Promise<AcquireOutcome> {
+    const { settings, cancellation, place } = this.#contending;
+    const { life } = this.#wish;
+    // A first attempt needs no reading: its refusal shows the record.
+    let decision: PermitDecision = { kind: "grant" };
+    for (;;) {
+      if (cancellation.isStopped) throw cancellation.error();
+      // The session has ended. The caller comes back with another.
+      if (!life.isHeld) return { kind: "not-first" };
+      switch (decision.kind) {
+        case "grant": {
+          if ((await place?.isFirst()) === false) return { kind: "not-first" };
+          const granted = await this.#grant();
+          if (granted !== undefined) return granted;
+          break;
+        }
+        case "limit-mismatch":
+          throw this.#mismatch(decision.limit);
+        case "queued":
+        case "passed-over":
+          return { kind: decision.kind };
+        case "remove":
+          await this.#remove(decision.permit);
+          break;
+        case "look-at-session":
+          await this.#lookAtSession(decision.session);
+          break;
+        case "end-session":
+          await this.#endSession(decision);
+          break;
+        case "wait":
+          cancellation.onWait(this.#holders[0]?.owner);
+          if (settings.waitMs === 0) return { kind: "not-available" };
+          if (place === undefined) return { kind: "queued" };
+          await this.#wait(decision.untilMs);
+      }
+      await this.#pacer.beforeNextRound(cancellation.signal);
+      decision = this.#decide();
+    }
+  }
+
+  get #holders(): readonly PermitInRecord[] {
+    return this.#seen?.state === "shared" ? this.#seen.permits : [];
+  }
+
+  #decide(): PermitDecision {
+    const { context, settings } = this.#contending;
+    const { weight, limit } = this.#wish;
+    const wish = { weight, limit, passage: settings.passage };
+    return decidePermit(this.#seen, wish, (permit) => context.decideHolder(permit));
+  }
+
+  async #grant(): Promise<AcquireOutcome | undefined> {
+    const { ref, settings, cancellation } = this.#contending;
+    const answer = await new PermitGrantWrite(this.#contending, this.#wish).run();
+    if (answer.kind === "granted") return answer;
+    if (answer.kind === "refused") {
+      this.#see(answer.record);
+      return undefined;
+    }
+    this.#silences += 1;
+    if (settings.waitMs === 0 && this.#silences > 1) {
+      throw tooSlow([ref.name], this.#wish.life.leaseMs, cancellation.error());
+    }
+    await this.#look();
+    return undefined;
+  }
+
+  #note(record: Seen): void {
+    this.#seen = record;
+    this.#wish.onSeen(record);
+  }
+
+  #see(record: Seen): void {
+    this.#note(record);
+    freeStrays(this.#contending, record, this.#wish.life);
+  }
+
+  async #remove({ holder, fence, weight }: PermitInRecord): Promise<void> {
+    const { context, ref } = this.#contending;
+    const permits = requireCapability(context.format, "permits");
+    // A late copy of the request may grant the permit again. The next waiter then removes it again: its session has ended.
+    const dead = permits.permitOf(ref, { holder, weight, leavesMark: false });
+    const answer = await this.#ask(() =>
+      freeOnce(context, dead, { known: { holder, fence } }, { keepData: false }),
+    );
+    this.#see(sharedRecord(this.#contending, answer));
+  }
+
+  /** Pauses, and reads the record again. Does not read before a holder may count as dead. */
+  async #wait(untilMs: number): Promise<void> {
+    const { context, ref, cancellation } = this.#contending;
+    const nowMs = context.nowMs();
+    context.observations.seeRival(ref.id, nowMs);
+    const pauseMs = context.jittered(
+      this.#pace.pauseMs(context.observations.holdsSeen(ref.id, nowMs)),
+    );
+    await context.sleep(Math.min(pauseMs, Math.max(0, untilMs - nowMs)), cancellation.signal);
+    this.#pacer.paused();
+    if (cancellation.isStopped) throw cancellation.error();
+    // A session that seemed to end now has probably been renewed since. A strong read costs less than a refused write.
+    for (const session of new Set(this.#holders.map((permit) => permit.session))) {
+      const isDue = this.#holders.some(
+        (permit) =>
+          permit.session === session && context.decideHolder(permit).kind === "end-session",
+      );
+      if (!isDue) continue;
+      await this.#ask((timeoutMs) =>
+        context.sessions.look(session, timeoutMs, cancellation.signal),
+      );
+    }
+    const readMs = context.nowMs();
+    await this.#look("eventual");
+    this.#pace.polled(context.nowMs() - readMs);
+  }
+
+  async #lookAtSession(session: string): Promise<void> {
+    const { context, cancellation } = this.#contending;
+    await this.#ask((timeoutMs) => context.sessions.look(session, timeoutMs, cancellation.signal));
+  }
+
+  async #endSession(ending: Ending): Promise<void> {
+    const { context, settings, cancellation } = this.#contending;
+    await this.#ask(() => context.sessions.end(ending, settings.owner, cancellation.signal));
+  }
+
+  async #look(consistency: "strong" | "eventual" = "strong"): Promise<void> {
+    const { context, ref, cancellation } = this.#contending;
+    const read = { key: ref.key, consistent: consistency === "strong" };
+    const answer = await this.#ask((timeoutMs) =>
+      context.read(read, timeoutMs, cancellation.signal),
+    );
+    // Only a strongly consistent read proves that the record is absent.
+    if (answer.item === undefined && consistency === "eventual") return this.#look();
+    const record = sharedRecord(this.#contending, answer, consistency);
+    if (consistency === "strong") this.#see(record);
+    else this.#note(record);
+  }
+
+  #ask<A extends ReadAnswer | WriteAnswer>(ask: (timeoutMs: number) => Promise<A>) {
+    const { context, settings, cancellation } = this.#contending;
+    const asking = { waitMs: settings.waitMs, pauseMs: this.#pace.pollMs, cancellation };
+    return untilAnswered(context, asking, ask);
+  }
+
+  #mismatch(found: number): HoldfastError {
+    const { ref } = this.#contending;
+    return new HoldfastError(
+      "limit-mismatch",
+      `${titleOf([ref.name], ref.kind)} has a limit of ${found} permits in the table, and this caller uses ` +
+        `${this.#wish.limit}. Use one limit everywhere, or change the table's with admin.setLimit().`,
+      { lockName: ref.name },
+    );
+  }
+}

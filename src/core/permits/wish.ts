@@ -1,0 +1,15 @@
+import type { AbsentRecord, SharedRecord } from "../record/permits.js";
+import type { SessionKeepAlive } from "../session/keep-alive.js";
+
+/** What an acquisition asks of a record with permits, and the session that will keep the permit alive. */
+export interface Wish {
+  /** How much of the limit the permit takes. */
+  readonly weight: number;
+  /** The limit that the caller expects in the record. */
+  readonly limit: number;
+  readonly life: SessionKeepAlive;
+  /** The marks of withdrawn attempts that this caller knows of. */
+  readonly marks: () => SharedRecord["marks"];
+  /** The acquisition calls this with each record that it sees. */
+  readonly onSeen: (record: AbsentRecord | SharedRecord) => void;
+}

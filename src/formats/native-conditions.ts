@@ -1,0 +1,58 @@
+import type { Grant } from "../core/record/format.js";
+import type { Version } from "../core/record/record.js";
+import type { AttributeValue, Condition, Increment } from "../platform/table.js";
+
+/** The conditions and values that all native records share. */
+
+export const LAYOUT = "1";
+
+// TTL must not delete a live record, and the fence of a re-created record must start above its old value (R10).
+// Seven days ensure both while no clock is wrong by more than two days. Three clocks count: of the client that
+// seeded the fence, of the last writer of the TTL, and of the next claimer.
+const RETENTION_MS = 7 * 24 * 3_600_000;
+
+export const s = (value: string): AttributeValue => ({ S: value });
+export const n = (value: Version | number): AttributeValue => ({ N: value.toString() });
+export const isAbsent = (attribute: string): Condition => ({ kind: "absent", attribute });
+export const isPresent = (attribute: string): Condition => ({ kind: "present", attribute });
+export const equals = (attribute: string, value: AttributeValue): Condition => ({
+  kind: "equals",
+  attribute,
+  value,
+});
+export const all = (...of: readonly Condition[]): Condition => ({ kind: "all", of });
+export const any = (...of: readonly Condition[]): Condition => ({ kind: "any", of });
+
+export const NEXT_VERSION: Increment = { incrementFrom: "0" };
+
+// Every grant without a ticket requires an empty queue, the mutex's too: a version of this library without the
+// condition would pass the queue of a version with it.
+const NOBODY_QUEUED = any(
+  { kind: "same", attribute: "tail", as: "served" },
+  all(isAbsent("tail"), isAbsent("served")),
+);
+
+// DynamoDB's numbers are exact to 38 digits. Increments of a number near the limit could make the record
+// unreadable, and its name unusable for ever: the client refuses such a record before it writes anything.
+export const TOO_LARGE = 10n ** 37n;
+
+export const isNumber = (attribute: string): Condition => ({
+  kind: "below",
+  attribute,
+  value: n(TOO_LARGE),
+});
+
+export const KNOWN = all(equals("v", n(1n)), isNumber("fence"), isNumber("version"));
+
+/** The condition that the queue before the record lets a claim through. */
+export function queueCondition({ passage }: Pick<Grant, "passage">): Condition[] {
+  if (passage === undefined) return [NOBODY_QUEUED];
+  if (passage.kind === "barge") return [];
+  const below = { kind: "below", attribute: "served", value: n(passage.ticket) } as const;
+  return [any(isAbsent("served"), below)];
+}
+
+/** The TTL of a record with a lease of this length. */
+export function expiresAt(wallMs: number, leaseMs: number): AttributeValue {
+  return n(Math.ceil((wallMs + leaseMs + RETENTION_MS) / 1000));
+}

@@ -1,0 +1,229 @@
+/**
+ * The native record with several holders: of a semaphore, or of a read-write lock.
+ *
+ * Key: `pk` (S) is the kind and the name joined by `#`; `sk` (S) is `lease`. Besides `v`, `version`, `fence`, `tail`,
+ * `served` and `expiresAt`, which mean the same as in the record of a lock:
+ *
+ * | attribute | type | meaning |
+ * | --- | --- | --- |
+ * | `limit` | N | the most that all permits may weigh together |
+ * | `used` | N | what the permits weigh together |
+ * | `permit#` and an id | M | one permit: `weight`, its `session`, the length `leaseMs` of the session, and `owner` |
+ * | `fence#` and an id | N | the fence of this permit: the record's own at the grant |
+ * | `withdrawn#` and an id | N | this attempt has ended, and is never granted; when, in milliseconds since 1970 |
+ *
+ * A permit is a pair of attributes, and not a member of a map: one write then serves an absent record, too, and the fence
+ * of the permit can be computed from the record's. Not promised: the record shows whether a holder is alive. Only its
+ * session does.
+ */
+
+import type {
+  Held,
+  Holders,
+  PermitGrant,
+  PermitRef,
+  PermitWrites,
+  RecordRef,
+} from "../core/record/format.js";
+import type { FoundPermits, PermitInRecord, SharedRecord } from "../core/record/permits.js";
+import type { Found } from "../core/record/record.js";
+import { copyOfStart } from "../internal/text.js";
+import type { AttributeValue, Change, Condition, Item, Write } from "../platform/table.js";
+import {
+  all,
+  any,
+  equals,
+  expiresAt,
+  isAbsent,
+  isPresent,
+  KNOWN,
+  LAYOUT,
+  NEXT_VERSION,
+  n,
+  queueCondition,
+  s,
+} from "./native-conditions.js";
+import { numberIn, requestIn, stringIn } from "./native-values.js";
+
+const PERMIT = "permit#";
+const FENCE = "fence#";
+const WITHDRAWN = "withdrawn#";
+
+// The label is in every write of the record, once for each permit.
+const LONGEST_OWNER = 60;
+
+/** Composes the writes of records with permits. */
+export function nativePermits(pk: string, read: (item: Item | undefined) => Found): PermitWrites {
+  return {
+    permitOf: (ref, permit) => ({ ...ref, id: JSON.stringify([ref.id, permit.holder]), permit }),
+    readAll: (item) => readPermits(read(item), item),
+    grant: (ref, grant) => ({
+      key: ref.key,
+      condition: all(
+        any(isAbsent(pk), all(KNOWN, ...roomFor(grant), isNew(grant))),
+        ...queueCondition(grant),
+      ),
+      change: {
+        set: {
+          ...grantSet(grant),
+          limit: n(grant.limit),
+          used: { incrementFrom: "0", by: grant.weight },
+          ...(grant.passage?.kind === "ticket" ? { served: n(grant.passage.ticket) } : {}),
+        },
+        remove: grant.oldMarks.map((holder) => WITHDRAWN + holder),
+      },
+    }),
+    exchange: (from, held, grant) => ({
+      key: from.key,
+      condition: all(KNOWN, permitCondition(held), isNew(grant)),
+      change: {
+        set: {
+          ...grantSet(grant),
+          used: { incrementFrom: "0", by: grant.weight - (from.permit?.weight ?? grant.weight) },
+        },
+        remove: [PERMIT + held.holder, FENCE + held.holder],
+      },
+    }),
+    withdraw: (ref, { holder, fenceSeed, wallMs }) => ({
+      key: ref.key,
+      condition: all(any(isAbsent(pk), KNOWN), isAbsent(PERMIT + holder)),
+      change: {
+        set: { ...created(fenceSeed, wallMs), [WITHDRAWN + holder]: n(wallMs) },
+        remove: [],
+      },
+    }),
+    setLimit: (ref, limit, { fenceSeed, wallMs }) => ({
+      key: ref.key,
+      condition: any(isAbsent(pk), KNOWN),
+      change: { set: { ...created(fenceSeed, wallMs), limit: n(limit) }, remove: [] },
+    }),
+  };
+}
+
+function roomFor({ limit, weight }: PermitGrant): Condition[] {
+  return [
+    any(isAbsent("limit"), equals("limit", n(limit))),
+    any(isAbsent("used"), { kind: "below", attribute: "used", value: n(limit - weight + 1) }),
+  ];
+}
+
+// The id of an attempt is granted once: not while its permit is in the record, and never after its withdrawal.
+function isNew({ holder }: PermitGrant): Condition {
+  return all(isAbsent(PERMIT + holder), isAbsent(WITHDRAWN + holder));
+}
+
+function grantSet(grant: PermitGrant): Change["set"] {
+  const { holder, weight, session, leaseMs, owner, wallMs, fenceSeed } = grant;
+  const incrementFrom = fenceSeed.toString();
+  const label = copyOfStart(owner, LONGEST_OWNER);
+  return {
+    v: { N: LAYOUT },
+    version: NEXT_VERSION,
+    fence: { incrementFrom },
+    [FENCE + holder]: { incrementFrom, of: "fence" },
+    [PERMIT + holder]: {
+      M: { weight: n(weight), session: s(session), leaseMs: n(leaseMs), owner: s(label) },
+    },
+    expiresAt: expiresAt(wallMs, leaseMs),
+  };
+}
+
+// Creates a record without permits if the record is absent.
+function created(fenceSeed: bigint, wallMs: number): Change["set"] {
+  return {
+    v: { N: LAYOUT },
+    version: { orElse: n(0) },
+    fence: { orElse: n(fenceSeed) },
+    expiresAt: { orElse: expiresAt(wallMs, 0) },
+  };
+}
+
+/** Requires that the record has this permit. The fence is present exactly as long as the permit. */
+export function permitCondition({ holder, fence }: Held): Condition {
+  return equals(FENCE + holder, n(fence));
+}
+
+/** Removes one permit, on condition that the record has the permit: so its weight is subtracted once. */
+export function permitRemoval(
+  ref: RecordRef,
+  { holder, weight, leavesMark }: PermitRef,
+  { known }: Holders,
+  wallMs: number,
+): Write {
+  const marked = leavesMark ? { [WITHDRAWN + holder]: n(wallMs) } : {};
+  return {
+    key: ref.key,
+    condition: all(
+      KNOWN,
+      isPresent(PERMIT + holder),
+      ...(known === undefined ? [] : [permitCondition(known)]),
+    ),
+    change: {
+      set: {
+        version: NEXT_VERSION,
+        used: { incrementFrom: "0", by: -weight },
+        expiresAt: expiresAt(wallMs, 0),
+        ...marked,
+      },
+      remove: [PERMIT + holder, FENCE + holder],
+    },
+  };
+}
+
+/** Reads one permit of a record: held, or free if the record does not have the permit. Pure. */
+export function readPermit(found: Found, item: Item | undefined, { holder }: PermitRef): Found {
+  const shared = readPermits(found, item);
+  if (shared.state !== "shared" || item === undefined) return shared as Found;
+  const { version, queue } = shared;
+  const known = { version, queue, lastHolder: undefined, acquiredAt: undefined, data: undefined };
+  const permit = shared.permits.find((one) => one.holder === holder);
+  const request = requestIn(item);
+  if (permit === undefined) {
+    return { state: "free", ...known, fence: shared.fence, owner: undefined, request };
+  }
+  const { fence, session, leaseMs, owner } = permit;
+  const own = { holder, fence, session, leaseMs, owner, mark: undefined, dataSeq: 0 };
+  return { state: "held", ...known, ...own, request };
+}
+
+function readPermits(found: Found, item: Item | undefined): FoundPermits {
+  if (found.state === "held") {
+    return { state: "foreign", found: "names a single holder, like the record of a lock" };
+  }
+  if (found.state !== "free" || item === undefined) return found as FoundPermits;
+  const permits: PermitInRecord[] = [];
+  const marks: SharedRecord["marks"][number][] = [];
+  for (const [attribute, value] of Object.entries(item)) {
+    if (attribute.startsWith(PERMIT)) {
+      const permit = permitIn(attribute.slice(PERMIT.length), value, item);
+      if (permit === undefined)
+        return { state: "foreign", found: "has a permit that cannot be read" };
+      permits.push(permit);
+    } else if (attribute.startsWith(WITHDRAWN)) {
+      const holder = attribute.slice(WITHDRAWN.length);
+      marks.push({ holder, atMs: Number(numberIn(item, attribute) ?? 0n) });
+    }
+  }
+  const used = Number(numberIn(item, "used") ?? 0n);
+  const weight = permits.reduce((sum, permit) => sum + permit.weight, 0);
+  if (used !== weight) {
+    return { state: "foreign", found: `has permits of weight ${weight}, and \`used\` is ${used}` };
+  }
+  const limit = numberIn(item, "limit");
+  const { fence, version, queue } = found;
+  return {
+    ...{ state: "shared", fence, version: version as bigint, queue, used, permits, marks },
+    limit: limit === undefined ? undefined : Number(limit),
+  };
+}
+
+function permitIn(holder: string, value: AttributeValue, item: Item): PermitInRecord | undefined {
+  if (!("M" in value)) return undefined;
+  const weight = Number(numberIn(value.M, "weight") ?? 0n);
+  const leaseMs = Number(numberIn(value.M, "leaseMs") ?? 0n);
+  const session = stringIn(value.M, "session");
+  const fence = numberIn(item, FENCE + holder);
+  if (holder === "" || weight <= 0 || leaseMs <= 0) return undefined;
+  if (session === undefined || fence === undefined) return undefined;
+  return { holder, fence, weight, session, leaseMs, owner: stringIn(value.M, "owner") };
+}

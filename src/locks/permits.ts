@@ -1,0 +1,209 @@
+import type { AcquireContext } from "../core/acquire/context.js";
+import type { AcquireSettings } from "../core/acquire/settings.js";
+import type { Hold } from "../core/hold/hold.js";
+import type { KeepAliveSource } from "../core/hold/keep-alive.js";
+import type { ClientOptions, PollOptions } from "../core/options.js";
+import { resolveAcquire } from "../core/options.js";
+import { acquirePermit, type PermitSessions } from "../core/permits/acquire.js";
+import {
+  checkQueueOptions,
+  FAIR_DEFAULTS,
+  QUEUE_NAMES,
+  type QueueOptions,
+} from "../core/queue/options.js";
+import { requireCapability } from "../core/record/capability.js";
+import type { RecordRef, SharedKind } from "../core/record/format.js";
+import { checkName } from "../core/record/name.js";
+import type { AbsentRecord, SharedRecord } from "../core/record/permits.js";
+import { Session } from "../core/session/session.js";
+import { SharedSession } from "../core/session/shared.js";
+import { titleOf } from "../core/unavailable.js";
+import type { Wait } from "../core/wait.js";
+import { HoldfastError } from "../errors.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
+
+/** Options of a semaphore and of a read-write lock: the defaults of every acquisition. */
+export interface PermitOptions extends QueueOptions {
+  /** How long `acquire` waits for room, as for a lock. */
+  readonly wait?: Wait | undefined;
+  /** How long a waiter pauses between two reads. Default: as for a fair lock. */
+  readonly poll?: PollOptions | undefined;
+  /** A readable label of the holder. Default: host name and process id. */
+  readonly owner?: string | undefined;
+  /**
+   * A session, from `Holdfast.session()`, that keeps the permits alive. Default: a session of this client for all its
+   * permits. The client opens it for the first permit, and closes it one lease length after the last.
+   */
+  readonly session?: Session | undefined;
+}
+
+/** Options of one acquisition of a permit. */
+export interface AcquirePermitOptions extends Omit<PermitOptions, "session"> {
+  /** Ends the wait. `acquire` then rejects with the signal's reason, and leaves nothing behind. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+const ACQUIRE_PERMIT_NAMES: OptionNames<AcquirePermitOptions> = {
+  ...QUEUE_NAMES,
+  wait: true,
+  poll: true,
+  owner: true,
+  signal: true,
+};
+
+export const PERMIT_NAMES: OptionNames<PermitOptions> = {
+  ...QUEUE_NAMES,
+  wait: true,
+  poll: true,
+  owner: true,
+  session: true,
+};
+
+/** The parts that a semaphore or a read-write lock is constructed from. */
+export interface PermitParts {
+  readonly context: AcquireContext;
+  readonly clientOptions: ClientOptions;
+  readonly defaultOwner: string;
+  /** The session of the client's permits. */
+  readonly sessions: PermitSessions & KeepAliveSource<Hold>;
+}
+
+/** A lease that can be released. */
+interface Releasable {
+  release(): Promise<void>;
+}
+
+/** A name with any number of permits: what semaphores and read-write locks share. */
+export class Permits {
+  readonly ref: RecordRef;
+  readonly limit: number;
+  readonly #parts: PermitParts;
+  readonly #options: PermitOptions;
+  readonly #sessions: PermitSessions & KeepAliveSource<Hold>;
+  /** The marks of withdrawn attempts in the last answer. */
+  #marks: SharedRecord["marks"] = [];
+
+  constructor(
+    parts: PermitParts,
+    {
+      kind,
+      name,
+      limit,
+    }: { readonly kind: SharedKind; readonly name: string; readonly limit: number },
+    options: PermitOptions,
+  ) {
+    const { context } = parts;
+    requireCapability(context.format, "permits");
+    this.ref = context.format.codec.refOf(kind, checkName(name));
+    this.limit = limit;
+    this.#parts = parts;
+    this.#options = options;
+    this.#sessions = options.session === undefined ? parts.sessions : sessionsOf(options.session);
+    // Resolve the options now, so that a wrong option throws in the constructor.
+    this.#settings({});
+  }
+
+  /** Acquires a permit of this weight. Resolves with undefined if there is no room and the wait is 0. */
+  acquire<L extends Releasable>(
+    options: AcquirePermitOptions,
+    weight: number,
+    begin: (hold: Hold) => L,
+  ): Promise<L | undefined> {
+    const { context } = this.#parts;
+    let seen: AbsentRecord | SharedRecord | undefined;
+    const layered = this.#settings(options);
+    const settings = { ...layered.settings, whyNot: () => this.#whyNot(seen, weight) };
+    return acquirePermit(
+      {
+        ...{ context, ref: this.ref, settings, sessions: this.#sessions },
+        ...{ weight, limit: this.limit, inQueue: layered.inQueue },
+        marks: () => this.#marks,
+        onSeen: (record) => {
+          seen = record;
+          this.#marks = record.state === "shared" ? record.marks : [];
+        },
+      },
+      begin,
+    );
+  }
+
+  /** As `acquire`, but rejects with `not-acquired` if there is no room and the wait is 0. */
+  async acquireOrThrow<L extends Releasable>(
+    options: AcquirePermitOptions,
+    weight: number,
+    begin: (hold: Hold) => L,
+  ): Promise<L> {
+    const permit = await this.acquire(options, weight, begin);
+    if (permit !== undefined) return permit;
+    throw new HoldfastError(
+      "not-acquired",
+      `${titleOf([this.ref.name], this.ref.kind)} was not acquired: there is no room, and \`wait\` is 0.`,
+      { lockName: this.ref.name },
+    );
+  }
+
+  #settings(options: AcquirePermitOptions): {
+    readonly settings: AcquireSettings;
+    readonly inQueue: QueueOptions;
+  } {
+    const { context, clientOptions, defaultOwner } = this.#parts;
+    const { session: _, ...own } = checkNames("permits", this.#options, PERMIT_NAMES);
+    const asked = checkNames("acquire()", options, ACQUIRE_PERMIT_NAMES);
+    const { poll: __, ...client } = clientOptions;
+    const layers = [asked, own, client, { poll: FAIR_DEFAULTS.poll }];
+    const life = this.#sessions;
+    const settings = resolveAcquire(layers, defaultOwner, context.format.facts.defaults);
+    const given = this.#options.session;
+    const lengths = given === undefined ? {} : lengthsOf(given);
+    const inQueue = checkQueueOptions({
+      onPlaceExpired: asked.onPlaceExpired ?? own.onPlaceExpired,
+      onPosition: asked.onPosition ?? own.onPosition,
+    });
+    return { settings: { ...settings, ...lengths, keptAliveBy: life }, inQueue };
+  }
+
+  #whyNot(seen: AbsentRecord | SharedRecord | undefined, weight: number): string | undefined {
+    if (seen?.state !== "shared") return undefined;
+    const { used, permits } = seen;
+    if (this.ref.kind === "semaphore" && used + weight > this.limit) {
+      return `${used} of its ${this.limit} permits are in use, by ${permits.length} holders`;
+    }
+    if (used + weight > this.limit) {
+      const [first] = permits;
+      return first?.weight === this.limit
+        ? `a writer holds it (${first.owner ?? "without a label"})`
+        : `${permits.length} readers hold it`;
+    }
+    return "other waiters were queued before";
+  }
+}
+
+function sessionsOf(session: Session): PermitSessions & KeepAliveSource<Hold> {
+  if (session instanceof Session) return Session.lifeOf(session);
+  throw new HoldfastError(
+    "invalid-argument",
+    "The option `session` must be a Session of this client, from `Holdfast.session()`.",
+  );
+}
+
+function lengthsOf(session: Session): Pick<AcquireSettings, "leaseMs" | "renewMs"> {
+  const { leaseMs, renewMs } = Session.lifeOf(session);
+  return { leaseMs, renewMs };
+}
+
+/** Makes the session of a client's permits. Throws `invalid-argument` if the client's leases are renewed by hand. */
+export function permitSessions(
+  context: AcquireContext,
+  clientOptions: ClientOptions,
+  defaultOwner: string,
+): SharedSession {
+  requireCapability(context.format, "permits");
+  const settings = resolveAcquire([clientOptions], defaultOwner, context.format.facts.defaults);
+  if (settings.renewMs === "manual") {
+    throw new HoldfastError(
+      "invalid-argument",
+      'Permits need a session that renews itself. Use another client without `renew: "manual"`, or pass a `session`.',
+    );
+  }
+  return new SharedSession(context, settings);
+}

@@ -1,0 +1,123 @@
+import { HoldfastError } from "../errors.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { type RunArguments, runHolding } from "./locking.js";
+import { Permit } from "./permit.js";
+import {
+  type AcquirePermitOptions,
+  PERMIT_NAMES,
+  type PermitOptions,
+  type PermitParts,
+  Permits,
+} from "./permits.js";
+
+/** Options of a semaphore. */
+export interface SemaphoreOptions extends PermitOptions {
+  /**
+   * The most that all permits may weigh together: 1 to 1,000. The first acquisition stores the number in the table; a
+   * caller with another number is refused.
+   */
+  readonly permits: number;
+}
+
+/** Options of {@link Semaphore.acquire}. */
+export interface AcquireSemaphoreOptions extends AcquirePermitOptions {
+  /** How much of the limit the permit takes: 1 to the limit. Default 1. */
+  readonly weight?: number | undefined;
+}
+
+/** Options of {@link Semaphore.tryAcquire}, which never waits. */
+export type TryAcquireSemaphoreOptions = Pick<AcquireSemaphoreOptions, "weight" | "owner">;
+
+// More permits would make every write of the record cost more than 150 units.
+const MOST_PERMITS = 1_000;
+
+const SEMAPHORE_NAMES: OptionNames<SemaphoreOptions> = { ...PERMIT_NAMES, permits: true };
+const TRY_NAMES: OptionNames<TryAcquireSemaphoreOptions> = { weight: true, owner: true };
+
+/**
+ * Grants a name to several holders at once, up to a limit that the table keeps. Waiters are served first come, first
+ * served: a light waiter does not pass a heavy one. A semaphore does **not** limit a rate: a holder that releases at once
+ * can acquire again at once. It does **not** promise that never more than the limit act at the same time; see
+ * {@link Permit}.
+ *
+ * One record has all permits, and each grant is one conditional write on it. So the limit holds whatever the callers
+ * believe. The permit of a dead process comes back when its session has ended.
+ *
+ * Protocol: spec/protocol.md, "Permits". Dijkstra introduced the semaphore; the permit that lives by a session is
+ * Consul's.
+ */
+export class Semaphore {
+  readonly name: string;
+  /** The limit that this caller expects in the table. */
+  readonly permits: number;
+  readonly #permits: Permits;
+
+  /** @internal Created by `Holdfast.semaphore`. */
+  constructor(parts: PermitParts, name: string, options: SemaphoreOptions) {
+    const { permits, ...others } = checkNames("semaphore()", options, SEMAPHORE_NAMES);
+    checkPermits(permits);
+    this.#permits = new Permits(parts, { kind: "semaphore", name, limit: permits }, others);
+    this.name = name;
+    this.permits = permits;
+  }
+
+  /**
+   * Acquires a permit, waiting up to `wait` for room (by default longer than a dead holder keeps its permit, and at least
+   * 60 s; 0 for no wait, `Infinity` for ever).
+   *
+   * Costs one write if there is room; two writes more for the first permit of a client, which open its session. A wait
+   * costs what the wait for a fair lock costs. While the semaphore is full, the first waiter reads the session of each
+   * holder once a lease, one unit each. Each write costs a unit for each KB of the record: some seven permits.
+   *
+   * Rejects with `limit-mismatch` if the table has another limit; otherwise as {@link Lock.acquire}. Throws
+   * `invalid-argument`.
+   */
+  async acquire(options: AcquireSemaphoreOptions = {}): Promise<Permit> {
+    const { weight = 1, ...others } = options;
+    this.#checkWeight(weight);
+    return this.#permits.acquireOrThrow(others, weight, (hold) => new Permit(hold));
+  }
+
+  /**
+   * Acquires a permit without waiting. Resolves with null if there is no room. Costs one write; on a full semaphore also a
+   * strongly consistent read for each session of other clients that this client has not read yet, because a dead holder's
+   * permit counts as room. No request if another call of this client waits. Errors as {@link Semaphore.acquire}.
+   */
+  async tryAcquire(options: TryAcquireSemaphoreOptions = {}): Promise<Permit | null> {
+    const { weight = 1, owner } = checkNames("tryAcquire()", options, TRY_NAMES);
+    this.#checkWeight(weight);
+    const permit = await this.#permits.acquire(
+      { owner, wait: 0 },
+      weight,
+      (hold) => new Permit(hold),
+    );
+    return permit ?? null;
+  }
+
+  /** Holds a permit while `body` runs, and always releases it afterwards. As {@link Lock.run}. */
+  async run<T>(body: (permit: Permit) => T | PromiseLike<T>): Promise<T>;
+  async run<T>(
+    options: AcquireSemaphoreOptions,
+    body: (permit: Permit) => T | PromiseLike<T>,
+  ): Promise<T>;
+  async run<T>(...given: RunArguments<AcquireSemaphoreOptions, Permit, T>): Promise<T> {
+    return runHolding(given, (options) => this.acquire(options));
+  }
+
+  #checkWeight(weight: number): void {
+    if (Number.isInteger(weight) && weight >= 1 && weight <= this.permits) return;
+    throw new HoldfastError(
+      "invalid-argument",
+      `The option \`weight\` must be a whole number from 1 to ${this.permits}, the number of permits; it is ${weight}.`,
+    );
+  }
+}
+
+/** Checks the limit of a semaphore. Throws `invalid-argument`. */
+export function checkPermits(permits: unknown): asserts permits is number {
+  if (Number.isInteger(permits) && Number(permits) >= 1 && Number(permits) <= MOST_PERMITS) return;
+  throw new HoldfastError(
+    "invalid-argument",
+    `The number of permits must be a whole number from 1 to ${MOST_PERMITS.toLocaleString("en")}; it is ${permits}.`,
+  );
+}

@@ -1,0 +1,305 @@
+import { describe, expect, it } from "vitest";
+import { expectError } from "../../support/errors.js";
+import { World } from "../../support/world.js";
+
+const DATES = { dates: (trueMs: number) => Math.floor(trueMs / 1_000) * 1_000 };
+const FOR_EVER = { wait: Number.POSITIVE_INFINITY };
+
+function record(world: World, name = "s") {
+  return world.table.item({ pk: { S: `semaphore#${name}` }, sk: { S: "lease" } });
+}
+
+/** The number of permits in the record, and what they weigh by `used`. */
+function stateOf(world: World): [number, string | undefined] {
+  const item = record(world) ?? {};
+  const value = item["used"];
+  const count = Object.keys(item).filter((name) => name.startsWith("permit#")).length;
+  return [count, value !== undefined && "N" in value ? value.N : undefined];
+}
+
+describe("a semaphore", () => {
+  it("grants permits up to its limit, then refuses", async () => {
+    const world = new World(DATES);
+    const semaphore = world.inhabitant().locks.semaphore("s", { permits: 3 });
+    const one = await world.until(semaphore.acquire());
+    const two = await world.until(semaphore.acquire({ weight: 2 }));
+    expect([one.isHeld, two.isHeld, two.weight]).toEqual([true, true, 2]);
+    expect(two.fence).toBeGreaterThan(one.fence);
+    expect(await world.until(semaphore.tryAcquire())).toBeNull();
+    await world.until(one.release());
+    expect(await world.until(semaphore.tryAcquire({ weight: 2 }))).toBeNull();
+    const three = await world.until(semaphore.tryAcquire());
+    expect(three?.fence).toBeGreaterThan(two.fence);
+    expect(stateOf(world)).toEqual([2, "3"]);
+    await world.until(Promise.all([two.release(), three?.release()]));
+    expect(stateOf(world)).toEqual([0, "0"]);
+  });
+
+  it("costs one write to acquire, to try on a full semaphore and to release, and none to hold", async () => {
+    const world = new World(DATES);
+    const [a, b] = [world.inhabitant({ renew: "15s" }), world.inhabitant({ renew: "15s" })];
+    const mine = a.locks.semaphore("s", { permits: 2 });
+    const theirs = b.locks.semaphore("s", { permits: 2 });
+    // Each first permit opens a session: two writes more.
+    const first = await world.requests(() => mine.acquire());
+    expect(first).toMatchObject({ writes: 3, reads: 0 });
+    await world.until(theirs.acquire());
+    // The first refusal of a client shows sessions that it has never read.
+    expect(await world.until(mine.tryAcquire())).toBeNull();
+    const tried = await world.requests(() => mine.tryAcquire());
+    expect(tried).toMatchObject({ writes: 1, reads: 0, writeUnits: 1 });
+    const released = await world.requests(() => first.result.release());
+    expect(released).toMatchObject({ writes: 1, reads: 0, writeUnits: 1 });
+    const again = await world.requests(() => mine.acquire());
+    expect(again).toMatchObject({ writes: 1, reads: 0, writeUnits: 1 });
+    const before = world.table.counts.writes;
+    await world.time.advance(60_000);
+    // Four renewals of each session, and nothing for the permits.
+    expect(world.table.counts.writes - before).toBe(8);
+  });
+
+  it("serves waiters first come, first served, and lets no light waiter pass a heavy one", async () => {
+    const world = new World(DATES);
+    const [a, b, c] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
+    const of = (who: typeof a) => who.locks.semaphore("s", { permits: 3 });
+    const held = await world.until(of(a).acquire({ weight: 2 }));
+    const order: string[] = [];
+    const heavy = of(b)
+      .acquire({ ...FOR_EVER, weight: 2 })
+      .then((permit) => {
+        order.push("heavy");
+        return permit;
+      });
+    await world.time.advance(1_000);
+    const light = of(c)
+      .acquire(FOR_EVER)
+      .then((permit) => {
+        order.push("light");
+        return permit;
+      });
+    await world.time.advance(10_000);
+    expect(order).toEqual([]);
+    await world.until(held.release());
+    await world.until(heavy);
+    await world.until(light);
+    expect(order).toEqual(["heavy", "light"]);
+    expect(stateOf(world)).toEqual([2, "3"]);
+  });
+
+  it("serves many waiters of one process by one place in the queue", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    const semaphore = locks.semaphore("s", { permits: 2 });
+    let now = 0;
+    let most = 0;
+    const runs = Array.from({ length: 20 }, () =>
+      semaphore.run(FOR_EVER, async () => {
+        now += 1;
+        most = Math.max(most, now);
+        await new Promise<void>((done) => setTimeoutIn(world, 20, done));
+        now -= 1;
+      }),
+    );
+    await world.until(Promise.all(runs));
+    expect(most).toBe(2);
+    expect(stateOf(world)).toEqual([0, "0"]);
+  });
+
+  it("refuses a caller with another limit, and names both", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    await world.until(locks.semaphore("s", { permits: 3 }).acquire());
+    const refused = locks.semaphore("s", { permits: 5 }).acquire();
+    const facts = { code: "limit-mismatch", lockName: "s", mentions: ["3", "5"] } as const;
+    await world.until(expectError(refused, facts));
+  });
+
+  it("returns the permits of a killed process when its session has ended", async () => {
+    const world = new World(DATES);
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    await world.until(a.locks.semaphore("s", { permits: 2 }).acquire({ weight: 2 }));
+    a.process.kill();
+    const killedMs = world.time.nowMs;
+    const permit = await world.until(b.locks.semaphore("s", { permits: 2 }).acquire());
+    // The lease, the bound on the difference of servers' clocks, and the polls.
+    expect(world.time.nowMs - killedMs).toBeLessThan(30_000 + 10_000 + 2_500);
+    expect(permit.isHeld).toBe(true);
+    expect(stateOf(world)).toEqual([1, "1"]);
+  });
+
+  it("lets a process that lives for a second take the permit of a dead holder without waiting", async () => {
+    const world = new World(DATES);
+    const a = world.inhabitant();
+    await world.until(a.locks.semaphore("s", { permits: 1 }).acquire());
+    a.process.kill();
+    await world.time.advance(60_000);
+    const b = world.inhabitant();
+    const permit = await world.until(b.locks.semaphore("s", { permits: 1 }).tryAcquire());
+    expect(permit?.isHeld).toBe(true);
+  });
+
+  it("loses its permits with the session, and guards writes by the permit", async () => {
+    const world = new World(DATES);
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const permit = await world.until(a.locks.semaphore("s", { permits: 1 }).acquire());
+    a.process.pause();
+    const other = await world.until(b.locks.semaphore("s", { permits: 1 }).acquire());
+    a.process.resume();
+    expect(permit.isHeld).toBe(false);
+    expect(permit.signal.reason).toMatchObject({ code: "lost", reason: "session-ended" });
+    expect(other.fence).toBeGreaterThan(permit.fence);
+    const { ConditionCheck } = permit.condition();
+    expect(Object.values(ConditionCheck.ExpressionAttributeNames)).toEqual([
+      `fence#${permit.holder}`,
+    ]);
+    expect(record(world)?.[`fence#${permit.holder}`]).toBeUndefined();
+    expect(record(world)?.[`fence#${other.holder}`]).toEqual({ N: String(other.fence) });
+  });
+
+  it("says after the wait how many permits are in use", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    await world.until(locks.semaphore("s", { permits: 2 }).acquire({ weight: 2 }));
+    const refused = locks.semaphore("s", { permits: 2 }).acquire({ wait: "1s" });
+    const facts = {
+      code: "not-acquired",
+      lockName: "s",
+      mentions: ["2 of its 2 permits"],
+    } as const;
+    await world.until(expectError(refused, facts));
+  });
+
+  it.each([
+    ["no permits", { permits: 0 }],
+    ["too many permits", { permits: 1_001 }],
+    ["half a permit", { permits: 1.5 }],
+    ["an unknown option", { permits: 1, limit: 2 }],
+  ])("refuses %s with a clear error", (_, options) => {
+    const { locks } = new World().inhabitant();
+    expect(() => locks.semaphore("s", options)).toThrow(
+      expect.objectContaining({ code: "invalid-argument" }),
+    );
+  });
+
+  it.each([0, 3, 1.5])("refuses a weight of %s of 2", async (weight) => {
+    const { locks } = new World().inhabitant();
+    const refused = locks.semaphore("s", { permits: 2 }).acquire({ weight });
+    await expectError(refused, { code: "invalid-argument", mentions: ["weight"] });
+  });
+
+  it("closes its session a lease after the last permit", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    const permit = await world.until(locks.semaphore("s", { permits: 1 }).acquire());
+    await world.until(permit.release());
+    await world.time.advance(45_000);
+    const before = world.table.counts.writes;
+    await world.time.advance(120_000);
+    expect(world.table.counts.writes).toBe(before);
+  });
+
+  it("holds its permits by the session that the caller names", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    const session = await world.until(locks.session({ lease: "10s" }));
+    const permit = await world.until(locks.semaphore("s", { permits: 1, session }).acquire());
+    expect([permit.leaseMs, session.size]).toEqual([10_000, 1]);
+    await world.until(session.close());
+    expect(permit.signal.reason).toMatchObject({ code: "lost" });
+    expect(stateOf(world)).toEqual([0, "0"]);
+    const refused = locks.semaphore("s", { permits: 1, session }).acquire();
+    await world.until(expectError(refused, { code: "closed" }));
+  });
+});
+
+describe("a semaphore on a faulty network", () => {
+  it("adds a permit once when the answer to its grant is lost", async () => {
+    const world = new World(DATES);
+    const { locks, network } = world.inhabitant();
+    const semaphore = locks.semaphore("s", { permits: 2 });
+    await world.until((await world.until(semaphore.acquire())).release());
+    network.script((request) =>
+      request.kind === "write" && "used" in request.write.change.set
+        ? { fault: "response-lost", unknownAfterMs: 10 }
+        : undefined,
+    );
+    const acquiring = semaphore.acquire();
+    await world.time.advance(30);
+    network.script(() => undefined);
+    const permit = await world.until(acquiring);
+    expect(stateOf(world)).toEqual([1, "1"]);
+    await world.until(permit.release());
+    // A copy of the first request may still be on its way: the mark refuses it.
+    expect(record(world)?.[`withdrawn#${permit.holder}`]).toBeDefined();
+    expect(stateOf(world)).toEqual([0, "0"]);
+  });
+
+  it("never grants an attempt that the caller gave up, however late its request arrives", async () => {
+    const world = new World(DATES);
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const mine = a.locks.semaphore("s", { permits: 1 });
+    await world.until((await world.until(mine.acquire())).release());
+    a.network.script((request) =>
+      request.kind === "write" && "limit" in request.write.change.set
+        ? { fault: "applied-late", delayMs: 20_000, unknownAfterMs: 10 }
+        : undefined,
+    );
+    const controller = new AbortController();
+    const acquiring = mine.acquire({ signal: controller.signal });
+    acquiring.catch(() => undefined);
+    await world.time.advance(50);
+    controller.abort(new Error("given up"));
+    a.network.script(() => undefined);
+    await expect(world.until(acquiring)).rejects.toThrow("given up");
+    await world.time.advance(25_000);
+    expect(stateOf(world)).toEqual([0, "0"]);
+    const permit = await world.until(b.locks.semaphore("s", { permits: 1 }).tryAcquire());
+    expect(permit?.isHeld).toBe(true);
+  });
+
+  it("frees a permit that a copy of an answered request granted again", async () => {
+    const world = new World(DATES);
+    const { locks, network } = world.inhabitant();
+    const semaphore = locks.semaphore("s", { permits: 1 });
+    await world.until((await world.until(semaphore.acquire())).release());
+    network.script((request) =>
+      request.kind === "write" && "limit" in request.write.change.set
+        ? { fault: "duplicated", delayMs: 5_000 }
+        : undefined,
+    );
+    const permit = await world.until(semaphore.acquire());
+    network.script(() => undefined);
+    await world.until(permit.release());
+    await world.time.advance(6_000);
+    expect(stateOf(world)).toEqual([1, "1"]);
+    await world.until(semaphore.acquire());
+    expect(stateOf(world)).toEqual([1, "1"]);
+  });
+
+  it("removes the marks of withdrawn attempts after an hour, with the next grant", async () => {
+    const world = new World(DATES);
+    const { locks, network } = world.inhabitant();
+    const semaphore = locks.semaphore("s", { permits: 1 });
+    network.script((request) =>
+      request.kind === "write" && "limit" in request.write.change.set
+        ? { fault: "response-lost", unknownAfterMs: 10 }
+        : undefined,
+    );
+    const acquiring = semaphore.acquire();
+    await world.time.advance(60);
+    network.script(() => undefined);
+    await world.until((await world.until(acquiring)).release());
+    const marks = () =>
+      Object.keys(record(world) ?? {}).filter((name) => name.startsWith("withdrawn#"));
+    expect(marks()).toHaveLength(1);
+    await world.time.advance(3_700_000);
+    // The first grant shows the mark, and the next removes it.
+    await world.until((await world.until(semaphore.acquire())).release());
+    await world.until((await world.until(semaphore.acquire())).release());
+    expect(marks()).toEqual([]);
+  });
+});
+
+function setTimeoutIn(world: World, ms: number, done: () => void): void {
+  world.time.process().timers.set(ms, true, done);
+}
