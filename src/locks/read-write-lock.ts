@@ -48,8 +48,8 @@ export class WritePermit extends Permit {
   }
 
   /**
-   * Becomes a reader in one write, before every waiting writer. This permit ends without a loss, and conditions on its
-   * fence fail from then on. Sends one request without faults. Rejects with `lost`.
+   * Becomes a reader in one write, before every waiting writer. This permit ends when the call begins: stop writing first.
+   * Conditions on its fence fail from then on. Sends one request without faults. Rejects with `lost`.
    */
   async downgrade(): Promise<ReadPermit> {
     this.assertHeld();

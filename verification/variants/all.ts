@@ -7,6 +7,7 @@ import { GRANTS } from "./grants.js";
 import { HOLDS } from "./holds.js";
 import { MULTI_LOCKS } from "./multi-locks.js";
 import { OCCURRENCES } from "./occurrences.js";
+import { PERMITS } from "./permits.js";
 import { QUEUES } from "./queues.js";
 import { RELEASES } from "./releases.js";
 import { SESSIONS } from "./sessions.js";
@@ -25,6 +26,7 @@ export const VARIANTS: readonly Variant[] = [
   ...SESSIONS,
   ...QUEUES,
   ...MULTI_LOCKS,
+  ...PERMITS,
   ...COMPANIONS,
   ...SIGHTINGS,
   ...OCCURRENCES,

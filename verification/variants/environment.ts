@@ -6,6 +6,7 @@ import { Observations } from "../../src/core/record/observation.js";
 import { RenewalScheduler } from "../../src/core/scheduler.js";
 import { TableAccess } from "../../src/core/table-access.js";
 import { nativeFormat } from "../../src/formats/native.js";
+import { expiresAt } from "../../src/formats/native-conditions.js";
 import { Bounds } from "../../src/platform/bounded.js";
 import { answerOf, isUnreadRefusal } from "../../src/platform/dynamodb/errors.js";
 import { senderOver } from "../../src/platform/dynamodb/sdk.js";
@@ -91,7 +92,7 @@ export const SURROUNDINGS: readonly Variant[] = [
     rules: ["R10"],
     edits: [
       {
-        in: { nativeFormat },
+        in: { expiresAt },
         from: "const RETENTION_MS = 7 * 24 * 3_600_000;",
         to: "const RETENTION_MS = 0;",
       },
@@ -107,7 +108,7 @@ export const SURROUNDINGS: readonly Variant[] = [
     rules: ["R10"],
     edits: [
       {
-        in: { nativeFormat },
+        in: { expiresAt },
         from: "return n(Math.ceil((wallMs + leaseMs + RETENTION_MS) / 1000));",
         to: "return n(Math.ceil(wallMs + leaseMs + RETENTION_MS));",
       },

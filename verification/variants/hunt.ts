@@ -4,6 +4,7 @@
  */
 import { parseArgs } from "node:util";
 import { simulateOnce } from "../sim/once/simulation.js";
+import { simulatePermits } from "../sim/permits/simulation.js";
 import { simulateQueue } from "../sim/queue/simulation.js";
 import { simulate } from "../sim/simulation.js";
 
@@ -27,6 +28,7 @@ function simulated(
 ): Promise<{ readonly violations: readonly { readonly invariant: string }[] }> {
   if (of === "fair locks") return simulateQueue({ seed, lengthMs: LENGTH_MS });
   if (of === "occurrences") return simulateOnce(seed, OCCURRENCES);
+  if (of === "permits") return simulatePermits(seed, LENGTH_MS);
   return simulate(seed, LENGTH_MS);
 }
 

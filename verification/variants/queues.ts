@@ -11,6 +11,7 @@ import { readQueue } from "../../src/core/queue/predecessors.js";
 import { takeTickets } from "../../src/core/queue/ticket.js";
 import { decide } from "../../src/core/record/decide.js";
 import { nativeFormat } from "../../src/formats/native.js";
+import { queueCondition } from "../../src/formats/native-conditions.js";
 import type { Edit, Variant } from "./variant.js";
 
 const STARVATION = "test/locks/starvation.test.ts";
@@ -36,7 +37,11 @@ export const QUEUES: readonly Variant[] = [
     what: "A grant with a ticket does not require a ticket above `served`.",
     rules: ["R1"],
     edits: [
-      { in: { nativeFormat }, from: 'return [any(isAbsent("served"), below)];', to: "return [];" },
+      {
+        in: { queueCondition },
+        from: 'return [any(isAbsent("served"), below)];',
+        to: "return [];",
+      },
     ],
     caughtBy: {
       test: "test/formats/native.test.ts",
@@ -49,7 +54,7 @@ export const QUEUES: readonly Variant[] = [
     rules: ["R1"],
     edits: [
       {
-        in: { nativeFormat },
+        in: { queueCondition },
         from: "if (passage === undefined) return [NOBODY_QUEUED];",
         to: "if (passage === undefined) return [];",
       },

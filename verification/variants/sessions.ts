@@ -83,7 +83,7 @@ export const SESSIONS: readonly Variant[] = [
     edits: [
       {
         in: { decide },
-        from: "  if (session !== undefined) return decideBySession(record, session, takeOver, now);\n",
+        from: "  if (session !== undefined) return decideBySession(record.leaseMs, session, takeOver, now);\n",
         to: "",
       },
     ],

@@ -18,8 +18,8 @@ export interface Edit {
 export interface InSimulation {
   readonly invariant: string;
   readonly within: number;
-  /** A simulation of fair locks or of occurrences of tasks; absent: of the core. */
-  readonly of?: "fair locks" | "occurrences";
+  /** A simulation of fair locks, of occurrences of tasks, or of permits; absent: of the core. */
+  readonly of?: "fair locks" | "occurrences" | "permits";
   /** The range, from 1, in which `npm test` hunts; set where the first range takes too long. Default 1. */
   readonly shortRange?: number;
 }

@@ -15,14 +15,15 @@ export interface Exchange {
 }
 
 /**
- * Replaces a held permit by a lighter one, with another id and a new fence, in one write. The old permit stays held until
- * DynamoDB acknowledges the write, and then ends without a loss. Sends the same write until it is answered: its condition
- * is the old permit, so it takes effect once. Rejects with the loss of the old permit.
+ * Replaces a held permit by a lighter one, with another id and a new fence, in one write. The old permit ends in this
+ * process first, without a loss: others may get what it gave up before the answer arrives. Sends the same write until it is
+ * answered: its condition is the old permit, so it takes effect once. Rejects with `lost` if the old permit was lost, or if
+ * the session ends before an answer.
  */
 export async function exchange(from: Hold, { ref, weight, limit }: Exchange): Promise<Hold> {
   const { context, settings } = from;
   const { life } = from.living;
-  if (!from.isHeld || life === undefined) throw lossOf(from);
+  if (life === undefined || !from.beginRelease()) throw lossOf(from);
   const permits = requireCapability(context.format, "permits");
   const start = instantOf(context.clock);
   const holder = context.random.id();
@@ -34,21 +35,19 @@ export async function exchange(from: Hold, { ref, weight, limit }: Exchange): Pr
   const own = permits.permitOf(ref, { holder, weight, leavesMark: false });
   context.ownPermits.add(holder);
   const attempt = () => context.write(write, context.timeoutWithin(from.remainingMs()));
-  const { backoff, lossSignal } = from;
-  const retried = await from.requests.run(() =>
-    retry(context, attempt, { backoff, signal: lossSignal.signal }),
-  );
+  const { backoff } = from;
+  const isOver = (): boolean => !life.isHeld;
+  const retried = await from.requests.run(() => retry(context, attempt, { backoff, isOver }));
   const record =
     retried.kind === "answered" ? context.format.codec.read(retried.answer.item, own) : undefined;
-  if (record?.state !== "held" || !from.isHeld) {
-    // The session is over, or another client has removed the old permit: the new one cannot be granted any more.
+  if (record?.state !== "held" || !life.isHeld) {
+    // Another client has removed the old permit, or removes both: the session has ended.
     context.ownPermits.delete(holder);
-    from.end(record === undefined ? "expired" : "stolen");
+    from.lostBeforeRelease(life.isHeld ? "stolen" : "session-ended");
     throw lossOf(from);
   }
   const to = new Hold(context, own, from.localQueue, { record, start, settings });
   life.keep(to);
-  from.beginRelease();
   context.ownPermits.delete(from.held.holder);
   return to;
 }

@@ -1,0 +1,192 @@
+import { exchange } from "../../src/core/permits/exchange.js";
+import { freeStrays, PermitGrantWrite } from "../../src/core/permits/grant.js";
+import { PermitLoop } from "../../src/core/permits/loop.js";
+import { decidePermit } from "../../src/core/record/permits.js";
+import { nativePermits, permitRemoval } from "../../src/formats/native-permits.js";
+import type { Variant } from "./variant.js";
+
+const TEST = "test/locks/permits/semaphore.test.ts";
+const OF = "permits";
+
+/** Defects in semaphores and read-write locks. */
+export const PERMITS: readonly Variant[] = [
+  {
+    name: "permit-used-unchecked",
+    what: "A grant does not require that the permit fits under the limit.",
+    rules: ["R1"],
+    edits: [
+      {
+        in: { nativePermits },
+        from: 'any(isAbsent("used"), { kind: "below", attribute: "used", value: n(limit - weight + 1) }),',
+        to: "",
+      },
+    ],
+    caughtBy: { invariant: "permits", within: 60, of: OF },
+  },
+  {
+    name: "permit-limit-of-caller",
+    what: "A caller with another limit goes by its own.",
+    rules: [],
+    edits: [
+      { in: { nativePermits }, from: 'any(isAbsent("limit"), equals("limit", n(limit))),', to: "" },
+    ],
+    caughtBy: { test: TEST, title: "refuses a caller with another limit, and names both" },
+  },
+  {
+    name: "permit-added-twice",
+    what: "A retried grant adds its weight again.",
+    rules: ["R5"],
+    edits: [
+      {
+        in: { nativePermits },
+        from: "all(isAbsent(PERMIT + holder), isAbsent(WITHDRAWN + holder))",
+        to: "isAbsent(WITHDRAWN + holder)",
+      },
+    ],
+    caughtBy: { invariant: "counted", within: 60, of: OF },
+  },
+  {
+    name: "permit-mark-ignored",
+    what: "A late request is granted although its attempt was withdrawn.",
+    rules: ["R14"],
+    edits: [
+      {
+        in: { nativePermits },
+        from: "all(isAbsent(PERMIT + holder), isAbsent(WITHDRAWN + holder))",
+        to: "isAbsent(PERMIT + holder)",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "never grants an attempt that the caller gave up, however late its request arrives",
+    },
+  },
+  {
+    name: "permit-not-withdrawn",
+    what: "A client that gives up an attempt leaves its request to itself.",
+    rules: ["R14"],
+    edits: [
+      {
+        in: { PermitGrantWrite },
+        from: "if (repetition.unanswered > 0) this.#withdraw();",
+        to: "if (repetition.unanswered < 0) this.#withdraw();",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "never grants an attempt that the caller gave up, however late its request arrives",
+    },
+  },
+  {
+    name: "permit-release-without-mark",
+    what: "The release of a permit whose request was sent twice leaves no mark.",
+    rules: ["R5"],
+    edits: [
+      {
+        in: { PermitGrantWrite },
+        from: "leavesMark: mayRepeat",
+        to: "leavesMark: mayRepeat && weight < 0",
+      },
+    ],
+    caughtBy: { test: TEST, title: "adds a permit once when the answer to its grant is lost" },
+  },
+  {
+    name: "permit-removed-twice",
+    what: "A removal does not require the permit, so its weight is subtracted twice.",
+    rules: ["R4"],
+    edits: [
+      {
+        in: { permitRemoval },
+        from: "isPresent(PERMIT + holder), ...(known === undefined ? [] : [permitCondition(known)]),",
+        to: "...(known === undefined ? [] : []),",
+      },
+      { in: { permitRemoval }, from: "isPresent, KNOWN,", to: "KNOWN," },
+    ],
+    caughtBy: { invariant: "counted", within: 60, of: OF },
+  },
+  {
+    name: "permit-weight-of-remover",
+    what: "A waiter that removes a dead permit subtracts its own weight.",
+    rules: ["R4"],
+    edits: [
+      {
+        in: { PermitLoop },
+        from: "permits.permitOf(ref, { holder, weight, leavesMark: false })",
+        to: "permits.permitOf(ref, { holder, weight: weight && this.#wish.weight, leavesMark: false })",
+      },
+    ],
+    caughtBy: { invariant: "counted", within: 60, of: OF },
+  },
+  {
+    name: "permit-of-living-removed",
+    what: "A waiter removes permits whose session is alive.",
+    rules: ["R3"],
+    edits: [
+      {
+        in: { decidePermit },
+        from: 'if (decision.kind === "take-over") return',
+        to: 'if (decision.kind === "take-over" || decision.kind === "wait") return',
+      },
+    ],
+    caughtBy: { invariant: "ownership", within: 60, of: OF },
+  },
+  {
+    name: "permit-passes-queue",
+    what: "A grant does not ask the queue.",
+    rules: [],
+    edits: [
+      {
+        in: { nativePermits },
+        from: "...queueCondition(grant),",
+        to: "...queueCondition(grant).slice(9),",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "serves waiters first come, first served, and lets no light waiter pass a heavy one",
+    },
+  },
+  {
+    name: "permit-fence-by-clock",
+    what: "The fence of a permit comes from the caller's clock.",
+    rules: ["R9"],
+    edits: [
+      { in: { nativePermits }, from: '{ incrementFrom, of: "fence" }', to: "{ incrementFrom }" },
+    ],
+    caughtBy: { invariant: "fence order", within: 60, of: OF },
+  },
+  {
+    name: "permit-stray-kept",
+    what: "A client ignores a permit that a copy of its request was granted.",
+    rules: ["R14"],
+    edits: [
+      {
+        in: { freeStrays },
+        from: "if (session !== life.id || context.ownPermits.has(holder)) continue;",
+        to: "if (session !== life.id || holder !== undefined) continue;",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "frees a permit that a copy of an answered request granted again",
+    },
+  },
+  {
+    name: "downgrade-ends-late",
+    what: "A writer stops writing only when the answer to its downgrade has arrived.",
+    rules: ["R2"],
+    edits: [
+      {
+        in: { exchange },
+        from: "if (life === undefined || !from.beginRelease()) throw",
+        to: "if (life === undefined || !from.isHeld) throw",
+      },
+      {
+        in: { exchange },
+        from: "life.keep(to);",
+        to: "life.keep(to); from.beginRelease();",
+      },
+    ],
+    caughtBy: { invariant: "permits", within: 200, of: OF },
+  },
+];
