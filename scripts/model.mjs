@@ -24,6 +24,7 @@ const SHORT_OPTIMISATION = {
   queue: "-O0",
   several: "-O0",
   "first-sight": "-O1",
+  permits: "-O1",
 };
 
 function runOrThrow(program, args, folder) {

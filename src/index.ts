@@ -60,10 +60,9 @@ export type {
 export type { Permit } from "./locks/permit.js";
 export type { AcquirePermitOptions, PermitOptions } from "./locks/permits.js";
 export type {
-  ReadLock,
+  PermitLock,
   ReadPermit,
   ReadWriteLock,
-  WriteLock,
   WritePermit,
 } from "./locks/read-write-lock.js";
 export type {

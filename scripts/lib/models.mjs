@@ -499,6 +499,43 @@ const FIRST_SIGHT_MUTANTS = [
   },
 ];
 
+const PERMITS_SEARCHES = [
+  { name: "requests sent twice, a lower limit, guarded writes", bounds: {} },
+  { name: "requests sent three times", bounds: { COPIES: 3, LIMITS: 0, GUARDS: 0 } },
+];
+
+const SHORT_PERMITS_SEARCHES = [
+  { name: "requests sent twice", bounds: { LIMITS: 0, GUARDS: 0 } },
+  { name: "a lower limit, guarded writes", bounds: { COPIES: 1 } },
+];
+
+const PERMITS_MUTANTS = [
+  { name: "USED", breaks: "Exclusion", what: "a grant ignores what the permits weigh" },
+  { name: "LIMIT", breaks: "Exclusion", what: "a grant goes by the limit that its caller knows" },
+  {
+    name: "ABSENT",
+    breaks: "Counted",
+    what: "a request that takes effect again adds its weight again",
+  },
+  { name: "MARK", breaks: "NoLeak", what: "a withdrawn attempt leaves no mark" },
+  {
+    name: "MARK_AFTER_RELEASE",
+    breaks: "NoLeak",
+    what: "the release of a permit whose request was sent twice leaves no mark",
+  },
+  { name: "WITHDRAWAL", breaks: "NoLeak", what: "a client forgets an attempt that it gives up" },
+  { name: "CONDITION", breaks: "Guarded", what: "a guarded write does not require its permit" },
+  {
+    name: "ORDER",
+    breaks: "Exclusion",
+    what: "a holder acts on after it has given its permit back",
+  },
+  { name: "ENDING", breaks: "Exclusion", what: "a rival removes a permit whose session goes on" },
+  { name: "EXACT", breaks: "Counted", what: "a removal does not require the permit" },
+  { name: "WEIGHT", breaks: "Counted", what: "a rival subtracts its own weight" },
+  { name: "STOPPED", breaks: "Exclusion", what: "the session of a live process is ended" },
+];
+
 /** The models of verification/model, each with its searches and mutants; also used by the test of their page. */
 export const MODELS = [
   {
@@ -530,5 +567,11 @@ export const MODELS = [
     searches: FIRST_SIGHT_SEARCHES,
     shortSearches: FIRST_SIGHT_SEARCHES,
     mutants: FIRST_SIGHT_MUTANTS,
+  },
+  {
+    name: "permits",
+    searches: PERMITS_SEARCHES,
+    shortSearches: SHORT_PERMITS_SEARCHES,
+    mutants: PERMITS_MUTANTS,
   },
 ];

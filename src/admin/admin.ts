@@ -23,6 +23,7 @@ import {
 import { listQueue, type QueueListing } from "./queue.js";
 import { type ReleaseByHolderOptions, releaseByHolder } from "./release-holder.js";
 import { listSessions, type SessionListing } from "./sessions.js";
+import { type LimitChange, setLimit } from "./set-limit.js";
 
 /** Operations on a table's locks for operators, available as `Holdfast.admin`. */
 export class Admin<S extends FormatTypes = NativeTypes> {
@@ -94,6 +95,17 @@ export class Admin<S extends FormatTypes = NativeTypes> {
     checkNames("releaseByHolder()", options, { namespace: true });
     const ref = namedRef(this.#context.format, name, { namespace: options.namespace });
     return releaseByHolder(this.#context, ref, holder);
+  }
+
+  /**
+   * Changes the limit of a semaphore, or sets it before the first acquisition.
+   *
+   * Holders keep their permits: below what is in use, no permit is granted until enough are released. Callers that still
+   * use the old limit are refused with `limit-mismatch`, so start new processes with the new limit first, or stop the old
+   * ones. Costs a read and a write. Rejects with coded errors. Throws `invalid-argument`.
+   */
+  setLimit(name: string, permits: number): Promise<LimitChange> {
+    return setLimit(this.#context, name, permits);
   }
 
   /**

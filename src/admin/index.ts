@@ -15,3 +15,4 @@ export type {
 export type { QueuedWaiter, QueueListing } from "./queue.js";
 export type { ReleaseByHolderOptions } from "./release-holder.js";
 export type { SessionListing } from "./sessions.js";
+export type { LimitChange } from "./set-limit.js";

@@ -96,7 +96,7 @@ export class ClientContext extends TableAccess {
   readonly holds = new Set<OpenLease>();
   /** The ids of this client's live sessions. */
   readonly ownSessions = new Set<string>();
-  /** The permits of this client on live sessions, from the first attempt to the end of the release, by id. */
+  /** The ids of permits that a part of this client uses, from the first attempt to the end of the release. */
   readonly ownPermits = new Set<string>();
   readonly #abandoned = new IdMemory(MOST_ABANDONED);
   readonly #running = new Set<Promise<unknown>>();
@@ -243,6 +243,7 @@ export class ClientContext extends TableAccess {
   /** Remembers the id of a grant that no part of this process uses any more (R14). */
   abandon(holder: string): void {
     this.#abandoned.add(holder);
+    this.ownPermits.delete(holder);
   }
 
   /** Runs work that no caller waits for. `close()` of the client waits for the work (R13). */

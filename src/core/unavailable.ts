@@ -54,7 +54,7 @@ export function tooSlow(names: readonly string[], leaseMs: number, silence: unkn
   );
 }
 
-const WORDS: Readonly<Record<Kind, string>> = Object.freeze({
+const WORDS: Readonly<Record<Kind, string>> = /* @__PURE__ */ Object.freeze({
   lock: "Lock",
   leader: "Lock",
   once: "Lock",

@@ -17,16 +17,11 @@
  * session does.
  */
 
-import type {
-  Held,
-  Holders,
-  PermitGrant,
-  PermitRef,
-  PermitWrites,
-  RecordRef,
-} from "../core/record/format.js";
+import type { Held, Holders, RecordRef } from "../core/record/format.js";
+import type { PermitGrant, PermitWrites } from "../core/record/permit-writes.js";
 import type { FoundPermits, PermitInRecord, SharedRecord } from "../core/record/permits.js";
 import type { Found } from "../core/record/record.js";
+import type { PermitRef } from "../core/record/ref.js";
 import { copyOfStart } from "../internal/text.js";
 import type { AttributeValue, Change, Condition, Item, Write } from "../platform/table.js";
 import {

@@ -53,7 +53,6 @@ import type {
   SessionWrites,
   Watched,
 } from "../core/record/format.js";
-import { isShared } from "../core/record/format.js";
 import type { ExistingData } from "../core/record/format-facts.js";
 import type { LockName } from "../core/record/format-types.js";
 import type { Found, HolderRequest, Passage } from "../core/record/record.js";
@@ -406,7 +405,7 @@ const queueKey = (name: string): string => `${QUEUE_PARTITION}${name}`;
 
 // An encoded namespace never contains the separator, so no namespace is a prefix of another.
 function entrySortKey({ kind, namespace }: RecordRef, ticket: bigint): string {
-  const key = isShared(kind) ? kind : "ticket";
+  const key = kind === "semaphore" || kind === "read-write" ? kind : "ticket";
   const within = namespace === undefined ? "" : encodeURIComponent(namespace);
   return `${key}/${within}/${ticket.toString().padStart(TICKET_DIGITS, "0")}`;
 }

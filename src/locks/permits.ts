@@ -12,9 +12,10 @@ import {
   type QueueOptions,
 } from "../core/queue/options.js";
 import { requireCapability } from "../core/record/capability.js";
-import type { RecordRef, SharedKind } from "../core/record/format.js";
+import type { RecordRef } from "../core/record/format.js";
 import { checkName } from "../core/record/name.js";
 import type { AbsentRecord, SharedRecord } from "../core/record/permits.js";
+import type { SharedKind } from "../core/record/ref.js";
 import { Session } from "../core/session/session.js";
 import { SharedSession } from "../core/session/shared.js";
 import { titleOf } from "../core/unavailable.js";
@@ -43,7 +44,7 @@ export interface AcquirePermitOptions extends Omit<PermitOptions, "session"> {
   readonly signal?: AbortSignal | undefined;
 }
 
-const ACQUIRE_PERMIT_NAMES: OptionNames<AcquirePermitOptions> = {
+export const ACQUIRE_PERMIT_NAMES: OptionNames<AcquirePermitOptions> = {
   ...QUEUE_NAMES,
   wait: true,
   poll: true,

@@ -12,15 +12,15 @@ import {
   Permits,
 } from "./permits.js";
 
-// A writer is a permit of the whole limit, so the limit is also the most readers at once. More readers would make every
-// write of the record cost more than 150 units.
+// A writer is a permit of the whole limit, so the limit is also the most readers at once. With so many readers, each write
+// of the record costs some 190 units.
 const MOST_READERS = 1_000;
 
-/** A held read lock: others may read, and nobody writes. */
+/** A held read lock: others may read, and no client writes. */
 export class ReadPermit extends Permit {
   readonly #ref: RecordRef;
 
-  /** @internal Created by {@link ReadLock}. */
+  /** @internal Created by {@link ReadWriteLock.read}. */
   constructor(hold: Hold) {
     super(hold);
     this.#ref = hold.ref;
@@ -35,12 +35,12 @@ export class ReadPermit extends Permit {
   }
 }
 
-/** A held write lock: nobody else reads or writes. */
+/** A held write lock: no other client reads or writes. */
 export class WritePermit extends Permit {
   readonly #hold: Hold;
   readonly #ref: RecordRef;
 
-  /** @internal Created by {@link WriteLock}. */
+  /** @internal Created by {@link ReadWriteLock.write}. */
   constructor(hold: Hold, ref: RecordRef) {
     super(hold);
     this.#hold = hold;
@@ -58,68 +58,35 @@ export class WritePermit extends Permit {
   }
 }
 
-/** One side of a read-write lock: acquires its permits. */
-abstract class Side<P extends Permit> {
+/** One side of a read-write lock: acquires read permits, or write permits. */
+export class PermitLock<P extends Permit> {
+  readonly #permits: Permits;
+  readonly #weight: number;
+  readonly #begin: (hold: Hold) => P;
+
+  /** @internal Created by {@link ReadWriteLock}. */
+  constructor(permits: Permits, weight: number, begin: (hold: Hold) => P) {
+    this.#permits = permits;
+    this.#weight = weight;
+    this.#begin = begin;
+  }
+
   /** Acquires the lock, waiting up to `wait`. Costs and errors as {@link Semaphore.acquire}. */
-  abstract acquire(options?: AcquirePermitOptions): Promise<P>;
+  acquire(options: AcquirePermitOptions = {}): Promise<P> {
+    return this.#permits.acquireOrThrow(options, this.#weight, this.#begin);
+  }
 
   /** Acquires the lock without waiting. Resolves with null if there is no room. As {@link Semaphore.tryAcquire}. */
-  abstract tryAcquire(options?: Pick<AcquirePermitOptions, "owner">): Promise<P | null>;
+  async tryAcquire(options: Pick<AcquirePermitOptions, "owner"> = {}): Promise<P | null> {
+    const asked = { ...checkNames("tryAcquire()", options, { owner: true }), wait: 0 };
+    return (await this.#permits.acquire(asked, this.#weight, this.#begin)) ?? null;
+  }
 
   /** Holds the lock while `body` runs, and always releases it afterwards. As {@link Lock.run}. */
   async run<T>(body: (permit: P) => T | PromiseLike<T>): Promise<T>;
   async run<T>(options: AcquirePermitOptions, body: (permit: P) => T | PromiseLike<T>): Promise<T>;
   async run<T>(...given: RunArguments<AcquirePermitOptions, P, T>): Promise<T> {
     return runHolding(given, (options) => this.acquire(options));
-  }
-}
-
-/** The read side: many readers at once, and no writer. */
-export class ReadLock extends Side<ReadPermit> {
-  readonly #permits: Permits;
-
-  /** @internal Created by {@link ReadWriteLock.read}. */
-  constructor(permits: Permits) {
-    super();
-    this.#permits = permits;
-  }
-
-  override acquire(options: AcquirePermitOptions = {}): Promise<ReadPermit> {
-    return this.#permits.acquireOrThrow(options, 1, (hold) => new ReadPermit(hold));
-  }
-
-  override async tryAcquire(
-    options: Pick<AcquirePermitOptions, "owner"> = {},
-  ): Promise<ReadPermit | null> {
-    const asked = { ...checkNames("tryAcquire()", options, { owner: true }), wait: 0 };
-    return (await this.#permits.acquire(asked, 1, (hold) => new ReadPermit(hold))) ?? null;
-  }
-}
-
-/** The write side: one writer, and no reader. */
-export class WriteLock extends Side<WritePermit> {
-  readonly #permits: Permits;
-
-  /** @internal Created by {@link ReadWriteLock.write}. */
-  constructor(permits: Permits) {
-    super();
-    this.#permits = permits;
-  }
-
-  override acquire(options: AcquirePermitOptions = {}): Promise<WritePermit> {
-    return this.#permits.acquireOrThrow(options, MOST_READERS, (hold) => this.#permit(hold));
-  }
-
-  override async tryAcquire(
-    options: Pick<AcquirePermitOptions, "owner"> = {},
-  ): Promise<WritePermit | null> {
-    const asked = { ...checkNames("tryAcquire()", options, { owner: true }), wait: 0 };
-    const permit = await this.#permits.acquire(asked, MOST_READERS, (hold) => this.#permit(hold));
-    return permit ?? null;
-  }
-
-  #permit(hold: Hold): WritePermit {
-    return new WritePermit(hold, this.#permits.ref);
   }
 }
 
@@ -135,25 +102,29 @@ export class WriteLock extends Side<WritePermit> {
  */
 export class ReadWriteLock {
   readonly name: string;
-  readonly #read: ReadLock;
-  readonly #write: WriteLock;
+  readonly #read: PermitLock<ReadPermit>;
+  readonly #write: PermitLock<WritePermit>;
 
   /** @internal Created by `Holdfast.readWriteLock`. */
   constructor(parts: PermitParts, name: string, options: PermitOptions) {
     const asked = checkNames("readWriteLock()", options, PERMIT_NAMES);
     const permits = new Permits(parts, { kind: "read-write", name, limit: MOST_READERS }, asked);
     this.name = name;
-    this.#read = new ReadLock(permits);
-    this.#write = new WriteLock(permits);
+    this.#read = new PermitLock(permits, 1, (hold) => new ReadPermit(hold));
+    this.#write = new PermitLock(
+      permits,
+      MOST_READERS,
+      (hold) => new WritePermit(hold, permits.ref),
+    );
   }
 
   /** Returns the read side. Costs no request. */
-  read(): ReadLock {
+  read(): PermitLock<ReadPermit> {
     return this.#read;
   }
 
   /** Returns the write side. Costs no request. */
-  write(): WriteLock {
+  write(): PermitLock<WritePermit> {
     return this.#write;
   }
 }

@@ -3,6 +3,7 @@ import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { type RunArguments, runHolding } from "./locking.js";
 import { Permit } from "./permit.js";
 import {
+  ACQUIRE_PERMIT_NAMES,
   type AcquirePermitOptions,
   PERMIT_NAMES,
   type PermitOptions,
@@ -28,10 +29,14 @@ export interface AcquireSemaphoreOptions extends AcquirePermitOptions {
 /** Options of {@link Semaphore.tryAcquire}, which never waits. */
 export type TryAcquireSemaphoreOptions = Pick<AcquireSemaphoreOptions, "weight" | "owner">;
 
-// More permits would make every write of the record cost more than 150 units.
+// With so many holders, each write of the record costs some 190 units.
 const MOST_PERMITS = 1_000;
 
 const SEMAPHORE_NAMES: OptionNames<SemaphoreOptions> = { ...PERMIT_NAMES, permits: true };
+const ACQUIRE_NAMES: OptionNames<AcquireSemaphoreOptions> = {
+  ...ACQUIRE_PERMIT_NAMES,
+  weight: true,
+};
 const TRY_NAMES: OptionNames<TryAcquireSemaphoreOptions> = { weight: true, owner: true };
 
 /**
@@ -67,13 +72,13 @@ export class Semaphore {
    *
    * Costs one write if there is room; two writes more for the first permit of a client, which open its session. A wait
    * costs what the wait for a fair lock costs. While the semaphore is full, the first waiter reads the session of each
-   * holder once a lease, one unit each. Each write costs a unit for each KB of the record: some seven permits.
+   * holder once a lease, one unit each. Each write costs a unit for each KB of the record: some five permits.
    *
    * Rejects with `limit-mismatch` if the table has another limit; otherwise as {@link Lock.acquire}. Throws
    * `invalid-argument`.
    */
   async acquire(options: AcquireSemaphoreOptions = {}): Promise<Permit> {
-    const { weight = 1, ...others } = options;
+    const { weight = 1, ...others } = checkNames("acquire()", options, ACQUIRE_NAMES);
     this.#checkWeight(weight);
     return this.#permits.acquireOrThrow(others, weight, (hold) => new Permit(hold));
   }

@@ -18,6 +18,7 @@ import {
  * - `lock`: hold, wait for and release locks.
  * - `fair-lock`: fair locks and multi-locks; also mutexes of a name with a fair lock.
  * - `sessions`: as `lock`, for a table on which any client uses sessions or `sharedSession: true`.
+ * - `permits`: semaphores and read-write locks.
  * - `elect`: campaign, lead, observe and resign. `once`: run occurrences of scheduled work.
  * - `condition`: use `lease.condition()` or `conditions()` in the caller's own transaction.
  * - `observe`: inspect and list locks and leaderships; changes nothing.
@@ -29,6 +30,7 @@ export type PolicyFeature =
   | "lock"
   | "fair-lock"
   | "sessions"
+  | "permits"
   | "elect"
   | "once"
   | "condition"
@@ -42,6 +44,7 @@ export const POLICY_FEATURES: readonly PolicyFeature[] = Object.freeze([
   "lock",
   "fair-lock",
   "sessions",
+  "permits",
   "elect",
   "once",
   "condition",
@@ -109,14 +112,21 @@ const ON_RECORDS: Readonly<
   },
   // A rival ends the session of a dead holder, so a rival needs the holder's permissions.
   sessions: { UpdateItem: ["lock", "session"], GetItem: ["lock", "session"] },
+  // Permits live by sessions, and their waiters always queue.
+  permits: {
+    UpdateItem: ["semaphore", "read-write", "session", "queue"],
+    GetItem: ["semaphore", "read-write", "session"],
+    Query: ["queue"],
+    DeleteItem: ["queue"],
+  },
   elect: { UpdateItem: ["leader"], GetItem: ["leader"] },
   once: { UpdateItem: ["once"], GetItem: ["once"] },
-  condition: { ConditionCheckItem: ["lock", "leader", "once"] },
+  condition: { ConditionCheckItem: ["lock", "leader", "once", "semaphore", "read-write"] },
   observe: { GetItem: ["lock", "leader", "once", "session"], Query: ["queue"] },
   // A lease on a session is not renewed itself, so a forced release asks the session.
   operate: {
-    UpdateItem: ["lock", "leader", "session"],
-    GetItem: ["lock", "leader", "once", "session"],
+    UpdateItem: ["lock", "leader", "session", "semaphore"],
+    GetItem: ["lock", "leader", "once", "session", "semaphore"],
     Query: ["queue"],
   },
 };

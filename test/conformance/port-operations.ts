@@ -106,6 +106,7 @@ const anyChange: fc.Arbitrary<Change> = fc.record({
     fc.oneof(
       { weight: 3, arbitrary: value },
       { weight: 2, arbitrary: numeral.map((incrementFrom) => ({ incrementFrom })) },
+      fc.record({ incrementFrom: numeral, by: fc.integer({ min: -3, max: 3 }), of: attribute }),
       value.map((orElse) => ({ orElse })),
     ),
     { minKeys: 1, maxKeys: 3 },

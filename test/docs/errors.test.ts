@@ -70,6 +70,10 @@ const PROVOKE: Readonly<Record<ErrorCode, (scene: Scene) => Promise<HoldfastErro
     await world.until(term.resign());
     return term.signal.reason as HoldfastError;
   },
+  "limit-mismatch": async ({ world, mine, theirs }) => {
+    await world.until(theirs.locks.semaphore(NAME, { permits: 20 }).acquire());
+    return world.until(errorOf(mine.locks.semaphore(NAME, { permits: 25 }).acquire()));
+  },
   closed: async ({ world, mine }) => {
     await world.until(mine.locks.close());
     return world.until(errorOf(mine.locks.mutex(NAME).acquire()));

@@ -13,6 +13,8 @@ const INLINE =
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   "src/core/acquire/grant.ts run": INLINE,
   "src/core/acquire/grant-many.ts run": INLINE,
+  "src/core/permits/grant.ts run":
+    "The loop of a grant, with the steps of GrantRetry, as for a lock.",
 };
 
 /** What a request is answered with: whether it was answered can be told from any of them. */

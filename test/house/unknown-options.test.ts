@@ -36,6 +36,18 @@ const CALLS: Record<string, (options: Options) => unknown> = {
   mutex: (o) => locks.mutex("x", o),
   fairLock: (o) => locks.fairLock("x", o),
   multiLock: (o) => locks.multiLock(["x"], o),
+  semaphore: (o) => locks.semaphore("x", { ...o, permits: 1 }),
+  readWriteLock: (o) => locks.readWriteLock("x", o),
+  "Semaphore.acquire": (o) => locks.semaphore("x", { permits: 1 }).acquire(o),
+  "Semaphore.tryAcquire": (o) => locks.semaphore("x", { permits: 1 }).tryAcquire(o),
+  "Semaphore.run": (o) => locks.semaphore("x", { permits: 1 }).run(o, () => undefined),
+  "PermitLock.acquire": (o) => locks.readWriteLock("x").read().acquire(o),
+  "PermitLock.tryAcquire": (o) => locks.readWriteLock("x").write().tryAcquire(o),
+  "PermitLock.run": (o) =>
+    locks
+      .readWriteLock("x")
+      .read()
+      .run(o, () => undefined),
   session: (o) => locks.session(o),
   election: (o) => locks.election("x", o),
   leaderTasks: (o) => locks.leaderTasks({ ...o, name: "x", tasks: [task] }),

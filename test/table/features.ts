@@ -5,6 +5,7 @@ import {
   type DynamoDBLike,
   Holdfast,
   type Lease,
+  type Permit,
   type Term,
 } from "../../src/index.js";
 import { objectCommitter } from "../../src/object-commit/index.js";
@@ -109,6 +110,16 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
       const dead = await deadSession(scene, "left behind", "1s");
       await (await locks.mutex(dead).acquire({ wait: "10s" })).release();
     },
+    permits: async (scene) => {
+      const untold: unknown[] = [];
+      const locks = scene.locks(scene.client, (error) => untold.push(error));
+      const writer = await locks.readWriteLock("free").write().acquire();
+      await (await writer.downgrade()).release();
+      await waitsForPermit(scene, locks, (one) => one.semaphore("held", { permits: 1 }));
+      await waitsForPermit(scene, locks, (one) => one.readWriteLock("held").write());
+      await locks.close();
+      if (untold.length > 0) throw untold[0];
+    },
     elect: async (scene) => {
       const election = scene.locks().election("free");
       const term = await election.campaign();
@@ -127,6 +138,8 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
       await commit(scene, lease);
       await commit(scene, await locks.election("guarded").campaign());
       await locks.once("guarded", { occurrence: "1" }, (run) => commit(scene, run));
+      await commit(scene, await locks.semaphore("guarded", { permits: 2 }).acquire());
+      await commit(scene, await locks.readWriteLock("guarded").read().acquire());
       await lease.release();
     },
     observe: async (scene) => {
@@ -151,6 +164,7 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
       await locks.admin.releaseByHolder("stuck", lease.holder);
       await locks.election("operated").requestResign({ wait: 0 });
       await locks.admin.sessions();
+      await locks.admin.setLimit("operated", 3);
       await checkTable({ client: scene.client, table: "locks" });
       await term.resign();
     },
@@ -226,6 +240,19 @@ async function waitsFor(
   await (await waiting).release();
 }
 
+/** Waits until another client releases the permit. */
+async function waitsForPermit(
+  scene: PermissionScene,
+  locks: Holdfast,
+  of: (locks: Holdfast) => { acquire(options: object): Promise<Pick<Lease, "release">> },
+): Promise<void> {
+  const held = await of(scene.locks(scene.owner)).acquire({});
+  const waiting = of(locks).acquire({ wait: "5s", poll: { min: "20ms", max: "20ms" } });
+  await Promise.race([waiting, pause(200)]);
+  await held.release();
+  await (await waiting).release();
+}
+
 async function standsBy(scene: PermissionScene): Promise<void> {
   const leading = await scene.locks(scene.owner).election("led").campaign();
   const election = scene.locks().election("led", { poll: "100ms" });
@@ -256,7 +283,7 @@ async function deadSession(
   return name;
 }
 
-async function commit(scene: PermissionScene, holding: Lease | Term): Promise<void> {
+async function commit(scene: PermissionScene, holding: Lease | Term | Permit): Promise<void> {
   const { conditions } = holding as Partial<Lease>;
   // A lease without a fence has no condition: the user adds a check instead.
   const own = {

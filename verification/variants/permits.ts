@@ -1,7 +1,7 @@
 import { exchange } from "../../src/core/permits/exchange.js";
 import { freeStrays, PermitGrantWrite } from "../../src/core/permits/grant.js";
 import { PermitLoop } from "../../src/core/permits/loop.js";
-import { decidePermit } from "../../src/core/record/permits.js";
+import { decidePermit } from "../../src/core/record/decide-permit.js";
 import { nativePermits, permitRemoval } from "../../src/formats/native-permits.js";
 import type { Variant } from "./variant.js";
 

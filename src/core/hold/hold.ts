@@ -156,10 +156,8 @@ export class Hold implements Kept {
 
   #finish(reason: LossReason | undefined): void {
     this.#isOver = true;
-    if (reason !== undefined && !RESERVED_AFTER_LOSS.includes(reason)) {
+    if (reason !== undefined && !RESERVED_AFTER_LOSS.includes(reason))
       this.context.abandon(this.held.holder);
-      this.context.ownPermits.delete(this.held.holder);
-    }
     this.context.holds.delete(this);
     this.context.scheduler.forget(this);
     this.settings.keptAliveBy?.ended(this);
@@ -247,15 +245,10 @@ export class Hold implements Kept {
     this.settings.onRenewal?.(record);
   }
 
-  /** Notes the acknowledged move: from now on the client renews only the session. */
-  moved(record: HeldRecord): void {
-    this.#version = record.version;
-    this.movedAlready();
-  }
-
-  /** Notes that the record of this lease already named the session at the grant. */
-  movedAlready(): void {
+  /** Notes the acknowledged move, or a grant on the session: from now on the client renews only the session. */
+  moved({ version }: Pick<HeldRecord, "version"> = { version: this.#version }): void {
     this.living.moved();
+    this.#version = version;
     this.#leaseMs = this.living.life?.leaseMs ?? this.#leaseMs;
     this.context.scheduler.forget(this);
   }

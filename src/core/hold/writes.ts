@@ -228,7 +228,6 @@ export async function release(hold: Hold, keepData: boolean, lastData: unknown):
   const { context, ref, localQueue, held, leaseMs, living } = hold;
   const former = { held, leaseMs, keepData, lastData, life: living.life };
   const loss = await giveUpLease(context, ref, localQueue, former);
-  context.ownPermits.delete(held.holder);
   if (loss !== undefined) hold.lostBeforeRelease(loss);
 }
 

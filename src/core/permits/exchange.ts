@@ -4,7 +4,8 @@ import { retry } from "../../platform/retry.js";
 import { Hold } from "../hold/hold.js";
 import { lossOf } from "../hold/writes.js";
 import { requireCapability } from "../record/capability.js";
-import type { PermitGrant, RecordRef } from "../record/format.js";
+import type { RecordRef } from "../record/format.js";
+import type { PermitGrant } from "../record/permit-writes.js";
 
 /** What replaces a permit. */
 export interface Exchange {

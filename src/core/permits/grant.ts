@@ -6,7 +6,8 @@ import { Hold } from "../hold/hold.js";
 import { freeOnce } from "../hold/release.js";
 import type { Contending } from "../queue/fifo.js";
 import { requireCapability } from "../record/capability.js";
-import type { PermitGrant, RecordRef } from "../record/format.js";
+import type { RecordRef } from "../record/format.js";
+import type { PermitGrant } from "../record/permit-writes.js";
 import type { AbsentRecord, SharedRecord } from "../record/permits.js";
 import { unreadable } from "../unavailable.js";
 import type { Wish } from "./wish.js";
@@ -72,7 +73,6 @@ export class PermitGrantWrite {
       if (!isGranted) {
         context.abandon(holder);
         if (repetition.unanswered > 0) this.#withdraw();
-        else context.ownPermits.delete(holder);
       }
     }
   }

@@ -7,13 +7,8 @@ import { freeOnce } from "../hold/release.js";
 import { Pacer } from "../pacer.js";
 import type { Contending } from "../queue/fifo.js";
 import { requireCapability } from "../record/capability.js";
-import {
-  type AbsentRecord,
-  decidePermit,
-  type PermitDecision,
-  type PermitInRecord,
-  type SharedRecord,
-} from "../record/permits.js";
+import { decidePermit, type PermitDecision } from "../record/decide-permit.js";
+import type { AbsentRecord, PermitInRecord, SharedRecord } from "../record/permits.js";
 import type { Ending } from "../remote-sessions.js";
 import { titleOf, tooSlow } from "../unavailable.js";
 import { freeStrays, PermitGrantWrite, sharedRecord } from "./grant.js";

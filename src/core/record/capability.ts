@@ -13,7 +13,7 @@ type Capability =
 
 /** The names of the capabilities in messages, and why a format may lack them. */
 const LACKING: Readonly<Record<Capability, { readonly feature: string; readonly why: string }>> =
-  Object.freeze({
+  /* @__PURE__ */ Object.freeze({
     sessions: {
       feature: "sessions",
       why: "its records cannot name a session, so every lock renews its own record",

@@ -1,46 +1,12 @@
 import type { Condition, Item, KeyPrefix, Query, Write } from "../../platform/table.js";
 import type { ExistingData, FormatFacts } from "./format-facts.js";
-import type { CompositeName, LockFormat, LockName } from "./format-types.js";
-import type { FoundPermits } from "./permits.js";
+import type { LockFormat, LockName } from "./format-types.js";
+import type { PermitWrites } from "./permit-writes.js";
 import type { ForcedRelease, Found, GrantNote, HolderRequest, Passage, Version } from "./record.js";
+import type { Held, Holders, Kind, RecordRef, Watched } from "./ref.js";
 import type { Sighting } from "./sighting.js";
 
-/** The purpose of a record. Records of different kinds never share a key, even with equal names. */
-export type Kind = "lock" | "leader" | "once" | "session" | SharedKind;
-
-/** The purpose of a record with several holders. */
-export type SharedKind = "semaphore" | "read-write";
-
-/** Whether records of this kind have several holders. */
-export function isShared(kind: Kind): kind is SharedKind {
-  return kind === "semaphore" || kind === "read-write";
-}
-
-/** Identifies the record of a lease. */
-export interface RecordRef {
-  readonly kind: Kind;
-  /** The name as messages show it. */
-  readonly name: string;
-  /** The two parts of a composite name. */
-  readonly parts?: CompositeName;
-  readonly key: Item;
-  /** The key as one string; the client's observations are stored under this id. */
-  readonly id: string;
-  /** Separates several locks of one name. The lock that a mutex of the name uses has no namespace. */
-  readonly namespace?: string | undefined;
-  /** Whether the record is an entry of a queue: a release deletes an entry, and frees a lock's record. */
-  readonly isEntry?: boolean;
-  /** The permit of one holder in the record: reads and writes then concern this permit alone. */
-  readonly permit?: PermitRef | undefined;
-}
-
-/** One permit in a record with several. */
-export interface PermitRef {
-  readonly holder: string;
-  readonly weight: number;
-  /** Whether the removal leaves a mark: a copy of the request that granted the permit may still take effect. */
-  readonly leavesMark: boolean;
-}
+export type { Held, Holders, Kind, RecordRef, Watched } from "./ref.js";
 
 /** The values that a grant writes. */
 export interface Grant {
@@ -75,22 +41,6 @@ export type Onto =
   | { readonly kind: "absent" }
   | { readonly kind: "free"; readonly fence: bigint; readonly version: Version };
 
-/** A granted lease: the condition of each of its writes (R7). */
-export interface Held {
-  readonly holder: string;
-  readonly fence: bigint;
-  /** The number from a {@link FenceCounter}; the record itself does not contain the number. */
-  readonly number?: bigint | undefined;
-}
-
-/** A held record as a rival observed it: the condition of a takeover. */
-export interface Watched {
-  readonly holder: string;
-  readonly version: Version;
-  /** The session in the observed record, or undefined if the record has no session. */
-  readonly session?: string | undefined;
-}
-
 /** The values that a renewal writes. */
 export interface Renewal {
   /** New with every renewal, so that a repeated write recognises its own effect (R5). */
@@ -110,16 +60,6 @@ export interface Renewal {
 export interface NumberedData {
   readonly value: unknown;
   readonly seq: number;
-}
-
-/** The holders that a release or a handoff accepts in the record. */
-export interface Holders {
-  /** The holder of the last acknowledged grant, with its fence. */
-  readonly known?: Held | undefined;
-  /** Holders of unacknowledged writes. Each id occurs in a single write, so the id suffices. */
-  readonly maybe?: readonly string[] | undefined;
-  /** A dead holder in the middle of a takeover, exactly as observed. */
-  readonly watched?: Watched | undefined;
 }
 
 /** Numbers grants in an item beside each record, for formats whose records have no fence. */
@@ -232,40 +172,6 @@ export interface RequestWrites {
 export interface TransferWrites {
   /** Grants the record to a future holder, the process that will import the lock. */
   reserve(ref: RecordRef, grant: Grant, from: Holders): Write;
-}
-
-/** The values that the grant of a permit writes. */
-export interface PermitGrant {
-  /** Random, and new with every attempt. */
-  readonly holder: string;
-  readonly weight: number;
-  /** The limit of the record. An existing record must have the same limit. */
-  readonly limit: number;
-  /** The session that keeps the permit alive, and its length. */
-  readonly session: string;
-  readonly leaseMs: number;
-  readonly owner: string;
-  readonly wallMs: number;
-  /** The first fence if the record is absent. */
-  readonly fenceSeed: bigint;
-  readonly passage?: Passage | undefined;
-  /** Attempts whose marks the grant removes: no copy of their requests can take effect any more. */
-  readonly oldMarks: readonly string[];
-}
-
-/** Composes the writes of a record with several holders. Each is one conditional write on the record. */
-export interface PermitWrites {
-  /** Returns the ref of one permit in the record. */
-  permitOf(ref: RecordRef, permit: PermitRef): RecordRef;
-  readAll(item: Item | undefined): FoundPermits;
-  /** Adds the permit if its weight fits under the limit and the queue lets it. */
-  grant(ref: RecordRef, grant: PermitGrant): Write;
-  /** Replaces the held permit of `from` by a permit with another id and no more weight. */
-  exchange(from: RecordRef, held: Held, grant: PermitGrant): Write;
-  /** Marks an attempt without a permit as withdrawn, so that no late copy of its request is granted. */
-  withdraw(ref: RecordRef, grant: PermitGrant): Write;
-  /** Changes the limit of a record, or creates a record with this limit. */
-  setLimit(ref: RecordRef, limit: number, options: RaiseOptions): Write;
 }
 
 /** Checks the further attributes of a record. */

@@ -172,7 +172,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
   keep(hold: Hold): void {
     this.#leases.add(hold);
     hold.living.mayMoveTo(this);
-    hold.movedAlready();
+    hold.moved();
   }
 
   /** Frees a record, with retries while the session is alive. In the end it ends the session to free the record. */

@@ -98,10 +98,6 @@ export class FaultyTable implements TablePort {
     return this.#requests;
   }
 
-  get maySendAgain(): boolean {
-    return this.#table.maySendAgain === true;
-  }
-
   get clockCorrectionMs(): number {
     return this.#table.clockCorrectionMs;
   }

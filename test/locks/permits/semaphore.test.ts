@@ -18,6 +18,7 @@ function stateOf(world: World): [number, string | undefined] {
 }
 
 describe("a semaphore", () => {
+  // rule: protocol 99, protocol 110
   it("grants permits up to its limit, then refuses", async () => {
     const world = new World(DATES);
     const semaphore = world.inhabitant().locks.semaphore("s", { permits: 3 });
@@ -58,6 +59,7 @@ describe("a semaphore", () => {
     expect(world.table.counts.writes - before).toBe(8);
   });
 
+  // rule: protocol 101
   it("serves waiters first come, first served, and lets no light waiter pass a heavy one", async () => {
     const world = new World(DATES);
     const [a, b, c] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
@@ -114,6 +116,7 @@ describe("a semaphore", () => {
     await world.until(expectError(refused, facts));
   });
 
+  // rule: protocol 103, protocol 104
   it("returns the permits of a killed process when its session has ended", async () => {
     const world = new World(DATES);
     const [a, b] = [world.inhabitant(), world.inhabitant()];
@@ -138,6 +141,7 @@ describe("a semaphore", () => {
     expect(permit?.isHeld).toBe(true);
   });
 
+  // rule: protocol 102, protocol 111
   it("loses its permits with the session, and guards writes by the permit", async () => {
     const world = new World(DATES);
     const [a, b] = [world.inhabitant(), world.inhabitant()];
@@ -213,6 +217,7 @@ describe("a semaphore", () => {
 });
 
 describe("a semaphore on a faulty network", () => {
+  // rule: protocol 100, protocol 106
   it("adds a permit once when the answer to its grant is lost", async () => {
     const world = new World(DATES);
     const { locks, network } = world.inhabitant();
@@ -234,6 +239,7 @@ describe("a semaphore on a faulty network", () => {
     expect(stateOf(world)).toEqual([0, "0"]);
   });
 
+  // rule: protocol 105
   it("never grants an attempt that the caller gave up, however late its request arrives", async () => {
     const world = new World(DATES);
     const [a, b] = [world.inhabitant(), world.inhabitant()];
@@ -257,6 +263,7 @@ describe("a semaphore on a faulty network", () => {
     expect(permit?.isHeld).toBe(true);
   });
 
+  // rule: protocol 108
   it("frees a permit that a copy of an answered request granted again", async () => {
     const world = new World(DATES);
     const { locks, network } = world.inhabitant();
@@ -276,6 +283,7 @@ describe("a semaphore on a faulty network", () => {
     expect(stateOf(world)).toEqual([1, "1"]);
   });
 
+  // rule: protocol 107
   it("removes the marks of withdrawn attempts after an hour, with the next grant", async () => {
     const world = new World(DATES);
     const { locks, network } = world.inhabitant();

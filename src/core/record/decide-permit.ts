@@ -1,0 +1,51 @@
+import type { Decision } from "./decide.js";
+import type { AbsentRecord, PermitInRecord, SharedRecord } from "./permits.js";
+import { type Passage, standing } from "./record.js";
+
+/** What an acquisition asks of a record with permits. */
+export interface PermitWish {
+  readonly weight: number;
+  readonly limit: number;
+  readonly passage?: Passage | undefined;
+}
+
+/** The next step of an acquisition of a permit. */
+export type PermitDecision =
+  /** The permit may fit: send the grant. Only the record's own condition decides. */
+  | { readonly kind: "grant" }
+  /** The record has another limit. */
+  | { readonly kind: "limit-mismatch"; readonly limit: number }
+  | { readonly kind: "queued" | "passed-over" }
+  /** This permit is of a dead holder, and its session has ended: remove the permit. */
+  | { readonly kind: "remove"; readonly permit: PermitInRecord }
+  /** Every permit may be of a live holder. None counts as dead before `untilMs`, on the monotonic clock. */
+  | { readonly kind: "wait"; readonly untilMs: number }
+  | Extract<Decision, { readonly kind: "look-at-session" | "end-session" }>;
+
+/**
+ * Decides the next step for a permit. `holderOf` decides about the holder of another permit by its session, as
+ * `decide` does about the holder of a lock: `take-over` means that the session has ended. Pure.
+ */
+export function decidePermit(
+  record: AbsentRecord | SharedRecord | undefined,
+  { weight, limit, passage }: PermitWish,
+  holderOf: (permit: PermitInRecord) => Decision,
+): PermitDecision {
+  if (record === undefined || record.state === "absent") return { kind: "grant" };
+  if (record.limit !== undefined && record.limit !== limit) {
+    return { kind: "limit-mismatch", limit: record.limit };
+  }
+  const inQueue = standing(record.queue, passage);
+  if (inQueue !== "open") return { kind: inQueue };
+  if (record.used + weight <= limit) return { kind: "grant" };
+  let unseen: PermitDecision | undefined;
+  let untilMs = Number.POSITIVE_INFINITY;
+  for (const permit of record.permits) {
+    const decision = holderOf(permit);
+    if (decision.kind === "take-over") return { kind: "remove", permit };
+    if (decision.kind === "end-session") return decision;
+    if (decision.kind === "look-at-session") unseen ??= decision;
+    if (decision.kind === "wait") untilMs = Math.min(untilMs, decision.acquirableAtMs);
+  }
+  return unseen ?? { kind: "wait", untilMs };
+}

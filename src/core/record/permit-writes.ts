@@ -1,0 +1,42 @@
+import type { Item, Write } from "../../platform/table.js";
+import type { FoundPermits } from "./permits.js";
+import type { Passage } from "./record.js";
+import type { Held, PermitRef, RecordRef } from "./ref.js";
+
+/** The values that the grant of a permit writes. */
+export interface PermitGrant {
+  /** Random, and new with every attempt. */
+  readonly holder: string;
+  readonly weight: number;
+  /** The limit of the record. An existing record must have the same limit. */
+  readonly limit: number;
+  /** The session that keeps the permit alive, and its length. */
+  readonly session: string;
+  readonly leaseMs: number;
+  readonly owner: string;
+  readonly wallMs: number;
+  /** The first fence if the record is absent. */
+  readonly fenceSeed: bigint;
+  readonly passage?: Passage | undefined;
+  /** Attempts whose marks the grant removes: no copy of their requests can take effect any more. */
+  readonly oldMarks: readonly string[];
+}
+
+/** Composes the writes of a record with several holders. Each is one conditional write on the record. */
+export interface PermitWrites {
+  /** Returns the ref of one permit in the record. */
+  permitOf(ref: RecordRef, permit: PermitRef): RecordRef;
+  readAll(item: Item | undefined): FoundPermits;
+  /** Adds the permit if its weight fits under the limit and the queue lets it. */
+  grant(ref: RecordRef, grant: PermitGrant): Write;
+  /** Replaces the held permit of `from` by a permit with another id and no more weight. */
+  exchange(from: RecordRef, held: Held, grant: PermitGrant): Write;
+  /** Marks an attempt without a permit as withdrawn, so that no late copy of its request is granted. */
+  withdraw(ref: RecordRef, grant: PermitGrant): Write;
+  /** Changes the limit of a record, or creates a record with this limit. */
+  setLimit(
+    ref: RecordRef,
+    limit: number,
+    options: Pick<PermitGrant, "fenceSeed" | "wallMs">,
+  ): Write;
+}

@@ -1,0 +1,61 @@
+import type { Item } from "../../platform/table.js";
+import type { CompositeName } from "./format-types.js";
+import type { Version } from "./record.js";
+
+/** The purpose of a record. Records of different kinds never share a key, even with equal names. */
+export type Kind = "lock" | "leader" | "once" | "session" | "semaphore" | "read-write";
+
+/** The purpose of a record with several holders. */
+export type SharedKind = Extract<Kind, "semaphore" | "read-write">;
+
+/** Identifies the record of a lease. */
+export interface RecordRef {
+  readonly kind: Kind;
+  /** The name as messages show it. */
+  readonly name: string;
+  /** The two parts of a composite name. */
+  readonly parts?: CompositeName;
+  readonly key: Item;
+  /** The key as one string; the client's observations are stored under this id. */
+  readonly id: string;
+  /** Separates several locks of one name. The lock that a mutex of the name uses has no namespace. */
+  readonly namespace?: string | undefined;
+  /** Whether the record is an entry of a queue: a release deletes an entry, and frees a lock's record. */
+  readonly isEntry?: boolean;
+  /** The permit of one holder in the record: reads and writes then concern this permit alone. */
+  readonly permit?: PermitRef | undefined;
+}
+
+/** One permit in a record with several. */
+export interface PermitRef {
+  readonly holder: string;
+  readonly weight: number;
+  /** Whether the removal leaves a mark: a copy of the request that granted the permit may still take effect. */
+  readonly leavesMark: boolean;
+}
+
+/** A granted lease: the condition of each of its writes (R7). */
+export interface Held {
+  readonly holder: string;
+  readonly fence: bigint;
+  /** The number from a {@link FenceCounter}; the record itself does not contain the number. */
+  readonly number?: bigint | undefined;
+}
+
+/** A held record as a rival observed it: the condition of a takeover. */
+export interface Watched {
+  readonly holder: string;
+  readonly version: Version;
+  /** The session in the observed record, or undefined if the record has no session. */
+  readonly session?: string | undefined;
+}
+
+/** The holders that a release or a handoff accepts in the record. */
+export interface Holders {
+  /** The holder of the last acknowledged grant, with its fence. */
+  readonly known?: Held | undefined;
+  /** Holders of unacknowledged writes. Each id occurs in a single write, so the id suffices. */
+  readonly maybe?: readonly string[] | undefined;
+  /** A dead holder in the middle of a takeover, exactly as observed. */
+  readonly watched?: Watched | undefined;
+}

@@ -1,0 +1,129 @@
+import { describe, expect, it } from "vitest";
+import type { ReadPermit } from "../../../src/index.js";
+import { expectError } from "../../support/errors.js";
+import { World } from "../../support/world.js";
+
+const DATES = { dates: (trueMs: number) => Math.floor(trueMs / 1_000) * 1_000 };
+const FOR_EVER = { wait: Number.POSITIVE_INFINITY };
+
+function usedIn(world: World): string | undefined {
+  const item = world.table.item({ pk: { S: "read-write#c" }, sk: { S: "lease" } });
+  const used = item?.["used"];
+  return used !== undefined && "N" in used ? used.N : undefined;
+}
+
+describe("a read-write lock", () => {
+  it("admits many readers at once, and a writer alone", async () => {
+    const world = new World(DATES);
+    const lock = world.inhabitant().locks.readWriteLock("c");
+    const one = await world.until(lock.read().acquire());
+    const two = await world.until(lock.read().acquire());
+    expect(await world.until(lock.write().tryAcquire())).toBeNull();
+    await world.until(Promise.all([one.release(), two.release()]));
+    const writer = await world.until(lock.write().acquire());
+    expect(await world.until(lock.read().tryAcquire())).toBeNull();
+    expect(await world.until(lock.write().tryAcquire())).toBeNull();
+    expect(writer.fence).toBeGreaterThan(two.fence);
+    await world.until(writer.release());
+    expect(usedIn(world)).toBe("0");
+  });
+
+  it("lets a writer wait for the readers before it only, and readers behind it for the writer", async () => {
+    const world = new World(DATES);
+    const processes = Array.from({ length: 5 }, () => world.inhabitant());
+    const [writing, ...reading] = processes.map(({ locks }) => locks.readWriteLock("c"));
+    const readers: ReadPermit[] = [];
+    for (let at = 0; at < 50; at += 1) {
+      const lock = reading[at % reading.length];
+      if (lock !== undefined) readers.push(await world.until(lock.read().acquire()));
+    }
+    const order: string[] = [];
+    if (writing === undefined) throw new Error("A process is missing.");
+    const writer = writing
+      .write()
+      .acquire(FOR_EVER)
+      .then((permit) => {
+        order.push("writer");
+        return permit;
+      });
+    await world.time.advance(2_000);
+    const later = Array.from({ length: 50 }, (_, at) =>
+      reading[at % reading.length]
+        ?.read()
+        .acquire(FOR_EVER)
+        .then((permit) => {
+          order.push("reader");
+          return permit;
+        }),
+    );
+    await world.time.advance(5_000);
+    expect(order).toEqual([]);
+    await world.until(Promise.all(readers.map((reader) => reader.release())));
+    const written = await world.until(writer);
+    await world.time.advance(5_000);
+    expect(order).toEqual(["writer"]);
+    await world.until(written.release());
+    const read = await world.until(Promise.all(later));
+    expect(order).toHaveLength(51);
+    expect(usedIn(world)).toBe("50");
+    await world.until(Promise.all(read.map((permit) => permit?.release())));
+    expect(usedIn(world)).toBe("0");
+  });
+
+  // rule: protocol 109
+  it("makes a writer a reader in one write, before a waiting writer", async () => {
+    const world = new World(DATES);
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const writer = await world.until(a.locks.readWriteLock("c").write().acquire());
+    const waiting = b.locks.readWriteLock("c").write().acquire(FOR_EVER);
+    await world.time.advance(2_000);
+    const before = world.table.counts.writes;
+    const reader = await world.until(writer.downgrade());
+    expect(world.table.counts.writes - before).toBe(1);
+    expect([writer.isHeld, reader.isHeld, reader.weight]).toEqual([false, true, 1]);
+    expect(writer.signal.aborted).toBe(false);
+    expect(reader.fence).toBeGreaterThan(writer.fence);
+    expect(usedIn(world)).toBe("1");
+    await world.until(reader.release());
+    expect((await world.until(waiting)).isHeld).toBe(true);
+  });
+
+  it("downgrades once when the answer is lost, and stops writing before the request", async () => {
+    const world = new World(DATES);
+    const { locks, network } = world.inhabitant();
+    const writer = await world.until(locks.readWriteLock("c").write().acquire());
+    network.script(() => ({ fault: "response-lost", unknownAfterMs: 50 }));
+    const downgrading = writer.downgrade();
+    expect(writer.isHeld).toBe(false);
+    await world.time.advance(60);
+    network.script(() => undefined);
+    const reader = await world.until(downgrading);
+    expect([reader.isHeld, usedIn(world)]).toEqual([true, "1"]);
+    await world.until(expectError(writer.downgrade(), { code: "lost", lockName: "c" }));
+  });
+
+  it("refuses to make a reader a writer", async () => {
+    const world = new World(DATES);
+    const lock = world.inhabitant().locks.readWriteLock("c");
+    const reader = await world.until(lock.read().acquire());
+    await expectError(reader.upgrade(), { code: "invalid-argument", lockName: "c" });
+    expect(reader.isHeld).toBe(true);
+  });
+
+  it("loses its place and its permit neither to a lock nor to a semaphore of the same name", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    await world.until(locks.readWriteLock("c").write().acquire());
+    expect(await world.until(locks.mutex("c").tryAcquire())).not.toBeNull();
+    expect(await world.until(locks.semaphore("c", { permits: 1 }).tryAcquire())).not.toBeNull();
+  });
+
+  it("says after the wait that a writer holds it", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant({ owner: "worker-7" });
+    await world.until(locks.readWriteLock("c").write().acquire());
+    const refused = locks.readWriteLock("c").read().acquire({ wait: "1s" });
+    const facts = { code: "not-acquired", lockName: "c", mentions: ["worker-7"] } as const;
+    await world.until(expectError(refused, facts));
+  });
+});
