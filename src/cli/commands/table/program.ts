@@ -66,6 +66,7 @@ const POLICY_HELP = `
   lock           hold, wait for and release locks
   fair-lock      as lock, and fair locks and multi-locks
   sessions       as lock, if any client of the table uses sessions
+  permits        semaphores and read-write locks
   elect          campaign, lead, observe and resign
   once           run occurrences of scheduled work
   condition      put lease.condition(), or conditions(), into transactions
