@@ -58,6 +58,14 @@ describe("local()", () => {
     expect(names).toEqual(["a"]);
   });
 
+  it("shares the permits of a semaphore", async () => {
+    const [one, two_] = two();
+    const permit = await one.semaphore("s", { permits: 1 }).acquire();
+    expect(await two_.semaphore("s", { permits: 1 }).tryAcquire()).toBeNull();
+    await permit.release();
+    expect(await two_.semaphore("s", { permits: 1 }).tryAcquire()).not.toBeNull();
+  });
+
   it("elects one leader", async () => {
     const [one, two_] = two();
     const term = await one.election("pool").campaign();
@@ -73,5 +81,24 @@ describe("unlocked()", () => {
     const leases = [await locks.mutex("a").acquire(), await locks.mutex("a").acquire()];
     expect(leases.map(({ isHeld }) => isHeld)).toEqual([true, true]);
     expect(await locks.inspect("a")).toMatchObject({ state: "unlocked" });
+  });
+
+  it("grants every permit, releases it, and lets a writer become a reader", async () => {
+    const locks = unlocked();
+    clients.push(locks);
+    const semaphore = locks.semaphore("s", { permits: 1 });
+    const permits = [await semaphore.acquire(), await semaphore.acquire()];
+    expect(permits.map(({ isHeld }) => isHeld)).toEqual([true, true]);
+    expect(permits[1]?.fence).toBeGreaterThan(permits[0]?.fence ?? 0n);
+    await Promise.all(permits.map((permit) => permit.release()));
+    expect(permits.every(({ signal }) => !signal.aborted)).toBe(true);
+    const [writer, other] = [
+      await locks.readWriteLock("c").write().acquire(),
+      await locks.readWriteLock("c").write().acquire(),
+    ];
+    const reader = await writer.downgrade();
+    expect([reader.isHeld, other.isHeld]).toEqual([true, true]);
+    await Promise.all([reader.release(), other.release()]);
+    expect([reader, other].every(({ signal }) => !signal.aborted)).toBe(true);
   });
 });

@@ -12,7 +12,7 @@ export interface LocalOptions
 const tables = new Map<string, MemoryTable>();
 
 /**
- * Makes a client on a table in the memory of this process. Locks, elections, `once`, sessions and listings work as on
+ * Makes a client on a table in the memory of this process. Locks, permits, elections, `once`, sessions and listings work as on
  * DynamoDB, and all clients of the same `table` in this process exclude each other. The client does **not** exclude other
  * processes, and everything is gone when the process ends. Sends no request.
  * @example

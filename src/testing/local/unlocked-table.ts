@@ -14,6 +14,11 @@ import type {
 } from "../../platform/table.js";
 
 const HOLDER = "holder";
+/** The attribute of a permit is this and the id of the permit. */
+const PERMIT = "permit#";
+const FENCE = "fence#";
+/** The weight of all permits of a record, here of the only one. */
+const USED = "used";
 
 /**
  * A table of one process, for use without DynamoDB. Every grant gets its own record, so every claim is granted,
@@ -32,17 +37,26 @@ export class UnlockedTable implements TablePort {
   }
 
   #carryOut(write: Write, isExact: boolean): WriteAnswer {
-    const granted = textOf(write.change.set[HOLDER]);
+    const permit = idAfter(PERMIT, Object.keys(write.change.set));
+    const granted = textOf(write.change.set[HOLDER]) ?? permit;
     const holder = granted ?? holderIn(write.condition);
-    const before = granted === undefined ? this.#records.get(holder ?? "") : undefined;
+    // A permit may replace another: the condition then has the fence of the other.
+    const known = permit === undefined ? holder : holderIn(write.condition);
+    const before = granted === undefined || permit !== undefined ? this.#of(known) : undefined;
     if (holder === undefined || (granted === undefined && before === undefined)) {
       return { kind: "refused", item: undefined };
     }
     const item = this.#changed(write, before, isExact);
+    if (known !== undefined) this.#records.delete(known);
     // No later request refers to a freed record.
-    if (item[HOLDER] === undefined) this.#records.delete(holder);
-    else this.#records.set(holder, item);
+    const isHeld = item[HOLDER] !== undefined || item[`${PERMIT}${holder}`] !== undefined;
+    if (isHeld) this.#records.set(holder, item);
+    else this.#records.delete(holder);
     return { kind: "applied", item };
+  }
+
+  #of(holder: string | undefined): Item | undefined {
+    return holder === undefined ? undefined : this.#records.get(holder);
   }
 
   async transact({ writes }: Transaction): Promise<TransactionAnswer> {
@@ -65,7 +79,8 @@ export class UnlockedTable implements TablePort {
   #changed(write: Write, before: Item | undefined, isExact: boolean): Item {
     const item: Record<string, AttributeValue> = { ...(before ?? write.key) };
     for (const [attribute, operand] of Object.entries(write.change.set)) {
-      item[attribute] = this.#value(attribute, operand, before, isExact);
+      const copied = "incrementFrom" in operand && operand.of !== undefined && item[operand.of];
+      item[attribute] = copied || this.#value(attribute, operand, before, isExact);
     }
     for (const attribute of write.change.remove) delete item[attribute];
     return item;
@@ -85,6 +100,7 @@ export class UnlockedTable implements TablePort {
     if (from !== undefined) return { N: String(from + by) };
     // Each grant starts a new record, yet its fence is higher than every earlier fence.
     const seed = BigInt(operand.incrementFrom);
+    if (attribute === USED) return { N: String(seed + by) };
     const next = (this.#last > seed ? this.#last : seed) + by;
     this.#last = next;
     // A transaction's answer shows no items, so the sender assumes exactly one above the seed.
@@ -96,7 +112,7 @@ function textOf(value: AttributeValue | Increment | OrElse | undefined): string 
   return value !== undefined && "S" in value ? value.S : undefined;
 }
 
-/** Finds the holder in a condition. */
+/** Finds the holder, or the permit, in a condition. */
 function holderIn(condition: Condition): string | undefined {
   if (condition.kind === "all" || condition.kind === "any") {
     for (const part of condition.of) {
@@ -105,7 +121,13 @@ function holderIn(condition: Condition): string | undefined {
     }
     return undefined;
   }
-  return condition.kind === "equals" && condition.attribute === HOLDER
+  if (condition.kind === "present") return idAfter(PERMIT, [condition.attribute]);
+  if (condition.kind !== "equals") return undefined;
+  return condition.attribute === HOLDER
     ? textOf(condition.value)
-    : undefined;
+    : idAfter(FENCE, [condition.attribute]);
+}
+
+function idAfter(prefix: string, attributes: readonly string[]): string | undefined {
+  return attributes.find((name) => name.startsWith(prefix))?.slice(prefix.length);
 }
