@@ -305,6 +305,11 @@ const REQUESTS: RequestWrites = Object.freeze({
     condition: all(equals("v", n(1n)), isPresent("holder")),
     change: { set: { [`${REQUEST_ON_SESSION}${holder}`]: { BOOL: true } }, remove: [] },
   }),
+  settle: (session: RecordRef, holder: string): Write => ({
+    key: session.key,
+    condition: all(equals("v", n(1n)), isPresent("holder")),
+    change: { set: {}, remove: [`${REQUEST_ON_SESSION}${holder}`] },
+  }),
 });
 
 function nameOfTwoParts(): HoldfastError {

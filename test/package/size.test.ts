@@ -9,10 +9,10 @@ import { ROOT } from "../house/source.js";
 
 // The size of esbuild's bundle of the smallest program with a mutex. A bundler cannot remove methods of a
 // class, so elections, queues and sessions are included: docs/adr/0020-the-package.md lists the parts. The
-// figures may fall: code for operators and elections belongs behind subpaths. The last 18,600 bytes
+// figures may fall: code for operators and elections belongs behind subpaths. The last 21,000 bytes
 // are for semaphores and read-write locks, which are methods of the client.
-const MOST_BYTES = 199_900;
-const MOST_GZIPPED_BYTES = 65_500;
+const MOST_BYTES = 202_000;
+const MOST_GZIPPED_BYTES = 66_500;
 
 const PROGRAM = `
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";

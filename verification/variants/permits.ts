@@ -172,6 +172,22 @@ export const PERMITS: readonly Variant[] = [
     },
   },
   {
+    name: "permit-stray-not-looked-for",
+    what: "A waiter asks no session to look for unused permits.",
+    rules: ["R14"],
+    edits: [
+      {
+        in: { PermitLoop },
+        from: "if (!isLong || this.#hasNotified) return;",
+        to: "if (isLong || !isLong) return;",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "gets back, for a waiter, a permit that its client does not know of",
+    },
+  },
+  {
     name: "downgrade-ends-late",
     what: "A writer stops writing only when the answer to its downgrade has arrived.",
     rules: ["R2"],

@@ -51,6 +51,8 @@ export class PermitGrantWrite {
     const repetition = new GrantRetry(context, settings, cancellation);
     const write = requireCapability(context.format, "permits").grant(ref, this.#grant);
     context.ownPermits.add(holder);
+    const { life } = this.#wish;
+    life.permitChecks.set(ref.id, () => checked({ context, ref }, life));
     let sends = 0;
     let isGranted = false;
     try {
@@ -168,4 +170,15 @@ export function freeStrays(
       return answer;
     });
   }
+}
+
+async function checked(
+  { context, ref }: Pick<Contending, "context" | "ref">,
+  life: Wish["life"],
+): Promise<boolean> {
+  const read = { key: ref.key, consistent: true };
+  const answer = await context.read(read, context.settings.requestTimeoutMs);
+  if (answer.kind !== "found") return false;
+  freeStrays({ context, ref }, sharedRecord({ context, ref }, answer), life);
+  return true;
 }

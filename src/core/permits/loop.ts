@@ -10,6 +10,7 @@ import { requireCapability } from "../record/capability.js";
 import { decidePermit, type PermitDecision } from "../record/decide-permit.js";
 import type { AbsentRecord, PermitInRecord, SharedRecord } from "../record/permits.js";
 import type { Ending } from "../remote-sessions.js";
+import { PERMITS } from "../session/keep-alive.js";
 import { titleOf, tooSlow } from "../unavailable.js";
 import { freeStrays, PermitGrantWrite, sharedRecord } from "./grant.js";
 import type { Wish } from "./wish.js";
@@ -27,6 +28,8 @@ export class PermitLoop {
   readonly #pace: PollPace;
   #seen: Seen | undefined;
   #silences = 0;
+  #hasNotified = false;
+  readonly #fromMs: number;
 
   constructor(contending: Contending, wish: Wish) {
     const { context, settings } = contending;
@@ -34,6 +37,7 @@ export class PermitLoop {
     this.#wish = wish;
     this.#pacer = new Pacer(context, settings);
     this.#pace = new PollPace(settings);
+    this.#fromMs = context.nowMs();
   }
 
   /** Rejects with `limit-mismatch`, or as a grant of a lock. */
@@ -60,9 +64,11 @@ export class PermitLoop {
           return { kind: decision.kind };
         case "remove":
           await this.#remove(decision.permit);
+          // Each removal brings the room closer, so that the loop cannot go on for ever.
+          this.#pacer.paused();
           break;
         case "look-at-session":
-          await this.#lookAtSession(decision.session);
+          await this.#lookAtSessions("look-at-session");
           break;
         case "end-session":
           await this.#endSession(decision);
@@ -138,24 +144,42 @@ export class PermitLoop {
     this.#pacer.paused();
     if (cancellation.isStopped) throw cancellation.error();
     // A session that seemed to end now has probably been renewed since. A strong read costs less than a refused write.
-    for (const session of new Set(this.#holders.map((permit) => permit.session))) {
-      const isDue = this.#holders.some(
-        (permit) =>
-          permit.session === session && context.decideHolder(permit).kind === "end-session",
-      );
-      if (!isDue) continue;
-      await this.#ask((timeoutMs) =>
-        context.sessions.look(session, timeoutMs, cancellation.signal),
-      );
-    }
+    await this.#lookAtSessions("end-session");
+    await this.#notifySessions();
     const readMs = context.nowMs();
     await this.#look("eventual");
     this.#pace.polled(context.nowMs() - readMs);
   }
 
-  async #lookAtSession(session: string): Promise<void> {
+  /**
+   * After a wait of a lease, asks the holders' sessions once to look for permits that no part of their clients uses: a
+   * copy of an answered request may have granted one. Without this, the permit would last as long as its session.
+   */
+  async #notifySessions(): Promise<void> {
     const { context, cancellation } = this.#contending;
-    await this.#ask((timeoutMs) => context.sessions.look(session, timeoutMs, cancellation.signal));
+    const { life } = this.#wish;
+    const isLong = context.nowMs() - this.#fromMs > life.leaseMs;
+    if (!isLong || this.#hasNotified) return;
+    this.#hasNotified = true;
+    const requests = requireCapability(context.format, "requests");
+    const sessions = new Set(this.#holders.map(({ session }) => session));
+    const notify = (session: string) => {
+      const ref = context.format.codec.refOf("session", session);
+      return this.#ask((timeoutMs) =>
+        context.write(requests.notify(ref, PERMITS), timeoutMs, cancellation.signal),
+      );
+    };
+    await Promise.all([...sessions].map(notify));
+  }
+
+  /** Reads the sessions of all permits about which the client decides so, at the same time. */
+  async #lookAtSessions(kind: "look-at-session" | "end-session"): Promise<void> {
+    const { context, cancellation } = this.#contending;
+    const due = this.#holders.filter((permit) => context.decideHolder(permit).kind === kind);
+    const sessions = [...new Set(due.map(({ session }) => session))];
+    const look = (session: string) =>
+      this.#ask((timeoutMs) => context.sessions.look(session, timeoutMs, cancellation.signal));
+    await Promise.all(sessions.map(look));
   }
 
   async #endSession(ending: Ending): Promise<void> {

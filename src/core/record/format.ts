@@ -166,6 +166,8 @@ export interface RequestWrites {
   ask(ref: RecordRef, request: HolderRequest): Write;
   /** Notifies the session of a holder with a request. The client finds the note when it renews the session. */
   notify(session: RecordRef, holder: string): Write;
+  /** Removes such a notification. */
+  settle(session: RecordRef, holder: string): Write;
 }
 
 /** Composes the write that transfers a lock. */

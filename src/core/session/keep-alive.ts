@@ -23,6 +23,9 @@ import { openSession } from "./open.js";
 const KEEP_EVERY_MS = 2 * 24 * 3_600_000;
 const SHORTEST_SWEEP_PAUSE_MS = 100;
 const LONGEST_SWEEP_PAUSE_MS = 10_000;
+/** A notification to the session names this in place of a holder: look for unused permits. */
+export const PERMITS = "permits";
+
 // Longer than any outage in which the session can stay alive.
 const SWEEP_LEASES = 10;
 
@@ -38,6 +41,9 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
   readonly #leases = new Set<Hold>();
   // Not an AbortSignal, which would warn of a leak: any number of sweeps and acquisitions listen.
   readonly #over = new Abort();
+  /** Frees the unused permits of one record that name this session. Resolves to whether DynamoDB answered. */
+  readonly permitChecks = new Map<string, () => Promise<boolean>>();
+  #isChecking = false;
   #closed: Promise<void> | undefined;
 
   private constructor(context: AcquireContext, hold: Hold) {
@@ -225,9 +231,27 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
   // The request to a holder is in the record of the lock, which no renewal of the session reads.
   #onRequests(holders: readonly string[] | undefined): void {
     if (holders === undefined) return;
+    if (holders.includes(PERMITS)) this.#checkPermits();
     for (const hold of this.#leases) {
       if (holders.includes(hold.held.holder)) this.#context.inBackground(() => hold.look());
     }
+  }
+
+  /** Runs the checks that a waiter has asked for, and then removes its notification. One run at a time. */
+  #checkPermits(): void {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    const context = this.#context;
+    context.inBackground(async () => {
+      const checks = [...this.permitChecks.values()].map((check) => check());
+      const areDone = (await Promise.all(checks)).every(Boolean);
+      // Without an answer, the next renewal shows the notification again.
+      if (areDone && this.isHeld) {
+        const write = requireCapability(context.format, "requests").settle(this.#hold.ref, PERMITS);
+        await context.write(write, context.settings.requestTimeoutMs);
+      }
+      this.#isChecking = false;
+    });
   }
 
   #endLeases(): void {

@@ -191,6 +191,40 @@ describe("a semaphore", () => {
     await expectError(refused, { code: "invalid-argument", mentions: ["weight"] });
   });
 
+  it("reads each session of other clients once, and then tries for one write", async () => {
+    const world = new World(DATES);
+    for (let at = 0; at < 6; at += 1) {
+      await world.until(world.inhabitant().locks.semaphore("s", { permits: 6 }).acquire());
+    }
+    const { locks } = world.inhabitant();
+    const semaphore = locks.semaphore("s", { permits: 6 });
+    await world.until(
+      (await world.until(locks.semaphore("other", { permits: 1 }).acquire())).release(),
+    );
+    const startMs = world.time.nowMs;
+    const first = await world.requests(() => semaphore.tryAcquire());
+    expect(first).toMatchObject({ result: null, writes: 1, reads: 6 });
+    // One round trip for the write, and one for all reads.
+    expect(world.time.nowMs - startMs).toBe(20);
+    const second = await world.requests(() => semaphore.tryAcquire());
+    expect(second).toMatchObject({ result: null, writes: 1, reads: 0 });
+  });
+
+  it("takes the whole limit from many dead holders within seconds", async () => {
+    const world = new World(DATES);
+    for (let at = 0; at < 12; at += 1) {
+      const { locks, process } = world.inhabitant();
+      await world.until(locks.semaphore("s", { permits: 12 }).acquire());
+      process.kill();
+    }
+    await world.time.advance(60_000);
+    const startMs = world.time.nowMs;
+    const semaphore = world.inhabitant().locks.semaphore("s", { permits: 12 });
+    const whole = await world.until(semaphore.tryAcquire({ weight: 12 }));
+    expect(whole?.isHeld).toBe(true);
+    expect(world.time.nowMs - startMs).toBeLessThan(2_000);
+  });
+
   it("closes its session a lease after the last permit", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant();
@@ -281,6 +315,35 @@ describe("a semaphore on a faulty network", () => {
     expect(stateOf(world)).toEqual([1, "1"]);
     await world.until(semaphore.acquire());
     expect(stateOf(world)).toEqual([1, "1"]);
+  });
+
+  // rule: protocol 108
+  it("gets back, for a waiter, a permit that its client does not know of", async () => {
+    const world = new World(DATES);
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const mine = a.locks.semaphore("s", { permits: 1 });
+    // Another permit keeps the session alive.
+    await world.until(a.locks.semaphore("other", { permits: 1 }).acquire());
+    a.network.script((request) =>
+      request.kind === "write" && "limit" in request.write.change.set
+        ? { fault: "duplicated", delayMs: 5_000 }
+        : undefined,
+    );
+    const permit = await world.until(mine.acquire());
+    a.network.script(() => undefined);
+    await world.until(permit.release());
+    await world.time.advance(6_000);
+    expect(stateOf(world)).toEqual([1, "1"]);
+    const startMs = world.time.nowMs;
+    const next = await world.until(b.locks.semaphore("s", { permits: 1 }).acquire(FOR_EVER));
+    expect(next.isHeld).toBe(true);
+    // A lease, until the next renewal of the session, and the polls.
+    expect(world.time.nowMs - startMs).toBeLessThan(30_000 + 10_000 + 3_000);
+    await world.time.advance(20_000);
+    const session = Object.values(world.table.items()).find(({ pk }) =>
+      JSON.stringify(pk).includes("session#"),
+    );
+    expect(Object.keys(session ?? {}).filter((name) => name.startsWith("request#"))).toEqual([]);
   });
 
   // rule: protocol 107
