@@ -38,7 +38,9 @@ export async function exchange(from: Hold, { ref, weight, limit }: Exchange): Pr
   const attempt = () => context.write(write, context.timeoutWithin(from.remainingMs()));
   const { backoff } = from;
   const isOver = (): boolean => !life.isHeld;
-  const retried = await from.requests.run(() => retry(context, attempt, { backoff, isOver }));
+  const retried = await context.tracked(
+    from.requests.run(() => retry(context, attempt, { backoff, isOver })),
+  );
   const record =
     retried.kind === "answered" ? context.format.codec.read(retried.answer.item, own) : undefined;
   if (record?.state !== "held" || !life.isHeld) {

@@ -52,7 +52,7 @@ export class PermitGrantWrite {
     const write = requireCapability(context.format, "permits").grant(ref, this.#grant);
     context.ownPermits.add(holder);
     const { life } = this.#wish;
-    life.permitChecks.set(ref.id, () => checked({ context, ref }, life));
+    life.checkPermitsBy((asked) => checked({ context, ref: asked }, life));
     let sends = 0;
     let isGranted = false;
     try {
@@ -179,6 +179,8 @@ async function checked(
   const read = { key: ref.key, consistent: true };
   const answer = await context.read(read, context.settings.requestTimeoutMs);
   if (answer.kind !== "found") return false;
-  freeStrays({ context, ref }, sharedRecord({ context, ref }, answer), life);
+  const record = context.format.permits?.readAll(answer.item);
+  // A record that cannot be read is left alone: the note is about it, and not the caller of an acquisition.
+  if (record?.state === "shared") freeStrays({ context, ref }, record, life);
   return true;
 }

@@ -10,7 +10,7 @@ import { requireCapability } from "../record/capability.js";
 import { decidePermit, type PermitDecision } from "../record/decide-permit.js";
 import type { AbsentRecord, PermitInRecord, SharedRecord } from "../record/permits.js";
 import type { Ending } from "../remote-sessions.js";
-import { PERMITS } from "../session/keep-alive.js";
+import { noteAbout } from "../session/note.js";
 import { titleOf, tooSlow } from "../unavailable.js";
 import { freeStrays, PermitGrantWrite, sharedRecord } from "./grant.js";
 import type { Wish } from "./wish.js";
@@ -156,7 +156,7 @@ export class PermitLoop {
    * copy of an answered request may have granted one. Without this, the permit would last as long as its session.
    */
   async #notifySessions(): Promise<void> {
-    const { context, cancellation } = this.#contending;
+    const { context, ref: record, cancellation } = this.#contending;
     const { life } = this.#wish;
     const isLong = context.nowMs() - this.#fromMs > life.leaseMs;
     if (!isLong || this.#hasNotified) return;
@@ -166,7 +166,7 @@ export class PermitLoop {
     const notify = (session: string) => {
       const ref = context.format.codec.refOf("session", session);
       return this.#ask((timeoutMs) =>
-        context.write(requests.notify(ref, PERMITS), timeoutMs, cancellation.signal),
+        context.write(requests.notify(ref, noteAbout(record)), timeoutMs, cancellation.signal),
       );
     };
     await Promise.all([...sessions].map(notify));

@@ -17,15 +17,13 @@ import { requireCapability } from "../record/capability.js";
 import type { Holders, RecordRef } from "../record/format.js";
 import type { HeldRecord } from "../record/record.js";
 import type { Kept } from "../scheduler.js";
+import { noteAbout, refInNote } from "./note.js";
 import { openSession } from "./open.js";
 
 // Three writes within the seven days of the TTL, at a negligible cost.
 const KEEP_EVERY_MS = 2 * 24 * 3_600_000;
 const SHORTEST_SWEEP_PAUSE_MS = 100;
 const LONGEST_SWEEP_PAUSE_MS = 10_000;
-/** A notification to the session names this in place of a holder: look for unused permits. */
-export const PERMITS = "permits";
-
 // Longer than any outage in which the session can stay alive.
 const SWEEP_LEASES = 10;
 
@@ -41,8 +39,8 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
   readonly #leases = new Set<Hold>();
   // Not an AbortSignal, which would warn of a leak: any number of sweeps and acquisitions listen.
   readonly #over = new Abort();
-  /** Frees the unused permits of one record that name this session. Resolves to whether DynamoDB answered. */
-  readonly permitChecks = new Map<string, () => Promise<boolean>>();
+  // Undefined if the session never had a permit.
+  #permitCheck: ((ref: RecordRef) => Promise<boolean>) | undefined;
   #isChecking = false;
   #closed: Promise<void> | undefined;
 
@@ -231,23 +229,35 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
   // The request to a holder is in the record of the lock, which no renewal of the session reads.
   #onRequests(holders: readonly string[] | undefined): void {
     if (holders === undefined) return;
-    if (holders.includes(PERMITS)) this.#checkPermits();
+    this.#checkPermits(holders);
     for (const hold of this.#leases) {
       if (holders.includes(hold.held.holder)) this.#context.inBackground(() => hold.look());
     }
   }
 
-  /** Runs the checks that a waiter has asked for, and then removes its notification. One run at a time. */
-  #checkPermits(): void {
-    if (this.#isChecking) return;
-    this.#isChecking = true;
+  /**
+   * Sets how the session frees the unused permits of a record that name it. `check` resolves to whether DynamoDB answered.
+   * Only the first call has an effect: every acquisition of the session passes the same check.
+   */
+  checkPermitsBy(check: (ref: RecordRef) => Promise<boolean>): void {
+    this.#permitCheck ??= check;
+  }
+
+  /** Checks the records that waiters have asked about, and then removes their notifications. One run at a time. */
+  #checkPermits(notes: readonly string[]): void {
+    const permitCheck = this.#permitCheck;
     const context = this.#context;
+    const asked = notes.flatMap((note) => refInNote(context.format, note) ?? []);
+    if (permitCheck === undefined || asked.length === 0 || this.#isChecking) return;
+    this.#isChecking = true;
     context.inBackground(async () => {
-      const checks = [...this.permitChecks.values()].map((check) => check());
-      const areDone = (await Promise.all(checks)).every(Boolean);
-      // Without an answer, the next renewal shows the notification again.
-      if (areDone && this.isHeld) {
-        const write = requireCapability(context.format, "requests").settle(this.#hold.ref, PERMITS);
+      for (const ref of asked) {
+        // Without an answer, the next renewal shows the notification again.
+        if (!this.isHeld || !(await permitCheck(ref))) break;
+        const write = requireCapability(context.format, "requests").settle(
+          this.#hold.ref,
+          noteAbout(ref),
+        );
         await context.write(write, context.settings.requestTimeoutMs);
       }
       this.#isChecking = false;
