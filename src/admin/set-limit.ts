@@ -2,7 +2,9 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import { rising } from "../core/backoff.js";
 import { requireCapability } from "../core/record/capability.js";
 import { checkName } from "../core/record/name.js";
+import type { FoundPermits } from "../core/record/permits.js";
 import { titleOf, unavailableError, unreadable } from "../core/unavailable.js";
+import { HoldfastError } from "../errors.js";
 import { checkPermits } from "../locks/semaphore.js";
 import { type NoAnswer, retry } from "../platform/retry.js";
 
@@ -18,7 +20,10 @@ export interface LimitChange {
   readonly used: number;
 }
 
-/** Changes the limit of a semaphore. A repeated write has the same effect, so the client may send it again. */
+/**
+ * Changes the limit of a semaphore. Each write requires the number of changes that the client has read, so a late copy of
+ * a request never restores an earlier limit. Of two changes at the same time, one follows the other.
+ */
 export async function setLimit(
   context: AcquireContext,
   name: string,
@@ -28,28 +33,40 @@ export async function setLimit(
   const permits = requireCapability(context.format, "permits");
   const ref = context.format.codec.refOf("semaphore", checkName(name));
   const { requestTimeoutMs } = context.settings;
-  const look = await answered(context, name, () =>
+  const read = await answered(context, name, () =>
     context.read({ key: ref.key, consistent: true }, requestTimeoutMs),
   );
-  const before = permits.readAll(look.item);
-  // The condition of the write cannot tell whether every attribute is readable.
-  if (before.state !== "absent" && before.state !== "shared") {
-    throw unreadable(name, before, context.format.name);
+  let before = readable(permits.readAll(read.item), name, context);
+  for (let rounds = 0; rounds < ATTEMPTS; rounds += 1) {
+    const changes = before.state === "shared" ? before.limitChanges : 0;
+    const options = { fenceSeed: context.fenceSeed(ref), wallMs: context.wallMs(), changes };
+    const written = await answered(context, name, () =>
+      context.write(permits.setLimit(ref, limit, options), requestTimeoutMs),
+    );
+    const after = readable(permits.readAll(written.item), name, context);
+    // After a lost answer the same write is refused, and the item shows its effect.
+    const isDone =
+      after.state === "shared" && after.limitChanges > changes && after.limit === limit;
+    if (isDone) {
+      return {
+        before: before.state === "shared" ? before.limit : undefined,
+        limit,
+        used: after.used,
+      };
+    }
+    before = after;
   }
-  const options = { fenceSeed: context.fenceSeed(ref), wallMs: context.wallMs() };
-  const written = await answered(context, name, () =>
-    context.write(permits.setLimit(ref, limit, options), requestTimeoutMs),
+  throw new HoldfastError(
+    "outcome-unknown",
+    `${titleOf([name], "semaphore")} has another limit: ${ATTEMPTS} other changes of the limit came first. Set it again.`,
+    { lockName: name },
   );
-  const after = permits.readAll(written.item);
-  if (written.kind === "refused" || after.state !== "shared") {
-    const found = after.state === "foreign" || after.state === "unsupported" ? after : UNKNOWN;
-    throw unreadable(name, found, context.format.name);
-  }
-  const known = before.state === "shared" ? before.limit : undefined;
-  return { before: known, limit, used: after.used };
 }
 
-const UNKNOWN = { state: "foreign", found: "has another layout" } as const;
+function readable(found: FoundPermits, name: string, { format }: AcquireContext) {
+  if (found.state === "absent" || found.state === "shared") return found;
+  throw unreadable(name, found, format.name);
+}
 
 async function answered<A extends { readonly kind: string }>(
   context: AcquireContext,

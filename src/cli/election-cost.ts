@@ -61,7 +61,7 @@ export function electionCost(options: ElectionCostOptions): ElectionCost {
     );
   }
   const lengths = { failover, lease, renew, poll };
-  const { renewMs, pollMs } = resolveElection(lengths, "nobody", DEFAULTS.maxClockDrift);
+  const { renewMs, pollMs } = resolveElection(lengths, "estimate", DEFAULTS.maxClockDrift);
   const writesPerDay = DAY_MS / renewMs;
   const readsPerDay = ((instances - 1) * DAY_MS) / (pollMs * MEAN_PAUSE);
   const writeUnitsPerDay = writesPerDay;

@@ -10,6 +10,7 @@
  * | `used` | N | what the permits weigh together |
  * | `permit#` and an id | M | one permit: `weight`, its `session`, the length `leaseMs` of the session, and `owner` |
  * | `fence#` and an id | N | the fence of this permit: the record's own at the grant |
+ * | `limitChanges` | N | how often an operator has set the limit; a change requires the number that it has read |
  * | `withdrawn#` and an id | N | this attempt has ended, and is never granted; when, in milliseconds since 1970 |
  *
  * A permit is a pair of attributes, and not a member of a map: one write then serves an absent record, too, and the fence
@@ -43,6 +44,7 @@ import { numberIn, requestIn, stringIn } from "./native-values.js";
 const PERMIT = "permit#";
 const FENCE = "fence#";
 const WITHDRAWN = "withdrawn#";
+const CHANGES = "limitChanges";
 
 // The label is in every write of the record, once for each permit.
 const LONGEST_OWNER = 60;
@@ -87,10 +89,17 @@ export function nativePermits(pk: string, read: (item: Item | undefined) => Foun
         remove: [],
       },
     }),
-    setLimit: (ref, limit, { fenceSeed, wallMs }) => ({
+    setLimit: (ref, limit, { fenceSeed, wallMs, changes }) => ({
       key: ref.key,
-      condition: any(isAbsent(pk), KNOWN),
-      change: { set: { ...created(fenceSeed, wallMs), limit: n(limit) }, remove: [] },
+      // Without this, a late copy of an earlier change would restore its limit.
+      condition:
+        changes === 0
+          ? any(isAbsent(pk), all(KNOWN, isAbsent(CHANGES)))
+          : all(KNOWN, equals(CHANGES, n(changes))),
+      change: {
+        set: { ...created(fenceSeed, wallMs), limit: n(limit), [CHANGES]: n(changes + 1) },
+        remove: [],
+      },
     }),
   };
 }
@@ -209,6 +218,7 @@ function readPermits(found: Found, item: Item | undefined): FoundPermits {
   return {
     ...{ state: "shared", fence, version: version as bigint, queue, used, permits, marks },
     limit: limit === undefined ? undefined : Number(limit),
+    limitChanges: Number(numberIn(item, CHANGES) ?? 0n),
   };
 }
 

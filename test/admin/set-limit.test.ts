@@ -29,6 +29,35 @@ describe("admin.setLimit", () => {
     expect((await world.until(locks.semaphore("s", { permits: 2 }).acquire())).isHeld).toBe(true);
   });
 
+  // rule: protocol 112
+  it("keeps the later limit when a copy of an earlier change arrives late", async () => {
+    const world = new World();
+    const { locks, network } = world.inhabitant();
+    await world.until(locks.admin.setLimit("s", 20));
+    network.next("write", { fault: "duplicated", delayMs: 5_000 });
+    await world.until(locks.admin.setLimit("s", 30));
+    await world.until(locks.admin.setLimit("s", 10));
+    await world.time.advance(6_000);
+    expect(await world.until(locks.admin.setLimit("s", 10))).toMatchObject({ before: 10 });
+  });
+
+  it("sets the limit once when the answer is lost", async () => {
+    const world = new World();
+    const { locks, network } = world.inhabitant();
+    await world.until(locks.semaphore("s", { permits: 4 }).acquire());
+    network.next("write", { fault: "response-lost", unknownAfterMs: 10 });
+    const set = await world.until(locks.admin.setLimit("s", 2));
+    expect(set).toEqual({ before: 4, limit: 2, used: 1 });
+  });
+
+  it("follows a change by another operator at the same time", async () => {
+    const world = new World();
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const both = [a.locks.admin.setLimit("s", 2), b.locks.admin.setLimit("s", 3)];
+    const set = await world.until(Promise.all(both));
+    expect(set.map(({ before }) => before).sort()).toEqual([expect.any(Number), undefined]);
+  });
+
   it("refuses a number that is no limit, and a record of another layout", async () => {
     const world = new World();
     const { locks } = world.inhabitant();

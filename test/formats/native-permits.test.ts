@@ -20,6 +20,7 @@ describe("a native record with permits", () => {
   it("is read with its permits, its limit and its marks", () => {
     expect(permits.readAll(RECORD)).toEqual({
       ...{ state: "shared", fence: 9n, version: 4n, limit: 3, used: 2 },
+      limitChanges: 0,
       queue: { tail: undefined, served: undefined },
       permits: [{ holder: "a", fence: 9n, weight: 2, session: "s1", leaseMs: 30_000, owner: "me" }],
       marks: [{ holder: "b", atMs: 1_700_000_000_000 }],

@@ -33,6 +33,18 @@ export const PERMITS: readonly Variant[] = [
     caughtBy: { test: TEST, title: "refuses a caller with another limit, and names both" },
   },
   {
+    name: "permit-limit-restored",
+    what: "A late copy of an earlier change restores its limit.",
+    rules: ["R5"],
+    edits: [
+      { in: { nativePermits }, from: "all(KNOWN, equals(CHANGES, n(changes)))", to: "KNOWN" },
+    ],
+    caughtBy: {
+      test: "test/admin/set-limit.test.ts",
+      title: "keeps the later limit when a copy of an earlier change arrives late",
+    },
+  },
+  {
     name: "permit-added-twice",
     what: "A retried grant adds its weight again.",
     rules: ["R5"],

@@ -26,8 +26,8 @@ export async function permissionForPlaces(
   const { queue } = context.format;
   if (queue === undefined) return "denied";
   // No place has ticket 0.
-  const nobody = { maybe: [context.random.id()] };
-  const answer = await removeEntry(context, queue.entryOf(ref, 0n), nobody, signal);
+  const unknown = { maybe: [context.random.id()] };
+  const answer = await removeEntry(context, queue.entryOf(ref, 0n), unknown, signal);
   const permission = permissionIn(answer);
   if (permission !== "unknown") known.set(context, permission);
   return permission;

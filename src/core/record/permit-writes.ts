@@ -33,10 +33,10 @@ export interface PermitWrites {
   exchange(from: RecordRef, held: Held, grant: PermitGrant): Write;
   /** Marks an attempt without a permit as withdrawn, so that no late copy of its request is granted. */
   withdraw(ref: RecordRef, grant: PermitGrant): Write;
-  /** Changes the limit of a record, or creates a record with this limit. */
+  /** Changes the limit of a record that has `changes` changes so far, or creates a record with this limit. */
   setLimit(
     ref: RecordRef,
     limit: number,
-    options: Pick<PermitGrant, "fenceSeed" | "wallMs">,
+    options: Pick<PermitGrant, "fenceSeed" | "wallMs"> & { readonly changes: number },
   ): Write;
 }

@@ -23,6 +23,8 @@ export interface SharedRecord {
   readonly queue: QueueState;
   /** The most that all permits may weigh together. Undefined if no permit was ever granted. */
   readonly limit: number | undefined;
+  /** How often an operator has set the limit. */
+  readonly limitChanges: number;
   /** What the permits weigh together. */
   readonly used: number;
   readonly permits: readonly PermitInRecord[];

@@ -15,7 +15,7 @@ function recordOf(
   const used = permits.reduce((sum, { weight }) => sum + weight, 0);
   return {
     ...{ state: "shared", fence: 9n, version: 9n, queue: { tail: undefined, served: undefined } },
-    ...{ limit: 3, used, permits, marks: [], ...more },
+    ...{ limit: 3, limitChanges: 0, used, permits, marks: [], ...more },
   };
 }
 
