@@ -85,6 +85,7 @@ export class PermitGrantWrite {
     const { holder } = this.#grant;
     const record = sharedRecord(this.#contending, answer);
     this.#wish.onSeen(record);
+    freeStrays(this.#contending, record, life);
     const permit = record.state === "shared" && record.permits.find((one) => one.holder === holder);
     if (permit === false || permit === undefined) return { kind: "refused", record };
     repetition.countFound();

@@ -12,7 +12,7 @@ import type { AbsentRecord, PermitInRecord, SharedRecord } from "../record/permi
 import type { Ending } from "../remote-sessions.js";
 import { noteAbout } from "../session/note.js";
 import { titleOf, tooSlow } from "../unavailable.js";
-import { freeStrays, PermitGrantWrite, sharedRecord } from "./grant.js";
+import { PermitGrantWrite, sharedRecord } from "./grant.js";
 import type { Wish } from "./wish.js";
 
 type Seen = AbsentRecord | SharedRecord;
@@ -100,7 +100,7 @@ export class PermitLoop {
     const answer = await new PermitGrantWrite(this.#contending, this.#wish).run();
     if (answer.kind === "granted") return answer;
     if (answer.kind === "refused") {
-      this.#see(answer.record);
+      this.#note(answer.record);
       return undefined;
     }
     this.#silences += 1;
@@ -116,11 +116,6 @@ export class PermitLoop {
     this.#wish.onSeen(record);
   }
 
-  #see(record: Seen): void {
-    this.#note(record);
-    freeStrays(this.#contending, record, this.#wish.life);
-  }
-
   async #remove({ holder, fence, weight }: PermitInRecord): Promise<void> {
     const { context, ref } = this.#contending;
     const permits = requireCapability(context.format, "permits");
@@ -129,7 +124,7 @@ export class PermitLoop {
     const answer = await this.#ask(() =>
       freeOnce(context, dead, { known: { holder, fence } }, { keepData: false }),
     );
-    this.#see(sharedRecord(this.#contending, answer));
+    this.#note(sharedRecord(this.#contending, answer));
   }
 
   /** Pauses, and reads the record again. Does not read before a holder may count as dead. */
@@ -195,9 +190,7 @@ export class PermitLoop {
     );
     // Only a strongly consistent read proves that the record is absent.
     if (answer.item === undefined && consistency === "eventual") return this.#look();
-    const record = sharedRecord(this.#contending, answer, consistency);
-    if (consistency === "strong") this.#see(record);
-    else this.#note(record);
+    this.#note(sharedRecord(this.#contending, answer, consistency));
   }
 
   #ask<A extends ReadAnswer | WriteAnswer>(ask: (timeoutMs: number) => Promise<A>) {
