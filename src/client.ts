@@ -14,6 +14,7 @@ import type { LeaseTransfer } from "./core/hold/export.js";
 import type { Lease } from "./core/hold/lease.js";
 import { ACQUIRE_NAMES } from "./core/option-names.js";
 import { type AcquireOptions, type ClientOptions, resolveAcquire } from "./core/options.js";
+import { PermitMarks } from "./core/permits/marks.js";
 import { requireCapability } from "./core/record/capability.js";
 import type { FormatTypes, NativeTypes } from "./core/record/format-types.js";
 import { refOf } from "./core/record/key.js";
@@ -60,6 +61,7 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
   readonly #occurrences: Occurrences;
   readonly #shared: SharedSession | undefined;
   /** The session of the permits, from the first semaphore or read-write lock. */
+  readonly #marks = new PermitMarks();
   #sessions: SharedSession | undefined;
   /** The leaders and candidates of this client, until the client closes. */
   readonly #leading = new Set<Leading>();
@@ -132,7 +134,8 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
   #permitParts(): PermitParts {
     const [context, clientOptions, defaultOwner] = [this.#context, this.#lengths, this.#owner];
     this.#sessions ??= this.#shared ?? permitSessions(context, clientOptions, defaultOwner);
-    return { context, clientOptions, defaultOwner, sessions: this.#sessions };
+    const [marks, sessions] = [this.#marks, this.#sessions];
+    return { context, clientOptions, defaultOwner, marks, sessions };
   }
 
   /**

@@ -67,7 +67,7 @@ export function nativePermits(pk: string, read: (item: Item | undefined) => Foun
           used: { incrementFrom: "0", by: grant.weight },
           ...(grant.passage?.kind === "ticket" ? { served: n(grant.passage.ticket) } : {}),
         },
-        remove: grant.oldMarks.map((holder) => WITHDRAWN + holder),
+        remove: grant.oldMarks.map((mark) => WITHDRAWN + mark),
       },
     }),
     exchange: (from, held, grant) => ({
@@ -81,12 +81,12 @@ export function nativePermits(pk: string, read: (item: Item | undefined) => Foun
         remove: [PERMIT + held.holder, FENCE + held.holder],
       },
     }),
-    withdraw: (ref, { holder, fenceSeed, wallMs }) => ({
+    withdraw: (ref, { holder, fenceSeed, wallMs, oldMarks }) => ({
       key: ref.key,
       condition: all(any(isAbsent(pk), KNOWN), isAbsent(PERMIT + holder)),
       change: {
         set: { ...created(fenceSeed, wallMs), [WITHDRAWN + holder]: n(wallMs) },
-        remove: [],
+        remove: oldMarks.map((mark) => WITHDRAWN + mark),
       },
     }),
     setLimit: (ref, limit, { fenceSeed, wallMs, changes }) => ({

@@ -5,6 +5,7 @@ import type { KeepAliveSource } from "../core/hold/keep-alive.js";
 import type { ClientOptions, PollOptions } from "../core/options.js";
 import { resolveAcquire } from "../core/options.js";
 import { acquirePermit, type PermitSessions } from "../core/permits/acquire.js";
+import type { PermitMarks } from "../core/permits/marks.js";
 import {
   checkQueueOptions,
   FAIR_DEFAULTS,
@@ -65,6 +66,8 @@ export interface PermitParts {
   readonly context: AcquireContext;
   readonly clientOptions: ClientOptions;
   readonly defaultOwner: string;
+  /** The marks that the client knows of, for all its semaphores and read-write locks. */
+  readonly marks: PermitMarks;
   /** The session of the client's permits. */
   readonly sessions: PermitSessions & KeepAliveSource<Hold>;
 }
@@ -81,8 +84,6 @@ export class Permits {
   readonly #parts: PermitParts;
   readonly #options: PermitOptions;
   readonly #sessions: PermitSessions & KeepAliveSource<Hold>;
-  /** The marks of withdrawn attempts in the last answer. */
-  #marks: SharedRecord["marks"] = [];
 
   constructor(
     parts: PermitParts,
@@ -110,7 +111,7 @@ export class Permits {
     weight: number,
     begin: (hold: Hold) => L,
   ): Promise<L | undefined> {
-    const { context } = this.#parts;
+    const { context, marks } = this.#parts;
     let seen: AbsentRecord | SharedRecord | undefined;
     const layered = this.#settings(options);
     const settings = { ...layered.settings, whyNot: () => this.#whyNot(seen, weight) };
@@ -118,10 +119,10 @@ export class Permits {
       {
         ...{ context, ref: this.ref, settings, sessions: this.#sessions },
         ...{ weight, limit: this.limit, inQueue: layered.inQueue },
-        marks: () => this.#marks,
+        marks,
         onSeen: (record) => {
           seen = record;
-          this.#marks = record.state === "shared" ? record.marks : [];
+          marks.see(this.ref.id, record);
         },
       },
       begin,

@@ -269,8 +269,6 @@ export interface TablePort {
    * rival must watch its record.
    */
   readonly tellsDate?: boolean | undefined;
-  /** Whether one call may send its request more than once, and the answer does not show it. Default false. */
-  readonly maySendAgain?: boolean | undefined;
   /** A table of this process alone: there are no other holders, and every claim is granted. */
   readonly isUnlocked?: boolean;
 }

@@ -18,9 +18,6 @@ export type PermitAnswer =
   | { readonly kind: "refused"; readonly record: AbsentRecord | SharedRecord }
   | { readonly kind: "silent" };
 
-// DynamoDB refuses a request that was signed more than 15 minutes ago. So no copy of a request is as old as this.
-const OLDEST_REQUEST_MS = 3_600_000;
-
 /**
  * Sends one grant of a permit until DynamoDB answers. Every send is the same request under the same id, so DynamoDB
  * grants it at most once. An attempt without a permit is withdrawn in the background: no late copy is granted.
@@ -40,7 +37,7 @@ export class PermitGrantWrite {
       ...{ holder: context.random.id(), weight, limit, wallMs },
       ...{ session: life.id, leaseMs: life.leaseMs, owner: settings.owner },
       ...{ fenceSeed: context.fenceSeed(ref), passage: settings.passage },
-      oldMarks: oldOf(wish.marks(), wallMs),
+      oldMarks: wish.marks.removable(ref.id, wallMs),
     };
   }
 
@@ -62,9 +59,8 @@ export class PermitGrantWrite {
         const sent = await context.write(write, timeoutMs, cancellation.signal);
         if (repetition.isSettledBy(sent)) {
           if (sent.kind === "applied") repetition.countApplied();
-          const mayRepeat =
-            sends > 1 || sent.kind === "refused" || context.table.maySendAgain === true;
-          const answer = this.#verdictOn(sent, mayRepeat, repetition);
+          const wasRepeated = sends > 1 || sent.kind === "refused";
+          const answer = this.#verdictOn(sent, wasRepeated, repetition);
           isGranted = answer.kind === "granted";
           return answer;
         }
@@ -79,7 +75,7 @@ export class PermitGrantWrite {
     }
   }
 
-  #verdictOn(answer: Shown, mayRepeat: boolean, repetition: GrantRetry): PermitAnswer {
+  #verdictOn(answer: Shown, wasRepeated: boolean, repetition: GrantRetry): PermitAnswer {
     const { context, ref, settings, cancellation } = this.#contending;
     const { weight, life } = this.#wish;
     const { holder } = this.#grant;
@@ -93,7 +89,7 @@ export class PermitGrantWrite {
     // The session may have ended since the send. Another client can then remove the permit at once.
     if (!life.isHeld) return { kind: "refused", record };
     const permits = requireCapability(context.format, "permits");
-    const own = permits.permitOf(ref, { holder, weight, leavesMark: mayRepeat });
+    const own = permits.permitOf(ref, { holder, weight, leavesMark: wasRepeated });
     const held = context.format.codec.read(answer.item, own);
     if (held.state !== "held")
       throw new Error("The record of a granted permit must have the permit.");
@@ -130,10 +126,6 @@ function hasPermit(found: { readonly state: string }, holder: string): boolean {
   return (
     found.state === "shared" && (found as SharedRecord).permits.some((one) => one.holder === holder)
   );
-}
-
-function oldOf(marks: SharedRecord["marks"], wallMs: number): string[] {
-  return marks.filter(({ atMs }) => wallMs - atMs > OLDEST_REQUEST_MS).map(({ holder }) => holder);
 }
 
 /** Reads a record with permits from an answer, and notes its queue. Throws the errors of an unreadable record (R12). */

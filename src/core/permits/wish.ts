@@ -1,5 +1,6 @@
 import type { AbsentRecord, SharedRecord } from "../record/permits.js";
 import type { SessionKeepAlive } from "../session/keep-alive.js";
+import type { PermitMarks } from "./marks.js";
 
 /** What an acquisition asks of a record with permits, and the session that will keep the permit alive. */
 export interface Wish {
@@ -8,8 +9,8 @@ export interface Wish {
   /** The limit that the caller expects in the record. */
   readonly limit: number;
   readonly life: SessionKeepAlive;
-  /** The marks of withdrawn attempts that this caller knows of. */
-  readonly marks: () => SharedRecord["marks"];
+  /** The marks of withdrawn attempts that this client knows of. */
+  readonly marks: PermitMarks;
   /** The acquisition calls this with each record that it sees. */
   readonly onSeen: (record: AbsentRecord | SharedRecord) => void;
 }

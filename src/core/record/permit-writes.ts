@@ -18,7 +18,7 @@ export interface PermitGrant {
   /** The first fence if the record is absent. */
   readonly fenceSeed: bigint;
   readonly passage?: Passage | undefined;
-  /** Attempts whose marks the grant removes: no copy of their requests can take effect any more. */
+  /** Attempts whose marks the write removes. */
   readonly oldMarks: readonly string[];
 }
 

@@ -84,10 +84,6 @@ export class DynamoDBTable implements TablePort {
     return this.#send.tellsDate === true;
   }
 
-  get maySendAgain(): boolean {
-    return this.#send.maySendAgain === true;
-  }
-
   get clockCorrectionMs(): number {
     return this.#clockCorrectionMs;
   }

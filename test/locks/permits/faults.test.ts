@@ -140,26 +140,47 @@ describe("a permit that was sent for", () => {
     expect(stateOf(world)).toEqual([0, 0, 1]);
   });
 
-  // rule: protocol 106
-  it("leaves a mark if the transport may send a request again", async () => {
-    const world = new World(DATES);
-    const a = await withSession(world);
-    Object.assign(a.network, { maySendAgain: true });
-    await world.until((await world.until(semaphoreOf(a).acquire())).release());
-    expect(stateOf(world)).toEqual([0, 0, 1]);
-  });
-
   // rule: protocol 107
   it("keeps the marks of withdrawn attempts for an hour", async () => {
     const world = new World(DATES);
     const a = await withSession(world);
-    Object.assign(a.network, { maySendAgain: true });
+    let sends = 0;
+    a.network.script((request) => {
+      sends += isGrant(request) ? 1 : 0;
+      return isGrant(request) && sends % 2 === 1
+        ? { fault: "response-lost", unknownAfterMs: 10 }
+        : undefined;
+    });
     const use = async () => world.until((await world.until(semaphoreOf(a).acquire())).release());
     await use();
     await world.time.advance(3_000_000);
     await use();
     await use();
     expect(stateOf(world)).toEqual([0, 0, 3]);
+    await world.time.advance(1_000_000);
+    await use();
+    expect(stateOf(world)).toEqual([0, 0, 3]);
+  });
+
+  // rule: protocol 107
+  it("removes at most 50 marks in a write, and the oldest of more than 1,000", async () => {
+    const world = new World(DATES);
+    const a = await withSession(world);
+    await world.until((await world.until(semaphoreOf(a).acquire())).release());
+    const marks = Array.from({ length: 1_070 }, (_, at) => [
+      `withdrawn#${String(at).padStart(4, "0")}`,
+      { N: String(world.time.wallMs - 1_070 + at) },
+    ]);
+    const { pk: _, sk: __, ...rest } = world.table.item(KEY) ?? {};
+    world.table.putItem(KEY, { ...rest, ...Object.fromEntries(marks) });
+    const use = async () => {
+      await world.until((await world.until(semaphoreOf(a).acquire())).release());
+      return stateOf(world)[2];
+    };
+    const counts = [await use(), await use(), await use(), await use()];
+    expect(counts).toEqual([1_070, 1_020, 1_000, 1_000]);
+    expect(world.table.item(KEY)).not.toHaveProperty("withdrawn#0069");
+    expect(world.table.item(KEY)).toHaveProperty("withdrawn#0070");
   });
 
   // rule: protocol 102
