@@ -18,7 +18,7 @@ export function lossIn(found: Found, held: Held): LossReason | undefined {
 }
 
 /**
- * Returns the forced release of this grant, if any. Later grants keep the request, so a former holder still learns of
+ * Returns the forced release of this grant, if any. Later grants keep the request, so a former holder can still read
  * the forced release.
  */
 export function forcedIn(found: Found, held: Held): ForcedRelease | undefined {

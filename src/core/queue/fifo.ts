@@ -93,9 +93,9 @@ async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
 }
 
 /**
- * Takes a place for this waiter and for all waiters behind it in the local queue, with a ticket for each. Others may
- * pass a waiter between its ticket and its entry, and pass a waiter with a slow way to the table each time. So a
- * waiter that was passed over takes both in one transaction, which costs twice the write units.
+ * Takes a place for this waiter and for all waiters behind it in the local queue, with a ticket for each. The queue may
+ * grant a later ticket before a waiter has written its entry, and on a slow network this can happen each time. So a
+ * waiter that was passed over takes its ticket and its entry in one transaction, which costs twice the write units.
  */
 async function takePlace(
   inOrder: InOrder,
