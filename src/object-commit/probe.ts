@@ -185,7 +185,7 @@ function worse(one: ConditionSupport, other: ConditionSupport): ConditionSupport
   return one === "atomic" ? other : one;
 }
 
-/** Judges the answer to a write whose condition is false. */
+/** Returns how the store treats conditions, from its answer to a write whose condition is false. */
 function supportBy(answer: StoreAnswer): ConditionSupport {
   if (answer.kind === "refused" || answer.kind === "conflict") return "atomic";
   if (answer.kind === "stored") return "ignored";
