@@ -226,8 +226,8 @@ export class ClientContext extends TableAccess {
   }
 
   /**
-   * Whether an eventual read shows a lease whose end is past. The read may show the past, so it proves nothing: a
-   * strong read must follow, and brings the `Date` for {@link decide}.
+   * Whether an eventual read shows a lease whose end is past. The read may be stale, so a strong read must
+   * confirm the end. The strong read also supplies the `Date` for {@link decide}.
    */
   seemsOver(record: Found, { dateMs }: Shown): boolean {
     if (record.state !== "held" || record.endMs === undefined || dateMs === undefined) return false;

@@ -75,8 +75,8 @@ export interface AcquireOptions<S extends FormatTypes = NativeTypes> extends Lea
   /** User data to store with the lock: any JSON value, or the data type of the format. */
   readonly data?: S extends NativeTypes ? unknown : S["data"] | undefined;
   /**
-   * Whether a grant replaces data already in the record. `"replace"`: `data` replaces them; without `data` the
-   * record has none. `"keep"`: existing data stay, and `data` is stored only if the record has none. Default
+   * Whether a grant replaces data already in the record. `"replace"`: `data` replaces them; a grant without `data`
+   * removes them. `"keep"`: existing data stay, and the grant stores `data` only if the record has none. Default
    * `"replace"`, or the format's default.
    */
   readonly existingData?: ExistingData | undefined;

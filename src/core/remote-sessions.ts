@@ -44,7 +44,7 @@ export class RemoteSessions {
     const answer = await this.#read(ref, "eventual", timeoutMs, signal);
     if (answer.kind !== "found") return answer;
     const found = this.#context.format.codec.read(answer.item);
-    // The session of a dead process needs no watch, but only a strong read shows that its end is past.
+    // If the end of a session is past, the client need not watch the session. But only a strong read proves it.
     if (isDoubtful(found) || this.#context.seemsOver(found, answer)) {
       return this.look(session, timeoutMs, signal);
     }

@@ -63,7 +63,7 @@ export function lossError(
   );
 }
 
-// Below this a timer is late on any busy machine, and the message says nothing of it.
+// A shorter delay occurs on any busy machine, so the message does not mention it.
 const NOTABLE_MS = 100;
 
 function timingText(timing: LossTiming | undefined): string {

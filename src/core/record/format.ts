@@ -252,7 +252,7 @@ export interface TombstoneOptions {
 /** The values of a release. */
 export interface FreeOptions {
   readonly keepData: boolean;
-  /** User data to write, only with `keepData`. Without it, the record keeps its data. */
+  /** User data to write, only with `keepData`. If undefined, the record keeps its data. */
   readonly lastData?: unknown;
   /** The last ticket of a place that no waiter needs any more: the queue then continues after this ticket. */
   readonly served?: bigint | undefined;

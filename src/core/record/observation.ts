@@ -49,8 +49,8 @@ const LONGEST_LABEL = 100;
 // The longest reason of a forced release: the history repeats the reason in full.
 const LONGEST_REASON = 1_000;
 
-// Far longer than an eventually consistent read of DynamoDB lags behind. What such reads show for so long is the
-// record.
+// Far longer than an eventually consistent read of DynamoDB lags. If such reads show the same for longer than this,
+// they show the current record.
 const LONGEST_LAG_MS = 10_000;
 
 /** Returns the remembered part of a record. Pure. */
@@ -79,14 +79,14 @@ function observedRequest(request: HolderRequest): HolderRequest {
   };
 }
 
-/** The consistency of a read: an eventual one may show the past. */
+/** The consistency of a read. An eventually consistent read may be stale. */
 export type Consistency = "strong" | "eventual";
 
 /**
  * Updates an observation after an answer that arrived at `nowMs`. A change restarts the watch; the same
- * (holder, version) continues the watch. An eventual read that is recognisably stale changes nothing, until such reads
- * have shown nothing else for longer than a replica can lag: the record was created again with lower numbers. `dateMs`
- * is the `Date` of the answer. The `Date` of an eventual read does not count: the read may show the past.
+ * (holder, version) continues the watch. Ignores an eventual read that is recognisably stale. If
+ * all reads look stale for longer than a replica can lag, accepts the last one: the record was created again with lower
+ * numbers. `dateMs` is the `Date` of the answer. Ignores the `Date` of an eventual read, because the read may be stale.
  */
 export function observe(
   previous: Observation | undefined,
@@ -110,7 +110,7 @@ export function observe(
 
 /**
  * Adds a sighting to an observation. Ignores a sighting of another holder, version or length: since then, the holder
- * has renewed its lease, or the record has another holder. Of two sightings the earlier one counts. Pure.
+ * has renewed its lease, or the record has another holder. Keeps the earlier of two sightings. Pure.
  */
 export function withSighting(seen: Observation, sighting: Sighting): Observation {
   const { record, sightedByMs = Number.POSITIVE_INFINITY } = seen;
