@@ -256,8 +256,9 @@ export class Standby {
 }
 
 /**
- * Since when a leader has not renewed, on the monotonic clock. A candidate that has just started reads it from the end
- * of the lease in the record; otherwise it would count from its own start.
+ * Returns since when a leader has not renewed, on the monotonic clock: since this candidate saw the record change, or
+ * earlier, if the end of the lease in the record shows an earlier renewal. Without the end, a candidate that has just
+ * started would count only from its own first read.
  */
 function silentSinceMs({ record, sinceMs, dated }: Observation): number {
   if (record.state !== "held" || record.endMs === undefined || dated === undefined) return sinceMs;

@@ -345,7 +345,7 @@ function noStronger({ kind, holder }: HolderRequest): Condition[] {
  */
 function nativeQueue(pkName: string, skName: string): QueueFormat {
   return {
-    // Requires an existing record: a waiter that finds none claims the lock instead.
+    // Requires an existing record: if there is no record, the waiter claims the lock instead.
     take: (ref, count, { wallMs }) => {
       const tail = { incrementFrom: Math.floor(wallMs).toString(), by: count };
       return { key: ref.key, condition: KNOWN, change: { set: { tail }, remove: [] } };

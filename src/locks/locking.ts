@@ -12,7 +12,7 @@ import { HoldfastError, isHoldfastError } from "../errors.js";
 
 /** Shared by locks and multi-locks: the layers of options, and `run`. */
 
-/** The session that keeps the leases of a lock alive, if any, and the options that follow. */
+/** The session that keeps the leases of a lock alive, if any, and the options that result from it. */
 export interface KeepAliveChoice {
   readonly keptAliveBy: KeepAliveSource<Hold> | undefined;
   readonly options: AnyAcquireOptions;

@@ -159,7 +159,8 @@ export class ObjectCommitter {
   /**
    * Copies an object, and then deletes exactly the source that was copied.
    *
-   * These are two steps: after a crash, or a refused delete, the copy may remain beside the source. Rejects as both do.
+   * These are two steps: after a crash, or a refused delete, the copy may remain beside the source. Rejects with the
+   * errors of both.
    */
   async renameIfAbsent(
     from: string,

@@ -24,7 +24,7 @@ import { acquirableInMs } from "./decide.js";
 import { onNoResponse, recordTaken } from "./errors.js";
 import { expectMet } from "./read.js";
 
-/** The right to write one target until its deadline, by the clock that says longest (R2). */
+/** The right to write one target until a deadline, by the clock that shows the longest time (R2). */
 export class Held implements Limit {
   readonly record: CommitRecord;
   readonly signal: AbortSignal | undefined;

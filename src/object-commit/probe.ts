@@ -160,7 +160,7 @@ export class Choice {
     if (known !== undefined) return known;
     const asked = new Probe(this.#context)[of]();
     this.#known.set(of, asked);
-    // An outage says nothing about the store: the next operation probes again.
+    // An outage does not show what the store supports, so the next operation probes again.
     asked.catch(() => this.#known.delete(of));
     return asked;
   }
