@@ -49,8 +49,8 @@ const LONGEST_LABEL = 100;
 // The longest reason of a forced release: the history repeats the reason in full.
 const LONGEST_REASON = 1_000;
 
-// Far longer than an eventually consistent read of DynamoDB lags. If all such reads look stale for longer than this, they
-// show the current record.
+// Far longer than an eventually consistent read of DynamoDB lags. If all such reads look stale for longer than this,
+// they show the current record.
 const LONGEST_LAG_MS = 10_000;
 
 /** Returns the remembered part of a record. Pure. */
