@@ -36,7 +36,7 @@ export async function locksOf(
   output: Output,
 ): Promise<Holdfast<AnyLocks>> {
   const onError = (error: HoldfastError): void => {
-    // The report of a silent table, which concerns no lock: `noteSilence` has told it already.
+    // `noteSilence` has already reported a table that does not answer. That error has no lock name.
     if (error.code === "unreachable" && error.lockName === undefined) return;
     tellFailure(output, error);
   };

@@ -6,9 +6,9 @@ import { listenTo } from "../platform/diagnostics.js";
 import { systemTimers } from "../platform/timers.js";
 import type { Output } from "./output/output.js";
 
-/** Notes on stderr of what a command waits for. Without them a wrong endpoint looks like a long wait. */
+/** Writes to stderr what a command waits for. Without these notes, a wrong endpoint looks like a long wait. */
 
-// Long enough for every request and handover that goes well.
+// Longer than any request or takeover without a fault.
 const PATIENCE_MS = 2_000;
 
 /** The part of an SDK client that is observed. */

@@ -5,7 +5,7 @@ import { type ClientOptions, DEFAULTS } from "./options.js";
 /** The resolved options of a client. */
 export interface ClientSettings {
   readonly maxClockDrift: number;
-  /** Infinity: the client always watches. */
+  /** Infinity for `"never"`: the client always watches a record for a whole lease before a takeover. */
   readonly maxClockErrorMs: number;
   readonly requestTimeoutMs: number;
   readonly closeTimeoutMs: number;

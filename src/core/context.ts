@@ -226,8 +226,8 @@ export class ClientContext extends TableAccess {
   }
 
   /**
-   * Whether an eventual read shows a lease whose end is past. The read may show the past, so it proves nothing: a strong
-   * read must follow, and brings the `Date` for {@link decide}.
+   * Whether an eventual read shows a lease whose end is past. The read may be stale, so a strong read must
+   * confirm the end. The strong read also supplies the `Date` for {@link decide}.
    */
   seemsOver(record: Found, { dateMs }: Shown): boolean {
     if (record.state !== "held" || record.endMs === undefined || dateMs === undefined) return false;
@@ -290,5 +290,5 @@ export class ClientContext extends TableAccess {
 function asHoldfastError(cause: unknown): HoldfastError {
   return cause instanceof HoldfastError
     ? cause
-    : new HoldfastError("outcome-unknown", "Work in the background failed.", { cause });
+    : new HoldfastError("outcome-unknown", "A background task of the client failed.", { cause });
 }

@@ -192,7 +192,7 @@ export function emitGrant(lease: LeaseFacts, how: GrantEvent["how"], waitedMs: n
   });
 }
 
-// A lease keeps a place in a queue, but listeners hear only of locks.
+// A lease also keeps a place in a queue, but the library emits lease events only for locks.
 const isPublished = ({ ref }: LeaseFacts): boolean => ref.isEntry !== true;
 
 /** Publishes the result of a renewal that was sent at `start`, with its delay. */

@@ -71,7 +71,7 @@ export class LocalWaiter<Settings, Granted> {
     return settle !== undefined;
   }
 
-  /** Tells the waiter its position, if the position has changed. */
+  /** Reports the position to the waiter, if the position has changed. */
   announce(position: number): void {
     if (position === this.#position) return;
     this.#position = position;
@@ -158,7 +158,7 @@ export class LocalQueue<Settings, Granted> {
     }
   }
 
-  /** Tells the waiters how many other waiters, and waiters of other processes, are before them. */
+  /** Reports each waiter's position: the waiters before it in this process, and in other processes. */
   announce(before: number): void {
     this.#before = before;
     for (const [index, waiter] of [...this.#waiting.entries()]) this.#tell(waiter, before + index);
@@ -208,7 +208,7 @@ export class LocalQueue<Settings, Granted> {
     return this.#isBusy;
   }
 
-  /** Takes the turn if it is free. The caller must call {@link next} when it is done. */
+  /** Takes the turn if no other acquisition has it. The caller must call {@link next} when it is done. */
   tryEnter(): boolean {
     this.#occupant?.check();
     if (this.#isBusy) return false;

@@ -21,7 +21,7 @@ export const CLIENT_NAMES: OptionNames<ClientOptions> = {
   maxLocalHandoffs: true,
 };
 
-/** What is stored with a grant: the options of an acquisition that does not wait, besides the lengths of time. */
+/** The options that set what a grant stores or requires, without those in {@link LEASE_NAMES}. */
 const GRANT_NAMES: OptionNames<Omit<AnyAcquireOptions, keyof LeaseOptions | "signal">> = {
   data: true,
   existingData: true,
@@ -38,7 +38,7 @@ export const ACQUIRE_NAMES: OptionNames<AnyAcquireOptions> = {
   signal: true,
 };
 
-/** `Holdfast.mutex`, besides what is no default of an acquisition. */
+/** The options of `Holdfast.mutex` that are defaults of its acquisitions. */
 export const DEFAULT_NAMES: OptionNames<Omit<AnyAcquireOptions, "signal">> = {
   ...LEASE_NAMES,
   ...GRANT_NAMES,

@@ -26,15 +26,15 @@ export interface LeaseOptions {
    */
   readonly renew?: Duration | "manual" | undefined;
   /**
-   * How long `acquire` waits for a held lock: 0 for no wait, `Infinity` for ever, `{ beyondLease: "5s" }` for 5 s longer
-   * than the watch of a dead holder. The wait counts from the start of the call, so a live holder does not extend it.
-   * Default `{ beyondLease: "10s" }`, and at least 60 s; or the format's default.
+   * How long `acquire` waits for a held lock: 0 for no wait, `Infinity` for ever, `{ beyondLease: "5s" }` for 5 s
+   * longer than the watch of a dead holder. The wait counts from the start of the call, so a live holder does not
+   * extend it. Default `{ beyondLease: "10s" }`, and at least 60 s; or the format's default.
    */
   readonly wait?: Wait | undefined;
   /**
    * How long a waiter pauses between two reads of the record. By default the interval follows the length of the holds
    * that the waiter has seen: a tenth of a hold, at least 10 ms, and never more than the growing pause from `min` to
-   * `max`. A given `poll` fixes the pauses by hand.
+   * `max`. If you set `poll`, the pauses do not depend on the holds.
    */
   readonly poll?: PollOptions | undefined;
   /** A readable label of the holder. Default: host name and process id. */
@@ -46,9 +46,9 @@ export interface ClientOptions extends LeaseOptions {
   /** The bound on clock drift: how much faster or slower than true time any clock may run. Default 0.01, 1 %. */
   readonly maxClockDrift?: number | undefined;
   /**
-   * Twice the most by which the clock of a server of the table may be wrong. Default 10 s. The client takes a dead
-   * holder's lock at first sight once the `Date` of DynamoDB's answer is past the end in the record by this much. `"never"`: the
-   * client always watches the record for a whole lease first.
+   * Twice the maximum clock error of DynamoDB's servers. Default 10 s. Once the `Date` of DynamoDB's answer is past the
+   * end in the record by this much, the client takes over from a dead holder without a watch. `"never"`: the client
+   * always watches the record for a whole lease first.
    */
   readonly maxClockError?: Duration | "never" | undefined;
   /** How long the client waits for the answer to one request. Default 5 s, and never longer than the lease lasts. */
@@ -75,8 +75,8 @@ export interface AcquireOptions<S extends FormatTypes = NativeTypes> extends Lea
   /** User data to store with the lock: any JSON value, or the data type of the format. */
   readonly data?: S extends NativeTypes ? unknown : S["data"] | undefined;
   /**
-   * Whether a grant replaces data already in the record. `"replace"`: `data` replaces them; without `data` the
-   * record has none. `"keep"`: existing data stay, and `data` is stored only if the record has none. Default
+   * Whether a grant replaces data already in the record. `"replace"`: `data` replaces them; a grant without `data`
+   * removes them. `"keep"`: existing data stay, and the grant stores `data` only if the record has none. Default
    * `"replace"`, or the format's default.
    */
   readonly existingData?: ExistingData | undefined;
@@ -132,7 +132,7 @@ export const DEFAULTS = Object.freeze({
   lease: "30s",
   /** Two renewals may fail, and the third still comes in time. */
   renewsPerLease: 3,
-  /** Two lost requests more than the watch of a dead holder. */
+  /** Long enough for the watch of a dead holder and two lost requests. */
   wait: Object.freeze({ beyondLease: "10s" }),
   /** The default wait of a short lease: a live holder may take a while. */
   leastWait: "60s",
@@ -142,12 +142,12 @@ export const DEFAULTS = Object.freeze({
   maxPoll: "2s",
   /** A hundred times the drift of a quartz clock; virtual machines drift more than quartz. */
   maxClockDrift: 0.01,
-  /** Far more than servers with synchronised clocks ever differ by. */
+  /** Far more than the difference between servers with synchronised clocks. */
   maxClockError: "10s",
-  /** A slower request is more likely lost than late. */
+  /** The answer to a longer request is more likely lost than slow. */
   requestTimeout: "5s",
   closeTimeout: "5s",
-  /** Other processes get a turn at least once in so many grants. */
+  /** The most grants in a row to one process while other processes wait. */
   maxLocalHandoffs: 16,
 });
 

@@ -5,8 +5,8 @@ import type { ClientContext } from "./context.js";
 const ROUNDS_AT_ONCE = 4;
 
 /**
- * Paces a loop of requests, so that no loop sends for ever without a pause. The first rounds follow at once,
- * since each answer shows what to send next. Every further round waits for the shortest poll interval, with
+ * Paces a loop of requests, so that no loop sends for ever without a pause. The first rounds have no pause,
+ * because each answer shows what to send next. Every further round waits for the shortest poll interval, with
  * jitter.
  */
 export class Pacer {

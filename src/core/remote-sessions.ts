@@ -44,7 +44,7 @@ export class RemoteSessions {
     const answer = await this.#read(ref, "eventual", timeoutMs, signal);
     if (answer.kind !== "found") return answer;
     const found = this.#context.format.codec.read(answer.item);
-    // The session of a dead process needs no watch, but only a strong read shows that its end is past.
+    // If the end of a session is past, the client need not watch the session. But only a strong read proves it.
     if (isDoubtful(found) || this.#context.seemsOver(found, answer)) {
       return this.look(session, timeoutMs, signal);
     }
@@ -69,8 +69,8 @@ export class RemoteSessions {
   }
 
   /**
-   * Ends a session for good, on condition of exactly the observed row: frees the row, or creates a free row if
-   * the client has watched an absent row. A refused answer shows that the session is alive, or has ended already.
+   * Ends a session on condition of exactly the observed row: frees the row, or creates a free row if the client has
+   * watched an absent row. A refusal shows that the session is alive, or has already ended.
    */
   end({ session, watched }: Ending, owner: string, signal: SignalLike): Promise<WriteAnswer> {
     const ref = this.#refOf(session);
@@ -113,7 +113,7 @@ export class RemoteSessions {
   }
 }
 
-// After the abort the request continues, because further waiters share the answer.
+// An abort ends only this waiter's wait. The request continues, because other waiters share the answer.
 function orAborted<A>(answer: Promise<A>, signal?: SignalLike): Promise<A | Unknown> {
   if (signal === undefined) return answer;
   return new Promise((resolve, reject) => {
@@ -125,7 +125,7 @@ function orAborted<A>(answer: Promise<A>, signal?: SignalLike): Promise<A | Unkn
 }
 
 // A lagging replica may show neither the row nor its renewals, and a re-created row begins with its first
-// version. Only a strong read tells these from a living session.
+// version. Only a strong read distinguishes these from a live session.
 function isDoubtful(found: Found): boolean {
   return found.state === "absent" || ("version" in found && isFirst(found.version));
 }

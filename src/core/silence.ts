@@ -3,8 +3,8 @@ import { noAnswerText } from "../internal/cause-text.js";
 import type { Unknown } from "../platform/table.js";
 
 /**
- * The error that tells the user of a table that answers nothing while an acquisition still waits. It concerns no single
- * lock, so it has no `lockName`.
+ * Returns the error for a table that does not answer while an acquisition waits. The error is not about a single lock,
+ * so it has no `lockName`.
  */
 export function silentTable(table: string, ended: Unknown, silentMs: number): HoldfastError {
   return new HoldfastError(

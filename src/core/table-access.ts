@@ -83,8 +83,8 @@ export class TableAccess {
   }
 
   /**
-   * Returns the answer to a request in flight. Notes its `Date`: `sent` is an instant before the request was sent. Emits
-   * an event if the channel has listeners.
+   * Returns the answer to a request in flight, and notes its `Date`. `sent` is an instant before the request was sent.
+   * Emits an event if the channel has listeners.
    */
   async answerTo<A extends Dated & { readonly kind: string; readonly units?: number | undefined }>(
     operation: RequestEvent["operation"],
@@ -105,7 +105,7 @@ export class TableAccess {
     return answer;
   }
 
-  // No answer arrived at all: that says nothing about the `Date` of answers.
+  // A request without any answer does not show whether answers have a `Date`.
   #seeDate(sent: Instant, { kind, dateMs }: Dated & { readonly kind: string }): void {
     if (kind !== "unknown") this.answeredMs = this.nowMs();
     if (dateMs !== undefined || !["unknown", "misconfigured"].includes(kind)) {

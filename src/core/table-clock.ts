@@ -3,10 +3,10 @@ import type { ClientSettings } from "./client-settings.js";
 
 // A `Date` has whole seconds: the time of the service is less than a second later.
 const DATE_STEP_MS = 1_000;
-// What a wall clock may be slow by before the first grant of a process costs a second write.
+// If the wall clock is slow by more than this, the first grant of a process costs a second write.
 const WALL_ALLOWANCE_MS = 1_000;
 
-// A client that never compares the end of a rival's lease still writes the end of its own.
+// Also the limit with `maxClockError: "never"`: such a client never compares an end, but writes the end of its lease.
 const MOST_DIFFERENCE_MS = 10_000;
 // The first renewal is due after a third of the lease, and a second one must still come in time.
 const MOST_LOST = 0.25;
@@ -18,9 +18,9 @@ interface Bound {
 }
 
 /**
- * The table's time: the time in the `Date` of DynamoDB's answers. A holder writes the end of its lease in this time, and
- * a rival compares the end with the `Date` of the answer that shows the record. So a rival need not watch the record,
- * and no two machines compare their clocks.
+ * The table's time: the time in the `Date` of DynamoDB's answers. A holder writes the end of its lease in this time,
+ * and a waiter compares the end with the `Date` of the answer that shows the record. So a waiter need not watch the
+ * record, and no two machines compare their clocks.
  *
  * Keeps an upper bound of the table's time, because an end must never be too early.
  */
@@ -61,8 +61,9 @@ export class TableClock {
   }
 
   /**
-   * Returns the end of a lease that begins now, in the table's time: never too early. If no answer has shown the table's
-   * time, the end comes from the wall clock, and {@link isSound} must confirm it. Undefined if answers have no `Date`.
+   * Returns the end of a lease that begins now, in the table's time: never too early. If no answer has shown the
+   * table's time, the end comes from the wall clock, and {@link isSound} must confirm it. Undefined if answers have no
+   * `Date`.
    */
   endOf(leaseMs: number): number | undefined {
     if (!this.#tellsDate) return undefined;
@@ -74,9 +75,9 @@ export class TableClock {
   }
 
   /**
-   * Whether a lease may count with this end: it costs at most a quarter of the lease, compared with `leftMs` by this
-   * machine's clocks, and is at most `aheadMs` too late. An earlier end would let a rival take over from a live holder; a
-   * later one would keep rivals out of a dead holder's lock. True without an end.
+   * Whether a holder may use this end. The end shortens the lease by at most a quarter, compared with `leftMs` by this
+   * machine's clocks, and is at most `aheadMs` too late. With an earlier end, another client could take over from a
+   * live holder. With a later end, other clients would wait too long for a dead holder. True if there is no end.
    */
   isSound(
     endMs: number | undefined,

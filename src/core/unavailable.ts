@@ -26,8 +26,8 @@ export function unavailableError(
   if (unavailable.kind === "skewed") {
     return new HoldfastError(
       "unreachable",
-      `${title} ${whatFailed}: DynamoDB refused every request, because its signature has a wrong time. Set the clock ` +
-        "of this machine. It is not known whether the lock is held.",
+      `${title} ${whatFailed}: DynamoDB refused every request, because the time in its signature is wrong. ` +
+        "Set the clock of this machine. It is not known whether the lock is held.",
       details,
     );
   }

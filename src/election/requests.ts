@@ -19,14 +19,14 @@ export interface RequestResignOptions {
 const RESIGN_NAMES: OptionNames<RequestResignOptions> = { wait: true, signal: true };
 const WAIT_RANGE = { leastMs: 0, mostMs: 24 * 3_600_000 };
 
-/** Resolves the wait to milliseconds; undefined without `wait`. Throws `invalid-argument`. */
+/** Converts the option `wait` to milliseconds, if it is set. Throws `invalid-argument`. */
 export function resolveWait(options: RequestResignOptions): number | undefined {
   const { wait } = checkNames("requestResign()", options, RESIGN_NAMES);
   return wait === undefined ? undefined : durationMs("wait", wait, WAIT_RANGE);
 }
 
 /**
- * Sends one request to a leader. The write changes no attribute by which rivals judge the leader.
+ * Sends one request to a leader. The write changes no attribute that other candidates watch.
  *
  * Answers `asked` if the record has this request, or a stronger request to the same leader. An unanswered write can be
  * retried.

@@ -8,7 +8,7 @@ import type { Term } from "./term.js";
 
 /** How a run ended. */
 export interface Ended {
-  /** The error of the run; undefined without an error, or if the error only repeats the abort of the signal. */
+  /** The error of the run; undefined if there is no error, or if the error only repeats the signal's reason. */
   readonly failure: { readonly error: unknown } | undefined;
 }
 

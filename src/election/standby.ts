@@ -22,7 +22,7 @@ const LONGEST_RETRY_MS = 1_000;
 const LAST_READ_PART = 1 / 40;
 // A hanging read must not delay a takeover by more than this part of the poll.
 const LONGEST_READ_PART = 1 / 10;
-/** Polls for which a candidate lets rivals go first: after its own resignation, and before a preferred candidate. */
+/** For how many polls a candidate lets others go first: after its resignation, and before a preferred candidate. */
 const STAND_BACK_POLLS = 2;
 
 /** Why this candidate knows of no live leader, and since when. */
@@ -185,8 +185,8 @@ export class Standby {
     return seen !== undefined && context.nowMs() - silentSinceMs(seen) > leaseMs;
   }
 
-  // After a resignation rivals go first. If a preferred candidate asked the last leader to resign, that candidate goes
-  // first.
+  // After a resignation other candidates go first. If a preferred candidate asked the last leader to resign, that
+  // candidate goes first.
   #mustYield(): boolean {
     const { context, settings } = this.#candidate;
     const { resignedAtMs = Number.NEGATIVE_INFINITY } = this.#standing;
@@ -256,8 +256,9 @@ export class Standby {
 }
 
 /**
- * Since when a leader has not renewed, on the monotonic clock. A candidate that has just started reads it from the end of
- * the lease in the record; otherwise it would count from its own start.
+ * Returns since when a leader has not renewed, on the monotonic clock: since this candidate saw the record change, or
+ * earlier, if the end of the lease in the record shows an earlier renewal. Without the end, a candidate that has just
+ * started would count only from its own first read.
  */
 function silentSinceMs({ record, sinceMs, dated }: Observation): number {
   if (record.state !== "held" || record.endMs === undefined || dated === undefined) return sinceMs;

@@ -15,9 +15,9 @@ import type { Monitor } from "./events.js";
 /**
  * One candidate's time as leader: the members of terms in every format.
  *
- * **Not** promised: that no rival believes to lead. Promised: by this machine's clocks the term ends before a rival can
- * be elected. In a format without fences no store can recognise a former leader's write, and there is no condition for
- * a transaction.
+ * **Not** promised: that no other candidate believes that it leads. Promised: by this machine's clocks the term ends
+ * before another candidate can be elected. In a format without fences no store can recognise a former leader's write,
+ * and there is no condition for a transaction.
  */
 export class AnyTerm<S extends FormatTypes = NativeTypes> implements AsyncDisposable {
   readonly #lease: Lease;

@@ -13,7 +13,7 @@
  * - R10: no client extends a TTL, so the table must have no TTL attribute.
  * - R14, in part: DynamoDB may apply an abandoned claim of an absent record late. The lock is then held for one lease.
  *
- * A peer judges by its own clock, without a margin for drift. This library's holders (R2) and waiters (R3) keep a
+ * A peer decides by its own clock, without a margin for drift. This library's holders (R2) and waiters (R3) keep a
  * margin.
  */
 import type { LockFormat } from "../core/record/format-types.js";

@@ -1,7 +1,7 @@
 /**
  * The record of dynamodb-lease, a lock client for Rust (0.22 and before): spec/formats/dynamodb-lease.md.
  *
- * Not promised: peers judge by the wall clock alone. A peer whose clock is ahead by more than the rest of a
+ * Not promised: peers decide by the wall clock alone. A peer whose clock is ahead by more than the rest of a
  * lease takes the lease from its holder (R3, R4, R11), and no write of this library can prevent that. This
  * library takes a lease over only after its expiry by the wall clock, with a margin, and after watching an
  * unchanged version for a lease. Grants have no number, so a lease has no fence (R9). The TTL attribute is the
@@ -77,8 +77,8 @@ export interface BareLeases<Fence extends bigint | undefined = undefined> extend
 /** Options of {@link dynamodbLease}: facts about the table that its records do not contain. */
 export interface DynamodbLeaseOptions {
   /**
-   * The longest lease of any client of the table: the watch of an unchanged version lasts so long. Default 60
-   * s, the Rust client's default.
+   * The longest lease of any client of the table. A waiter watches an unchanged version for this time. Default 60 s,
+   * the Rust client's default.
    */
   readonly longestLease?: Duration | undefined;
   /** The largest difference between the clocks of two machines. Default 2 s. */

@@ -81,7 +81,7 @@ const WANTED_BY = {
   "read-write": "readWriteLock()",
 } as const;
 
-/** The name in the key of an item; undefined for an item without one. */
+/** The name in the key of an item; undefined if the item has no such key. */
 export function nameIn(item: Item, pk: string, sk: string | undefined): LockName | undefined {
   const first = stringIn(item, pk);
   if (sk === undefined || first === undefined) return first;

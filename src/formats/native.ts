@@ -1,8 +1,8 @@
 /**
  * The native record.
  *
- * Not promised: the record alone does not keep two processes apart. The holder's deadline, the rival's watch
- * and the fence do; the record makes each of their steps atomic.
+ * Not promised: the record alone does not guarantee mutual exclusion. The holder's deadline, the waiter's watch
+ * and the fence do. The record makes each of their steps atomic.
  *
  * Key: `pk` (S) is the kind and the name joined by `#`; `sk` (S), in a table with a sort key, is `lease`.
  *
@@ -104,7 +104,7 @@ const QUEUE_PARTITION = "queue#";
 // The exact digits of a DynamoDB number; texts padded to this length sort in the order of the numbers.
 const TICKET_DIGITS = 38;
 
-// A renewal of a lease on a session would count as a sign of life that no rival watches; so would a move.
+// Refuses a renewal or a move of a lease on a session, because waiters watch the session, and not the record.
 const NO_SESSION = isAbsent("session");
 
 const FREE = all(
@@ -293,7 +293,7 @@ function sessionWrites(pk: string): SessionWrites {
   };
 }
 
-// A request is neither a grant nor a sign of life: holder, version and all that rivals judge by stay.
+// A request is no grant and no renewal. It keeps the holder, the version and all else that waiters watch.
 const REQUESTS: RequestWrites = Object.freeze({
   ask: (ref: RecordRef, request: HolderRequest): Write => ({
     key: ref.key,
@@ -345,7 +345,7 @@ function noStronger({ kind, holder }: HolderRequest): Condition[] {
  */
 function nativeQueue(pkName: string, skName: string): QueueFormat {
   return {
-    // Requires an existing record: a waiter that finds none claims the lock instead.
+    // Requires an existing record: if there is no record, the waiter claims the lock instead.
     take: (ref, count, { wallMs }) => {
       const tail = { incrementFrom: Math.floor(wallMs).toString(), by: count };
       return { key: ref.key, condition: KNOWN, change: { set: { tail }, remove: [] } };
@@ -450,8 +450,8 @@ function watchedCondition({ holder, version, session }: Watched): Condition {
   );
 }
 
-// A write that changes the length or the session is applied once, or never: rivals judge the holder by both
-// (R5).
+// DynamoDB must apply a write that changes the length or the session once or never: waiters decide by both whether the
+// holder is dead (R5).
 function changeCondition(held: Held, renewal: Renewal): Condition {
   return all(
     heldCondition(held),
@@ -473,8 +473,9 @@ function holdersCondition(from: Holders): Condition {
   );
 }
 
-// DynamoDB may apply a renewal late or twice. A late copy must not move the end back: a rival would take over before the
-// holder's deadline. A renewal without an end must not remove an end, for then a late copy could set an earlier one.
+// DynamoDB may apply a renewal late or twice. A late copy must not move the end back: a waiter would take over before
+// the holder's deadline. A renewal without an end must not remove an end, for then a late copy could set an earlier
+// one.
 function noLaterEnd({ holder }: Held, { endMs }: Renewal): Condition {
   const isOfAnother: Condition = {
     kind: "differs",
@@ -499,8 +500,8 @@ function lasting({ kind }: RecordRef, change: Change): Change {
   return { set, remove: [...change.remove, "expiresAt"] };
 }
 
-// A grant replaces everything that rivals judge a holder by: otherwise the new holder would be judged by the
-// former holder's lease length, or by an ended session.
+// A grant replaces all attributes by which waiters decide whether a holder is dead. Otherwise they would use the former
+// holder's lease length, or an ended session, for the new holder.
 function grantChange(grant: Grant): Change {
   return {
     set: {

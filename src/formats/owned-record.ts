@@ -96,7 +96,7 @@ export function checkAttributes(attributes: Item, reserved: ReadonlySet<string>)
       `The option \`attributes\` must not name \`${taken}\`, an attribute of the record itself.`,
     );
   }
-  // As in user data of native records: rivals could not read a refusal with this item.
+  // The same rule as for user data of native records: other clients could not parse a refusal that has this item.
   if (hasPrototypeKey(attributes)) {
     throw invalid('The option `attributes` must not have a key "__proto__", at any depth.');
   }

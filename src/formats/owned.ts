@@ -94,8 +94,8 @@ export interface OwnedOptions extends KeyNames {
    * `"companion"`: keeps observations in an item beside each record, so that processes which live for less than a lease
    * can take over from a dead holder. A caller that is refused, and gives up before the end of a watch, costs one more
    * write. Needs answers with a `Date`, `maxClockError` other than `"never"`, and `dynamodb:UpdateItem` on the item, as
-   * in `policyFor()`. Not for tables with holders of dynamolock that use `WithUnsafeMatchOwnerOnly`. Default: nothing is
-   * kept.
+   * in `policyFor()`. Not for tables with holders of dynamolock that use `WithUnsafeMatchOwnerOnly`. Default: the
+   * client stores no observations.
    */
   readonly observations?: KeptObservations;
 }

@@ -78,7 +78,7 @@ function encodeObject(value: object, depth: number): AttributeValue {
   if (prototype !== Object.prototype && prototype !== null) {
     throw refuse(`the data contains an instance of ${prototype?.constructor?.name ?? "a class"}`);
   }
-  // The AWS SDK cannot parse a refusal with this key in its item: rivals would report an unavailable table.
+  // The AWS SDK cannot parse a refusal with this key in its item: waiters would report an unavailable table.
   if (Object.hasOwn(value, "__proto__")) throw refuse('the data contains a key "__proto__"');
   const entries = Object.entries(value)
     .filter(([, entry]) => entry !== undefined)

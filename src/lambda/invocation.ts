@@ -62,7 +62,7 @@ export type Begun =
 const RANGE: DurationRange = { leastMs: 0, mostMs: Number.POSITIVE_INFINITY };
 const DEFAULTS = Object.freeze({ wait: 0, needs: 1_000, margin: 500 });
 const SHORTEST_LEASE_MS = 100;
-// A smaller saving does not shorten the lease: the write would cost more than rivals gain.
+// The client shortens a lease only by at least this much. For less, the write costs more than the waiters gain.
 const WORTH_A_WRITE_MS = 250;
 // How many request timeouts the end of an invocation waits for background work. A later copy of a request is
 // rare, and a lease granted by such a copy expires. A longer wait would bill every early failure for the whole
@@ -71,8 +71,8 @@ const SETTLES_FOR_TIMEOUTS = 3;
 
 /**
  * One invocation under a lock. The lease is as long as the remaining time of the invocation, less the margin,
- * and is never renewed. So no timer can be missed by a frozen process, and a process stopped by its timeout
- * keeps rivals out no longer. The lease ends by this machine's clocks, which are read at every question.
+ * and is never renewed. So a frozen process misses no timer, and a process stopped by its timeout blocks
+ * the lock no longer. The lease ends by this machine's clocks, which the client reads at every check.
  */
 export class Invocation<Event, Context extends LambdaContext> {
   readonly #options: LockOptions<Event, Context>;

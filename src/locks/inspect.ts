@@ -47,15 +47,15 @@ export interface Inspection<S extends FormatTypes = NativeTypes> {
    */
   readonly forced: ForcedRelease | undefined;
   /**
-   * The end of the lease, ISO, in the table's time; on a session, the end of the session's lease. Undefined unless held,
-   * for a session that this client has not read, and if the holder wrote no end: in a format of another client, or
-   * without a `Date` in its answers.
+   * The end of the lease, ISO, in the table's time; on a session, the end of the session's lease. Undefined unless
+   * held, for a session that this client has not read, and if the holder wrote no end: in a format of another client,
+   * or without a `Date` in its answers.
    */
   readonly endsAt: string | undefined;
   /**
-   * Milliseconds from the `Date` of the answer that showed the record until `endsAt`; negative after the end. A rival
+   * Milliseconds from the `Date` of the answer that showed the record until `endsAt`; negative after the end. A waiter
    * takes over once the end is past by `maxClockError`. A listing may show an end that a renewal has moved since.
-   * Undefined without an end or a `Date`.
+   * Undefined if the record has no end, or the answer has no `Date`.
    */
   readonly endsInMs: number | undefined;
   /**

@@ -102,7 +102,7 @@ export interface LockParts<S extends FormatTypes> {
   readonly shared: KeepAliveSource<Hold> | undefined;
 }
 
-// A mutex promises no order, so its waiters take a place only behind others, or when others pass them too often.
+// A mutex promises no order. Its waiters take a place only if others are queued, or if others often get the lock first.
 const BEHIND_OTHERS = /* @__PURE__ */ queueing("behind others");
 const NO_OPTIONS = Object.freeze({});
 
@@ -111,14 +111,15 @@ const plain = new WeakMap<ClientOptions, AcquireSettings>();
 
 /**
  * Grants a name to one holder at a time: a mutex, or a fair lock. A mutex does **not** promise order among waiters of
- * different processes; a waiter that others pass 16 times joins the queue, so that it does not starve. A fair lock serves waiters first come, first served, in the order of their tickets from the
- * table. A fair lock does **not** promise a turn to a waiter that could not keep its place: a waiter that is paused or
- * cut off for longer than its lease joins again at the back. Only the record grants, so an error in the queue can cost
- * a turn, never exclusion. A holder can lose the lock: see {@link Lease}. Not reentrant by default.
+ * different processes; after 16 grants to other waiters, a waiter joins the queue, so that it does not starve. A fair
+ * lock serves waiters first come, first served, in the order of their tickets from the table. A fair lock does **not**
+ * promise a turn to a waiter that could not keep its place: a waiter that is paused or cut off for longer than its
+ * lease joins again at the back. Only the record grants, so an error in the queue can cost a turn, never exclusion. A
+ * holder can lose the lock: see {@link Lease}. Not reentrant by default.
  *
- * Protocol: spec/protocol.md. The AWS lock client introduced judging a rival by watching its version; Lamport's bakery
- * algorithm introduced numbers that order waiters. The fence, the deadline, the local hand-off and a number that grants
- * nothing are of this library.
+ * Protocol: spec/protocol.md. The AWS lock client introduced the watch of a holder's version. Lamport's bakery
+ * algorithm introduced numbers that order waiters. This library adds the fence, the deadline, the local hand-off, and
+ * tickets that do not grant the lock.
  */
 export class Lock<S extends FormatTypes = NativeTypes> {
   readonly name: string;
@@ -159,9 +160,9 @@ export class Lock<S extends FormatTypes = NativeTypes> {
    * 60 s; 0 for no wait, `Infinity` for ever).
    *
    * Costs one write if the lock is free or the holder is known to be dead. While a mutex is held, costs reads of half a
-   * unit, at first up to ten a second, later one every two seconds; then one write. A waiter that has seen how long holds
-   * last reads about ten times a hold, at most a hundred times (50 units) a second. All waiters of one client for one
-   * name together cost as much as a single waiter.
+   * unit, at first up to ten a second, later one every two seconds; then one write. A waiter that has seen how long
+   * holds last reads about ten times a hold, at most a hundred times (50 units) a second. All waiters of one client for
+   * one name together cost as much as a single waiter.
    *
    * A fair lock that is held or has a queue costs three writes (the attempt, the ticket, the place in the queue) and a
    * query; then queries of half a unit, from two a second for the first waiter down to one in 5 s, and a renewal a
@@ -187,10 +188,10 @@ export class Lock<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Acquires the lock without waiting. Resolves with null if the lock is held. Acquires a free lock, and a dead holder's
-   * lock: its end is past by more than `maxClockError`, or this client has watched its whole lease. Costs one request; no request if the client of a mutex itself holds
-   * the lock or is acquiring the lock; up to three reads and two writes more for a free lock with an abandoned queue.
-   * Errors as {@link Lock.acquire}.
+   * Acquires the lock without waiting. Resolves with null if the lock is held. Acquires a free lock, and a dead
+   * holder's lock: its end is past by more than `maxClockError`, or this client has watched its whole lease. Costs one
+   * request; no request if the client of a mutex itself holds the lock or is acquiring the lock; up to three reads and
+   * two writes more for a free lock with an abandoned queue. Errors as {@link Lock.acquire}.
    */
   async tryAcquire(options: TryAcquireOptions<S> = {}): Promise<Lease<S> | null> {
     checkNames("tryAcquire()", options, TRYING_NAMES);

@@ -12,7 +12,7 @@ import { HoldfastError, isHoldfastError } from "../errors.js";
 
 /** Shared by locks and multi-locks: the layers of options, and `run`. */
 
-/** The session that keeps the leases of a lock alive, if any, and the options that follow. */
+/** The session that keeps the leases of a lock alive, if any, and the options that result from it. */
 export interface KeepAliveChoice {
   readonly keptAliveBy: KeepAliveSource<Hold> | undefined;
   readonly options: AnyAcquireOptions;
@@ -85,8 +85,8 @@ export async function runHolding<Options extends object, L extends AnyLease, T>(
 }
 
 /**
- * The loss of a lease, if a body failed because its signal aborted. The SDK, timers and child processes reject with an
- * error of their own, and the caller could not tell a lost lock from a cancelled request.
+ * The loss of a lease, if a body failed because its signal aborted. After an abort, the SDK, timers and child processes
+ * reject with their own error. With that error, the caller could not distinguish a lost lock from a cancelled request.
  */
 function lossBehind({ aborted, reason }: AbortSignal, error: unknown): HoldfastError | undefined {
   if (!aborted || !isHoldfastError(reason, "lost") || !(error instanceof Error)) return undefined;

@@ -15,7 +15,7 @@ interface Part {
  * does **not** promise that no other client holds a lock. It ends at the earliest deadline of the locks, by the clocks
  * of this machine.
  *
- * The loss of one lock ends the whole multi-lease for good. Other clients can acquire the remaining locks only after
+ * The loss of one lock ends the whole multi-lease. Other clients can acquire the remaining locks only after
  * `release()`, or after the leases of these locks have expired.
  */
 export class MultiLease implements AsyncDisposable {

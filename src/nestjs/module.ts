@@ -3,7 +3,8 @@ import { Holdfast } from "../index.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 
 /**
- * The token of the client: `@Inject(HOLDFAST) locks: Holdfast`. The class is a token, too: `constructor(locks: Holdfast)`.
+ * The token of the client: `@Inject(HOLDFAST) locks: Holdfast`. The class is a token, too: `constructor(locks:
+ * Holdfast)`.
  */
 export const HOLDFAST: unique symbol = Symbol.for("holdfast.client");
 
@@ -37,8 +38,8 @@ export class HoldfastModule {
   }
 
   /**
-   * The module for a client that a factory makes when the application starts. Sends no request. An error of the factory
-   * ends the start.
+   * The module for a client that a factory makes when the application starts. Sends no request. If the factory
+   * throws, the application does not start.
    * @example
    * HoldfastModule.forRootAsync({
    *   inject: [ConfigService],

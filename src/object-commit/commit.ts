@@ -7,7 +7,7 @@ import { CommitLock, type Held } from "./lock.js";
 import { expectMet, readHead } from "./read.js";
 import { type ObjectWrite, type Settled, Settling } from "./settle.js";
 
-/** Commits by the store's own conditions: a single request, if answered. Returns the ETag. */
+/** Commits by the store's own conditions, with a single request if the store answers. Returns the ETag. */
 export async function commitConditionally(
   context: CommitContext,
   write: ObjectWrite,
@@ -19,9 +19,9 @@ export async function commitConditionally(
 }
 
 /**
- * Commits under the target's record: a HEAD, the record, a HEAD, the write, the record's end.
+ * Commits under the target's record. Sends a HEAD, the claim of the record, a HEAD, the write, and the record's end.
  *
- * With conditions, the write carries the store's conditions as well. Returns the ETag.
+ * `withConditions`: the write also has the store's conditions. Returns the ETag.
  */
 export async function commitUnderRecord(
   context: CommitContext,
@@ -37,7 +37,7 @@ export async function commitUnderRecord(
     const settled = await writeWhileHeld(context, write, withConditions, held);
     // Nothing was applied, and the record's time is over: if time remains for the operation, take the record again.
     if (isWorthAnother(write, settled) && patience.remainingMs() > 0) continue;
-    // While a send may still be applied, the record must keep rivals out.
+    // While the store may still apply a send, the record must block other writers.
     if (settled.isQuiet) await lock.end(held.record);
     return etagOf(write, settled, (cause) => notWritten(context, write, patience, cause));
   }
@@ -55,14 +55,14 @@ async function writeWhileHeld(
 ): Promise<Settled> {
   const before = await readAgain(context, write, held);
   if (before !== undefined) return { outcome: before, isQuiet: true, wasSent: false };
-  // Even with conditions: under a record the store may ignore conditions.
+  // False even with conditions: a store that needs a record may ignore conditions.
   return new Settling(context, write, { withConditions, mayRepeatUnsure: false }, held).run();
 }
 
 /**
  * Reads the object again under the record. Undefined: the object is as required.
  *
- * Since the first read a rival may have written, and the rival's record may have been ended, or deleted by TTL.
+ * Since the first read, another writer may have written and ended its record, or TTL may have deleted that record.
  */
 async function readAgain(
   context: CommitContext,

@@ -61,14 +61,14 @@ const MOST_ATTEMPTS = 20;
 /**
  * Commits objects to one bucket so that a single writer wins. Created by {@link objectCommitter}.
  *
- * **Not** promised: protection against plain writers, or writers that decide in another way; a single decision about
- * several objects; multi-part uploads; in `dynamo`, protection against a request that stays on the wire for longer than
- * the record's `timeout` times the skew rate. See docs/object-commit.md.
+ * **Not** promised: protection against writers without a committer, or with another strategy; a single decision about
+ * several objects; multi-part uploads; in `dynamo`, protection against a request that arrives later than the
+ * record's `timeout` times `maxClockSkewRate`. See docs/object-commit.md.
  *
  * Every operation may reject with `invalid-argument`, `misconfigured`, `access-denied`, `throttled`, `unreachable`
  * (nothing was written), `not-acquired` (another writer's record outlasted the wait), `lost` (the writer's own record
  * expired before the write was sent) and `outcome-unknown` (the write may have been applied). Request counts are for
- * operations without faults or rivals.
+ * operations without faults or other writers.
  */
 export class ObjectCommitter {
   /** The options as resolved. Shown by inspecting a committer; holds no client and no credentials. */
@@ -113,9 +113,10 @@ export class ObjectCommitter {
   /**
    * Reads the object, lets `next` compute a new body, and commits.
    *
-   * Retries with growing pauses if rivals commit in between, at most `attempts` times; then rejects as the last attempt
-   * did. Resolves to undefined if `next` returned undefined. Does not retry an `outcome-unknown`: only the content can
-   * show whether this update was applied. Each attempt costs a GET more than {@link putIfAbsent}.
+   * If other writers commit in between, retries with growing pauses, at most `attempts` times, and then rejects with
+   * the error of the last attempt. Resolves to undefined if `next` returned undefined. Does not retry an
+   * `outcome-unknown`: only the content can show whether this update was applied. Each attempt costs a GET more than
+   * {@link putIfAbsent}.
    */
   async update(
     key: string,
@@ -158,7 +159,8 @@ export class ObjectCommitter {
   /**
    * Copies an object, and then deletes exactly the source that was copied.
    *
-   * These are two steps: after a crash, or a refused delete, the copy may remain beside the source. Rejects as both do.
+   * These are two steps: after a crash, or a refused delete, the copy may remain beside the source. Rejects with the
+   * errors of both.
    */
   async renameIfAbsent(
     from: string,
@@ -173,7 +175,7 @@ export class ObjectCommitter {
   }
 
   /**
-   * Deletes an object, in turn with rival writers; resolves to whether there was an object.
+   * Deletes an object, while no other writer commits it. Resolves to whether there was an object.
    *
    * The key can be created again at once, unless the Rust crate created the object less than `timeout` times the rate
    * ago. With `ifMatch`, rejects with `precondition-failed` if the ETag differs. Requests: HEAD, and then as {@link
@@ -201,7 +203,7 @@ export class ObjectCommitter {
     }
   }
 
-  /** Reads an object, with the ETag for {@link putIfMatch}; undefined without an object. Costs a GET. */
+  /** Reads an object, with the ETag for {@link putIfMatch}; undefined if there is no object. Costs a GET. */
   async read(key: string, options: OperationOptions = {}): Promise<ReadObject | undefined> {
     const patience = this.#begin("read()", options, OPERATION_NAMES);
     return readObject(this.#context, checkKey(key), patience);
@@ -291,7 +293,7 @@ export function objectCommitter(options: ObjectCommitterOptions): ObjectCommitte
   return new ObjectCommitter(options);
 }
 
-/** A rival committed in between; after a new read, the next attempt may succeed. */
+/** Whether another writer committed in between. After a new read, the next attempt may succeed. */
 function isOvertaken(error: unknown): boolean {
   return isHoldfastError(error, "already-exists") || isHoldfastError(error, "precondition-failed");
 }

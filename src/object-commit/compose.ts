@@ -33,7 +33,7 @@ export function contextOf(
   };
 }
 
-// A write that is applied a second time, after rivals have written, undoes their writes; only the store's conditions
+// If the store applies a write twice, the second time undoes later writes of other clients. Only the store's conditions
 // can refuse it.
 function checkSendsOnce({ s3, dynamodb }: ObjectCommitterOptions, settings: CommitterSettings) {
   const { strategy } = settings;

@@ -19,8 +19,8 @@ export interface Progress {
 /** Options of every operation. */
 export interface OperationOptions {
   /**
-   * Ends the operation. Rejects with the signal's reason if nothing was written, and with `outcome-unknown` if a send
-   * was not answered.
+   * An abort of this signal ends the operation. The operation then rejects with the signal's reason if nothing was
+   * written, and with `outcome-unknown` if a send was not answered.
    */
   readonly signal?: AbortSignal | undefined;
 }
@@ -30,7 +30,7 @@ export interface PutOptions extends OperationOptions {
   readonly contentType?: string | undefined;
   /** The user's own metadata; printable ASCII. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
-  /** Called as the connection takes the bytes of a stream. For text and bytes called once, at the end. */
+  /** The committer calls this while it sends a stream. For text and bytes, it calls this once, at the end. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface DeleteOptions extends OperationOptions {
 
 /** Options of an update. */
 export interface UpdateOptions extends PutOptions {
-  /** How often to read and commit at most, if rivals commit in between. From 1; default 20. */
+  /** The most attempts to read and commit, while other writers commit in between. From 1; default 20. */
   readonly attempts?: number | undefined;
 }
 
@@ -113,9 +113,9 @@ export function checkKey(key: string): string {
   throw refuse(`The key of an object must be a string of 1 to ${LONGEST_KEY_BYTES} bytes.`);
 }
 
-/** Checks an ETag that is expected. Throws `invalid-argument`. */
+/** Checks an expected ETag. Throws `invalid-argument`. */
 export function checkEtag(etag: string): string {
-  // "*" would name the record of a create, and in a header any object.
+  // The record of a create uses "*" as its ETag. In an `If-Match` header, "*" matches any object.
   if (typeof etag === "string" && etag !== "" && etag !== "*") return etag;
   throw refuse(
     `The expected ETag is not valid: ${JSON.stringify(etag)}. Pass an ETag as the object store returned it, ` +

@@ -64,7 +64,7 @@ export function callBeyond(context: CommitContext): Call {
   return { timeoutMs: context.settings.requestTimeoutMs };
 }
 
-/** Backoff with growing pauses, each drawn at random between half and whole. */
+/** Backs off with growing pauses. Each pause is random, between half of the current length and the whole. */
 export class Pauses {
   readonly #context: CommitContext;
   readonly #limit: Limit;

@@ -10,7 +10,7 @@ export function isMet({ etag }: CommitTarget, found: ObjectHead | undefined): bo
 
 /** The state of a write after its sends. */
 export interface SentState {
-  /** A send was never answered, so the write may have been applied, or may still be. */
+  /** A send was never answered. The store may have applied the write, or may apply it later. */
   readonly isUnsure: boolean;
   /** The write may be retried after an unanswered send: the store would refuse a second application. */
   readonly mayRepeatUnsure: boolean;
@@ -21,7 +21,7 @@ export interface SentState {
 /**
  * The next step after an answer.
  * - `committed`: the write was applied.
- * - `look`: read back, and judge by the object.
+ * - `look`: read the object, and decide by its state.
  * - `again`: the write was certainly not applied; retry.
  * - `failed`: the write was certainly not applied, and never will be.
  */
@@ -48,12 +48,12 @@ export function afterAnswer(answer: StoreAnswer["kind"], state: SentState): Afte
 }
 
 /**
- * The verdict of a read.
- * - `committed`: this write made the object.
+ * The decision after a read.
+ * - `committed`: this write wrote the object.
  * - `unmet`: the condition is false, and the write was not applied.
  * - `again`: the object is unchanged; retry.
- * - `wait`: the object is unchanged, but the write may still be applied, so nothing can be sent.
- * - `unknown`: the object has changed; this write may have been applied in between.
+ * - `wait`: the object is unchanged, but the store may still apply the write, so the write must not be sent again.
+ * - `unknown`: the object has changed. The store may have applied this write before another write replaced it.
  */
 export type AfterLook = "committed" | "unmet" | "again" | "wait" | "unknown";
 
@@ -61,20 +61,20 @@ export type AfterLook = "committed" | "unmet" | "again" | "wait" | "unknown";
 export function afterLook(isMine: boolean, isAsBefore: boolean, state: SentState): AfterLook {
   if (isMine) return "committed";
   if (!isAsBefore) return state.isUnsure ? "unknown" : "unmet";
-  // The store refused a moment ago, and the body is gone: report the condition at that moment as false.
+  // The store has just refused the write, and the stream cannot be read again. The condition was false at the refusal.
   if (!state.isUnsure) return state.canRepeat ? "again" : "unmet";
   return state.canRepeat && state.mayRepeatUnsure ? "again" : "wait";
 }
 
 /**
- * Returns for how many more milliseconds a record keeps rivals out; 0 when a rival may take the record.
+ * Returns the milliseconds until another writer may replace a record; 0 if it may replace the record now.
  *
- * Counted from when this process first read the record, by its monotonic clock, and strictly longer than the record's
- * `timeout` times the rate. A `timeout` of 0 means that no writer acts on the record.
+ * The time counts from this process's first read of the record, on its monotonic clock. It must be strictly longer than
+ * the record's `timeout` times `rate`. A `timeout` of 0 means that no writer acts on the record.
  */
 export function acquirableInMs(timeoutMs: number, rate: number, watchedMs: number): number {
   if (timeoutMs === 0) return 0;
   const leftMs = timeoutMs * rate - watchedMs;
-  // At exactly this duration the wait is not yet longer.
+  // At zero, the time is equal, and not yet strictly longer.
   return leftMs < 0 ? 0 : Math.max(leftMs, 1);
 }

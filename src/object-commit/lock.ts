@@ -24,7 +24,7 @@ import { acquirableInMs } from "./decide.js";
 import { onNoResponse, recordTaken } from "./errors.js";
 import { expectMet } from "./read.js";
 
-/** The right to write one target until its deadline, by the clock that says longest (R2). */
+/** The right to write one target until a deadline, by the clock that shows the longest time (R2). */
 export class Held implements Limit {
   readonly record: CommitRecord;
   readonly signal: AbortSignal | undefined;
@@ -52,17 +52,17 @@ interface Found {
   readonly found: CommitRecord | undefined;
 }
 
-/** The record as read; undefined without a record. */
+/** The record as read; undefined if there is no record. */
 interface ReadRecord {
   readonly kind: "read";
   readonly record: CommitRecord | undefined;
 }
 
 /**
- * The commit record of one target, for one operation: taken, waited for, taken over, ended.
+ * Takes, waits for, takes over and ends the commit record of one target, for one operation.
  *
- * Rule R14 cannot be kept wholly: an unanswered claim that is applied after the operation gave up keeps rivals out for
- * `timeout` times their rate, since the protocol has no earlier sign of death.
+ * Does not follow rule R14 in one case: DynamoDB may apply an unanswered claim after the operation gave up. Other
+ * writers then wait for `timeout` times their rate, because the protocol does not show earlier that the writer is gone.
  */
 export class CommitLock {
   readonly #context: CommitContext;
@@ -70,7 +70,7 @@ export class CommitLock {
   readonly #target: CommitTarget;
   readonly #token: string;
   /**
-   * The record that may be replaced now: an observed dead record, or this operation's own; undefined without a record.
+   * The record that may be replaced now: an observed dead record, or this operation's own. Otherwise undefined.
    */
   #replaceable: CommitRecord | undefined;
   #hasSeenRival = false;
@@ -102,8 +102,8 @@ export class CommitLock {
   }
 
   /**
-   * Ends the record: this process no longer acts on it. One write, sent once: if the write fails, rivals wait out the
-   * record.
+   * Ends the record: this process no longer acts on it. Sends one write without a retry. If the write fails, other
+   * writers wait until the record has expired.
    */
   async end({ generation }: CommitRecord): Promise<void> {
     await this.#table.write(
@@ -144,10 +144,10 @@ export class CommitLock {
     trouble: NoAnswer,
     isCutShort: boolean,
   ): Promise<never> {
-    // The claim may have been applied, or may still be; ending the record is all that can be done.
+    // DynamoDB may have applied the claim, or may apply it later. This process can only try to end the record.
     if (trouble.kind === "unknown") await this.end(wanted);
     limit.signal?.throwIfAborted();
-    // Rivals used up the wait, and not the table: the table has just answered.
+    // The wait ended because of other writers, and not because of the table: the table has just answered.
     if (isCutShort && this.#hasSeenRival) this.#giveUp(limit, undefined);
     throw onNoResponse(this.#target, "table", trouble);
   }

@@ -12,10 +12,10 @@ import type { TablePort } from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";
 
 /**
- * Who decides a commit.
+ * Decides which write wins when several writers commit one key.
  * - `conditional`: the object store alone, by its conditional writes.
  * - `dynamo`: a record in a DynamoDB table, as in the Rust crate object_store up to 0.12.
- * - `both`: the record, and the store's conditions as well.
+ * - `both`: the record, and also the store's conditional writes.
  */
 export type FixedStrategy = "conditional" | "dynamo" | "both";
 
@@ -29,16 +29,16 @@ export interface CommitTableOptions {
    * a table for tests.
    */
   readonly client: DynamoDBLike | Transport | TablePort;
-  /** The table's name. Use a table for a single bucket: the bucket is not part of the key. */
+  /** The table's name. Use a separate table for each bucket: the record's key does not contain the bucket. */
   readonly table: string;
   /** How long a writer may act on its record. Whole milliseconds; default 20 s. */
   readonly timeout?: Duration | undefined;
   /**
-   * A waiter replaces a record after this multiple of the `timeout` *in the record*. At least 2, default 3. In
-   * `dynamo`, a request of the former writer that is still on the wire then overwrites the object.
+   * A waiter replaces a record after this multiple of the `timeout` *in the record*. At least 2, default 3. With the
+   * strategy `dynamo`, a request of the previous writer that arrives after this time overwrites the object.
    */
   readonly maxClockSkewRate?: number | undefined;
-  /** How long before DynamoDB may delete a record. At least `timeout` times the rate; default 1 h. */
+  /** The age at which TTL may delete a record. At least `timeout` times `maxClockSkewRate`; default 1 h. */
   readonly ttl?: Duration | undefined;
   /** The first pause of a waiter between polls; pauses grow to 2 s, or to this value if longer. Default 100 ms. */
   readonly poll?: Duration | undefined;
@@ -53,17 +53,17 @@ export interface CommitterSurroundings {
 
 /** Options of {@link objectCommitter}. */
 export interface ObjectCommitterOptions {
-  /** An SDK v3 `S3Client`, whose own retries are switched off; or, for tests, an object store in memory. */
+  /** An SDK v3 `S3Client`, used without its own retries; or, for tests, an object store in memory. */
   readonly s3: S3Like | ObjectPort;
   /** The bucket's name. */
   readonly bucket: string;
   /** All writers of a key must use the same strategy; for exceptions see docs/object-commit.md. Default `auto`. */
   readonly strategy?: Strategy | undefined;
-  /** Required for `dynamo` and `both`; with `auto`, if the store cannot decide alone. */
+  /** Required for `dynamo` and `both`. With `auto`, required if the store does not support conditional writes. */
   readonly dynamodb?: CommitTableOptions | undefined;
   /**
-   * The time limit of one operation. Default `timeout` times one more than the rate, 80 s: long enough to replace the
-   * record of a single dead writer. From 1 s.
+   * The time limit of one operation, at least 1 s. Default `timeout` times (`maxClockSkewRate` + 1), which is 80 s:
+   * long enough to replace the record of a single dead writer.
    */
   readonly wait?: Duration | undefined;
   /** The timeout of a request without a body. Default 5 s. */
@@ -126,9 +126,9 @@ export const COMMIT_DEFAULTS = Object.freeze({
   poll: "100ms",
   /** The crate polls ten times a second during its wait: 600 requests for one dead writer. */
   maxPollMs: 2_000,
-  /** A request that takes longer is more likely lost than late. */
+  /** The answer to a longer request is more likely lost than slow. */
   requestTimeout: "5s",
-  /** A hundred megabytes at 15 Mbit/s. */
+  /** Long enough for 100 MB at 15 Mbit/s. */
   transferTimeout: "60s",
   probePrefix: ".holdfast-probe/",
 });

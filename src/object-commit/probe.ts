@@ -160,7 +160,7 @@ export class Choice {
     if (known !== undefined) return known;
     const asked = new Probe(this.#context)[of]();
     this.#known.set(of, asked);
-    // An outage says nothing about the store: the next operation probes again.
+    // An outage does not show what the store supports, so the next operation probes again.
     asked.catch(() => this.#known.delete(of));
     return asked;
   }
@@ -185,7 +185,7 @@ function worse(one: ConditionSupport, other: ConditionSupport): ConditionSupport
   return one === "atomic" ? other : one;
 }
 
-/** Judges the answer to a write whose condition is false. */
+/** Returns how the store treats conditions, from its answer to a write whose condition is false. */
 function supportBy(answer: StoreAnswer): ConditionSupport {
   if (answer.kind === "refused" || answer.kind === "conflict") return "atomic";
   if (answer.kind === "stored") return "ignored";

@@ -23,7 +23,7 @@ export interface ReadObject {
 
 /** A commit record in the table. */
 export interface InspectedRecord {
-  /** Undefined for the record of a create. */
+  /** The ETag of the object to change. Undefined for the record of a create. */
   readonly etag: string | undefined;
   readonly generation: bigint;
   /** How long the record's writer may act; 0 once no writer acts on the record. */
@@ -36,13 +36,13 @@ export interface InspectedRecord {
 /** The state of an object and of its commit records. */
 export interface ObjectInspection {
   readonly key: string;
-  /** Undefined without an object. */
+  /** Undefined if there is no object. */
   readonly object: (Omit<ReadObject, "key" | "body"> & { readonly size: number }) | undefined;
   /** The record of a create, and the record of a change of the present object. */
   readonly records: readonly InspectedRecord[];
 }
 
-/** Reads a whole object, with retries; undefined without an object. */
+/** Reads a whole object, with retries. Resolves to undefined if there is no object. */
 export async function readObject(
   context: CommitContext,
   key: string,
@@ -121,7 +121,7 @@ export type HeadRead =
   | { readonly kind: "seen"; readonly head: ObjectHead | undefined }
   | { readonly kind: "trouble"; readonly trouble: NoAnswer; readonly isCutShort: boolean };
 
-/** Reads an object's head, with retries: one HEAD, if answered. Throws on a wrong configuration. */
+/** Reads an object's head with one HEAD request, and retries if no answer comes. Throws on a wrong configuration. */
 export async function readHead(
   context: CommitContext,
   key: string,
@@ -141,8 +141,8 @@ export async function readHead(
 /**
  * Reads the object, and throws unless it meets the caller's condition.
  *
- * Throws `already-exists` or `precondition-failed`; `unreachable` or `throttled` without an answer. If the limit cut the
- * read short, calls `onCutShort` first, which may throw what the caller knows instead.
+ * Throws `already-exists` or `precondition-failed`, or, if the store does not answer, `unreachable` or `throttled`. If
+ * the limit ended the read early, calls `onCutShort` first. `onCutShort` may throw the caller's own error instead.
  */
 export async function expectMet(
   context: CommitContext,

@@ -119,7 +119,7 @@ export class Settling {
     return answer;
   }
 
-  /** Judges an answer; undefined: send again. */
+  /** Returns the outcome after an answer. Undefined: send the write again. */
   async #judge(answer: StoreAnswer): Promise<Outcome | undefined> {
     const next = afterAnswer(answer.kind, this.#state);
     if (next === "again") return undefined;

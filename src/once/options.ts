@@ -9,16 +9,16 @@ import { isoTimeOf } from "../platform/clock.js";
  * Identifies an occurrence of a task.
  * - A `Date`, or milliseconds since 1970: the scheduled instant.
  * - Text: any text that sorts, such as `"2026-11-21"`.
- * - `{ every }`: the multiple of a period nearest to this machine's civil time, for a task just started by its
- *   schedule.
+ * - `{ every }`: the multiple of the period that is nearest to this machine's wall clock. Use it for a task that a
+ *   schedule has just started.
  */
 export type Occurrence = string | number | { getTime(): number } | { readonly every: Duration };
 
 /** Options of `Holdfast.once`. */
 export interface OnceOptions {
-  /** The occurrence. A later occurrence has a higher value; no earlier occurrence runs after a later one. */
+  /** The occurrence. A later occurrence has a higher value. After an occurrence, no earlier occurrence runs. */
   readonly occurrence: Occurrence;
-  /** How long a dead run blocks later occurrences. A live run renews its lease, and may take longer. Default 60 s. */
+  /** How long the run of a dead process blocks later occurrences. A live process renews the lease. Default 60 s. */
   readonly atMostFor?: Duration | undefined;
   /** The minimum time from the start of a run during which no other occurrence runs. Default 0. */
   readonly atLeastFor?: Duration | undefined;
@@ -61,7 +61,7 @@ const LONGEST_OCCURRENCE = 200;
 
 const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
-/** Resolves one call's options; `wallMs` is this machine's civil time. Throws `invalid-argument`. */
+/** Resolves one call's options; `wallMs` is this machine's wall clock. Throws `invalid-argument`. */
 export function resolveOnce(options: OnceOptions, owner: string, wallMs: number): OnceSettings {
   checkNames("once()", options, ONCE_NAMES);
   const { atMostFor = AT_MOST_MS, atLeastFor = 0, ifInterrupted = "skip" } = options;
@@ -78,7 +78,7 @@ export function resolveOnce(options: OnceOptions, owner: string, wallMs: number)
     grant: {
       ...resolveAcquire([{ lease: leaseMs, wait: 0, owner: options.owner }], owner),
       signal: options.signal,
-      // The record of earlier occurrences must survive each grant.
+      // Each grant must keep the data of earlier occurrences in the record.
       existingData: "keep",
       keepData: true,
     },

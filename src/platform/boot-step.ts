@@ -12,7 +12,7 @@ export interface BootStepSources {
 }
 
 /**
- * Measures the step in which this machine's boot clock counts. Node.js on Linux and Windows has a step of
+ * Measures the resolution (the step) of this machine's boot clock. Node.js on Linux and Windows has a step of
  * milliseconds; Node.js on macOS and FreeBSD, Bun and Deno count whole seconds.
  *
  * A reading with a fraction proves a fine step at once. On a fine clock, 1 reading in 100 has no fraction. Only

@@ -9,7 +9,7 @@ import { BootStep } from "./boot-step.js";
 export interface Clock {
   /** Milliseconds from an arbitrary start. Never steps; stands still while a virtual machine is suspended. */
   monotonicMs(): number;
-  /** Civil time in milliseconds since 1970. May step in both directions. */
+  /** Wall-clock time in milliseconds since 1970. May step in both directions. */
   wallMs(): number;
   /** Milliseconds since boot, including suspends, in steps of {@link Clock.bootStepMs}. */
   bootMs(): number;
@@ -30,9 +30,9 @@ export function instantOf(clock: Clock): Instant {
 }
 
 /**
- * Milliseconds since `start`, by the clock that shows the longest time (R2). A suspended machine stops the
- * monotonic clock, a frozen function stops timers, and a step of the wall clock can only add. With the largest
- * value a holder may stop too early, never too late.
+ * Returns the milliseconds since `start`, by the clock that shows the longest time (R2). A suspended machine stops the
+ * monotonic clock, and a frozen function stops timers. A step of the wall clock can only make the result longer. So a
+ * holder may stop too early, never too late.
  */
 export function elapsedMsSince(start: Instant, clock: Clock): number {
   return Math.max(
@@ -45,7 +45,7 @@ export function elapsedMsSince(start: Instant, clock: Clock): number {
 /** The assumed step of a clock without `bootStepMs`: the step of Node.js on Linux. */
 export const USUAL_BOOT_STEP_MS = 10;
 
-/** Formats an instant of civil time as ISO 8601. */
+/** Formats an instant of wall-clock time as ISO 8601. */
 export function isoTimeOf(wallMs: number): string {
   return new Date(wallMs).toISOString();
 }

@@ -4,7 +4,7 @@ import { shown } from "../internal/shown.js";
 // Errors of the SDK's credential providers.
 const NAMES = new Set(["CredentialsProviderError", "TokenProviderError"]);
 
-/** Whether the SDK found no credentials, by the name of its error. Then it sent nothing. Pure. */
+/** Whether the SDK found no credentials, by the name of its error. The SDK then sent no request. Pure. */
 export function isWithoutCredentials(name: unknown): boolean {
   return NAMES.has(String(name));
 }

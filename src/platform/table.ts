@@ -74,7 +74,7 @@ export interface Transaction {
   readonly writes: readonly Write[];
   /**
    * A new value for each transaction, at most 36 characters. If a client sends an applied transaction again
-   * within ten minutes, DynamoDB answers `applied` and changes nothing, whatever has happened to the items since.
+   * within ten minutes, DynamoDB answers `applied` and changes nothing, even if the items have changed since.
    */
   readonly token: string;
 }
@@ -266,7 +266,7 @@ export interface TablePort {
   readonly clockCorrectionMs: number;
   /**
    * Whether answers are expected to have a `Date`. Undefined or false: no lease has an end in the table's time, and a
-   * rival must watch its record.
+   * waiter must watch its record.
    */
   readonly tellsDate?: boolean | undefined;
   /** A table of this process alone: there are no other holders, and every claim is granted. */

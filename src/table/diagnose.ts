@@ -37,7 +37,7 @@ export interface DiagnoseOptions extends Omit<CheckTableOptions, "format"> {
   readonly for?: readonly Exclude<PolicyFeature, "object-commit">[] | undefined;
   /** The prefix of the probed names, if the process has access only to such names. Default none. */
   readonly prefix?: string | undefined;
-  /** Civil time, for tests. Default: this machine's. */
+  /** Wall-clock time, for tests. Default: this machine's. */
   readonly clock?: Pick<Clock, "wallMs"> | undefined;
 }
 
@@ -225,7 +225,7 @@ class Probes {
     const startMs = systemClock.monotonicMs();
     this.dates.sending();
     const bounds = new Bounds(systemTimers, { timeoutMs: PROBE_MS });
-    // Async, so that a client that throws at once rejects.
+    // Async, so that an exception which the client throws synchronously becomes a rejection.
     const send = async (): Promise<unknown> =>
       this.#client.send(command as GetItemCommand, { abortSignal: abortSignalOf(bounds.signal) });
     const answer = await bounds.answerTo(send(), (error) =>

@@ -16,7 +16,7 @@ export interface Finding {
   readonly message: string;
   /** How to fix the finding; undefined if no action is needed. */
   readonly fix: string | undefined;
-  /** The error code that clients will meet, for a problem. */
+  /** For a problem: the code of the error that clients will get. Otherwise undefined. */
   readonly code: ErrorCode | undefined;
   /** How long a probe took, in milliseconds. */
   readonly latencyMs: number | undefined;

@@ -110,9 +110,9 @@ const ON_RECORDS: Readonly<
     Query: ["queue"],
     DeleteItem: ["queue"],
   },
-  // A rival ends the session of a dead holder, so a rival needs the holder's permissions.
+  // A waiter ends the session of a dead holder, so a waiter needs the holder's permissions.
   sessions: { UpdateItem: ["lock", "session"], GetItem: ["lock", "session"] },
-  // Permits live by sessions, and their waiters always queue.
+  // A session keeps each permit alive, and waiters for permits always queue.
   permits: {
     UpdateItem: ["semaphore", "read-write", "session", "queue"],
     GetItem: ["semaphore", "read-write", "session"],

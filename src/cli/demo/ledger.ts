@@ -10,7 +10,7 @@ export interface Entry {
   readonly pid: number;
   /** The machine's monotonic clock, as digits: the same order for all processes. */
   readonly monotonicNs: string;
-  /** Civil time, for people. */
+  /** Wall-clock time, for people. */
   readonly at: string;
 }
 

@@ -5,7 +5,7 @@ import type { Narrator } from "./narrator.js";
 
 type Of<K extends WorkerEvent["kind"]> = Extract<WorkerEvent, { readonly kind: K }>;
 
-// Far more than any step takes: the caller bounds the whole demo.
+// Much longer than any step takes. The caller limits the duration of the whole demo.
 const STEP_MS = 15_000;
 const GRANTS_BETWEEN_FAULTS = 4;
 
@@ -70,7 +70,7 @@ async function stallOne(crew: Crew, narrator: Narrator): Promise<void> {
   else narrator.wroteLate(worker, fence);
 }
 
-/** Finds a worker in the middle of a hold: between two lines, with more lines to write. */
+/** Waits for a worker that holds the lock, has written two lines, and has more lines to write. */
 function midHold(
   crew: Crew,
   what: string,

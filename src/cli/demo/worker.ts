@@ -10,7 +10,7 @@ import type { FromWorker, ToWorker, WorkerSetup } from "./messages.js";
 
 const LINES_PER_HOLD = 4;
 const BETWEEN_LINES_MS = 120;
-// Longer than a rival's pause between two polls, so that the lock changes hands.
+// Longer than the pause between two polls of another worker, so that the lock passes between workers.
 const BETWEEN_HOLDS_MS = 250;
 
 const setup = JSON.parse(process.argv[2] ?? "{}") as WorkerSetup;

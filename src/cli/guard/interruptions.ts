@@ -10,8 +10,8 @@ interface InterruptionOptions {
 }
 
 /**
- * The signals to this process: the first signal ends a wait. Later signals, or all signals while a command
- * runs, go to the target of {@link Interruptions.goTo}.
+ * Handles the signals to this process. While {@link Interruptions.goTo} has set a target, such as a running command,
+ * the target gets every signal. Otherwise the first signal ends the wait.
  */
 export class Interruptions {
   readonly #controller = new AbortController();
@@ -22,8 +22,8 @@ export class Interruptions {
   #isReaderGone = false;
 
   /**
-   * `withReader`: the wait ends too when the reader of stdout has gone. `ignoreHup`: a hang-up of the terminal is ignored,
-   * as under `nohup`. Node.js forgets at its start that a parent ignored the signal, so the caller has to say it again.
+   * `withReader`: the wait also ends when the reader of stdout has gone. `ignoreHup`: ignores SIGHUP, as under `nohup`.
+   * Node.js resets an ignored SIGHUP when it starts, so the caller passes `ignoreHup` to ignore the signal again.
    */
   constructor({ withReader = false, ignoreHup = false }: InterruptionOptions = {}) {
     if (withReader) this.#endReader = onReaderGone(() => this.#readerGone());

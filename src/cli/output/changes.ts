@@ -14,7 +14,7 @@ export interface Change {
 }
 
 /**
- * The change between two reads of a record; undefined without a change. Pure. `before` is undefined if there
+ * The change between two reads of a record; undefined if nothing changed. Pure. `before` is undefined if there
  * was no record.
  */
 export function changeOf(before: Inspection | undefined, after: Inspection): Change | undefined {

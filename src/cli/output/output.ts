@@ -56,7 +56,7 @@ export function standardOutput(isJson: boolean, isQuiet = false): Output {
   };
 }
 
-/** The last barrier: no control character reaches a terminal, whatever a command has forgotten. */
+/** Escapes control characters before the output reaches a terminal, in case a command has not escaped them. */
 function safe(text: string, isJson: boolean): string {
   const escaped = isJson ? escapedInJson : visible;
   return `${text.split("\n").map(escaped).join("\n")}\n`;
@@ -73,7 +73,7 @@ export function escapedInJson(text: string): string {
 
 const RETRY_MS = 5;
 
-/** Writes all of the text. Returns the code of a failure; undefined without a failure. */
+/** Writes all of the text. Returns the code of a failure, or undefined after success. */
 function writeAll(descriptor: number, text: string): string | undefined {
   let rest = Buffer.from(text);
   while (rest.length > 0) {
@@ -164,8 +164,8 @@ const GAP = "  ";
 const NARROWEST = 8;
 
 /**
- * Formats rows under a heading, each column as wide as the widest cell, within `width` characters if possible: cells that
- * are too long go on in a further line.
+ * Formats rows under a heading, each column as wide as the widest cell, within `width` characters if possible: cells
+ * that are too long go on in a further line.
  */
 export function columns(
   heading: readonly string[],
@@ -194,7 +194,7 @@ function wrapped(row: readonly string[], most: number): string[][] {
 
 function piecesOf(text: string, most: number): string[] {
   const pieces = [""];
-  // By whole characters, since half of a surrogate pair is none.
+  // Splits between whole characters, because half of a surrogate pair is not a valid character.
   for (const character of text) {
     const last = pieces.at(-1) ?? "";
     if (last.length + character.length > most) pieces.push(character);

@@ -19,7 +19,7 @@ export function onReaderGone(callback: () => void): () => void {
   tail.on("exit", (_, signal) => {
     if (signal === "SIGPIPE") callback();
   });
-  // The watch alone decides how long this process lives.
+  // The `tail` process must not keep this process running.
   tail.unref();
   return () => void tail.kill();
 }

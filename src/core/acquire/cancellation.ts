@@ -11,7 +11,7 @@ import { waitBeforeMs } from "../wait.js";
 import type { AcquireContext } from "./context.js";
 import { asSentence, heldText, holderSeen, leasesSeen } from "./holder-seen.js";
 
-// Longer than any process lives, and a number that every clock can add.
+// Longer than any process runs. Finite, so that it can be added to the time of a clock.
 const FOR_EVER_MS = 1e12;
 
 /** Cancels an acquisition, or a part of an acquisition. */

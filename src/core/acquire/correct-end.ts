@@ -16,18 +16,19 @@ interface CheckedGrant extends GrantResult {
 type Corrected = { readonly kind: "granted"; readonly result: GrantResult };
 type Refused = { readonly kind: "refused" };
 
-// If an end may be ahead by any length, a dead holder's lock stays held for that length.
+// If an end could be ahead without a limit, a dead holder's lock would stay held for all this time.
 const MOST_AHEAD_MS = 10_000;
 const SILENT = { kind: "silent" } as const;
 const REFUSED = { kind: "refused" } as const;
 
 /**
  * Checks the end that a grant has written against the `Date` of its answer, and writes a correct end if necessary. The
- * end of the first grant of a process comes from the wall clock, which may be wrong. With an end in the past, a rival
- * would take over at once; with an end hours ahead, no rival could take over from a dead holder at first sight.
+ * end of the first grant of a process comes from the wall clock, which may be wrong. With an end in the past, another
+ * client would take over at once. With an end hours ahead, no client could take over from a dead holder without a
+ * watch.
  *
- * The correction is a renewal on the exact version, because only such a write may set an earlier end. Without an answer
- * in half a lease, no lease is handed out. No request if the end is correct.
+ * The correction is a renewal on the exact version, because only such a write may set an earlier end. If no
+ * answer comes within half of the lease, the caller gets no lease. Sends no request if the end is correct.
  */
 export async function correctEnd(
   context: AcquireContext,
@@ -72,8 +73,8 @@ export async function correctEnd(
 }
 
 /**
- * Whether the end in a granted record is correct, by the `Date` of the answers. `deadline` is by this machine's clocks. True
- * for a record without an end.
+ * Whether the end in a granted record is correct, by the `Date` of the answers. `deadline` is by this machine's clocks.
+ * True for a record without an end.
  */
 export function hasSoundEnd(
   context: AcquireContext,

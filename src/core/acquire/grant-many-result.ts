@@ -35,7 +35,8 @@ export function grantedOnto(before: ObservedRecord, grant: Grant): HeldRecord {
  * Says whether a refused transaction of grants had been applied by an earlier send. `own`: the transaction was applied,
  * and all grants are in force. `partly own`: the transaction was applied, and some grants have ended since. `others`:
  * nothing shows that the transaction was applied. `shown` has, for each record, the item found if the condition was
- * false, else undefined. A true condition says nothing: after the transaction all conditions are false. Pure.
+ * false, else undefined. A true condition does not show that the transaction was
+ * applied: after the transaction all conditions are false. Pure.
  */
 export function doingOf(
   shown: readonly (Found | undefined)[],

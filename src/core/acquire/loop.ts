@@ -118,7 +118,7 @@ export class AcquireLoop {
     return record?.state === "held" ? record.owner : undefined;
   }
 
-  /** What the others at the record do to this waiter. Each grant raises the fence by one. */
+  /** Returns how often other waiters got the lock first, and whether they queue. Each grant raises the fence by one. */
   #rivalry({ kind }: Decision): { readonly passedBy: number; readonly hasQueue: boolean } {
     const record = this.#context.observations.of(this.#ref.id)?.record;
     if (kind !== "wait" || record?.state !== "held") return { passedBy: 0, hasQueue: false };

@@ -5,9 +5,9 @@ import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 
 /**
- * Writes a note of a held record beside the record, or learns of an earlier note. Adds the sighting to the observation.
- * One write: if the record has an earlier note of the same holder and version, DynamoDB refuses the write and shows that
- * note. Sends nothing if this client already knows a note of this holder and version.
+ * Writes a note of a held record beside the record, or reads an earlier note. Adds the sighting to the observation.
+ * Sends one write: if the record has an earlier note of the same holder and version, DynamoDB refuses the write and
+ * shows that note. Sends nothing if this client already knows a note of this holder and version.
  *
  * The note may be lost, which only delays a takeover. An error of the table's configuration is reported once.
  */

@@ -11,8 +11,8 @@ export type AcquireOutcome =
   | { readonly kind: "not-available" | "queued" | "not-first" | "passed-over" };
 
 /**
- * The grants to others after which a waiter takes a place. Fewer are bad luck among waiters that poll: a place costs
- * three requests, and a waiter that is killed in its place stops the queue for a lease.
+ * The number of grants to other waiters after which a waiter takes a place. A smaller number is only bad luck among
+ * waiters that poll. A place costs three requests, and the place of a killed waiter stops the queue for a lease.
  */
 const MOST_PASSED = 16;
 /** The grants to others in a quarter of the wait after which a waiter takes a place: its wait might end too soon. */
@@ -24,7 +24,7 @@ interface Terms {
   /** Undefined: the acquisition takes no place in a queue. */
   readonly queueing: Pick<Queueing, "joins"> | undefined;
   readonly waitedMs: number;
-  /** How many grants went to others while the acquisition waited. */
+  /** How many grants other waiters got while the acquisition waited. */
   readonly passedBy: number;
   /** Whether waiters are queued before the record, so that only a ticket gets the lock after its release. */
   readonly hasQueue: boolean;

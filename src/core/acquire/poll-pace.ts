@@ -1,13 +1,13 @@
 import type { LeaseSettings } from "../options.js";
 import type { HoldsSeen } from "../record/hold-lengths.js";
 
-// The growth of the pause between two polls: from a mutex's shortest to its longest in eight polls.
+// The growth of the pause between two polls. With a mutex's defaults, eight polls grow the pause from `min` to `max`.
 const POLL_GROWTH = 1.5;
-// From one read to the next: at most a hundred reads, 50 read units, a second.
+// The shortest interval between two reads: at most a hundred reads, or 50 read units, a second.
 const SHORTEST_MS = 10;
-// A waiter that reads ten times in a hold learns of its end, in the median, after a twentieth of it.
+// With ten reads in a hold, a waiter sees the end of the hold, in the median, after a twentieth of the hold.
 const READS_IN_A_HOLD = 10;
-// A hold that lasts so much longer than usual is like a hold of unknown length.
+// If a hold lasts longer than this multiple of the usual length, the waiter treats the length as unknown.
 const MOST_USUAL = 2;
 // A waiter far back in a queue need not see every grant before its own.
 const READS_IN_A_TURN = 2;
@@ -66,8 +66,8 @@ export function pauseBeforeTurnMs({ usualMs, presentMs }: HoldsSeen): number | u
 }
 
 /**
- * Returns the pause of a waiter with `before` waiters before it in a queue. Never longer than `longestMs`. A waiter whose
- * position has not changed for `stillMs` expects that it takes at least as long again. Pure.
+ * Returns the pause of a waiter with `before` waiters before it in a queue. Never longer than `longestMs`. A waiter
+ * whose position has not changed for `stillMs` expects that it takes at least as long again. Pure.
  */
 export function pauseInQueueMs(
   before: number,

@@ -6,7 +6,7 @@ import type { AcquireContext } from "./context.js";
 
 /** How an acquisition retries a request. */
 interface Asking {
-  /** 0 for one attempt. */
+  /** With 0, the acquisition makes one attempt. */
   readonly waitMs: number;
   readonly pauseMs: number;
   readonly cancellation: Cancelling;

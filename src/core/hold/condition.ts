@@ -7,8 +7,8 @@ type Scalar = { S: string } | { N: string };
 
 /**
  * An element of `TransactItems`, in the form of the client that Holdfast was given: for `TransactWriteItemsCommand` of
- * the low-level client, or for `TransactWriteCommand` of lib-dynamodb's document client. The type fits both; the values
- * are not for reading.
+ * the low-level client, or for `TransactWriteCommand` of lib-dynamodb's document client. The type fits both clients.
+ * Do not read its values.
  */
 export interface GuardCondition {
   ConditionCheck: {
@@ -57,9 +57,9 @@ export interface Fenced {
 export interface FencedInRecord extends Fenced {
   /**
    * Returns a condition for your own transaction. The transaction commits only while the record names this holder and
-   * this fence. So no write from a former holder lands, on any clock. The condition covers the grant, not this
-   * handle: while another handle shares the grant by reentry, the condition stays true after the release of this
-   * handle. Sends no request. Costs two write units in the transaction. Throws `invalid-argument` for an unknown option.
+   * this fence. So no write from a former holder lands, on any clock. The condition covers the grant, not this handle:
+   * while another handle shares the grant by reentry, the condition stays true after the release of this handle. Sends
+   * no request. Costs two write units in the transaction. Throws `invalid-argument` for an unknown option.
    * @example
    * await client.send(new TransactWriteItemsCommand({ TransactItems: [lease.condition(), { Put: ... }] }));
    */

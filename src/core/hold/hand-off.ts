@@ -56,7 +56,7 @@ export function handingOff(state: Handoff, untilMs: number): Handoff {
   return { ...state, untilMs: Math.max(state.untilMs, untilMs) };
 }
 
-/** DynamoDB did not acknowledge a send. It never applies a send that it declines. */
+/** Notes a send that DynamoDB did not acknowledge. DynamoDB never applies a send that it declined. */
 export function unacknowledged(state: Handoff, { kind }: NoAnswer): Handoff {
   return kind === "unknown" ? { ...state, mayHaveWritten: true } : state;
 }

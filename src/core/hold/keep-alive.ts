@@ -16,7 +16,7 @@ export interface KeepAlive<L> {
   readonly deadline: Deadline;
   /** Whether the session is held now, by the clocks. */
   readonly isHeld: boolean;
-  /** Ends the session and all leases on the session after the deadline. */
+  /** Ends the session and all its leases if the deadline has passed. */
   check(): void;
   /** Renews the session. Resolves after the acknowledgement; rejects with the loss of the session. */
   renewNow(): Promise<void>;
@@ -24,7 +24,7 @@ export interface KeepAlive<L> {
   adopt(lease: L): Promise<void>;
   /** Takes over a lease whose record already names this session. */
   keep(lease: L): void;
-  /** An adopted lease has ended, for any reason. */
+  /** Removes an adopted lease that has ended, for any reason. */
   ended(lease: L): void;
   /** The id of the session, as records name it. */
   readonly id: string;
@@ -36,20 +36,20 @@ export interface KeepAlive<L> {
 
 /** Provides the session for a lease. */
 export interface KeepAliveSource<L> {
-  /** Returns the session for a lease of this length, or undefined if the lease renews itself this time. */
+  /** Returns the session for a lease of this length. Undefined: the holder now renews the lease's own record. */
   current(leaseMs: number): KeepAlive<L> | undefined;
   /**
-   * Whether this session keeps such a lease alive. Throws `invalid-argument` if the caller named a session for an
-   * incompatible lease.
+   * Whether this session can keep alive a lease with these settings. Throws `invalid-argument` if the caller named
+   * the session, but the session cannot.
    */
   accepts(context: ClientContext, leaseMs: number, renewMs: number | "manual"): boolean;
   /** Aborts when the session accepts no further lease. Undefined if it always accepts leases. */
   readonly over?: SignalLike;
-  /** Returns the error for a new lease, by the clocks, or undefined if the session accepts leases. */
+  /** Reads the clocks. Returns the error for a new lease, or undefined if the session accepts leases. */
   refusal(): HoldfastError | undefined;
-  /** A lease has begun, and will move to this session. */
+  /** Registers a granted lease, which will move to this session. */
   begun(lease: L): void;
-  /** The lease has ended, for any reason. */
+  /** Removes a lease that has ended, for any reason. */
   ended(lease: L): void;
 }
 
@@ -57,17 +57,17 @@ export interface KeepAliveSource<L> {
 export interface KeptSettings<L> extends LeaseSettings {
   /** The session of the lease, in place of separate renewals. */
   readonly keptAliveBy?: KeepAliveSource<L> | undefined;
-  /** Permits the grant despite a queue. Without it, the record refuses the grant while it has a queue. */
+  /** Allows the grant despite a queue. If undefined, DynamoDB refuses the claim while the queue has waiters. */
   readonly passage?: Passage | undefined;
-  /** Why the acquisition was not granted, for the message; undefined if nothing is known. */
+  /** Returns the reason of a failed acquisition, for the error's message. Returns undefined if it is not known. */
   readonly whyNot?: (() => string | undefined) | undefined;
-  /** The hold calls this after each renewal: with the record, or with undefined for no answer. Must not throw. */
+  /** The hold calls this after each renewal: with the record, or with undefined if no answer came. Must not throw. */
   readonly onRenewal?: ((record: HeldRecord | undefined) => void) | undefined;
 }
 
 /**
- * The deadline in force: the lease's own, or the session's after the move of the record. During an unacknowledged
- * move, the earlier of both: a rival may watch either record (R5).
+ * The deadline in force: the lease's own, or the session's once the record has moved to the session. While the move is
+ * unacknowledged, the earlier of both: another client may watch the record or the session (R5).
  */
 export class EffectiveDeadline<L> {
   #own: Deadline;
@@ -88,7 +88,7 @@ export class EffectiveDeadline<L> {
     return this.#life;
   }
 
-  /** Whether DynamoDB acknowledged the move. The record is then never renewed again. */
+  /** Whether DynamoDB acknowledged the move. The holder then never renews the record itself again. */
   get isMoved(): boolean {
     return this.#isMoved;
   }

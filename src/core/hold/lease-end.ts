@@ -4,7 +4,7 @@ import { Deadline } from "./deadline.js";
 
 /**
  * The end of a lease in the table's time, as this grant's writes set it. DynamoDB may apply a renewal late or twice, so
- * the end never goes back within a grant: otherwise a late copy would let a rival take over from a live holder (R5).
+ * the end never goes back within a grant: otherwise a late copy would let a waiter take over from a live holder (R5).
  */
 export class LeaseEnd {
   readonly #context: Pick<ClientContext, "clock" | "tableClock">;
@@ -45,8 +45,8 @@ export class LeaseEnd {
   }
 
   /**
-   * Limits a deadline by the end in the record. A rival takes over once the table's time is past the end. The end is too
-   * early if the clocks of this machine stood still before the send.
+   * Limits a deadline by the end in the record. A waiter takes over once the table's time is past the end. The end is
+   * too early if the clocks of this machine stood still before the send.
    */
   limit(deadline: Deadline, { endMs }: HeldRecord): Deadline {
     const { clock, tableClock } = this.#context;

@@ -18,7 +18,7 @@ export function lossIn(found: Found, held: Held): LossReason | undefined {
 }
 
 /**
- * Returns the forced release of this grant, if any. Later grants keep the request, so a former holder still learns of
+ * Returns the forced release of this grant, if any. Later grants keep the request, so a former holder can still read
  * the forced release.
  */
 export function forcedIn(found: Found, held: Held): ForcedRelease | undefined {
@@ -63,7 +63,7 @@ export function lossError(
   );
 }
 
-// Below this a timer is late on any busy machine, and the message says nothing of it.
+// A shorter delay occurs on any busy machine, so the message does not mention it.
 const NOTABLE_MS = 100;
 
 function timingText(timing: LossTiming | undefined): string {

@@ -116,7 +116,7 @@ class LeaseRelease {
     if (waiter.isWaiting) localQueue.waitFirst(waiter);
   }
 
-  // Without a ticket the record refuses the hand-off if a waiter is queued. The last answer usually shows such a waiter.
+  // If a waiter is queued, DynamoDB refuses a hand-off without a ticket. The last answer usually shows such a waiter.
   get #mayHandOff(): boolean {
     const { observations, settings } = this.#context;
     const localQueue = this.#localQueue;

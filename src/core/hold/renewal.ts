@@ -47,7 +47,10 @@ export class RenewalSchedule {
     this.#nextMs = untilMs;
   }
 
-  /** Returns what a loss says now. `visitMs`: when the scheduler was to visit the lease, on the monotonic clock. */
+  /**
+   * Returns the timing of a loss that is reported now. `visitMs`: when the scheduler was to visit the lease, on the
+   * monotonic clock.
+   */
   lossTiming(clock: Clock, remainingMs: number, visitMs: number): LossTiming {
     return {
       lateMs: Math.max(0, -remainingMs),

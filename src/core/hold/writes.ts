@@ -84,7 +84,7 @@ export async function writeData(hold: Hold, data: NumberedData): Promise<void> {
 }
 
 /**
- * Changes the length of the lease. Rivals judge the holder by the length, so DynamoDB applies the write once or
+ * Changes the length of the lease. Waiters watch the record for this length, so DynamoDB must apply the write once or
  * never: its condition names the exact version. Until the acknowledgement the deadline is the earlier of the two
  * (R5).
  */
@@ -239,8 +239,8 @@ const STAYS_IN_TABLE: readonly LossReason[] = [
 ];
 
 /**
- * Frees the record of an expired lease, or of a lease that an operator ended, so that rivals need not watch the
- * record to the end. Sends one request without a retry: no promise depends on the request.
+ * Frees the record of an expired lease, or of a lease that an operator ended, so that waiters need not watch
+ * the record to the end. Sends one request without a retry, because no guarantee depends on it.
  */
 export async function freeEarly(hold: Hold, keepData: boolean): Promise<void> {
   const reason = hold.loss?.reason;

@@ -93,9 +93,9 @@ async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
 }
 
 /**
- * Takes a place for this waiter and for all waiters behind it in the local queue, with a ticket for each. Others may
- * pass a waiter between its ticket and its entry, and pass a waiter with a slow way to the table each time. So a
- * waiter that was passed over takes both in one transaction, which costs twice the write units.
+ * Takes a place for this waiter and for all waiters behind it in the local queue, with a ticket for each. The queue may
+ * grant a later ticket before a waiter has written its entry, and on a slow network this can happen each time. So a
+ * waiter that was passed over takes its ticket and its entry in one transaction, which costs twice the write units.
  */
 async function takePlace(
   inOrder: InOrder,
@@ -118,7 +118,8 @@ async function takePlace(
   return (await QueuePlace.take(context, ref, tickets, settings, cancellation)) ?? "refused";
 }
 
-// A strongly consistent global table has no transactions. The two requests then show every other fault.
+// Ignores `misconfigured`: a strongly consistent global table has no transactions. If the cause is another fault, the
+// two separate requests that follow report it.
 function unlessNoTransactions(error: unknown): undefined {
   if (!isHoldfastError(error, "misconfigured")) throw error;
   return undefined;
@@ -131,7 +132,7 @@ type TurnOutcome =
 
 /**
  * Waits with the next ticket of a place. A waiter that gives up leaves the place to the next waiter of this process;
- * without such a waiter, the local queue leaves the queue of the table.
+ * if there is none, the local queue removes its entry from the table.
  */
 async function waitWith(inOrder: InOrder, place: SharedPlace): Promise<TurnOutcome> {
   const { ref, localQueue, settings, cancellation } = inOrder;

@@ -13,8 +13,9 @@ const known = new WeakMap<AcquireContext, Permission>();
  * Whether the client may write and delete places in queues. The permissions of a mutex do not include this. A client
  * that took a ticket and was then refused its place would block the lock: claims without a ticket wait behind it.
  *
- * Costs one write unit: a deletion whose condition no item satisfies. The answer counts for all names of the client, so
- * later calls cost nothing; calls at the same time each ask. An abort of `signal` resolves with `unknown`.
+ * Costs one write unit: a deletion with a condition that no item satisfies. The client remembers the answer for all
+ * names, so later calls send no request. Each concurrent call sends its own. An abort of `signal` resolves with
+ * `unknown`.
  */
 export async function permissionForPlaces(
   context: AcquireContext,

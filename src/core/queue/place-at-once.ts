@@ -15,7 +15,7 @@ const ONTO_ABSENT = {
 /**
  * Takes these tickets in the queues of all records, and creates the entries, in one transaction. So no other waiter can
  * see the tickets as taken and the entries as absent. Resolves with undefined if DynamoDB refuses the transaction, for
- * example because another waiter took a higher ticket meanwhile. The refusal shows that ticket.
+ * example because another waiter took a higher ticket meanwhile. The refusal shows the higher ticket.
  */
 export async function placesAtOnce(
   context: AcquireContext,

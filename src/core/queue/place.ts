@@ -14,8 +14,8 @@ import type { Tickets } from "./ticket.js";
 const RENEWS_PER_LEASE = 3;
 
 /**
- * Returns the settings of an entry, from the settings of the acquisition. The entry stores for how many waiters it
- * stands, so that the waiters behind can tell their position.
+ * Returns the settings of an entry, from the settings of the acquisition. The entry stores how many waiters share
+ * it, so that the waiters behind it can compute their position.
  */
 export function entrySettings(settings: AcquireSettings, waiters = 1): AcquireSettings {
   const { leaseMs, renewMs } = settings;

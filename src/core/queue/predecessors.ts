@@ -25,14 +25,14 @@ export interface Reading {
 /** How to read the queue. */
 export interface Look {
   readonly strength: "strong" | "eventual";
-  /** True: the read has all pages. False: it has the nearest {@link WINDOW} entries, for the price of one item. */
+  /** True: the read has all pages. False: it has only the nearest {@link WINDOW} entries, and costs as much as one. */
   readonly isWhole: boolean;
 }
 
 /** The number of entries in a poll. It is constant, so a long queue costs no more than a short queue. */
 export const WINDOW = 16;
 
-// A waiter removes at most so many entries after one read, and continues after the next read.
+// The maximum number of entries that a waiter removes after one read. It continues after the next read.
 const MOST_REMOVED = 64;
 
 /** Reads the entries of a queue up to a ticket. Resolves with undefined if DynamoDB did not answer. */
@@ -79,9 +79,9 @@ export async function readQueue(
 }
 
 /**
- * Counts the entries before this waiter. Starts with the nearest entry and removes the entries of dead waiters, and of
- * tickets that the queue has granted or passed over. Stops at the first live waiter: that waiter removes the entries
- * before it.
+ * Removes unused entries before this waiter, and counts the waiters that remain. Starts with the nearest entry. Removes
+ * the entries of dead waiters, and of tickets that the queue has granted or skipped. Stops at the first live waiter:
+ * that waiter removes the entries before its own.
  */
 export async function clearedOf(
   context: AcquireContext,
@@ -109,7 +109,7 @@ export async function clearedOf(
     .reduce((sum, { record, ticket }) => sum + waitersOf(record, ticket, served), 0);
 }
 
-/** Returns how many waiters an entry still stands for: several waiters of one process share a place. */
+/** Returns how many waiters still share an entry: several waiters of one process can share one place. */
 export function waitersOf(record: LeaseRecord, ticket: bigint, served: bigint | undefined): number {
   const data = record.state === "held" ? record.data : undefined;
   const shared = typeof data === "number" && data > 1 ? Math.floor(data) : 1;
@@ -159,8 +159,8 @@ async function isRemoved(context: AcquireContext, { ref, record }: QueueEntry): 
 }
 
 /**
- * Polls the sessions of the entries: the nearest session at every poll, the rest only after the nearest session stops
- * renewing. So the client watches any number of dead sessions at the same time.
+ * Polls the sessions of the entries: the nearest session at every poll, and the others only once the nearest session
+ * is no longer renewed. So the client watches all dead sessions at the same time, and not one after the other.
  */
 export async function pollSessions(
   context: AcquireContext,

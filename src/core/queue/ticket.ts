@@ -20,7 +20,7 @@ export interface Tickets {
 
 /**
  * Takes the next `count` tickets from the record's counter, in one request without faults. Resolves with undefined if
- * the record is absent. The answer also shows the holder. An unacknowledged write leaves numbers without a waiter.
+ * the record is absent. The answer also shows the holder. After an unacknowledged write, no waiter uses the tickets.
  *
  * After the deletion of the record the counter starts again, perhaps below the last granted ticket. A second write
  * then raises the counter above that ticket, because millions of numbers may lie in between.

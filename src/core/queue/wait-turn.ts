@@ -102,11 +102,12 @@ export class Waiting {
     if (reading === undefined) return AGAIN;
     const { entries, isWhole } = reading;
     const intervalMs = this.#intervalMs(entries.length);
-    // A session renews once a period, and the next poll shows the renewal.
+    // A client renews its session once a period, and the next poll shows the renewal.
     const stillMs = this.#periodMs + 2 * intervalMs;
     await pollSessions(context, entries, intervalMs * LEAST_JITTER, stillMs, this.#entry);
     const before = await clearedOf(context, ref, entries, settings.owner, this.#entry);
-    // A read of the whole queue is a count. If the queue is longer, the waiter counts it once a period.
+    // A read of the whole queue counts all predecessors. If the queue is longer than a poll, the waiter counts them
+    // once a period.
     if (isWhole) this.#countedMs = context.nowMs();
     this.#setPosition(isWhole ? before : Math.max(before, this.#position ?? before));
     return { kind: "counted", before: isWhole ? before : Math.max(before, 1) };

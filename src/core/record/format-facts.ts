@@ -11,19 +11,19 @@ export interface FormatFacts {
     /** The attribute for TTL, or null if TTL must be off. */
     readonly ttlAttribute: string | null;
   };
-  /** By default: the DynamoDB writes that a holder sends, and those of a client that frees a record. */
+  /** The DynamoDB writes that a holder sends by default (`hold`), and a client that only frees records (`free`). */
   readonly writes: { readonly hold: readonly string[]; readonly free: readonly string[] };
   /** The format's own defaults. Without them, the defaults of the native format apply. */
   readonly defaults?: LeaseDefaults;
-  /** The largest number of bytes in a name, where the key is the name alone. Undefined: 1,900, for the kind before it. */
+  /** The most bytes in a name. Set if the key is the name alone. Default 1,900: the key then starts with a kind. */
   readonly longestNameBytes?: number;
-  /** Whether a record carries a number that grows with every grant. */
+  /** Whether a record contains a fence: a number that grows with every grant. */
   readonly recordsHaveFences: boolean;
   /** Whether a release may delete the record. If so, no record shows which client freed the lock. */
   readonly releaseMayDelete: boolean;
   /**
-   * Whether a write that frees a record needs an id of its own, so that no earlier observation matches the
-   * record.
+   * Whether a write that frees a record must store a new id, so that the record differs from every earlier
+   * observation.
    */
   readonly freeNeedsMark: boolean;
 }
@@ -33,7 +33,7 @@ export interface LeaseDefaults {
   readonly lease: Duration;
   /** A holder renews after this fraction of its lease, whatever the lease's length: 4 means a quarter. */
   readonly renewsPerLease: number;
-  /** The whole wait, or the time beyond the watch of the longest lease. */
+  /** The default `wait`: a duration, or the time to add to the watch of the longest lease. */
   readonly wait: Duration | { readonly beyondLease: Duration };
   /** The shortest default wait, however short the lease. Default 0. */
   readonly leastWait?: Duration;

@@ -84,9 +84,9 @@ export interface LeaseFormat extends LockFormat {
   readonly facts: FormatFacts;
   readonly codec: RecordCodec;
   readonly lease: LeaseWrites;
-  /** Numbers grants beside their records, if the user asked for fences. */
+  /** Stores fences in items beside the records. Present if the user enabled fences. */
   readonly fenceCounter?: FenceCounter | undefined;
-  /** Sightings of held records can be noted beside them, if the user asked for it. */
+  /** Stores sightings of held records in items beside them. Present if the user enabled sightings. */
   readonly sightings?: SightingFormat | undefined;
   /** A lease can be kept alive by a session instead of its own renewals. */
   readonly sessions?: SessionWrites | undefined;
@@ -159,9 +159,9 @@ export interface SessionWrites {
 /** Composes the writes that ask a holder to release. */
 export interface RequestWrites {
   /**
-   * Asks a holder to release. The write leaves everything that rivals judge a holder by: holder, version, fence
-   * and length. The write names the holder, whose id is in one grant only, so a late write asks no later
-   * holder. The record refuses the write after a stronger request to the same holder.
+   * Asks a holder to release. The write does not change what waiters use to decide whether the holder is dead:
+   * holder, version, fence and length. The write's condition names the holder, whose id is in one grant only, so a
+   * late write does not reach a later holder. DynamoDB refuses the write after a stronger request to the same holder.
    */
   ask(ref: RecordRef, request: HolderRequest): Write;
   /** Notifies the session of a holder with a request. The client finds the note when it renews the session. */
@@ -252,7 +252,7 @@ export interface TombstoneOptions {
 /** The values of a release. */
 export interface FreeOptions {
   readonly keepData: boolean;
-  /** User data to write, only with `keepData`. Without it, the record keeps its data. */
+  /** User data to write, only with `keepData`. If undefined, the record keeps its data. */
   readonly lastData?: unknown;
   /** The last ticket of a place that no waiter needs any more: the queue then continues after this ticket. */
   readonly served?: bigint | undefined;

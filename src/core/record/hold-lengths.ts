@@ -1,11 +1,12 @@
 import type { AbsentRecord, FreeRecord, HeldRecord } from "./record.js";
 
-// A longer hold counts at once, and half as much after each shorter hold: a wrong guess then costs reads only once.
+// A longer hold raises the estimate at once, and each shorter hold lowers it by at most half. So a wrong estimate costs
+// extra reads only once.
 const DECAY = 0.5;
-// A queue that stands still for once, because a waiter in it overslept, must not make the others oversleep.
+// A paused waiter can delay its queue once. After that, the other waiters must not pause for too long between polls.
 const SLOW_DECAY = 0.9;
 
-/** The part of a record that tells one hold from the next. */
+/** The part of a record that distinguishes one hold from the next. */
 export type HoldState =
   | AbsentRecord
   | Pick<FreeRecord, "state" | "fence">
@@ -39,7 +40,7 @@ export class HoldLengths {
     return nowMs - (this.#sinceMs ?? this.#firstMs ?? nowMs);
   }
 
-  /** An answer showed the record. Fences grow by one with each grant, so their difference counts the holds. */
+  /** Notes a record from an answer. Fences grow by one with each grant, so their difference counts the holds. */
   see(record: HoldState, nowMs: number): void {
     const fence = record.state === "absent" ? undefined : record.fence;
     const holder = record.state === "held" ? record.holder : undefined;
@@ -53,20 +54,21 @@ export class HoldLengths {
     this.#holder = holder;
   }
 
-  /** The queue before the record moved: so many holds took so long, and another hold has just begun. */
+  /** Notes that the queue moved on: `holds` holds took `tookMs` together, and another hold has just begun. */
   turned(holds: number, tookMs: number, nowMs: number): void {
     const lengthMs = tookMs / holds;
     const knownMs = this.#usualMs ?? lengthMs;
     const weight = (lengthMs < knownMs ? DECAY : SLOW_DECAY) ** holds;
     this.#usualMs = weight * knownMs + (1 - weight) * lengthMs;
     this.#sinceMs = nowMs;
-    // The queue does not tell the fence or the holder of the hold that has begun. The next answer with the record must not
+    // The queue does not show the fence or the holder of the new hold. The next answer with the record must not
     // count as the end of this hold, so its fence is unknown; any value but undefined says that the lock is held.
     this.#fence = undefined;
     this.#holder = "";
   }
 
-  // Without the beginning the length would be too short, and the waiter would read too often.
+  // Skips a hold whose beginning this client did not see: its length would be too short, and the client would read too
+  // often.
   #endAt(fence: bigint | undefined, nowMs: number): void {
     if (this.#holder === undefined || this.#sinceMs === undefined) return;
     if (fence === undefined || this.#fence === undefined) return;

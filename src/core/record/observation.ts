@@ -44,12 +44,13 @@ export interface DatedAnswer {
   readonly atMs: number;
 }
 
-// A foreign record's labels can be as long as an item, whatever this library writes.
+// A label in another program's record can be as long as a whole item.
 const LONGEST_LABEL = 100;
 // The longest reason of a forced release: the history repeats the reason in full.
 const LONGEST_REASON = 1_000;
 
-// Far longer than an eventually consistent read of DynamoDB lags behind. What such reads show for so long is the record.
+// Far longer than an eventually consistent read of DynamoDB lags. If all such reads look stale for longer than this,
+// they show the current record.
 const LONGEST_LAG_MS = 10_000;
 
 /** Returns the remembered part of a record. Pure. */
@@ -78,14 +79,14 @@ function observedRequest(request: HolderRequest): HolderRequest {
   };
 }
 
-/** The consistency of a read: an eventual one may show the past. */
+/** The consistency of a read. An eventually consistent read may be stale. */
 export type Consistency = "strong" | "eventual";
 
 /**
  * Updates an observation after an answer that arrived at `nowMs`. A change restarts the watch; the same
- * (holder, version) continues the watch. An eventual read that is recognisably stale changes nothing, until such reads
- * have shown nothing else for longer than a replica can lag: the record was created again with lower numbers. `dateMs`
- * is the `Date` of the answer. The `Date` of an eventual read does not count: the read may show the past.
+ * (holder, version) continues the watch. Ignores an eventual read that is recognisably stale. If
+ * all reads look stale for longer than a replica can lag, accepts the last one: the record was created again with lower
+ * numbers. `dateMs` is the `Date` of the answer. Ignores the `Date` of an eventual read, because the read may be stale.
  */
 export function observe(
   previous: Observation | undefined,
@@ -108,8 +109,8 @@ export function observe(
 }
 
 /**
- * Adds a sighting to an observation. Ignores a sighting of another holder, version or length: since then, the holder has
- * renewed its lease, or the record has another holder. Of two sightings the earlier one counts. Pure.
+ * Adds a sighting to an observation. Ignores a sighting of another holder, version or length: since then, the holder
+ * has renewed its lease, or the record has another holder. Keeps the earlier of two sightings. Pure.
  */
 export function withSighting(seen: Observation, sighting: Sighting): Observation {
   const { record, sightedByMs = Number.POSITIVE_INFINITY } = seen;
@@ -146,7 +147,7 @@ function isStale(before: ObservedRecord, now: ObservedRecord): boolean {
 }
 
 interface Entry {
-  /** Undefined for a record without rivals: no waiter polls it. */
+  /** Undefined until this client sees another process hold or want the name: no waiter polls the record before. */
   holds: HoldLengths | undefined;
   observation: Observation | undefined;
   lookedAtMs: number;
@@ -214,7 +215,7 @@ export class Observations {
     return this.#entries.get(id)?.lookedAtMs ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** Notes a rival: another process has held the name or queued for it, and so may be waiting for it. */
+  /** Notes that another process has held the name or queued for it, so that process may be waiting for the name. */
   seeRival(id: string, nowMs: number): void {
     const entry = this.#entry(id);
     entry.rivalSeen = true;
@@ -223,7 +224,7 @@ export class Observations {
     entry.holds.see(entry.observation.record, nowMs);
   }
 
-  /** The queue before the record moved by so many holds, which took so long. */
+  /** Notes that the queue moved on by `holds` holds, which took `tookMs` together. */
   queueTurned(id: string, holds: number, tookMs: number, nowMs: number): void {
     this.#entries.get(id)?.holds?.turned(holds, tookMs, nowMs);
   }
@@ -235,8 +236,8 @@ export class Observations {
   }
 
   /**
-   * Notes that this process freed the name for all processes. If this client knows rivals, this process lets rivals go
-   * first.
+   * Notes that this process freed the name for all processes. If another process may be waiting, this process lets the
+   * other process go first.
    */
   freed(id: string, nowMs: number): void {
     const entry = this.#entries.get(id);
@@ -245,12 +246,12 @@ export class Observations {
     entry.standBackFromMs = nowMs;
   }
 
-  /** Lets rivals go first, whether or not this client knows any. */
+  /** Lets other processes go first, even if this client knows of none that waits. */
   standBack(id: string, nowMs: number): void {
     this.#entry(id).standBackFromMs = nowMs;
   }
 
-  /** Since when this process lets rivals go first, on the monotonic clock. Reading the instant resets it. */
+  /** Returns since when this process lets others go first, on the monotonic clock. Resets this instant. */
   takeStandBack(id: string): number | undefined {
     const entry = this.#entries.get(id);
     const fromMs = entry?.standBackFromMs;

@@ -42,7 +42,7 @@ export type HolderRequest =
   | { readonly kind: "prefer" | "resign"; readonly holder: string }
   | (ForcedRelease & { readonly kind: "release" });
 
-/** Notes a grant of a name, for operators. The note stands beside the record; only the record decides. */
+/** Describes a past grant of a name, for operators. Stored beside the record; only the record decides who holds. */
 export interface GrantNote {
   readonly fence: bigint;
   readonly holder: string;
@@ -89,8 +89,8 @@ export interface HeldRecord extends Known {
   /** How long the holder may be silent before it counts as dead, in milliseconds. */
   readonly leaseMs: number;
   /**
-   * The end of the lease in the table's time, in milliseconds since 1970. Undefined if the record has none: a rival must
-   * then watch the record.
+   * The end of the lease in the table's time, in milliseconds since 1970. Undefined if the record has none: a waiter
+   * must then watch the record.
    */
   readonly endMs?: number | undefined;
   /**

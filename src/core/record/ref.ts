@@ -42,7 +42,7 @@ export interface Held {
   readonly number?: bigint | undefined;
 }
 
-/** A held record as a rival observed it: the condition of a takeover. */
+/** A held record as a waiter observed it: the condition of a takeover. */
 export interface Watched {
   readonly holder: string;
   readonly version: Version;

@@ -1,6 +1,6 @@
 import type { Version } from "./record.js";
 
-/** Tells that a client has seen a held record. The note stands beside the record, and stays true for ever. */
+/** Says that a client has seen a held record. An item beside the record stores it, and it stays true for ever. */
 export interface Sighting {
   readonly holder: string;
   readonly version: Version;

@@ -56,10 +56,10 @@ const LONGEST_STOP_BEFORE_MS = 2_000;
  *
  * A run that continues after its signal aborted is *wedged*. No code can end such a run from outside, so:
  * - Its task does not run again before the run has ended.
- * - While the lease is renewed, the run keeps the leadership, also against `resign()` and `stop()`; further tasks run
- *   on.
- * - Once the lease is lost, a rival may lead, guarded writes of the run are refused, and this process does not campaign
- *   before the run has ended.
+ * - While the lease is renewed, this process keeps the leadership, even after `resign()` or `stop()`. The other tasks
+ *   continue.
+ * - Once the lease is lost, another candidate may lead, guarded writes of the run are refused, and this process does
+ *   not campaign before the run has ended.
  * - `health()` says `wedged`, so that a probe can end the process.
  */
 export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDisposable {

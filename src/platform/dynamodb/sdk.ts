@@ -22,8 +22,9 @@ export interface DynamoDBLike {
 }
 
 /**
- * Whether a client is lib-dynamodb's document client. Recognised by its static method `from`, which `DynamoDBClient` lacks
- * in every version, and whose name survives a minifier. The two share one configuration, so that tells nothing.
+ * Whether a client is lib-dynamodb's document client. Recognised by its static method `from`, which `DynamoDBClient`
+ * lacks in every version, and whose name survives a minifier. Both clients share one configuration, so the
+ * configuration does not show the difference.
  */
 export function isDocumentClient(client: object): boolean {
   return (
@@ -49,7 +50,7 @@ export function senderOver(client: DynamoDBLike): Sender {
   const own = withoutRetries(client);
   const isWrapped = own !== (client as unknown);
   if (!isWrapped) {
-    // Async, so that a client that throws at once rejects.
+    // Async, so that an exception which the client throws synchronously becomes a rejection.
     const send: Sender = async (operation, input, signal) =>
       client.send(new COMMANDS[operation](input as never) as never, {
         abortSignal: abortSignalOf(signal),

@@ -13,9 +13,9 @@ import type {
 import { isUnreadRefusal } from "./errors.js";
 
 /**
- * Handles refusals that the SDK received but could not parse. Any client with permission to write one nested
- * attribute can cause such refusals with a key `__proto__`. If they counted as silence, rivals would report an
- * unavailable table and take over late. The SDK can read the records, so the records decide.
+ * Handles refusals that the SDK received but could not parse. Any client with permission to write one nested attribute
+ * can cause such refusals with a key `__proto__`. If the client treated them as missing answers, waiters would report
+ * an unavailable table and take over late. The SDK can read the items, so the client reads the item and decides by it.
  */
 
 type Found = Extract<ReadAnswer, { readonly kind: "found" }>;

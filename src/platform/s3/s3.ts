@@ -44,7 +44,7 @@ type Sent<Output> =
   | ObjectRefused
   | ObjectTrouble;
 
-/** A copy replaces the metadata to carry a new commit id, so the copy must repeat these headers. */
+/** The headers that a copy repeats. A copy replaces all metadata and headers, because it has a new commit id. */
 const SYSTEM_HEADERS = Object.freeze([
   "CacheControl",
   "ContentDisposition",
@@ -60,7 +60,7 @@ export class S3Objects implements ObjectPort {
   readonly #timers: Timers;
 
   constructor(client: S3Like, bucket: string, timers: Timers = systemTimers) {
-    // An SDK retry can meet the write of an earlier attempt and report a success as a failed condition.
+    // If the first attempt succeeded but its answer was lost, an SDK retry fails the condition and hides the success.
     this.#client = withoutRetries(client, () => undefined) as unknown as S3Client;
     this.#bucket = bucket;
     this.#timers = timers;
@@ -174,8 +174,8 @@ interface Built {
 }
 
 /**
- * Makes a write conditional by headers. An SDK that does not know a condition in the command's input drops the
- * condition silently and performs the write.
+ * Adds the conditions of a write as headers. In the input of a command, an older SDK silently drops a condition that it
+ * does not know, and performs the write.
  */
 function addConditions(command: object, { ifAbsent, ifMatch }: ObjectConditions): void {
   const conditions = {
@@ -192,7 +192,7 @@ function addConditions(command: object, { ifAbsent, ifMatch }: ObjectConditions)
   );
 }
 
-// Without an ETag in the answer the object could not be replaced later; a HEAD request finds the ETag.
+// A caller needs the ETag to replace the object. If the answer has no ETag, the committer reads it with a HEAD request.
 function stored(etag: string | undefined): StoreAnswer {
   if (etag !== undefined) return { kind: "stored", etag };
   return { kind: "unknown", cause: new Error("The store's answer has no ETag.") };

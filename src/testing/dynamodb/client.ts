@@ -44,8 +44,8 @@ function aborted(): Error {
 }
 
 /**
- * The SDK's real client over an engine in the same process: requests are built, signed, retried and parsed as
- * ever, and no socket is opened. `clock` gives the `Date` of the answers.
+ * Makes the SDK's real client over an engine in the same process. The SDK builds, signs and retries requests and parses
+ * answers as usual, but opens no socket. `clock` sets the `Date` of the answers.
  */
 export function memoryClient(
   dynamodb: MemoryDynamoDB,

@@ -20,7 +20,7 @@ import type { Item } from "./storage/value.js";
 
 /** The outside dependencies of an engine. */
 export interface MemoryDynamoDBOptions {
-  /** Civil time, in milliseconds since 1970: for TTL, tokens of transactions, and tables' dates. */
+  /** Wall-clock time, in milliseconds since 1970: for TTL, tokens of transactions, and tables' dates. */
   readonly nowMs: () => number;
 }
 

@@ -28,8 +28,8 @@ export type Fault =
   /** Answered from `changesAgo` (default 1) changes of the item ago. Eventually consistent reads only. */
   | { readonly fault: "stale"; readonly changesAgo?: number }
   /**
-   * The item is deleted, by hand or by TTL, just before the request is applied. Only for a write or read of one
-   * item.
+   * The table deletes the item just before it applies the request, as an operator or TTL could. Only for a write or
+   * read of one item.
    */
   | { readonly fault: "item-gone" }
   /** Not carried out: answered `misconfigured`, with this error. */
@@ -112,7 +112,7 @@ export function checkPossible(request: FaultRequest, fault: Fault): void {
   const what = request.kind === "read" ? "consistent read" : request.kind;
   throw new HoldfastError(
     "invalid-argument",
-    `The fault "${fault.fault}" cannot befall a ${what}.`,
+    `The fault "${fault.fault}" cannot happen to a ${what}.`,
   );
 }
 

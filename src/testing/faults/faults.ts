@@ -294,7 +294,7 @@ export class FaultyTable implements TablePort {
     if ("staleRead" in this.#table) return this.#table;
     throw new HoldfastError(
       "invalid-argument",
-      `The fault "${fault}" needs a table that can be interfered with, such as a MemoryTable.`,
+      `The fault "${fault}" needs a table that lets a test change its items, such as a MemoryTable.`,
     );
   }
 }

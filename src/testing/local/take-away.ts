@@ -1,10 +1,10 @@
 import { Holdfast, HoldfastError, type HoldfastOptions, type Lease } from "../../index.js";
 
 /**
- * Takes a held lock away from its holder and acquires it, as a client would that believed the holder dead. The holder
+ * Takes a held lock away from its holder and acquires it, as a client does that considers the holder dead. The holder
  * learns of this at its next renewal, with the reason `stolen`. Resolves with the new lease: release it when the test
- * wants the lock to be free. Pass the `client` and the `table` of the code under test, and the `environment` of a test in
- * virtual time. Rejects with `invalid-argument` if the lock is not held.
+ * wants the lock to be free. Pass the `client` and the `table` of the code under test, and the `environment` of a test
+ * in virtual time. Rejects with `invalid-argument` if the lock is not held.
  * @example
  * const thief = await takeAway({ client, table: "locks" }, "report");
  */
@@ -12,7 +12,7 @@ export async function takeAway(options: HoldfastOptions, name: string): Promise<
   if (options instanceof Holdfast) {
     throw new HoldfastError(
       "invalid-argument",
-      "takeAway() makes a client of its own. Pass the options of yours, such as { client, table }, and not the client.",
+      "takeAway() makes its own client. Pass the options of your client, such as { client, table }, not the client.",
     );
   }
   const locks = new Holdfast({ owner: "takeAway", ...options });

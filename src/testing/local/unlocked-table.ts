@@ -22,7 +22,7 @@ const USED = "used";
 
 /**
  * A table of one process, for use without DynamoDB. Every grant gets its own record, so every claim is granted,
- * whatever other holders there are, and every read finds nothing. A record lasts as long as its holder and
+ * even if the name has other holders, and every read finds nothing. A record lasts as long as its holder and
  * never longer than the process.
  */
 export class UnlockedTable implements TablePort {

@@ -22,11 +22,11 @@ import type { Call } from "../../platform/table.js";
  */
 export type ConditionsKept = "honoured" | "unlocked" | "ignored" | "rejected";
 
-/** How an object store in memory is made. */
+/** Options of {@link MemoryObjects}. */
 export interface MemoryObjectsOptions {
   /** Default `honoured`. */
   readonly conditions?: ConditionsKept;
-  /** For the destination of a copy, if different: many stores support conditions only for puts. */
+  /** Conditions on the destination of a copy. Default `conditions`. Many stores support conditions only for puts. */
   readonly copyConditions?: ConditionsKept;
   /** Called synchronously after every change. */
   readonly onChange?: (change: ObjectChange) => void;
@@ -78,7 +78,7 @@ export class MemoryObjects implements ObjectPort {
     return [...this.#objects.keys()].sort();
   }
 
-  /** Puts an object there by hand, past every condition, as a writer without a committer does. */
+  /** Writes an object without any condition, as a writer without a committer does. */
   putByHand(key: string, text: string): ObjectHead {
     const body = Buffer.from(text);
     return this.#become(key, body, { metadata: {}, system: {} }).head;
@@ -150,7 +150,7 @@ export class MemoryObjects implements ObjectPort {
     return this.#options.conditions ?? "honoured";
   }
 
-  /** Runs in the same step of the event loop as the write after the check. */
+  /** Checks the conditions. The write follows in the same step of the event loop, except with `unlocked`. */
   #refusal(
     key: string,
     { ifAbsent, ifMatch }: ObjectConditions,

@@ -247,7 +247,7 @@ export class FaultProxy {
     const { response } = exchange;
     if (response.destroyed) return;
     response.writeHead(answer.status, this.#headers(answer));
-    // Not a reset, which might overtake the half of the body.
+    // Closes the connection without a reset, because the client could lose the sent half to a reset.
     response.write(half, () => response.destroy());
   }
 

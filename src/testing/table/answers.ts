@@ -1,7 +1,7 @@
 import { isHoldfastError } from "../../errors.js";
 import type { Call, Misconfigured, Unknown } from "../../platform/table.js";
 
-/** The answer to a call whose signal has already aborted. */
+/** Returns the answer to a call whose signal has already aborted; undefined for any other call. */
 export function abortedAnswer(call: Call): Unknown | undefined {
   return call.signal?.aborted ? { kind: "unknown", cause: call.signal.reason } : undefined;
 }

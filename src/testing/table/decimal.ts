@@ -54,7 +54,7 @@ function print(value: Decimal): string {
   return `${sign}${padded.slice(0, -places)}.${padded.slice(-places)}`;
 }
 
-/** The normal form of a number; throws where DynamoDB would refuse the number. */
+/** Returns the normal form of a number. Throws if DynamoDB would refuse the number. */
 export function normalDecimal(text: string): string {
   if (PLAIN_INTEGER.test(text)) return text;
   const value = parse(text);
@@ -65,7 +65,7 @@ export function normalDecimal(text: string): string {
   return print(value);
 }
 
-/** Below 0, 0 or above 0, as `left` is below, equal to or above `right`. */
+/** Returns -1 if `left` is less than `right`, 0 if both are equal, and 1 if `left` is greater. */
 export function compareDecimals(left: string, right: string): number {
   const [leftDigits, rightDigits] = align(parse(left), parse(right));
   return leftDigits < rightDigits ? -1 : leftDigits > rightDigits ? 1 : 0;

@@ -62,5 +62,8 @@ export class Dial {
 
 function checkedRate(rate: number): number {
   if (rate > 0 && Number.isFinite(rate)) return rate;
-  throw new HoldfastError("invalid-argument", `A clock's rate is above 0, not ${rate}.`);
+  throw new HoldfastError(
+    "invalid-argument",
+    `The rate of a clock must be above 0; it is ${rate}.`,
+  );
 }

@@ -2,9 +2,9 @@ import { type Clock, systemClock } from "../../platform/clock.js";
 import { systemTimers, type Timers } from "../../platform/timers.js";
 
 /**
- * The `environment` of a client under the fake timers of Vitest, Jest or `node:test`: all three clocks are the faked `Date`.
- * Fake timers move `Date`, and not the monotonic clock of the machine. So without this a client takes the jump for a
- * suspended machine, and loses its leases. Not for production: a step of the civil clock would end leases.
+ * The `environment` of a client under the fake timers of Vitest, Jest or `node:test`: all three clocks are the faked
+ * `Date`. Fake timers move `Date`, and not the monotonic clock of the machine. So without this a client takes the jump
+ * for a suspended machine, and loses its leases. Not for production: a step of the wall clock would end leases.
  * @example
  * vi.useFakeTimers();
  * const locks = new Holdfast({ client: new MemoryTable(), table: "locks", environment: fakedEnvironment });

@@ -67,7 +67,10 @@ const hex = (value: number, digits: number): string =>
  */
 export function seededRandom(seed: number): SeededRandom {
   if (!Number.isSafeInteger(seed) || seed < 0) {
-    throw new HoldfastError("invalid-argument", `A seed is a whole number from 0, not ${seed}.`);
+    throw new HoldfastError(
+      "invalid-argument",
+      `The seed must be a whole number from 0; it is ${seed}.`,
+    );
   }
   const next = makeGenerator(seed);
   let ids = 0;

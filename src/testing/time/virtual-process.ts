@@ -7,7 +7,7 @@ import { Dial, type TrueTime } from "./dial.js";
 export interface ProcessOptions {
   /** The rate of all clocks in milliseconds per millisecond of true time; above 0, default 1. */
   readonly rate?: number;
-  /** How far the wall clock is ahead of true civil time, in milliseconds; default 0. */
+  /** How far the wall clock is ahead of the true time, in milliseconds; default 0. */
   readonly wallOffsetMs?: number;
   /** The step of the boot clock in milliseconds; default 10, and 1,000 outside Node.js on Linux. */
   readonly bootStepMs?: number;

@@ -17,7 +17,7 @@ const MOST_EVENTS_AT_ONE_INSTANT = 100_000;
 
 /** How virtual time begins. */
 export interface VirtualTimeOptions {
-  /** True civil time at the beginning, in milliseconds since 1970; default the first of 2026, UTC. */
+  /** The true time at the beginning, in milliseconds since 1970; default the first of 2026, UTC. */
   readonly wallStartMs?: number;
 }
 
@@ -62,7 +62,7 @@ export class VirtualTime implements TrueTime {
     return this.#nowMs;
   }
 
-  /** True civil time, in milliseconds since 1970. */
+  /** The true time, in milliseconds since 1970. */
   get wallMs(): number {
     return this.#wallStartMs + this.#nowMs;
   }
@@ -157,7 +157,7 @@ export class VirtualTime implements TrueTime {
     if (this.#moving) {
       throw new HoldfastError(
         "invalid-argument",
-        "Time is being advanced already: await the call before, and never advance it from an event.",
+        "Time is already being advanced. Await the previous call, and do not advance time from an event.",
       );
     }
     this.#moving = true;

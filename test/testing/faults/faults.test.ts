@@ -333,8 +333,8 @@ describe("faults of queries and deletions", () => {
   it("are refused if impossible", async () => {
     const { faulty } = setUp();
     faulty.next("query", { fault: "conflict" });
-    await expect(faulty.query(query, CALL)).rejects.toThrow("cannot befall a query");
+    await expect(faulty.query(query, CALL)).rejects.toThrow("cannot happen to a query");
     faulty.next("write", { fault: "stale" });
-    await expect(faulty.write(deletion, CALL)).rejects.toThrow("cannot befall a write");
+    await expect(faulty.write(deletion, CALL)).rejects.toThrow("cannot happen to a write");
   });
 });

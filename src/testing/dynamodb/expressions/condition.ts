@@ -28,7 +28,7 @@ export interface Test {
   readonly operands: readonly ConditionOperand[];
 }
 
-/** A condition with names and values filled in, and with all checks done that need no item. */
+/** A condition with names and values filled in, after all checks that need no item. */
 export type CompiledCondition =
   | {
       readonly kind: "AND" | "OR";
@@ -62,7 +62,7 @@ const ARITY: { readonly [name: string]: number } = {
   size: 1,
 };
 
-/** Throws where a function has too many operands, or too few. */
+/** Throws if a function has too many operands, or too few. */
 export function checkArity(call: Call, expected: number | undefined): void {
   if (call.operands.length === expected) return;
   throw new ExpressionFault(
@@ -70,14 +70,14 @@ export function checkArity(call: Call, expected: number | undefined): void {
   );
 }
 
-/** The fault of an operand whose type the operator does not accept. */
+/** Returns the error for an operand whose type the operator does not accept. */
 export function incorrectType(operator: string, type: ValueType): ExpressionFault {
   return new ExpressionFault(
     `Incorrect operand type for operator or function; operator or function: ${operator}, operand type: ${type}`,
   );
 }
 
-/** The fault of a function that requires a path. */
+/** Returns the error for a function that requires a path. */
 export function needsPath(operator: string): ExpressionFault {
   return new ExpressionFault(
     `Operator or function requires a document path; operator or function: ${operator}`,

@@ -8,7 +8,7 @@ export function describePath(path: DocumentPath): string {
   return `[${path.map((step) => (typeof step === "number" ? `[${step}]` : step)).join(", ")}]`;
 }
 
-/** Whether both lead to the same place. */
+/** Whether both paths are equal. */
 export function samePath(left: DocumentPath, right: DocumentPath): boolean {
   return left.length === right.length && left.every((step, index) => step === right[index]);
 }
@@ -42,13 +42,13 @@ export interface PathTree {
   isEnd: boolean;
 }
 
-/** How two paths exclude each other. */
+/** The reason why two paths cannot be in one expression. */
 export interface PathClash {
   readonly kind: "overlap" | "conflict";
   readonly other: DocumentPath;
 }
 
-/** A set without any path. */
+/** Returns an empty set of paths. */
 export function emptyTree(): PathTree {
   return { children: new Map(), isEnd: false };
 }
@@ -90,7 +90,7 @@ function projectValue(value: Value, tree: PathTree): Value | undefined {
   }
   if (value.type !== "L") return undefined;
   const members: Value[] = [];
-  // Elements keep their order and close ranks: the second and the fifth become a list of two.
+  // The selected elements keep their order, without gaps: the second and the fifth element become a list of two.
   for (const [index, member] of value.value.entries()) {
     const child = tree.children.get(index);
     const projected = child && projectValue(member, child);

@@ -10,7 +10,7 @@ export type Place = "condition" | "operand" | "argument";
 /** Notes a fault if the function is not allowed here. */
 export type FunctionCheck = (name: string, place: Place, tokens: TokenReader) => void;
 
-/** The fault of two pairs of parentheses around the same text. */
+/** Returns the error for two pairs of parentheses around the same text. */
 export function redundantParentheses(): ExpressionFault {
   return new ExpressionFault("The expression has redundant parentheses;");
 }

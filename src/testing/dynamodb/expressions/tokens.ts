@@ -121,7 +121,7 @@ export class TokenReader {
     if (!this.takes(text)) throw this.fault();
   }
 
-  /** The fault of a next token that the grammar does not allow. */
+  /** Returns the error for a next token that the grammar does not allow. */
   fault(): SyntaxFault {
     return new SyntaxFault(this.#tokens, Math.min(this.#at, this.#tokens.length - 1), this.text);
   }
