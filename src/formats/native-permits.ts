@@ -10,6 +10,8 @@
  * | `used` | N | what the permits weigh together |
  * | `permit#` and an id | M | one permit: `weight`, its `session`, the length `leaseMs` of the session, and `owner` |
  * | `fence#` and an id | N | the fence of this permit: the record's own at the grant |
+ * | `request#` and an id | M | an operator's request to the holder of this permit, like `request` of a lock |
+ * | `request` | M | the last such request, which stays when its permit is gone |
  * | `withdrawn#` and an id | N | this attempt has ended, and is never granted; when, in milliseconds since 1970 |
  *
  * A permit is a pair of attributes, and not a member of a map: one write then serves an absent record, too, and the fence
@@ -17,10 +19,10 @@
  * session does.
  */
 
-import type { Held, Holders, RecordRef } from "../core/record/format.js";
+import type { FreeOptions, Held, Holders, RecordRef } from "../core/record/format.js";
 import type { PermitGrant, PermitWrites } from "../core/record/permit-writes.js";
 import type { FoundPermits, PermitInRecord, SharedRecord } from "../core/record/permits.js";
-import type { Found } from "../core/record/record.js";
+import type { Found, HolderRequest } from "../core/record/record.js";
 import type { PermitRef } from "../core/record/ref.js";
 import { copyOfStart } from "../internal/text.js";
 import type { AttributeValue, Change, Condition, Item, Write } from "../platform/table.js";
@@ -38,11 +40,13 @@ import {
   queueCondition,
   s,
 } from "./native-conditions.js";
-import { numberIn, requestIn, stringIn } from "./native-values.js";
+import { numberIn, requestIn, requestValue, stringIn } from "./native-values.js";
 
 const PERMIT = "permit#";
 const FENCE = "fence#";
 const WITHDRAWN = "withdrawn#";
+// Each permit has its own, so that a request to one holder never replaces a request to another.
+const REQUEST = "request#";
 
 // The label is in every write of the record, once for each permit.
 const LONGEST_OWNER = 60;
@@ -76,7 +80,7 @@ export function nativePermits(pk: string, read: (item: Item | undefined) => Foun
           ...grantSet(grant),
           used: { incrementFrom: "0", by: grant.weight - (from.permit?.weight ?? grant.weight) },
         },
-        remove: [PERMIT + held.holder, FENCE + held.holder],
+        remove: [PERMIT + held.holder, FENCE + held.holder, REQUEST + held.holder],
       },
     }),
     withdraw: (ref, { holder, fenceSeed, wallMs }) => ({
@@ -143,7 +147,7 @@ export function permitRemoval(
   ref: RecordRef,
   { holder, weight, leavesMark }: PermitRef,
   { known }: Holders,
-  wallMs: number,
+  { wallMs, forced }: Pick<FreeOptions, "wallMs" | "forced">,
 ): Write {
   const marked = leavesMark ? { [WITHDRAWN + holder]: n(wallMs) } : {};
   return {
@@ -159,9 +163,21 @@ export function permitRemoval(
         used: { incrementFrom: "0", by: -weight },
         expiresAt: expiresAt(wallMs, 0),
         ...marked,
+        ...(forced === undefined ? {} : { request: requestValue({ ...forced, kind: "release" }) }),
       },
-      remove: [PERMIT + holder, FENCE + holder],
+      remove: [PERMIT + holder, FENCE + holder, REQUEST + holder],
     },
+  };
+}
+
+/** Asks the holder of one permit to release, on condition that the record has the permit. */
+export function permitRequest(ref: RecordRef, request: HolderRequest): Write {
+  const { holder } = request;
+  const value = requestValue(request);
+  return {
+    key: ref.key,
+    condition: all(KNOWN, isPresent(PERMIT + holder)),
+    change: { set: { [REQUEST + holder]: value, request: value }, remove: [] },
   };
 }
 
@@ -172,7 +188,7 @@ export function readPermit(found: Found, item: Item | undefined, { holder }: Per
   const { version, queue } = shared;
   const known = { version, queue, lastHolder: undefined, acquiredAt: undefined, data: undefined };
   const permit = shared.permits.find((one) => one.holder === holder);
-  const request = requestIn(item);
+  const request = requestIn(item, REQUEST + holder) ?? requestIn(item);
   if (permit === undefined) {
     return { state: "free", ...known, fence: shared.fence, owner: undefined, request };
   }
@@ -208,6 +224,7 @@ function readPermits(found: Found, item: Item | undefined): FoundPermits {
   const { fence, version, queue } = found;
   return {
     ...{ state: "shared", fence, version: version as bigint, queue, used, permits, marks },
+    request: found.request,
     limit: limit === undefined ? undefined : Number(limit),
   };
 }
