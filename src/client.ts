@@ -1,6 +1,7 @@
 import { Admin } from "./admin/admin.js";
 import {
   INSPECT_NAMES,
+  INSPECT_PERMIT_NAMES,
   type InspectOptions,
   type InspectPermitOptions,
   isPermitKind,
@@ -233,7 +234,7 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
   ): Promise<Inspection<S> | PermitInspection> {
     const { kind } = options;
     if (isPermitKind(kind)) {
-      checkNames("inspect()", options as InspectPermitOptions, { kind: true });
+      checkNames("inspect()", options as InspectPermitOptions, INSPECT_PERMIT_NAMES);
       return inspectPermits(this.#context, permitRecordRef(this.#context.format, name, kind));
     }
     checkNames("inspect()", options as InspectOptions, INSPECT_NAMES);

@@ -19,6 +19,7 @@ import {
   checkHolderKind,
   type HolderKind,
   INSPECT_NAMES,
+  INSPECT_PERMIT_NAMES,
   type InspectOptions,
   type InspectPermitOptions,
   isPermitKind,
@@ -79,7 +80,7 @@ export class Admin<S extends FormatTypes = NativeTypes> {
     options: { readonly namespace?: string } | InspectPermitOptions = {},
   ): Promise<QueueListing | PermitQueueListing> {
     if (isOfPermits(options)) {
-      checkNames("queue()", options, { kind: true });
+      checkNames("queue()", options, INSPECT_PERMIT_NAMES);
       return listPermitQueue(
         this.#context,
         permitRecordRef(this.#context.format, name, options.kind),
@@ -106,9 +107,11 @@ export class Admin<S extends FormatTypes = NativeTypes> {
    * Only clients with the option `history` note their grants. Costs seventeen reads of half a unit. Throws coded
    * errors.
    */
-  history(name: string, options: HistoryOptions | InspectPermitOptions = {}): Promise<History> {
+  history(name: string, options:
+      | (InspectOptions & { readonly kind?: HolderKind | undefined })
+      | InspectPermitOptions = {}): Promise<History> {
     if (isOfPermits(options)) {
-      checkNames("history()", options, { kind: true });
+      checkNames("history()", options, INSPECT_PERMIT_NAMES);
       return historyOf(this.#context, permitRecordRef(this.#context.format, name, options.kind));
     }
     checkHolderKind(checkNames("history()", options, INSPECT_NAMES));
@@ -139,7 +142,7 @@ export class Admin<S extends FormatTypes = NativeTypes> {
     holder: string,
     options: InspectPermitOptions,
   ): Promise<boolean> {
-    const { kind } = checkNames("releaseByHolder()", options, { kind: true });
+    const { kind } = checkNames("releaseByHolder()", options, INSPECT_PERMIT_NAMES);
     const ref = permitRecordRef(this.#context.format, name, kind);
     const permit = await permitOfHolder(this.#context, ref, holder);
     return permit !== undefined && releaseByHolder(this.#context, permit, holder);
@@ -198,9 +201,6 @@ export class Admin<S extends FormatTypes = NativeTypes> {
     return forceRelease(this.#context, permit, others, this.#defaultBy);
   }
 }
-
-/** Options of `Admin.history`. */
-type HistoryOptions = InspectOptions & { readonly kind?: HolderKind | undefined };
 
 function isOfPermits<O extends { readonly kind: PermitKind }>(
   options:

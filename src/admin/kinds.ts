@@ -32,6 +32,8 @@ export interface InspectPermitOptions {
   readonly kind: PermitKind;
 }
 
+export const INSPECT_PERMIT_NAMES: OptionNames<InspectPermitOptions> = { kind: true };
+
 export const INSPECT_NAMES: OptionNames<InspectOptions> = { kind: true, namespace: true };
 
 /** Resolves the record that the options of `inspect` and the like name. Throws `invalid-argument`. */

@@ -31,6 +31,8 @@ export interface ListPermitOptions extends Omit<ListOptions, "kind"> {
   readonly kind: PermitKind;
 }
 
+const LIST_PERMIT_NAMES: OptionNames<ListPermitOptions> = { kind: true, prefix: true, free: true };
+
 const LIST_NAMES: OptionNames<ListOptions> = { kind: true, prefix: true, free: true };
 
 /** A place in the queue of a fair lock, as read by a scan. */
@@ -88,7 +90,7 @@ export async function* listPermits(
   context: AcquireContext,
   options: ListPermitOptions,
 ): AsyncGenerator<PermitListPage> {
-  const { kind, free = false } = checkNames("list()", options, LIST_NAMES);
+  const { kind, free = false } = checkNames("list()", options, LIST_PERMIT_NAMES);
   requireCapability(context.format, "permits");
   yield* pagesOf(context, kind, options, (page) => permitsOf(context, kind, page, free));
 }

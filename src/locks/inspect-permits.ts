@@ -5,12 +5,11 @@ import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { AbsentRecord, PermitInRecord, SharedRecord } from "../core/record/permits.js";
 import { type ForcedRelease, forcedReleaseIn, standing } from "../core/record/record.js";
-import type { SharedKind } from "../core/record/ref.js";
 import { writeAs } from "../internal/printed.js";
 import { endingOf, found, type Inspection } from "./inspect.js";
 
 /** The kinds of records with permits. */
-export type PermitKind = SharedKind;
+export type PermitKind = "semaphore" | "read-write";
 
 /** One permit, as an inspection found it. */
 export interface InspectedPermit

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { InspectedPermit, PermitInspection } from "../../src/index.js";
 import { permitChanges } from "../../src/cli/output/permits.js";
+import {
+  Holdfast,
+  type HoldfastOptions,
+  type InspectedPermit,
+  type PermitInspection,
+} from "../../src/index.js";
 import { CliWorld } from "./support.js";
 
 let world: CliWorld;
@@ -9,9 +14,12 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
+const holderOf = (options: Partial<HoldfastOptions> = {}) =>
+  new Holdfast({ client: world.client, table: "locks", ...options });
+
 describe("the command line on semaphores and read-write locks", () => {
   it("shows one semaphore with inspect and queue, as text and as JSON", async () => {
-    await using locks = world.client({ owner: "ada" });
+    await using locks = holderOf({ owner: "ada" });
     const permit = await locks.semaphore("s", { permits: 3 }).acquire({ weight: 2 });
     const { stdout, status } = await world.run(["inspect", "s", "--kind", "semaphore"]);
     expect(status).toBe(0);
@@ -28,7 +36,7 @@ describe("the command line on semaphores and read-write locks", () => {
   });
 
   it("lists records of one kind with ls, and permits with sessions", async () => {
-    await using locks = world.client({ owner: "ada" });
+    await using locks = holderOf({ owner: "ada" });
     const permit = await locks.readWriteLock("rw").read().acquire();
     const { stdout } = await world.run(["ls", "--kind", "read-write"]);
     expect(stdout).toMatch(/NAME +STATE +USED +LIMIT[\s\S]*rw +held +1 +1000 +1 .*ada/);
@@ -40,7 +48,7 @@ describe("the command line on semaphores and read-write locks", () => {
   });
 
   it("releases one permit by force, and by its holder id", async () => {
-    await using locks = world.client();
+    await using locks = holderOf();
     const semaphore = locks.semaphore("f", { permits: 2 });
     const [one, two] = [await semaphore.acquire(), await semaphore.acquire()];
     const force = ["release", "f", "--kind", "semaphore", "--force", "--reason", "stuck", "--now"];
@@ -57,7 +65,7 @@ describe("the command line on semaphores and read-write locks", () => {
   });
 
   it("shows the history of a semaphore", async () => {
-    await using locks = world.client({ history: true });
+    await using locks = holderOf({ history: true });
     const permit = await locks.semaphore("h", { permits: 1 }).acquire();
     await locks.drain();
     const { stdout } = await world.run(["history", "h", "--kind", "semaphore"]);
