@@ -107,9 +107,12 @@ export class Admin<S extends FormatTypes = NativeTypes> {
    * Only clients with the option `history` note their grants. Costs seventeen reads of half a unit. Throws coded
    * errors.
    */
-  history(name: string, options:
+  history(
+    name: string,
+    options:
       | (InspectOptions & { readonly kind?: HolderKind | undefined })
-      | InspectPermitOptions = {}): Promise<History> {
+      | InspectPermitOptions = {},
+  ): Promise<History> {
     if (isOfPermits(options)) {
       checkNames("history()", options, INSPECT_PERMIT_NAMES);
       return historyOf(this.#context, permitRecordRef(this.#context.format, name, options.kind));

@@ -72,10 +72,13 @@ describe("the command line on semaphores and read-write locks", () => {
     expect(stdout).toContain(permit.holder);
   });
 
-  it.each(["inspect", "queue", "history"])("refuses %s of a semaphore in a namespace", async (command) => {
-    const words = [command, "s", "--kind", "semaphore", "--namespace", "n"];
-    expect((await world.run(words)).status).toBe(64);
-  });
+  it.each(["inspect", "queue", "history"])(
+    "refuses %s of a semaphore in a namespace",
+    async (command) => {
+      const words = [command, "s", "--kind", "semaphore", "--namespace", "n"];
+      expect((await world.run(words)).status).toBe(64);
+    },
+  );
 });
 
 describe("the changes that watch prints", () => {
