@@ -1,5 +1,13 @@
 import { Admin } from "./admin/admin.js";
-import { INSPECT_NAMES, type InspectOptions, namedRef } from "./admin/list.js";
+import {
+  INSPECT_NAMES,
+  INSPECT_PERMIT_NAMES,
+  type InspectOptions,
+  type InspectPermitOptions,
+  isPermitKind,
+  namedRef,
+  permitRecordRef,
+} from "./admin/kinds.js";
 import {
   environmentFrom,
   type HoldfastOptions,
@@ -34,6 +42,7 @@ import { HoldfastError } from "./errors.js";
 import { checkNames } from "./internal/option-names.js";
 import { importLease } from "./locks/import.js";
 import { type Inspection, inspect } from "./locks/inspect.js";
+import { inspectPermits, type PermitInspection } from "./locks/inspect-permits.js";
 import { Lock, type LockOptions } from "./locks/lock.js";
 import { MultiLock, type MultiLockOptions } from "./locks/multi-lock.js";
 import { type PermitOptions, type PermitParts, permitSessions } from "./locks/permits.js";
@@ -217,11 +226,22 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
 
   /**
    * Describes a lock, a leadership or a task of `once` without acquiring it: see {@link Lock.inspect}. Costs a strong read, and a
-   * second read for a lease on a session. Throws `invalid-argument`.
+   * second read for a lease on a session; with the kind "semaphore" or "read-write" as {@link Semaphore.inspect}. Throws
+   * `invalid-argument`.
    */
-  inspect(name: S["name"], options: InspectOptions = {}): Promise<Inspection<S>> {
-    checkNames("inspect()", options, INSPECT_NAMES);
-    const ref = namedRef(this.#context.format, name, options);
+  inspect(name: S["name"], options?: InspectOptions): Promise<Inspection<S>>;
+  inspect(name: string, options: InspectPermitOptions): Promise<PermitInspection>;
+  inspect(
+    name: S["name"],
+    options: InspectOptions | InspectPermitOptions = {},
+  ): Promise<Inspection<S> | PermitInspection> {
+    const { kind } = options;
+    if (isPermitKind(kind)) {
+      checkNames("inspect()", options as InspectPermitOptions, INSPECT_PERMIT_NAMES);
+      return inspectPermits(this.#context, permitRecordRef(this.#context.format, name, kind));
+    }
+    checkNames("inspect()", options as InspectOptions, INSPECT_NAMES);
+    const ref = namedRef(this.#context.format, name, options as InspectOptions);
     return inspect(this.#context, ref) as Promise<Inspection<S>>;
   }
 

@@ -3,7 +3,7 @@
  * @module
  */
 
-export type { InspectOptions } from "./admin/list.js";
+export type { InspectOptions } from "./admin/kinds.js";
 export { Holdfast } from "./client.js";
 export type { HoldfastOptions, SessionOptions, TestEnvironment } from "./client-options.js";
 export {
@@ -49,6 +49,7 @@ export {
 export type { Duration } from "./internal/duration.js";
 export type { Json } from "./internal/json-value.js";
 export type { Inspection } from "./locks/inspect.js";
+export type { InspectedPermit, PermitInspection, PermitKind } from "./locks/inspect-permits.js";
 export type { Lock, LockOptions, TryAcquireOptions } from "./locks/lock.js";
 export type { MultiLease } from "./locks/multi-lease.js";
 export type {

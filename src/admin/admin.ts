@@ -3,24 +3,40 @@ import { requireCapability } from "../core/record/capability.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { queueRefOf } from "../core/record/key.js";
 import { checkNames } from "../internal/option-names.js";
+import type { PermitKind } from "../locks/inspect-permits.js";
 import {
+  checkForce,
   FORCE_NAMES,
+  FORCE_PERMIT_NAMES,
   type ForceReleaseOptions,
+  type ForceReleasePermitOptions,
   type ForceReleaseResult,
   forceRelease,
+  NOT_HELD,
 } from "./force-release.js";
 import { type History, historyOf } from "./history.js";
 import {
   checkHolderKind,
   type HolderKind,
   INSPECT_NAMES,
+  INSPECT_PERMIT_NAMES,
   type InspectOptions,
+  type InspectPermitOptions,
+  isPermitKind,
+  namedRef,
+  permitRecordRef,
+  type RecordKind,
+} from "./kinds.js";
+import {
   type ListOptions,
   type ListPage,
+  type ListPermitOptions,
   list,
-  namedRef,
+  listPermits,
+  type PermitListPage,
 } from "./list.js";
-import { listQueue, type QueueListing } from "./queue.js";
+import { permitOfHolder } from "./permit-holder.js";
+import { listPermitQueue, listQueue, type PermitQueueListing, type QueueListing } from "./queue.js";
 import { type ReleaseByHolderOptions, releaseByHolder } from "./release-holder.js";
 import { listSessions, type SessionListing } from "./sessions.js";
 import { type LimitChange, setLimit } from "./set-limit.js";
@@ -37,28 +53,45 @@ export class Admin<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Lists the locks, the leaderships, or the tasks of `once`, of the table, page by page.
+   * Lists the locks, the leaderships, the tasks of `once`, the semaphores or the read-write locks, of the table, page by
+   * page.
    *
    * Each page scans up to a megabyte of the whole table, at half a read unit for 4 KB. A second listing by the same
    * client recognises silent holders. Rejects with coded errors.
    */
-  list(options: ListOptions = {}): AsyncIterable<ListPage<S>> {
+  list(options?: ListOptions): AsyncIterable<ListPage<S>>;
+  list(options: ListPermitOptions): AsyncIterable<PermitListPage>;
+  list(options: ListOptions | ListPermitOptions = {}): AsyncIterable<unknown> {
+    if (isOfPermits(options)) return listPermits(this.#context, options);
     return list(this.#context, options) as AsyncIterable<ListPage<S>>;
   }
 
   /**
-   * Lists the holder of a fair lock and the waiters, in order.
+   * Lists the holder of a fair lock and the waiters, in order; with `kind`, the holders of a semaphore or of a read-write
+   * lock.
    *
    * A mutex's waiters appear only once they have a place in the queue. Costs a strongly consistent read, and a strongly
-   * consistent query of half a unit for each four or so waiters. Rejects with coded errors.
+   * consistent query of half a unit for each four or so waiters; with `kind` also a read for the session of each holder. Rejects with coded errors.
    */
-  queue(name: string, options: { readonly namespace?: string } = {}): Promise<QueueListing> {
+  queue(name: string, options?: { readonly namespace?: string }): Promise<QueueListing>;
+  queue(name: string, options: InspectPermitOptions): Promise<PermitQueueListing>;
+  async queue(
+    name: string,
+    options: { readonly namespace?: string } | InspectPermitOptions = {},
+  ): Promise<QueueListing | PermitQueueListing> {
+    if (isOfPermits(options)) {
+      checkNames("queue()", options, INSPECT_PERMIT_NAMES);
+      return listPermitQueue(
+        this.#context,
+        permitRecordRef(this.#context.format, name, options.kind),
+      );
+    }
     checkNames("queue()", options, { namespace: true });
     return listQueue(this.#context, queueRefOf(this.#context.format, name, options.namespace));
   }
 
   /**
-   * Lists the sessions of the table, each with its locks.
+   * Lists the sessions of the table, each with its locks and permits.
    *
    * Scans twice, and holds the result in memory. Rejects with coded errors.
    */
@@ -68,33 +101,54 @@ export class Admin<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Reads the last sixteen grants of a lock, or leadership, and the forced releases among them.
+   * Reads the last sixteen grants of a lock, a leadership, a semaphore or a read-write lock, and the forced releases among
+   * them. Of a record with permits it finds only the last forced release.
    *
    * Only clients with the option `history` note their grants. Costs seventeen reads of half a unit. Throws coded
    * errors.
    */
   history(
     name: string,
-    options: InspectOptions & { readonly kind?: HolderKind | undefined } = {},
+    options:
+      | (InspectOptions & { readonly kind?: HolderKind | undefined })
+      | InspectPermitOptions = {},
   ): Promise<History> {
+    if (isOfPermits(options)) {
+      checkNames("history()", options, INSPECT_PERMIT_NAMES);
+      return historyOf(this.#context, permitRecordRef(this.#context.format, name, options.kind));
+    }
     checkHolderKind(checkNames("history()", options, INSPECT_NAMES));
     return historyOf(this.#context, namedRef(this.#context.format, name, options));
   }
 
   /**
-   * Frees a lock by its holder id, for a process that lost its handle.
+   * Frees a lock, or with `kind` one permit, by its holder id, for a process that lost its handle.
    *
-   * The holder loses its lease at its next renewal; on a session, at its next write to this lock. Costs one write.
+   * The holder loses its lease at its next renewal; on a session, at its next write to this lock. The holder of a permit
+   * learns of its loss at the latest at its release: use `forceRelease` for a live holder. Costs one write; for a permit
+   * also a strong read.
    * Resolves to whether the lock named this holder. Rejects with coded errors. Throws `invalid-argument`.
    */
   releaseByHolder(
     name: S["name"],
     holder: string,
-    options: ReleaseByHolderOptions = {},
+    options: ReleaseByHolderOptions | InspectPermitOptions = {},
   ): Promise<boolean> {
+    if (isOfPermits(options)) return this.#releasePermit(name, holder, options);
     checkNames("releaseByHolder()", options, { namespace: true });
     const ref = namedRef(this.#context.format, name, { namespace: options.namespace });
     return releaseByHolder(this.#context, ref, holder);
+  }
+
+  async #releasePermit(
+    name: S["name"],
+    holder: string,
+    options: InspectPermitOptions,
+  ): Promise<boolean> {
+    const { kind } = checkNames("releaseByHolder()", options, INSPECT_PERMIT_NAMES);
+    const ref = permitRecordRef(this.#context.format, name, kind);
+    const permit = await permitOfHolder(this.#context, ref, holder);
+    return permit !== undefined && releaseByHolder(this.#context, permit, holder);
   }
 
   /**
@@ -120,13 +174,43 @@ export class Admin<S extends FormatTypes = NativeTypes> {
    * `now` the holder is asked first and the lock freed last: if this call rejects, or the process ends, before the last
    * write, the lock may still be held; call again.
    *
-   * Costs a read, a write, a write more for a lock on a session, a write more with `now`, and some reads while waiting.
+   * With `kind` "semaphore" or "read-write" it does this for one permit, the permit of `holder`: the other permits stay.
+   * `isFree` then tells that this permit is gone. A writer that became a reader has another permit, which is not asked.
+   *
+   * Costs a read, a write, a write more for a lock on a session, a write more with `now`, and some reads while waiting;
+   * for a permit a read more.
    * `Inspection.forced` shows by whom, when and why, until the next request to a holder of the name. Rejects with coded
    * errors. Throws `invalid-argument`.
    */
-  forceRelease(name: S["name"], options: ForceReleaseOptions): Promise<ForceReleaseResult> {
+  forceRelease(
+    name: S["name"],
+    options: ForceReleaseOptions | ForceReleasePermitOptions,
+  ): Promise<ForceReleaseResult> {
+    if (isOfPermits(options)) return this.#forcePermit(name, options);
     checkHolderKind(checkNames("forceRelease()", options, FORCE_NAMES));
     const ref = namedRef(this.#context.format, name, options);
     return forceRelease(this.#context, ref, options, this.#defaultBy);
   }
+
+  async #forcePermit(
+    name: S["name"],
+    options: ForceReleasePermitOptions,
+  ): Promise<ForceReleaseResult> {
+    const { kind, holder, ...others } = checkNames("forceRelease()", options, FORCE_PERMIT_NAMES);
+    checkForce(others, others.by ?? this.#defaultBy);
+    const ref = permitRecordRef(this.#context.format, name, kind);
+    const permit = await permitOfHolder(this.#context, ref, holder);
+    if (permit === undefined) return NOT_HELD;
+    return forceRelease(this.#context, permit, others, this.#defaultBy);
+  }
+}
+
+function isOfPermits<O extends { readonly kind: PermitKind }>(
+  options:
+    | O
+    | { readonly kind?: RecordKind | undefined }
+    | { readonly namespace?: string | undefined },
+): options is O {
+  // The caller checks the options later, whatever they are.
+  return isPermitKind((options as { readonly kind?: string } | undefined | null)?.kind);
 }

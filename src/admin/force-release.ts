@@ -4,15 +4,16 @@ import { requireCapability } from "../core/record/capability.js";
 import { watchMs } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { ForcedRelease, HeldRecord, LeaseRecord } from "../core/record/record.js";
-import { unavailableError } from "../core/unavailable.js";
+import { titleOf, unavailableError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import type { OptionNames } from "../internal/option-names.js";
+import type { PermitKind } from "../locks/inspect-permits.js";
 import { isoTimeOf } from "../platform/clock.js";
 import { type NoAnswer, retry } from "../platform/retry.js";
 import type { Misconfigured, Write } from "../platform/table.js";
 import { freeDead, isDead } from "./free-dead.js";
-import { type HolderKind, INSPECT_NAMES, type InspectOptions } from "./list.js";
+import { type HolderKind, INSPECT_NAMES, type InspectOptions } from "./kinds.js";
 
 /** Options of `Admin.forceRelease`. */
 export interface ForceReleaseOptions extends Pick<InspectOptions, "namespace"> {
@@ -33,8 +34,25 @@ export interface ForceReleaseOptions extends Pick<InspectOptions, "namespace"> {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Options of `Admin.forceRelease` for one permit of a semaphore or of a read-write lock. */
+export interface ForceReleasePermitOptions extends Omit<ForceReleaseOptions, "kind" | "namespace"> {
+  readonly kind: PermitKind;
+  /** The id of the permit: `permit.holder`, or the holder from `inspect()`. */
+  readonly holder: string;
+}
+
 export const FORCE_NAMES: OptionNames<ForceReleaseOptions> = {
   ...INSPECT_NAMES,
+  reason: true,
+  by: true,
+  now: true,
+  wait: true,
+  signal: true,
+};
+
+export const FORCE_PERMIT_NAMES: OptionNames<ForceReleasePermitOptions> = {
+  kind: true,
+  holder: true,
   reason: true,
   by: true,
   now: true,
@@ -78,11 +96,9 @@ export async function forceRelease(
   options: ForceReleaseOptions,
   defaultBy: string,
 ): Promise<ForceReleaseResult> {
-  const { reason, by = defaultBy, now = false, wait, signal } = options;
-  if (!isText(reason)) throw noText("reason");
-  if (!isText(by)) throw noText("by");
+  const { reason, by = defaultBy, now = false, signal } = options;
+  const limitMs = checkForce(options, by);
   const requests = requireCapability(context.format, "requests", "forced releases");
-  const limitMs = wait === undefined ? undefined : durationMs("wait", wait, WAIT_RANGE);
   const retries = new BoundedRetry(context, ref, limitMs, signal);
   const first = await retries.send(() => readOnce(context, ref));
   if (first.state !== "held") return resultOf(undefined, first);
@@ -108,6 +124,25 @@ export async function forceRelease(
   const freed = await freeIfDead(last);
   return resultOf(first, freed ?? last, freed !== undefined);
 }
+
+/** Checks the options of a forced release, and returns its wait in milliseconds. Throws `invalid-argument`. */
+export function checkForce(
+  { reason, wait }: Pick<ForceReleaseOptions, "reason" | "wait">,
+  by: string,
+): number | undefined {
+  if (!isText(reason)) throw noText("reason");
+  if (!isText(by)) throw noText("by");
+  return wait === undefined ? undefined : durationMs("wait", wait, WAIT_RANGE);
+}
+
+/** The result if the record does not have the permit. */
+export const NOT_HELD: ForceReleaseResult = Object.freeze({
+  isFree: true,
+  wasDead: false,
+  holder: undefined,
+  owner: undefined,
+  successor: undefined,
+});
 
 function freeingOf(context: AcquireContext, ref: RecordRef, forced: ForcedRelease): Write {
   const { holder } = forced;
@@ -203,16 +238,19 @@ class BoundedRetry {
       signal: this.#signal,
       isOver: () => this.#context.closing.aborted,
       onNoAnswer: (answer) => {
-        if (this.isOver) throw unavailableError(this.#ref.name, this.#whatFailed, answer);
+        if (this.isOver) {
+          const { name, kind } = this.#ref;
+          throw unavailableError(name, this.#whatFailed, answer, titleOf([name], kind));
+        }
       },
     });
     if (retried.kind === "answered") return retried.answer.value;
-    throw retried.kind === "aborted" ? this.#signal?.reason : closedError(this.#ref.name);
+    throw retried.kind === "aborted" ? this.#signal?.reason : closedError(this.#ref);
   }
 
   #throwIfAborted(): void {
     if (this.#signal?.aborted === true) throw this.#signal.reason;
-    if (this.#context.closing.aborted) throw closedError(this.#ref.name);
+    if (this.#context.closing.aborted) throw closedError(this.#ref);
   }
 }
 
@@ -262,11 +300,11 @@ async function notifyOnce(
 
 const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
-function closedError(lockName: string): HoldfastError {
+function closedError({ name, kind }: RecordRef): HoldfastError {
   const message =
-    `The client was closed while it released lock "${lockName}" by force. The holder may still release the lock. ` +
-    "Read the lock with inspect() of another client.";
-  return new HoldfastError("closed", message, { lockName });
+    `${titleOf([name], kind)}: the client was closed during a forced release. The holder may still release. ` +
+    "Read the record with inspect() of another client.";
+  return new HoldfastError("closed", message, { lockName: name });
 }
 
 function isText(text: unknown): text is string {

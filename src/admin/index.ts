@@ -1,18 +1,23 @@
 /** For operators: `Holdfast.admin` and the types of its results. Each name is documented at its definition. @module */
 export type { ForcedRelease, GrantNote } from "../core/record/record.js";
 export type { Inspection } from "../locks/inspect.js";
+export type { InspectedPermit, PermitInspection, PermitKind } from "../locks/inspect-permits.js";
 export { Admin } from "./admin.js";
-export type { ForceReleaseOptions, ForceReleaseResult } from "./force-release.js";
-export type { History } from "./history.js";
 export type {
-  HolderKind,
-  InspectOptions,
+  ForceReleaseOptions,
+  ForceReleasePermitOptions,
+  ForceReleaseResult,
+} from "./force-release.js";
+export type { History } from "./history.js";
+export type { HolderKind, InspectOptions, InspectPermitOptions, RecordKind } from "./kinds.js";
+export type {
   ListedEntry,
   ListOptions,
   ListPage,
-  RecordKind,
+  ListPermitOptions,
+  PermitListPage,
 } from "./list.js";
-export type { QueuedWaiter, QueueListing } from "./queue.js";
+export type { PermitQueueListing, QueuedWaiter, QueueListing } from "./queue.js";
 export type { ReleaseByHolderOptions } from "./release-holder.js";
-export type { SessionListing } from "./sessions.js";
+export type { SessionListing, SessionPermit } from "./sessions.js";
 export type { LimitChange } from "./set-limit.js";

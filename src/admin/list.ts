@@ -1,34 +1,17 @@
 import type { AcquireContext } from "../core/acquire/context.js";
 import { rising } from "../core/backoff.js";
-import type { LeaseFormat, RecordRef } from "../core/record/format.js";
-import type { FormatTypes, LockName, NativeTypes } from "../core/record/format-types.js";
-import { queueRefOf, refOf } from "../core/record/key.js";
+import { requireCapability } from "../core/record/capability.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { isReadable } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { noAnswerText } from "../internal/cause-text.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { type Inspection, inspectionOf } from "../locks/inspect.js";
+import { listedPermits, type PermitInspection, type PermitKind } from "../locks/inspect-permits.js";
 import { type NoAnswer, retry } from "../platform/retry.js";
 import type { Item, KeyPrefix, ScanAnswer } from "../platform/table.js";
-
-/** The kinds of records that someone can be asked to release: locks, and leaderships of elections. */
-export type HolderKind = "lock" | "leader";
-
-/** The kinds of records with a name: also the tasks of `once`. */
-export type RecordKind = HolderKind | "once";
-
-/** Options of `Holdfast.inspect`. */
-export interface InspectOptions {
-  /**
-   * `leader` for the leadership of an election, `once` for a task of `Holdfast.once`: its `data` has the last occurrence,
-   * and whether that has `ended`. Default `lock`.
-   */
-  readonly kind?: RecordKind | undefined;
-  /** The namespace of a fair lock. Default: none, for the lock of `mutex(name)`. */
-  readonly namespace?: string | undefined;
-}
-
-export const INSPECT_NAMES: OptionNames<InspectOptions> = { kind: true, namespace: true };
+import { type AnyKind, isPermitKind, kindOf, type RecordKind } from "./kinds.js";
 
 /** Selects the locks to list. */
 export interface ListOptions {
@@ -42,6 +25,13 @@ export interface ListOptions {
   /** Include locks without a holder. Default false. */
   readonly free?: boolean | undefined;
 }
+
+/** Selects the semaphores, or the read-write locks, to list. */
+export interface ListPermitOptions extends Omit<ListOptions, "kind"> {
+  readonly kind: PermitKind;
+}
+
+const LIST_PERMIT_NAMES: OptionNames<ListPermitOptions> = { kind: true, prefix: true, free: true };
 
 const LIST_NAMES: OptionNames<ListOptions> = { kind: true, prefix: true, free: true };
 
@@ -66,8 +56,8 @@ export interface ListedEntry {
 }
 
 /** One page of a listing. */
-export interface ListPage<S extends FormatTypes = NativeTypes> {
-  readonly locks: readonly Inspection<S>[];
+export interface ListPage<S extends FormatTypes = NativeTypes, I = Inspection<S>> {
+  readonly locks: readonly I[];
   /** Names of records that this version cannot read, with the layout found; never taken over. */
   readonly unreadable: readonly { readonly name: string; readonly found: string }[];
   /** Places in the queues of fair locks, held or free: all of them on the last page, in the order of the table. */
@@ -75,6 +65,9 @@ export interface ListPage<S extends FormatTypes = NativeTypes> {
   /** The read units that DynamoDB charged for this page, if reported. */
   readonly readUnits: number | undefined;
 }
+
+/** One page of a listing of semaphores or of read-write locks. */
+export type PermitListPage = ListPage<NativeTypes, PermitInspection>;
 
 type Page = Extract<ScanAnswer, { readonly kind: "page" }>;
 
@@ -87,6 +80,27 @@ export async function* list(
   options: ListOptions,
 ): AsyncGenerator<ListPage> {
   const kind = kindOf(checkNames("list()", options, LIST_NAMES));
+  yield* pagesOf(context, kind, options, (page) =>
+    recordsOf(context, kind, page, options.free ?? false),
+  );
+}
+
+/** Lists the semaphores, or the read-write locks, of the table by a scan. */
+export async function* listPermits(
+  context: AcquireContext,
+  options: ListPermitOptions,
+): AsyncGenerator<PermitListPage> {
+  const { kind, free = false } = checkNames("list()", options, LIST_PERMIT_NAMES);
+  requireCapability(context.format, "permits");
+  yield* pagesOf(context, kind, options, (page) => permitsOf(context, kind, page, free));
+}
+
+async function* pagesOf<I>(
+  context: AcquireContext,
+  kind: AnyKind,
+  options: Pick<ListOptions, "prefix">,
+  readPage: (page: Page) => Pick<ListPage<NativeTypes, I>, "locks" | "unreadable">,
+): AsyncGenerator<ListPage<NativeTypes, I>> {
   checkPrefix(options);
   // A format of another client has no tasks of `once`.
   if (kind === "once") context.format.codec.refOf(kind, "any");
@@ -95,7 +109,7 @@ export async function* list(
   let after: Item | undefined;
   do {
     const page = await scanPage(context, prefixes, after);
-    const records = recordsOf(context, kind, page, options.free ?? false);
+    const records = readPage(page);
     places.push(...page.items.flatMap((item) => placeIn(context, kind, item) ?? []));
     after = page.next;
     // Only the whole scan shows which tickets were granted: a record may come after the places in its queue.
@@ -107,12 +121,12 @@ export async function* list(
 /** Returns the beginnings of the keys of the listed records, and of the places in their queues. */
 function prefixesOf(
   { format: { codec, queue } }: AcquireContext,
-  kind: RecordKind,
+  kind: AnyKind,
   namePrefix: string,
 ): KeyPrefix[] {
   const ofRecords = codec.prefixOf(kind, namePrefix);
   if (ofRecords === undefined) return [];
-  return kind === "lock" && queue !== undefined
+  return (kind === "lock" || isPermitKind(kind)) && queue !== undefined
     ? [ofRecords, queue.prefixOf(namePrefix)]
     : [ofRecords];
 }
@@ -150,39 +164,6 @@ function notListed(table: string, answer: NoAnswer): HoldfastError {
   );
 }
 
-/** Resolves the record that the options of `inspect` and the like name. Throws `invalid-argument`. */
-export function namedRef(format: LeaseFormat, name: LockName, options: InspectOptions): RecordRef {
-  const kind = kindOf(options);
-  if (options.namespace === undefined) return refOf(format, name, kind);
-  if (kind === "lock") return queueRefOf(format, name as string, options.namespace);
-  throw new HoldfastError(
-    "invalid-argument",
-    `The option \`namespace\` is for fair locks only, and "${name}" is of kind "${kind}". Leave the option out.`,
-  );
-}
-
-const RECORD_KINDS: readonly RecordKind[] = ["lock", "leader", "once"];
-const HOLDER_KINDS: readonly RecordKind[] = ["lock", "leader"];
-
-/** Resolves the kind. Throws `invalid-argument`. */
-export function kindOf({ kind = "lock" }: Pick<InspectOptions, "kind">): RecordKind {
-  return checkKind(kind, RECORD_KINDS);
-}
-
-/** Checks the kind of a record that names a holder. Throws `invalid-argument`. */
-export function checkHolderKind({ kind = "lock" }: Pick<InspectOptions, "kind">): void {
-  checkKind(kind, HOLDER_KINDS);
-}
-
-function checkKind(kind: RecordKind, allowed: readonly RecordKind[]): RecordKind {
-  if (allowed.includes(kind)) return kind;
-  const kinds = allowed.map((one) => `"${one}"`).join(" or ");
-  throw new HoldfastError(
-    "invalid-argument",
-    `The option \`kind\` must be ${kinds}; it is "${kind}".`,
-  );
-}
-
 function checkPrefix({ prefix }: ListOptions): void {
   if (prefix === undefined || typeof prefix === "string") return;
   throw new HoldfastError(
@@ -212,6 +193,25 @@ function recordsOf(
   return { locks, unreadable };
 }
 
+function permitsOf(
+  context: AcquireContext,
+  kind: PermitKind,
+  { items, dateMs }: Page,
+  withFree: boolean,
+): Pick<PermitListPage, "locks" | "unreadable"> {
+  const locks: PermitInspection[] = [];
+  const unreadable: { name: string; found: string }[] = [];
+  for (const item of items) {
+    const name = context.format.codec.nameOf(kind, item);
+    if (name === undefined) continue;
+    const ref = context.format.codec.refOf(kind, name);
+    const listed = listedPermits(context, ref, { item, dateMs });
+    if (listed.kind === "unreadable") unreadable.push({ name: ref.name, found: listed.found });
+    else if (withFree || listed.inspection.state === "held") locks.push(listed.inspection);
+  }
+  return { locks, unreadable };
+}
+
 /** A place in the queue of a lock, as read. */
 interface FoundPlace {
   readonly lock: RecordRef;
@@ -219,9 +219,9 @@ interface FoundPlace {
 }
 
 /** Reads an item as a place; undefined if the item is not a place with a waiter. */
-function placeIn(context: AcquireContext, kind: RecordKind, item: Item): FoundPlace | undefined {
+function placeIn(context: AcquireContext, kind: AnyKind, item: Item): FoundPlace | undefined {
   const { queue } = context.format;
-  const [name, ticket] = [queue?.nameIn(item), queue?.ticketIn(item)];
+  const [name, ticket] = [queue?.nameIn(item, kind), queue?.ticketIn(item)];
   if (queue === undefined || name === undefined || ticket === undefined) return undefined;
   const lock = context.format.codec.refOf(kind, name, queue.namespaceIn(item));
   const ref = queue.entryOf(lock, ticket);

@@ -6,6 +6,7 @@ import { deadAtMs } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import { unavailableError } from "../core/unavailable.js";
 import { type Inspection, inspect } from "../locks/inspect.js";
+import { inspectPermits, type PermitInspection } from "../locks/inspect-permits.js";
 import { unlessMisconfigured } from "../platform/retry.js";
 import type { Item } from "../platform/table.js";
 
@@ -30,15 +31,31 @@ export interface QueuedWaiter {
 }
 
 /** A lock and its queue, each as read once. */
-export interface QueueListing {
-  readonly lock: Inspection;
+export interface QueueListing<I = Inspection> {
+  readonly lock: I;
   /** In the order of the queue. */
   readonly waiters: readonly QueuedWaiter[];
 }
 
+/** A semaphore or a read-write lock and its queue, each as read once. */
+export type PermitQueueListing = QueueListing<PermitInspection>;
+
 /** Lists the holder of a lock and the waiters, by strongly consistent reads. Throws coded errors. */
 export async function listQueue(context: AcquireContext, ref: RecordRef): Promise<QueueListing> {
   const lock = await inspect(context, ref);
+  return { lock, waiters: await waitersBefore(context, ref) };
+}
+
+/** Lists the holders of permits and the waiters, by strongly consistent reads. Throws coded errors. */
+export async function listPermitQueue(
+  context: AcquireContext,
+  ref: RecordRef,
+): Promise<PermitQueueListing> {
+  const lock = await inspectPermits(context, ref);
+  return { lock, waiters: await waitersBefore(context, ref) };
+}
+
+async function waitersBefore(context: AcquireContext, ref: RecordRef): Promise<QueuedWaiter[]> {
   const record = context.observations.of(ref.id)?.record;
   const served =
     record === undefined || record.state === "absent" ? undefined : record.queue.served;
@@ -53,7 +70,7 @@ export async function listQueue(context: AcquireContext, ref: RecordRef): Promis
     waiters.push({ position, ...waiter });
     position += waiter.calls;
   }
-  return { lock, waiters };
+  return waiters;
 }
 
 interface ShownEntry extends Shown {

@@ -3,10 +3,10 @@ import { rising } from "../core/backoff.js";
 import { freeOnce } from "../core/hold/release.js";
 import type { LeaseFormat, RecordRef } from "../core/record/format.js";
 import { isReadable, type LeaseRecord } from "../core/record/record.js";
-import { unavailableError } from "../core/unavailable.js";
+import { titleOf, unavailableError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { type NoAnswer, retry } from "../platform/retry.js";
-import type { InspectOptions } from "./list.js";
+import type { InspectOptions } from "./kinds.js";
 
 /** Options of `Admin.releaseByHolder`. */
 export type ReleaseByHolderOptions = Pick<InspectOptions, "namespace">;
@@ -25,13 +25,7 @@ export async function releaseByHolder(
   ref: RecordRef,
   holder: string,
 ): Promise<boolean> {
-  if (typeof holder !== "string" || holder === "") {
-    throw new HoldfastError(
-      "invalid-argument",
-      `The holder id of lock "${ref.name}" must be a string that is not empty. Pass \`lease.holder\`, or the ` +
-        "holder from inspect().",
-    );
-  }
+  checkHolder(ref, holder);
   // The holder's own release has the same default. In some formats another value would delete data of the format's
   // clients.
   const keepData = context.format.facts.defaults?.keepData ?? false;
@@ -47,17 +41,39 @@ export async function releaseByHolder(
     },
   });
   if (retried.kind !== "answered")
-    throw unavailableError(ref.name, "may not have been released", trouble as NoAnswer);
+    throw unavailableError(
+      ref.name,
+      "may not have been released",
+      trouble as NoAnswer,
+      titleOf([ref.name], ref.kind),
+    );
   const { answer } = retried;
   if (answer.kind === "applied") return true;
-  const found = context.format.codec.read(answer.item);
+  const found = context.format.codec.read(answer.item, ref);
   // An earlier attempt without an answer may have freed the record.
-  return unanswered > 0 && isReadable(found) && isFreeOf(found, holder, context.format);
+  return unanswered > 0 && isReadable(found) && isFreeOf(found, holder, ref, context.format);
+}
+
+/** Checks the id of a holder. Throws `invalid-argument`. */
+export function checkHolder({ name, kind }: RecordRef, holder: unknown): void {
+  if (typeof holder === "string" && holder !== "") return;
+  throw new HoldfastError(
+    "invalid-argument",
+    `The holder id of ${kind === "lock" ? "lock" : kind} "${name}" must be a string that is not empty. Pass ` +
+      "`lease.holder`, or the holder from inspect().",
+  );
 }
 
 // If the format's releases can delete the record, an absent record counts as freed: nothing shows which client deleted
 // the record.
-function isFreeOf(found: LeaseRecord, holder: string, format: LeaseFormat): boolean {
+function isFreeOf(
+  found: LeaseRecord,
+  holder: string,
+  ref: RecordRef,
+  format: LeaseFormat,
+): boolean {
+  // An id is granted once, and the client has just read its permit.
+  if (ref.permit !== undefined) return found.state === "free";
   if (found.state === "absent") return format.facts.releaseMayDelete;
   return found.state === "free" && found.lastHolder === holder;
 }

@@ -1,10 +1,12 @@
 import type { AcquireContext } from "../core/acquire/context.js";
 import { watchMs } from "../core/record/decide.js";
+import type { PermitInRecord } from "../core/record/permits.js";
 import { type Found, type HeldRecord, isReadable } from "../core/record/record.js";
+import type { PermitKind } from "../locks/inspect-permits.js";
 import type { Item } from "../platform/table.js";
 import { scanPage } from "./list.js";
 
-/** A session that is alive, or that a lock still names. */
+/** A session that is alive, or that a lock or a permit still names. */
 export interface SessionListing {
   readonly id: string;
   /**
@@ -24,16 +26,64 @@ export interface SessionListing {
   readonly appearsExpired: boolean;
   /** The names of the locks on this session. */
   readonly locks: readonly string[];
+  /** The permits of semaphores and read-write locks on this session. */
+  readonly permits: readonly SessionPermit[];
+}
+
+/** A permit on a session. */
+export interface SessionPermit {
+  readonly kind: PermitKind;
+  /** The name of the semaphore or of the read-write lock. */
+  readonly name: string;
+  readonly holder: string;
+  readonly weight: number;
+}
+
+/** The leases on one session. */
+interface OnSession {
+  readonly locks: string[];
+  readonly permits: SessionPermit[];
 }
 
 /**
- * Lists the sessions of the table with the locks that name them.
+ * Lists the sessions of the table with the locks and the permits that name them.
  *
- * Leaves out ended sessions without locks. Scans twice, as `Admin.list` does, and holds the result in memory.
+ * Leaves out ended sessions without locks and permits. Scans twice, as `Admin.list` does, and holds the result in memory.
  */
 export async function listSessions(context: AcquireContext): Promise<SessionListing[]> {
-  const locks = new Map<string, string[]>();
-  for await (const { name, item } of recordsOf(context, "lock")) {
+  const sessions = await leasesBySession(context);
+  const listings: SessionListing[] = [];
+  for await (const { name: id, item } of recordsOf(context, ["session"])) {
+    const found = context.sessions.glance(id, item);
+    const on = sessions.get(id);
+    if (found.state === "held" || on !== undefined) {
+      listings.push(listingOf(context, id, found, on ?? NOTHING));
+    }
+    sessions.delete(id);
+  }
+  const gone = [...sessions].map(([id, on]) => listingOf(context, id, { state: "absent" }, on));
+  return [...listings, ...gone];
+}
+
+const NOTHING: OnSession = { locks: [], permits: [] };
+
+// One scan finds the records of all kinds.
+const KINDS = ["lock", "semaphore", "read-write"] as const;
+
+async function leasesBySession(context: AcquireContext): Promise<Map<string, OnSession>> {
+  const sessions = new Map<string, OnSession>();
+  const on = (session: string): OnSession => {
+    const known = sessions.get(session) ?? { locks: [], permits: [] };
+    sessions.set(session, known);
+    return known;
+  };
+  for await (const { kind, name, item } of recordsOf(context, KINDS)) {
+    if (kind !== "lock" && kind !== "session") {
+      for (const { session, holder, weight } of permitsIn(context, item)) {
+        on(session).permits.push({ kind, name, holder, weight });
+      }
+      continue;
+    }
     const namespace = context.format.queue?.namespaceIn(item);
     const found = context.see(
       context.format.codec.refOf("lock", name, namespace),
@@ -41,27 +91,21 @@ export async function listSessions(context: AcquireContext): Promise<SessionList
       "eventual",
     );
     if (found.state !== "held" || found.session === undefined) continue;
-    const names = locks.get(found.session);
-    if (names === undefined) locks.set(found.session, [name]);
-    else names.push(name);
+    on(found.session).locks.push(name);
   }
-  const listings: SessionListing[] = [];
-  for await (const { name: id, item } of recordsOf(context, "session")) {
-    const found = context.sessions.glance(id, item);
-    if (found.state === "held" || locks.has(id)) {
-      listings.push(listingOf(context, id, found, locks.get(id) ?? []));
-    }
-    locks.delete(id);
-  }
-  const gone = [...locks].map(([id, names]) => listingOf(context, id, { state: "absent" }, names));
-  return [...listings, ...gone];
+  return sessions;
+}
+
+function permitsIn({ format }: AcquireContext, item: Item): readonly PermitInRecord[] {
+  const found = format.permits?.readAll(item);
+  return found?.state === "shared" ? found.permits : [];
 }
 
 function listingOf(
   context: AcquireContext,
   id: string,
   found: Found,
-  locks: readonly string[],
+  { locks, permits }: OnSession,
 ): SessionListing {
   const known = found.state === "held" || found.state === "free" ? found : undefined;
   const held = found.state === "held" ? found : undefined;
@@ -73,6 +117,7 @@ function listingOf(
     leaseMs: held?.leaseMs,
     appearsExpired: found.state === "free" || (held !== undefined && isSilent(context, id, held)),
     locks: locks.toSorted(),
+    permits: permits.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
   };
 }
 
@@ -83,17 +128,25 @@ function isSilent(context: AcquireContext, id: string, { leaseMs }: HeldRecord):
   return context.nowMs() >= sinceMs + watchMs(leaseMs, context.settings.maxClockDrift);
 }
 
+interface RecordOfKind {
+  readonly kind: "lock" | "session" | PermitKind;
+  readonly name: string;
+  readonly item: Item;
+}
+
 async function* recordsOf(
   context: AcquireContext,
-  kind: "lock" | "session",
-): AsyncGenerator<{ readonly name: string; readonly item: Item }> {
+  kinds: readonly RecordOfKind["kind"][],
+): AsyncGenerator<RecordOfKind> {
   let after: Item | undefined;
   do {
-    const prefix = context.format.codec.prefixOf(kind, "");
-    const page = await scanPage(context, prefix === undefined ? [] : [prefix], after);
+    const prefixes = kinds.flatMap((kind) => context.format.codec.prefixOf(kind, "") ?? []);
+    const page = await scanPage(context, prefixes, after);
     for (const item of page.items) {
-      const name = context.format.codec.nameOf(kind, item);
-      if (typeof name === "string") yield { name, item };
+      for (const kind of kinds) {
+        const name = context.format.codec.nameOf(kind, item);
+        if (typeof name === "string") yield { kind, name, item };
+      }
     }
     after = page.next;
   } while (after !== undefined);

@@ -139,14 +139,23 @@ export function regionOption(description = "the table's region; default: any"): 
 
 /** Defines --kind. A lock, a leadership and a task of the same name are different records. */
 export function kindOption(): Option {
-  return new Option("--kind <kind>", "locks, leaderships of elections, or tasks that run once")
-    .choices(["lock", "leader", "once"])
+  return new Option("--kind <kind>", "the kind of the records")
+    .choices(["lock", "leader", "once", ...PERMIT_KINDS])
+    .default("lock");
+}
+
+const PERMIT_KINDS = ["semaphore", "read-write"] as const;
+
+/** Defines --kind for records with a queue. */
+export function queueKindOption(): Option {
+  return new Option("--kind <kind>", "the kind of the record")
+    .choices(["lock", ...PERMIT_KINDS])
     .default("lock");
 }
 
 /** Defines --kind for records that someone can be asked to release. */
 export function holderKindOption(): Option {
-  return new Option("--kind <kind>", "locks, or leaderships of elections")
-    .choices(["lock", "leader"])
+  return new Option("--kind <kind>", "the kind of the record")
+    .choices(["lock", "leader", ...PERMIT_KINDS])
     .default("lock");
 }

@@ -13,12 +13,14 @@ import {
   kindOption,
   namespaceOption,
   ownGroupFirst,
+  queueKindOption,
   sortOption,
   withCommonOptions,
   withGuardOptions,
 } from "./options.js";
 import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP } from "./output/exit-codes.js";
 import { type Run, standardOutput } from "./output/output.js";
+import { isPermitKind } from "./output/permits.js";
 
 /**
  * Builds the command line's grammar. Parsing calls `onRun` with the requested run, and runs nothing.
@@ -124,7 +126,7 @@ function addSessions(program: Command, onRun: (run: Run) => void): void {
   withCommonOptions(
     program
       .command("sessions")
-      .description("Lists sessions and their locks, by two scans of the table."),
+      .description("Lists sessions with their locks and permits, by two scans of the table."),
   )
     .addHelpText(
       "after",
@@ -166,8 +168,9 @@ function addQueue(program: Command, onRun: (run: Run) => void): void {
   withCommonOptions(
     program
       .command("queue <name>")
-      .description("Lists the holder and the waiters of a fair lock, by one read and one query."),
+      .description("Lists the holder and the waiters of a fair lock, by a read and a query."),
   )
+    .addOption(queueKindOption())
     .addOption(namespaceOption())
     .option("--watch", "poll every two seconds, and print changes")
     .addHelpText("after", EXIT_CODES_HELP)
@@ -180,6 +183,8 @@ const RELEASE_HELP = `
 With --holder, a live holder detects the loss at its next renewal. With --force, the holder reads the
 request at its next renewal, and its lease is lost; the lock is free when the holder releases, or when
 the lease expires. --force --now frees the lock without waiting for the holder.
+With --kind semaphore or read-write, --holder names the permit, also with --force: the permit of a live
+holder is released by force, so that its holder learns it at the next renewal of the session.
 ${EXIT_CODES_HELP}
   75   with --force: the holder has not released in time; the request remains
   76   with --holder: the lock does not name this holder`;
@@ -205,7 +210,10 @@ function addRelease(program: Command, onRun: (run: Run) => void): void {
     .addHelpText("after", RELEASE_HELP)
     .action((name: string, options) =>
       onRun(async (output) => {
-        if (options.force === true && options.holder === undefined) {
+        if (
+          options.force === true &&
+          (options.holder === undefined || isPermitKind(options.kind))
+        ) {
           return (await import("./commands/index.js")).forceRelease(name, options, output);
         }
         return (await import("./commands/index.js")).release(name, options, output);

@@ -47,7 +47,7 @@ export interface RequestEvent {
 
 /** The subject of an event before a grant. */
 export interface LeaseSubject {
-  /** `lock`, `leader`, `once` or `session`. */
+  /** `lock`, `leader`, `once`, `session`, `semaphore` or `read-write`. */
   readonly kind: Kind;
   /** The name of the lock; for a session, the session's id. */
   readonly name: string;

@@ -11,6 +11,8 @@
  * | `permit#` and an id | M | one permit: `weight`, its `session`, the length `leaseMs` of the session, and `owner` |
  * | `fence#` and an id | N | the fence of this permit: the record's own at the grant |
  * | `limitChanges` | N | how often an operator has set the limit; a change requires the number that it has read |
+ * | `request#` and an id | M | an operator's request to the holder of this permit, like `request` of a lock |
+ * | `request` | M | the last such request, which stays when its permit is gone |
  * | `withdrawn#` and an id | N | this attempt has ended, and is never granted; when, in milliseconds since 1970 |
  *
  * A permit is a pair of attributes, and not a member of a map: one write then serves an absent record, too, and the fence
@@ -18,10 +20,10 @@
  * session does.
  */
 
-import type { Held, Holders, RecordRef } from "../core/record/format.js";
+import type { FreeOptions, Held, Holders, RecordRef } from "../core/record/format.js";
 import type { PermitGrant, PermitWrites } from "../core/record/permit-writes.js";
 import type { FoundPermits, PermitInRecord, SharedRecord } from "../core/record/permits.js";
-import type { Found } from "../core/record/record.js";
+import type { Found, HolderRequest } from "../core/record/record.js";
 import type { PermitRef } from "../core/record/ref.js";
 import { copyOfStart } from "../internal/text.js";
 import type { AttributeValue, Change, Condition, Item, Write } from "../platform/table.js";
@@ -39,12 +41,14 @@ import {
   queueCondition,
   s,
 } from "./native-conditions.js";
-import { numberIn, requestIn, stringIn } from "./native-values.js";
+import { numberIn, requestIn, requestValue, stringIn } from "./native-values.js";
 
 const PERMIT = "permit#";
 const FENCE = "fence#";
 const WITHDRAWN = "withdrawn#";
 const CHANGES = "limitChanges";
+// Each permit has its own, so that a request to one holder never replaces a request to another.
+const REQUEST = "request#";
 
 // The label is in every write of the record, once for each permit.
 const LONGEST_OWNER = 60;
@@ -78,7 +82,7 @@ export function nativePermits(pk: string, read: (item: Item | undefined) => Foun
           ...grantSet(grant),
           used: { incrementFrom: "0", by: grant.weight - (from.permit?.weight ?? grant.weight) },
         },
-        remove: [PERMIT + held.holder, FENCE + held.holder],
+        remove: [PERMIT + held.holder, FENCE + held.holder, REQUEST + held.holder],
       },
     }),
     withdraw: (ref, { holder, fenceSeed, wallMs, oldMarks }) => ({
@@ -152,7 +156,7 @@ export function permitRemoval(
   ref: RecordRef,
   { holder, weight, leavesMark }: PermitRef,
   { known }: Holders,
-  wallMs: number,
+  { wallMs, forced }: Pick<FreeOptions, "wallMs" | "forced">,
 ): Write {
   const marked = leavesMark ? { [WITHDRAWN + holder]: n(wallMs) } : {};
   return {
@@ -168,9 +172,21 @@ export function permitRemoval(
         used: { incrementFrom: "0", by: -weight },
         expiresAt: expiresAt(wallMs, 0),
         ...marked,
+        ...(forced === undefined ? {} : { request: requestValue({ ...forced, kind: "release" }) }),
       },
-      remove: [PERMIT + holder, FENCE + holder],
+      remove: [PERMIT + holder, FENCE + holder, REQUEST + holder],
     },
+  };
+}
+
+/** Asks the holder of one permit to release, on condition that the record has the permit. */
+export function permitRequest(ref: RecordRef, request: HolderRequest): Write {
+  const { holder } = request;
+  const value = requestValue(request);
+  return {
+    key: ref.key,
+    condition: all(KNOWN, isPresent(PERMIT + holder)),
+    change: { set: { [REQUEST + holder]: value, request: value }, remove: [] },
   };
 }
 
@@ -181,7 +197,7 @@ export function readPermit(found: Found, item: Item | undefined, { holder }: Per
   const { version, queue } = shared;
   const known = { version, queue, lastHolder: undefined, acquiredAt: undefined, data: undefined };
   const permit = shared.permits.find((one) => one.holder === holder);
-  const request = requestIn(item);
+  const request = requestIn(item, REQUEST + holder) ?? requestIn(item);
   if (permit === undefined) {
     return { state: "free", ...known, fence: shared.fence, owner: undefined, request };
   }
@@ -217,6 +233,7 @@ function readPermits(found: Found, item: Item | undefined): FoundPermits {
   const { fence, version, queue } = found;
   return {
     ...{ state: "shared", fence, version: version as bigint, queue, used, permits, marks },
+    request: found.request,
     limit: limit === undefined ? undefined : Number(limit),
     limitChanges: Number(numberIn(item, CHANGES) ?? 0n),
   };

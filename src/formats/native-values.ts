@@ -27,8 +27,8 @@ export function requestValue(request: HolderRequest): AttributeValue {
  * Returns the request in a record, or undefined if the attribute is absent or cannot be read. The client uses such a
  * record anyway, because a request is only advice to one holder.
  */
-export function requestIn(item: Item): HolderRequest | undefined {
-  const request = item["request"];
+export function requestIn(item: Item, attribute = "request"): HolderRequest | undefined {
+  const request = item[attribute];
   if (request === undefined || !("M" in request)) return undefined;
   const kind = stringIn(request.M, "kind");
   if (kind === "release") {

@@ -76,7 +76,13 @@ import {
   TOO_LARGE,
 } from "./native-conditions.js";
 import { nativeHistory } from "./native-history.js";
-import { nativePermits, permitCondition, permitRemoval, readPermit } from "./native-permits.js";
+import {
+  nativePermits,
+  permitCondition,
+  permitRemoval,
+  permitRequest,
+  readPermit,
+} from "./native-permits.js";
 import { endIn, numberIn, requestIn, requestValue, stringIn } from "./native-values.js";
 import { looksLike } from "./recognise.js";
 
@@ -216,7 +222,7 @@ function leaseWrites(pk: string): LeaseWrites {
       change: { set: dataSet(data), remove: dataRemove(data.value) },
     }),
     free: (ref, from, options): Write => {
-      if (ref.permit !== undefined) return permitRemoval(ref, ref.permit, from, options.wallMs);
+      if (ref.permit !== undefined) return permitRemoval(ref, ref.permit, from, options);
       return freeing(ref, from, options);
     },
     heldCondition: (held, { permit }) =>
@@ -295,11 +301,8 @@ function sessionWrites(pk: string): SessionWrites {
 
 // A request is no grant and no renewal. It keeps the holder, the version and all else that waiters watch.
 const REQUESTS: RequestWrites = Object.freeze({
-  ask: (ref: RecordRef, request: HolderRequest): Write => ({
-    key: ref.key,
-    condition: all(equals("v", n(1n)), equals("holder", s(request.holder)), ...noStronger(request)),
-    change: { set: { request: requestValue(request) }, remove: [] },
-  }),
+  ask: (ref: RecordRef, request: HolderRequest): Write =>
+    ref.permit === undefined ? holderRequest(ref, request) : permitRequest(ref, request),
   notify: (session: RecordRef, holder: string): Write => ({
     key: session.key,
     condition: all(equals("v", n(1n)), isPresent("holder")),
@@ -311,6 +314,14 @@ const REQUESTS: RequestWrites = Object.freeze({
     change: { set: {}, remove: [`${REQUEST_ON_SESSION}${holder}`] },
   }),
 });
+
+function holderRequest(ref: RecordRef, request: HolderRequest): Write {
+  return {
+    key: ref.key,
+    condition: all(equals("v", n(1n)), equals("holder", s(request.holder)), ...noStronger(request)),
+    change: { set: { request: requestValue(request) }, remove: [] },
+  };
+}
 
 function nameOfTwoParts(): HoldfastError {
   return new HoldfastError(

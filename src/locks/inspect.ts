@@ -9,7 +9,7 @@ import {
   type LeaseRecord,
   type Version,
 } from "../core/record/record.js";
-import { unavailableError } from "../core/unavailable.js";
+import { titleOf, unavailableError } from "../core/unavailable.js";
 import type { Json } from "../internal/json-value.js";
 import { writeAs } from "../internal/printed.js";
 import { isoTimeOf } from "../platform/clock.js";
@@ -83,7 +83,6 @@ export function inspectionOf(
 ): Inspection {
   const known = record.state === "absent" ? undefined : record;
   const held = record.state === "held" ? record : undefined;
-  const leftMs = held === undefined ? 0 : leftToWatchMs(context, ref, held);
   const inspection: Inspection = {
     // The type of a name, in one part or two, depends on the format.
     name: (ref.parts ?? ref.name) as string,
@@ -99,9 +98,7 @@ export function inspectionOf(
     data: known?.data as Json | undefined,
     forced: forcedReleaseIn(known),
     attributes: known?.attributes as undefined,
-    ...(held === undefined ? NO_END : endOf(context, held, dateMs)),
-    appearsExpired: held !== undefined && leftMs === 0,
-    acquirableInMs: leftMs,
+    ...(held === undefined ? NO_HOLDER : endingOf(context, ref, held, dateMs)),
   };
   writeAs(inspection, () => inspection);
   return inspection;
@@ -109,7 +106,23 @@ export function inspectionOf(
 
 type LeaseEnd = Pick<Inspection, "endsAt" | "endsInMs">;
 
+/** When a holder's lease ends, and when another client can take over. */
+export type LeaseEnding = LeaseEnd & Pick<Inspection, "appearsExpired" | "acquirableInMs">;
+
 const NO_END: LeaseEnd = { endsAt: undefined, endsInMs: undefined };
+const NO_HOLDER: LeaseEnding = { ...NO_END, appearsExpired: false, acquirableInMs: 0 };
+
+/** Computes the ending of a held record, from the `Date` of the answer and the observations of this client. */
+export function endingOf(
+  context: AcquireContext,
+  ref: RecordRef,
+  held: HeldRecord,
+  dateMs?: number,
+): LeaseEnding {
+  const acquirableInMs = leftToWatchMs(context, ref, held);
+  const end = endOf(context, held, dateMs);
+  return { ...end, appearsExpired: acquirableInMs === 0, acquirableInMs };
+}
 
 function endOf({ sessions }: AcquireContext, held: HeldRecord, dateMs?: number): LeaseEnd {
   const row = held.session === undefined ? undefined : sessions.of(held.session);
@@ -145,11 +158,13 @@ export async function inspect(context: AcquireContext, ref: RecordRef): Promise<
   return inspectionOf(context, ref, record, answer.dateMs);
 }
 
-function found(
+/** Returns the answer to a read, or throws the coded error of a read without an answer. */
+export function found(
   ref: RecordRef,
   answer: ReadAnswer,
 ): Extract<ReadAnswer, { readonly kind: "found" }> {
   if (answer.kind === "misconfigured") throw answer.error;
-  if (answer.kind !== "found") throw unavailableError(ref.name, "was not read", answer);
+  if (answer.kind !== "found")
+    throw unavailableError(ref.name, "was not read", answer, titleOf([ref.name], ref.kind));
   return answer;
 }

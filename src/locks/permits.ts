@@ -23,6 +23,7 @@ import { titleOf } from "../core/unavailable.js";
 import type { Wait } from "../core/wait.js";
 import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { inspectPermits, type PermitInspection } from "./inspect-permits.js";
 
 /** Options of a semaphore and of a read-write lock: the defaults of every acquisition. */
 export interface PermitOptions extends QueueOptions {
@@ -142,6 +143,10 @@ export class Permits {
       `${titleOf([this.ref.name], this.ref.kind)} was not acquired: there is no room, and \`wait\` is 0.`,
       { lockName: this.ref.name },
     );
+  }
+
+  inspect(): Promise<PermitInspection> {
+    return inspectPermits(this.#parts.context, this.ref);
   }
 
   #settings(options: AcquirePermitOptions): {

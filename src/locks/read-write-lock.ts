@@ -2,6 +2,7 @@ import type { Hold } from "../core/hold/hold.js";
 import { cannotUpgrade, exchange } from "../core/permits/exchange.js";
 import type { RecordRef } from "../core/record/format.js";
 import { checkNames } from "../internal/option-names.js";
+import type { PermitInspection } from "./inspect-permits.js";
 import { type RunArguments, runHolding } from "./locking.js";
 import { Permit } from "./permit.js";
 import {
@@ -102,6 +103,7 @@ export class PermitLock<P extends Permit> {
  */
 export class ReadWriteLock {
   readonly name: string;
+  readonly #permits: Permits;
   readonly #read: PermitLock<ReadPermit>;
   readonly #write: PermitLock<WritePermit>;
 
@@ -110,6 +112,7 @@ export class ReadWriteLock {
     const asked = checkNames("readWriteLock()", options, PERMIT_NAMES);
     const permits = new Permits(parts, { kind: "read-write", name, limit: MOST_READERS }, asked);
     this.name = name;
+    this.#permits = permits;
     this.#read = new PermitLock(permits, 1, (hold) => new ReadPermit(hold));
     this.#write = new PermitLock(
       permits,
@@ -126,5 +129,13 @@ export class ReadWriteLock {
   /** Returns the write side. Costs no request. */
   write(): PermitLock<WritePermit> {
     return this.#write;
+  }
+
+  /**
+   * Describes the readers, or the writer, without acquiring the lock. A reader's permit weighs 1, and a writer's the whole
+   * limit. Costs as {@link Semaphore.inspect}. Rejects with coded errors.
+   */
+  inspect(): Promise<PermitInspection> {
+    return this.#permits.inspect();
   }
 }

@@ -1,5 +1,6 @@
 import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
+import type { PermitInspection } from "./inspect-permits.js";
 import { type RunArguments, runHolding } from "./locking.js";
 import { Permit } from "./permit.js";
 import {
@@ -107,6 +108,14 @@ export class Semaphore {
   ): Promise<T>;
   async run<T>(...given: RunArguments<AcquireSemaphoreOptions, Permit, T>): Promise<T> {
     return runHolding(given, (options) => this.acquire(options));
+  }
+
+  /**
+   * Describes the semaphore and its permits without acquiring one. Costs a strong read, one unit for each 4 KB, and one
+   * strong read for the session of each holder. Rejects with coded errors.
+   */
+  inspect(): Promise<PermitInspection> {
+    return this.#permits.inspect();
   }
 
   #checkWeight(weight: number): void {

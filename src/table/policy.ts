@@ -122,11 +122,14 @@ const ON_RECORDS: Readonly<
   elect: { UpdateItem: ["leader"], GetItem: ["leader"] },
   once: { UpdateItem: ["once"], GetItem: ["once"] },
   condition: { ConditionCheckItem: ["lock", "leader", "once", "semaphore", "read-write"] },
-  observe: { GetItem: ["lock", "leader", "once", "session"], Query: ["queue"] },
+  observe: {
+    GetItem: ["lock", "leader", "once", "session", "semaphore", "read-write"],
+    Query: ["queue"],
+  },
   // A lease on a session is not renewed itself, so a forced release asks the session.
   operate: {
-    UpdateItem: ["lock", "leader", "session", "semaphore"],
-    GetItem: ["lock", "leader", "once", "session", "semaphore"],
+    UpdateItem: ["lock", "leader", "session", "semaphore", "read-write"],
+    GetItem: ["lock", "leader", "once", "session", "semaphore", "read-write"],
     Query: ["queue"],
   },
 };

@@ -4,7 +4,7 @@ import type { OptionNames } from "../internal/option-names.js";
 
 /** The subject of a metric, before `nameOf` decides whether the name becomes an attribute. */
 export interface NamedSubject {
-  /** `lock`, `leader`, `once` or `session`. */
+  /** `lock`, `leader`, `once`, `session`, `semaphore` or `read-write`. */
   readonly kind: Kind;
   /** The name, or the id of a session. */
   readonly name: string;

@@ -1,4 +1,4 @@
-import type { ForceReleaseResult, HolderKind } from "../../admin/index.js";
+import type { ForceReleaseResult, HolderKind, PermitKind } from "../../admin/index.js";
 import { shown } from "../../internal/shown.js";
 import { locksOf } from "../connection.js";
 import { Interruptions } from "../guard/interruptions.js";
@@ -6,10 +6,12 @@ import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { CliError, EXIT, usageError } from "../output/exit-codes.js";
 import { inNamespace, nameOf, type SortOptions } from "../output/format.js";
 import { jsonLine, type Output, printable } from "../output/output.js";
+import { assertNoNamespace, isPermitKind } from "../output/permits.js";
 
 /** The options of `holdfast release --force`, as parsed by commander. */
 export interface ForceOptions extends CommonOptions, SortOptions, NamespaceOptions {
-  readonly kind?: HolderKind;
+  readonly kind?: HolderKind | PermitKind;
+  readonly holder?: string;
   readonly reason?: string;
   readonly by?: string;
   readonly now?: boolean;
@@ -31,8 +33,11 @@ export async function forceRelease(
   await using locks = await locksOf(options, output);
   try {
     const { ending: signal } = interruptions;
-    const asked = { kind, namespace, reason, by, now, wait, signal };
-    const result = await locks.admin.forceRelease(nameOf(name, options), asked);
+    const asked = { reason, by, now, wait, signal };
+    const result = isPermitKind(kind)
+      ? await locks.admin.forceRelease(name, { kind, holder: holderOf(options), ...asked })
+      : await locks.admin.forceRelease(nameOf(name, options), { kind, namespace, ...asked });
+    if (isPermitKind(kind) && result.holder === undefined) throw notHeld(name, options);
     const subject = printable(`${SUBJECT[kind]} "${name}"${inNamespace(namespace)}`);
     if (!result.isFree && result.successor === undefined) {
       throw new CliError(
@@ -56,7 +61,25 @@ export async function forceRelease(
   }
 }
 
-const SUBJECT = Object.freeze({ lock: "Lock", leader: "Leadership" });
+const SUBJECT = Object.freeze({
+  lock: "Lock",
+  leader: "Leadership",
+  semaphore: "The permit of semaphore",
+  "read-write": "The permit of read-write lock",
+});
+
+function holderOf({ holder, ...options }: ForceOptions): string {
+  assertNoNamespace(options);
+  if (holder) return holder;
+  throw usageError(
+    "The holder is missing. Add --holder ID: only one permit is released. `holdfast inspect --kind` shows the holders.",
+  );
+}
+
+function notHeld(name: string, { holder }: ForceOptions): CliError {
+  const message = `Holder "${holder}" has no permit of "${name}". Nothing was changed.`;
+  return new CliError("lost", EXIT.lost, message);
+}
 
 function described(subject: string, result: ForceReleaseResult, now: boolean): string {
   const { holder, owner, successor, wasDead } = result;

@@ -1,12 +1,13 @@
-import type { ForcedRelease, GrantNote, HolderKind } from "../../admin/index.js";
+import type { ForcedRelease, GrantNote, HolderKind, PermitKind } from "../../admin/index.js";
 import { locksOf } from "../connection.js";
 import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
 import { columns, jsonLine, type Output } from "../output/output.js";
+import { assertNoNamespace, isPermitKind } from "../output/permits.js";
 
 /** The options of `holdfast history`, as parsed by commander. */
 export interface HistoryCommandOptions extends CommonOptions, NamespaceOptions {
-  readonly kind?: HolderKind;
+  readonly kind?: HolderKind | PermitKind;
 }
 
 const HEADING = ["AT", "WHAT", "FENCE", "BY", "HOLDER", "WHY"] as const;
@@ -19,7 +20,10 @@ export async function history(
 ): Promise<number> {
   await using locks = await locksOf(options, output);
   const { kind, namespace } = options;
-  const found = await locks.admin.history(name, { kind, namespace });
+  if (isPermitKind(kind)) assertNoNamespace(options);
+  const found = isPermitKind(kind)
+    ? await locks.admin.history(name, { kind })
+    : await locks.admin.history(name, { kind, namespace });
   if (output.isJson) output.out(jsonLine(found));
   else if (found.grants.length + found.forced.length > 0) {
     output.out(columns(HEADING, rowsOf(found.grants, found.forced)));

@@ -1,4 +1,4 @@
-import type { RecordKind } from "../../admin/index.js";
+import type { PermitKind, RecordKind } from "../../admin/index.js";
 import { type Holdfast, type Inspection, isHoldfastError } from "../../index.js";
 import { locksOf } from "../connection.js";
 import type { CommonOptions, NamespaceOptions } from "../options.js";
@@ -12,11 +12,12 @@ import {
   type SortOptions,
 } from "../output/format.js";
 import { jsonLine, type Output, printable, seconds } from "../output/output.js";
+import { assertNoNamespace, isPermitKind, permitsText } from "../output/permits.js";
 import { commandLine } from "../output/shell.js";
 
 /** The options of `holdfast inspect`, as parsed by commander. */
 export interface InspectCommandOptions extends CommonOptions, SortOptions, NamespaceOptions {
-  readonly kind?: RecordKind;
+  readonly kind?: RecordKind | PermitKind;
 }
 
 /** Shows the state of a lock, or leadership, by one strongly consistent read. Returns the exit status. */
@@ -27,6 +28,12 @@ export async function inspect(
 ): Promise<number> {
   const { kind, namespace } = options;
   await using locks = await locksOf(options, output);
+  if (isPermitKind(kind)) {
+    assertNoNamespace(options);
+    const permits = await locks.inspect(name, { kind });
+    output.out(output.isJson ? jsonLine(permits) : permitsText(permits));
+    return EXIT.ok;
+  }
   const found = await locks.inspect(nameOf(name, options), { kind, namespace });
   output.out(output.isJson ? jsonLine(found) : described(found, kind));
   // In other clients' formats an election is a lock.

@@ -1,4 +1,4 @@
-import type { ListPage, RecordKind } from "../../admin/index.js";
+import type { ListPage, PermitInspection, PermitKind, RecordKind } from "../../admin/index.js";
 import type { Inspection } from "../../index.js";
 import { shown } from "../../internal/shown.js";
 import { systemClock } from "../../platform/clock.js";
@@ -7,10 +7,11 @@ import type { CommonOptions } from "../options.js";
 import { EXIT, usageError } from "../output/exit-codes.js";
 import { type AnyLocks, endText, lockText } from "../output/format.js";
 import { age, cell, columns, jsonLine, type Output, seconds } from "../output/output.js";
+import { isPermitKind } from "../output/permits.js";
 
 /** The options of `holdfast ls`, as parsed by commander. */
 export interface LsOptions extends CommonOptions {
-  readonly kind?: RecordKind;
+  readonly kind?: RecordKind | PermitKind;
   readonly prefix?: string;
   readonly limit?: string;
   readonly all?: boolean;
@@ -18,14 +19,22 @@ export interface LsOptions extends CommonOptions {
 
 const HEADING = ["NAME", "STATE", "OWNER", "FENCE", "LEASE", "ENDS", "AGE", "HOLDER"] as const;
 
+const PERMIT_HEADING = ["NAME", "STATE", "USED", "LIMIT", "PERMITS", "QUEUE", "OWNERS"] as const;
+
+// A semaphore may have a thousand holders; --json prints all.
+const MOST_OWNERS = 3;
+
 /** Lists locks, or leaderships, by a scan, and prints its cost. Returns the exit status. */
 export async function ls(options: LsOptions, output: Output): Promise<number> {
   const limit = limitOf(options.limit);
   await using locks = await locksOf(options, output);
   if (!output.isJson) output.note(`This scans the whole table "${options.table}".`);
-  const pages = locks.admin.list({ kind: options.kind, prefix: options.prefix, free: options.all });
-  const scan = await read(pages, limit, output);
-  if (scan.rows.length > 0) output.out(columns(HEADING, byName(scan.rows)));
+  const { kind, prefix, all: free } = options;
+  const scan = isPermitKind(kind)
+    ? await read(locks.admin.list({ kind, prefix, free }), limit, permitRow, output)
+    : await read(locks.admin.list({ kind, prefix, free }), limit, rowOf, output);
+  const heading = isPermitKind(kind) ? PERMIT_HEADING : HEADING;
+  if (scan.rows.length > 0) output.out(columns(heading, byName(scan.rows)));
   printCost(scan, output);
   return EXIT.ok;
 }
@@ -39,9 +48,10 @@ interface Scan {
   readonly readUnits: number | undefined;
 }
 
-async function read(
-  pages: AsyncIterable<ListPage<AnyLocks>>,
+async function read<I>(
+  pages: AsyncIterable<Pick<ListPage<AnyLocks, I>, "locks" | "unreadable" | "readUnits">>,
   limit: number,
+  toRow: (lock: I) => readonly string[],
   output: Output,
 ): Promise<Scan> {
   const rows: string[][] = [];
@@ -58,7 +68,7 @@ async function read(
       // Print at once: a program reads the listing of a large table line by line.
       if (output.isJson) output.out(jsonLine(lock));
       // Keep only the cells: the user data of a whole table would not fit into memory.
-      else rows.push(rowOf(lock).map(cell));
+      else rows.push(toRow(lock).map(cell));
     }
     unreadable += page.unreadable.length;
     for (const { name, found } of page.unreadable) {
@@ -88,6 +98,15 @@ function rowOf(lock: Inspection<AnyLocks>): string[] {
     lock.endsInMs === undefined ? "" : endText(lock.endsInMs),
     age(lock.acquiredAt, systemClock.wallMs()),
     lock.holder ?? "",
+  ];
+}
+
+function permitRow({ name, state, used, limit, permits, isQueued }: PermitInspection): string[] {
+  const owners = permits.slice(0, MOST_OWNERS).map(({ owner, holder }) => owner ?? holder);
+  const more = permits.length > MOST_OWNERS ? ", ..." : "";
+  return [
+    ...[name, state, String(used), limit?.toString() ?? "", String(permits.length)],
+    ...[isQueued ? "yes" : "", owners.join(", ") + more],
   ];
 }
 

@@ -1,4 +1,9 @@
-import type { QueueListing } from "../../admin/index.js";
+import type {
+  PermitKind,
+  PermitQueueListing,
+  QueuedWaiter,
+  QueueListing,
+} from "../../admin/index.js";
 import { sleep } from "../../internal/sleep.js";
 import { systemTimers } from "../../platform/timers.js";
 import { locksOf } from "../connection.js";
@@ -6,10 +11,12 @@ import { Interruptions } from "../guard/interruptions.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
 import { columns, jsonLine, type Output, seconds } from "../output/output.js";
+import { assertNoNamespace, isPermitKind, permitsText } from "../output/permits.js";
 
 /** The options of `holdfast queue`, as parsed by commander. */
 export interface QueueCommandOptions extends CommonOptions {
   readonly namespace?: string;
+  readonly kind?: "lock" | PermitKind;
   readonly watch?: boolean;
 }
 
@@ -26,8 +33,14 @@ export async function queue(
 ): Promise<number> {
   await using locks = await locksOf(options, output);
   const { namespace } = options;
-  const read = () => locks.admin.queue(name, namespace === undefined ? {} : { namespace });
-  const shown = (listing: QueueListing): string =>
+  const { kind } = options;
+  const isOfPermits = isPermitKind(kind);
+  if (isOfPermits) assertNoNamespace(options);
+  const read = () =>
+    isOfPermits
+      ? locks.admin.queue(name, { kind })
+      : locks.admin.queue(name, namespace === undefined ? {} : { namespace });
+  const shown = (listing: QueueListing | PermitQueueListing): string =>
     output.isJson ? jsonLine(listing) : described(listing);
   if (options.watch !== true) {
     output.out(shown(await read()));
@@ -48,8 +61,13 @@ export async function queue(
   }
 }
 
-function described({ lock, waiters }: QueueListing): string {
+function described({ lock, waiters }: QueueListing | PermitQueueListing): string {
+  if ("permits" in lock) return `${permitsText(lock)}\n${waitersText(waiters)}`;
   const held = lock.state === "held" ? `held by ${lock.owner ?? lock.holder}` : lock.state;
+  return `${columns([lock.name, held], [])}\n${waitersText(waiters)}`;
+}
+
+function waitersText(waiters: readonly QueuedWaiter[]): string {
   const rows = waiters.map(({ position, calls, owner, since, leaseMs, ticket, appearsExpired }) => [
     String(position),
     String(calls),
@@ -58,6 +76,5 @@ function described({ lock, waiters }: QueueListing): string {
     seconds(leaseMs),
     ticket.toString(),
   ]);
-  const state = columns([lock.name, held], []);
-  return rows.length === 0 ? `${state}\nno waiters` : `${state}\n${columns(HEADING, rows)}`;
+  return rows.length === 0 ? "no waiters" : columns(HEADING, rows);
 }

@@ -1,14 +1,15 @@
-import type { HolderKind } from "../../admin/index.js";
+import type { HolderKind, PermitKind } from "../../admin/index.js";
 import { locksOf } from "../connection.js";
 import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { CliError, EXIT, usageError } from "../output/exit-codes.js";
 import { inNamespace, nameOf, type SortOptions } from "../output/format.js";
 import { jsonLine, type Output, printable } from "../output/output.js";
+import { assertNoNamespace, isPermitKind } from "../output/permits.js";
 
 /** The options of `holdfast release`, as parsed by commander. */
 export interface ReleaseOptions extends CommonOptions, SortOptions, NamespaceOptions {
   readonly holder?: string;
-  readonly kind?: HolderKind;
+  readonly kind?: HolderKind | PermitKind;
   readonly force?: boolean;
   readonly reason?: string;
   readonly now?: boolean;
@@ -41,19 +42,21 @@ export async function release(
     );
   }
   await using locks = await locksOf(options, output);
-  const isReleased = await locks.admin.releaseByHolder(nameOf(name, options), holder, {
-    namespace,
-  });
+  if (isPermitKind(kind)) assertNoNamespace(options);
+  const of = isPermitKind(kind) ? { kind } : { namespace };
+  const isReleased = await locks.admin.releaseByHolder(nameOf(name, options), holder, of);
   const subject = printable(`"${name}"${inNamespace(namespace)}`);
   if (!isReleased) {
     throw new CliError(
       "lost",
       EXIT.lost,
-      `Holder "${holder}" does not hold lock ${subject}. Nothing was changed. \`holdfast inspect\` shows the holder.`,
+      `Holder "${holder}" does not hold ${kind === "semaphore" || kind === "read-write" ? "a permit of" : "lock"} ${subject}. Nothing was changed. \`holdfast inspect\` shows the holder.`,
     );
   }
   output.out(
-    output.isJson ? jsonLine({ name, namespace, released: true }) : `Lock ${subject} is released.`,
+    output.isJson
+      ? jsonLine({ name, namespace, released: true })
+      : `${isPermitKind(kind) ? "The permit of" : "Lock"} ${subject} is released.`,
   );
   return EXIT.ok;
 }

@@ -4,7 +4,7 @@ import type { CommonOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
 import { columns, jsonLine, type Output, seconds } from "../output/output.js";
 
-const HEADING = ["SESSION", "STATE", "OWNER", "LEASE", "SINCE", "LOCKS", "NAMES"] as const;
+const HEADING = ["SESSION", "STATE", "OWNER", "LEASE", "SINCE", "LEASES", "NAMES"] as const;
 
 // A session may have thousands of locks; --json prints all.
 const MOST_NAMES = 3;
@@ -20,7 +20,8 @@ export async function sessions(options: CommonOptions, output: Output): Promise<
   return EXIT.ok;
 }
 
-function rowOf({ id, state, owner, leaseMs, openedAt, locks }: SessionListing): string[] {
+function rowOf({ id, state, owner, leaseMs, openedAt, ...on }: SessionListing): string[] {
+  const locks = [...on.locks, ...on.permits.map(({ kind, name }) => `${kind} ${name}`)];
   const more = locks.length > MOST_NAMES ? ", ..." : "";
   return [
     id,

@@ -1,4 +1,4 @@
-import type { RecordKind } from "../../admin/index.js";
+import type { PermitKind, RecordKind } from "../../admin/index.js";
 import { type Holdfast, type Inspection, isHoldfastError } from "../../index.js";
 import { durationMs } from "../../internal/duration.js";
 import { shown } from "../../internal/shown.js";
@@ -13,11 +13,14 @@ import { EXIT } from "../output/exit-codes.js";
 import { type AnyLocks, lockText, nameOf, nameText, type SortOptions } from "../output/format.js";
 import { jsonLine, type Output, printable, tellFailure } from "../output/output.js";
 
+import { isPermitKind } from "../output/permits.js";
+import { PermitWatch } from "./watch-permits.js";
+
 /** The options of `holdfast watch`, as parsed by commander. */
 export interface WatchOptions extends CommonOptions, SortOptions, NamespaceOptions {
   readonly prefix?: string;
   readonly poll?: string;
-  readonly kind?: RecordKind;
+  readonly kind?: RecordKind | PermitKind;
 }
 
 /** Identifies a lock of the table. */
@@ -35,8 +38,10 @@ export async function watch(
   const pollMs = durationMs("poll", options.poll ?? fallback, POLL_RANGE);
   const interruptions = new Interruptions({ withReader: true });
   await using locks = await locksOf(options, output);
-  const watching = new Watch(locks, options, output);
-  const { namespace } = options;
+  const { namespace, kind } = options;
+  const watching = isPermitKind(kind)
+    ? new PermitWatch(locks, { kind, prefix: options.prefix }, output)
+    : new Watch(locks, { ...options, kind }, output);
   const asked = name === undefined ? undefined : { name: nameOf(name, options), namespace };
   try {
     while (!interruptions.ending.aborted) {
@@ -57,14 +62,19 @@ function isPassing(error: unknown): boolean {
   return isHoldfastError(error, "unreachable") || isHoldfastError(error, "throttled");
 }
 
+interface LockWatchOptions {
+  readonly prefix?: string;
+  readonly kind: RecordKind | undefined;
+}
+
 class Watch {
   readonly #locks: Holdfast<AnyLocks>;
-  readonly #options: WatchOptions;
+  readonly #options: LockWatchOptions;
   readonly #output: Output;
   readonly #known = new Map<string, Inspection<AnyLocks>>();
   #hasPolled = false;
 
-  constructor(locks: Holdfast<AnyLocks>, options: WatchOptions, output: Output) {
+  constructor(locks: Holdfast<AnyLocks>, options: LockWatchOptions, output: Output) {
     this.#locks = locks;
     this.#options = options;
     this.#output = output;

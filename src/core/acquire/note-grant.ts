@@ -1,3 +1,4 @@
+import { isoTimeOf } from "../../platform/clock.js";
 import type { WriteAnswer } from "../../platform/table.js";
 import type { ClientContext } from "../context.js";
 import type { RecordRef } from "../record/format.js";
@@ -12,11 +13,12 @@ export function noteGrant(context: ClientContext, { hold, record, how }: Granted
   const { history } = context.format;
   const { ref, held } = hold;
   if (!context.keepsHistory || history === undefined || !isKept(ref)) return;
-  const { owner = "", acquiredAt: at = "", lastHolder } = record;
+  // A permit has no time of its grant in the record.
+  const { owner = "", acquiredAt: at = isoTimeOf(context.wallMs()), lastHolder } = record;
   const forced = forcedReleaseIn(record);
   // The note of a forced release stays in the record. It belongs to this claim only if the released holder was the last
   // holder.
-  const isOld = how === "claim" && forced?.holder !== lastHolder;
+  const isOld = how === "claim" && (ref.permit !== undefined || forced?.holder !== lastHolder);
   const note = { ...held, owner, at, how, forced: isOld ? undefined : forced };
   context.inBackground(async () => {
     const write = history.note(ref, note, context.wallMs());
@@ -26,7 +28,8 @@ export function noteGrant(context: ClientContext, { hold, record, how }: Granted
   });
 }
 
-const isKept = ({ kind }: RecordRef): boolean => kind === "lock" || kind === "leader";
+// Occurrences and sessions have no history.
+const isKept = ({ kind }: RecordRef): boolean => kind !== "once" && kind !== "session";
 
 const isSilent = ({ kind }: WriteAnswer): boolean =>
   ["unknown", "throttled", "conflict", "skewed"].includes(kind);

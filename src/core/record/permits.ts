@@ -1,4 +1,4 @@
-import type { AbsentRecord, QueueState, UnreadableRecord } from "./record.js";
+import type { AbsentRecord, HolderRequest, QueueState, UnreadableRecord } from "./record.js";
 
 export type { AbsentRecord };
 
@@ -30,6 +30,8 @@ export interface SharedRecord {
   readonly permits: readonly PermitInRecord[];
   /** The withdrawn attempts, each with the time of its mark by the clock of the client that withdrew it. */
   readonly marks: readonly { readonly holder: string; readonly atMs: number }[];
+  /** The last request to a holder. */
+  readonly request?: HolderRequest | undefined;
 }
 
 /** Every possible content of the key of a record with permits. */

@@ -1,0 +1,156 @@
+import type { AcquireContext } from "../core/acquire/context.js";
+import type { Shown } from "../core/context.js";
+import { sharedRecord } from "../core/permits/grant.js";
+import { requireCapability } from "../core/record/capability.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { AbsentRecord, PermitInRecord, SharedRecord } from "../core/record/permits.js";
+import { type ForcedRelease, forcedReleaseIn, standing } from "../core/record/record.js";
+import { writeAs } from "../internal/printed.js";
+import { endingOf, found, type Inspection } from "./inspect.js";
+
+/** The kinds of records with permits. */
+export type PermitKind = "semaphore" | "read-write";
+
+/** One permit, as an inspection found it. */
+export interface InspectedPermit
+  extends Pick<Inspection, "endsAt" | "endsInMs" | "appearsExpired" | "acquirableInMs"> {
+  /** The id of the permit. `Admin.forceRelease` and `Admin.releaseByHolder` take this id. */
+  readonly holder: string;
+  /** The label of the holder. */
+  readonly owner: string | undefined;
+  readonly fence: bigint;
+  /** How much of the limit the permit takes: in a read-write lock 1 for a reader, and the whole limit for a writer. */
+  readonly weight: number;
+  /** The session that keeps the permit alive. */
+  readonly session: string;
+  /** The length of that session, in milliseconds. */
+  readonly leaseMs: number;
+}
+
+/** The state of a semaphore or of a read-write lock, read without acquiring a permit. */
+export interface PermitInspection {
+  readonly kind: PermitKind;
+  readonly name: string;
+  /**
+   * `absent`: the name was never used, or TTL has deleted its record. `held`: at least one permit is held. `unlocked`:
+   * the client has no table, and every permit is free.
+   */
+  readonly state: "absent" | "free" | "held" | "unlocked";
+  /** The most that all permits may weigh together, from the table; undefined before the first acquisition. */
+  readonly limit: number | undefined;
+  /** What the permits weigh together. */
+  readonly used: number;
+  /** In the order of their fences. */
+  readonly permits: readonly InspectedPermit[];
+  /**
+   * Whether a waiter has joined the queue since the last grant from the queue. The waiter may have left: `Admin.queue`
+   * reads the waiters themselves, and so their number.
+   */
+  readonly isQueued: boolean;
+  /** The fence of the last grant. */
+  readonly fence: bigint | undefined;
+  /** Changes with every grant and every release. */
+  readonly version: bigint | undefined;
+  /** The last forced release of a permit of this name: the permit, the operator, time and reason. */
+  readonly forced: ForcedRelease | undefined;
+}
+
+/**
+ * Reads one record, strongly consistent, and the session of each holder. Costs a read unit for each 4 KB of the record,
+ * and one for each different session. Throws coded errors.
+ */
+export async function inspectPermits(
+  context: AcquireContext,
+  ref: RecordRef,
+): Promise<PermitInspection> {
+  const { requestTimeoutMs } = context.settings;
+  const answer = await context.read({ key: ref.key, consistent: true }, requestTimeoutMs);
+  const shown = found(ref, answer);
+  const record = sharedRecord({ context, ref }, shown);
+  const permits = record.state === "shared" ? record.permits : [];
+  const sessions = new Set(permits.map(({ session }) => session));
+  await Promise.all(
+    [...sessions].map(async (session) =>
+      found(ref, await context.sessions.look(session, requestTimeoutMs)),
+    ),
+  );
+  return permitInspectionOf(context, ref, record, shown);
+}
+
+/** Returns the permits in an answer. Throws the errors of an unreadable record (R12). */
+export function permitsIn(
+  context: AcquireContext,
+  ref: RecordRef,
+  shown: Shown,
+): readonly PermitInRecord[] {
+  const record = sharedRecord({ context, ref }, shown);
+  return record.state === "shared" ? record.permits : [];
+}
+
+/** The inspection of a record with permits in one item of a listing, or the layout that this version cannot read. */
+export type ListedPermits =
+  | { readonly kind: "readable"; readonly inspection: PermitInspection }
+  | { readonly kind: "unreadable"; readonly found: string };
+
+/** Reads one item of a scan. A scan may show the past, so that no session is read. */
+export function listedPermits(
+  context: AcquireContext,
+  ref: RecordRef,
+  shown: Shown,
+): ListedPermits {
+  const record = requireCapability(context.format, "permits").readAll(shown.item);
+  if (record.state !== "absent" && record.state !== "shared") {
+    return { kind: "unreadable", found: record.found };
+  }
+  context.see(ref, shown, "eventual");
+  return { kind: "readable", inspection: permitInspectionOf(context, ref, record, shown) };
+}
+
+/** Computes the inspection of a record with permits, from the record and the observations of this client. */
+export function permitInspectionOf(
+  context: AcquireContext,
+  ref: RecordRef,
+  record: AbsentRecord | SharedRecord,
+  shown: Shown,
+): PermitInspection {
+  const known = record.state === "shared" ? record : undefined;
+  const permits = (known?.permits ?? []).toSorted((a, b) => (a.fence < b.fence ? -1 : 1));
+  const held = permits.length > 0 ? "held" : "free";
+  const inspection: PermitInspection = {
+    kind: ref.kind as PermitKind,
+    name: ref.name,
+    state: context.isUnlocked ? "unlocked" : known === undefined ? "absent" : held,
+    limit: known?.limit,
+    used: known?.used ?? 0,
+    permits: permits.map((permit) => inspected(context, ref, permit, shown)),
+    isQueued: known !== undefined && standing(known.queue, undefined) === "queued",
+    fence: known?.fence,
+    version: known?.version,
+    forced: forcedReleaseIn(known),
+  };
+  writeAs(inspection, () => inspection);
+  return inspection;
+}
+
+function inspected(
+  context: AcquireContext,
+  ref: RecordRef,
+  { holder, owner, fence, weight, session, leaseMs }: PermitInRecord,
+  { item, dateMs }: Shown,
+): InspectedPermit {
+  const own = permitRefOf(context, ref, { holder, weight });
+  const held = context.format.codec.read(item, own);
+  if (held.state !== "held") throw new Error("A permit in the record must be held.");
+  const ending = endingOf(context, own, held, dateMs);
+  return { holder, owner, fence, weight, session, leaseMs, ...ending };
+}
+
+/** Returns the ref of a permit that another process may hold. A late copy of its grant may still arrive. */
+export function permitRefOf(
+  context: AcquireContext,
+  ref: RecordRef,
+  { holder, weight }: Pick<PermitInRecord, "holder" | "weight">,
+): RecordRef {
+  const permits = requireCapability(context.format, "permits");
+  return permits.permitOf(ref, { holder, weight, leavesMark: true });
+}

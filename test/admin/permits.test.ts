@@ -1,0 +1,297 @@
+import { describe, expect, it } from "vitest";
+import { expectError } from "../support/errors.js";
+import { World } from "../support/world.js";
+
+const DATES = { dates: (trueMs: number) => Math.floor(trueMs / 1_000) * 1_000 };
+const FOR_EVER = { wait: Number.POSITIVE_INFINITY };
+const WHY = { reason: "it is stuck", by: "ada" };
+
+type Admin = ReturnType<World["inhabitant"]>["locks"]["admin"];
+
+async function pagesOf<P>(pages: AsyncIterable<P>): Promise<P[]> {
+  const found: P[] = [];
+  for await (const page of pages) found.push(page);
+  return found;
+}
+
+async function namesOf(
+  pages: AsyncIterable<{ readonly locks: readonly { readonly name: string }[] }>,
+) {
+  return (await pagesOf(pages)).flatMap(({ locks }) => locks.map(({ name }) => name));
+}
+
+describe("admin.list of semaphores and read-write locks", () => {
+  it("lists one kind, with permits, and free records only on demand", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    await world.until(locks.semaphore("a", { permits: 2 }).acquire({ weight: 2 }));
+    await world.until(locks.readWriteLock("b").read().acquire());
+    await world.until(locks.admin.setLimit("c", 3));
+    await world.until(locks.mutex("d").acquire());
+    const { admin } = locks;
+    expect(await world.until(namesOf(admin.list({ kind: "read-write" })))).toEqual(["b"]);
+    expect(await world.until(namesOf(admin.list()))).toEqual(["d"]);
+    const free = await world.until(namesOf(admin.list({ kind: "semaphore", free: true })));
+    expect(free.toSorted()).toEqual(["a", "c"]);
+    const held = await world.until(pagesOf(admin.list({ kind: "semaphore" })));
+    expect(held.flatMap((page) => page.locks)).toMatchObject([
+      { kind: "semaphore", name: "a", used: 2, permits: [{ weight: 2 }] },
+    ]);
+  });
+
+  it("lists the places in their queues, and unreadable records apart", async () => {
+    const world = new World(DATES);
+    const [a, b] = [world.inhabitant(), world.inhabitant({ owner: "waiter" })];
+    await world.until(a.locks.semaphore("s", { permits: 1 }).acquire());
+    const waiting = b.locks.semaphore("s", { permits: 1 }).acquire(FOR_EVER);
+    waiting.catch(() => undefined);
+    await world.time.advance(2_000);
+    world.table.putItem({ pk: { S: "semaphore#x" }, sk: { S: "lease" } }, { v: { N: "2" } });
+    const [page] = await world.until(pagesOf(a.locks.admin.list({ kind: "semaphore" })));
+    expect(page?.queued).toMatchObject([{ name: "s", owner: "waiter", isServed: false }]);
+    expect(page?.unreadable).toMatchObject([{ name: "x" }]);
+    const [locks] = await world.until(pagesOf(a.locks.admin.list()));
+    expect(locks?.queued).toEqual([]);
+    b.process.kill();
+  });
+});
+
+describe("admin.queue of a semaphore", () => {
+  it("lists the permits and the waiters in order", async () => {
+    const world = new World(DATES);
+    const [a, b, c] = [1, 2, 3].map((n) => world.inhabitant({ owner: `p${n}` }));
+    const of = (who: typeof a) => who?.locks.semaphore("s", { permits: 1 });
+    await world.until(of(a)?.acquire() as Promise<unknown>);
+    const signal = new AbortController();
+    const waits = [];
+    for (const who of [b, c]) {
+      waits.push(
+        of(who)
+          ?.acquire({ ...FOR_EVER, signal: signal.signal })
+          .catch(() => undefined),
+      );
+      await world.time.advance(2_000);
+    }
+    const admin = a?.locks.admin as Admin;
+    const found = await world.requests(() => admin.queue("s", { kind: "semaphore" }));
+    expect(found.result.lock).toMatchObject({
+      used: 1,
+      isQueued: true,
+      permits: [{ owner: "p1" }],
+    });
+    expect(found.result.waiters).toMatchObject([
+      { position: 0, owner: "p2" },
+      { position: 1, owner: "p3" },
+    ]);
+    signal.abort();
+    await world.until(Promise.all(waits));
+    expect((await world.until(admin.queue("s", { kind: "semaphore" }))).waiters).toEqual([]);
+  });
+});
+
+describe("admin.sessions with permits", () => {
+  it("lists each permit with its session", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    const one = await world.until(locks.semaphore("s", { permits: 3 }).acquire({ weight: 2 }));
+    const two = await world.until(locks.readWriteLock("rw").read().acquire());
+    const found = await world.until(locks.admin.sessions());
+    expect(found).toMatchObject([
+      {
+        state: "alive",
+        locks: [],
+        permits: [
+          { kind: "read-write", name: "rw", holder: two.holder, weight: 1 },
+          { kind: "semaphore", name: "s", holder: one.holder, weight: 2 },
+        ],
+      },
+    ]);
+  });
+
+  it("keeps an ended session in the list while a permit names it", async () => {
+    const world = new World(DATES);
+    const dead = world.inhabitant();
+    await world.until(dead.locks.semaphore("s", { permits: 1 }).acquire());
+    dead.process.kill();
+    const { locks } = world.inhabitant();
+    const [listing] = await world.until(locks.admin.sessions());
+    const session = { pk: { S: `session#${listing?.id}` }, sk: { S: "lease" } };
+    world.table.deleteItem(session);
+    const [gone] = await world.until(locks.admin.sessions());
+    expect(gone).toMatchObject({ id: listing?.id, state: "absent", permits: [{ name: "s" }] });
+  });
+});
+
+describe("admin.forceRelease of a permit", () => {
+  // rule: protocol 63, protocol 64, protocol 65
+  it("ends one permit, tells its holder who and why, and keeps the room until the release", async () => {
+    const world = new World(DATES);
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const semaphore = a.locks.semaphore("s", { permits: 2 });
+    const victim = await world.until(semaphore.acquire());
+    const other = await world.until(semaphore.acquire());
+    const asked = { kind: "semaphore", holder: victim.holder, ...WHY } as const;
+    const forced = b.locks.admin.forceRelease("s", asked);
+    // The next renewal of the session shows the request.
+    await world.time.advance(12_000);
+    expect([victim.isHeld, other.isHeld]).toEqual([false, true]);
+    expect(victim.signal.reason).toMatchObject({ code: "lost", reason: "released-by-force" });
+    expect(String(victim.signal.reason)).toContain("it is stuck");
+    // The holder may still act, so that no client gets its permit, not even in the same process.
+    expect(await world.until(semaphore.tryAcquire())).toBeNull();
+    expect(await world.until(b.locks.semaphore("s", { permits: 2 }).tryAcquire())).toBeNull();
+    await world.until(victim.release());
+    expect(await world.until(forced)).toMatchObject({
+      ...{ isFree: true, wasDead: false, holder: victim.holder, successor: undefined },
+    });
+    expect((await world.until(semaphore.tryAcquire()))?.isHeld).toBe(true);
+    const { forced: last } = await world.until(semaphore.inspect());
+    expect(last).toMatchObject({ holder: victim.holder, by: "ada", reason: "it is stuck" });
+    const item = world.table.item({ pk: { S: "semaphore#s" }, sk: { S: "lease" } }) ?? {};
+    expect(Object.keys(item).filter((name) => name.startsWith("request#"))).toEqual([]);
+  });
+
+  // rule: protocol 66
+  it("frees the permit after a lease if the holder never releases", async () => {
+    const world = new World(DATES);
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const semaphore = a.locks.semaphore("s", { permits: 1 });
+    const victim = await world.until(semaphore.acquire());
+    const asked = { kind: "semaphore", holder: victim.holder, ...WHY } as const;
+    const result = await world.until(b.locks.admin.forceRelease("s", asked));
+    expect(result).toMatchObject({ isFree: true, wasDead: false });
+    expect((await world.until(semaphore.tryAcquire()))?.isHeld).toBe(true);
+  });
+
+  it("asks two holders at once, and each learns of its own request", async () => {
+    const world = new World(DATES);
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const lock = a.locks.readWriteLock("rw").read();
+    const readers = await world.until(Promise.all([lock.acquire(), lock.acquire()]));
+    const forced = Promise.all(
+      readers.map(({ holder }) =>
+        b.locks.admin.forceRelease("rw", { kind: "read-write", holder, reason: holder }),
+      ),
+    );
+    await world.time.advance(12_000);
+    for (const reader of readers) {
+      expect(reader.signal.reason).toMatchObject({ reason: "released-by-force" });
+      expect(String(reader.signal.reason)).toContain(reader.holder);
+    }
+    await world.until(Promise.all(readers.map((reader) => reader.release())));
+    expect((await world.until(forced)).map(({ isFree }) => isFree)).toEqual([true, true]);
+  });
+
+  // rule: protocol 65
+  it("with now, frees only after both requests, and the holder learns why", async () => {
+    const world = new World(DATES);
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const semaphore = a.locks.semaphore("s", { permits: 2 });
+    const victim = await world.until(semaphore.acquire());
+    const other = await world.until(semaphore.acquire());
+    const asked = { kind: "semaphore", holder: victim.holder, now: true, ...WHY } as const;
+    const { result, reads, writes } = await world.requests(() =>
+      b.locks.admin.forceRelease("s", asked),
+    );
+    // Two reads of the record and one of the session; the request, the notification, and the removal.
+    expect({ reads, writes }).toEqual({ reads: 3, writes: 3 });
+    expect(result).toMatchObject({ isFree: true, holder: victim.holder });
+    const state = await world.until(semaphore.inspect());
+    expect(state).toMatchObject({ used: 1, permits: [{ holder: other.holder }] });
+    expect(state.forced).toMatchObject({ holder: victim.holder, now: true });
+    await world.time.advance(12_000);
+    expect([victim.isHeld, other.isHeld]).toEqual([false, true]);
+    expect(victim.signal.reason).toMatchObject({ reason: "released-by-force" });
+  });
+
+  // rule: protocol 65
+  it("with now, keeps the permit if the notification of the session is not answered", async () => {
+    const world = new World(DATES);
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const semaphore = a.locks.semaphore("s", { permits: 1 });
+    const victim = await world.until(semaphore.acquire());
+    b.network.script((request) =>
+      request.kind === "write" && JSON.stringify(request.write.key).includes("session#")
+        ? { fault: "request-lost", unknownAfterMs: 10 }
+        : undefined,
+    );
+    const asked = {
+      kind: "semaphore",
+      holder: victim.holder,
+      now: true,
+      wait: "1s",
+      ...WHY,
+    } as const;
+    const refused = b.locks.admin.forceRelease("s", asked);
+    await world.until(expectError(refused, { code: "unreachable", lockName: "s" }));
+    expect((await world.until(semaphore.inspect())).used).toBe(1);
+  });
+
+  // rule: protocol 52, protocol 103
+  it("frees the permit of a dead holder after its session has ended", async () => {
+    const world = new World(DATES);
+    const [dead, b] = [world.inhabitant(), world.inhabitant()];
+    const victim = await world.until(dead.locks.semaphore("s", { permits: 1 }).acquire());
+    dead.process.kill();
+    await world.time.advance(60_000);
+    const asked = { kind: "semaphore", holder: victim.holder, ...WHY } as const;
+    const { result, writes } = await world.requests(() => b.locks.admin.forceRelease("s", asked));
+    expect(result).toMatchObject({ isFree: true, wasDead: true, holder: victim.holder });
+    // The end of the session, and the removal.
+    expect(writes).toBe(2);
+    const [session] = await world.until(b.locks.admin.sessions());
+    expect(session).toBeUndefined();
+  });
+
+  it("writes nothing for a holder without a permit, and refuses a call without a holder", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    await world.until(locks.semaphore("s", { permits: 1 }).acquire());
+    const other = { kind: "semaphore", holder: "someone", ...WHY } as const;
+    const { result, writes } = await world.requests(() => locks.admin.forceRelease("s", other));
+    expect(result).toMatchObject({ isFree: true, holder: undefined });
+    expect(writes).toBe(0);
+    const none = { kind: "semaphore", ...WHY } as unknown as typeof other;
+    await expectError(locks.admin.forceRelease("s", none), {
+      ...{ code: "invalid-argument", mentions: ["holder"] },
+    });
+  });
+});
+
+describe("admin.releaseByHolder of a permit", () => {
+  it("removes exactly this permit, at one read and one write", async () => {
+    const world = new World(DATES);
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const semaphore = a.locks.semaphore("s", { permits: 5 });
+    const victim = await world.until(semaphore.acquire({ weight: 3 }));
+    const other = await world.until(semaphore.acquire());
+    const release = () => b.locks.admin.releaseByHolder("s", victim.holder, { kind: "semaphore" });
+    const first = await world.requests(release);
+    expect(first).toMatchObject({ result: true, reads: 1, writes: 1 });
+    const left = await world.until(semaphore.inspect());
+    expect(left).toMatchObject({ used: 1, permits: [{ holder: other.holder }] });
+    expect(await world.requests(release)).toMatchObject({ result: false, reads: 1, writes: 0 });
+  });
+});
+
+describe("the history of a semaphore", () => {
+  it("notes each grant, at one write more", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant({ history: true, owner: "ada" });
+    const semaphore = locks.semaphore("s", { permits: 3 });
+    const one = await world.until(semaphore.acquire());
+    await world.until(locks.drain());
+    const second = await world.requests(async () => {
+      const permit = await semaphore.acquire();
+      await locks.drain();
+      return permit;
+    });
+    expect(second.writes).toBe(2);
+    const { grants } = await world.until(locks.admin.history("s", { kind: "semaphore" }));
+    expect(grants).toMatchObject([
+      { holder: second.result.holder, fence: second.result.fence, owner: "ada", how: "claim" },
+      { holder: one.holder, fence: one.fence },
+    ]);
+    expect(grants[0]?.at).toMatch(/^\d{4}-/);
+  });
+});

@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest";
+import { unlocked } from "../../../src/testing/local/local.js";
+import { expectError } from "../../support/errors.js";
+import { World } from "../../support/world.js";
+
+const DATES = { dates: (trueMs: number) => Math.floor(trueMs / 1_000) * 1_000 };
+
+describe("an inspection of a semaphore", () => {
+  it("shows the limit and every permit, at one read and one more for each session", async () => {
+    const world = new World(DATES);
+    const [a, b] = [world.inhabitant({ owner: "a" }), world.inhabitant({ owner: "b" })];
+    const light = await world.until(a.locks.semaphore("s", { permits: 5 }).acquire());
+    const heavy = await world.until(b.locks.semaphore("s", { permits: 5 }).acquire({ weight: 2 }));
+    await world.until(b.locks.semaphore("s", { permits: 5 }).acquire());
+    const operator = world.inhabitant();
+    const semaphore = operator.locks.semaphore("s", { permits: 5 });
+    const { result, reads, readUnits, writes } = await world.requests(() => semaphore.inspect());
+    expect({ reads, readUnits, writes }).toEqual({ reads: 3, readUnits: 3, writes: 0 });
+    expect(result).toMatchObject({
+      ...{ kind: "semaphore", name: "s", state: "held", limit: 5, used: 4 },
+      ...{ isQueued: false, forced: undefined },
+    });
+    expect(result.fence).toBe(result.permits[2]?.fence);
+    const [first, second, third] = result.permits;
+    expect(first).toMatchObject({
+      ...{ holder: light.holder, owner: "a", weight: 1, fence: light.fence },
+      ...{ leaseMs: 30_000, appearsExpired: false },
+    });
+    expect(first?.endsInMs).toBeGreaterThan(0);
+    expect(second).toMatchObject({ holder: heavy.holder, owner: "b", weight: 2 });
+    expect(second?.session).toBe(third?.session);
+    expect(second?.session).not.toBe(first?.session);
+  });
+
+  it("shows by the table's time that the session of a dead holder is over", async () => {
+    const world = new World(DATES);
+    const dead = world.inhabitant();
+    await world.until(dead.locks.semaphore("s", { permits: 1 }).acquire());
+    dead.process.kill();
+    await world.time.advance(60_000);
+    // A client that has never seen the record.
+    const { locks } = world.inhabitant();
+    const { permits } = await world.until(locks.semaphore("s", { permits: 1 }).inspect());
+    expect(permits).toMatchObject([{ appearsExpired: true, acquirableInMs: 0 }]);
+    expect(permits[0]?.endsInMs).toBeLessThan(-10_000);
+  });
+
+  it("tells an unused name from a free semaphore", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    const semaphore = locks.semaphore("s", { permits: 2 });
+    const unused = await world.until(semaphore.inspect());
+    expect(unused).toMatchObject({ state: "absent", limit: undefined, used: 0, permits: [] });
+    await world.until((await world.until(semaphore.acquire())).release());
+    const free = await world.requests(() => locks.inspect("s", { kind: "semaphore" }));
+    expect(free.result).toMatchObject({ state: "free", limit: 2, used: 0, permits: [] });
+    expect(free.reads).toBe(1);
+  });
+
+  it("refuses a record of another layout, and other options", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant();
+    world.table.putItem({ pk: { S: "semaphore#s" }, sk: { S: "lease" } }, { v: { N: "2" } });
+    const refused = locks.inspect("s", { kind: "semaphore" });
+    await world.until(expectError(refused, { code: "unsupported-layout", lockName: "s" }));
+    const wrong = { kind: "semaphore", namespace: "n" } as { kind: "semaphore" };
+    expect(() => locks.inspect("s", wrong)).toThrow(/namespace/);
+  });
+
+  it("says unlocked for a client without a table", async () => {
+    const locks = unlocked();
+    const { state } = await locks.semaphore("s", { permits: 1 }).inspect();
+    expect(state).toBe("unlocked");
+    await locks.close();
+  });
+});
+
+describe("an inspection of a read-write lock", () => {
+  it("shows readers with weight 1, and a writer with the whole limit", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    const lock = locks.readWriteLock("rw");
+    const readers = await world.until(Promise.all([lock.read().acquire(), lock.read().acquire()]));
+    const read = await world.until(lock.inspect());
+    expect(read).toMatchObject({ kind: "read-write", name: "rw", limit: 1_000, used: 2 });
+    expect(read.permits.map(({ weight }) => weight)).toEqual([1, 1]);
+    await world.until(Promise.all(readers.map((reader) => reader.release())));
+    const writer = await world.until(lock.write().acquire());
+    const written = await world.until(locks.inspect("rw", { kind: "read-write" }));
+    expect(written.permits).toMatchObject([{ holder: writer.holder, weight: 1_000 }]);
+  });
+});
