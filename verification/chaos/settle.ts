@@ -40,10 +40,9 @@ async function allAreFree({ client, table, names, permits, violate }: Remains): 
     const taken =
       permits === undefined
         ? newcomer.mutex(name).run({ wait: LIMIT_MS }, () => undefined)
-        : newcomer.semaphore(name, { permits }).run(
-            { wait: LIMIT_MS, weight: permits },
-            () => undefined,
-          );
+        : newcomer
+            .semaphore(name, { permits })
+            .run({ wait: LIMIT_MS, weight: permits }, () => undefined);
     await taken.catch((error: unknown) =>
       violate("no orphan", `"${name}" could not be acquired: ${error}`),
     );

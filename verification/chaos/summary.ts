@@ -91,7 +91,9 @@ export function missingIn(summary: Summary, options: PlanOptions): string[] {
     "guarded write committed": guarded.committed,
     "guarded write refused": guarded.refused,
     "loss by expiry": losses["expired"] ?? 0,
-    ...(options.hasPermits ? { "permit of a killed process": summary.takeovers?.permits ?? 0 } : {}),
+    ...(options.hasPermits
+      ? { "permit of a killed process": summary.takeovers?.permits ?? 0 }
+      : {}),
   };
   const kinds = new Set([...kindsExpected(options), ...Object.keys(happened)]);
   return [...kinds].filter((kind) => !happened[kind]);

@@ -1,6 +1,12 @@
 import type { Command } from "commander";
 import { operandsOf } from "../operands.js";
-import { ownerOption, renewOption, waitOption, withCommonOptions, withGuardOptions } from "../options.js";
+import {
+  ownerOption,
+  renewOption,
+  waitOption,
+  withCommonOptions,
+  withGuardOptions,
+} from "../options.js";
 import { LOCK_EXIT_CODES_HELP, usageError } from "../output/exit-codes.js";
 import type { Run } from "../output/output.js";
 import type { SemaphoreOptions } from "./semaphore.js";
@@ -51,7 +57,8 @@ function nameOfChange(
 ): string {
   const unfit = OF_COMMANDS.filter((option) => options[option] !== undefined);
   const [name = "", ...others] = operands;
-  if (name !== "" && others.length === 0 && !words.includes("--") && unfit.length === 0) return name;
+  if (name !== "" && others.length === 0 && !words.includes("--") && unfit.length === 0)
+    return name;
   throw usageError(
     "--set-limit takes one name, no command and no option of a permit: holdfast semaphore NAME --set-limit N",
   );
