@@ -24,6 +24,12 @@ const BROKEN = {
     "format.lease.heldCondition(hold.held)",
     '{ kind: "equals", attribute: "v", value: { N: "1" } }',
   ],
+  // A permit is granted whether or not it fits under the limit.
+  permits: [
+    "formats/native-permits.ts",
+    'any(isAbsent("used"), { kind: "below", attribute: "used", value: n(limit - weight + 1) }),',
+    "",
+  ],
   // A deadline is counted by the wall clock alone.
   wall: [
     "platform/clock.ts",

@@ -30,10 +30,17 @@ export async function tableOf(
     : { client, table, format };
 }
 
+/** The lease of a client, and so the length of the session of its permits. */
+interface ClientLease {
+  readonly lease?: string | undefined;
+  readonly renew?: Duration | undefined;
+}
+
 /** Creates a client for the locks in the table. Errors in the background go to stderr. */
 export async function locksOf(
   options: CommonOptions & { readonly history?: boolean },
   output: Output,
+  session: ClientLease = {},
 ): Promise<Holdfast<AnyLocks>> {
   const onError = (error: HoldfastError): void => {
     // `noteSilence` has already reported a table that does not answer. That error has no lock name.
@@ -46,6 +53,8 @@ export async function locksOf(
     ...(await tableOf(options, output)),
     maxClockError,
     history,
+    lease: session.lease,
+    renew: session.renew,
     onError,
   });
 }

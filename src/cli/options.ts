@@ -112,6 +112,27 @@ export function formatOption(formats: readonly string[] = LOCK_FORMATS): Option 
     .env("HOLDFAST_FORMAT");
 }
 
+/** Defines --wait of the commands that run a command under a lock or a permit. */
+export function waitOption(): Option {
+  return new Option(
+    "--wait <duration>",
+    'how long to wait: 30s, 0, forever, or "lease+5s": 5 s beyond a dead holder',
+  );
+}
+
+/** Defines --renew of these commands. */
+export function renewOption(): Option {
+  return new Option("--renew <duration>", "how often to renew; default a third of the lease");
+}
+
+/** Defines --owner of these commands. */
+export function ownerOption(): Option {
+  return new Option(
+    "--owner <text>",
+    "the holder's label for people; default host name and process id",
+  );
+}
+
 /** Defines --sort: the second part of a name, in a table whose sort key is part of names. */
 export function sortOption(): Option {
   return new Option("--sort <value>", "the name's sort key, in a format with sort keys in names");

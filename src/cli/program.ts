@@ -3,6 +3,7 @@ import { Command, Help, Option } from "commander";
 import manifest from "../../package.json" with { type: "json" };
 import { addCost, addElections } from "./commands/election/program.js";
 import { addObject } from "./commands/object/program.js";
+import { addSemaphore } from "./commands/semaphore-program.js";
 import { addDiagnose } from "./commands/table/diagnose-program.js";
 import { addTable } from "./commands/table/program.js";
 import { addWatch } from "./commands/watch-program.js";
@@ -12,9 +13,12 @@ import {
   holderKindOption,
   kindOption,
   namespaceOption,
+  ownerOption,
   ownGroupFirst,
   queueKindOption,
+  renewOption,
   sortOption,
+  waitOption,
   withCommonOptions,
   withGuardOptions,
 } from "./options.js";
@@ -46,6 +50,7 @@ export function programOf(words: readonly string[], onRun: (run: Run) => void): 
     .hook("preAction", (_, command) => refuseDashesAsValue(command))
     .addHelpText("after", EXIT_CODES_HELP);
   addLock(program, words, onRun);
+  addSemaphore(program, words, onRun);
   addElections(program, words, onRun);
   addCost(program, onRun);
   addLs(program, onRun);
@@ -71,15 +76,14 @@ function addLock(program: Command, words: readonly string[], onRun: (run: Run) =
     .description("Runs a command while holding a lock, and ends the command if the lock is lost.");
   withGuardOptions(withCommonOptions(lock))
     .addOption(sortOption())
-    .option(
-      "--wait <duration>",
-      'how long to wait: 30s, 0, forever, or "lease+5s": 5 s beyond a dead holder',
-    )
+    .addOption(waitOption())
     .option("--lease <duration>", "how long a dead holder blocks the lock; default 30s")
-    .option("--renew <duration>", "how often to renew; default a third of the lease")
+    .addOption(renewOption())
     .option("--data <text>", "text to store with the lock: as a JSON string, or as bytes")
     .option("--history", "note the grant for `holdfast history`; costs another write")
-    .option("--owner <text>", "the holder's label for people; default host name and process id")
+    .addOption(ownerOption())
+    .option("--read", "hold a read-write lock for reading: any number of readers at a time")
+    .option("--write", "hold a read-write lock for writing: alone")
     .option("--fair", "wait in the order of arrival; the default lease is then 60s")
     .option("--namespace <text>", "with --fair: the namespace of the lock")
     .addHelpText("after", LOCK_HELP)
@@ -102,6 +106,9 @@ any exit status. With --json only errors are JSON: stdout belongs to the command
 Several names are locked together, all or none, in the order of arrival. The environment then has
 HOLDFAST_LEASE_NAMES, HOLDFAST_LEASE_FENCES and HOLDFAST_LEASE_HOLDERS, each a JSON array of strings
 in the order of the names. The loss of any of the locks ends the command.
+
+With --read or --write the name is a read-write lock: of several readers, or of one writer. Such a lock
+and a lock without these options are different locks, even of the same name.
 ${LOCK_EXIT_CODES_HELP}
 
 Example:

@@ -40,7 +40,12 @@ export const belief = (history: readonly Timed[]): Violation[] => {
 export interface Ledger {
   readonly name: string;
   /** Each writer and fence, in the order of the table. */
-  readonly entries: readonly { readonly by: string; readonly fence: bigint }[];
+  readonly entries: readonly {
+    readonly by: string;
+    readonly fence: bigint;
+    /** The weight of a permit. */
+    readonly weight?: number;
+  }[];
 }
 
 /**

@@ -17,12 +17,13 @@ const HELP = `npm run chaos -- [options]
   --seed N       the seed of the plan of faults (default: random; the run prints it)
   --processes N  the number of concurrent workers (default 4)
   --endpoint U   use this table server, and do not kill it (default: a DynamoDB Local of its own)
+  --permits      contend for permits of one semaphore, and not for locks (then 50 workers by default)
   --no-clocks    leave the clocks alone, on machines without libfaketime
   --json         the summary as JSON on standard output
   --break NAME   run the core with this rule broken: the run must fail
 Exit status: 0, nothing wrong; 1, an invariant is broken, or a kind of fault did not happen.`;
 
-const DEFAULTS = { minutes: "1", processes: "4" };
+const DEFAULTS = { minutes: "1", processes: "4", processesWithPermits: "50" };
 
 class UsageError extends Error {}
 
@@ -32,7 +33,8 @@ function optionsOf(args: readonly string[]) {
     options: {
       minutes: { type: "string", default: DEFAULTS.minutes },
       seed: { type: "string" },
-      processes: { type: "string", default: DEFAULTS.processes },
+      processes: { type: "string" },
+      permits: { type: "boolean", default: false },
       endpoint: { type: "string" },
       "no-clocks": { type: "boolean", default: false },
       json: { type: "boolean", default: false },
@@ -45,10 +47,12 @@ function optionsOf(args: readonly string[]) {
     if (Number.isFinite(value) && value >= least) return value;
     throw new UsageError(`--${name} takes a number from ${least}; got "${text}".`);
   };
+  const workers = values.permits ? DEFAULTS.processesWithPermits : DEFAULTS.processes;
   const run: RunOptions = {
     seed: Math.floor(number("seed", values.seed ?? `${Math.floor(Math.random() * 1e9)}`, 0)),
     minutes: number("minutes", values.minutes, 0.1),
-    processes: Math.floor(number("processes", values.processes, 3)),
+    processes: Math.floor(number("processes", values.processes ?? workers, 3)),
+    hasPermits: values.permits,
     endpoint: values.endpoint,
     hasClocks: !values["no-clocks"],
   };

@@ -19,7 +19,7 @@ export interface ClientEnvironment {
   readonly directory: string;
   /** Undefined: the workers use this machine's clocks. */
   readonly faketime: string | undefined;
-  readonly setup: Pick<WorkerSetup, "table" | "names" | "tasks" | "leaseMs">;
+  readonly setup: Pick<WorkerSetup, "table" | "names" | "tasks" | "leaseMs" | "pollMs" | "permits">;
   readonly count: (fault: string, times?: number) => void;
   /** Takes the fault which waits for the next request of this operation, from any member. */
   readonly takeFault: (operation: string) => ProxyFault | undefined;
@@ -101,6 +101,13 @@ export class Member {
     return this.isRunning && this.#clock?.manner.kind === "stepped";
   }
 
+  get #keptAliveBy(): WorkerSetup["keptAliveBy"] {
+    const asked = LIVES[this.#place % LIVES.length] ?? "leases";
+    // A permit always lives by a session: of its client by default.
+    const hasPermits = this.#around.setup.permits !== undefined;
+    return hasPermits && asked === "sessions" ? "leases" : asked;
+  }
+
   /** Starts a worker, with separate clocks. */
   start(): void {
     const { referee, setup, workerFile } = this.#around;
@@ -113,7 +120,7 @@ export class Member {
       name,
       endpoint: `http://127.0.0.1:${this.#port}`,
       seed: this.#random.integer(0, 2 ** 31),
-      keptAliveBy: LIVES[this.#place % LIVES.length] ?? "leases",
+      keptAliveBy: this.#keptAliveBy,
     };
     const child = spawn(process.execPath, [workerFile, JSON.stringify(task)], {
       stdio: ["ignore", "ignore", "pipe", "pipe"],

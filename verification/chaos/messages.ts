@@ -7,6 +7,8 @@ export interface WorkerSetup {
   readonly seed: number;
   /** The names of the locks to acquire. */
   readonly names: readonly string[];
+  /** The pauses between two reads of a waiter, in milliseconds. */
+  readonly pollMs: { readonly min: number; readonly max: number };
   /** The number of concurrent acquisitions. */
   readonly tasks: number;
   /** The shortest and the longest lease, in milliseconds. */
@@ -15,6 +17,8 @@ export interface WorkerSetup {
    * What keeps its leases alive: their own renewals, sessions which it opens, or the client's shared session.
    */
   readonly keptAliveBy: "leases" | "sessions" | "shared";
+  /** The limit of the semaphores to acquire in place of locks. */
+  readonly permits?: number | undefined;
 }
 
 /** A worker's message to the referee, a JSON object per line. Fences are digits. */
@@ -30,6 +34,8 @@ export type FromWorker =
       readonly fence: string;
       readonly isHeld: boolean;
       readonly isFirst: boolean;
+      /** The weight of a permit. */
+      readonly weight?: number | undefined;
     }
   | {
       readonly kind: "lost";

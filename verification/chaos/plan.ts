@@ -31,25 +31,46 @@ export interface PlanOptions {
   readonly hasClocks: boolean;
   /** Whether the server can be killed here. */
   readonly hasServer: boolean;
+  /** Whether the workers acquire permits of one semaphore, and not locks. */
+  readonly hasPermits: boolean;
 }
 
 /** Everything a seed decides; the machine decides the timing. */
 export interface Plan {
   readonly names: readonly string[];
   readonly leaseMs: readonly [number, number];
+  readonly pollMs: { readonly min: number; readonly max: number };
   readonly tasks: number;
   readonly mishaps: readonly Due[];
   /** The random generator of each place. */
   readonly randoms: readonly SeededRandom[];
 }
 
-const LEASE_MS: readonly [number, number] = [800, 2_400];
+/** What differs between a run with locks and a run with permits. */
+interface Shape extends Omit<Plan, "mishaps" | "randoms"> {
+  /** The mean pause between two mishaps beyond the mishaps of every run. */
+  readonly mishapEveryMs: number;
+}
+
+const OF_LOCKS: Shape = {
+  names: ["a", "b", "c"],
+  tasks: 2,
+  leaseMs: [800, 2_400],
+  pollMs: { min: 20, max: 200 },
+  mishapEveryMs: 2_000,
+};
+
+// With many processes on a machine requests are slow, so leases are longer and polls rarer.
+const OF_PERMITS: Shape = {
+  names: ["a"],
+  tasks: 1,
+  leaseMs: [4_000, 4_000],
+  pollMs: { min: 200, max: 1_000 },
+  mishapEveryMs: 1_500,
+};
 
 /** How many times longer than requested a run may take until every kind of fault has happened. */
 export const MOST_TIMES = 4;
-
-/** The mean pause between two mishaps beyond the mishaps of every run. */
-const MISHAP_EVERY_MS = 2_000;
 
 const UPDATE = "UpdateItem";
 
@@ -79,6 +100,7 @@ export function nameOf(operation: string, fault: ProxyFault): string {
 export function planOf(options: PlanOptions): Plan {
   const random = seededRandom(options.seed);
   const { lengthMs, processes } = options;
+  const { mishapEveryMs, ...shape } = shapeOf(options);
   const place = (): number => random.integer(0, processes - 1);
   const once = shuffled(random, mishapsOnce(random, options));
   const firstMs = Math.min(1_500, lengthMs / 10);
@@ -91,7 +113,7 @@ export function planOf(options: PlanOptions): Plan {
   for (
     let atMs = firstMs;
     atMs < MOST_TIMES * lengthMs;
-    atMs += random.fraction() * 2 * MISHAP_EVERY_MS
+    atMs += random.fraction() * 2 * mishapEveryMs
   ) {
     const more = mishapsOnce(random, options);
     const mishap = more[random.integer(0, more.length - 1)];
@@ -101,12 +123,16 @@ export function planOf(options: PlanOptions): Plan {
   }
   mishaps.sort((a, b) => a.atMs - b.atMs);
   const randoms = Array.from({ length: processes }, () => random.fork());
-  return { names: ["a", "b", "c"], leaseMs: LEASE_MS, tasks: 2, mishaps, randoms };
+  return { ...shape, mishaps, randoms };
+}
+
+function shapeOf({ hasPermits }: Pick<PlanOptions, "hasPermits">): Shape {
+  return hasPermits ? OF_PERMITS : OF_LOCKS;
 }
 
 /** One mishap of each kind. */
 function mishapsOnce(random: SeededRandom, options: PlanOptions): Mishap[] {
-  const [, lease] = LEASE_MS;
+  const [, lease] = shapeOf(options).leaseMs;
   const forMs = (): number => Math.round(200 + random.fraction() * 2 * lease);
   const delayMs = random.integer(100, 3_000);
   const one: Mishap[] = [
@@ -120,7 +146,6 @@ function mishapsOnce(random: SeededRandom, options: PlanOptions): Mishap[] {
     { kind: "answers stalled", forMs: forMs() },
     { kind: "network slow", forMs: forMs(), delayMs: random.integer(50, 700) },
     { kind: "connections refused", forMs: forMs() },
-    { kind: "session deleted" },
     { kind: "request", operation: UPDATE, fault: { fault: "delayed", delayMs } },
     { kind: "request", operation: UPDATE, fault: { fault: "applied-late", delayMs, how: "reset" } },
     { kind: "request", operation: UPDATE, fault: { fault: "applied-late", delayMs, how: "hang" } },
@@ -131,6 +156,13 @@ function mishapsOnce(random: SeededRandom, options: PlanOptions): Mishap[] {
     },
     ...REQUEST_FAULTS.map(([operation, fault]): Mishap => ({ kind: "request", operation, fault })),
   ];
+  // Kills and pauses are what a run with permits is about.
+  if (options.hasPermits) {
+    for (let more = 0; more < 4; more += 1) {
+      one.push({ kind: "process killed", downMs: random.integer(0, 1_500) });
+      one.push({ kind: "process stopped", forMs: forMs() });
+    }
+  } else one.push({ kind: "session deleted" });
   if (options.hasServer) one.push({ kind: "server killed", downMs: random.integer(0, 1_500) });
   if (options.hasClocks) {
     one.push({ kind: "wall clock stepped", byMs: random.integer(500, 20_000), thenCutMs: 0 });

@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import type { Event } from "../sim/history.js";
 import type { FromWorker } from "./messages.js";
 import type { Span } from "./order.js";
+import type { PermitSighting, SeenSemaphore } from "./permit-sightings.js";
 
 /** An event without the process. */
 export type Observed = Event extends infer E ? (E extends Event ? Omit<E, "by"> : never) : never;
@@ -12,6 +13,8 @@ export type Observed = Event extends infer E ? (E extends Event ? Omit<E, "by"> 
  */
 export class Referee {
   readonly spans: Span[] = [];
+  /** The checks of permits, and the records of semaphores. */
+  readonly sightings: PermitSighting[] = [];
   /** Failures which need no order to be proved. */
   readonly failures: { readonly atMs: number; readonly what: string }[] = [];
   /** How many checks answered no: the holder noticed in time. */
@@ -39,6 +42,11 @@ export class Referee {
       atMs: this.nowMs,
       event: { ...observed, by } as Event,
     });
+  }
+
+  /** Records the state of a semaphore in an answer to a request that arrived after the stamp `from`. */
+  noteSemaphore(seen: SeenSemaphore, from: number): void {
+    this.sightings.push({ kind: "record", ...seen, from, to: this.stamp(), atMs: this.nowMs });
   }
 
   /** Ignores broken connections from now on: the run is ending. */
@@ -85,7 +93,7 @@ export class Referee {
 
   #asked(
     by: string,
-    { name, fence, isHeld, isFirst }: Extract<FromWorker, { kind: "asked" }>,
+    { name, fence, isHeld, isFirst, weight }: Extract<FromWorker, { kind: "asked" }>,
     { stamp, atMs }: { readonly stamp: number; readonly atMs: number },
   ): void {
     if (!isHeld) {
@@ -95,6 +103,10 @@ export class Referee {
     const kind = isFirst ? "granted" : "acted";
     const event: Event = { kind, by, name, fence: BigInt(fence) };
     this.spans.push({ from: stamp, to: stamp, atMs, event });
+    if (weight !== undefined) {
+      const held = { kind: "held", by, name, fence: BigInt(fence), weight } as const;
+      this.sightings.push({ ...held, from: stamp, to: stamp, atMs });
+    }
     if (isFirst) this.#holding.set(by, new Set(this.#holding.get(by)).add(fence));
   }
 

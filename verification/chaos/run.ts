@@ -8,6 +8,7 @@ import type { Violation } from "../sim/history.js";
 import { checkRun, type Ledger } from "./checks.js";
 import { Member } from "./member.js";
 import { inOrder } from "./order.js";
+import { checkPermits, PERMITS, takeoversIn } from "./permit-checks.js";
 import { type Due, MOST_TIMES, type Plan, planOf } from "./plan.js";
 import { Referee } from "./referee.js";
 import { freshPort, Server, type StartServer } from "./server.js";
@@ -26,6 +27,10 @@ export interface Tools {
 const VICTIM_WAIT_MS = 5_000;
 const FIRST_CHECK_MS = 5_000;
 const PROGRESS_EVERY_MS = 10_000;
+// The default of `maxClockError`.
+const MAX_CLOCK_ERROR_MS = 10_000;
+// The longest fault of the waiter that would remove a dead holder's permit: after this, or earlier, another waiter does it.
+const RIVALS_OWN_FAULTS_MS = 10_000;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -93,6 +98,10 @@ export class Run {
     }
   }
 
+  get #permits(): number | undefined {
+    return this.#options.hasPermits ? PERMITS : undefined;
+  }
+
   get #endpoint(): string {
     return this.#options.endpoint ?? this.#server?.endpoint ?? "";
   }
@@ -110,14 +119,14 @@ export class Run {
     const client = this.#client();
     await createTable({ client, table: this.#table });
     client.destroy();
-    const { names, leaseMs, tasks, randoms } = this.#plan;
+    const { names, leaseMs, pollMs, tasks, randoms } = this.#plan;
     const around = {
       referee: this.referee,
       target: () => this.#endpoint,
       workerFile: this.#tools.workerFile,
       directory: this.#directory,
       faketime: this.#options.hasClocks ? this.#tools.faketime : undefined,
-      setup: { table: this.#table, names, tasks, leaseMs },
+      setup: { table: this.#table, names, tasks, leaseMs, pollMs, permits: this.#permits },
       count: (fault: string, times = 1) => this.#count(fault, times),
       takeFault: (operation: string) => this.#takeFault(operation),
       freshPort,
@@ -161,7 +170,15 @@ export class Run {
   }
 
   #isBad(): boolean {
-    return this.referee.failures.length > 0 || checkRun(this.referee.spans, []).length > 0;
+    return this.referee.failures.length > 0 || this.#check([]).length > 0;
+  }
+
+  #check(ledgers: readonly Ledger[]): Violation[] {
+    const { spans, sightings } = this.referee;
+    if (!this.#options.hasPermits) return checkRun(spans, ledgers);
+    const { leaseMs, pollMs } = this.#plan;
+    const takeoverMs = leaseMs[1] + MAX_CLOCK_ERROR_MS + pollMs.max + RIVALS_OWN_FAULTS_MS;
+    return checkPermits({ spans, sightings, ledgers, takeoverMs });
   }
 
   #tellProgress(elapsedMs: number): void {
@@ -275,6 +292,7 @@ export class Run {
       client,
       table: this.#table,
       names,
+      permits: this.#permits,
       violate,
     });
     client.destroy();
@@ -283,7 +301,8 @@ export class Run {
 
   #summary(seconds: number, ledgers: readonly Ledger[]): Summary {
     const { seed, processes } = this.#options;
-    const { spans, failures, askedTooLate } = this.referee;
+    const { spans, sightings, failures, askedTooLate } = this.referee;
+    const afterMs = takeoversIn(spans, sightings).map((permit) => permit.afterMs);
     const unexpected = failures.map((failure) => ({ invariant: "unexpected", ...failure }));
     return {
       seed,
@@ -293,7 +312,10 @@ export class Run {
       heldBack: askedTooLate,
       ...figuresOf(inOrder(spans)),
       faults: this.#faults,
-      violations: [...this.#violations, ...unexpected, ...checkRun(spans, ledgers)],
+      takeovers: this.#options.hasPermits
+        ? { permits: afterMs.length, worstMs: Math.max(0, ...afterMs) }
+        : undefined,
+      violations: [...this.#violations, ...unexpected, ...this.#check(ledgers)],
       historyFile: undefined,
     };
   }

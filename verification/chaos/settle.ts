@@ -13,6 +13,8 @@ export interface Remains {
   readonly client: DynamoDBClient;
   readonly table: string;
   readonly names: readonly string[];
+  /** The limit of the names, if they are semaphores. */
+  readonly permits: number | undefined;
   readonly violate: (invariant: string, what: string) => void;
 }
 
@@ -32,10 +34,15 @@ async function allFinish({ members, violate }: Remains): Promise<void> {
   }
 }
 
-async function allAreFree({ client, table, names, violate }: Remains): Promise<void> {
+async function allAreFree({ client, table, names, permits, violate }: Remains): Promise<void> {
   const newcomer = new Holdfast({ client, table });
   for (const name of names) {
-    const taken = newcomer.mutex(name).run({ wait: LIMIT_MS }, () => undefined);
+    const taken =
+      permits === undefined
+        ? newcomer.mutex(name).run({ wait: LIMIT_MS }, () => undefined)
+        : newcomer
+            .semaphore(name, { permits })
+            .run({ wait: LIMIT_MS, weight: permits }, () => undefined);
     await taken.catch((error: unknown) =>
       violate("no orphan", `"${name}" could not be acquired: ${error}`),
     );
@@ -50,8 +57,9 @@ async function ledgersIn({ client, table }: Remains): Promise<Ledger[]> {
       const [kind, name] = pk?.S?.split("#") ?? [];
       if (kind !== "ledger" || name === undefined) continue;
       const lines = (entries?.L ?? []).map(({ S = "" }) => {
-        const [fence = "", by = ""] = S.split(" ");
-        return { by, fence: BigInt(fence) };
+        const [fence = "", by = "", weight] = S.split(" ");
+        const weighed = weight === undefined ? {} : { weight: Number(weight) };
+        return { by, fence: BigInt(fence), ...weighed };
       });
       found.push({ name, entries: lines });
     }

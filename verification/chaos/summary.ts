@@ -10,13 +10,15 @@ export interface RunOptions {
   readonly endpoint: string | undefined;
   /** Whether clocks are skewed and stepped. */
   readonly hasClocks: boolean;
+  /** Whether the workers acquire permits of one semaphore, and not locks. */
+  readonly hasPermits: boolean;
 }
 
 /** Returns the parameters for the plan of a run. */
 export function planOptionsOf(options: RunOptions): PlanOptions {
-  const { seed, minutes, processes, endpoint, hasClocks } = options;
+  const { seed, minutes, processes, endpoint, hasClocks, hasPermits } = options;
   const hasServer = endpoint === undefined;
-  return { seed, lengthMs: minutes * 60_000, processes, hasClocks, hasServer };
+  return { seed, lengthMs: minutes * 60_000, processes, hasClocks, hasServer, hasPermits };
 }
 
 /** The results of a run. */
@@ -39,6 +41,8 @@ export interface Summary {
   readonly faults: Readonly<Record<string, number>>;
   /** The longest time without a grant, over all names, in milliseconds. */
   readonly worstGapMs: number;
+  /** The permits of killed processes: how many, and how long after the kill the table last had one. */
+  readonly takeovers: { readonly permits: number; readonly worstMs: number } | undefined;
   readonly violations: readonly Violation[];
   /** The file with the history, if the run has violations. */
   readonly historyFile: string | undefined;
@@ -87,6 +91,9 @@ export function missingIn(summary: Summary, options: PlanOptions): string[] {
     "guarded write committed": guarded.committed,
     "guarded write refused": guarded.refused,
     "loss by expiry": losses["expired"] ?? 0,
+    ...(options.hasPermits
+      ? { "permit of a killed process": summary.takeovers?.permits ?? 0 }
+      : {}),
   };
   const kinds = new Set([...kindsExpected(options), ...Object.keys(happened)]);
   return [...kinds].filter((kind) => !happened[kind]);
@@ -108,6 +115,12 @@ export function linesOf(summary: Summary): string[] {
     `acquisitions given up: ${list(summary.gaveUp)}`,
     `losses: ${list(summary.losses)}`,
     `longest time without a grant of a name: ${(summary.worstGapMs / 1000).toFixed(1)} s`,
+    ...(summary.takeovers === undefined
+      ? []
+      : [
+          `permits of killed processes: ${summary.takeovers.permits}, in the table for at most ` +
+            `${(summary.takeovers.worstMs / 1000).toFixed(1)} s after the kill`,
+        ]),
     `${faults} faults:`,
     ...Object.entries(summary.faults)
       .sort(([a], [b]) => a.localeCompare(b))

@@ -4,6 +4,7 @@ import {
   type WireHeaders,
   wholeBody,
 } from "../../src/testing/proxy/proxy-messages.js";
+import { semaphoreIn, semaphoreOf } from "./permit-sightings.js";
 import type { Observed, Referee } from "./referee.js";
 
 interface Attributes {
@@ -42,7 +43,8 @@ export function seenIn(
 ): Observed | undefined {
   if (operation === "TransactWriteItems") {
     const [guard, write] = asked.TransactItems ?? [];
-    const name = lockOf(guard?.ConditionCheck?.Key);
+    const key = guard?.ConditionCheck?.Key;
+    const name = lockOf(key) ?? semaphoreOf(key);
     const fence = write?.Update?.ExpressionAttributeValues[":entry"].L[0].S.split(" ")[0];
     // Any other error says nothing about the condition.
     const isAnswered = status === 200 || answered.CancellationReasons?.some(isRefusal);
@@ -124,8 +126,12 @@ export class Witness {
     const asked = isWrite ? (JSON.parse(`${body}`) as Asked) : {};
     const from = this.#stampOf(asked);
     const answer = await this.#send(method, path, headers, body);
-    const seen = isWrite && seenIn(operation, asked, answer.status, JSON.parse(`${answer.body}`));
+    if (!isWrite) return answer;
+    const answered = JSON.parse(`${answer.body}`) as Answered;
+    const seen = seenIn(operation, asked, answer.status, answered);
     if (seen) referee.note(sender, seen, from);
+    const semaphore = semaphoreIn(asked.Key, answered.Attributes ?? answered.Item);
+    if (semaphore) referee.noteSemaphore(semaphore, from);
     return answer;
   }
 

@@ -1,9 +1,18 @@
 /** A worker: a process which acquires locks, acts under them, and reports each act to the referee. */
 import { readSync, writeSync } from "node:fs";
 import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
-import { Holdfast, isHoldfastError, type Lease, type Session } from "../../src/index.js";
+import {
+  Holdfast,
+  isHoldfastError,
+  type Lease as MutexLease,
+  type Permit,
+  type Session,
+} from "../../src/index.js";
 import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
 import { type FromWorker, ledgerKeyOf, REFEREE_FD, type WorkerSetup } from "./messages.js";
+import { HEAVIEST } from "./permit-checks.js";
+
+type Lease = MutexLease | Permit;
 
 const setup = JSON.parse(process.argv[2] ?? "{}") as WorkerSetup;
 const finishing = new AbortController();
@@ -19,7 +28,8 @@ const locks = new Holdfast({
   table: setup.table,
   owner: setup.name,
   requestTimeout: 800,
-  poll: { min: 20, max: 200 },
+  poll: setup.pollMs,
+  ...(setup.permits === undefined ? {} : { lease: setup.leaseMs[1] }),
   ...(setup.keptAliveBy === "shared" ? { sharedSession: true, lease: setup.leaseMs[1] } : {}),
   onError: (error) => {
     // The notice of a table that answers nothing for a while concerns no lock.
@@ -73,11 +83,23 @@ async function mutexOf(random: SeededRandom, name: string) {
   return locks.mutex(name, { session: await sessionFor(lease) });
 }
 
+/** A source of permits of one weight, with the methods of a mutex. */
+function permitsOf(random: SeededRandom, name: string, permits: number) {
+  const weight = random.integer(1, HEAVIEST);
+  const semaphore = locks.semaphore(name, { permits, poll: setup.pollMs });
+  return {
+    acquire: (options: object) => semaphore.acquire({ ...options, weight }),
+    tryAcquire: () => semaphore.tryAcquire({ weight }),
+  };
+}
+
 async function take(random: SeededRandom, name: string): Promise<Lease | undefined> {
   const cancelled = AbortSignal.timeout(random.chance(0.1) ? random.integer(1, 1_000) : 60_000);
   const signal = AbortSignal.any([finishing.signal, cancelled]);
   try {
-    const mutex = await mutexOf(random, name);
+    const { permits } = setup;
+    const mutex =
+      permits === undefined ? await mutexOf(random, name) : permitsOf(random, name, permits);
     const wait = random.chance(0.3) ? random.integer(0, 3_000) : 60_000;
     const lease = random.chance(0.15)
       ? await mutex.tryAcquire()
@@ -119,7 +141,9 @@ function isHeld(random: SeededRandom, lease: Lease, isFirst = false): boolean {
   const way = random.integer(0, 3);
   waitForStamp();
   const held = ask(lease, way);
-  report({ kind: "asked", name: lease.name, fence: `${lease.fence}`, isHeld: held, isFirst });
+  const { name, fence } = lease;
+  const weight = "weight" in lease ? lease.weight : undefined;
+  report({ kind: "asked", name, fence: `${fence}`, isHeld: held, isFirst, weight });
   return held;
 }
 
@@ -153,7 +177,7 @@ async function hold(random: SeededRandom, lease: Lease): Promise<void> {
     else await pause(random.integer(1, 40));
     // Three times in a row: after a pause the second check comes before any timer or answer.
     for (let times = 0; held && times < 3; times += 1) held = isHeld(random, lease);
-    if (held && random.chance(0.02)) await lease.renew().catch(expectLost);
+    if (held && "renew" in lease && random.chance(0.02)) await lease.renew().catch(expectLost);
   }
   // A careless user writes after the loss of the lease: only the condition can refuse this write.
   for (let times = 0; !held && times < 3; times += 1) {
@@ -182,7 +206,8 @@ function expectLost(error: unknown): void {
 /** Appends to the ledger, conditional on the held lease. The witness sees the result. */
 async function guardedWrite(lease: Lease): Promise<void> {
   const { name, fence } = lease;
-  const entry = { L: [{ S: `${fence} ${setup.name}` }] };
+  const weight = "weight" in lease ? ` ${lease.weight}` : "";
+  const entry = { L: [{ S: `${fence} ${setup.name}${weight}` }] };
   const append = {
     TableName: setup.table,
     Key: { pk: { S: ledgerKeyOf(name, fence) }, sk: { S: "ledger" } },

@@ -13,6 +13,7 @@ export { lock } from "./lock.js";
 export { ls } from "./ls.js";
 export { queue } from "./queue.js";
 export { release } from "./release.js";
+export { semaphore, setLimit } from "./semaphore.js";
 export { sessions } from "./sessions.js";
 export { diagnose } from "./table/diagnose.js";
 export { policy } from "./table/policy.js";

@@ -1,14 +1,12 @@
-import type { Holdfast, Lease, Lock, MultiLease, Wait } from "../../index.js";
+import type { Holdfast, Lock } from "../../index.js";
 import { locksOf } from "../connection.js";
 import { commandLineOf, type GuardOptions } from "../guard/command-line.js";
-import { GuardedCommand } from "../guard/guarded-command.js";
-import { environmentOf, exitCodeOfOutcome, isGroupGone, undead } from "../guard/guarded-outcome.js";
-import { Interruptions } from "../guard/interruptions.js";
+import { type HoldPlan, holdWhile } from "../guard/hold-while.js";
 import type { CommonOptions } from "../options.js";
-import { EXIT, usageError } from "../output/exit-codes.js";
+import { usageError } from "../output/exit-codes.js";
 import { type AnyLocks, dataOf, nameOf, type SortOptions } from "../output/format.js";
-import { type Output, tellFailure } from "../output/output.js";
-import { noteHolder } from "../waiting.js";
+import type { Output } from "../output/output.js";
+import { refuseManualRenewal, waitOf } from "../wait-option.js";
 
 /** The options of `holdfast lock`, as parsed by commander. */
 export interface LockOptions extends CommonOptions, SortOptions, GuardOptions {
@@ -20,6 +18,8 @@ export interface LockOptions extends CommonOptions, SortOptions, GuardOptions {
   readonly fair?: boolean;
   readonly namespace?: string;
   readonly history?: boolean;
+  readonly read?: boolean;
+  readonly write?: boolean;
 }
 
 /** Holds a lock, or several together, while a command runs. Returns the exit status. */
@@ -30,63 +30,65 @@ export async function lock(
   output: Output,
 ): Promise<number> {
   const line = commandLineOf(command, options);
-  if (options.renew === "manual") {
-    throw usageError(
-      "--renew must be a duration: manual renewal is not possible while a command runs.",
-    );
-  }
+  refuseManualRenewal(options.renew);
+  const isReadWrite = options.read === true || options.write === true;
+  if (isReadWrite) checkReadWrite(names, options);
   if (options.namespace !== undefined && options.fair !== true) {
     throw usageError("--namespace is for fair locks: add --fair.");
   }
   if (names.length > 1 && (options.namespace ?? options.data ?? options.sort) !== undefined) {
     throw usageError("--namespace, --sort and --data are for a single lock: give one name.");
   }
-  const interruptions = new Interruptions(options);
-  const locks = await locksOf(options, output);
-  let mayRelease = true;
-  try {
-    const endNote = noteHolder(output);
-    const lease = await acquire(locks, names, options, interruptions).finally(endNote);
-    // Interrupted: the wait is over, and nothing remains in the table.
-    if (lease === undefined) return interruptions.exitCode ?? EXIT.internal;
-    const guarded = new GuardedCommand(lease, { ...line, env: environmentOf(lease) });
-    interruptions.goTo((signal) => guarded.giveUpLease(signal));
-    const outcome = await guarded.outcome;
-    mayRelease = isGroupGone(outcome);
-    if (!mayRelease) throw undead(lease);
-    await lease.release().catch((error: unknown) => tellFailure(output, error));
-    return exitCodeOfOutcome(outcome, command[0] ?? "", lease);
-  } finally {
-    // While a process of the command may still act, the lock is not released.
-    if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));
-    interruptions.dispose();
+  const { lease, renew } = options;
+  // A permit lives by the session of its client, so the client has the length of the lease.
+  const locks = await locksOf(options, output, isReadWrite ? { lease, renew } : {});
+  const acquire: HoldPlan["acquire"] = isReadWrite
+    ? (signal) => acquireReadWrite(locks, names[0] ?? "", options, signal)
+    : (signal) => acquireLock(locks, names, options, signal);
+  const plan = { locks, acquire, line, program: command[0] ?? "", ignoreHup: options.ignoreHup };
+  return holdWhile(plan, output);
+}
+
+function checkReadWrite(names: readonly string[], options: LockOptions): void {
+  if (options.read === true && options.write === true) {
+    throw usageError("--read and --write exclude each other: a command reads, or it writes.");
+  }
+  if (names.length > 1) {
+    throw usageError("--read and --write are for a single read-write lock: give one name.");
+  }
+  const unfit = (["fair", "namespace", "sort", "data", "history"] as const).filter(
+    (option) => options[option] !== undefined,
+  );
+  if (unfit.length > 0) {
+    throw usageError(
+      `${unfit.map((option) => `--${option}`).join(", ")} cannot be combined with --read or --write. A read-write ` +
+        "lock always serves waiters in the order of arrival, and stores only its permits. Leave the option out.",
+    );
   }
 }
 
-async function acquire(
+function acquireReadWrite(
+  locks: Holdfast<AnyLocks>,
+  name: string,
+  { wait, owner, write }: LockOptions,
+  signal: AbortSignal,
+) {
+  const both = locks.readWriteLock(name);
+  const asked = { wait: waitOf(wait), owner, signal };
+  return write === true ? both.write().acquire(asked) : both.read().acquire(asked);
+}
+
+function acquireLock(
   locks: Holdfast<AnyLocks>,
   names: readonly string[],
   options: LockOptions,
-  interruptions: Interruptions,
-): Promise<Lease<AnyLocks> | MultiLease | undefined> {
+  signal: AbortSignal,
+) {
   const { lease, renew, owner, wait } = options;
-  const asked = { lease, renew, owner, wait: waitOf(wait), signal: interruptions.ending };
-  try {
-    const [name = "", ...others] = names;
-    const held =
-      others.length > 0
-        ? await locks.multiLock(names).acquire(asked)
-        : await lockOf(locks, name, options).acquire({
-            ...asked,
-            data: dataOf(options.data, options),
-          });
-    // A signal that arrived with the grant still interrupts.
-    if (interruptions.exitCode === undefined) return held;
-    await held.release();
-  } catch (error) {
-    if (interruptions.exitCode === undefined) throw error;
-  }
-  return undefined;
+  const asked = { lease, renew, owner, wait: waitOf(wait), signal };
+  const [name = "", ...others] = names;
+  if (others.length > 0) return locks.multiLock(names).acquire(asked);
+  return lockOf(locks, name, options).acquire({ ...asked, data: dataOf(options.data, options) });
 }
 
 /** Returns the requested lock; with --fair, a fair lock. */
@@ -100,11 +102,4 @@ function lockOf(
   // Throws for names and formats without fair locks.
   if (fair === true) return locks.fairLock(asked as string, { namespace });
   return locks.mutex(asked);
-}
-
-function waitOf(text: string | undefined): Wait | undefined {
-  if (text === "forever") return Number.POSITIVE_INFINITY;
-  const beyondLease = /^lease\+(.+)$/.exec(text ?? "")?.[1];
-  if (beyondLease !== undefined) return { beyondLease };
-  return text === "0" ? 0 : text;
 }

@@ -3,7 +3,7 @@ import { delimiter, join } from "node:path";
 import { CliError, EXIT, usageError } from "../output/exit-codes.js";
 import type { CommandLine } from "./guarded-command.js";
 
-/** The options of `lock` and `elect` for the guard, as parsed by commander. */
+/** The options for the guard, as parsed by commander. */
 export interface GuardOptions {
   readonly dieWithGuard?: boolean;
   readonly ignoreHup?: boolean;
@@ -22,7 +22,7 @@ export function commandLineOf(
     throw new CliError(
       "unsupported-system",
       EXIT.misconfigured,
-      "`holdfast lock` and `holdfast elect` need process groups, which Windows lacks. Use WSL or a container, or the library.",
+      "`holdfast lock`, `holdfast semaphore` and `holdfast elect` need process groups, which Windows lacks. Use WSL or a container, or the library.",
     );
   }
   refuseChangedBytes(process.argv);

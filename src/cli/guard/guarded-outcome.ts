@@ -12,6 +12,8 @@ interface HoldingOne extends GuardingLease {
   readonly fence?: bigint;
   readonly owner: string;
   readonly holder: string;
+  /** Only a permit has a weight. */
+  readonly weight?: number;
 }
 
 interface HoldingSeveral extends GuardingLease {
@@ -54,7 +56,9 @@ function inOrder(names: readonly string[], values: ReadonlyMap<string, unknown>)
 }
 
 function titleOf(held: Holding): string {
-  if (!("names" in held)) return `lock "${held.name}"`;
+  if (!("names" in held)) {
+    return `${held.weight === undefined ? "lock" : "the permit of"} "${held.name}"`;
+  }
   return `multi-lock ${held.names.map((name) => `"${name}"`).join(", ")}`;
 }
 

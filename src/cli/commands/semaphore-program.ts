@@ -1,0 +1,80 @@
+import type { Command } from "commander";
+import { operandsOf } from "../operands.js";
+import {
+  ownerOption,
+  renewOption,
+  waitOption,
+  withCommonOptions,
+  withGuardOptions,
+} from "../options.js";
+import { LOCK_EXIT_CODES_HELP, usageError } from "../output/exit-codes.js";
+import type { Run } from "../output/output.js";
+import type { SemaphoreOptions } from "./semaphore.js";
+
+const OF_COMMANDS = ["permits", "weight", "wait", "lease", "renew", "owner"] as const;
+
+/** Adds `holdfast semaphore` to the command line's grammar. */
+export function addSemaphore(
+  program: Command,
+  words: readonly string[],
+  onRun: (run: Run) => void,
+): void {
+  const command = program
+    .command("semaphore")
+    .usage("<name> --permits <number> [options] -- <command> [argument...]")
+    .argument("[operands...]")
+    .description("Runs a command while holding a permit, of which a name has several.");
+  withGuardOptions(withCommonOptions(command))
+    .option("--permits <number>", "the limit: the most that all permits may weigh together")
+    .option("--weight <number>", "how much of the limit the permit takes; default 1")
+    .addOption(waitOption())
+    .option("--lease <duration>", "how long a dead holder keeps its permit; default 30s")
+    .addOption(renewOption())
+    .addOption(ownerOption())
+    .option("--set-limit <number>", "run no command, and change the limit in the table")
+    .addHelpText("after", SEMAPHORE_HELP)
+    .action((operands: string[], options: SemaphoreOptions) => {
+      if (options.setLimit !== undefined) {
+        const name = nameOfChange(operands, words, options);
+        onRun(async (output) => (await import("./index.js")).setLimit(name, options, output));
+        return;
+      }
+      const { names, command: line } = operandsOf("semaphore", words, operands);
+      const [name = "", ...others] = names;
+      if (others.length > 0) {
+        throw usageError(
+          `A semaphore has one name, but ${names.length} names are before the two dashes. Give one name.`,
+        );
+      }
+      onRun(async (output) => (await import("./index.js")).semaphore(name, line, options, output));
+    });
+}
+
+function nameOfChange(
+  operands: readonly string[],
+  words: readonly string[],
+  options: SemaphoreOptions,
+): string {
+  const unfit = OF_COMMANDS.filter((option) => options[option] !== undefined);
+  const [name = "", ...others] = operands;
+  if (name !== "" && others.length === 0 && !words.includes("--") && unfit.length === 0)
+    return name;
+  throw usageError(
+    "--set-limit takes one name, no command and no option of a permit: holdfast semaphore NAME --set-limit N",
+  );
+}
+
+const SEMAPHORE_HELP = `
+The command runs as with \`holdfast lock\`, with the same environment and the same guard. Waiters are
+served in the order of arrival; a light one does not pass a heavy one. A semaphore limits how many
+commands run at the same time, and not how many begin in a second.
+
+The first command stores the limit in the table. A command with another number is refused with exit
+status 78. --set-limit changes the limit: holders keep their permits, and commands with the old number
+are refused from then on.
+${LOCK_EXIT_CODES_HELP}
+
+Example:
+  holdfast semaphore stripe --permits 20 --table locks -- ./sync-invoices.sh
+  holdfast semaphore stripe --permits 20 --weight 5 --table locks -- ./sync-everything.sh
+  holdfast semaphore stripe --set-limit 30 --table locks`;
