@@ -51,9 +51,9 @@ async function ledgersIn({ client, table }: Remains): Promise<Ledger[]> {
       if (kind !== "ledger" || name === undefined) continue;
       const lines = (entries?.L ?? []).map(({ S = "" }) => {
         const [fence = "", by = ""] = S.split(" ");
-        return { by, fence: BigInt(fence) };
+        return { by, fence: BigInt(fence), text: S };
       });
-      found.push({ name, entries: lines });
+      found.push({ name, key: pk?.S ?? "", entries: lines });
     }
   }
   return found;

@@ -76,13 +76,17 @@ async function mutexOf(random: SeededRandom, name: string) {
 async function take(random: SeededRandom, name: string): Promise<Lease | undefined> {
   const cancelled = AbortSignal.timeout(random.chance(0.1) ? random.integer(1, 1_000) : 60_000);
   const signal = AbortSignal.any([finishing.signal, cancelled]);
+  report({ kind: "waits", name });
   try {
     const mutex = await mutexOf(random, name);
     const wait = random.chance(0.3) ? random.integer(0, 3_000) : 60_000;
     const lease = random.chance(0.15)
       ? await mutex.tryAcquire()
       : await mutex.acquire({ wait, signal });
-    if (lease === null) return undefined;
+    if (lease === null) {
+      report({ kind: "gave up", name, code: "contended" });
+      return undefined;
+    }
     lease.signal.addEventListener("abort", () => lost(lease));
     if (isHeld(random, lease, true)) return lease;
     return undefined;
@@ -179,10 +183,13 @@ function expectLost(error: unknown): void {
   report({ kind: "failed", what: error instanceof Error ? `${error.stack}` : String(error) });
 }
 
+let entries = 0;
+
 /** Appends to the ledger, conditional on the held lease. The witness sees the result. */
 async function guardedWrite(lease: Lease): Promise<void> {
   const { name, fence } = lease;
-  const entry = { L: [{ S: `${fence} ${setup.name}` }] };
+  entries += 1;
+  const entry = { L: [{ S: `${fence} ${setup.name} ${entries}` }] };
   const append = {
     TableName: setup.table,
     Key: { pk: { S: ledgerKeyOf(name, fence) }, sk: { S: "ledger" } },
