@@ -42,7 +42,9 @@ function buildProgram() {
     stdio: "inherit",
   });
   if (status === 0) return program;
-  console.error(error === undefined ? "The Go program does not build." : "Go 1.24 or newer is needed.");
+  console.error(
+    error === undefined ? "The Go program does not build." : "Go 1.24 or newer is needed.",
+  );
   process.exit(1);
 }
 
@@ -74,7 +76,10 @@ async function bundled() {
 function judgeBroken() {
   const { isAccepted, output } = judge("--broken");
   for (const line of output) say(`        ${line}`);
-  check(isAccepted, `a sound history is accepted, and ${output.length} broken histories are refused`);
+  check(
+    isAccepted,
+    `a sound history is accepted, and ${output.length} broken histories are refused`,
+  );
 }
 
 function judgeAll(files, title) {

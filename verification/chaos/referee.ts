@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
-import type { Event } from "../sim/history.js";
 import type { Attempt } from "../porcupine/operations.js";
+import type { Event } from "../sim/history.js";
 import type { FromWorker } from "./messages.js";
 import type { Span } from "./order.js";
 

@@ -123,7 +123,12 @@ function lockOperation({ from, to, event }: Span, open: OpenCalls): Operation | 
     case "granted": {
       const at = event.waited === false ? from : (open.takeCall(client, name) ?? from);
       open.held(name, event.fence, to);
-      return { ...common, op: "acquire", call: callAt(Math.min(at, from)), fence: `${event.fence}` };
+      return {
+        ...common,
+        op: "acquire",
+        call: callAt(Math.min(at, from)),
+        fence: `${event.fence}`,
+      };
     }
     case "gave up": {
       const at = event.waited === false ? from : (open.takeCall(client, name) ?? from);
@@ -141,7 +146,12 @@ function lockOperation({ from, to, event }: Span, open: OpenCalls): Operation | 
       // A lease that no event shows as handed out has no belief to end.
       if (at === undefined) return undefined;
       const op = event.kind === "lost" ? "lost" : "release";
-      return { ...common, op, call: Math.min(callAt(at + 1), callAt(from)), fence: `${event.fence}` };
+      return {
+        ...common,
+        op,
+        call: Math.min(callAt(at + 1), callAt(from)),
+        fence: `${event.fence}`,
+      };
     }
     case "record":
       return { ...common, op: "record", fence: `${event.fence}` };
@@ -170,7 +180,9 @@ function writesOf({ spans, attempts = new Map(), ledgers }: Evidence): Operation
   for (const [entry, { name, fence, by, from }] of attempts) {
     if (writes.has(entry)) continue;
     const write = { name, client: by, call: callAt(from), fence: `${fence}` };
-    operations.push(placed({ op: "write", outcome: "unknown", ...write }, entry, replaced, registers));
+    operations.push(
+      placed({ op: "write", outcome: "unknown", ...write }, entry, replaced, registers),
+    );
   }
   return [...operations, ...reads];
 }

@@ -36,9 +36,9 @@ export interface DrillOutcome {
 
 const LEASE_MS = 30_000;
 const START_MS = 30_000;
-const SETTLE_MS = 120_000;
+const SETTLE_MS = 60_000;
 const STEADY_MS = 60_000;
-const AFTER_MS = 300_000;
+const AFTER_MS = 120_000;
 const LOOK_MS = 1_000;
 const ACT_MS = 5_000;
 const DRIFT = 0.01;

@@ -3,11 +3,11 @@ import { parseArgs } from "node:util";
 import { type DrillOutcome, drill } from "./drill.js";
 
 const HELP = `npm run drill -- [options]
-  --processes N  the number of processes (default 1000)
+  --processes N  the number of processes (default 20)
   --locks N      the locks of each process (default 100)
   --minutes N    how long the table is away (default 180)
   --seed N       the seed (default 1)
-  --short        20 processes, and the table away for ten minutes
+  --short        5 processes, and the table away for ten minutes
 Exit status: 0, everything held again in time; 1, otherwise.`;
 
 /** A rule of the drill: the load after the return stays below so many times the steady load. */
@@ -35,7 +35,7 @@ async function main(): Promise<void> {
   });
   if (values.help) return console.log(HELP);
   const outcome = await drill({
-    processes: Number(values.processes ?? (values.short ? 20 : 1_000)),
+    processes: Number(values.processes ?? (values.short ? 5 : 20)),
     locksEach: Number(values.locks ?? 100),
     awayMs: Number(values.minutes ?? (values.short ? 10 : 180)) * 60_000,
     seed: Number(values.seed ?? 1),

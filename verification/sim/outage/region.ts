@@ -46,7 +46,8 @@ export class Region {
         const sentMs = this.time.nowMs;
         const answer = await this.#carry(this.writesInSecond, () => table.write(write, call));
         const pk = write.key["pk"];
-        if (answer.kind === "applied" && pk !== undefined && "S" in pk) onApplied(`${pk.S}`, sentMs);
+        if (answer.kind === "applied" && pk !== undefined && "S" in pk)
+          onApplied(`${pk.S}`, sentMs);
         return answer;
       },
       read: (read: Read, call: Call): Promise<ReadAnswer> =>
@@ -59,7 +60,10 @@ export class Region {
   }
 
   /** The most requests in one second from `fromMs` on, and how many milliseconds after it that second began. */
-  static worst(counts: ReadonlyMap<number, number>, fromMs: number): { most: number; afterMs: number } {
+  static worst(
+    counts: ReadonlyMap<number, number>,
+    fromMs: number,
+  ): { most: number; afterMs: number } {
     let worst = { most: 0, afterMs: 0 };
     for (const [second, count] of counts) {
       if (second * 1_000 < fromMs || count <= worst.most) continue;

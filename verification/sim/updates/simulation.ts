@@ -95,7 +95,14 @@ class Updates {
     await this.#time.runUntil(done);
     const at = this.#tick();
     const to = this.#value;
-    this.operations.push({ op: "read", ...this.#register, client: "end", call: at, return: at, to });
+    this.operations.push({
+      op: "read",
+      ...this.#register,
+      client: "end",
+      call: at,
+      return: at,
+      to,
+    });
   }
 
   get #register() {
@@ -148,7 +155,14 @@ class Updates {
     } else this.refused += 1;
     const to = [...observed, element].join(" ");
     const outcome = isApplied ? "ok" : "refused";
-    const write = { op: "write", ...this.#register, client: client.name, outcome, from, to } as const;
+    const write = {
+      op: "write",
+      ...this.#register,
+      client: client.name,
+      outcome,
+      from,
+      to,
+    } as const;
     const guard = this.#isGuarded ? { fence: `${fence}` } : {};
     this.operations.push({ ...write, ...guard, call, return: this.#tick() });
   }
