@@ -2,10 +2,11 @@
 // `--short` makes fewer and leaves the real processes out, `--minutes N` is the length of their run, `--write` writes
 // the verdicts to verification/porcupine/results.md.
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { build } from "esbuild";
+import { writeFigures } from "./lib/figures.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const { values } = parseArgs({
@@ -43,7 +44,7 @@ function buildProgram() {
   });
   if (status === 0) return program;
   console.error(
-    error === undefined ? "The Go program does not build." : "Go 1.24 or newer is needed.",
+    error === undefined ? "The Go program does not build." : "Go 1.19 or newer is needed.",
   );
   process.exit(1);
 }
@@ -123,6 +124,6 @@ if (!values.short) judgeChaos();
 if (values.write) {
   const text = ["# Verdicts of Porcupine", "", "Written by `npm run porcupine -- --write`.", ""];
   const page = [...text, "```", ...lines, "```", ""].join("\n");
-  writeFileSync(`${root}/verification/porcupine/results.md`, page);
+  writeFigures(`${root}/verification/porcupine/results.md`, page);
 }
 process.exit(isBad ? 1 : 0);

@@ -1,6 +1,6 @@
 /** Makes the histories of simulations that `npm run porcupine` gives to Porcupine. */
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { writeFigures } from "../../scripts/lib/figures.mjs";
 import { planOf, termsOf } from "../sim/plan.js";
 import { simulatePlan } from "../sim/simulation.js";
 import { simulateUpdates } from "../sim/updates/simulation.js";
@@ -16,7 +16,7 @@ export async function simulationHistories(folder: string, seeds: number): Promis
     if (!termsOf(plan).isExclusive) continue;
     const { history } = await simulatePlan(plan);
     const file = join(folder, `seed-${seed}-${plan.kind.replaceAll(" ", "-")}.jsonl`);
-    writeFileSync(file, jsonLinesOf(operationsOf({ spans: spansOf(history) })));
+    writeFigures(file, jsonLinesOf(operationsOf({ spans: spansOf(history) })));
     files.push(file);
   }
   return files;
@@ -33,7 +33,7 @@ export async function updatesHistories(folder: string, seeds: number, isGuarded:
     sums.lost += outcome.lost;
     sums.pauses += outcome.pauses;
     const file = join(folder, `updates-${isGuarded ? "guarded" : "unguarded"}-${seed}.jsonl`);
-    writeFileSync(file, jsonLinesOf(outcome.operations));
+    writeFigures(file, jsonLinesOf(outcome.operations));
     files.push(file);
   }
   return { sums, files };

@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { type DrillOutcome, drill } from "./drill.js";
 
 const HELP = `npm run drill -- [options]
-  --processes N  the number of processes (default 20)
+  --processes N  the number of processes (default 10)
   --locks N      the locks of each process (default 100)
   --minutes N    how long the table is away (default 180)
   --seed N       the seed (default 1)
@@ -35,7 +35,7 @@ async function main(): Promise<void> {
   });
   if (values.help) return console.log(HELP);
   const outcome = await drill({
-    processes: Number(values.processes ?? (values.short ? 5 : 20)),
+    processes: Number(values.processes ?? (values.short ? 5 : 10)),
     locksEach: Number(values.locks ?? 100),
     awayMs: Number(values.minutes ?? (values.short ? 10 : 180)) * 60_000,
     seed: Number(values.seed ?? 1),
