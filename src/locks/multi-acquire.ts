@@ -202,7 +202,8 @@ async function readAll(
   { context, settings, cancellation }: MultiAcquire,
   refs: readonly RecordRef[],
 ): Promise<void> {
-  const asking = { waitMs: settings.waitMs, pauseMs: settings.minPollMs, cancellation };
+  const { waitMs, leaseMs, minPollMs } = settings;
+  const asking = { waitMs, leaseMs, pauseMs: minPollMs, cancellation };
   await Promise.all(
     refs.map(async (ref) => {
       const read = { key: ref.key, consistent: true };

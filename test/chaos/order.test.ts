@@ -81,7 +81,8 @@ describe("a bad history is refused", () => {
 describe("a ledger", () => {
   const ledger = (...fences: readonly bigint[]) => ({
     name: "a",
-    entries: fences.map((fence) => ({ by: `p${fence}`, fence })),
+    key: "ledger#a#0",
+    entries: fences.map((fence, at) => ({ by: `p${fence}`, fence, text: `${fence} p ${at}` })),
   });
 
   it("passes when its fences never go back", () => {

@@ -39,10 +39,13 @@ export const belief = (history: readonly Timed[]): Violation[] => {
 /** A list in the table to which conditional transactions append. */
 export interface Ledger {
   readonly name: string;
-  /** Each writer and fence, in the order of the table. */
+  /** The key of the item. */
+  readonly key: string;
+  /** Each writer and fence, in the order of the table; `text` is unique. */
   readonly entries: readonly {
     readonly by: string;
     readonly fence: bigint;
+    readonly text: string;
     /** The weight of a permit. */
     readonly weight?: number;
   }[];

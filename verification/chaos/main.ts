@@ -6,6 +6,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { jsonLinesOf, operationsOf } from "../porcupine/operations.js";
 import { lineOf } from "../sim/history.js";
 import { faketimeLibrary, HOW_TO_GET_FAKETIME } from "./fake-clock.js";
 import { inOrder } from "./order.js";
@@ -19,6 +20,7 @@ const HELP = `npm run chaos -- [options]
   --endpoint U   use this table server, and do not kill it (default: a DynamoDB Local of its own)
   --permits      contend for permits of one semaphore, and not for locks (then 50 workers by default)
   --no-clocks    leave the clocks alone, on machines without libfaketime
+  --export FILE  write the operations as JSON lines, for \`npm run porcupine\`
   --json         the summary as JSON on standard output
   --break NAME   run the core with this rule broken: the run must fail
 Exit status: 0, nothing wrong; 1, an invariant is broken, or a kind of fault did not happen.`;
@@ -37,6 +39,7 @@ function optionsOf(args: readonly string[]) {
       permits: { type: "boolean", default: false },
       endpoint: { type: "string" },
       "no-clocks": { type: "boolean", default: false },
+      export: { type: "string" },
       json: { type: "boolean", default: false },
       break: { type: "string" },
       help: { type: "boolean", default: false },
@@ -56,7 +59,7 @@ function optionsOf(args: readonly string[]) {
     endpoint: values.endpoint,
     hasClocks: !values["no-clocks"],
   };
-  return { run, isJson: values.json, isHelp: values.help };
+  return { run, exportFile: values.export, isJson: values.json, isHelp: values.help };
 }
 
 /** Runs the command line, and returns the exit status. */
@@ -65,7 +68,7 @@ export async function main(
   tools: Omit<Tools, "faketime">,
 ): Promise<number> {
   try {
-    const { run: options, isJson, isHelp } = optionsOf(args);
+    const { run: options, exportFile, isJson, isHelp } = optionsOf(args);
     if (isHelp) {
       console.log(HELP);
       return 0;
@@ -74,7 +77,9 @@ export async function main(
     if (options.hasClocks && faketime === undefined) throw new UsageError(HOW_TO_GET_FAKETIME);
     console.error(`seed ${options.seed}`);
     const run = new Run(options, { ...tools, faketime }, (line) => console.error(line));
-    return await conduct(run, options, isJson);
+    const status = await conduct(run, options, isJson);
+    if (exportFile !== undefined) exportTo(exportFile, run);
+    return status;
   } catch (error) {
     const isUsage = error instanceof UsageError || "ERR_PARSE_ARGS" in Object(error);
     console.error(isUsage ? `${(error as Error).message}\n${HELP}` : error);
@@ -105,6 +110,10 @@ function withMissing(summary: Summary, options: RunOptions, isInterrupted: boole
     what: `there was no "${kind}"`,
   }));
   return { ...summary, violations };
+}
+
+function exportTo(file: string, { referee: { spans, attempts }, ledgers }: Run): void {
+  writeFileSync(file, jsonLinesOf(operationsOf({ spans, attempts, ledgers })));
 }
 
 function keep(run: Run): string {

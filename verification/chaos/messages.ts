@@ -44,6 +44,7 @@ export type FromWorker =
       readonly reason: string;
     }
   | { readonly kind: "released"; readonly name: string; readonly fence: string }
+  | { readonly kind: "waits"; readonly name: string }
   | { readonly kind: "gave up"; readonly name: string; readonly code: string }
   /** The library, or the worker, broke a rule. */
   | { readonly kind: "failed"; readonly what: string };

@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import type { Attempt } from "../porcupine/operations.js";
 import type { Event } from "../sim/history.js";
 import type { FromWorker } from "./messages.js";
 import type { Span } from "./order.js";
@@ -17,6 +18,8 @@ export class Referee {
   readonly sightings: PermitSighting[] = [];
   /** Failures which need no order to be proved. */
   readonly failures: { readonly atMs: number; readonly what: string }[] = [];
+  /** All writes on condition of a lease that reached the witness, answered or not, by entry. */
+  readonly attempts = new Map<string, Attempt>();
   /** How many checks answered no: the holder noticed in time. */
   askedTooLate = 0;
   readonly #holding = new Map<string, Set<string>>();
@@ -112,7 +115,7 @@ export class Referee {
 
   #received(by: string, message: Exclude<FromWorker, { kind: "ready" | "asks" | "asked" }>): void {
     if (message.kind === "failed") this.fail(`${by}: ${message.what}`);
-    else if (message.kind === "gave up") this.note(by, message);
+    else if (message.kind === "gave up" || message.kind === "waits") this.note(by, message);
     else {
       this.#holding.get(by)?.delete(message.fence);
       this.note(by, { ...message, fence: BigInt(message.fence) } as Observed);

@@ -34,9 +34,11 @@ const RIVALS_OWN_FAULTS_MS = 10_000;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A run: a table, members which contend for locks, and a plan of faults. */
+/** A table, members which contend for locks, and a plan of faults. */
 export class Run {
   readonly referee = new Referee();
+  /** Read from the table at the end; undefined after an interruption. */
+  ledgers: readonly Ledger[] | undefined;
   readonly #options: RunOptions;
   readonly #tools: Tools;
   readonly #plan: Plan;
@@ -89,8 +91,8 @@ export class Run {
       const seconds = Math.round((this.referee.nowMs - startMs) / 1000);
       // Waits for restarts and ends of pauses: the remaining work can only finish.
       while (this.#underWay.size > 0) await Promise.all(this.#underWay);
-      const ledgers = this.#isInterrupted ? [] : await this.#settle();
-      return this.#summary(seconds, ledgers);
+      if (!this.#isInterrupted) this.ledgers = await this.#settle();
+      return this.#summary(seconds);
     } finally {
       await Promise.allSettled(this.#members.map((member) => member.close()));
       await this.#server?.kill();
@@ -166,7 +168,7 @@ export class Run {
 
   #lacksSomething(): boolean {
     this.#nextLookMs = this.referee.nowMs + 1_000;
-    return missingIn(this.#summary(0, []), planOptionsOf(this.#options)).length > 0;
+    return missingIn(this.#summary(0), planOptionsOf(this.#options)).length > 0;
   }
 
   #isBad(): boolean {
@@ -299,7 +301,7 @@ export class Run {
     return found;
   }
 
-  #summary(seconds: number, ledgers: readonly Ledger[]): Summary {
+  #summary(seconds: number): Summary {
     const { seed, processes } = this.#options;
     const { spans, sightings, failures, askedTooLate } = this.referee;
     const afterMs = takeoversIn(spans, sightings).map((permit) => permit.afterMs);
@@ -315,7 +317,7 @@ export class Run {
       takeovers: this.#options.hasPermits
         ? { permits: afterMs.length, worstMs: Math.max(0, ...afterMs) }
         : undefined,
-      violations: [...this.#violations, ...unexpected, ...this.#check(ledgers)],
+      violations: [...this.#violations, ...unexpected, ...this.#check(this.ledgers ?? [])],
       historyFile: undefined,
     };
   }

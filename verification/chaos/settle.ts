@@ -57,11 +57,11 @@ async function ledgersIn({ client, table }: Remains): Promise<Ledger[]> {
       const [kind, name] = pk?.S?.split("#") ?? [];
       if (kind !== "ledger" || name === undefined) continue;
       const lines = (entries?.L ?? []).map(({ S = "" }) => {
-        const [fence = "", by = "", weight] = S.split(" ");
+        const [fence = "", by = "", , weight] = S.split(" ");
         const weighed = weight === undefined ? {} : { weight: Number(weight) };
-        return { by, fence: BigInt(fence), ...weighed };
+        return { by, fence: BigInt(fence), text: S, ...weighed };
       });
-      found.push({ name, entries: lines });
+      found.push({ name, key: pk?.S ?? "", entries: lines });
     }
   }
   return found;

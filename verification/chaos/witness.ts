@@ -45,11 +45,12 @@ export function seenIn(
     const [guard, write] = asked.TransactItems ?? [];
     const key = guard?.ConditionCheck?.Key;
     const name = lockOf(key) ?? semaphoreOf(key);
-    const fence = write?.Update?.ExpressionAttributeValues[":entry"].L[0].S.split(" ")[0];
+    const entry = write?.Update?.ExpressionAttributeValues[":entry"].L[0].S;
+    const fence = entry?.split(" ")[0];
     // Any other error says nothing about the condition.
     const isAnswered = status === 200 || answered.CancellationReasons?.some(isRefusal);
-    if (name === undefined || fence === undefined || !isAnswered) return undefined;
-    return { kind: "guarded", name, fence: BigInt(fence), isApplied: status === 200 };
+    if (name === undefined || entry === undefined || !fence || !isAnswered) return undefined;
+    return { kind: "guarded", name, fence: BigInt(fence), isApplied: status === 200, entry };
   }
   if (operation !== "UpdateItem") return undefined;
   const name = lockOf(asked.Key);
@@ -125,6 +126,7 @@ export class Witness {
     const isWrite = operation === "UpdateItem" || operation === "TransactWriteItems";
     const asked = isWrite ? (JSON.parse(`${body}`) as Asked) : {};
     const from = this.#stampOf(asked);
+    this.#noteAttempt(sender, asked, from);
     const answer = await this.#send(method, path, headers, body);
     if (!isWrite) return answer;
     const answered = JSON.parse(`${answer.body}`) as Answered;
@@ -133,6 +135,14 @@ export class Witness {
     const semaphore = semaphoreIn(asked.Key, answered.Attributes ?? answered.Item);
     if (semaphore) referee.noteSemaphore(semaphore, from);
     return answer;
+  }
+
+  #noteAttempt(by: string, { TransactItems: [guard, write] = [] }: Asked, from: number): void {
+    const name = lockOf(guard?.ConditionCheck?.Key);
+    const entry = write?.Update?.ExpressionAttributeValues[":entry"].L[0].S;
+    const { attempts } = this.#options.referee;
+    if (name === undefined || entry === undefined || attempts.has(entry)) return;
+    attempts.set(entry, { name, by, from, fence: BigInt(entry.split(" ")[0] ?? "") });
   }
 
   // A repeated transaction is answered with success, though the table carried it out the first time.

@@ -96,6 +96,7 @@ function permitsOf(random: SeededRandom, name: string, permits: number) {
 async function take(random: SeededRandom, name: string): Promise<Lease | undefined> {
   const cancelled = AbortSignal.timeout(random.chance(0.1) ? random.integer(1, 1_000) : 60_000);
   const signal = AbortSignal.any([finishing.signal, cancelled]);
+  report({ kind: "waits", name });
   try {
     const { permits } = setup;
     const mutex =
@@ -104,7 +105,10 @@ async function take(random: SeededRandom, name: string): Promise<Lease | undefin
     const lease = random.chance(0.15)
       ? await mutex.tryAcquire()
       : await mutex.acquire({ wait, signal });
-    if (lease === null) return undefined;
+    if (lease === null) {
+      report({ kind: "gave up", name, code: "contended" });
+      return undefined;
+    }
     lease.signal.addEventListener("abort", () => lost(lease));
     if (isHeld(random, lease, true)) return lease;
     return undefined;
@@ -203,11 +207,15 @@ function expectLost(error: unknown): void {
   report({ kind: "failed", what: error instanceof Error ? `${error.stack}` : String(error) });
 }
 
+let entries = 0;
+
 /** Appends to the ledger, conditional on the held lease. The witness sees the result. */
 async function guardedWrite(lease: Lease): Promise<void> {
   const { name, fence } = lease;
+  entries += 1;
+  // The weight of a permit; a lock has none.
   const weight = "weight" in lease ? ` ${lease.weight}` : "";
-  const entry = { L: [{ S: `${fence} ${setup.name}${weight}` }] };
+  const entry = { L: [{ S: `${fence} ${setup.name} ${entries}${weight}` }] };
   const append = {
     TableName: setup.table,
     Key: { pk: { S: ledgerKeyOf(name, fence) }, sk: { S: "ledger" } },

@@ -108,6 +108,8 @@ export type Event =
       readonly name: string;
       readonly fence: bigint;
       readonly isApplied: boolean;
+      /** What the transaction appended to the name's list; only in runs of real processes. */
+      readonly entry?: string;
     }
   /** An acquisition with a wait began. */
   | { readonly kind: "waits"; readonly by: string; readonly name: string }

@@ -258,8 +258,9 @@ export class AcquireLoop {
   async #untilAnswered(
     ask: (timeoutMs: number) => Promise<ReadAnswer | WriteAnswer>,
   ): Promise<void> {
-    const { waitMs } = this.#settings;
-    const asking = { waitMs, pauseMs: this.#pace.pollMs, cancellation: this.#cancellation };
+    const { waitMs, leaseMs } = this.#settings;
+    const pauseMs = this.#pace.pollMs;
+    const asking = { waitMs, leaseMs, pauseMs, cancellation: this.#cancellation };
     await untilAnswered(this.#context, asking, ask);
   }
 

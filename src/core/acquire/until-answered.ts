@@ -1,6 +1,6 @@
 import { type NoAnswer, retry } from "../../platform/retry.js";
 import type { Misconfigured, ReadAnswer, WriteAnswer } from "../../platform/table.js";
-import { steady } from "../backoff.js";
+import { doubling } from "../backoff.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 
@@ -8,8 +8,22 @@ import type { AcquireContext } from "./context.js";
 interface Asking {
   /** With 0, the acquisition makes one attempt. */
   readonly waitMs: number;
+  readonly leaseMs: number;
+  /** The first pause before a retry. */
   readonly pauseMs: number;
   readonly cancellation: Cancelling;
+}
+
+// Pauses grow with the outage, so that the waiters of a large fleet come back over half a lease, and not in one second:
+// during this time the fleet renews each of its leases about once anyway.
+const LONGEST_PART_OF_LEASE = 1 / 2;
+// A waiter with a limit still sends several requests within its wait.
+const LONGEST_PART_OF_WAIT = 1 / 4;
+
+/** Returns the longest pause of a waiter between two requests that DynamoDB does not answer, in milliseconds. */
+function longestPauseMs({ waitMs, leaseMs, pauseMs }: Asking): number {
+  const partMs = Math.min(leaseMs * LONGEST_PART_OF_LEASE, waitMs * LONGEST_PART_OF_WAIT);
+  return Math.max(partMs, pauseMs);
 }
 
 /**
@@ -18,13 +32,14 @@ interface Asking {
  */
 export async function untilAnswered<A extends ReadAnswer | WriteAnswer>(
   context: AcquireContext,
-  { waitMs, pauseMs, cancellation }: Asking,
+  asking: Asking,
   ask: (timeoutMs: number) => Promise<A>,
 ): Promise<Exclude<A, NoAnswer | Misconfigured>> {
+  const { waitMs, pauseMs, cancellation } = asking;
   if (cancellation.isStopped) throw cancellation.error();
   const { requestTimeoutMs } = context.settings;
   const retried = await retry(context, () => ask(requestTimeoutMs), {
-    backoff: steady(pauseMs),
+    backoff: doubling(pauseMs, longestPauseMs(asking)),
     isOver: () => cancellation.isStopped,
     signal: cancellation.signal,
     onNoAnswer: (answer) => {

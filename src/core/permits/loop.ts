@@ -195,7 +195,8 @@ export class PermitLoop {
 
   #ask<A extends ReadAnswer | WriteAnswer>(ask: (timeoutMs: number) => Promise<A>) {
     const { context, settings, cancellation } = this.#contending;
-    const asking = { waitMs: settings.waitMs, pauseMs: this.#pace.pollMs, cancellation };
+    const { waitMs, leaseMs } = settings;
+    const asking = { waitMs, leaseMs, pauseMs: this.#pace.pollMs, cancellation };
     return untilAnswered(context, asking, ask);
   }
 

@@ -1,0 +1,189 @@
+import { Holdfast, isHoldfastError, type Lease } from "../../../src/index.js";
+import { FaultyTable } from "../../../src/testing/faults/faults.js";
+import { MemoryTable } from "../../../src/testing/table/memory-table.js";
+import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
+import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
+import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+import type { Operation } from "../../porcupine/operations.js";
+
+/** The result of one run. */
+export interface UpdatesOutcome {
+  /** How many updates the store acknowledged. */
+  readonly acknowledged: number;
+  /** How many updates the store refused, because their lock had another holder by then. */
+  readonly refused: number;
+  /** How many acknowledged updates are missing from the final value. */
+  readonly lost: number;
+  readonly pauses: number;
+  readonly operations: readonly Operation[];
+}
+
+const NAME = "set";
+const LENGTH_MS = 300_000;
+const LEASE_MS = 4_000;
+const PROCESSES = 5;
+const DRIFT = 0.01;
+
+interface Client {
+  readonly name: string;
+  readonly process: VirtualProcess;
+  readonly locks: Holdfast;
+  readonly random: SeededRandom;
+}
+
+/**
+ * The workload of the Jepsen report on etcd 3.4.3, by Kyle Kingsbury (aphyr): under a lock, a client reads a set, waits
+ * up to two seconds, and writes the set with one more element. The client trusts its lock, and never asks whether the
+ * lease is still held. Clocks drift within the bound, and processes are paused, in the middle of an update, too.
+ */
+class Updates {
+  readonly operations: Operation[] = [];
+  acknowledged = 0;
+  refused = 0;
+  pauses = 0;
+  readonly #isGuarded: boolean;
+  readonly #time = new VirtualTime();
+  readonly #random: SeededRandom;
+  readonly #table: MemoryTable;
+  readonly #clients: readonly Client[];
+  #elements: readonly string[] = [];
+  readonly #added: string[] = [];
+  #clock = 0;
+  #isOver = false;
+
+  constructor(seed: number, isGuarded: boolean) {
+    this.#isGuarded = isGuarded;
+    this.#random = seededRandom(seed);
+    this.#table = new MemoryTable({
+      keyAttributes: ["pk", "sk"],
+      time: this.#time,
+      keepsLog: false,
+    });
+    this.#clients = Array.from({ length: PROCESSES }, (_, at) => this.#client(`p${at + 1}`));
+  }
+
+  /** The final value lacks these updates. */
+  get lost(): number {
+    const kept = new Set(this.#elements);
+    return this.#added.filter((element) => !kept.has(element)).length;
+  }
+
+  #client(name: string): Client {
+    const random = this.#random.fork();
+    const process = this.#time.process({ rate: 1 + DRIFT * (2 * random.fraction() - 1) });
+    const client = new FaultyTable(this.#table, process, {
+      latency: () => ({ requestMs: 10 * random.fraction(), responseMs: 10 * random.fraction() }),
+    });
+    const locks = new Holdfast({
+      client,
+      table: "locks",
+      lease: LEASE_MS,
+      maxClockDrift: DRIFT,
+      onError: () => undefined,
+      environment: { clock: process.clock, timers: process.timers, random: random.fork() },
+    });
+    return { name, process, locks, random };
+  }
+
+  async run(): Promise<void> {
+    const done = Promise.all(this.#clients.map((client) => this.#work(client)));
+    while (this.#time.nowMs < LENGTH_MS) {
+      await this.#time.advance(2_000 * this.#random.fraction());
+      this.#pauseOne();
+    }
+    this.#isOver = true;
+    await this.#time.runUntil(done);
+    const at = this.#tick();
+    const to = this.#value;
+    this.operations.push({
+      op: "read",
+      ...this.#register,
+      client: "end",
+      call: at,
+      return: at,
+      to,
+    });
+  }
+
+  get #register() {
+    return { name: NAME, register: NAME, outcome: "ok" } as const;
+  }
+
+  /** The whole set as text; empty at the beginning. */
+  get #value(): string {
+    return this.#elements.join(" ");
+  }
+
+  #tick(): number {
+    this.#clock += 1;
+    return this.#clock;
+  }
+
+  #pauseOne(): void {
+    const { process } = this.#clients[this.#random.integer(0, PROCESSES - 1)] ?? {};
+    if (process?.state !== "running") return;
+    this.pauses += 1;
+    process.pause();
+    const forMs = 3 * LEASE_MS * this.#random.fraction();
+    const first = this.#random.chance(0.5) ? "io" : "timers";
+    this.#time.timers.set(forMs, true, () => process.resume({ first }));
+  }
+
+  async #work(client: Client): Promise<void> {
+    while (!this.#isOver) {
+      const lease = await client.locks.mutex(NAME).acquire({ wait: Number.POSITIVE_INFINITY });
+      await this.#update(client, lease);
+      await lease.release().catch((error: unknown) => {
+        if (!isHoldfastError(error)) throw error;
+      });
+      await this.#sleep(client, 500 * client.random.fraction());
+    }
+    await client.locks.close();
+  }
+
+  async #update(client: Client, { fence, holder }: Lease): Promise<void> {
+    const call = this.#tick();
+    const [observed, from] = [this.#elements, this.#value];
+    await this.#sleep(client, 2_000 * client.random.fraction());
+    const element = `${client.name}.${call}`;
+    // The write arrives, and the store checks the condition, at one instant.
+    const isApplied = !this.#isGuarded || this.#isHeldBy(holder, fence);
+    if (isApplied) {
+      this.#elements = [...observed, element];
+      this.#added.push(element);
+      this.acknowledged += 1;
+    } else this.refused += 1;
+    const to = [...observed, element].join(" ");
+    const outcome = isApplied ? "ok" : "refused";
+    const write = {
+      op: "write",
+      ...this.#register,
+      client: client.name,
+      outcome,
+      from,
+      to,
+    } as const;
+    const guard = this.#isGuarded ? { fence: `${fence}` } : {};
+    this.operations.push({ ...write, ...guard, call, return: this.#tick() });
+  }
+
+  /** Evaluates what `lease.condition()` requires of the record. */
+  #isHeldBy(holder: string, fence: bigint): boolean {
+    const item = this.#table.item({ pk: { S: `lock#${NAME}` }, sk: { S: "lease" } });
+    const [h, f] = [item?.["holder"], item?.["fence"]];
+    if (h === undefined || !("S" in h) || f === undefined || !("N" in f)) return false;
+    return h.S === holder && BigInt(f.N) === fence;
+  }
+
+  #sleep({ process }: Client, ms: number): Promise<void> {
+    return new Promise((resolve) => process.timers.set(ms, true, resolve));
+  }
+}
+
+/** Runs one seed: five processes for five minutes of virtual time. */
+export async function simulateUpdates(seed: number, isGuarded: boolean): Promise<UpdatesOutcome> {
+  const updates = new Updates(seed, isGuarded);
+  await updates.run();
+  const { acknowledged, refused, lost, pauses, operations } = updates;
+  return { acknowledged, refused, lost, pauses, operations };
+}
