@@ -1,5 +1,6 @@
 import { Admin } from "./admin/admin.js";
 import { INSPECT_NAMES, type InspectOptions, namedRef } from "./admin/list.js";
+import { threadFrom } from "./client-thread.js";
 import {
   environmentFrom,
   type HoldfastOptions,
@@ -79,9 +80,10 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
     const settings = resolveAcquire([options], this.#owner, this.#context.format.facts.defaults);
     actingMs(this.#context, settings.leaseMs);
     if (options.history === true) requireCapability(this.#context.format, "history");
-    if (options.sharedSession !== true) return;
+    const thread = threadFrom(options, this.#context, settings.leaseMs);
+    if (!options.sharedSession) return;
     requireCapability(this.#context.format, "sessions");
-    this.#shared = new SharedSession(this.#context, settings);
+    this.#shared = new SharedSession(this.#context, settings, thread);
   }
 
   /**

@@ -5,7 +5,7 @@ import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { type Clock, epochMsOf, isoTimeOf, systemClock } from "../platform/clock.js";
 import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";
 import type { Operation, Sender, Transport } from "../platform/dynamodb/sender.js";
-import { type Endpoint, endpointOf } from "./endpoint.js";
+import { type Endpoint, endpointOf } from "../platform/dynamodb/endpoint.js";
 import { exchange } from "./exchange.js";
 import { refusalOf } from "./refusal.js";
 import { bodyOf, parseBody } from "./wire.js";
