@@ -23,7 +23,9 @@ export function threadFrom<S extends FormatTypes>(
     throw refuse("A thread renews sessions of native records. Leave out `format`, or `thread`.");
   }
   if (options.environment?.clock !== undefined) {
-    throw refuse("A thread reads the clocks of this machine. Leave out `environment.clock`, or `thread`.");
+    throw refuse(
+      "A thread reads the clocks of this machine. Leave out `environment.clock`, or `thread`.",
+    );
   }
   const { config } = client as { readonly config?: { readonly region?: unknown } };
   if (choice.module === undefined && typeof config?.region !== "function") {
@@ -37,7 +39,8 @@ export function threadFrom<S extends FormatTypes>(
   return {
     mayBlockMs,
     clock: sharedClock,
-    start: async (start, events) => (await import("./thread/start.js")).startThread(parts, start, events),
+    start: async (start, events) =>
+      (await import("./thread/start.js")).startThread(parts, start, events),
   };
 }
 

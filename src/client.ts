@@ -1,12 +1,12 @@
 import { Admin } from "./admin/admin.js";
 import { INSPECT_NAMES, type InspectOptions, namedRef } from "./admin/list.js";
-import { threadFrom } from "./client-thread.js";
 import {
   environmentFrom,
   type HoldfastOptions,
   SESSION_NAMES,
   type SessionOptions,
 } from "./client-options.js";
+import { threadFrom } from "./client-thread.js";
 import { AcquireContext } from "./core/acquire/context.js";
 import { resolveClient } from "./core/client-settings.js";
 import { closeInOrder } from "./core/hold/close.js";

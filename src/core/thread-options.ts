@@ -79,7 +79,7 @@ function urlOf(name: string, value: URL | string | undefined): string | undefine
   if (value === undefined) return undefined;
   if (URL.canParse(String(value))) return String(value);
   throw refuse(
-    `The option \`sharedSession.thread.${name}\` must be a URL, such as new URL("./client.js", import.meta.url); it ` +
+    `The option \`sharedSession.thread.${name}\` must be a URL, such as import.meta.resolve("./client.js"); it ` +
       `is ${String(value)}.`,
   );
 }

@@ -75,7 +75,9 @@ function expiringSoon(credentials: SentCredentials) {
   const { accessKeyId, secretAccessKey, sessionToken } = credentials;
   const keys = { accessKeyId, secretAccessKey };
   const expiration = dateAt(sharedClock.wallMs() + SDK_REFRESHES_BEFORE_MS);
-  return sessionToken === undefined ? { ...keys, expiration } : { ...keys, sessionToken, expiration };
+  return sessionToken === undefined
+    ? { ...keys, expiration }
+    : { ...keys, sessionToken, expiration };
 }
 
 void runThread();

@@ -1,6 +1,6 @@
 import { type HoldfastError, isHoldfastError } from "../../errors.js";
-import { sleep } from "../../internal/sleep.js";
 import { SingleFlight } from "../../internal/single-flight.js";
+import { sleep } from "../../internal/sleep.js";
 import { Abort } from "../../platform/abort.js";
 import type { AcquireContext } from "../acquire/context.js";
 import type { AcquireSettings } from "../acquire/settings.js";

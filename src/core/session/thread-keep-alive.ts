@@ -12,6 +12,8 @@ import { isTooSilent, SharedState, stampEveryMs } from "./shared-state.js";
 import type { FromThread, RenewalThread, ThreadSettings } from "./thread-messages.js";
 
 const LONGEST_PAUSE_MS = 600_000;
+// Far more than a thread needs to load the SDK and to read a record.
+const MOST_START_MS = 10_000;
 
 /**
  * Keeps the hold of a session alive by a worker thread, while the event loop of this thread is blocked. To the hold, the
@@ -33,6 +35,7 @@ export class ThreadKeepAlive implements KeepAlive<Hold>, Kept {
   #failures = 0;
   /** The number of the last deadline that the renewal schedule of the hold knows. */
   #known = 0;
+  #startedMs = 0;
   /** Settles the callers that wait for a renewal, or for the first thread. */
   readonly #waiting = new Set<() => void>();
 
@@ -59,11 +62,7 @@ export class ThreadKeepAlive implements KeepAlive<Hold>, Kept {
   get deadline(): Deadline {
     // The clocks of this thread are read first, so this deadline is never later than the shared one.
     const start = instantOf(this.#context.clock);
-    return new Deadline(
-      this.#context.clock,
-      start,
-      this.#state.remainingMs(this.#settings.clock),
-    );
+    return new Deadline(this.#context.clock, start, this.#state.remainingMs(this.#settings.clock));
   }
 
   get isHeld(): boolean {
@@ -127,6 +126,10 @@ export class ThreadKeepAlive implements KeepAlive<Hold>, Kept {
     // The thread was silent because of this thread, and renews from now on.
     const wasBlocked = this.#state.stampAgeMs(clock) >= mayBlockMs;
     this.#state.stamp(instantOf(clock));
+    if (!this.#isOpen && !wasBlocked && this.#context.nowMs() - this.#startedMs > MOST_START_MS) {
+      this.#failed(new Error("The thread has not started in time."));
+      return undefined;
+    }
     if (this.#isOpen && !wasBlocked && isTooSilent(this.#state, this.#renewMs, clock)) {
       this.#failed(new Error("The thread has not renewed the session in time."));
       return undefined;
@@ -141,6 +144,7 @@ export class ThreadKeepAlive implements KeepAlive<Hold>, Kept {
     state.stamp(instantOf(this.#settings.clock));
     this.#state = state;
     this.#known = 0;
+    this.#startedMs = this.#context.nowMs();
     const { mayBlockMs } = this.#settings;
     const { settings } = this.#context;
     const start = { buffer: state.buffer, mayBlockMs, session: this.id, settings };
@@ -183,7 +187,10 @@ export class ThreadKeepAlive implements KeepAlive<Hold>, Kept {
       if (state !== this.#state || this.#thread === undefined || !hold.isHeld) return;
       // The shared clocks are read first, so the thread's deadline is never later than the hold's.
       const start = instantOf(clock);
-      const lease = { start, lengthMs: Math.min(hold.remainingMs(), actingMs(this.#context, this.leaseMs)) };
+      const lease = {
+        start,
+        lengthMs: Math.min(hold.remainingMs(), actingMs(this.#context, this.leaseMs)),
+      };
       state.publish(lease);
       state.stamp(start);
       if (!state.open()) return;

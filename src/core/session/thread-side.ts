@@ -153,7 +153,11 @@ function recordOf({ held, version, leaseMs, owner }: Assignment): HeldRecord {
   };
 }
 
-function whyNot(answer: { readonly kind: string; readonly cause?: unknown; readonly error?: unknown }): string {
+function whyNot(answer: {
+  readonly kind: string;
+  readonly cause?: unknown;
+  readonly error?: unknown;
+}): string {
   const cause = answer.cause ?? answer.error;
   return `DynamoDB did not answer the thread (${answer.kind}): ${cause instanceof Error ? cause.message : String(cause)}`;
 }
