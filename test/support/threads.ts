@@ -19,6 +19,10 @@ export interface ThreadedOptions {
   readonly leaseMs: number;
   readonly mayBlockMs: number;
   readonly seed?: number;
+  /** Whether the first thread never runs. */
+  readonly firstHangs?: boolean;
+  /** Whether the threads run on although the main thread has ended them. */
+  readonly outlive?: boolean;
 }
 
 /** A thread of a client in a world. */
@@ -35,7 +39,7 @@ export interface MadeThread {
  * A client whose session is renewed by a thread, in virtual time. Both threads read the clocks of one machine, and each
  * has its own timers: a pause of the main thread is a blocked event loop, and a pause of the other one is a hang.
  */
-export function threadedClient(world: World, { leaseMs, mayBlockMs, seed = 1 }: ThreadedOptions) {
+export function threadedClient(world: World, { leaseMs, mayBlockMs, seed = 1, firstHangs = false, outlive = false }: ThreadedOptions) {
   const main = world.time.process();
   const network = new FaultyTable(world.table, main);
   const random = seededRandom(seed);
@@ -59,6 +63,7 @@ export function threadedClient(world: World, { leaseMs, mayBlockMs, seed = 1 }: 
       isEnded: false,
     };
     threads.push(made);
+    if (firstHangs && threads.length === 1) process.pause();
     const environment = { ...client, table, timers: process.timers, random: random.fork() };
     const side = new ThreadSide(begin, environment, (message) => {
       main.timers.set(0, false, () => events.onMessage(message));
@@ -70,7 +75,7 @@ export function threadedClient(world: World, { leaseMs, mayBlockMs, seed = 1 }: 
       },
       end: () => {
         made.isEnded = true;
-        process.kill();
+        if (!outlive) process.kill();
       },
     };
   };

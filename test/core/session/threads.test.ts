@@ -88,7 +88,7 @@ describe("a session that a thread renews", () => {
     expect(last - scene.world.time.nowMs + 10 * LEASE_MS).toBeLessThan(LEASE_MS + 1);
   });
 
-  // rule: R2
+  // rule: R2, protocol 114
   it.each(["hangs", "loses its network"])(
     "ends at its deadline if the thread %s in a block",
     async (what) => {
@@ -110,7 +110,7 @@ describe("a session that a thread renews", () => {
       expect(await scene.world.until(granted)).toBeGreaterThan(fromMs + endMs);
       // No answer to the thread after the end of the block revives the lease.
       scene.main.resume();
-      scene.thread.process.resume();
+      if (scene.thread.process.state === "paused") scene.thread.process.resume();
       await scene.world.time.advance(60_000);
       expect(scene.lease.isHeld).toBe(false);
     },
@@ -139,11 +139,9 @@ describe("a session that a thread renews", () => {
 
   it("lets the main thread renew until a thread has started", async () => {
     const world = new World();
-    const client = threadedClient(world, { leaseMs: LEASE_MS, mayBlockMs: MAY_BLOCK_MS });
-    const acquiring = client.mutex("a").acquire();
-    for (; client.threads.length === 0; ) await world.time.advance(1);
-    client.threads[0]?.process.pause();
-    const lease = await world.until(acquiring);
+    const lengths = { leaseMs: LEASE_MS, mayBlockMs: MAY_BLOCK_MS };
+    const client = threadedClient(world, { ...lengths, firstHangs: true });
+    const lease = await world.until(client.mutex("a").acquire());
     await world.time.advance(8_000);
     expect(lease.isHeld).toBe(true);
     expect(client.threads.map(({ state }) => state.phase)).toEqual(["waiting"]);
@@ -170,11 +168,10 @@ describe("a session that a thread renews", () => {
   });
 
   // rule: protocol 115
-  it("is not renewed after the client has closed", async () => {
-    const scene = await held();
+  it("is not renewed after the client has closed, even by a thread that runs on", async () => {
+    const scene = await held({ outlive: true });
     const requests = requestsOf(scene.world, scene.thread.network);
     const closing = scene.close();
-    // As soon as the leases have ended, even a thread that the main thread could not end sends nothing.
     await scene.world.until(closing);
     expect(scene.thread.state.phase).toBe("closed");
     expect(scene.thread.isEnded).toBe(true);
