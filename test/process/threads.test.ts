@@ -82,6 +82,25 @@ describe("a client whose session is renewed by a thread", () => {
     await holder.says("closed");
   }, 60_000);
 
+  // rule: R2, protocol 113
+  it("loses its lock at the deadline if the thread dies in a block", async () => {
+    const module = new URL("workers/dying-client.mjs", import.meta.url);
+    module.search = new URLSearchParams({ endpoint: scene.endpoint, afterMs: "6000" }).toString();
+    const sharedSession = { thread: { module: module.href }, mayBlock: MAY_BLOCK_MS };
+    const options = { ...LENGTHS, sharedSession };
+    const task = { options, blockMs: 12_000, asks: true };
+    const { holder, granted, acquired } = await contended("dying", task);
+    const unblocked = await holder.says("unblocked", 30_000);
+    await acquired;
+    expect(unblocked).toMatchObject({ isHeld: false, aborted: true });
+    // Held in the block by the thread, for longer than a lease, and not longer than a lease after the thread's end.
+    expect(unblocked["lostAfterMs"]).toBeGreaterThan(LEASE_MS);
+    expect(unblocked["lostAfterMs"]).toBeLessThan(6_000 + LEASE_MS);
+    expect(granted.afterMs).toBeGreaterThan(Number(unblocked["lostAfterMs"]));
+    expect(await holder.says("rejected")).toMatchObject({ code: "lost" });
+    await holder.says("closed");
+  }, 60_000);
+
   // rule: R3
   it("frees its lock after a lease when the process is killed in a block", async () => {
     const { holder, acquired } = await contended("killed", { blockMs: 60_000 });
