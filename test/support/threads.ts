@@ -39,7 +39,10 @@ export interface MadeThread {
  * A client whose session is renewed by a thread, in virtual time. Both threads read the clocks of one machine, and each
  * has its own timers: a pause of the main thread is a blocked event loop, and a pause of the other one is a hang.
  */
-export function threadedClient(world: World, { leaseMs, mayBlockMs, seed = 1, firstHangs = false, outlive = false }: ThreadedOptions) {
+export function threadedClient(
+  world: World,
+  { leaseMs, mayBlockMs, seed = 1, firstHangs = false, outlive = false }: ThreadedOptions,
+) {
   const main = world.time.process();
   const network = new FaultyTable(world.table, main);
   const random = seededRandom(seed);

@@ -42,7 +42,8 @@ async function play(seed: number) {
     const requests = thread && requestsOf(world, thread.network);
     if (kind < 0.06 && isRunning) thread.process.pause();
     else if (kind < 0.12 && isRunning) thread.events.onFailure(new Error("It throws."));
-    else if (kind < 0.2 && requests) requests.fault = () => (random.chance(0.5) ? SILENT : undefined);
+    else if (kind < 0.2 && requests)
+      requests.fault = () => (random.chance(0.5) ? SILENT : undefined);
     else if (kind < 0.3) client.main.stepWall(between(-2_000, 2_000));
     const isBlocked = random.chance(0.6);
     if (isBlocked) {
