@@ -11,6 +11,7 @@ import type { HoldfastError } from "../../src/index.js";
 import { Lock } from "../../src/locks/lock.js";
 import { schemaOf } from "../../src/table/schema.js";
 import { FaultyTable } from "../../src/testing/faults/faults.js";
+import { DatedTable } from "../../src/testing/table/dated-table.js";
 import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import type { VirtualProcess } from "../../src/testing/time/virtual-process.js";
 import type { World } from "./world.js";
@@ -23,6 +24,8 @@ export interface ThreadedOptions {
   readonly firstHangs?: boolean;
   /** Whether the threads run on although the main thread has ended them. */
   readonly outlive?: boolean;
+  /** Whether only the answers to the threads have a `Date`. */
+  readonly datesThreads?: boolean;
 }
 
 /** A thread of a client in a world. */
@@ -41,7 +44,7 @@ export interface MadeThread {
  */
 export function threadedClient(
   world: World,
-  { leaseMs, mayBlockMs, seed = 1, firstHangs = false, outlive = false }: ThreadedOptions,
+  { leaseMs, mayBlockMs, seed = 1, firstHangs = false, outlive = false, datesThreads = false }: ThreadedOptions,
 ) {
   const main = world.time.process();
   const network = new FaultyTable(world.table, main);
@@ -60,7 +63,8 @@ export function threadedClient(
   );
   const start: StartThread = async (begin, events) => {
     const process = world.time.process();
-    const table = new FaultyTable(world.table, process);
+    const dated = new DatedTable(world.table, () => world.time.wallMs);
+    const table = new FaultyTable(datesThreads ? dated : world.table, process);
     const made: MadeThread = {
       ...{ process, network: table, state: new SharedState(begin.buffer), events },
       isEnded: false,

@@ -146,8 +146,10 @@ export class ThreadKeepAlive implements KeepAlive<Hold>, Kept {
     this.#known = 0;
     this.#startedMs = this.#context.nowMs();
     const { mayBlockMs } = this.#settings;
-    const { settings } = this.#context;
-    const start = { buffer: state.buffer, mayBlockMs, session: this.id, settings };
+    const { settings, tableClock } = this.#context;
+    const knowsTableTime = tableClock.endOf(0) !== undefined;
+    const session = this.id;
+    const start = { buffer: state.buffer, mayBlockMs, session, settings, knowsTableTime };
     // An earlier thread may still report.
     const isCurrent = (): boolean => this.#state === state && !this.#over.aborted;
     try {

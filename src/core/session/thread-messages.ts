@@ -25,6 +25,11 @@ export interface ThreadStart {
   /** The id of the session. The thread reads its record before it reports that it is ready. */
   readonly session: string;
   readonly settings: ClientSettings;
+  /**
+   * Whether the main thread knows the table's time. A thread must know it, too, or not either: a renewal without the table's
+   * time does not move the end in the record, and a rival would take over before the deadline.
+   */
+  readonly knowsTableTime: boolean;
 }
 
 /** A message to the thread. */

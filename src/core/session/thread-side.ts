@@ -12,6 +12,8 @@ import { mayRenew, SharedState } from "./shared-state.js";
 import type { Assignment, FromThread, ThreadStart, ToThread } from "./thread-messages.js";
 
 const BLOCKED = new Error("The event loop of the main thread is blocked for too long.");
+const OTHER_DATES =
+  "The answers to its client have a `Date`, and those to the client of the main thread have none, or the other way round.";
 const OVER = new Error("The main thread has ended the renewals of this thread.");
 
 /**
@@ -47,8 +49,11 @@ export class ThreadSide {
     const context = this.#context;
     const read = { key: this.#ref.key, consistent: true };
     const answer = await context.read(read, context.settings.requestTimeoutMs);
-    if (answer.kind === "found") this.#post({ kind: "ready" });
-    else this.#post({ kind: "failed", message: whyNot(answer) });
+    const knowsTableTime = context.tableClock.endOf(0) !== undefined;
+    if (answer.kind !== "found") this.#post({ kind: "failed", message: whyNot(answer) });
+    else if (knowsTableTime !== this.#start.knowsTableTime) {
+      this.#post({ kind: "failed", message: OTHER_DATES });
+    } else this.#post({ kind: "ready" });
   }
 
   receive(message: ToThread): void {

@@ -155,6 +155,18 @@ describe("a session that a thread renews", () => {
     ]);
   });
 
+  // rule: R3, protocol 113
+  it("is not renewed by a thread that knows the table's time if the main thread does not", async () => {
+    const world = new World();
+    const lengths = { leaseMs: LEASE_MS, mayBlockMs: MAY_BLOCK_MS };
+    const client = threadedClient(world, { ...lengths, datesThreads: true });
+    const lease = await world.until(client.mutex("a").acquire());
+    await world.time.advance(10_000);
+    expect(lease.isHeld).toBe(true);
+    expect(new Set(client.threads.map(({ state }) => state.phase))).toEqual(new Set(["taken-back"]));
+    expect(client.reported[0]?.message).toContain("`Date`");
+  });
+
   // rule: R8
   it("ends with the loss that the thread learns in a block", async () => {
     const scene = await held();
