@@ -40,6 +40,9 @@ describe("the option sharedSession", () => {
       code: "invalid-argument",
       mentions: ["module"],
     });
-    expectThrown(() => local({ sharedSession }), { code: "invalid-argument", mentions: ["module"] });
+    expectThrown(() => local({ sharedSession }), {
+      code: "invalid-argument",
+      mentions: ["module"],
+    });
   });
 });

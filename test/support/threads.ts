@@ -44,7 +44,14 @@ export interface MadeThread {
  */
 export function threadedClient(
   world: World,
-  { leaseMs, mayBlockMs, seed = 1, firstHangs = false, outlive = false, datesThreads = false }: ThreadedOptions,
+  {
+    leaseMs,
+    mayBlockMs,
+    seed = 1,
+    firstHangs = false,
+    outlive = false,
+    datesThreads = false,
+  }: ThreadedOptions,
 ) {
   const main = world.time.process();
   const network = new FaultyTable(world.table, main);

@@ -163,7 +163,9 @@ describe("a session that a thread renews", () => {
     const lease = await world.until(client.mutex("a").acquire());
     await world.time.advance(10_000);
     expect(lease.isHeld).toBe(true);
-    expect(new Set(client.threads.map(({ state }) => state.phase))).toEqual(new Set(["taken-back"]));
+    expect(new Set(client.threads.map(({ state }) => state.phase))).toEqual(
+      new Set(["taken-back"]),
+    );
     expect(client.reported[0]?.message).toContain("`Date`");
   });
 
