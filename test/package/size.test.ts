@@ -13,7 +13,7 @@ import { ROOT } from "../house/source.js";
 // 21,000 bytes are for semaphores and read-write locks, which are methods of the client, and the last 10,500 for the
 // thread that renews a session: a bundle in one file contains modules that a program loads later, too.
 const MOST_BYTES = 212_500;
-const MOST_GZIPPED_BYTES = 66_500;
+const MOST_GZIPPED_BYTES = 70_100;
 
 const PROGRAM = `
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
