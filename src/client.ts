@@ -14,6 +14,7 @@ import {
   SESSION_NAMES,
   type SessionOptions,
 } from "./client-options.js";
+import { threadFrom } from "./client-thread.js";
 import { AcquireContext } from "./core/acquire/context.js";
 import { resolveClient } from "./core/client-settings.js";
 import { closeInOrder } from "./core/hold/close.js";
@@ -90,9 +91,10 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
     const settings = resolveAcquire([options], this.#owner, this.#context.format.facts.defaults);
     actingMs(this.#context, settings.leaseMs);
     if (options.history === true) requireCapability(this.#context.format, "history");
-    if (options.sharedSession !== true) return;
+    const thread = threadFrom(options, this.#context, settings.leaseMs);
+    if (!options.sharedSession) return;
     requireCapability(this.#context.format, "sessions");
-    this.#shared = new SharedSession(this.#context, settings);
+    this.#shared = new SharedSession(this.#context, settings, thread);
   }
 
   /**

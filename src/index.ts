@@ -22,6 +22,7 @@ export type { QueueOptions } from "./core/queue/options.js";
 export type { ExistingData } from "./core/record/format-facts.js";
 export type { Version } from "./core/record/record.js";
 export type { CloseSessionOptions, Session } from "./core/session/session.js";
+export type { SharedSessionOptions, ThreadOptions } from "./core/thread-options.js";
 export type { BeyondLease, Wait } from "./core/wait.js";
 export type { Election } from "./election/election.js";
 export type { LeadershipChange } from "./election/events.js";

@@ -1,6 +1,7 @@
 import { HoldfastError } from "../errors.js";
 import { type DurationRange, durationMs } from "../internal/duration.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
+import { checkSharedSession } from "./thread-options.js";
 
 /** The resolved options of a client. */
 export interface ClientSettings {
@@ -32,12 +33,8 @@ export function resolveClient(options: ClientOptions): ClientSettings {
       `The option \`maxLocalHandoffs\` must be a whole number from 0; it is ${maxLocalHandoffs}.`,
     );
   }
-  if (options.sharedSession !== undefined && typeof options.sharedSession !== "boolean") {
-    throw refuse(
-      `The option \`sharedSession\` must be true or false; it is "${options.sharedSession}".`,
-    );
-  }
-  if (options.sharedSession === true && options.renew === "manual") {
+  checkSharedSession(options.sharedSession);
+  if (options.sharedSession && options.renew === "manual") {
     throw refuse(
       'The client renews a shared session itself. Leave out `sharedSession: true` or `renew: "manual"`.',
     );

@@ -106,6 +106,11 @@ export interface LeaseRenewalEvent extends LeaseEvent {
   readonly durationMs: number;
   /** Milliseconds left until the deadline. */
   readonly remainingMs: number;
+  /**
+   * For a renewal by a worker thread: for how many milliseconds the event loop of the main thread had shown no sign of
+   * life when the thread sent the renewal. Otherwise undefined.
+   */
+  readonly stampAgeMs?: number | undefined;
 }
 
 /** Emitted when the loss is noticed: by the timer at the deadline, by a later check, or by an answer. */
@@ -201,12 +206,14 @@ export function emitRenewal(
   isAnswered: boolean,
   lateMs: number,
   start: Instant,
+  stampAgeMs?: number,
 ): void {
   if (!isPublished(lease)) return;
   publish(LEASE_CHANNELS.renewal, (): LeaseRenewalEvent => {
     const durationMs = lease.context.nowMs() - start.monotonicMs;
     const remainingMs = lease.remainingMs();
-    return { ...leaseOf(lease), isAnswered, lateMs, durationMs, remainingMs };
+    const event = { ...leaseOf(lease), isAnswered, lateMs, durationMs, remainingMs };
+    return stampAgeMs === undefined ? event : { ...event, stampAgeMs };
   });
 }
 

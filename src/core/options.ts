@@ -4,6 +4,7 @@ import { checkNames, type OptionNames } from "../internal/option-names.js";
 import type { Item } from "../platform/table.js";
 import type { ExistingData, LeaseDefaults } from "./record/format-facts.js";
 import type { FormatTypes, NativeTypes } from "./record/format-types.js";
+import type { SharedSessionOptions } from "./thread-options.js";
 import { resolveWait, type Wait, type WaitSettings } from "./wait.js";
 
 /** How often a waiter reads the record. */
@@ -58,9 +59,10 @@ export interface ClientOptions extends LeaseOptions {
   /**
    * Whether one session keeps the leases of the client's length alive: one write a period for all of them.
    * Default false: every lease renews its own record, one write a period each. A lease with another length, or
-   * with manual renewal, always renews itself. See docs/sessions.md.
+   * with manual renewal, always renews itself. With `thread`, a worker thread renews the session while the event loop is
+   * blocked; each acquisition then costs one write more. See docs/sessions.md.
    */
-  readonly sharedSession?: boolean | undefined;
+  readonly sharedSession?: boolean | SharedSessionOptions | undefined;
   /**
    * How many times in a row a lock may pass between waiters of this process before other processes get their
    * turn. Default 16. With 0 there is no local handoff.

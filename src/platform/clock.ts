@@ -42,12 +42,22 @@ export function elapsedMsSince(start: Instant, clock: Clock): number {
   );
 }
 
+/** Returns the instant `ms` milliseconds before, by every clock. */
+export function earlierBy(ms: number, { monotonicMs, wallMs, bootMs }: Instant): Instant {
+  return { monotonicMs: monotonicMs - ms, wallMs: wallMs - ms, bootMs: bootMs - ms };
+}
+
 /** The assumed step of a clock without `bootStepMs`: the step of Node.js on Linux. */
 export const USUAL_BOOT_STEP_MS = 10;
 
 /** Formats an instant of wall-clock time as ISO 8601. */
 export function isoTimeOf(wallMs: number): string {
   return new Date(wallMs).toISOString();
+}
+
+/** Returns an instant of civil time as a `Date`, for interfaces that require one. */
+export function dateAt(wallMs: number): Date {
+  return new Date(wallMs);
 }
 
 /** Parses an instant into milliseconds since 1970. Returns undefined for text that is not a date. */
@@ -67,6 +77,19 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
   wallMs: () => Date.now(),
   bootMs: () => uptime() * 1000,
+  get bootStepMs() {
+    return bootStep.ms;
+  },
+};
+
+/**
+ * The clocks of this machine for several threads. The monotonic clock of {@link systemClock} counts from the start of its
+ * thread; this one has the same origin in every thread of the process.
+ */
+export const sharedClock: Clock = {
+  monotonicMs: () => Number(process.hrtime.bigint()) / 1e6,
+  wallMs: systemClock.wallMs,
+  bootMs: systemClock.bootMs,
   get bootStepMs() {
     return bootStep.ms;
   },

@@ -83,6 +83,10 @@ function ofLeases(meter: Meter) {
       "holdfast.lease.renewal.delay",
       seconds("Delay of a renewal after its due time: a busy event loop.", LATE_S),
     ),
+    stampAge: meter.createHistogram(
+      "holdfast.session.stamp.age",
+      seconds("Time without a sign of life of the event loop at a thread's renewal.", LATE_S),
+    ),
   };
 }
 

@@ -81,6 +81,8 @@ function leasesTold(to: Instruments, about: About) {
       const attributes = about(event, { "holdfast.outcome": outcome });
       to.renewalDuration.record(event.durationMs / 1_000, attributes);
       to.renewalDelay.record(event.lateMs / 1_000, about(event));
+      const { stampAgeMs } = event;
+      if (stampAgeMs !== undefined) to.stampAge.record(stampAgeMs / 1_000, about(event));
     },
     [LEASE_CHANNELS.loss](event: LossEvent) {
       const attributes = about(event, { "holdfast.reason": event.reason });

@@ -52,6 +52,7 @@ describe("client options", () => {
     { closeTimeout: "25h" },
     { sharedSession: "all" as never },
     { sharedSession: true, renew: "manual" },
+    { sharedSession: { thread: true, mayBlock: "1m" }, renew: "manual" },
   ];
 
   it.each(WRONG.map((options) => [options]))("refuse %j", (options) => {

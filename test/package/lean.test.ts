@@ -76,7 +76,7 @@ describe("the destination of a request", () => {
   });
 
   it("is the region's endpoint, over TLS, without a configured endpoint", async () => {
-    const asked = await import("../../src/lean/endpoint.js");
+    const asked = await import("../../src/platform/dynamodb/endpoint.js");
     const client = new DynamoDBClient({ region: "cn-north-1", credentials: CREDENTIALS });
     expect(await asked.endpointOf(client, "locks")).toMatchObject({
       protocol: "https:",

@@ -9,10 +9,11 @@ import { ROOT } from "../house/source.js";
 
 // The size of esbuild's bundle of the smallest program with a mutex. A bundler cannot remove methods of a
 // class, so elections, queues and sessions are included: docs/adr/0020-the-package.md lists the parts. The
-// figures may fall: code for operators and elections belongs behind subpaths. The last 21,000 bytes
-// are for semaphores and read-write locks, which are methods of the client.
-const MOST_BYTES = 202_000;
-const MOST_GZIPPED_BYTES = 66_500;
+// figures may fall: code for operators and elections belongs behind subpaths. Of these,
+// 21,000 bytes are for semaphores and read-write locks, which are methods of the client, and the last 10,500 for the
+// thread that renews a session: a bundle in one file contains modules that a program loads later, too.
+const MOST_BYTES = 212_500;
+const MOST_GZIPPED_BYTES = 70_100;
 
 const PROGRAM = `
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";

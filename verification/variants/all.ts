@@ -12,6 +12,7 @@ import { QUEUES } from "./queues.js";
 import { RELEASES } from "./releases.js";
 import { SESSIONS } from "./sessions.js";
 import { SIGHTINGS } from "./sightings.js";
+import { THREADS } from "./threads.js";
 import type { Variant } from "./variant.js";
 import { WATCHES } from "./watches.js";
 
@@ -24,6 +25,7 @@ export const VARIANTS: readonly Variant[] = [
   ...RELEASES,
   ...FORCED,
   ...SESSIONS,
+  ...THREADS,
   ...QUEUES,
   ...MULTI_LOCKS,
   ...PERMITS,

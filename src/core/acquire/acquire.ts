@@ -55,6 +55,10 @@ async function acquireOnce<G extends readonly Granted[] | undefined, L extends R
       emitGrant(one.hold, one.how, waitedMs);
       noteGrant(context, one);
     }
+    const { keptAliveBy } = settings;
+    if (keptAliveBy?.prepare !== undefined) {
+      await Promise.all(granted.map(({ hold }) => keptAliveBy.prepare?.(hold)));
+    }
     const lease = await acquisition.begin(granted, cancellation);
     // The client may have been closed, or the session may have ended, since the answer.
     if (!cancellation.isRefused) return lease;

@@ -54,7 +54,7 @@ export class Hold implements Kept {
   #isOver = false;
   #loss: HoldfastError | undefined;
   #lastTrouble: unknown;
-  readonly #times: RenewalSchedule;
+  readonly times: RenewalSchedule;
   #renewedAtMs = Number.NEGATIVE_INFINITY;
   #isRenewing = false;
   readonly #grantedAtMs: number;
@@ -78,7 +78,7 @@ export class Hold implements Kept {
     this.userData = new UserData(record);
     const deadline = this.deadlineFrom(start, settings.leaseMs);
     this.living = new EffectiveDeadline<Hold>(this.#leaseEnd.limit(deadline, record));
-    this.#times = new RenewalSchedule(settings.renewMs, context.random, start);
+    this.times = new RenewalSchedule(settings.renewMs, context.random, start);
     this.#grantedAtMs = context.nowMs();
     context.holds.add(this);
     settings.keptAliveBy?.begun(this);
@@ -128,7 +128,7 @@ export class Hold implements Kept {
   end(reason: LossReason, forced?: ForcedRelease): void {
     if (this.#isOver) return;
     const visitMs = this.#nextVisitMs();
-    const timing = this.#times.lossTiming(this.context.clock, this.remainingMs(), visitMs);
+    const timing = this.times.lossTiming(this.context.clock, this.remainingMs(), visitMs);
     this.#loss = lossError(this.ref, reason, this.#lastTrouble, { forced, timing });
     this.#finish(reason);
     emitLoss(this, reason, this.context.nowMs() - this.#grantedAtMs);
@@ -167,7 +167,7 @@ export class Hold implements Kept {
   /** Sends a due renewal or move. Also ends the hold at the deadline. The scheduler calls this. */
   tend(): number | undefined {
     if (!this.isHeld || this.living.isMoved) return undefined;
-    if (!this.#isRenewing && this.context.nowMs() >= this.#times.nextMs) {
+    if (!this.#isRenewing && this.context.nowMs() >= this.times.nextMs) {
       this.#isRenewing = true;
       this.context.inBackground(async () => {
         await this.#renewOrMove().finally(() => {
@@ -190,7 +190,7 @@ export class Hold implements Kept {
   // While a renewal is in flight, only the deadline can be due.
   #nextVisitMs(): number {
     const deadlineMs = this.deadline.atMonotonicMs;
-    return this.#isRenewing ? deadlineMs : Math.min(deadlineMs, this.#times.nextMs);
+    return this.#isRenewing ? deadlineMs : Math.min(deadlineMs, this.times.nextMs);
   }
 
   /** Sends one plain renewal. DynamoDB may apply the write twice: a renewal only shows a live holder (R5). */
@@ -203,7 +203,7 @@ export class Hold implements Kept {
         return this.living.isMoved ? AGAIN : { kind: "held" };
       }
       const start = instantOf(this.context.clock);
-      const lateMs = Math.max(0, start.monotonicMs - this.#times.nextMs);
+      const lateMs = Math.max(0, start.monotonicMs - this.times.nextMs);
       const renewal = this.renewal(this.leaseMs);
       const write = this.context.format.lease.renew(this.ref, this.held, renewal);
       const answer = await this.send({ write, isIn: (record) => record.mark === renewal.mark });
@@ -219,7 +219,7 @@ export class Hold implements Kept {
         if (typeof answer.record.version === "string") this.learnVersion(answer.record);
       }
       // The holder also pauses after a refusal: a record restored from a copy refuses every renewal of its grant.
-      this.#times.putOff(this.context.nowMs() + this.backoff(this.context.random.fraction()));
+      this.times.putOff(this.context.nowMs() + this.backoff(this.context.random.fraction()));
       emitRenewal(this, false, lateMs, start);
       this.settings.onRenewal?.(undefined);
       // An operator can correct the configuration before the deadline, so only the deadline decides.
@@ -239,8 +239,8 @@ export class Hold implements Kept {
     const end = this.#leaseEnd.renewed(this.deadlineFrom(start, leaseMs), record, leaseMs);
     this.living.renewed(end.deadline);
     this.#lastTrouble = undefined;
-    this.#times.renewed(start);
-    if (end.isTooEarly) this.#times.putOff(0);
+    this.times.renewed(start);
+    if (end.isTooEarly) this.times.putOff(0);
     this.#renewedAtMs = this.context.nowMs();
     this.settings.onRenewal?.(record);
   }

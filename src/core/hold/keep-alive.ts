@@ -51,6 +51,11 @@ export interface KeepAliveSource<L> {
   begun(lease: L): void;
   /** Removes a lease that has ended, for any reason. */
   ended(lease: L): void;
+  /**
+   * Prepares the lease for its user. The acquisition waits for it. Undefined if a lease needs no preparation. Never
+   * rejects.
+   */
+  readonly prepare?: ((lease: L) => Promise<void>) | undefined;
 }
 
 /** The options and the optional session of a lease. */
@@ -109,6 +114,13 @@ export class EffectiveDeadline<L> {
 
   moved(): void {
     this.#isMoved = true;
+  }
+
+  /** The lease renews itself again, from its last deadline. Only for a thread: a record never leaves a session. */
+  movedBack(own: Deadline): void {
+    this.#own = own;
+    this.#life = undefined;
+    this.#isMoved = false;
   }
 }
 

@@ -116,6 +116,8 @@ export function changeLength(hold: Hold, leaseMs: number, data?: NumberedData): 
 export function moveTo(hold: Hold, life: KeepAlive<Hold>, session: string): Promise<void> {
   const { format } = hold.context;
   return hold.requests.run(async () => {
+    // Another move of this lease was acknowledged before this move's turn.
+    if (hold.living.isMoved) return;
     // An operator can correct the configuration before the deadline, as for a renewal.
     const record = await sendExact(hold, "retry", () => {
       if (!hold.isHeld) throw lossOf(hold);

@@ -33,7 +33,8 @@ const SWEEP_LEASES = 10;
  */
 export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>, Kept {
   readonly #context: AcquireContext;
-  readonly #hold: Hold;
+  /** The hold of the session's own record. */
+  readonly hold: Hold;
   readonly #lease: Lease;
   /** All leases on the session, including leases whose records have not moved to the session yet. */
   readonly #leases = new Set<Hold>();
@@ -46,7 +47,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
 
   private constructor(context: AcquireContext, hold: Hold) {
     this.#context = context;
-    this.#hold = hold;
+    this.hold = hold;
     this.#lease = Lease.on(hold);
     hold.lossSignal.signal.addEventListener("abort", () => this.#endLeases());
     context.scheduler.visit(this, context.nowMs() + KEEP_EVERY_MS);
@@ -68,25 +69,25 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
 
   /** The random id of the session, never used twice. Records on the session name the id. */
   get id(): string {
-    return this.#hold.ref.name;
+    return this.hold.ref.name;
   }
 
   /** The owner label in the record of the session, for people to read. */
   get owner(): string {
-    return this.#hold.settings.owner;
+    return this.hold.settings.owner;
   }
 
   /** The length of the session without a renewal, in milliseconds. Never changes. */
   get leaseMs(): number {
-    return this.#hold.leaseMs;
+    return this.hold.leaseMs;
   }
 
   get renewMs(): number | "manual" {
-    return this.#hold.settings.renewMs;
+    return this.hold.settings.renewMs;
   }
 
   get deadline(): Deadline {
-    return this.#hold.deadline;
+    return this.hold.deadline;
   }
 
   /** The number of leases on the session, including leases that have not moved to the session yet. */
@@ -96,7 +97,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
 
   /** Whether the session is alive now, computed from the clocks at every call. Costs no request. */
   get isHeld(): boolean {
-    return !this.#over.aborted && this.#hold.isHeld;
+    return !this.#over.aborted && this.hold.isHeld;
   }
 
   get signal(): AbortSignal {
@@ -135,7 +136,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
     return new HoldfastError(
       "closed",
       `Session ${this.id} has ended, so no lease can begin on the session. Open a new session.`,
-      { cause: this.#hold.loss },
+      { cause: this.hold.loss },
     );
   }
 
@@ -155,11 +156,11 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
   }
 
   check(): void {
-    this.#hold.check();
+    this.hold.check();
   }
 
   renewNow(): Promise<void> {
-    return renewNow(this.#hold);
+    return renewNow(this.hold);
   }
 
   async adopt(hold: Hold): Promise<void> {
@@ -255,7 +256,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
         // Without an answer, the next renewal shows the notification again.
         if (!this.isHeld || !(await permitCheck(ref))) break;
         const write = requireCapability(context.format, "requests").settle(
-          this.#hold.ref,
+          this.hold.ref,
           noteAbout(ref),
         );
         await context.write(write, context.settings.requestTimeoutMs);
@@ -266,7 +267,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
 
   #endLeases(): void {
     this.#finish();
-    const isClosed = this.#hold.loss?.reason === "closed";
+    const isClosed = this.hold.loss?.reason === "closed";
     for (const hold of [...this.#leases]) {
       if (hold.living.life === this) hold.end(isClosed ? "closed" : "session-ended");
     }

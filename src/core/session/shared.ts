@@ -1,11 +1,15 @@
 import { type HoldfastError, isHoldfastError } from "../../errors.js";
 import { SingleFlight } from "../../internal/single-flight.js";
+import { sleep } from "../../internal/sleep.js";
+import { Abort } from "../../platform/abort.js";
 import type { AcquireContext } from "../acquire/context.js";
 import type { AcquireSettings } from "../acquire/settings.js";
 import type { Hold } from "../hold/hold.js";
 import type { KeepAlive, KeepAliveSource } from "../hold/keep-alive.js";
 import type { Kept } from "../scheduler.js";
 import { SessionKeepAlive } from "./keep-alive.js";
+import { ThreadKeepAlive } from "./thread-keep-alive.js";
+import type { ThreadSettings } from "./thread-messages.js";
 
 /**
  * The session of a client with `sharedSession: true`. The client opens the session when the first renewal of a lease is
@@ -19,10 +23,17 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
   #session: SessionKeepAlive | undefined;
   #isOpening = false;
   readonly #openOnce = new SingleFlight<void>();
+  readonly #threadSettings: ThreadSettings | undefined;
+  #thread: ThreadKeepAlive | undefined;
+  readonly prepare: ((hold: Hold) => Promise<void>) | undefined;
 
-  constructor(context: AcquireContext, settings: AcquireSettings) {
+  /** `thread`: the thread that renews the session, if any. */
+  constructor(context: AcquireContext, settings: AcquireSettings, thread?: ThreadSettings) {
     this.#context = context;
     this.#settings = settings;
+    this.#threadSettings = thread;
+    // Only a lease on the session survives a blocked event loop, so the lease moves before its user can block it.
+    if (thread !== undefined) this.prepare = (hold) => this.#prepare(hold);
   }
 
   // A lease of another length renews itself: the caller wants another time of expiry.
@@ -76,7 +87,31 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
   }
 
   async #openNew(): Promise<void> {
-    this.#session = await SessionKeepAlive.open(this.#context, this.#settings);
+    const session = await SessionKeepAlive.open(this.#context, this.#settings);
+    this.#session = session;
+    if (this.#threadSettings === undefined) return;
+    const thread = new ThreadKeepAlive(session.hold, this.#threadSettings);
+    this.#thread = thread;
+    session.over.addEventListener("abort", () => thread.finish());
+  }
+
+  // Without an answer the lease counts as any other: it renews itself, and moves when its renewal is due.
+  async #prepare(hold: Hold): Promise<void> {
+    const context = this.#context;
+    const { requestTimeoutMs } = context.settings;
+    const isDone = new Abort();
+    context.inBackground(async () => {
+      try {
+        const session = await this.opened(hold);
+        await this.#thread?.ready(requestTimeoutMs);
+        if (hold.isHeld) await session.adopt(hold);
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+      } finally {
+        isDone.abort();
+      }
+    });
+    await sleep(context.timers, requestTimeoutMs, true, isDone);
   }
 
   #open(): void {

@@ -3,7 +3,7 @@ import {
   type DynamoDBClientConfig,
   GetItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";
+import type { DynamoDBLike } from "./sdk.js";
 
 /** The server that receives a request, as the SDK resolves endpoints. */
 export interface Endpoint {

@@ -1,0 +1,164 @@
+import { earlierBy, instantOf } from "../../platform/clock.js";
+import type { Call, Read, TablePort, Write, WriteAnswer } from "../../platform/table.js";
+import { AcquireContext } from "../acquire/context.js";
+import type { ClientEnvironment } from "../context.js";
+import { actingMs } from "../hold/deadline.js";
+import { Hold } from "../hold/hold.js";
+import { renewNow } from "../hold/writes.js";
+import { resolveAcquire } from "../options.js";
+import type { RecordRef } from "../record/format.js";
+import type { HeldRecord } from "../record/record.js";
+import { mayRenew, SharedState } from "./shared-state.js";
+import type { Assignment, FromThread, ThreadStart, ToThread } from "./thread-messages.js";
+
+const BLOCKED = new Error("The event loop of the main thread is blocked for too long.");
+const OTHER_DATES =
+  "The answers to its client have a `Date`, and those to the client of the main thread have none, or the other way round.";
+const OVER = new Error("The main thread has ended the renewals of this thread.");
+
+/**
+ * The renewing thread of one session: a client context with one hold, the hold of the session's record. So the thread
+ * renews by the same code, and counts its deadline by the same rules, as the main thread does.
+ */
+export class ThreadSide {
+  readonly #start: ThreadStart;
+  readonly #state: SharedState;
+  readonly #post: (message: FromThread) => void;
+  readonly #context: AcquireContext;
+  readonly #ref: RecordRef;
+  #hold: Hold | undefined;
+  /** The age of the stamp at the last sent renewal, and the time of this send. */
+  #sent = { stampAgeMs: 0, atMs: 0 };
+
+  constructor(
+    start: ThreadStart,
+    environment: Omit<ClientEnvironment, "report">,
+    post: (message: FromThread) => void,
+  ) {
+    this.#start = start;
+    this.#state = new SharedState(start.buffer);
+    this.#post = post;
+    const table = new GatedTable(environment.table, () => this.#gate());
+    const report = ({ message }: Error): void => post({ kind: "failed", message });
+    this.#context = new AcquireContext({ ...environment, table, report }, start.settings);
+    this.#ref = this.#context.format.codec.refOf("session", start.session);
+  }
+
+  /** Reads the record of the session, and reports that the thread can reach the table. The read shows the table's time. */
+  async prepare(): Promise<void> {
+    const context = this.#context;
+    const read = { key: this.#ref.key, consistent: true };
+    const answer = await context.read(read, context.settings.requestTimeoutMs);
+    const knowsTableTime = context.tableClock.endOf(0) !== undefined;
+    if (answer.kind !== "found") this.#post({ kind: "failed", message: whyNot(answer) });
+    else if (knowsTableTime !== this.#start.knowsTableTime) {
+      this.#post({ kind: "failed", message: OTHER_DATES });
+    } else this.#post({ kind: "ready" });
+  }
+
+  receive(message: ToThread): void {
+    if (message.kind === "begin") this.#begin(message.assignment);
+    const hold = this.#hold;
+    // A failed renewal is a loss, which the hold has reported.
+    if (message.kind === "renew" && hold !== undefined) renewNow(hold).catch(() => undefined);
+  }
+
+  #begin(assignment: Assignment): void {
+    const { leaseMs, renewMs, owner, lease } = assignment;
+    const settings = {
+      ...resolveAcquire([{ lease: leaseMs, renew: renewMs }], owner),
+      onRenewal: (record: HeldRecord | undefined) => this.#onRenewal(record),
+    };
+    const context = this.#context;
+    const localQueue = context.localQueues.of(this.#ref.id);
+    localQueue.tryEnter();
+    // The start counts back from the deadline, so that the whole length from the start ends at the deadline.
+    const start = earlierBy(actingMs(context, leaseMs) - lease.lengthMs, lease.start);
+    const hold = new Hold(context, this.#ref, localQueue, {
+      start,
+      settings,
+      record: recordOf(assignment),
+    });
+    this.#hold = hold;
+    hold.lossSignal.signal.addEventListener("abort", () => {
+      this.#state.lose(hold.loss?.reason ?? "expired");
+    });
+    // After a suspended machine, the lease may have ended before this thread received it.
+    hold.check();
+  }
+
+  #onRenewal(record: HeldRecord | undefined): void {
+    const { clock } = this.#context;
+    // The start is read first, so the shared deadline is never later than the deadline of the hold.
+    const start = instantOf(clock);
+    const hold = this.#hold;
+    if (record !== undefined && hold !== undefined) {
+      const lengthMs = hold.remainingMs();
+      if (lengthMs > 0) this.#state.publish({ start, lengthMs });
+    }
+    const { stampAgeMs, atMs } = this.#sent;
+    this.#post({ kind: "renewal", record, stampAgeMs, durationMs: start.monotonicMs - atMs });
+  }
+
+  /** Runs directly before each write. Returns why the thread must not send the write. */
+  #gate(): Error | undefined {
+    const { clock } = this.#context;
+    const decision = mayRenew(this.#state, this.#start.mayBlockMs, clock);
+    this.#sent = { stampAgeMs: this.#state.stampAgeMs(clock), atMs: clock.monotonicMs() };
+    if (decision === "renew") return undefined;
+    if (decision === "wait") return BLOCKED;
+    // The main thread ends this thread; without this, the hold would retry until then.
+    this.#hold?.end("closed");
+    return OVER;
+  }
+}
+
+/** A table with a check directly before each write. */
+class GatedTable implements TablePort {
+  readonly #table: TablePort;
+  readonly #gate: () => Error | undefined;
+  readonly scan: TablePort["scan"];
+  readonly query: TablePort["query"];
+
+  constructor(table: TablePort, gate: () => Error | undefined) {
+    this.#table = table;
+    this.#gate = gate;
+    this.scan = (scan, call) => table.scan(scan, call);
+    this.query = (query, call) => table.query(query, call);
+  }
+
+  get clockCorrectionMs(): number {
+    return this.#table.clockCorrectionMs;
+  }
+
+  get tellsDate(): boolean | undefined {
+    return this.#table.tellsDate;
+  }
+
+  async write(write: Write, call: Call): Promise<WriteAnswer> {
+    const cause = this.#gate();
+    return cause === undefined ? this.#table.write(write, call) : { kind: "conflict", cause };
+  }
+
+  read(read: Read, call: Call): ReturnType<TablePort["read"]> {
+    return this.#table.read(read, call);
+  }
+}
+
+function recordOf({ held, version, leaseMs, owner }: Assignment): HeldRecord {
+  return {
+    ...{ state: "held", holder: held.holder, fence: held.fence, version, leaseMs, owner },
+    ...{ queue: { tail: undefined, served: undefined }, lastHolder: undefined },
+    ...{ acquiredAt: undefined, data: undefined, dataSeq: 0, mark: undefined },
+    session: undefined,
+  };
+}
+
+function whyNot(answer: {
+  readonly kind: string;
+  readonly cause?: unknown;
+  readonly error?: unknown;
+}): string {
+  const cause = answer.cause ?? answer.error;
+  return `DynamoDB did not answer the thread (${answer.kind}): ${cause instanceof Error ? cause.message : String(cause)}`;
+}

@@ -1,0 +1,85 @@
+import { HoldfastError } from "../errors.js";
+import { type Duration, durationMs } from "../internal/duration.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
+
+/** The client of a thread, and the file that the thread runs. */
+export interface ThreadOptions {
+  /**
+   * A module that makes the client of the thread, as a URL: its default export is a client, or a function that returns a
+   * client or a promise of one. An SDK client cannot be sent to a thread. Default: the thread makes an SDK client with the
+   * endpoint, the region and the credentials of the main thread's client.
+   */
+  readonly module?: URL | string | undefined;
+  /** The file of `holdfast/thread`, as a URL, for a program in a bundle. Default: the file in this package. */
+  readonly worker?: URL | string | undefined;
+}
+
+/** The options of a client's session. */
+export interface SharedSessionOptions {
+  /** Renews the session from a worker thread, so that a blocked event loop does not end its leases. */
+  readonly thread: true | ThreadOptions;
+  /**
+   * How long the event loop may be blocked: at least the length of the lease. The thread stops its renewals after this
+   * time without a sign of life from the event loop. A process that hangs for good blocks its locks for this time and a
+   * lease.
+   */
+  readonly mayBlock: Duration;
+}
+
+/** The resolved options of the thread of a client's session. */
+export interface ThreadChoice {
+  readonly mayBlockMs: number;
+  readonly module: string | undefined;
+  readonly worker: string | undefined;
+}
+
+const SHARED_SESSION_NAMES: OptionNames<SharedSessionOptions> = { thread: true, mayBlock: true };
+const THREAD_NAMES: OptionNames<ThreadOptions> = { module: true, worker: true };
+const DAY_MS = 24 * 3_600_000;
+
+const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
+
+/** Checks the option `sharedSession`. Throws `invalid-argument`. */
+export function checkSharedSession(asked: boolean | SharedSessionOptions | undefined): void {
+  if (asked === undefined || typeof asked === "boolean") return;
+  if (typeof asked !== "object" || asked === null) {
+    throw refuse(
+      `The option \`sharedSession\` must be true, false or an object with \`thread\`; it is "${asked}".`,
+    );
+  }
+  checkNames("`sharedSession`", asked, SHARED_SESSION_NAMES);
+}
+
+/**
+ * Resolves the thread of a client whose leases have this length; undefined if no thread renews the session. Throws
+ * `invalid-argument`.
+ */
+export function resolveThread(
+  asked: boolean | SharedSessionOptions | undefined,
+  leaseMs: number,
+): ThreadChoice | undefined {
+  checkSharedSession(asked);
+  if (typeof asked !== "object") return undefined;
+  const { thread, mayBlock } = asked;
+  if (thread !== true && (typeof thread !== "object" || thread === null)) {
+    throw refuse(
+      `The option \`sharedSession.thread\` must be true or an object; it is ${String(thread)}.`,
+    );
+  }
+  const { module, worker }: ThreadOptions =
+    thread === true ? {} : checkNames("`sharedSession.thread`", thread, THREAD_NAMES);
+  const mayBlockMs = durationMs("sharedSession.mayBlock", mayBlock, {
+    leastMs: leaseMs,
+    mostMs: DAY_MS,
+  });
+  return { mayBlockMs, module: urlOf("module", module), worker: urlOf("worker", worker) };
+}
+
+function urlOf(name: string, value: URL | string | undefined): string | undefined {
+  if (value === undefined) return undefined;
+  if (URL.canParse(String(value))) return String(value);
+  throw refuse(
+    `The option \`sharedSession.thread.${name}\` must be a URL, such as import.meta.resolve("./client.js"); it ` +
+      `is ${String(value)}.`,
+  );
+}

@@ -1,0 +1,25 @@
+// Holds a lock on a session that a thread renews, and blocks the event loop in the body of run().
+import { blockFor, locks, say, task } from "./common.mjs";
+
+try {
+  await locks.mutex(task.name).run(async (lease) => {
+    say("held", { fence: String(lease.fence) });
+    if (task.waitMs) await new Promise((resolve) => setTimeout(resolve, task.waitMs));
+    // Askable in the block, too: a dead thread shows as an early end.
+    const fromMs = performance.now();
+    let lostAfterMs;
+    while (task.blockMs && performance.now() - fromMs < task.blockMs) {
+      blockFor(50);
+      if (lostAfterMs === undefined && task.asks && !lease.isHeld) {
+        lostAfterMs = performance.now() - fromMs;
+      }
+    }
+    const isHeld = lease.isHeld;
+    say("unblocked", { isHeld, aborted: lease.signal.aborted, lostAfterMs });
+  });
+  say("kept");
+} catch (error) {
+  say("rejected", { code: error.code, reason: error.reason, message: error.message });
+}
+await locks.close();
+say("closed");

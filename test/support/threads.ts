@@ -1,0 +1,105 @@
+import { AcquireContext } from "../../src/core/acquire/context.js";
+import { resolveClient } from "../../src/core/client-settings.js";
+import { closeAll } from "../../src/core/hold/close.js";
+import { resolveAcquire } from "../../src/core/options.js";
+import { SharedSession } from "../../src/core/session/shared.js";
+import { SharedState } from "../../src/core/session/shared-state.js";
+import type { StartThread, ThreadEvents } from "../../src/core/session/thread-messages.js";
+import { ThreadSide } from "../../src/core/session/thread-side.js";
+import { nativeFormat } from "../../src/formats/native.js";
+import type { HoldfastError } from "../../src/index.js";
+import { Lock } from "../../src/locks/lock.js";
+import { schemaOf } from "../../src/table/schema.js";
+import { FaultyTable } from "../../src/testing/faults/faults.js";
+import { DatedTable } from "../../src/testing/table/dated-table.js";
+import { seededRandom } from "../../src/testing/time/seeded-random.js";
+import type { VirtualProcess } from "../../src/testing/time/virtual-process.js";
+import type { World } from "./world.js";
+
+export interface ThreadedOptions {
+  readonly leaseMs: number;
+  readonly mayBlockMs: number;
+  readonly seed?: number;
+  /** Whether the first thread never runs. */
+  readonly firstHangs?: boolean;
+  /** Whether the threads run on although the main thread has ended them. */
+  readonly outlive?: boolean;
+  /** Whether only the answers to the threads have a `Date`. */
+  readonly datesThreads?: boolean;
+}
+
+/** A thread of a client in a world. */
+export interface MadeThread {
+  readonly process: VirtualProcess;
+  readonly network: FaultyTable;
+  readonly state: SharedState;
+  readonly events: ThreadEvents;
+  /** Whether the main thread has ended the thread. */
+  isEnded: boolean;
+}
+
+/**
+ * A client whose session is renewed by a thread, in virtual time. Both threads read the clocks of one machine, and each
+ * has its own timers: a pause of the main thread is a blocked event loop, and a pause of the other one is a hang.
+ */
+export function threadedClient(
+  world: World,
+  {
+    leaseMs,
+    mayBlockMs,
+    seed = 1,
+    firstHangs = false,
+    outlive = false,
+    datesThreads = false,
+  }: ThreadedOptions,
+) {
+  const main = world.time.process();
+  const network = new FaultyTable(world.table, main);
+  const random = seededRandom(seed);
+  const reported: HoldfastError[] = [];
+  const threads: MadeThread[] = [];
+  const format = nativeFormat(schemaOf().keys);
+  const client = { ...{ tableName: "locks", format }, clock: main.clock };
+  const settings = resolveClient({ requestTimeout: 1_000 });
+  const context = new AcquireContext(
+    {
+      ...{ ...client, table: network, timers: main.timers },
+      ...{ random: random.fork(), report: (error: HoldfastError) => reported.push(error) },
+    },
+    settings,
+  );
+  const start: StartThread = async (begin, events) => {
+    const process = world.time.process();
+    const dated = new DatedTable(world.table, () => world.time.wallMs);
+    const table = new FaultyTable(datesThreads ? dated : world.table, process);
+    const made: MadeThread = {
+      ...{ process, network: table, state: new SharedState(begin.buffer), events },
+      isEnded: false,
+    };
+    threads.push(made);
+    if (firstHangs && threads.length === 1) process.pause();
+    const environment = { ...client, table, timers: process.timers, random: random.fork() };
+    const side = new ThreadSide(begin, environment, (message) => {
+      main.timers.set(0, false, () => events.onMessage(message));
+    });
+    process.timers.set(0, false, () => void side.prepare());
+    return {
+      post: (message) => {
+        process.timers.set(0, false, () => side.receive(message));
+      },
+      end: () => {
+        made.isEnded = true;
+        if (!outlive) process.kill();
+      },
+    };
+  };
+  const clientOptions = { lease: leaseMs };
+  const shared = new SharedSession(context, resolveAcquire([clientOptions], "threaded"), {
+    ...{ mayBlockMs, start, clock: main.clock },
+  });
+  const mutex = (name: string) =>
+    new Lock({
+      ...{ context, name, options: undefined, clientOptions, defaultOwner: "threaded", shared },
+    });
+  return { main, network, context, reported, threads, mutex, close: () => closeAll(context) };
+}
