@@ -16,3 +16,4 @@ export type { QueuedWaiter, QueueListing } from "./queue.js";
 export type { ReleaseByHolderOptions } from "./release-holder.js";
 export type { SessionListing } from "./sessions.js";
 export type { LimitChange } from "./set-limit.js";
+export type { Survey, SurveyedLock, SurveyOptions } from "./survey.js";

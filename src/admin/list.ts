@@ -53,6 +53,8 @@ export interface ListedEntry {
   readonly ticket: bigint;
   /** The waiter's label. */
   readonly owner: string | undefined;
+  /** When the waiter joined the queue, ISO, by the waiter's clock. */
+  readonly since: string | undefined;
   /** The session that keeps the place alive; undefined while the waiter renews the place itself. */
   readonly session: string | undefined;
   /** How long the waiter may go without renewing, in milliseconds. */
@@ -76,7 +78,8 @@ export interface ListPage<S extends FormatTypes = NativeTypes> {
   readonly readUnits: number | undefined;
 }
 
-type Page = Extract<ScanAnswer, { readonly kind: "page" }>;
+/** A page of a scan, as answered. */
+export type Page = Extract<ScanAnswer, { readonly kind: "page" }>;
 
 const ATTEMPTS = 4;
 const PAUSE_MS = 200;
@@ -105,7 +108,7 @@ export async function* list(
 }
 
 /** Returns the beginnings of the keys of the listed records, and of the places in their queues. */
-function prefixesOf(
+export function prefixesOf(
   { format: { codec, queue } }: AcquireContext,
   kind: RecordKind,
   namePrefix: string,
@@ -161,7 +164,7 @@ export function namedRef(format: LeaseFormat, name: LockName, options: InspectOp
   );
 }
 
-const RECORD_KINDS: readonly RecordKind[] = ["lock", "leader", "once"];
+export const RECORD_KINDS: readonly RecordKind[] = ["lock", "leader", "once"];
 const HOLDER_KINDS: readonly RecordKind[] = ["lock", "leader"];
 
 /** Resolves the kind. Throws `invalid-argument`. */
@@ -183,7 +186,7 @@ function checkKind(kind: RecordKind, allowed: readonly RecordKind[]): RecordKind
   );
 }
 
-function checkPrefix({ prefix }: ListOptions): void {
+export function checkPrefix({ prefix }: Pick<ListOptions, "prefix">): void {
   if (prefix === undefined || typeof prefix === "string") return;
   throw new HoldfastError(
     "invalid-argument",
@@ -191,7 +194,7 @@ function checkPrefix({ prefix }: ListOptions): void {
   );
 }
 
-function recordsOf(
+export function recordsOf(
   context: AcquireContext,
   kind: RecordKind,
   { items, dateMs }: Page,
@@ -213,13 +216,17 @@ function recordsOf(
 }
 
 /** A place in the queue of a lock, as read. */
-interface FoundPlace {
+export interface FoundPlace {
   readonly lock: RecordRef;
   readonly entry: Omit<ListedEntry, "isServed">;
 }
 
 /** Reads an item as a place; undefined if the item is not a place with a waiter. */
-function placeIn(context: AcquireContext, kind: RecordKind, item: Item): FoundPlace | undefined {
+export function placeIn(
+  context: AcquireContext,
+  kind: RecordKind,
+  item: Item,
+): FoundPlace | undefined {
   const { queue } = context.format;
   const [name, ticket] = [queue?.nameIn(item), queue?.ticketIn(item)];
   if (queue === undefined || name === undefined || ticket === undefined) return undefined;
@@ -227,17 +234,17 @@ function placeIn(context: AcquireContext, kind: RecordKind, item: Item): FoundPl
   const ref = queue.entryOf(lock, ticket);
   const found = context.see(ref, { item }, "eventual");
   if (found.state !== "held") return undefined;
-  const { owner, session, leaseMs, appearsExpired, acquirableInMs } = inspectionOf(
+  const { owner, acquiredAt, session, leaseMs, appearsExpired, acquirableInMs } = inspectionOf(
     context,
     ref,
     found,
   );
   const { namespace } = lock;
-  const whose = { name, namespace, ticket, owner, session };
+  const whose = { name, namespace, ticket, owner, since: acquiredAt, session };
   return { lock, entry: { ...whose, leaseMs: leaseMs ?? 0, appearsExpired, acquirableInMs } };
 }
 
-function listedEntry(context: AcquireContext, { lock, entry }: FoundPlace): ListedEntry {
+export function listedEntry(context: AcquireContext, { lock, entry }: FoundPlace): ListedEntry {
   return { ...entry, isServed: entry.ticket <= (servedOf(context, lock) ?? -1n) };
 }
 

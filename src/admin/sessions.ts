@@ -57,7 +57,8 @@ export async function listSessions(context: AcquireContext): Promise<SessionList
   return [...listings, ...gone];
 }
 
-function listingOf(
+/** Describes a session from its record and from the locks that name the session. */
+export function listingOf(
   context: AcquireContext,
   id: string,
   found: Found,

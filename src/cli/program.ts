@@ -3,6 +3,7 @@ import { Command, Help, Option } from "commander";
 import manifest from "../../package.json" with { type: "json" };
 import { addCost, addElections } from "./commands/election/program.js";
 import { addObject } from "./commands/object/program.js";
+import { addServe } from "./commands/serve-program.js";
 import { addDiagnose } from "./commands/table/diagnose-program.js";
 import { addTable } from "./commands/table/program.js";
 import { addWatch } from "./commands/watch-program.js";
@@ -52,6 +53,7 @@ export function programOf(words: readonly string[], onRun: (run: Run) => void): 
   addHistory(program, onRun);
   addWatch(program, onRun);
   addQueue(program, onRun);
+  addServe(program, onRun);
   addRelease(program, onRun);
   addTable(program, onRun);
   addDiagnose(program, onRun);
