@@ -224,6 +224,7 @@ function addDemo(program: Command, onRun: (run: Run) => void): void {
     .option("--table <name>", "use this table; created if missing")
     .option("--region <region>", "the region of the table")
     .addOption(new Option("--break", "let the stalled process write without checking its deadline"))
+    .option("--serve", "serve the page of the demo's table while the demo runs")
     .option("--json", "print events as JSON, one a line")
     .addHelpText("after", DEMO_HELP)
     .action((options) =>

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,6 +13,8 @@ import { ROOT } from "../house/source.js";
 // are for semaphores and read-write locks, which are methods of the client.
 const MOST_BYTES = 202_000;
 const MOST_GZIPPED_BYTES = 66_500;
+/** The assets of `holdfast serve`, for which a browser waits. */
+const MOST_PAGE_BYTES = 45_000;
 
 const PROGRAM = `
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -38,6 +40,21 @@ it("bundles a program with a mutex within the size budget", async () => {
   expect(text).toContain("holdfast.error");
   expect(Buffer.byteLength(text)).toBeLessThanOrEqual(MOST_BYTES);
   expect(gzipSync(text).length).toBeLessThanOrEqual(MOST_GZIPPED_BYTES);
+});
+
+it("leaves the page and its packages out of the library", () => {
+  const dist = join(ROOT, "dist");
+  const files = readdirSync(dist, { recursive: true, encoding: "utf8" })
+    .map((path) => path.replaceAll("\\", "/"))
+    .filter((path) => /\.(?:js|css|html)$/.test(path));
+  const textOf = (path: string) => readFileSync(join(dist, path), "utf8");
+  const withPage = files.filter(
+    (path) => path.includes("/page/") || /preact|prom-client|<!doctype/i.test(textOf(path)),
+  );
+  expect(withPage.length).toBeGreaterThan(0);
+  expect(withPage.filter((path) => !path.startsWith("cli/serve/"))).toEqual([]);
+  const page = ["page.js", "page.css", "index.html"].map((file) => textOf(`cli/serve/page/${file}`));
+  expect(Buffer.byteLength(page.join(""))).toBeLessThanOrEqual(MOST_PAGE_BYTES);
 });
 
 it("leaves out of a bundle all modules without an import", async () => {

@@ -81,7 +81,7 @@ describe("the server of the page", () => {
   it("sends a name that is a script as JSON only, under a strict content security policy", async () => {
     const name = "<script>alert(1)</script>";
     await using _ = await world.cli.locks.mutex(name).acquire();
-    const answer = await world.send("/api/record?" + new URLSearchParams({ name }));
+    const answer = await world.send(`/api/record?${new URLSearchParams({ name })}`);
     expect(JSON.parse(answer.body).detail.row).toMatchObject({ name, state: "held" });
     expect(answer.headers["content-type"]).toContain("application/json");
     expect(answer.headers["x-content-type-options"]).toBe("nosniff");

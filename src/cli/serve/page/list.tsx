@@ -17,7 +17,7 @@ const COLUMNS = [
 ] as const;
 type Key = (typeof COLUMNS)[number]["key"];
 
-function valueOf(row: Row, key: Key): string | number {
+function sortValue(row: Row, key: Key): string | number {
   if (key === "fence") return Number(row.fence ?? -1);
   if (key === "silentMs") return (row.silentMs ?? -1) / (row.leaseMs ?? 1);
   return row[key] ?? (key === "owner" ? "" : -1);
@@ -36,7 +36,7 @@ function chosen(rows: readonly Row[], text: string, which: string, key: Key, isD
   );
   const sign = isDown ? -1 : 1;
   return kept.sort((a, b) => {
-    const [left, right] = [valueOf(a, key), valueOf(b, key)];
+    const [left, right] = [sortValue(a, key), sortValue(b, key)];
     return left < right ? -sign : left > right ? sign : 0;
   });
 }
