@@ -15,9 +15,10 @@ export function addServe(program: Command, onRun: (run: Run) => void): void {
     .option("--refresh <duration>", "how old a reading may be before the next; default 5s")
     .option("--allow-release", "let viewers release locks by force, with a reason")
     .addOption(
-      new Option("--token <text>", "the token of the URL, better set by the variable; default: random").env(
-        "HOLDFAST_SERVE_TOKEN",
-      ),
+      new Option(
+        "--token <text>",
+        "the token of the URL, better set by the variable; default: random",
+      ).env("HOLDFAST_SERVE_TOKEN"),
     )
     .addHelpText("after", SERVE_HELP)
     .action((options) =>

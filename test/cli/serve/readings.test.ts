@@ -48,11 +48,7 @@ describe("the readings of the server", () => {
     await lease.release();
     const { dynamodb } = world.cli.server;
     const handle = dynamodb.handle.bind(dynamodb);
-    dynamodb.handle = async () =>
-      ({
-        status: 400,
-        body: { __type: "AccessDeniedException", message: "refused by the test" },
-      }) as never;
+    dynamodb.handle = () => ({ status: 500, body: { __type: "InternalServerError" } });
     await pause(600);
     const answer = await table();
     expect(answer.error).toBeTruthy();
