@@ -3,7 +3,15 @@
 // line is a separate build, which uses the library as a user would. With --without-types it leaves the declarations
 // out, which take most of the time and which the demo does not need. If dist is up to date, it does nothing, except
 // with --force.
-import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { rolldown } from "rolldown";
@@ -22,6 +30,9 @@ const TSCONFIG = join(ROOT, "tsconfig.build.json");
 // third of the time of an import, and a package without dependencies adds no further packages to trust.
 const isExternal = (id) => id.startsWith("node:") || id in MANIFEST.peerDependencies;
 
+// prom-client uses it only for metrics of the process, which we leave out; the command must not need the peer.
+const UNUSED_BY_PROM_CLIENT = "@opentelemetry/api";
+
 const shown = (path) => relative(ROOT, path).split(sep).join("/");
 const nameOf = (source) => source.replace(/^src\/(.*)\.ts$/, "$1");
 const entriesOf = (sources) =>
@@ -36,7 +47,7 @@ async function bundle(sources, { chunkFileNames, leastChunkBytes, sourcemap }) {
     // What a chunk of its own for the SDK needs; Rolldown would choose it, with a warning.
     preserveEntrySignatures: "allow-extension",
     external: isExternal,
-    plugins: [importThePackage()],
+    plugins: [importThePackage(), withoutUnusedPeer()],
     tsconfig: TSCONFIG,
     transform: { target: "node22.12" },
   });
@@ -105,6 +116,44 @@ function importThePackage() {
   };
 }
 
+/** Lets prom-client be bundled without the peer that it does not use. */
+function withoutUnusedPeer() {
+  const empty = "\0unused-peer";
+  return {
+    name: "without-unused-peer",
+    resolveId(specifier, importer) {
+      const isUnused =
+        specifier === UNUSED_BY_PROM_CLIENT && /[\\/]prom-client[\\/]/.test(importer ?? "");
+      return isUnused ? empty : null;
+    },
+    load: (id) => (id === empty ? "export {};" : null),
+  };
+}
+
+const PAGE = "cli/serve/page";
+
+/** Bundles the page of `holdfast serve` for browsers. Only the command line's part of the package has the page. */
+async function bundlePage() {
+  const build = await rolldown({
+    cwd: ROOT,
+    input: { page: join(ROOT, "src", PAGE, "page.tsx") },
+    platform: "browser",
+    tsconfig: join(ROOT, "src", PAGE, "tsconfig.json"),
+    transform: { target: "es2022" },
+  });
+  const { output } = await build.write({
+    dir: join(DIST, PAGE),
+    format: "esm",
+    entryFileNames: "[name].js",
+    minify: true,
+  });
+  await build.close();
+  for (const file of ["index.html", "page.css"]) {
+    copyFileSync(join(ROOT, "src", PAGE, file), join(DIST, PAGE, file));
+  }
+  return output.filter(({ type }) => type === "chunk");
+}
+
 // The code of the smallest entries is readable without a map, and each map is another file in the package.
 const LEAST_MAPPED_BYTES = 6_000;
 
@@ -160,6 +209,7 @@ async function buildAll() {
   chunks.forEach(dropSmallMap);
   // A program in a single file needs no further files at its start.
   for (const program of programs) chunks.push(...(await bundle([program], PROGRAM)));
+  chunks.push(...(await bundlePage()));
   chunks.forEach(checkStartedFiles);
   writeFileSync(
     join(DIST, "THIRD-PARTY.txt"),

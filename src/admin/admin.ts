@@ -40,6 +40,7 @@ import { listPermitQueue, listQueue, type PermitQueueListing, type QueueListing 
 import { type ReleaseByHolderOptions, releaseByHolder } from "./release-holder.js";
 import { listSessions, type SessionListing } from "./sessions.js";
 import { type LimitChange, setLimit } from "./set-limit.js";
+import { SURVEY_NAMES, type Survey, type SurveyOptions, survey } from "./survey.js";
 
 /** Operations on a table's locks for operators, available as `Holdfast.admin`. */
 export class Admin<S extends FormatTypes = NativeTypes> {
@@ -98,6 +99,17 @@ export class Admin<S extends FormatTypes = NativeTypes> {
   async sessions(): Promise<SessionListing[]> {
     requireCapability(this.#context.format, "sessions");
     return listSessions(this.#context);
+  }
+
+  /**
+   * Reads all kinds of records, the places in queues and the sessions of the table, by one scan.
+   *
+   * Scans the whole table as `list` does, and holds the result in memory. Includes free locks. A second survey by the
+   * same client recognises silent holders. Rejects with coded errors. Throws `invalid-argument`.
+   */
+  async survey(options: SurveyOptions = {}): Promise<Survey> {
+    requireCapability(this.#context.format, "sessions");
+    return survey(this.#context, checkNames("survey()", options, SURVEY_NAMES));
   }
 
   /**

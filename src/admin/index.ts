@@ -21,3 +21,4 @@ export type { PermitQueueListing, QueuedWaiter, QueueListing } from "./queue.js"
 export type { ReleaseByHolderOptions } from "./release-holder.js";
 export type { SessionListing, SessionPermit } from "./sessions.js";
 export type { LimitChange } from "./set-limit.js";
+export type { Survey, SurveyedLock, SurveyOptions } from "./survey.js";

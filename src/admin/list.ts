@@ -43,6 +43,8 @@ export interface ListedEntry {
   readonly ticket: bigint;
   /** The waiter's label. */
   readonly owner: string | undefined;
+  /** When the waiter joined the queue, ISO, by the waiter's clock. */
+  readonly since: string | undefined;
   /** The session that keeps the place alive; undefined while the waiter renews the place itself. */
   readonly session: string | undefined;
   /** How long the waiter may go without renewing, in milliseconds. */
@@ -69,7 +71,8 @@ export interface ListPage<S extends FormatTypes = NativeTypes, I = Inspection<S>
 /** One page of a listing of semaphores or of read-write locks. */
 export type PermitListPage = ListPage<NativeTypes, PermitInspection>;
 
-type Page = Extract<ScanAnswer, { readonly kind: "page" }>;
+/** A page of a scan, as answered. */
+export type Page = Extract<ScanAnswer, { readonly kind: "page" }>;
 
 const ATTEMPTS = 4;
 const PAUSE_MS = 200;
@@ -119,7 +122,7 @@ async function* pagesOf<I>(
 }
 
 /** Returns the beginnings of the keys of the listed records, and of the places in their queues. */
-function prefixesOf(
+export function prefixesOf(
   { format: { codec, queue } }: AcquireContext,
   kind: AnyKind,
   namePrefix: string,
@@ -164,7 +167,7 @@ function notListed(table: string, answer: NoAnswer): HoldfastError {
   );
 }
 
-function checkPrefix({ prefix }: ListOptions): void {
+export function checkPrefix({ prefix }: Pick<ListOptions, "prefix">): void {
   if (prefix === undefined || typeof prefix === "string") return;
   throw new HoldfastError(
     "invalid-argument",
@@ -172,7 +175,7 @@ function checkPrefix({ prefix }: ListOptions): void {
   );
 }
 
-function recordsOf(
+export function recordsOf(
   context: AcquireContext,
   kind: RecordKind,
   { items, dateMs }: Page,
@@ -193,7 +196,8 @@ function recordsOf(
   return { locks, unreadable };
 }
 
-function permitsOf(
+/** Reads the semaphores or read-write locks of a page. */
+export function permitsOf(
   context: AcquireContext,
   kind: PermitKind,
   { items, dateMs }: Page,
@@ -213,13 +217,17 @@ function permitsOf(
 }
 
 /** A place in the queue of a lock, as read. */
-interface FoundPlace {
+export interface FoundPlace {
   readonly lock: RecordRef;
   readonly entry: Omit<ListedEntry, "isServed">;
 }
 
 /** Reads an item as a place; undefined if the item is not a place with a waiter. */
-function placeIn(context: AcquireContext, kind: AnyKind, item: Item): FoundPlace | undefined {
+export function placeIn(
+  context: AcquireContext,
+  kind: AnyKind,
+  item: Item,
+): FoundPlace | undefined {
   const { queue } = context.format;
   const [name, ticket] = [queue?.nameIn(item, kind), queue?.ticketIn(item)];
   if (queue === undefined || name === undefined || ticket === undefined) return undefined;
@@ -227,17 +235,17 @@ function placeIn(context: AcquireContext, kind: AnyKind, item: Item): FoundPlace
   const ref = queue.entryOf(lock, ticket);
   const found = context.see(ref, { item }, "eventual");
   if (found.state !== "held") return undefined;
-  const { owner, session, leaseMs, appearsExpired, acquirableInMs } = inspectionOf(
+  const { owner, acquiredAt, session, leaseMs, appearsExpired, acquirableInMs } = inspectionOf(
     context,
     ref,
     found,
   );
   const { namespace } = lock;
-  const whose = { name, namespace, ticket, owner, session };
+  const whose = { name, namespace, ticket, owner, since: acquiredAt, session };
   return { lock, entry: { ...whose, leaseMs: leaseMs ?? 0, appearsExpired, acquirableInMs } };
 }
 
-function listedEntry(context: AcquireContext, { lock, entry }: FoundPlace): ListedEntry {
+export function listedEntry(context: AcquireContext, { lock, entry }: FoundPlace): ListedEntry {
   return { ...entry, isServed: entry.ticket <= (servedOf(context, lock) ?? -1n) };
 }
 

@@ -39,8 +39,8 @@ export interface SessionPermit {
   readonly weight: number;
 }
 
-/** The leases on one session. */
-interface OnSession {
+/** The locks and permits on one session. */
+export interface OnSession {
   readonly locks: string[];
   readonly permits: SessionPermit[];
 }
@@ -65,7 +65,7 @@ export async function listSessions(context: AcquireContext): Promise<SessionList
   return [...listings, ...gone];
 }
 
-const NOTHING: OnSession = { locks: [], permits: [] };
+export const NOTHING: OnSession = { locks: [], permits: [] };
 
 // One scan finds the records of all kinds.
 const KINDS = ["lock", "semaphore", "read-write"] as const;
@@ -101,7 +101,8 @@ function permitsIn({ format }: AcquireContext, item: Item): readonly PermitInRec
   return found?.state === "shared" ? found.permits : [];
 }
 
-function listingOf(
+/** Describes a session from its record and from the locks that name the session. */
+export function listingOf(
   context: AcquireContext,
   id: string,
   found: Found,

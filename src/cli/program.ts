@@ -4,6 +4,7 @@ import manifest from "../../package.json" with { type: "json" };
 import { addCost, addElections } from "./commands/election/program.js";
 import { addObject } from "./commands/object/program.js";
 import { addSemaphore } from "./commands/semaphore-program.js";
+import { addServe } from "./commands/serve-program.js";
 import { addDiagnose } from "./commands/table/diagnose-program.js";
 import { addTable } from "./commands/table/program.js";
 import { addWatch } from "./commands/watch-program.js";
@@ -59,6 +60,7 @@ export function programOf(words: readonly string[], onRun: (run: Run) => void): 
   addHistory(program, onRun);
   addWatch(program, onRun);
   addQueue(program, onRun);
+  addServe(program, onRun);
   addRelease(program, onRun);
   addTable(program, onRun);
   addDiagnose(program, onRun);
@@ -237,6 +239,7 @@ function addDemo(program: Command, onRun: (run: Run) => void): void {
     .option("--table <name>", "use this table; created if missing")
     .option("--region <region>", "the region of the table")
     .addOption(new Option("--break", "let the stalled process write without checking its deadline"))
+    .option("--serve", "serve the page of the demo's table while the demo runs")
     .option("--json", "print events as JSON, one a line")
     .addHelpText("after", DEMO_HELP)
     .action((options) =>

@@ -256,8 +256,9 @@ describe("diagnose --scan with queues", () => {
 
 describe("comparing two listings of queues", () => {
   const entry = (more: Partial<ListedEntry>): ListedEntry => ({
-    ...{ name: "a", namespace: undefined, ticket: 1n, owner: "one", session: undefined },
-    ...{ leaseMs: 500, isServed: false, appearsExpired: false, acquirableInMs: 400, ...more },
+    ...{ name: "a", namespace: undefined, ticket: 1n, owner: "one", since: undefined },
+    ...{ session: undefined, leaseMs: 500, isServed: false },
+    ...{ appearsExpired: false, acquirableInMs: 400, ...more },
   });
 
   it("reports entries in both listings as left behind, and no entry that a waiter is about to remove", () => {

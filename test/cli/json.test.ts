@@ -29,6 +29,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   elect: "stdout is its command's",
   object: "it needs a store: below",
   demo: "it tells a story to people",
+  serve: "it prints its URL; test/cli/serve and test/browser test the rest",
   complete: "shells read it",
 };
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,11 +9,13 @@ import { ROOT } from "../house/source.js";
 
 // The size of esbuild's bundle of the smallest program with a mutex. A bundler cannot remove methods of a
 // class, so elections, queues and sessions are included: docs/adr/0020-the-package.md lists the parts. The
-// figures may fall: code for operators and elections belongs behind subpaths. Of these,
-// 21,000 bytes are for semaphores and read-write locks, which are methods of the client, and the last 10,500 for the
-// thread that renews a session: a bundle in one file contains modules that a program loads later, too.
+// figures may fall: code for operators and elections belongs behind subpaths. Of these, 21,000 bytes are for semaphores
+// and read-write locks, which are methods of the client, and 10,500 for the thread that renews a session: a bundle in one
+// file contains modules that a program loads later, too.
 const MOST_BYTES = 212_500;
 const MOST_GZIPPED_BYTES = 70_100;
+/** The assets of `holdfast serve`, for which a browser waits. */
+const MOST_PAGE_BYTES = 45_000;
 
 const PROGRAM = `
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -39,6 +41,25 @@ it("bundles a program with a mutex within the size budget", async () => {
   expect(text).toContain("holdfast.error");
   expect(Buffer.byteLength(text)).toBeLessThanOrEqual(MOST_BYTES);
   expect(gzipSync(text).length).toBeLessThanOrEqual(MOST_GZIPPED_BYTES);
+});
+
+it("leaves the page and its packages out of the library", () => {
+  const dist = join(ROOT, "dist");
+  const files = readdirSync(dist, { recursive: true, encoding: "utf8" })
+    .map((path) => path.replaceAll("\\", "/"))
+    .filter((path) => /\.(?:js|css|html)$/.test(path));
+  const textOf = (path: string) => readFileSync(join(dist, path), "utf8");
+  const withPage = files.filter(
+    (path) =>
+      path.includes("/page/") ||
+      /preact\/hooks|__P_|Registry\.PROMETHEUS|<!doctype/i.test(textOf(path)),
+  );
+  expect(withPage.length).toBeGreaterThan(0);
+  expect(withPage.filter((path) => !path.startsWith("cli/serve/"))).toEqual([]);
+  const page = ["page.js", "page.css", "index.html"].map((file) =>
+    textOf(`cli/serve/page/${file}`),
+  );
+  expect(Buffer.byteLength(page.join(""))).toBeLessThanOrEqual(MOST_PAGE_BYTES);
 });
 
 it("leaves out of a bundle all modules without an import", async () => {

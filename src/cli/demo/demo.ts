@@ -2,10 +2,11 @@ import { randomUUID } from "node:crypto";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Holdfast } from "../../index.js";
 import { systemTimers } from "../../platform/timers.js";
 import { createTable } from "../../table/index.js";
 import { startMemoryServer } from "../../testing/index.js";
-import { tableOf } from "../connection.js";
+import { locksOf, tableOf } from "../connection.js";
 import { Interruptions } from "../guard/interruptions.js";
 import type { CommonOptions } from "../options.js";
 import { CliError, EXIT } from "../output/exit-codes.js";
@@ -19,6 +20,7 @@ import { play } from "./scenario.js";
 /** The options of `holdfast demo`, in commander's form. */
 export interface DemoOptions extends Pick<CommonOptions, "table" | "region" | "endpoint" | "json"> {
   readonly break?: boolean;
+  readonly serve?: boolean;
 }
 
 const WORKERS = 4;
@@ -39,17 +41,35 @@ export async function demo(options: DemoOptions, output: Output): Promise<number
     endpoint: server?.endpoint ?? options.endpoint,
     region: options.region ?? (isOwnTable ? "us-east-1" : undefined),
   };
+  let page: AsyncDisposable | undefined;
   try {
     const table = await tableOf(given(place), output);
     await createTable(table);
+    if (options.serve === true) page = await openPage(given(place), output);
     return await perform(given(place), options.break === true, output, interruptions);
   } catch (error) {
     if (interruptions.exitCode !== undefined) return interruptions.exitCode;
     throw error;
   } finally {
+    await page?.[Symbol.asyncDispose]();
     await server?.close();
     interruptions.dispose();
   }
+}
+
+/** Serves the demo's table in the page of `holdfast serve`. */
+async function openPage(place: Place, output: Output): Promise<AsyncDisposable> {
+  const locks = await locksOf(place, output);
+  const { startServing } = await import("../serve/serve.js");
+  const options = { ...place, refresh: "500ms" };
+  const server = await startServing(locks as unknown as Holdfast, options);
+  output.err(`The page of the demo: ${server.url}`);
+  return {
+    [Symbol.asyncDispose]: async () => {
+      await server.close();
+      await locks.close();
+    },
+  };
 }
 
 type Place = Pick<WorkerSetup, "table" | "region" | "endpoint">;

@@ -1,0 +1,75 @@
+import { timingSafeEqual } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+
+/** Which requests the server answers. Pure. */
+
+/** The parts of a request that decide. */
+export interface Asked {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: IncomingHttpHeaders;
+}
+
+export interface Policy {
+  readonly token: string;
+  readonly port: number;
+  readonly allowRelease: boolean;
+}
+
+export interface Refusal {
+  readonly status: number;
+  readonly reason: string;
+}
+
+const ASSETS = new Set(["/page.js", "/page.css"]);
+/** Says only that the process answers; the assets are those of the published package. */
+const WITHOUT_TOKEN = new Set(["/healthz", ...ASSETS]);
+
+/** Refuses a request; undefined if the server answers the request. */
+export function refusalOf({ method, url, headers }: Asked, policy: Policy): Refusal | undefined {
+  const hosts = ["127.0.0.1", "localhost"].map((name) => `${name}:${policy.port}`);
+  const { host, origin } = headers;
+  // A name that an attacker lets resolve to the loopback must not make the page a page of the attacker's site.
+  if (host === undefined || !hosts.includes(host)) return refuse(403, "Host is not this server.");
+  if (origin !== undefined && origin !== `http://${host}`) return refuse(403, "Another origin.");
+  const site = headers["sec-fetch-site"];
+  if (site !== undefined && site !== "same-origin" && site !== "none")
+    return refuse(403, "Another origin.");
+  if (!WITHOUT_TOKEN.has(url.pathname) && !hasToken(method, url, headers, policy.token))
+    return refuse(
+      401,
+      "The token is missing or wrong. Open the URL that `holdfast serve` printed.",
+    );
+  if (method === "GET" || method === "HEAD") return undefined;
+  if (method !== "POST" || url.pathname !== "/api/release") return refuse(405, "Read-only.");
+  if (!policy.allowRelease) return refuse(403, "Start `holdfast serve` with --allow-release.");
+  return undefined;
+}
+
+function refuse(status: number, reason: string): Refusal {
+  return { status, reason };
+}
+
+/** A write takes the token from a header only, which no form of another site can set. */
+function hasToken(method: string, url: URL, headers: IncomingHttpHeaders, token: string): boolean {
+  const bearer = /^Bearer (.+)$/.exec(headers.authorization ?? "")?.[1];
+  const given = bearer ?? (method === "GET" ? url.searchParams.get("token") : null);
+  return given !== null && given !== undefined && isSame(given, token);
+}
+
+function isSame(given: string, token: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(token)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** The headers of every answer. */
+export const HEADERS = Object.freeze({
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "cache-control": "no-store",
+});

@@ -1,0 +1,233 @@
+import { useState } from "preact/hooks";
+import type { Action, Detail, Event, Row, Waiter } from "../view-types.js";
+import { askRelease, queryOf, useDetail } from "./api.js";
+import { Age } from "./frame.js";
+import { Life } from "./list.js";
+import { Foreign, length, visible } from "./text.js";
+
+/** One record: state, queue, history, data and what can be done. */
+export function RecordView({ query }: { readonly query: string }) {
+  const { answer, atMs, lost } = useDetail(query);
+  const detail = answer?.detail;
+  return (
+    <section aria-label="One record" class="record">
+      <p>
+        <a href="#/">← All locks</a>
+      </p>
+      {(lost ?? answer?.error) !== undefined && (
+        <p class="problem" role="alert">
+          {visible(lost ?? answer?.error ?? "")}
+        </p>
+      )}
+      {detail === undefined ? (
+        <p>Reading …</p>
+      ) : (
+        <>
+          <h2>
+            <Foreign text={detail.row.name} /> <span class="tag">{detail.row.kind}</span>
+            {detail.row.namespace !== undefined && (
+              <span class="tag">
+                <Foreign text={detail.row.namespace} />
+              </span>
+            )}
+          </h2>
+          <p class={`words ${detail.row.state}`}>
+            <Foreign text={detail.words} />
+          </p>
+          <Life row={detail.row} />
+          <p class="facts">
+            Fence {detail.row.fence ?? "–"}.{" "}
+            <Age status={answer} atMs={atMs} lost={lost !== undefined} />
+          </p>
+          <Parts detail={detail} allowRelease={answer?.allowRelease === true} />
+        </>
+      )}
+    </section>
+  );
+}
+
+function Parts({
+  detail,
+  allowRelease,
+}: {
+  readonly detail: Detail;
+  readonly allowRelease: boolean;
+}) {
+  const { row } = detail;
+  return (
+    <>
+      {row.kind === "lock" && <Queue waiters={detail.waiters} />}
+      {row.kind !== "once" && <Timeline events={detail.events} />}
+      {detail.data !== undefined && (
+        <div class="part">
+          <h3>Data</h3>
+          <pre>{visibleLines(detail.data)}</pre>
+        </div>
+      )}
+      {row.session !== undefined && <Besides row={row} names={detail.besides} />}
+      <Actions actions={detail.actions} />
+      {allowRelease && row.state !== "free" && row.kind !== "once" && <Release row={row} />}
+    </>
+  );
+}
+
+const visibleLines = (text: string): string => text.split("\n").map(visible).join("\n");
+
+function Queue({ waiters }: { readonly waiters: readonly Waiter[] }) {
+  return (
+    <div class="part queue">
+      <h3>Queue</h3>
+      {waiters.length === 0 ? (
+        <p>No waiters. Waiters of a mutex have no place until a fair lock of the name is used.</p>
+      ) : (
+        <ol>
+          {waiters.map(({ position, ticket, owner, since, calls, appearsExpired }) => (
+            <li key={ticket} value={position + 1}>
+              <Foreign text={owner} />
+              {calls > 1 ? ` (${calls} calls)` : ""}{" "}
+              <small>
+                ticket {ticket}
+                {since === undefined ? "" : `, since ${visible(since)}`}
+                {appearsExpired ? ", silent" : ""}
+              </small>
+            </li>
+          ))}
+        </ol>
+      )}
+    </div>
+  );
+}
+
+function Timeline({ events }: { readonly events: readonly Event[] }) {
+  return (
+    <div class="part">
+      <h3>Grants</h3>
+      {events.length === 0 ? (
+        <p>No grants are noted. Clients note grants with the option `history`.</p>
+      ) : (
+        <ol class="timeline">
+          {events.map((event, index) => (
+            <li key={index} class={event.what}>
+              <EventText event={event} />
+            </li>
+          ))}
+        </ol>
+      )}
+    </div>
+  );
+}
+
+function EventText({ event }: { readonly event: Event }) {
+  if (event.what === "gap") return <>{event.missing} not noted</>;
+  if (event.what === "forced") {
+    return (
+      <>
+        Forced release by <Foreign text={event.by} />: <Foreign text={event.reason} />{" "}
+        <small>{visible(event.at)}</small>
+      </>
+    );
+  }
+  return (
+    <>
+      <b>{event.fence}</b> <Foreign text={event.owner} />{" "}
+      <small>
+        {visible(event.how)}, {visible(event.at)}
+      </small>
+    </>
+  );
+}
+
+function Besides({ row, names }: { readonly row: Row; readonly names: readonly string[] }) {
+  return (
+    <div class="part">
+      <h3>Session</h3>
+      <p>
+        <code>
+          <Foreign text={row.session} />
+        </code>{" "}
+        keeps this lock alive
+        {names.length === 0 ? "." : `, and ${names.length} more:`}
+      </p>
+      <ul>
+        {names.slice(0, 100).map((name) => (
+          <li key={name}>
+            <a href={`#/record?${queryOf({ kind: "lock", name })}`}>
+              <Foreign text={name} />
+            </a>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Actions({ actions }: { readonly actions: readonly Action[] }) {
+  return (
+    <div class="part">
+      <h3>Commands</h3>
+      <dl class="actions">
+        {actions.map(({ what, command }) => (
+          <div key={what}>
+            <dt>{what}</dt>
+            <dd>
+              <code>{visible(command)}</code>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </div>
+  );
+}
+
+function Release({ row }: { readonly row: Row }) {
+  const [reason, setReason] = useState("");
+  const [confirm, setConfirm] = useState("");
+  const [said, setSaid] = useState("");
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    setSaid("Asking …");
+    try {
+      const { isFree, owner, successor } = await askRelease(row, reason, confirm);
+      setSaid(
+        isFree
+          ? "It is free."
+          : successor === undefined
+            ? `${owner ?? "The holder"} was asked to release, and ends at its next renewal.`
+            : `${successor} holds it now, and was not asked.`,
+      );
+      setConfirm("");
+    } catch (error) {
+      setSaid((error as Error).message);
+    }
+  };
+  const isReady = reason.trim() !== "" && confirm === row.name;
+  return (
+    <form class="part release" onSubmit={submit}>
+      <h3>Forced release</h3>
+      <label>
+        Reason, for the holder and the history
+        <input
+          name="reason"
+          maxLength={1_000}
+          value={reason}
+          onInput={(event) => setReason(event.currentTarget.value)}
+        />
+      </label>
+      <label>
+        Type the name to confirm
+        <input
+          name="confirm"
+          autocomplete="off"
+          value={confirm}
+          onInput={(event) => setConfirm(event.currentTarget.value)}
+        />
+      </label>
+      <button type="submit" disabled={!isReady}>
+        Ask the holder to release
+      </button>
+      <p role="status">
+        <Foreign text={said === "" ? `Lease: ${length(row.leaseMs)}.` : said} />
+      </p>
+    </form>
+  );
+}

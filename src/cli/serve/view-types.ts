@@ -1,0 +1,131 @@
+/** What the server sends to the page, as JSON: fences and tickets are strings of digits. */
+
+export type Kind = "lock" | "leader" | "once";
+
+/** `late`: no sign of life for longer than the lease. `silent`: a client may take over. */
+export type RowState = "free" | "held" | "late" | "silent";
+
+/** A record in the list. Lengths of time in milliseconds, at the reading. */
+export interface Row {
+  readonly kind: Kind;
+  readonly name: string;
+  readonly namespace?: string | undefined;
+  readonly state: RowState;
+  readonly owner?: string | undefined;
+  readonly holder?: string | undefined;
+  readonly fence?: string | undefined;
+  readonly session?: string | undefined;
+  /** By the clocks of the holder and of the server's machine. */
+  readonly heldForMs?: number | undefined;
+  readonly leaseMs?: number | undefined;
+  /** Since the last sign of life. */
+  readonly silentMs?: number | undefined;
+  readonly acquirableInMs: number;
+  readonly waiters: number;
+  /** By the clocks of the waiters and of the server's machine. */
+  readonly longestWaitMs?: number | undefined;
+}
+
+export interface SessionRow {
+  readonly id: string;
+  readonly state: string;
+  readonly owner?: string | undefined;
+  readonly openedAt?: string | undefined;
+  readonly appearsExpired: boolean;
+  readonly locks: readonly string[];
+}
+
+/** A term of a leader, as the readings showed it. */
+export interface Term {
+  readonly name: string;
+  readonly fence: string;
+  readonly owner: string;
+  readonly fromMs: number;
+  /** Undefined while the term lasts. */
+  readonly toMs?: number | undefined;
+}
+
+export interface Unreadable {
+  readonly kind: Kind | "semaphore" | "read-write";
+  readonly name: string;
+  readonly found: string;
+}
+
+/** What a reading of the table found. */
+export interface TableView {
+  readonly rows: readonly Row[];
+  readonly sessions: readonly SessionRow[];
+  readonly terms: readonly Term[];
+  readonly unreadable: readonly Unreadable[];
+}
+
+/** The facts about the server that every answer has. */
+export interface Status {
+  readonly table: string;
+  readonly prefix: string;
+  readonly refreshMs: number;
+  readonly allowRelease: boolean;
+  /** The number of the reading; 0 before the first. */
+  readonly reading: number;
+  readonly ageMs?: number | undefined;
+  /** The wall clock of the server's machine, for ages of terms. */
+  readonly nowMs: number;
+  /** Read units of the last reading, and of all requests since the start. */
+  readonly units?: number | undefined;
+  readonly totalUnits: number;
+  /** Why the last reading failed. */
+  readonly error?: string | undefined;
+}
+
+export interface TableAnswer extends Status {
+  /** Undefined if the caller has this reading. */
+  readonly view?: TableView | undefined;
+}
+
+export interface Waiter {
+  readonly position: number;
+  readonly calls: number;
+  readonly ticket: string;
+  readonly owner?: string | undefined;
+  readonly since?: string | undefined;
+  readonly appearsExpired: boolean;
+}
+
+/** A grant, a forced release, or a count of grants without a note. Newest first. */
+export type Event =
+  | {
+      readonly what: "grant";
+      readonly fence: string;
+      readonly owner: string;
+      readonly holder: string;
+      readonly at: string;
+      readonly how: string;
+    }
+  | {
+      readonly what: "forced";
+      readonly by: string;
+      readonly reason: string;
+      readonly at: string;
+    }
+  | { readonly what: "gap"; readonly missing: string };
+
+export interface Action {
+  readonly what: string;
+  readonly command: string;
+}
+
+/** One record, by strongly consistent reads. */
+export interface Detail {
+  readonly row: Row;
+  readonly words: string;
+  readonly data?: string | undefined;
+  readonly waiters: readonly Waiter[];
+  readonly events: readonly Event[];
+  readonly actions: readonly Action[];
+  /** Other locks of the same session. */
+  readonly besides: readonly string[];
+}
+
+export interface DetailAnswer extends Status {
+  readonly detail?: Detail | undefined;
+}

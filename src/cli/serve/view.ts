@@ -1,0 +1,122 @@
+import type { Inspection, RecordKind, SessionListing, Survey } from "../../admin/index.js";
+import { epochMsOf } from "../../platform/clock.js";
+import type { Row, RowState, SessionRow, TableView, Term } from "./view-types.js";
+
+/** From readings of the library to what the page shows. Pure. */
+
+/** A name for one record, among all kinds and namespaces. */
+export function keyOf({ kind, name, namespace }: Pick<Row, "kind" | "name" | "namespace">): string {
+  return JSON.stringify([kind, name, namespace ?? null]);
+}
+
+/** The facts that a row needs beside the lock. */
+export interface Beside {
+  readonly waiters: number;
+  readonly longestWaitMs?: number | undefined;
+  /** The lease of the session that keeps the lock alive. */
+  readonly sessionLeaseMs?: number | undefined;
+  readonly nowMs: number;
+}
+
+/** Describes a lock as a row of the list. */
+export function rowOf(kind: RecordKind, lock: Inspection, beside: Beside): Row {
+  const { name, namespace, owner, holder, fence, session, acquirableInMs } = lock;
+  const leaseMs = beside.sessionLeaseMs ?? lock.leaseMs;
+  const silentMs = silenceOf(lock, leaseMs);
+  const acquiredMs = epochMsOf(lock.acquiredAt);
+  const heldForMs =
+    lock.state !== "held" || acquiredMs === undefined
+      ? undefined
+      : Math.max(0, beside.nowMs - acquiredMs);
+  return {
+    ...{ kind, name, namespace, owner, holder, fence: fence?.toString(), session },
+    ...{ leaseMs, silentMs, heldForMs, acquirableInMs },
+    ...{ waiters: beside.waiters, longestWaitMs: beside.longestWaitMs },
+    state: stateOf(lock, silentMs, leaseMs),
+  };
+}
+
+/** Since the last renewal: by the end in the record, or else as long as this client watched the record unchanged. */
+function silenceOf(lock: Inspection, leaseMs: number | undefined): number | undefined {
+  if (lock.state !== "held" || leaseMs === undefined) return undefined;
+  return Math.max(0, leaseMs - (lock.endsInMs ?? lock.acquirableInMs));
+}
+
+function stateOf(lock: Inspection, silentMs = 0, leaseMs = 0): RowState {
+  if (lock.state !== "held") return "free";
+  if (lock.appearsExpired) return "silent";
+  return silentMs > leaseMs ? "late" : "held";
+}
+
+/** Makes the view of a table from a survey, and from the terms that earlier readings showed. */
+export function viewOf(survey: Survey, earlier: readonly Term[], nowMs: number): TableView {
+  const waiters = waitersOf(survey, nowMs);
+  const leases = new Map(survey.sessions.map(({ id, leaseMs }) => [id, leaseMs]));
+  const rows = survey.locks
+    .map(({ kind, lock }) => {
+      const { name, namespace, session } = lock;
+      const waiting = waiters.get(keyOf({ kind, name, namespace })) ?? NONE_WAIT;
+      const sessionLeaseMs = session === undefined ? undefined : leases.get(session);
+      return rowOf(kind, lock, { ...waiting, sessionLeaseMs, nowMs });
+    })
+    .sort(byName);
+  return {
+    rows,
+    sessions: survey.sessions.map(sessionRow).sort((a, b) => b.locks.length - a.locks.length),
+    terms: termsAfter(earlier, survey, nowMs),
+    unreadable: survey.unreadable,
+  };
+}
+
+function byName(a: Row, b: Row): number {
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+}
+
+interface Waiting {
+  readonly waiters: number;
+  readonly longestWaitMs: number;
+}
+
+const NONE_WAIT: Waiting = { waiters: 0, longestWaitMs: 0 };
+
+function waitersOf({ queued }: Survey, nowMs: number): Map<string, Waiting> {
+  const byLock = new Map<string, Waiting>();
+  for (const { name, namespace, since, isServed, appearsExpired } of queued) {
+    if (isServed || appearsExpired) continue;
+    const key = keyOf({ kind: "lock", name, namespace });
+    const { waiters, longestWaitMs } = byLock.get(key) ?? NONE_WAIT;
+    const waitedMs = nowMs - (epochMsOf(since) ?? nowMs);
+    byLock.set(key, { waiters: waiters + 1, longestWaitMs: Math.max(longestWaitMs, waitedMs) });
+  }
+  return byLock;
+}
+
+function sessionRow(session: SessionListing): SessionRow {
+  const { id, state, owner, openedAt, appearsExpired, locks } = session;
+  return { id, state, owner, openedAt, appearsExpired, locks };
+}
+
+const MOST_TERMS = 1_000;
+
+/** Ends the terms that the survey no longer shows, and adds the terms that it shows first. */
+export function termsAfter(earlier: readonly Term[], survey: Survey, nowMs: number): Term[] {
+  const leading = new Map(
+    survey.locks.flatMap(({ kind, lock }) =>
+      kind === "leader" && lock.state === "held" ? [[lock.name, lock] as const] : [],
+    ),
+  );
+  const isOn = ({ name, fence }: Term): boolean => leading.get(name)?.fence?.toString() === fence;
+  const kept = earlier.map((term) =>
+    term.toMs !== undefined || isOn(term) ? term : { ...term, toMs: nowMs },
+  );
+  const known = new Set(kept.map(({ name, fence }) => `${fence} ${name}`));
+  const added = [...leading.values()]
+    .filter(({ name, fence }) => !known.has(`${fence} ${name}`))
+    .map((lock) => ({
+      name: lock.name,
+      fence: String(lock.fence),
+      owner: lock.owner ?? "",
+      fromMs: Math.min(nowMs, epochMsOf(lock.acquiredAt) ?? nowMs),
+    }));
+  return [...kept, ...added].slice(-MOST_TERMS);
+}

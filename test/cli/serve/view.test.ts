@@ -1,0 +1,80 @@
+import { describe, expect, it } from "vitest";
+import type { Inspection, Survey } from "../../../src/admin/index.js";
+import { actionsOf, eventsOf, wordsOf } from "../../../src/cli/serve/detail.js";
+import { figuresOf } from "../../../src/cli/serve/metrics.js";
+import { rowOf, termsAfter } from "../../../src/cli/serve/view.js";
+import type { Row, TableView } from "../../../src/cli/serve/view-types.js";
+
+const LOCK = {
+  ...{ name: "a", state: "held", holder: "h", owner: "worker-7", fence: 9n, leaseMs: 30_000 },
+  ...{ acquiredAt: "2026-01-01T00:00:00.000Z", endsInMs: 26_000, acquirableInMs: 36_000 },
+  appearsExpired: false,
+} as Inspection;
+const NOW_MS = Date.parse("2026-01-01T00:03:00.000Z");
+const row = (change: Partial<Inspection>): Row =>
+  rowOf("lock", { ...LOCK, ...change }, { waiters: 0, nowMs: NOW_MS });
+
+describe("a row", () => {
+  it("shows the silence by the end of the lease", () => {
+    expect(row({})).toMatchObject({ state: "held", silentMs: 4_000, heldForMs: 180_000 });
+  });
+
+  it("shows the silence by the library's watch where the record has no end", () => {
+    expect(row({ endsInMs: undefined, acquirableInMs: 10_000 })).toMatchObject({
+      silentMs: 20_000,
+    });
+  });
+
+  it("is late beyond the lease, and silent once a client may take over", () => {
+    expect(row({ endsInMs: -2_000 })).toMatchObject({ state: "late", silentMs: 32_000 });
+    expect(row({ endsInMs: -20_000, appearsExpired: true }).state).toBe("silent");
+    expect(row({ state: "free" }).state).toBe("free");
+  });
+});
+
+describe("the words about a record", () => {
+  it("say the holder, the last renewal and the takeover", () => {
+    expect(wordsOf(row({}))).toBe(
+      "Held by worker-7 for 3 min; last renewed 4 s ago; can be taken over in 36 s if the holder stays silent.",
+    );
+  });
+
+  it("quote names in commands for a shell", () => {
+    const commands = actionsOf(row({ name: "it's $(x)" }), "locks").map(({ command }) => command);
+    expect(commands[0]).toBe("holdfast inspect 'it'\\''s $(x)' --table locks");
+  });
+});
+
+describe("the history", () => {
+  it("shows gaps between fences, and forced releases before the next grant", () => {
+    const grant = { holder: "h1", owner: "o", at: "t", how: "claimed" };
+    const forced = { holder: "h1", by: "ops", reason: "r", at: "t", now: false };
+    const grants = [
+      { ...grant, holder: "h2", fence: 9n },
+      { ...grant, fence: 6n },
+    ];
+    const events = eventsOf({ name: "a", grants, forced: [forced] } as never);
+    expect(events.map(({ what }) => what)).toEqual(["grant", "gap", "forced", "grant"]);
+    expect(events[1]).toEqual({ what: "gap", missing: "2" });
+  });
+});
+
+describe("the terms of leaders", () => {
+  it("end when a reading shows another term", () => {
+    const survey = (fence: bigint): Survey =>
+      ({ locks: [{ kind: "leader", lock: { ...LOCK, fence } }] }) as unknown as Survey;
+    const first = termsAfter([], survey(1n), NOW_MS);
+    const then = termsAfter(first, survey(2n), NOW_MS + 5_000);
+    expect(then).toMatchObject([{ fence: "1", toMs: NOW_MS + 5_000 }, { fence: "2" }]);
+    expect(then[1]?.toMs).toBeUndefined();
+  });
+});
+
+describe("the metrics", () => {
+  it("have at most 51 prefixes for each kind", () => {
+    const rows = Array.from({ length: 500 }, (_, at) => row({ name: `p${at}/x` }));
+    const figures = figuresOf({ rows, unreadable: [] } as unknown as TableView);
+    expect(figures).toHaveLength(51);
+    expect(figures.reduce((sum, { held }) => sum + held, 0)).toBe(500);
+  });
+});
