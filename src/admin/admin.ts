@@ -76,7 +76,7 @@ export class Admin<S extends FormatTypes = NativeTypes> {
    */
   queue(name: string, options?: { readonly namespace?: string }): Promise<QueueListing>;
   queue(name: string, options: InspectPermitOptions): Promise<PermitQueueListing>;
-  async queue(
+  queue(
     name: string,
     options: { readonly namespace?: string } | InspectPermitOptions = {},
   ): Promise<QueueListing | PermitQueueListing> {

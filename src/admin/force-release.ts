@@ -1,17 +1,14 @@
 import type { AcquireContext } from "../core/acquire/context.js";
-import { steady } from "../core/backoff.js";
 import { requireCapability } from "../core/record/capability.js";
-import { watchMs } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { ForcedRelease, HeldRecord, LeaseRecord } from "../core/record/record.js";
-import { titleOf, unavailableError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import type { OptionNames } from "../internal/option-names.js";
 import type { PermitKind } from "../locks/inspect-permits.js";
 import { isoTimeOf } from "../platform/clock.js";
-import { type NoAnswer, retry } from "../platform/retry.js";
-import type { Misconfigured, Write } from "../platform/table.js";
+import type { Write } from "../platform/table.js";
+import { BoundedRetry, notifyOnce, readOnce, writeOnce } from "./bounded-retry.js";
 import { freeDead, isDead } from "./free-dead.js";
 import { type HolderKind, INSPECT_NAMES, type InspectOptions } from "./kinds.js";
 
@@ -78,7 +75,6 @@ export interface ForceReleaseResult {
 
 const LONGEST_TEXT = 1_000;
 const WAIT_RANGE = { leastMs: 0, mostMs: 24 * 3_600_000 };
-const PAUSE_MS = 250;
 
 /**
  * Asks the holder of a record to release, or frees the record; see `Admin.forceRelease`. In this order:
@@ -187,125 +183,7 @@ function resultOf(
   };
 }
 
-/** Retries requests with pauses for as long as the caller waits; sends each at least once. */
-class BoundedRetry {
-  readonly #context: AcquireContext;
-  readonly #ref: RecordRef;
-  readonly #signal: AbortSignal | undefined;
-  readonly #fromMs: number;
-  readonly #isGiven: boolean;
-  #limitMs: number;
-  #whatFailed = "could not be released by force";
-
-  constructor(
-    context: AcquireContext,
-    ref: RecordRef,
-    limitMs: number | undefined,
-    signal: AbortSignal | undefined,
-  ) {
-    this.#context = context;
-    this.#ref = ref;
-    this.#signal = signal;
-    this.#fromMs = context.nowMs();
-    this.#isGiven = limitMs !== undefined;
-    this.#limitMs = limitMs ?? 4 * context.settings.requestTimeoutMs;
-  }
-
-  get isOver(): boolean {
-    return this.#context.nowMs() - this.#fromMs >= this.#limitMs;
-  }
-
-  /** After the request a live holder renews within its lease, and may then be silent for another lease. */
-  allowFor({ leaseMs }: HeldRecord): void {
-    if (!this.#isGiven) this.#limitMs += 2 * watchMs(leaseMs, this.#context.settings.maxClockDrift);
-  }
-
-  /** From here on a failure leaves a request that the holder may honour. */
-  noteRequest(): void {
-    this.#whatFailed =
-      "was not released by force, and the request to its holder may not have arrived (call forceRelease() again)";
-  }
-
-  async pause(): Promise<void> {
-    await this.#context.sleep(this.#context.jittered(PAUSE_MS), this.#signal);
-    this.#throwIfAborted();
-  }
-
-  async send<T>(ask: () => Promise<Result<T>>): Promise<T> {
-    this.#throwIfAborted();
-    const retried = await retry(this.#context, ask, {
-      backoff: steady(PAUSE_MS),
-      signal: this.#signal,
-      isOver: () => this.#context.closing.aborted,
-      onNoAnswer: (answer) => {
-        if (this.isOver) {
-          const { name, kind } = this.#ref;
-          throw unavailableError(name, this.#whatFailed, answer, titleOf([name], kind));
-        }
-      },
-    });
-    if (retried.kind === "answered") return retried.answer.value;
-    throw retried.kind === "aborted" ? this.#signal?.reason : closedError(this.#ref);
-  }
-
-  #throwIfAborted(): void {
-    if (this.#signal?.aborted === true) throw this.#signal.reason;
-    if (this.#context.closing.aborted) throw closedError(this.#ref);
-  }
-}
-
-interface Answered<T> {
-  readonly kind: "answered";
-  readonly value: T;
-}
-
-type Result<T> = Answered<T> | NoAnswer | Misconfigured;
-
-async function readOnce(context: AcquireContext, ref: RecordRef): Promise<Result<LeaseRecord>> {
-  const { requestTimeoutMs } = context.settings;
-  const answer = await context.read({ key: ref.key, consistent: true }, requestTimeoutMs);
-  if (answer.kind !== "found") return answer;
-  const record = context.seeRecord(ref, answer, "strong");
-  // Only a read of the session shows whether the session is dead.
-  if (record.state === "held" && record.session !== undefined) {
-    await context.sessions.look(record.session, requestTimeoutMs);
-  }
-  return { kind: "answered", value: record };
-}
-
-/** Returns the record after the write, or the record that refused the write. */
-async function writeOnce(
-  context: AcquireContext,
-  ref: RecordRef,
-  write: Write,
-): Promise<Result<LeaseRecord>> {
-  const answer = await context.write(write, context.settings.requestTimeoutMs);
-  if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
-  return { kind: "answered", value: context.seeRecord(ref, answer, "strong") };
-}
-
-const NOTIFIED: Answered<true> = { kind: "answered", value: true };
-
-async function notifyOnce(
-  context: AcquireContext,
-  session: string,
-  holder: string,
-): Promise<Result<true>> {
-  const requests = requireCapability(context.format, "requests");
-  const write = requests.notify(context.format.codec.refOf("session", session), holder);
-  const answer = await context.write(write, context.settings.requestTimeoutMs);
-  // Refused: the session and its leases have ended.
-  return answer.kind === "applied" || answer.kind === "refused" ? NOTIFIED : answer;
-}
-
 const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
-
-function closedError({ name, kind }: RecordRef): HoldfastError {
-  const message =
-    `${titleOf([name], kind)}: the client was closed during a forced release. The holder may still release. ` +
-    "Read the record with inspect() of another client.";
-  return new HoldfastError("closed", message, { lockName: name });
-}
 
 function isText(text: unknown): text is string {
   return typeof text === "string" && text.length > 0 && text.length <= LONGEST_TEXT;

@@ -9,7 +9,13 @@ export type {
   ForceReleaseResult,
 } from "./force-release.js";
 export type { History } from "./history.js";
-export type { HolderKind, InspectOptions, InspectPermitOptions, RecordKind } from "./kinds.js";
+export type {
+  AnyKind,
+  HolderKind,
+  InspectOptions,
+  InspectPermitOptions,
+  RecordKind,
+} from "./kinds.js";
 export type {
   ListedEntry,
   ListOptions,
@@ -21,4 +27,4 @@ export type { PermitQueueListing, QueuedWaiter, QueueListing } from "./queue.js"
 export type { ReleaseByHolderOptions } from "./release-holder.js";
 export type { SessionListing, SessionPermit } from "./sessions.js";
 export type { LimitChange } from "./set-limit.js";
-export type { Survey, SurveyedLock, SurveyOptions } from "./survey.js";
+export type { Survey, SurveyedLock, SurveyedPermits, SurveyOptions } from "./survey.js";

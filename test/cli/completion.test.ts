@@ -18,12 +18,12 @@ describe("the candidates", () => {
   });
 
   it("are the options of the command, after a hyphen", () => {
-    expect(wordsAfter("lock", "account/7", "--w")).toEqual(["--wait"]);
+    expect(wordsAfter("lock", "account/7", "--w")).toEqual(["--write", "--wait"].sort());
     expect(wordsAfter("table", "policy", "--fo")).toEqual(["--for", "--format"]);
   });
 
   it("are the choices of an option that needs a value", () => {
-    const choices = ["lock", "leader", "once"];
+    const choices = ["lock", "leader", "once", "semaphore", "read-write"];
     expect(wordsAfter("inspect", "--kind", "")).toEqual(choices);
     expect(wordsAfter("inspect", "--kind", "le")).toEqual(["leader"]);
     expect(wordsAfter("inspect", "--kind=o")).toEqual(["--kind=once"]);

@@ -46,9 +46,9 @@ describe("diagnose", () => {
     expect(wrong(found)).toEqual([]);
     expect(status).toBe(0);
     const permissions = found.filter(({ check }) => check === "permission");
-    // Five kinds of records and the places are written, five kinds read, five are part of transactions; a queue is
+    // Seven kinds of records and the places are written, seven kinds read, five are part of transactions; a queue is
     // read, a place deleted; and a scan.
-    expect(permissions).toHaveLength(19);
+    expect(permissions).toHaveLength(21);
     for (const { latencyMs } of permissions) expect(latencyMs).toBeGreaterThanOrEqual(0);
     expect(found.map(shown)).toEqual(expect.arrayContaining(["ok clock", "ok ttl", "ok key"]));
     expect((await world.client.send(new ScanCommand({ TableName: "locks" }))).Items).toEqual([]);

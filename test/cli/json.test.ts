@@ -26,6 +26,7 @@ function wrongIn(lines: string, definition: string): string[] {
 /** Commands without lines in this test, each with its reason. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   lock: "stdout is its command's",
+  semaphore: "stdout is its command's; test/cli/semaphore.test.ts has --set-limit",
   elect: "stdout is its command's",
   object: "it needs a store: below",
   demo: "it tells a story to people",

@@ -39,12 +39,13 @@ function verbs(command: Command, before: readonly string[] = []): Verb[] {
 /** Required options of a command, beside its operands. */
 const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   "table policy": ["--for", "lock"],
+  semaphore: ["--permits", "2"],
 };
 /** Options that a command requires without a name. */
 const NAMELESS: Readonly<Record<string, readonly string[]>> = {
   watch: ["--prefix", "p"],
 };
-const RUN_A_COMMAND = ["lock", "elect"];
+const RUN_A_COMMAND = ["lock", "semaphore", "elect"];
 
 const ALL = verbs(programOf([], () => undefined)).map(({ words, command }) => {
   const title = words.join(" ");

@@ -88,7 +88,7 @@ describe("a rival of a lease on a session", () => {
     expect([nobody, lastHolder]).toEqual([undefined, { S: "" }]);
   });
 
-  it("retries the unacknowledged end with pauses, and keeps its observation", async () => {
+  it("retries the unacknowledged end with growing pauses, and keeps its observation", async () => {
     const scene = await setUp();
     const { world, holder, requests, row, sinceMs } = scene;
     holder.process.kill();
@@ -96,7 +96,7 @@ describe("a rival of a lease on a session", () => {
     requests.fault = ({ kind, of }) =>
       kind === "write" && of === row ? faults.shift() : undefined;
     await world.until(waitFor(scene));
-    expect(sinceMs()).toBe(WATCH_MS + 10 + POLL_MS + POLL_MS);
+    expect(sinceMs()).toBe(WATCH_MS + 10 + POLL_MS + 2 * POLL_MS);
     expect(requests.writesTo(row)).toHaveLength(3);
   });
 

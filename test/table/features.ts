@@ -148,6 +148,8 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
       await locks.inspect(onSession);
       await locks.election("observed").leader();
       await locks.inspect("observed", { kind: "once" });
+      await locks.inspect("observed", { kind: "semaphore" });
+      await locks.inspect("observed", { kind: "read-write" });
       await locks.admin.queue(onSession);
       for await (const _ of locks.admin.list()) break;
     },
@@ -165,6 +167,10 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: PermissionScene) =
       await locks.election("operated").requestResign({ wait: 0 });
       await locks.admin.sessions();
       await locks.admin.setLimit("operated", 3);
+      const { holder } = await theirs.readWriteLock("stuck").write().acquire();
+      const ofPermit = { kind: "read-write", holder, reason: "it is stuck", wait: 0 } as const;
+      await locks.admin.forceRelease("stuck", ofPermit);
+      await locks.inspect("operated", { kind: "semaphore" });
       await checkTable({ client: scene.client, table: "locks" });
       await term.resign();
     },

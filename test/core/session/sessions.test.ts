@@ -41,6 +41,7 @@ describe("a listing of sessions", () => {
         leaseMs: LEASE_MS,
         appearsExpired: false,
         locks: ["a", "b", "c"],
+        permits: [],
       },
     ]);
   });
@@ -64,6 +65,7 @@ describe("a listing of sessions", () => {
         leaseMs: undefined,
         appearsExpired: true,
         locks: ["a", "b"],
+        permits: [],
       },
     ]);
   });
@@ -81,6 +83,7 @@ describe("a listing of sessions", () => {
         leaseMs: undefined,
         appearsExpired: false,
         locks: ["a", "b"],
+        permits: [],
       },
     ]);
   });

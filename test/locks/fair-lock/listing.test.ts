@@ -38,6 +38,7 @@ describe("a listing of the places in queues", () => {
         namespace: undefined,
         ticket: ticketOf(entriesIn(world)[0]),
         owner: "waiter",
+        since: expect.stringMatching(/^2026-01-01T00:00:00\.0\d\dZ$/),
         session: undefined,
         leaseMs: LEASE_MS,
         isServed: false,
