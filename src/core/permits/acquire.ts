@@ -1,3 +1,4 @@
+import { isHoldfastError } from "../../errors.js";
 import { localTurn, withAcquisition } from "../acquire/acquire.js";
 import type { Cancellation, Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
@@ -47,7 +48,14 @@ async function granted(
   // Keeps the session open during the acquisition.
   const user = {};
   const contend: Contend = async (contending) => {
-    const life = await orCancelled(sessions.opened(user), contending.cancellation);
+    const life = await orCancelled(sessions.opened(user), contending.cancellation).catch(
+      (error: unknown) => {
+        // DynamoDB did not answer for as long as the session lasts. A caller that waits opens another session.
+        if (asked.waitMs > 0 && isExpired(error)) return undefined;
+        throw error;
+      },
+    );
+    if (life === undefined) return { kind: "not-first" };
     return new PermitLoop(contending, { ...wish, life }).run();
   };
   try {
@@ -86,6 +94,10 @@ async function inTurn(contending: Contending): Promise<readonly [Granted] | unde
   } finally {
     localQueue.next();
   }
+}
+
+function isExpired(error: unknown): boolean {
+  return isHoldfastError(error, "lost") && error.reason === "expired";
 }
 
 // The session opens for other callers, too, so the end of this wait must not end the attempt.

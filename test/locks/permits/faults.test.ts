@@ -377,6 +377,21 @@ describe("a waiter for a permit", () => {
   });
 });
 
+describe("an acquisition while no renewal of its session is answered", () => {
+  it("waits, and opens another session when the table answers again", async () => {
+    const world = new World(DATES);
+    const a = world.inhabitant({ lease: "3s" });
+    let writes = 0;
+    a.network.script((request) => {
+      writes += request.kind === "write" ? 1 : 0;
+      return writes > 1 && world.time.nowMs < 20_000 ? { fault: "request-lost" } : undefined;
+    });
+    const permit = await world.until(semaphoreOf(a).acquire(FOR_EVER));
+    expect(permit.isHeld).toBe(true);
+    expect(world.time.nowMs).toBeGreaterThan(20_000);
+  });
+});
+
 describe("an acquisition while no grant is answered", () => {
   const OPTIONS = { lease: "3s", requestTimeout: "5s" } as const;
 
