@@ -96,8 +96,8 @@ export const PERMITS: readonly Variant[] = [
     edits: [
       {
         in: { PermitGrantWrite },
-        from: "leavesMark: mayRepeat",
-        to: "leavesMark: mayRepeat && weight < 0",
+        from: "leavesMark: wasRepeated",
+        to: "leavesMark: wasRepeated && weight < 0",
       },
     ],
     caughtBy: { test: TEST, title: "adds a permit once when the answer to its grant is lost" },
