@@ -63,7 +63,7 @@ export const GRANTS: readonly Variant[] = [
       {
         in: { nativeFormat },
         from: "condition: all(watchedCondition(watched), ...queueCondition(grant)),",
-        to: "condition: NOBODY_QUEUED,",
+        to: "condition: all(...queueCondition({ passage: undefined })),",
       },
     ],
     caughtBy: { invariant: "exclusion", within: 100 },
@@ -76,7 +76,7 @@ export const GRANTS: readonly Variant[] = [
       {
         in: { nativeFormat },
         from: "condition: all(watchedCondition(watched), ...queueCondition(grant)),",
-        to: 'condition: all(equals("holder", s(watched.holder)), NOBODY_QUEUED),',
+        to: 'condition: all(equals("holder", s(watched.holder)), ...queueCondition({ passage: undefined })),',
       },
     ],
     caughtBy: { invariant: "exclusion", within: 100 },

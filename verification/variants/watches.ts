@@ -82,7 +82,7 @@ export const WATCHES: readonly Variant[] = [
         in: { nativeFormat },
         from: "    leaseMs: Number(leaseMs),\n",
         to: `    leaseMs: Number(leaseMs),
-    endsAtMs: Number(numberIn(item, "expiresAt") ?? 0n) * 1000 - RETENTION_MS,
+    endsAtMs: Number(numberIn(item, "expiresAt") ?? 0n) * 1000 - 7 * 24 * 3_600_000,
 `,
       },
       {
