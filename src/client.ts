@@ -70,8 +70,8 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
   readonly #owner: string;
   readonly #occurrences: Occurrences;
   readonly #shared: SharedSession | undefined;
-  /** The session of the permits, from the first semaphore or read-write lock. */
   readonly #marks = new PermitMarks();
+  /** The session of the permits, from the first semaphore or read-write lock. */
   #sessions: SharedSession | undefined;
   /** The leaders and candidates of this client, until the client closes. */
   readonly #leading = new Set<Leading>();
