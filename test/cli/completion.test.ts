@@ -74,7 +74,7 @@ describe("the script of a shell", () => {
   it.skipIf(!isInstalled("zsh"))("completes an option with its description in zsh", () => {
     const script = `compdef() {}; _describe() { print -l -- \${(P)2} }; _files() { print files }
       source <(holdfast complete zsh)
-      words=(holdfast lock --w); CURRENT=3; _holdfast
+      words=(holdfast lock --wa); CURRENT=3; _holdfast
       words=(holdfast lock a -- m); CURRENT=5; _holdfast`;
     const [option, files] = shell("zsh", "-f", "-c", script);
     expect(option).toMatch(/^--wait:how long to wait/);

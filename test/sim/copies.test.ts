@@ -30,6 +30,10 @@ describe("processes restored from one snapshot, under faults,", () => {
     expect((await run(1, 4)).grants).toBeGreaterThan(0);
   }, 900_000);
 
+  it("never share an id if two copies draw it within one millisecond (seed 51171621)", async () => {
+    expect((await run(51171621, 1)).grants).toBeGreaterThan(0);
+  }, 900_000);
+
   it("behave equally for equal seeds", async () => {
     const first = await simulateCopies(3, 20_000);
     expect(await simulateCopies(3, 20_000)).toEqual(first);

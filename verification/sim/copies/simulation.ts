@@ -79,7 +79,8 @@ class CopiesSimulation {
 
   #restore(): void {
     const own = this.#random.fork();
-    const process = this.#time.process({ wallOffsetMs: own.fraction() * 50 });
+    const wallOffsetMs = own.fraction() * 50;
+    const process = this.#time.process({ wallOffsetMs });
     const latency = (): number => 1 + 20 * own.fraction();
     const network = new FaultyTable(this.#table, process, {
       latency: () => ({ requestMs: latency(), responseMs: latency() }),
@@ -104,7 +105,7 @@ class CopiesSimulation {
       environment: {
         clock: process.clock,
         timers: process.timers,
-        random: drawnBy(process, this.#snapshot),
+        random: drawnBy(() => this.#time.wallMs + wallOffsetMs, this.#snapshot),
       },
     });
     void this.#takes(locks, process, own.fork());
@@ -142,13 +143,14 @@ class CopiesSimulation {
 }
 
 /**
- * Draws random values as the copied machine does: equal bytes and numbers in every copy, at different times.
+ * Draws random values as the copied machine does: equal bytes and numbers in every copy, at different times. The
+ * moment of an id has the fraction of a millisecond, as in the library, which reads nanoseconds.
  */
-function drawnBy({ clock }: VirtualProcess, snapshot: number): Random {
+function drawnBy(momentMs: () => number, snapshot: number): Random {
   const [bytes, numbers] = [seededRandom(snapshot), seededRandom(snapshot)];
   return {
     fraction: () => numbers.fraction(),
-    id: () => idFrom(Buffer.from(bytes.id()), `${clock.wallMs()}`),
+    id: () => idFrom(Buffer.from(bytes.id()), `${momentMs()}`),
   };
 }
 
