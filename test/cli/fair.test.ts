@@ -99,8 +99,9 @@ describe("holdfast lock --fair", () => {
   });
 
   it("is released by holder id, and by force, separately in each namespace", async () => {
+    const quick = { lease: "2s", renew: "200ms" } as const;
     await using plain = await world.locks.fairLock("desks").acquire();
-    const held = await world.locks.fairLock("desks", { namespace: "x" }).acquire();
+    const held = await world.locks.fairLock("desks", { namespace: "x", ...quick }).acquire();
     const words = ["release", "desks", "--holder", held.holder];
     expect((await world.run(words)).status).toBe(76);
     const released = await world.run([...words, "--namespace", "x"]);
@@ -108,9 +109,7 @@ describe("holdfast lock --fair", () => {
       status: 0,
       stdout: 'Lock "desks" in the namespace "x" is released.\n',
     });
-    const next = await world.locks
-      .fairLock("desks", { namespace: "x", lease: "2s", renew: "200ms" })
-      .acquire();
+    const next = await world.locks.fairLock("desks", { namespace: "x", ...quick }).acquire();
     const force = [
       "release",
       "desks",

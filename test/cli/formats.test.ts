@@ -149,7 +149,9 @@ describeOnDynamoDBLocal("the command line on a table of another client's", (endp
 
     it("prints the leader, and releases a leadership by holder id", async () => {
       // With --once, so that the command does not campaign again after the release.
-      const words = ["elect", "pool", "--format", format, ...own, "--owner", "me", "--once", "--"];
+      const lease = format === "dynamodb-lease" ? [] : ["--lease", "2s"];
+      const options = ["--format", format, ...own, ...lease, "--owner", "me", "--once"];
+      const words = ["elect", "pool", ...options, "--"];
       const running = world.start([...words, "sh", "-c", "echo started; sleep 60"], env());
       await running.printed("started");
       const led = await run("leader", "pool");
