@@ -49,6 +49,34 @@ describe("real processes under real faults", () => {
     expect(summary.grants).toBeGreaterThan(5);
   }, 240_000);
 
+  it("keep the promises of a semaphore", async () => {
+    const { summary, status, told } = await chaos(
+      "--permits",
+      "--processes",
+      "12",
+      "--minutes",
+      "0.35",
+    );
+    expect(summary.violations, told).toEqual([]);
+    expect(status).toBe(0);
+    expect(summary.takeovers?.permits).toBeGreaterThan(0);
+  }, 240_000);
+
+  it("break the promises of a semaphore whose limit is not checked", async () => {
+    const { summary, status } = await chaos(
+      "--permits",
+      "--processes",
+      "12",
+      "--minutes",
+      "0.1",
+      "--break",
+      "permits",
+    );
+    const broken = new Set(summary.violations.map(({ invariant }) => invariant));
+    expect([...broken].sort()).toEqual(expect.arrayContaining(["counted"]));
+    expect(status).toBe(1);
+  }, 240_000);
+
   it("break an invariant with a core which takes over too early", async () => {
     const { summary, status, told } = await chaos("--minutes", "0.5", "--break", "watch");
     // The run ends at its first violation. If the new holder has not acted by then, the early takeover breaks only

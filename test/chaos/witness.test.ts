@@ -18,6 +18,7 @@ const table = createServer((incoming, response) => {
 describe("a witness between the proxy and the table", () => {
   const referee = new Referee();
   const silences: string[] = [];
+  let sender = "p1";
   let witness: Witness;
 
   beforeAll(async () => {
@@ -27,7 +28,7 @@ describe("a witness between the proxy and the table", () => {
       port: await freshPort(),
       target: () => `http://127.0.0.1:${port}`,
       referee,
-      by: () => "p1",
+      by: () => sender,
       onSilence: (why) => silences.push(why),
     });
     await witness.start();
@@ -70,6 +71,23 @@ describe("a witness between the proxy and the table", () => {
     expect(again?.to).toBeGreaterThan(first?.to ?? Number.POSITIVE_INFINITY);
     expect(other?.event).toMatchObject({ isApplied: false });
     expect(other?.from).toBeGreaterThan(again?.to ?? Number.POSITIVE_INFINITY);
+  });
+
+  it("sees a place in the queue of a semaphore, as its waiter's, until it is deleted", async () => {
+    const Key = { pk: { S: "queue#a" }, sk: { S: "semaphore//0007" } };
+    await send("UpdateItem", { Key }, 400, { Item: {} });
+    expect(referee.sightings).toEqual([]);
+    await send("UpdateItem", { Key }, 200, { Attributes: { holder: { S: "h" } } });
+    sender = "p2";
+    await send("DeleteItem", { Key }, 200, {});
+    const place = { kind: "place", by: "p1", ticket: "0007" };
+    expect(referee.sightings).toMatchObject([
+      { ...place, isThere: true },
+      { ...place, isThere: false },
+    ]);
+    const fair = { Key: { ...Key, sk: { S: "ticket//0007" } } };
+    await send("DeleteItem", fair, 200, {});
+    expect(referee.sightings).toHaveLength(2);
   });
 
   it("breaks the connection and records no event when the table does not answer", async () => {

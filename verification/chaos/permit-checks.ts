@@ -1,5 +1,6 @@
 import type { Violation } from "../sim/history.js";
 import type { Ledger } from "./checks.js";
+import { timeWithFirst } from "./first-in-queue.js";
 import type { Span } from "./order.js";
 import type { PermitSighting } from "./permit-sightings.js";
 
@@ -11,13 +12,21 @@ export const HEAVIEST = 3;
 type Held = Extract<PermitSighting, { kind: "held" }>;
 type Record = Extract<PermitSighting, { kind: "record" }>;
 
+interface Takeover {
+  readonly by: string;
+  readonly fence: bigint;
+  readonly fromMs: number;
+  readonly afterMs: number;
+  readonly atMs: number;
+}
+
 /** The observations of a run with permits. */
 export interface PermitRun {
   readonly sightings: readonly PermitSighting[];
   /** The kills and the guarded writes. */
   readonly spans: readonly Span[];
   readonly ledgers: readonly Ledger[];
-  /** The longest time after its kill for which a process may have permits in the table. */
+  /** How long after its kill a process may have permits in the table, while an unhindered process is first in the queue. */
   readonly takeoverMs: number;
 }
 
@@ -31,7 +40,7 @@ export function checkPermits(run: PermitRun): Violation[] {
     ...believed(held),
     ...beyondRemoval(held, removals),
     ...guarded(run.spans, removals),
-    ...takenOver(run, records),
+    ...takenOver(run),
     ...run.ledgers.flatMap(together),
   ];
 }
@@ -119,17 +128,22 @@ function guarded(spans: readonly Span[], removals: ReadonlyMap<string, number>):
 }
 
 /** No record has a permit of a process that was killed long ago. */
-function takenOver({ spans, takeoverMs }: PermitRun, records: readonly Record[]): Violation[] {
-  return takeoversIn(spans, records).flatMap(({ by, fence, afterMs, atMs }) => {
-    if (afterMs <= takeoverMs) return [];
-    const what = `permit ${fence} of ${by} was in the table ${Math.round(afterMs)} ms after its kill`;
+function takenOver({ spans, sightings, takeoverMs }: PermitRun): Violation[] {
+  return takeoversIn(spans, sightings).flatMap(({ by, fence, afterMs, countedMs, atMs }) => {
+    if (countedMs <= takeoverMs) return [];
+    const [after, counted] = [Math.round(afterMs), Math.round(countedMs)];
+    const what =
+      `permit ${fence} of ${by} was in the table ${after} ms after its kill, ` +
+      `${counted} ms of them with an unhindered process first in the queue`;
     return [{ invariant: "takeover", atMs, what }];
   });
 }
 
 /**
- * Returns for each permit of a killed process how long after the kill an answer last had it. Counts from the last start of
- * the server, if that was later: without a table no client can take over.
+ * Returns for each permit of a killed process how long after the kill an answer last had it (`afterMs`), and how much of
+ * this time counts (`countedMs`): the time with an unhindered process first in the queue, because only this process needs
+ * the room and can remove the permit. If a process dies there, the others first wait for the end of its session. Counts
+ * from the last start of the server, if that was later: without a table no client can take over.
  */
 export function takeoversIn(spans: readonly Span[], sightings: readonly PermitSighting[]) {
   const killedAtMs = new Map<string, number>();
@@ -139,17 +153,21 @@ export function takeoversIn(spans: readonly Span[], sightings: readonly PermitSi
     if (event.what === "killed") killedAtMs.set(event.by, atMs);
     if (event.by === "server" && event.what === "note: started") serverStartsMs.push(atMs);
   }
-  const last = new Map<bigint, { by: string; fence: bigint; afterMs: number; atMs: number }>();
+  const counted = timeWithFirst(
+    sightings.filter((one) => one.kind === "place" || one.kind === "hindered"),
+  );
+  const last = new Map<bigint, Takeover>();
   for (const one of sightings) {
     if (one.kind !== "record") continue;
     for (const { fence, owner: by } of one.permits) {
       const startMs = serverStartsMs.findLast((ms) => ms < one.atMs) ?? 0;
       const killMs = killedAtMs.get(by) ?? Number.POSITIVE_INFINITY;
-      const afterMs = one.atMs - Math.max(killMs, startMs);
-      if (afterMs > 0) last.set(fence, { by, fence, afterMs, atMs: one.atMs });
+      const fromMs = Math.max(killMs, startMs);
+      const afterMs = one.atMs - fromMs;
+      if (afterMs > 0) last.set(fence, { by, fence, afterMs, fromMs, atMs: one.atMs });
     }
   }
-  return [...last.values()];
+  return [...last.values()].map((one) => ({ ...one, countedMs: counted(one.fromMs, one.atMs) }));
 }
 
 /**

@@ -1,3 +1,5 @@
+import type { QueueEvent } from "./first-in-queue.js";
+
 /** What the referee notes of semaphores, beside the history of leases. */
 
 /** A permit in a record, as the table answered it. */
@@ -26,7 +28,11 @@ export interface BelievedPermit {
 }
 
 /** An observation between two stamps of the referee; see `order.ts`. */
-export type PermitSighting = (BelievedPermit | ({ readonly kind: "record" } & SeenSemaphore)) & {
+export type PermitSighting = (
+  | BelievedPermit
+  | ({ readonly kind: "record" } & SeenSemaphore)
+  | QueueEvent
+) & {
   readonly from: number;
   readonly to: number;
   readonly atMs: number;
@@ -44,11 +50,19 @@ interface Attributes {
 
 const PREFIX = "semaphore#";
 const PERMIT = "permit#";
+const QUEUE = "queue#";
 
 /** Returns the name of the semaphore with this key; undefined for keys of other kinds. */
 export function semaphoreOf(key: Attributes | undefined): string | undefined {
   const pk = key?.["pk"]?.S;
   return pk?.startsWith(PREFIX) ? pk.slice(PREFIX.length) : undefined;
+}
+
+/** Returns the ticket of a place in the queue of a semaphore; undefined for keys of other kinds. */
+export function ticketOf(key: Attributes | undefined): string | undefined {
+  if (key?.["pk"]?.S?.startsWith(QUEUE) !== true) return undefined;
+  const [kind, , ticket] = key["sk"]?.S?.split("/") ?? [];
+  return kind === "semaphore" ? ticket : undefined;
 }
 
 /** Reads a semaphore's record, as independent of the library as the text of the specification. */

@@ -1,6 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { Attempt } from "../porcupine/operations.js";
 import type { Event } from "../sim/history.js";
+import type { QueueEvent } from "./first-in-queue.js";
 import type { FromWorker } from "./messages.js";
 import type { Span } from "./order.js";
 import type { PermitSighting, SeenSemaphore } from "./permit-sightings.js";
@@ -22,6 +23,7 @@ export class Referee {
   readonly attempts = new Map<string, Attempt>();
   /** How many checks answered no: the holder noticed in time. */
   askedTooLate = 0;
+  readonly #waiters = new Map<string, string>();
   readonly #holding = new Map<string, Set<string>>();
   #stamps = 0;
   #isClosed = false;
@@ -50,6 +52,23 @@ export class Referee {
   /** Records the state of a semaphore in an answer to a request that arrived after the stamp `from`. */
   noteSemaphore(seen: SeenSemaphore, from: number): void {
     this.sightings.push({ kind: "record", ...seen, from, to: this.stamp(), atMs: this.nowMs });
+  }
+
+  /** Records a write to a place in a queue. The first write is of the waiter; another process may remove the place. */
+  notePlace(ticket: string, sender: string, isThere: boolean): void {
+    const by = this.#waiters.get(ticket) ?? sender;
+    this.#waiters.set(ticket, by);
+    this.#noteQueue({ kind: "place", by, ticket, isThere });
+  }
+
+  /** Records a fault of a process: of this length, or without end. */
+  noteHindered(by: string, forMs: number): void {
+    this.#noteQueue({ kind: "hindered", by, untilMs: this.nowMs + forMs });
+  }
+
+  #noteQueue(what: QueueEvent): void {
+    const stamp = this.stamp();
+    this.sightings.push({ ...what, from: stamp, to: stamp, atMs: this.nowMs });
   }
 
   /** Ignores broken connections from now on: the run is ending. */

@@ -41,8 +41,10 @@ export interface Summary {
   readonly faults: Readonly<Record<string, number>>;
   /** The longest time without a grant, over all names, in milliseconds. */
   readonly worstGapMs: number;
-  /** The permits of killed processes: how many, and how long after the kill the table last had one. */
-  readonly takeovers: { readonly permits: number; readonly worstMs: number } | undefined;
+  /** The permits of killed processes: how many, and how long the table had one; see `takeoversIn`. */
+  readonly takeovers:
+    | { readonly permits: number; readonly worstMs: number; readonly worstCountedMs: number }
+    | undefined;
   readonly violations: readonly Violation[];
   /** The file with the history, if the run has violations. */
   readonly historyFile: string | undefined;
@@ -90,10 +92,12 @@ export function missingIn(summary: Summary, options: PlanOptions): string[] {
     "hold that ended in time": heldBack,
     "guarded write committed": guarded.committed,
     "guarded write refused": guarded.refused,
-    "loss by expiry": losses["expired"] ?? 0,
     ...(options.hasPermits
-      ? { "permit of a killed process": summary.takeovers?.permits ?? 0 }
-      : {}),
+      ? {
+          "loss with its session": losses["session-ended"] ?? 0,
+          "permit of a killed process": summary.takeovers?.permits ?? 0,
+        }
+      : { "loss by expiry": losses["expired"] ?? 0 }),
   };
   const kinds = new Set([...kindsExpected(options), ...Object.keys(happened)]);
   return [...kinds].filter((kind) => !happened[kind]);
@@ -119,7 +123,8 @@ export function linesOf(summary: Summary): string[] {
       ? []
       : [
           `permits of killed processes: ${summary.takeovers.permits}, in the table for at most ` +
-            `${(summary.takeovers.worstMs / 1000).toFixed(1)} s after the kill`,
+            `${(summary.takeovers.worstMs / 1000).toFixed(1)} s after the kill, and ` +
+            `${(summary.takeovers.worstCountedMs / 1000).toFixed(1)} s of those with an unhindered process first in the queue`,
         ]),
     `${faults} faults:`,
     ...Object.entries(summary.faults)

@@ -4,7 +4,7 @@ import {
   type WireHeaders,
   wholeBody,
 } from "../../src/testing/proxy/proxy-messages.js";
-import { semaphoreIn, semaphoreOf } from "./permit-sightings.js";
+import { semaphoreIn, semaphoreOf, ticketOf } from "./permit-sightings.js";
 import type { Observed, Referee } from "./referee.js";
 
 interface Attributes {
@@ -25,6 +25,8 @@ interface Answered {
   readonly Item?: Attributes;
   readonly CancellationReasons?: readonly { readonly Code?: string }[];
 }
+
+const WRITES = ["UpdateItem", "DeleteItem", "TransactWriteItems"];
 
 const isRefusal = ({ Code }: { readonly Code?: string }): boolean =>
   Code === "ConditionalCheckFailed";
@@ -123,7 +125,7 @@ export class Witness {
     this.requests += 1;
     const sender = by();
     const operation = operationOf(headers);
-    const isWrite = operation === "UpdateItem" || operation === "TransactWriteItems";
+    const isWrite = WRITES.includes(operation);
     const asked = isWrite ? (JSON.parse(`${body}`) as Asked) : {};
     const from = this.#stampOf(asked);
     this.#noteAttempt(sender, asked, from);
@@ -134,6 +136,8 @@ export class Witness {
     if (seen) referee.note(sender, seen, from);
     const semaphore = semaphoreIn(asked.Key, answered.Attributes ?? answered.Item);
     if (semaphore) referee.noteSemaphore(semaphore, from);
+    const ticket = answer.status === 200 ? ticketOf(asked.Key) : undefined;
+    if (ticket !== undefined) referee.notePlace(ticket, sender, operation !== "DeleteItem");
     return answer;
   }
 

@@ -1,11 +1,13 @@
+import { forceRelease } from "../../src/admin/force-release.js";
 import { exchange } from "../../src/core/permits/exchange.js";
 import { freeStrays, PermitGrantWrite } from "../../src/core/permits/grant.js";
 import { PermitLoop } from "../../src/core/permits/loop.js";
 import { decidePermit } from "../../src/core/record/decide-permit.js";
-import { nativePermits, permitRemoval } from "../../src/formats/native-permits.js";
+import { nativePermits, permitRemoval, permitRequest } from "../../src/formats/native-permits.js";
 import type { Variant } from "./variant.js";
 
 const TEST = "test/locks/permits/semaphore.test.ts";
+const FORCED_TEST = "test/admin/permits.test.ts";
 const OF = "permits";
 
 /** Defects in semaphores and read-write locks. */
@@ -216,5 +218,53 @@ export const PERMITS: readonly Variant[] = [
       },
     ],
     caughtBy: { invariant: "permits", within: 200, of: OF },
+  },
+  {
+    name: "permit-forced-before-told",
+    what: "A forced release at once frees a permit though its session has not been notified.",
+    rules: ["R8"],
+    edits: [
+      {
+        in: { forceRelease },
+        from: "  if (session !== undefined) await retries.send(() => notifyOnce(context, session, first.holder));\n",
+        to: "  if (session !== undefined) void notifyOnce(context, session, first.holder);\n",
+      },
+    ],
+    caughtBy: {
+      test: FORCED_TEST,
+      title: "with now, keeps the permit if the notification of the session is not answered",
+    },
+  },
+  {
+    name: "permit-request-replaces-another",
+    what: "A request to the holder of one permit replaces the request to the holder of another.",
+    rules: ["R8"],
+    edits: [
+      {
+        in: { permitRequest },
+        from: "set: { [REQUEST + holder]: value, request: value }",
+        to: "set: { request: value }",
+      },
+    ],
+    caughtBy: {
+      test: FORCED_TEST,
+      title: "asks two holders at once, and each learns of its own request",
+    },
+  },
+  {
+    name: "permit-request-left",
+    what: "The removal of a permit leaves the request to its holder in the record, which grows.",
+    rules: [],
+    edits: [
+      {
+        in: { permitRemoval },
+        from: "remove: [PERMIT + holder, FENCE + holder, REQUEST + holder]",
+        to: "remove: [PERMIT + holder, FENCE + holder]",
+      },
+    ],
+    caughtBy: {
+      test: FORCED_TEST,
+      title: "ends one permit, tells its holder who and why, and keeps the room until the release",
+    },
   },
 ];
