@@ -8,7 +8,7 @@
  * | --- | --- | --- |
  * | `fence` | N | the fence of the grant; only a note with a higher fence replaces the item |
  * | `holder`, `owner`, `at` | S | as in the record; `at` is the record's `acquiredAt` |
- * | `how` | S | `claim`, `takeover`, `hand-over` or `import` |
+ * | `how` | S | `claim`, `takeover`, `hand-over` or `import`; a downgrade is a `hand-over` |
  * | `forced` | M | the forced release that the record had at this grant; it may have made the grant possible |
  * | `expiresAt` | N | TTL in seconds since 1970, thirty days after the note |
  */

@@ -294,4 +294,17 @@ describe("the history of a semaphore", () => {
     ]);
     expect(grants[0]?.at).toMatch(/^\d{4}-/);
   });
+
+  it("notes a downgrade as a grant that the writer handed over", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant({ history: true });
+    const writer = await world.until(locks.readWriteLock("rw").write().acquire());
+    const reader = await world.until(writer.downgrade());
+    await world.until(locks.drain());
+    const { grants } = await world.until(locks.admin.history("rw", { kind: "read-write" }));
+    expect(grants).toMatchObject([
+      { holder: reader.holder, fence: reader.fence, how: "hand-over" },
+      { holder: writer.holder, fence: writer.fence, how: "claim" },
+    ]);
+  });
 });

@@ -68,8 +68,33 @@ describe("the command line on semaphores and read-write locks", () => {
     await using locks = holderOf({ history: true });
     const permit = await locks.semaphore("h", { permits: 1 }).acquire();
     await locks.drain();
-    const { stdout } = await world.run(["history", "h", "--kind", "semaphore"]);
+    const words = ["h", "--kind", "semaphore"];
+    const { stdout } = await world.run(["history", ...words]);
     expect(stdout).toContain(permit.holder);
+    const json = JSON.parse((await world.run(["history", ...words, "--json"])).stdout);
+    expect(json).toMatchObject({ grants: [{ holder: permit.holder, how: "claim" }] });
+    const release = ["release", ...words, "--holder", permit.holder, "--json"];
+    expect(JSON.parse((await world.run(release)).stdout)).toMatchObject({ name: "h" });
+  });
+
+  it("watches a semaphore, and prints each permit that comes and goes", async () => {
+    await using locks = holderOf({ owner: "ada" });
+    const semaphore = locks.semaphore("w", { permits: 2 });
+    const running = world.start(["watch", "w", "--kind", "semaphore", "--poll", "50ms", "--json"]);
+    await running.printed('"seen"');
+    const permit = await semaphore.acquire();
+    await running.printed('"granted"');
+    await permit.release();
+    await running.printed('"released"');
+    running.child.kill("SIGTERM");
+    const { stdout, status } = await running.result;
+    expect(status).toBe(143);
+    const lines = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(lines.map(({ change }) => change)).toEqual(["seen", "granted", "limit", "released"]);
+    expect(lines[1]).toMatchObject({ name: "w", permit: { holder: permit.holder, owner: "ada" } });
   });
 
   it.each(["inspect", "queue", "history"])(

@@ -1,6 +1,7 @@
 import { HoldfastError } from "../../errors.js";
 import { instantOf } from "../../platform/clock.js";
 import { retry } from "../../platform/retry.js";
+import { noteGrant } from "../acquire/note-grant.js";
 import { Hold } from "../hold/hold.js";
 import { lossOf } from "../hold/writes.js";
 import { requireCapability } from "../record/capability.js";
@@ -52,6 +53,7 @@ export async function exchange(from: Hold, { ref, weight, limit }: Exchange): Pr
   const to = new Hold(context, own, from.localQueue, { record, start, settings });
   life.keep(to);
   context.ownPermits.delete(from.held.holder);
+  noteGrant(context, { hold: to, record, how: "hand-over" });
   return to;
 }
 
