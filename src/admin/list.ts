@@ -1,5 +1,4 @@
 import type { AcquireContext } from "../core/acquire/context.js";
-import { rising } from "../core/backoff.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
@@ -9,8 +8,9 @@ import { noAnswerText } from "../internal/cause-text.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { type Inspection, inspectionOf } from "../locks/inspect.js";
 import { listedPermits, type PermitInspection, type PermitKind } from "../locks/inspect-permits.js";
-import { type NoAnswer, retry } from "../platform/retry.js";
+import type { NoAnswer } from "../platform/retry.js";
 import type { Item, KeyPrefix, ScanAnswer } from "../platform/table.js";
+import { fewTries } from "./few-tries.js";
 import { type AnyKind, isPermitKind, kindOf, type RecordKind } from "./kinds.js";
 
 /** Selects the locks to list. */
@@ -73,9 +73,6 @@ export type PermitListPage = ListPage<NativeTypes, PermitInspection>;
 
 /** A page of a scan, as answered. */
 export type Page = Extract<ScanAnswer, { readonly kind: "page" }>;
-
-const ATTEMPTS = 4;
-const PAUSE_MS = 200;
 
 /** Lists the locks of the table by a scan. */
 export async function* list(
@@ -140,18 +137,12 @@ export async function scanPage(
   prefixes: readonly KeyPrefix[],
   after: Item | undefined,
 ): Promise<Page> {
-  let left = ATTEMPTS;
-  const send = () =>
-    context.table.scan({ prefixes, after }, { timeoutMs: context.settings.requestTimeoutMs });
-  const retried = await retry(context, send, {
-    backoff: rising(PAUSE_MS),
-    onNoAnswer: (answer) => {
-      left -= 1;
-      if (left === 0) throw notListed(context.tableName, answer);
-    },
-  });
-  if (retried.kind !== "answered") throw new Error("A listing ends only after its attempts.");
-  return retried.answer;
+  const { requestTimeoutMs: timeoutMs } = context.settings;
+  return fewTries(
+    context,
+    () => context.table.scan({ prefixes, after }, { timeoutMs }),
+    (answer) => notListed(context.tableName, answer),
+  );
 }
 
 function notListed(table: string, answer: NoAnswer): HoldfastError {

@@ -1,13 +1,9 @@
 import type { AcquireContext } from "../core/acquire/context.js";
-import { rising } from "../core/backoff.js";
 import type { RecordRef } from "../core/record/format.js";
 import { titleOf, unavailableError } from "../core/unavailable.js";
 import { permitRefOf, permitsIn } from "../locks/inspect-permits.js";
-import { retry } from "../platform/retry.js";
+import { fewTries } from "./few-tries.js";
 import { checkHolder } from "./release-holder.js";
-
-const ATTEMPTS = 4;
-const PAUSE_MS = 200;
 
 /**
  * Finds the permit of a holder in a record, by one strongly consistent read. Resolves with undefined if the record does not
@@ -19,18 +15,11 @@ export async function permitOfHolder(
   holder: string,
 ): Promise<RecordRef | undefined> {
   checkHolder(ref, holder);
-  let left = ATTEMPTS;
-  const send = () =>
-    context.read({ key: ref.key, consistent: true }, context.settings.requestTimeoutMs);
-  const retried = await retry(context, send, {
-    backoff: rising(PAUSE_MS),
-    onNoAnswer: (answer) => {
-      left -= 1;
-      if (left > 0) return;
-      throw unavailableError(ref.name, "was not read", answer, titleOf([ref.name], ref.kind));
-    },
-  });
-  if (retried.kind !== "answered") throw new Error("A read ends only after its attempts.");
-  const permit = permitsIn(context, ref, retried.answer).find((one) => one.holder === holder);
+  const found = await fewTries(
+    context,
+    () => context.read({ key: ref.key, consistent: true }, context.settings.requestTimeoutMs),
+    (answer) => unavailableError(ref.name, "was not read", answer, titleOf([ref.name], ref.kind)),
+  );
+  const permit = permitsIn(context, ref, found).find((one) => one.holder === holder);
   return permit && permitRefOf(context, ref, permit);
 }

@@ -1,15 +1,12 @@
 import type { AcquireContext } from "../core/acquire/context.js";
-import { rising } from "../core/backoff.js";
 import { requireCapability } from "../core/record/capability.js";
 import { checkName } from "../core/record/name.js";
 import type { FoundPermits } from "../core/record/permits.js";
 import { titleOf, unavailableError, unreadable } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { checkPermits } from "../locks/semaphore.js";
-import { type NoAnswer, retry } from "../platform/retry.js";
-
-const ATTEMPTS = 4;
-const PAUSE_MS = 200;
+import type { Unanswered } from "../platform/retry.js";
+import { fewTries, TRIES } from "./few-tries.js";
 
 /** What {@link Admin.setLimit} found. */
 export interface LimitChange {
@@ -37,7 +34,7 @@ export async function setLimit(
     context.read({ key: ref.key, consistent: true }, requestTimeoutMs),
   );
   let before = readable(permits.readAll(read.item), name, context);
-  for (let rounds = 0; rounds < ATTEMPTS; rounds += 1) {
+  for (let rounds = 0; rounds < TRIES; rounds += 1) {
     const changes = before.state === "shared" ? before.limitChanges : 0;
     const options = { fenceSeed: context.fenceSeed(ref), wallMs: context.wallMs(), changes };
     const written = await answered(context, name, () =>
@@ -58,7 +55,7 @@ export async function setLimit(
   }
   throw new HoldfastError(
     "outcome-unknown",
-    `${titleOf([name], "semaphore")} has another limit: ${ATTEMPTS} other changes of the limit came first. Set it again.`,
+    `${titleOf([name], "semaphore")} has another limit: ${TRIES} other changes of the limit came first. Set it again.`,
     { lockName: name },
   );
 }
@@ -68,25 +65,13 @@ function readable(found: FoundPermits, name: string, { format }: AcquireContext)
   throw unreadable(name, found, format.name);
 }
 
-async function answered<A extends { readonly kind: string }>(
+function answered<A extends { readonly kind: string }>(
   context: AcquireContext,
   name: string,
-  ask: () => Promise<A>,
+  ask: () => Promise<A | Unanswered>,
 ) {
-  let left = ATTEMPTS;
-  const retried = await retry(context, ask, {
-    backoff: rising(PAUSE_MS),
-    onNoAnswer: (answer: NoAnswer) => {
-      left -= 1;
-      if (left > 0) return;
-      throw unavailableError(
-        name,
-        "has perhaps its old limit",
-        answer,
-        titleOf([name], "semaphore"),
-      );
-    },
-  });
-  if (retried.kind !== "answered") throw new Error("A request ends only after its attempts.");
-  return retried.answer;
+  const title = titleOf([name], "semaphore");
+  return fewTries(context, ask, (answer) =>
+    unavailableError(name, "has perhaps its old limit", answer, title),
+  );
 }
