@@ -2,13 +2,13 @@
 // the source.
 import { readFile } from "node:fs/promises";
 
-/** By name: the file in `src`, the original text, and its replacement. */
-const BROKEN = {
+/** The kernels by name: the file in `src`, the original text, and its replacement. */
+export const BROKEN = {
   // A lease ends only with an answer.
   deadline: [
     "core/hold/deadline.ts",
-    "({ start, lengthMs }) => lengthMs - elapsedMsSince(start, this.#clock)",
-    "({ lengthMs }) => lengthMs",
+    "lengthMs - elapsedMsSince(start, this.#clock));",
+    "lengthMs);",
   ],
   // A rival counts as dead after a fifth of its lease.
   watch: ["core/record/decide.ts", "leaseMs * (1 + 2 * maxClockDrift)", "0.2 * leaseMs"],
@@ -21,7 +21,7 @@ const BROKEN = {
   // A guarded write requires only that the lock was granted once.
   guard: [
     "core/hold/condition.ts",
-    "format.lease.heldCondition(hold.held)",
+    "context.format.lease.heldCondition(held, ref)",
     '{ kind: "equals", attribute: "v", value: { N: "1" } }',
   ],
   // A permit is granted whether or not it fits under the limit.
