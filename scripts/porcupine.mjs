@@ -2,7 +2,7 @@
 // `--short` makes fewer and leaves the real processes out, `--minutes N` is the length of their run, `--write` writes
 // the verdicts to verification/porcupine/results.md.
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { build } from "esbuild";
@@ -116,11 +116,28 @@ function judgeChaos() {
   judgeAll([file], "this run of real processes is accepted");
 }
 
+/** Real processes with a broken rule: if Porcupine accepted them, its verdict about the others would prove nothing. */
+function judgeBrokenChaos() {
+  for (const rule of ["guard", "deadline"]) {
+    const file = `${folder}/chaos-${rule}.jsonl`;
+    const options = ["--minutes", "0.4", "--break", rule, "--export", file];
+    spawnSync(process.execPath, [`${root}/scripts/chaos.mjs`, ...options], { stdio: "ignore" });
+    const { isAccepted, output } = judge(file);
+    check(
+      existsSync(file) && !isAccepted,
+      `a run of real processes whose ${rule} is broken is refused: ${operationsIn(output)} operations`,
+    );
+  }
+}
+
 judgeBroken();
 const histories = await bundled();
 judgeAll(await histories.simulationHistories(folder, SEEDS), `${SEEDS} simulations are accepted`);
 await judgeUpdates(histories);
-if (!values.short) judgeChaos();
+if (!values.short) {
+  judgeChaos();
+  judgeBrokenChaos();
+}
 if (values.write) {
   const text = ["# Verdicts of Porcupine", "", "Written by `npm run porcupine -- --write`.", ""];
   const page = [...text, "```", ...lines, "```", ""].join("\n");
