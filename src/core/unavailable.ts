@@ -44,11 +44,16 @@ export function unavailableError(
  * took longer than half of the lease. `silence` is the error of the last attempt: a throttled table needs more
  * capacity, and not a longer lease.
  */
-export function tooSlow(names: readonly string[], leaseMs: number, silence: unknown): unknown {
+export function tooSlow(
+  names: readonly string[],
+  leaseMs: number,
+  silence: unknown,
+  kind?: Kind,
+): unknown {
   if (isHoldfastError(silence, "throttled")) return silence;
   return new HoldfastError(
     "unreachable",
-    `${titleOf(names)} was not acquired: the table's answers take longer than a lease of ${leaseMs} ms allows. Use a longer ` +
+    `${titleOf(names, kind)} was not acquired: the table's answers take longer than a lease of ${leaseMs} ms allows. Use a longer ` +
       "`lease`, or find the cause of the slow answers.",
     { lockName: names.join(", "), cause: silence },
   );

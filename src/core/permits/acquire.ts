@@ -9,6 +9,7 @@ import { queueing } from "../queue/fifo.js";
 import type { QueueOptions } from "../queue/options.js";
 import type { RecordRef } from "../record/format.js";
 import type { SessionKeepAlive } from "../session/keep-alive.js";
+import { tooSlow } from "../unavailable.js";
 import { PermitLoop } from "./loop.js";
 import type { Wish } from "./wish.js";
 
@@ -50,9 +51,11 @@ async function granted(
   const contend: Contend = async (contending) => {
     const life = await orCancelled(sessions.opened(user), contending.cancellation).catch(
       (error: unknown) => {
-        // DynamoDB did not answer for as long as the session lasts. A caller that waits opens another session.
-        if (asked.waitMs > 0 && isExpired(error)) return undefined;
-        throw error;
+        if (!isExpired(error)) throw error;
+        // DynamoDB did not answer for as long as the session lasts. A caller that waits opens another session. For one that
+        // does not wait, no permit was lost: the table answers too slowly.
+        if (asked.waitMs > 0) return undefined;
+        throw tooSlow([ref.name], asked.leaseMs, error, ref.kind);
       },
     );
     if (life === undefined) return { kind: "not-first" };

@@ -105,7 +105,7 @@ export class PermitLoop {
     }
     this.#silences += 1;
     if (settings.waitMs === 0 && this.#silences > 1) {
-      throw tooSlow([ref.name], this.#wish.life.leaseMs, cancellation.error());
+      throw tooSlow([ref.name], this.#wish.life.leaseMs, cancellation.error(), ref.kind);
     }
     await this.#look();
     return undefined;

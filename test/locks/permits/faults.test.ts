@@ -390,6 +390,33 @@ describe("an acquisition while no renewal of its session is answered", () => {
     expect(permit.isHeld).toBe(true);
     expect(world.time.nowMs).toBeGreaterThan(20_000);
   });
+
+  it("rejects a try with unreachable, since no permit was lost", async () => {
+    const world = new World(DATES);
+    const a = world.inhabitant({ lease: "3s" });
+    let writes = 0;
+    a.network.script((request) => {
+      writes += request.kind === "write" ? 1 : 0;
+      return writes > 1 ? { fault: "request-lost" } : undefined;
+    });
+    const trying = expectError(semaphoreOf(a).tryAcquire(), {
+      ...{ code: "unreachable", lockName: "s", mentions: ['Semaphore "s"', "3000 ms"] },
+    });
+    await world.until(trying);
+  });
+
+  it("rejects with the loss of a session that the caller opened", async () => {
+    const world = new World(DATES);
+    const a = world.inhabitant();
+    const session = await world.until(a.locks.session({ lease: "3s" }));
+    a.network.script((request) =>
+      request.kind === "write" ? { fault: "request-lost" } : undefined,
+    );
+    await world.time.advance(4_000);
+    expect(session.isHeld).toBe(false);
+    const acquiring = a.locks.semaphore("s", { permits: 1, session }).acquire(FOR_EVER);
+    await world.until(expectError(acquiring, { code: "closed" }));
+  });
 });
 
 describe("an acquisition while no grant is answered", () => {
