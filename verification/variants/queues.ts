@@ -133,7 +133,7 @@ export const QUEUES: readonly Variant[] = [
         to: "return place.last + 1n;",
       },
     ],
-    caughtBy: { invariant: "first come", within: 300, of: "fair locks" },
+    caughtBy: { invariant: "first come", within: 300, of: "fair locks", shortRange: 9 },
   },
   {
     name: "waiter-removed-unwatched",
@@ -258,14 +258,14 @@ export const QUEUES: readonly Variant[] = [
         to: "      if (ref.isEntry !== true) this.#former.life?.sweep(",
       },
     ],
-    caughtBy: { invariant: "no orphan", within: 100, of: "fair locks" },
+    caughtBy: { invariant: "no orphan", within: 100, of: "fair locks", shortRange: 9 },
   },
   {
     name: "tickets-one-by-one",
     what: "The client takes tickets below `served` one by one when the counter was lost with its record.",
     rules: [],
     edits: [COUNTER_BEHIND_UNSEEN, NEVER_AT_ONCE],
-    caughtBy: { invariant: "no lost waiter", within: 100, of: "fair locks" },
+    caughtBy: { invariant: "no lost waiter", within: 100, of: "fair locks", shortRange: 6 },
   },
   {
     name: "loop-without-pause",

@@ -68,7 +68,7 @@ function isUnanswered(error: unknown): boolean {
         to: '    condition: all(isPresent("version"), ...queueCondition({ passage })),\n',
       },
     ],
-    caughtBy: { invariant: "exclusion", within: 100 },
+    caughtBy: { invariant: "exclusion", within: 100, shortRange: 5 },
   },
   {
     name: "handover-from-answer",

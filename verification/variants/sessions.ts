@@ -170,7 +170,7 @@ export const SESSIONS: readonly Variant[] = [
         to: "      if (isClosed && hold.living.life === this) hold.end(isClosed",
       },
     ],
-    caughtBy: { invariant: "lost is final", within: 500, shortRange: 8 },
+    caughtBy: { invariant: "lost is final", within: 500, shortRange: 9 },
   },
   {
     name: "granted-on-ended-session",
