@@ -23,7 +23,9 @@ export function addSemaphore(
     .command("semaphore")
     .usage("<name> --permits <number> [options] -- <command> [argument...]")
     .argument("[operands...]")
-    .description("Runs a command while holding a permit. Several commands can hold permits at once.");
+    .description(
+      "Runs a command while holding a permit. Several commands can hold permits at once.",
+    );
   withGuardOptions(withCommonOptions(command))
     .option("--permits <number>", "the limit: the largest total weight of the held permits")
     .option("--weight <number>", "how much of the limit the permit takes; default 1")

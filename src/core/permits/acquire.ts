@@ -50,7 +50,7 @@ async function granted(
   const contend: Contend = async (contending) => {
     const life = await orCancelled(sessions.opened(user), contending.cancellation).catch(
       (error: unknown) => {
-        // DynamoDB did not answer for as long as the session lasts. A caller that waits opens another session.
+        // DynamoDB did not answer for the length of the session. If the caller waits, the loop opens another session.
         if (asked.waitMs > 0 && isExpired(error)) return undefined;
         throw error;
       },
@@ -62,7 +62,7 @@ async function granted(
     const settings = { ...asked, queueing: queueing("at once", inQueue, contend) };
     const localQueue = context.localQueues.of(ref.id);
     const contending: Contending = { context, ref, localQueue, settings, cancellation };
-    // A waiter of this process is queued, and no call passes the queue.
+    // A waiter of this process is queued, and no call may pass it, so a call without a wait gets no permit.
     if (localQueue.isBusy && settings.waitMs === 0) return undefined;
     // Calls contend at the same time until one of them has to wait: there may be room for all.
     while (!localQueue.isBusy) {
@@ -100,7 +100,7 @@ function isExpired(error: unknown): boolean {
   return isHoldfastError(error, "lost") && error.reason === "expired";
 }
 
-// The session opens for other callers, too, so the end of this wait must not end the attempt.
+// Other callers use the same opening of the session, so the end of this wait must not abort the opening.
 function orCancelled<T>(opening: Promise<T>, cancellation: Cancelling): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(cancellation.error());
