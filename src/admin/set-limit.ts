@@ -21,8 +21,8 @@ export interface LimitChange {
 }
 
 /**
- * Changes the limit of a semaphore. Each write requires the number of changes that the client has read, so a late copy of
- * a request never restores an earlier limit. Of two changes at the same time, one follows the other.
+ * Changes the limit of a semaphore. Each write requires the number of changes that the client has read, so a late copy
+ * of a request never restores an earlier limit. DynamoDB applies two concurrent changes one after the other.
  */
 export async function setLimit(
   context: AcquireContext,
@@ -58,7 +58,8 @@ export async function setLimit(
   }
   throw new HoldfastError(
     "outcome-unknown",
-    `${titleOf([name], "semaphore")} has another limit: ${ATTEMPTS} other changes of the limit came first. Set it again.`,
+    `${titleOf([name], "semaphore")} has another limit: other clients changed the limit ${ATTEMPTS} times in the ` +
+      "meantime. Set the limit again.",
     { lockName: name },
   );
 }
@@ -81,12 +82,12 @@ async function answered<A extends { readonly kind: string }>(
       if (left > 0) return;
       throw unavailableError(
         name,
-        "has perhaps its old limit",
+        "may still have its old limit",
         answer,
         titleOf([name], "semaphore"),
       );
     },
   });
-  if (retried.kind !== "answered") throw new Error("A request ends only after its attempts.");
+  if (retried.kind !== "answered") throw new Error("The request ended before its last attempt.");
   return retried.answer;
 }

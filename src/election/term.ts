@@ -250,7 +250,7 @@ export type Term<S extends FormatTypes = NativeTypes> = AnyTerm<S> &
       : FencedInRecord
     : unknown);
 
-/** Begins a term after the election, in the class that fits the lease. Callers know the class only by its type. */
+/** Begins the term of an elected candidate, in the class that fits the format of the lease. */
 export function beginTerm(lease: Lease, monitor: Monitor, onOver: () => void): Term {
   if ("condition" in lease) return new RecordFencedTerm(lease, monitor, onOver);
   const OfFormat = numberOf(lease) === undefined ? AnyTerm : FencedTerm;

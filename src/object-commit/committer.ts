@@ -59,8 +59,7 @@ export type UpdateFunction = (
 const MOST_ATTEMPTS = 20;
 
 /**
- * Commits objects to one bucket: of several concurrent writers of a key, a single writer wins. Created by
- * {@link objectCommitter}.
+ * Commits objects to one bucket: of several concurrent writers, a single writer wins. See {@link objectCommitter}.
  *
  * **Not** promised: protection against writers without a committer, or with another strategy; atomic commits of several
  * objects; multi-part uploads; in `dynamo`, protection against a write that reaches the store more than `timeout` times
@@ -87,8 +86,7 @@ export class ObjectCommitter {
   /**
    * Creates an object. Rejects with `already-exists` if the key has an object.
    *
-   * Requests with `conditional`: a PUT. With `dynamo` and `both`: a HEAD, a write of the record, a HEAD, the PUT, and a
-   * write of the record.
+   * Requests: with `conditional` a PUT; with `dynamo` and `both` a HEAD, a record write, a HEAD, a PUT, a record write.
    */
   async putIfAbsent(key: string, body: ObjectBody, options: PutOptions = {}): Promise<Committed> {
     const patience = this.#begin("putIfAbsent()", options, PUT_NAMES);
