@@ -22,7 +22,8 @@ export interface LimitChange {
 
 /**
  * Changes the limit of a semaphore. Each write requires the number of changes that the client has read, so a late copy
- * of a request never restores an earlier limit. DynamoDB applies two concurrent changes one after the other.
+ * of a request never restores an earlier limit. Concurrent changes take effect in the order in which
+ * DynamoDB applies them.
  */
 export async function setLimit(
   context: AcquireContext,

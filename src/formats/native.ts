@@ -13,8 +13,7 @@
  * | `version` | N | changes with every grant and renewal, never decreases |
  * | `fence` | N | higher at every grant than at any earlier grant |
  * | `leaseMs` | N | how long the holder may be silent, in milliseconds |
- * | `leaseEnd` | M | the end of the lease in the table's time: `holder`, and `at` in milliseconds since 1970; counts
- * only |
+ * | `leaseEnd` | M | the end of the lease in the table's time: `holder`, and `at` in milliseconds since 1970; counts only |
  * | | | while `holder` is the record's; absent in a record on a session |
  * | `owner` | S | a readable label |
  * | `acquiredAt` | S | ISO time of the grant by the holder's clock, for operators |

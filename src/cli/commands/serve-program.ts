@@ -27,8 +27,8 @@ export function addServe(program: Command, onRun: (run: Run) => void): void {
 }
 
 const SERVE_HELP = `
-Prints the URL of the page, with a random token: the page and /metrics refuse requests without the
-token. HOLDFAST_SERVE_TOKEN sets a token of at least 16 characters, for a scraper of /metrics.
+Prints the URL of the page, with a random token. Without the token the server answers no data, also at
+/metrics. HOLDFAST_SERVE_TOKEN sets a token of at least 16 characters, for a scraper of /metrics.
 /healthz needs no token.
 
 One scan of the whole table for each --refresh period serves all viewers. Without viewers and without

@@ -175,7 +175,8 @@ process.on("disconnect", () => {
   guard.end("orphaned", "gently");
 });
 
-// The holding process receives these signals and passes them on. The guard ignores them, because it must outlive them.
+// The holding process receives these signals and passes them on. The guard ignores these signals, because it must run until the
+// group has ended.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const) {
   process.on(signal, () => undefined);
 }
