@@ -21,8 +21,8 @@ export interface ForceReleaseOptions extends Pick<InspectOptions, "namespace"> {
   /** The operator's label. Default: the client's `owner`. */
   readonly by?: string | undefined;
   /**
-   * Frees the lock at once, without waiting for its holder: **two may then act at once** until the holder's next
-   * renewal. Default false.
+   * Frees the lock at once, without waiting for its holder: **two holders may then act at the same time** until the
+   * first holder's next renewal. Default false.
    */
   readonly now?: boolean | undefined;
   /** How long to wait until the lock is free. Default: until the holder's lease must have expired. */
@@ -69,7 +69,7 @@ export interface ForceReleaseResult {
   readonly holder: string | undefined;
   /** The holder's label. */
   readonly owner: string | undefined;
-  /** The next holder, if the lock was granted again by then: neither asked nor freed. */
+  /** The next holder, if the lock was granted again in the meantime. This call did not ask this holder to release. */
   readonly successor: { readonly holder: string; readonly owner: string | undefined } | undefined;
 }
 
@@ -82,7 +82,7 @@ const WAIT_RANGE = { leastMs: 0, mostMs: 24 * 3_600_000 };
  * 1. Read the record to learn the holder. If the holder counts as dead, free the record, as a takeover would.
  * 2. Write `request` into the record. A holder that moves to its session afterwards reads the request in the answer to
  *    that move.
- * 3. Notify the session in the answer to step 2: a holder that moved before no longer reads its record.
+ * 3. Notify the session that the answer to step 2 shows: a holder that moved before step 2 no longer reads its record.
  * 4. With `now`, free the record. Only a holder that will read the request is freed. If the operator dies before this
  *    step, the lock stays held, and a second call starts again.
  */

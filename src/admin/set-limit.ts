@@ -18,8 +18,9 @@ export interface LimitChange {
 }
 
 /**
- * Changes the limit of a semaphore. Each write requires the number of changes that the client has read, so a late copy of
- * a request never restores an earlier limit. Of two changes at the same time, one follows the other.
+ * Changes the limit of a semaphore. Each write requires the number of changes that the client has read, so a late copy
+ * of a request never restores an earlier limit. Concurrent changes take effect in the order in which
+ * DynamoDB applies them.
  */
 export async function setLimit(
   context: AcquireContext,
@@ -55,7 +56,8 @@ export async function setLimit(
   }
   throw new HoldfastError(
     "outcome-unknown",
-    `${titleOf([name], "semaphore")} has another limit: ${TRIES} other changes of the limit came first. Set it again.`,
+    `${titleOf([name], "semaphore")} has another limit: other clients changed the limit ${TRIES} times in the ` +
+      "meantime. Set the limit again.",
     { lockName: name },
   );
 }
@@ -72,6 +74,6 @@ function answered<A extends { readonly kind: string }>(
 ) {
   const title = titleOf([name], "semaphore");
   return fewTries(context, ask, (answer) =>
-    unavailableError(name, "has perhaps its old limit", answer, title),
+    unavailableError(name, "may still have its old limit", answer, title),
   );
 }

@@ -44,7 +44,7 @@ export interface SurveyedPermits {
 
 /** Everything that one scan of a table shows. */
 export interface Survey {
-  /** Held and free, in the order of the table. */
+  /** Held and free locks, in the order of the table. */
   readonly locks: readonly SurveyedLock[];
   /** Semaphores and read-write locks, in the order of the table. */
   readonly permits: readonly SurveyedPermits[];
@@ -66,7 +66,7 @@ export interface Survey {
 export async function survey(context: AcquireContext, options: SurveyOptions): Promise<Survey> {
   checkPrefix(options);
   const pages = await pagesOf(context, options.prefix ?? "");
-  // First the sessions: whether a lock appears expired depends on its session.
+  // Notes the sessions first, because whether a lock appears expired depends on its session.
   const found = pages.flatMap(({ items }) => items.flatMap((item) => sessionIn(context, item)));
   const records = pages.flatMap((page) =>
     RECORD_KINDS.map((kind) => ({ kind, ...recordsOf(context, kind, page, true) })),

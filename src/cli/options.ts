@@ -10,7 +10,7 @@ export interface CommonOptions extends FormatOptions {
   readonly json?: boolean;
 }
 
-/** The heading in the help of the options for tables of other clients, which follow the command's own. */
+/** The heading, in help texts, of the options for tables of other clients. Follows the command's own options. */
 const FOREIGN = "Options for tables of other clients, and for other keys:";
 /** The heading of the command's own options: commander's default. */
 const OWN = "Options:";
@@ -82,25 +82,22 @@ export function withCommonOptions(
     .addOption(
       new Option(
         "--max-clock-error <duration|never>",
-        "how long after its end a dead holder's lease counts as over; never: watch it; default 10s",
+        "take over this long after a lease's end; never: watch the record instead; default 10s",
       ).env("HOLDFAST_MAX_CLOCK_ERROR"),
     )
     .option("--json", "print JSON, one object a line")
     .addOption(quietOption());
 }
 
-/** Defines --quiet. The output reads it from the words, before the parser. */
+/** Defines --quiet. The output itself looks for the option among the words, because it starts before the parser. */
 export function quietOption(): Option {
   return new Option("--quiet", "no notes on stderr, such as what the command waits for");
 }
 
-/** Adds the options of the commands that run a command of the user's under a guard. */
+/** Adds the options of the commands that run a user's command under a guard. */
 export function withGuardOptions(command: Command): Command {
   return command
-    .option(
-      "--die-with-guard",
-      "end the command by SIGKILL if its guard dies, by `setpriv` (Linux)",
-    )
+    .option("--die-with-guard", "kill the command if its guard dies; needs `setpriv` (Linux)")
     .option("--ignore-hup", "ignore a hang-up of the terminal, as under nohup");
 }
 
@@ -116,16 +113,16 @@ export function formatOption(formats: readonly string[] = LOCK_FORMATS): Option 
 export function waitOption(): Option {
   return new Option(
     "--wait <duration>",
-    'how long to wait: 30s, 0, forever, or "lease+5s": 5 s beyond a dead holder',
+    'how long to wait: 30s, 0, forever, or "lease+5s": 5 s longer than the lease of a dead holder',
   );
 }
 
-/** Defines --renew of these commands. */
+/** Defines --renew of the commands that run a command under a lock or a permit. */
 export function renewOption(): Option {
   return new Option("--renew <duration>", "how often to renew; default a third of the lease");
 }
 
-/** Defines --owner of these commands. */
+/** Defines --owner of the commands that run a command under a lock or a permit. */
 export function ownerOption(): Option {
   return new Option(
     "--owner <text>",
@@ -138,7 +135,7 @@ export function sortOption(): Option {
   return new Option("--sort <value>", "the name's sort key, in a format with sort keys in names");
 }
 
-/** Selects a fair lock among several of the same name. */
+/** The option that selects one of several fair locks with the same name. */
 export interface NamespaceOptions {
   readonly namespace?: string;
 }
@@ -174,7 +171,7 @@ export function queueKindOption(): Option {
     .default("lock");
 }
 
-/** Defines --kind for records that someone can be asked to release. */
+/** Defines --kind for records whose holder an operator can ask to release. */
 export function holderKindOption(): Option {
   return new Option("--kind <kind>", "the kind of the record")
     .choices(["lock", "leader", ...PERMIT_KINDS])

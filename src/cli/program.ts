@@ -1,5 +1,5 @@
 import { Command, Help, Option } from "commander";
-// The build copies the version from it, so that a bundle of the command line reads no file.
+// The build copies the version into the output, so that a bundle of the command line reads no file.
 import manifest from "../../package.json" with { type: "json" };
 import { addCost, addElections } from "./commands/election/program.js";
 import { addObject } from "./commands/object/program.js";
@@ -40,7 +40,7 @@ export function programOf(words: readonly string[], onRun: (run: Run) => void): 
     .exitOverride()
     .configureOutput({
       writeOut: (text) => standardOutput(false).out(text.trimEnd()),
-      // The caller that catches the error prints it, once.
+      // Commander prints no error: the code that catches the error prints the message, once.
       writeErr: () => undefined,
     })
     .configureHelp({
@@ -192,8 +192,8 @@ const RELEASE_HELP = `
 With --holder, a live holder detects the loss at its next renewal. With --force, the holder reads the
 request at its next renewal, and its lease is lost; the lock is free when the holder releases, or when
 the lease expires. --force --now frees the lock without waiting for the holder.
-With --kind semaphore or read-write, --holder names the permit, also with --force: the permit of a live
-holder is released by force, so that its holder learns it at the next renewal of the session.
+With --kind semaphore or read-write, --holder names the permit, also with --force. A live holder detects
+the loss of its permit at the next renewal of its session.
 ${EXIT_CODES_HELP}
   75   with --force: the holder has not released in time; the request remains
   76   with --holder: the lock does not name this holder`;
@@ -213,7 +213,7 @@ function addRelease(program: Command, onRun: (run: Run) => void): void {
     .option("--by <text>", "with --force: the operator's label; default host name and process id")
     .option(
       "--now",
-      "with --force: free the lock at once; two may act until the holder's next renewal",
+      "with --force: free the lock at once; two holders may act until the first one's next renewal",
     )
     .option("--wait <duration>", "with --force: how long to wait; default until the lease expires")
     .addHelpText("after", RELEASE_HELP)
@@ -234,7 +234,7 @@ function addDemo(program: Command, onRun: (run: Run) => void): void {
   program
     .command("demo")
     .description("Shows processes that contend for a lock, die and stall, on a table in memory.")
-    // Not from the environment: a table named there may be in production use.
+    // The demo ignores the environment variables: the table that they name may be in production use.
     .option("--endpoint <url>", "use DynamoDB at this endpoint, for example DynamoDB Local")
     .option("--table <name>", "use this table; created if missing")
     .option("--region <region>", "the region of the table")

@@ -13,7 +13,7 @@ export function retryPauseMs(leaseMs: number, remainingMs: number): number {
   return Math.min(longestMs, Math.max(remainingMs * RETRY_PART_OF_REST, SHORTEST_RETRY_MS));
 }
 
-/** Spreads a length evenly by up to a quarter in both directions, so that processes do not move in step. */
+/** Spreads a length evenly by up to a quarter in both directions, so that processes do not send at the same times. */
 export function spread(lengthMs: number, fraction: number): number {
   return lengthMs * (0.75 + 0.5 * fraction);
 }

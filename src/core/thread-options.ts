@@ -5,9 +5,9 @@ import { checkNames, type OptionNames } from "../internal/option-names.js";
 /** The client of a thread, and the file that the thread runs. */
 export interface ThreadOptions {
   /**
-   * A module that makes the client of the thread, as a URL: its default export is a client, or a function that returns a
-   * client or a promise of one. An SDK client cannot be sent to a thread. Default: the thread makes an SDK client with the
-   * endpoint, the region and the credentials of the main thread's client.
+   * A module that makes the client of the thread, as a URL: its default export is a client, or a function that returns
+   * a client or a promise of one. An SDK client cannot be sent to a thread. Default: the thread makes an SDK client
+   * with the endpoint, the region and the credentials of the main thread's client.
    */
   readonly module?: URL | string | undefined;
   /** The file of `holdfast/thread`, as a URL, for a program in a bundle. Default: the file in this package. */
@@ -20,8 +20,8 @@ export interface SharedSessionOptions {
   readonly thread: true | ThreadOptions;
   /**
    * How long the event loop may be blocked: at least the length of the lease. The thread stops its renewals after this
-   * time without a sign of life from the event loop. A process that hangs for good blocks its locks for this time and a
-   * lease.
+   * time without a sign of life from the event loop. A process that hangs for good blocks its locks for this time plus
+   * one lease.
    */
   readonly mayBlock: Duration;
 }

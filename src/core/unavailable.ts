@@ -40,9 +40,9 @@ export function unavailableError(
 }
 
 /**
- * Returns the error of an acquisition without a wait if DynamoDB answers too slowly: reads succeed, but each grant
- * took longer than half of the lease. `silence` is the error of the last attempt: a throttled table needs more
- * capacity, and not a longer lease.
+ * Returns the error of an acquisition without a wait if DynamoDB answers too slowly: reads succeed, but each grant took
+ * longer than half of the lease. `silence` is the error of the last attempt. Returns a `throttled` error unchanged,
+ * because a throttled table needs more capacity, and not a longer lease.
  */
 export function tooSlow(
   names: readonly string[],
@@ -68,14 +68,14 @@ const WORDS: Readonly<Record<Kind, string>> = /* @__PURE__ */ Object.freeze({
   "read-write": "Read-write lock",
 });
 
-/** Returns how messages call an acquisition of these names. */
+/** Returns the subject of messages about these names, such as `Lock "a"` or `Multi-lock "a", "b"`. */
 export function titleOf(names: readonly string[], kind: Kind = "lock"): string {
   return `${names.length === 1 ? WORDS[kind] : "Multi-lock"} ${names.map((name) => `"${name}"`).join(", ")}`;
 }
 
 /**
- * The error of a record that the client must not touch (R12). `wasClaimed`: a claim may have been applied to
- * the record.
+ * Returns the error of a record that the client must not change (R12). `wasClaimed`: DynamoDB may have applied a claim
+ * to the record.
  */
 export function unreadable(
   name: string,
@@ -83,7 +83,7 @@ export function unreadable(
   format: string,
   wasClaimed = false,
 ): HoldfastError {
-  // No condition can test whether a number is whole, so the write may have been applied.
+  // The condition of a claim cannot test whether a number is whole, so DynamoDB can apply a claim to a foreign record.
   const written = wasClaimed
     ? "DynamoDB applied the claim to the record all the same, and the client undoes the claim"
     : "Nothing was written";
@@ -91,13 +91,13 @@ export function unreadable(
     ? new HoldfastError(
         "foreign-record",
         `The record of lock "${name}" ${found.found}, so the record is not of format "${format}". ` +
-          `${written}. Use another table or name, or the format of the client that wrote it.`,
+          `${written}. Use another table or name, or the format of the client that wrote the record.`,
         { lockName: name },
       )
     : new HoldfastError(
         "unsupported-layout",
         `The record of lock "${name}" ${found.found}, which this version of holdfast does not know. ` +
-          "Nothing was written. Upgrade holdfast here to the version that wrote it.",
+          "Nothing was written. Upgrade holdfast here to the version that wrote the record.",
         { lockName: name },
       );
 }

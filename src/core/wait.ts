@@ -5,8 +5,8 @@ import { watchMs } from "./record/decide.js";
 /** A wait that outlasts a dead holder. */
 export interface BeyondLease {
   /**
-   * How much longer than the watch of a lease. The watch is the caller's lease or the lease in the record, whichever is
-   * longer, and the drift bound.
+   * How much longer to wait than a client must watch a dead holder. A client watches for the longer of its own lease
+   * and the lease in the record, and for the allowed clock drift (`maxClockDrift`).
    */
   readonly beyondLease: Duration;
 }
@@ -16,15 +16,15 @@ export type Wait = Duration | BeyondLease;
 
 /** A resolved wait. */
 export interface WaitSettings {
-  /** The whole wait; with `beyondLeaseMs`, the least. */
+  /** The length of the wait; with `beyondLeaseMs`, the shortest possible length. */
   readonly waitMs: number;
-  /** How much longer than the watch of the longest lease. Undefined: the wait has a fixed length. */
+  /** How much longer to wait than the watch of the longest lease. Undefined: the wait has a fixed length. */
   readonly beyondLeaseMs: number | undefined;
 }
 
 const WAIT_RANGE: DurationRange = { leastMs: 0, mostMs: Number.POSITIVE_INFINITY };
 
-/** Resolves a wait. A default wait is at least `leastMs`. Throws `invalid-argument`. */
+/** Resolves a wait. A wait with `beyondLease` is at least `leastMs` long. Throws `invalid-argument`. */
 export function resolveWait(
   wait: Wait,
   leaseMs: number,
@@ -46,7 +46,7 @@ export function resolveWait(
   return { waitMs, beyondLeaseMs };
 }
 
-/** Returns the length of a wait before records with these leases. */
+/** Returns how long an acquisition waits for records with these leases, in milliseconds. */
 export function waitBeforeMs(
   { waitMs, beyondLeaseMs }: WaitSettings,
   leasesMs: readonly number[],

@@ -15,9 +15,9 @@ import type { Monitor } from "./events.js";
 /**
  * One candidate's time as leader: the members of terms in every format.
  *
- * **Not** promised: that no other candidate believes that it leads. Promised: by this machine's clocks the term ends
- * before another candidate can be elected. In a format without fences no store can recognise a former leader's write,
- * and there is no condition for a transaction.
+ * **Not** promised: proof of a single leader. A former leader can still act after a pause, until its process checks the
+ * term. Promised: by the clocks of the leader's machine, the term ends before another candidate can be elected. In a
+ * format without fences no store can recognise a former leader's write, and there is no condition for a transaction.
  */
 export class AnyTerm<S extends FormatTypes = NativeTypes> implements AsyncDisposable {
   readonly #lease: Lease;
@@ -35,7 +35,7 @@ export class AnyTerm<S extends FormatTypes = NativeTypes> implements AsyncDispos
     this.#onOver = onOver;
     this.#stop = new LossSignal(() => this.#follow());
     lease.signal.addEventListener("abort", () => this.#lost(), { once: true });
-    // A lease that is already lost dispatches no event any more.
+    // The signal of a lease that is already lost dispatches no further event.
     if (lease.signal.aborted) this.#lost();
     printAs(this, "Term", () => ({
       ...{ name: this.name, holder: this.holder, owner: this.owner },
@@ -72,15 +72,18 @@ export class AnyTerm<S extends FormatTypes = NativeTypes> implements AsyncDispos
    * Aborts when the leader's work must end: with code `lost` when the leadership is lost, with `resigned` when the
    * leader resigns, is asked to resign, or closes its client.
    *
-   * Reading `aborted` asks the clocks first. Compose this signal with {@link anySignal}, since a signal of
-   * `AbortSignal.any` does not ask. Costs no request.
+   * Each read of `aborted` checks the clocks first. Compose this signal with {@link anySignal}, because a signal of
+   * `AbortSignal.any` does not check them. Costs no request.
    */
   get signal(): AbortSignal {
     this.#follow();
     return this.#stop.signal;
   }
 
-  /** Aborts at the loss alone: work that continues afterwards runs beside another leader. Costs no request. */
+  /**
+   * Aborts only when the leadership is lost, and not at a resignation. Work that continues after this abort can run at
+   * the same time as the work of another leader. Costs no request.
+   */
   get lossSignal(): AbortSignal {
     return this.#lease.signal;
   }
@@ -90,7 +93,7 @@ export class AnyTerm<S extends FormatTypes = NativeTypes> implements AsyncDispos
     return this.#lease.isHeld && !this.signal.aborted;
   }
 
-  /** Milliseconds until the deadline; 0 once lost or released. Costs no request. */
+  /** Milliseconds until the deadline; 0 after the term was lost or released. Costs no request. */
   remainingMs(): number {
     return this.#lease.remainingMs();
   }
@@ -117,9 +120,9 @@ export class AnyTerm<S extends FormatTypes = NativeTypes> implements AsyncDispos
   /**
    * Publishes a value to observers.
    *
-   * Takes any JSON value of at most 350,000 bytes, or user data of the format; `undefined` removes the value. A late or
-   * repeated write never undoes a newer value. Costs one write. Rejects with `lost`, and throws `invalid-argument` for
-   * a value that the format cannot store.
+   * Takes any JSON value of at most 350,000 bytes, or user data of the format; `undefined` removes the value. If
+   * DynamoDB applies a write late or twice, the write never replaces a newer value. Costs one write. Rejects with
+   * `lost`, and throws `invalid-argument` for a value that the format cannot store.
    */
   proclaim(value: S["data"] | undefined): Promise<void> {
     return this.#lease.update(value as NativeTypes["data"]);
@@ -128,10 +131,10 @@ export class AnyTerm<S extends FormatTypes = NativeTypes> implements AsyncDispos
   /**
    * Ends the term: {@link AnyTerm.signal} aborts, and the leadership is released for the next candidate.
    *
-   * Another candidate is elected within a poll. Under `lead()` the release, and this promise, wait until the body has
-   * ended: return from the body instead of awaiting this promise in the body. Costs one write. Idempotent. Resolves if
-   * the term turns out to be lost. Rejects with `outcome-unknown` if DynamoDB did not answer: the leadership is then
-   * free, or will be when the lease expires.
+   * Another candidate is elected within its `poll`. Under `lead()` the release, and this promise, wait until the body
+   * has ended. So the body must return instead of awaiting this promise, or both wait for ever. Costs one write.
+   * Idempotent. Resolves if the term turns out to be lost. Rejects with `outcome-unknown` if DynamoDB did not answer:
+   * the leadership is free now, or when the lease expires.
    */
   resign(): Promise<void> {
     this.#resigning ??= this.#resign();
@@ -189,7 +192,7 @@ export class AnyTerm<S extends FormatTypes = NativeTypes> implements AsyncDispos
     }
   }
 
-  // The signal of the lease asks the clocks; so this signal does too.
+  // Each read of the lease's signal checks the clocks, so each read of the term's signal checks them, too.
   #follow(): void {
     if (this.#lease.signal.aborted) this.#lost();
   }
@@ -247,14 +250,14 @@ export type Term<S extends FormatTypes = NativeTypes> = AnyTerm<S> &
       : FencedInRecord
     : unknown);
 
-/** Begins a term after the election, of the class that fits the format. Only the types say which. */
+/** Begins the term of an elected candidate, in the class that fits the format of the lease. */
 export function beginTerm(lease: Lease, monitor: Monitor, onOver: () => void): Term {
   if ("condition" in lease) return new RecordFencedTerm(lease, monitor, onOver);
   const OfFormat = numberOf(lease) === undefined ? AnyTerm : FencedTerm;
   return new OfFormat(lease, monitor, onOver) as Term;
 }
 
-/** The fence of a lease; undefined in a format without fences, despite the type. */
+/** Returns the fence of a lease. Undefined in a format without fences, although the type `Lease` always has a fence. */
 export function numberOf(lease: Lease): bigint | undefined {
   return (lease as Partial<Pick<Lease, "fence">>).fence;
 }

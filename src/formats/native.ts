@@ -299,7 +299,8 @@ function sessionWrites(pk: string): SessionWrites {
   };
 }
 
-// A request is no grant and no renewal. It keeps the holder, the version and all else that waiters watch.
+// A request to a holder is no grant and no renewal, so its write changes neither the holder nor the version. Otherwise
+// waiters would see a live holder, and watch for another lease.
 const REQUESTS: RequestWrites = Object.freeze({
   ask: (ref: RecordRef, request: HolderRequest): Write =>
     ref.permit === undefined ? holderRequest(ref, request) : permitRequest(ref, request),

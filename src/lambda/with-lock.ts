@@ -8,18 +8,18 @@ import {
 
 /**
  * Wraps a Lambda handler to run under a lock. The lease lasts for the remaining time of the invocation, less
- * `margin`, and ends by this machine's clocks. Check `lease.signal` or `lease.assertHeld()` before every
- * effect, also because a frozen process continues in the middle of the handler. Does **not** promise exclusion:
- * a write that a former holder must never make needs `lease.condition()` or `lease.fence`.
+ * `margin`, and ends by this machine's clocks. Check `lease.signal` or `lease.assertHeld()` before every effect:
+ * Lambda can freeze the process, and after the thaw the code continues in the middle of the handler. Does **not**
+ * promise exclusion: a write that a former holder must never make needs `lease.condition()` or `lease.fence`.
  *
- * The wrapper releases the lock when the handler returns. The cleanup of unanswered requests is awaited for at
- * most three request timeouts of the client (15 s by default). Does **not** promise that the cleanup has
- * finished: the rest continues when the process is used again, and the lease of a late claim expires at the
- * latest when the time of this invocation is over. One write to acquire, one to release; with `reuse` one more
- * to store the result.
+ * The wrapper releases the lock when the handler returns. Then it waits for the cleanup of unanswered requests, for at
+ * most three request timeouts of the client (15 s by default). Does **not** promise that the cleanup has finished: the
+ * rest continues during the next invocation in this process, and the lease of a late claim expires at the latest when
+ * the time of this invocation is over. Costs one write to acquire and one to release; with `reuse` one more to store
+ * the result.
  *
- * The handler rejects with `not-acquired` if another client holds the lock, or too little time is left;
- * with `lost` where the lease ended before the handler did; otherwise as `Lock.acquire`.
+ * The wrapped handler rejects with `not-acquired` if another client holds the lock, or too little time is left; with
+ * `lost` if the lease ended before the handler did; otherwise as `Lock.acquire`.
  * @example
  * export const handler = withLock({ locks, name: (event) => `order/${event.id}` }, (event, context, lease) => ...);
  */
@@ -41,7 +41,7 @@ export function withLock<Event, Context extends LambdaContext, Result>(
             : await handler(event, context, begun.lease),
       };
     } catch (error) {
-      // The handler's own error wins.
+      // The caller gets the handler's error, and not an error of the release.
       await invocation.end(undefined).catch(() => undefined);
       throw error;
     }

@@ -18,24 +18,27 @@ import type { ReadAnswer } from "../platform/table.js";
 /** The state of a lock, read without acquiring the lock. */
 export interface Inspection<S extends FormatTypes = NativeTypes> {
   readonly name: S["name"];
-  /** The namespace of a fair lock; undefined for the lock that the mutex of the same name shares. */
+  /**
+   * The namespace of a fair lock. Undefined without a namespace: such a fair lock and the mutex of its name are one
+   * lock.
+   */
   readonly namespace: string | undefined;
   /**
-   * `absent`: the name was never locked, or TTL has deleted its record. `local`: the client has no table, and every
-   * lock is free.
+   * `absent`: the name was never locked, or TTL has deleted its record. `unlocked`: the client, from `unlocked()`, has
+   * no table and grants every lock.
    */
   readonly state: "absent" | "free" | "held" | "unlocked";
   /** The id of the holder; undefined unless held. */
   readonly holder: string | undefined;
   /** The owner label of the holder, or of the last holder. */
   readonly owner: string | undefined;
-  /** The fence of the last grant; undefined also in a format without fences. */
+  /** The fence of the last grant. Undefined if the record is absent, and in a format without fences. */
   readonly fence: S["fence"] | undefined;
   /** The session that keeps the lease alive; undefined while the holder renews the lock itself. */
   readonly session: string | undefined;
-  /** Changes with every renewal: a number that grows, or in some formats a new text. */
+  /** The version of the record. Each renewal changes it: to a higher number, or in some formats to a new text. */
   readonly version: Version | undefined;
-  /** The time of the last grant, ISO, by the clock of that holder. */
+  /** The time of the last grant, in ISO 8601, by the clock of that holder's machine. */
   readonly acquiredAt: string | undefined;
   /** The length of the lease without a renewal, in milliseconds; undefined unless held. */
   readonly leaseMs: number | undefined;
@@ -43,25 +46,26 @@ export interface Inspection<S extends FormatTypes = NativeTypes> {
   /** Further attributes of the record, in a format with user attributes. */
   readonly attributes: S["attributes"] | undefined;
   /**
-   * The last forced release of this name, until the next request to a holder: the grant, the operator, time and reason.
+   * The last forced release of this name: the released grant, the operator, the time and the reason. The record keeps
+   * it until the next request to a holder.
    */
   readonly forced: ForcedRelease | undefined;
   /**
-   * The end of the lease, ISO, in the table's time; on a session, the end of the session's lease. Undefined unless
-   * held, for a session that this client has not read, and if the holder wrote no end: in a format of another client,
-   * or without a `Date` in its answers.
+   * The end of the lease, in ISO 8601 and in the table's time. If a session keeps the lease alive, the end of the
+   * session's lease. Undefined unless held, if this client has not read the session, and if the holder wrote no end:
+   * formats of other clients have no end, and a holder whose answers have no `Date` does not know the table's time.
    */
   readonly endsAt: string | undefined;
   /**
    * Milliseconds from the `Date` of the answer that showed the record until `endsAt`; negative after the end. A waiter
-   * takes over once the end is past by `maxClockError`. A listing may show an end that a renewal has moved since.
-   * Undefined if the record has no end, or the answer has no `Date`.
+   * takes over once the end is past by `maxClockError`. A listing may show an old end, although a renewal has already
+   * moved the end. Undefined if the record has no end, or the answer has no `Date`.
    */
   readonly endsInMs: number | undefined;
   /**
-   * Whether a client may take over from the holder: its end is past by more than `maxClockError`, or this client has
-   * watched the record without a renewal for longer than the lease. One strongly consistent read shows a past end; a
-   * listing does not.
+   * Whether a client may take over from the holder: the lease's end is past by more than `maxClockError`, or this
+   * client has watched the record for longer than the lease without a renewal. One strongly consistent read is enough
+   * to prove that the end is past. A listing proves nothing, because its reads can miss a renewal.
    */
   readonly appearsExpired: boolean;
   /**
@@ -133,7 +137,7 @@ function endOf({ sessions }: AcquireContext, held: HeldRecord, dateMs?: number):
   return { endsAt: isoTimeOf(endMs), endsInMs: nowMs === undefined ? undefined : endMs - nowMs };
 }
 
-// The holder on a session is dead only if the session is dead.
+// If a session keeps the lease alive, the holder counts as dead only if the session is dead.
 function leftToWatchMs(context: AcquireContext, ref: RecordRef, held: HeldRecord): number {
   const { observations, sessions, settings } = context;
   const seen = held.session === undefined ? observations.of(ref.id) : sessions.of(held.session);
@@ -145,8 +149,8 @@ function leftToWatchMs(context: AcquireContext, ref: RecordRef, held: HeldRecord
 }
 
 /**
- * Reads one record, strongly consistent, and inspects the record; for a lease on a session, reads the session, too.
- * Costs one read unit, or two with a session. Throws coded errors.
+ * Reads one record by a strongly consistent read, and inspects the record. If a session keeps the lease alive, reads
+ * the session, too. Costs one read unit, or two with a session. Throws coded errors.
  */
 export async function inspect(context: AcquireContext, ref: RecordRef): Promise<Inspection> {
   const { requestTimeoutMs } = context.settings;

@@ -15,8 +15,8 @@ import {
 /** Options of a semaphore. */
 export interface SemaphoreOptions extends PermitOptions {
   /**
-   * The most that all permits may weigh together: 1 to 1,000. The first acquisition stores the number in the table; a
-   * caller with another number is refused.
+   * The limit: the largest total weight of the held permits, from 1 to 1,000. The first acquisition stores the limit in
+   * the table. An acquisition with another limit then rejects with `limit-mismatch`.
    */
   readonly permits: number;
 }
@@ -30,7 +30,7 @@ export interface AcquireSemaphoreOptions extends AcquirePermitOptions {
 /** Options of {@link Semaphore.tryAcquire}, which never waits. */
 export type TryAcquireSemaphoreOptions = Pick<AcquireSemaphoreOptions, "weight" | "owner">;
 
-// With so many holders, each write of the record costs some 190 units.
+// With 1,000 holders, each write of the record costs about 190 write units.
 const MOST_PERMITS = 1_000;
 
 const SEMAPHORE_NAMES: OptionNames<SemaphoreOptions> = { ...PERMIT_NAMES, permits: true };
@@ -41,16 +41,17 @@ const ACQUIRE_NAMES: OptionNames<AcquireSemaphoreOptions> = {
 const TRY_NAMES: OptionNames<TryAcquireSemaphoreOptions> = { weight: true, owner: true };
 
 /**
- * Grants a name to several holders at once, up to a limit that the table keeps. Waiters are served first come, first
- * served: a light waiter does not pass a heavy one. A semaphore does **not** limit a rate: a holder that releases at once
- * can acquire again at once. It does **not** promise that never more than the limit act at the same time; see
- * {@link Permit}.
+ * Grants permits of one name to several holders at once, up to a limit that the table stores. Serves waiters in the
+ * order of arrival: a waiter with a small weight does not pass an earlier waiter with a large weight. A semaphore does
+ * **not** limit a rate: a holder that releases at once can acquire again at once. It does **not** promise that the
+ * holders that act at the same time never exceed the limit; see {@link Permit}.
  *
- * One record has all permits, and each grant is one conditional write on it. So the limit holds whatever the callers
- * believe. The permit of a dead process comes back when its session has ended.
+ * One record has all permits, and each grant is one conditional write on this record. So DynamoDB never grants more
+ * than the limit, even to a caller with stale information. The permit of a dead process is free again when its session
+ * has ended.
  *
- * Protocol: spec/protocol.md, "Permits". Dijkstra introduced the semaphore; the permit that lives by a session is
- * Consul's.
+ * Protocol: spec/protocol.md, "Permits". Dijkstra introduced the semaphore. Consul introduced semaphore entries that a
+ * session keeps alive.
  */
 export class Semaphore {
   readonly name: string;
@@ -68,12 +69,13 @@ export class Semaphore {
   }
 
   /**
-   * Acquires a permit, waiting up to `wait` for room (by default longer than a dead holder keeps its permit, and at least
-   * 60 s; 0 for no wait, `Infinity` for ever).
+   * Acquires a permit, and waits up to `wait` for room. The default wait is longer than a dead holder keeps its permit,
+   * and at least 60 s; 0 means no wait, `Infinity` no limit.
    *
-   * Costs one write if there is room; two writes more for the first permit of a client, which open its session. A wait
-   * costs what the wait for a fair lock costs. While the semaphore is full, the first waiter reads the session of each
-   * holder once a lease, one unit each. Each write costs a unit for each KB of the record: some five permits.
+   * Costs one write if there is room. The first permit of a client costs two more writes, which open the client's
+   * session. A wait costs what the wait for a fair lock costs. While the semaphore is full, the first waiter reads the
+   * session of each holder once a lease, one unit each. Each write costs a unit for each KB of the record; a KB has
+   * about five permits.
    *
    * Rejects with `limit-mismatch` if the table has another limit; otherwise as {@link Lock.acquire}. Throws
    * `invalid-argument`.
@@ -85,9 +87,10 @@ export class Semaphore {
   }
 
   /**
-   * Acquires a permit without waiting. Resolves with null if there is no room. Costs one write; on a full semaphore also a
-   * strongly consistent read for each session of other clients that this client has not read yet, because a dead holder's
-   * permit counts as room. No request if another call of this client waits. Errors as {@link Semaphore.acquire}.
+   * Acquires a permit without waiting. Resolves with null if there is no room. Costs one write. On a full semaphore the
+   * call also costs a strongly consistent read of each holder's session that this client has not read yet, because the
+   * permit of a dead holder counts as room. Sends no request if another call of this client already waits. Errors as
+   * {@link Semaphore.acquire}.
    */
   async tryAcquire(options: TryAcquireSemaphoreOptions = {}): Promise<Permit | null> {
     const { weight = 1, owner } = checkNames("tryAcquire()", options, TRY_NAMES);

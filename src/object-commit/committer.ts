@@ -59,19 +59,19 @@ export type UpdateFunction = (
 const MOST_ATTEMPTS = 20;
 
 /**
- * Commits objects to one bucket so that a single writer wins. Created by {@link objectCommitter}.
+ * Commits objects to one bucket: of several concurrent writers, a single writer wins. See {@link objectCommitter}.
  *
- * **Not** promised: protection against writers without a committer, or with another strategy; a single decision about
- * several objects; multi-part uploads; in `dynamo`, protection against a request that arrives later than the
- * record's `timeout` times `maxClockSkewRate`. See docs/object-commit.md.
+ * **Not** promised: protection against writers without a committer, or with another strategy; atomic commits of several
+ * objects; multi-part uploads; in `dynamo`, protection against a write that reaches the store more than `timeout` times
+ * (`maxClockSkewRate` - 1) after the send. See docs/object-commit.md.
  *
  * Every operation may reject with `invalid-argument`, `misconfigured`, `access-denied`, `throttled`, `unreachable`
  * (nothing was written), `not-acquired` (another writer's record outlasted the wait), `lost` (the writer's own record
- * expired before the write was sent) and `outcome-unknown` (the write may have been applied). Request counts are for
- * operations without faults or other writers.
+ * expired before the write was sent) and `outcome-unknown` (the write may have been applied). The request counts of the
+ * methods assume no faults and no other writers.
  */
 export class ObjectCommitter {
-  /** The options as resolved. Shown by inspecting a committer; holds no client and no credentials. */
+  /** The resolved options. `util.inspect` shows them for a committer; they contain no client and no credentials. */
   readonly settings: CommitterSettings;
   readonly #context: CommitContext;
   readonly #choice: Choice;
@@ -86,7 +86,7 @@ export class ObjectCommitter {
   /**
    * Creates an object. Rejects with `already-exists` if the key has an object.
    *
-   * Requests: `conditional`: a PUT. `dynamo` and `both`: HEAD, record, HEAD, PUT, record.
+   * Requests: with `conditional` a PUT; with `dynamo` and `both` a HEAD, a record write, a HEAD, a PUT, a record write.
    */
   async putIfAbsent(key: string, body: ObjectBody, options: PutOptions = {}): Promise<Committed> {
     const patience = this.#begin("putIfAbsent()", options, PUT_NAMES);
@@ -94,10 +94,11 @@ export class ObjectCommitter {
   }
 
   /**
-   * Replaces the object with this ETag, as returned by the store, with quotation marks.
+   * Replaces the object if its ETag is `etag`, the text that the store returned, with the quotation marks.
    *
-   * Rejects with `precondition-failed`, which carries the ETag found. Requests as for {@link putIfAbsent}. An ETag is
-   * usually derived from the content alone: an object that has returned to its earlier content passes.
+   * Does **not** detect a content that other writers changed and changed back: most stores derive the ETag from the
+   * content alone. Rejects with `precondition-failed` if the ETag differs; the error has the ETag found. Requests as
+   * for {@link putIfAbsent}.
    */
   async putIfMatch(
     key: string,
@@ -143,12 +144,12 @@ export class ObjectCommitter {
   }
 
   /**
-   * Copies an object within the bucket, with its metadata, to a free key.
+   * Copies an object within the bucket, with its metadata, to a key that has no object.
    *
-   * Rejects with `already-exists`; with `not-found` without a source; and with `precondition-failed` if the source was
-   * replaced meanwhile. Requests: a HEAD of the source, and then as {@link putIfAbsent} with a copy in place of the
-   * PUT. With `conditional`, the first copy probes whether the store checks conditions on the destination; if not, the
-   * object passes through this process: GET and PUT.
+   * Rejects with `already-exists` if `to` has an object, with `not-found` if `from` has none, and with
+   * `precondition-failed` if another writer replaced the source during the copy. Requests: a HEAD of the source, and
+   * then as {@link putIfAbsent} with a copy in place of the PUT. With `conditional`, the first copy probes whether the
+   * store checks conditions on the destination. If not, this process copies the object by a GET and a PUT.
    */
   async copyIfAbsent(from: string, to: string, options: OperationOptions = {}): Promise<Committed> {
     checkApart(from, to);
@@ -159,8 +160,8 @@ export class ObjectCommitter {
   /**
    * Copies an object, and then deletes exactly the source that was copied.
    *
-   * These are two steps: after a crash, or a refused delete, the copy may remain beside the source. Rejects with the
-   * errors of both.
+   * These are two steps: after a crash, or a refused delete, both objects may exist. Rejects with the errors of
+   * {@link copyIfAbsent} and {@link delete}.
    */
   async renameIfAbsent(
     from: string,
@@ -175,11 +176,11 @@ export class ObjectCommitter {
   }
 
   /**
-   * Deletes an object, while no other writer commits it. Resolves to whether there was an object.
+   * Deletes an object, with the same protection from other writers as a put. Resolves to whether there was an object.
    *
-   * The key can be created again at once, unless the Rust crate created the object less than `timeout` times the rate
-   * ago. With `ifMatch`, rejects with `precondition-failed` if the ETag differs. Requests: HEAD, and then as {@link
-   * putIfAbsent} with a DELETE in place of the PUT.
+   * Writers can create the key again at once. If the Rust crate created the object, they must first wait until
+   * `timeout` times `maxClockSkewRate` after that creation. With `ifMatch`, rejects with `precondition-failed` if the
+   * ETag differs. Requests: a HEAD, and then as {@link putIfAbsent} with a DELETE in place of the PUT.
    */
   async delete(key: string, options: DeleteOptions = {}): Promise<boolean> {
     checkKey(key);
@@ -218,14 +219,14 @@ export class ObjectCommitter {
   /**
    * Probes the store's support for conditions, and returns the choice of `auto`.
    *
-   * The first call sends up to 60 requests on objects of its own. Rejects with `misconfigured` if neither the store nor
-   * a table can decide.
+   * The first call sends up to 60 requests, for objects that the probe creates and deletes. Rejects with
+   * `misconfigured` if the store does not support conditions and the committer has no table.
    */
   probe(): Promise<ProbeReport> {
     return this.#choice.report();
   }
 
-  /** Returns the strategy of this committer; with `auto`, by a probe of puts, made once. */
+  /** Returns the strategy of this committer. With `auto`, the first call probes whether puts support conditions. */
   strategy(): Promise<FixedStrategy> {
     return this.#choice.strategy();
   }

@@ -59,7 +59,7 @@ export function callWithin(limit: Limit, mostMs: number): Call {
   return { timeoutMs, signal: limit.signal };
 }
 
-/** Bounds a request whose answer matters even after the limit, or after the caller has aborted. */
+/** Bounds a request by its timeout alone: its answer matters even after the limit, or after the caller has aborted. */
 export function callBeyond(context: CommitContext): Call {
   return { timeoutMs: context.settings.requestTimeoutMs };
 }
@@ -104,11 +104,12 @@ type Within<A> =
       readonly kind: "over";
       /** Undefined if the last attempt only asked for a retry. */
       readonly trouble: NoAnswer | undefined;
-      /** The limit ended every attempt too early to say that the service does not answer. */
+      /** Whether the limit ended every attempt too early to conclude that the service does not answer. */
       readonly isCutShort: boolean;
     };
 
-// A service that does not answer for this long does not answer. Shorter requests at the end of a limit prove nothing.
+// Only after this time without an answer does the service count as unreachable. A shorter request at the end of a limit
+// does not show whether the service answers.
 const SILENCE_MS = 1_000;
 
 /** Retries until an answer, or the end of the limit. Throws on a wrong configuration. */

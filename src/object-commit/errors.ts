@@ -44,7 +44,7 @@ export function sourceChanged(from: string, to: string, etag: string): HoldfastE
   );
 }
 
-/** A send was not answered, and reading back did not show the outcome. */
+/** The store did not answer a send, and a later read did not show the outcome. */
 export function outcomeUnknown(
   target: CommitTarget,
   commitId: string,
@@ -60,7 +60,7 @@ export function outcomeUnknown(
   );
 }
 
-/** The record's time was over before the object could be written. */
+/** The record expired before the committer could send the write. */
 export function leaseRanOut(
   target: CommitTarget,
   timeoutMs: number,

@@ -26,15 +26,15 @@ export interface ProbeReport {
   readonly strategy: FixedStrategy;
 }
 
-// A server that first reads and then writes passes a probe by sequential requests.
+// A store that first reads and then writes refuses sequential requests correctly. Only concurrent requests find it out.
 const BURST = 16;
 const NOBODYS_ETAG = '"00000000000000000000000000000000"';
 const BYTES = new Uint8Array([104, 111, 108, 100]);
 
 /**
- * Probes the store's support for conditions, on objects of its own below the probe's prefix.
+ * Probes the store's support for conditions, on objects that the probe creates below its prefix.
  *
- * Deletes these objects afterwards. `ignored` and `rejected` are proven; `atomic` is only suggested by a burst of 16.
+ * Deletes these objects afterwards. Does **not** prove `atomic`: a burst of 16 requests can miss a race in the store.
  * At most 37 requests for puts, 23 for copies. Throws `unreachable`, `throttled`, `access-denied`.
  */
 export class Probe {
@@ -49,7 +49,7 @@ export class Probe {
   put(): Promise<ConditionSupport> {
     return this.#tidily(async () => {
       const key = this.#newKey();
-      // Without a condition, so that a problem of the bucket is not taken for a problem of conditions.
+      // The first put has no condition, so that the probe does not mistake a problem of the bucket for missing support.
       const etag = stored(await this.#put(key, {}));
       for (const condition of [{ ifAbsent: true }, { ifMatch: NOBODYS_ETAG }]) {
         const support = supportBy(await this.#put(key, condition));
@@ -130,7 +130,7 @@ export class Probe {
   }
 }
 
-/** Chooses the strategy: as configured, or by a probe of the store, made once. */
+/** Chooses the configured strategy, or probes the store once and keeps the result. */
 export class Choice {
   readonly #context: CommitContext;
   readonly #known = new Map<"put" | "copy", Promise<ConditionSupport>>();

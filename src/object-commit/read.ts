@@ -116,7 +116,7 @@ function shown({ etag, contentType, metadata, commitId }: ObjectHead) {
   return { etag, contentType, metadata, commitId };
 }
 
-/** The result of reading an object's head; `trouble` if no read was answered within the limit. */
+/** The result of reading an object's head; `trouble` if the store answered no read within the limit. */
 export type HeadRead =
   | { readonly kind: "seen"; readonly head: ObjectHead | undefined }
   | { readonly kind: "trouble"; readonly trouble: NoAnswer; readonly isCutShort: boolean };

@@ -1,25 +1,25 @@
 /** A worker thread that was started. */
 export interface StartedWorker {
   post(message: unknown): void;
-  /** Ends the thread, whatever it does. */
+  /** Ends the thread at once, even if its code is running. */
   end(): void;
 }
 
-/** The listeners to a worker thread. */
+/** The listeners to the events of a worker thread. */
 interface WorkerEvents {
   onMessage(message: unknown): void;
   /** The thread has thrown, or has ended by itself. */
   onEnd(cause: unknown): void;
 }
 
-/** Starts a worker thread, which does not keep the process alive. Loads the threads of Node.js at the first call. */
+/** Starts a worker thread, which does not keep the process alive. The first call imports `node:worker_threads`. */
 export async function startWorker(
   file: URL,
   data: unknown,
   { onMessage, onEnd }: WorkerEvents,
 ): Promise<StartedWorker> {
   const { Worker } = await import("node:worker_threads");
-  // The flags of the process may be for its main file alone, such as `--input-type`.
+  // The thread inherits no flags of the process: some flags, such as `--input-type`, fit only the main file.
   const worker = new Worker(file, { workerData: data, execArgv: [], name: "holdfast" });
   worker.unref();
   worker.on("message", onMessage);
@@ -30,14 +30,16 @@ export async function startWorker(
     post: (message) => worker.postMessage(message),
     end: () => {
       worker.removeAllListeners();
-      // An error of a thread that ends has no listener, and would end the process.
+      // Without a listener, an error of the ending thread would end the process.
       worker.on("error", () => undefined);
       void worker.terminate();
     },
   };
 }
 
-/** The end of the main thread's messages, in a thread that `startWorker` has started; undefined in the main thread. */
+/**
+ * Returns the connection to the main thread, in a thread that `startWorker` has started; undefined in the main thread.
+ */
 export async function insideWorker(): Promise<
   | {
       readonly data: unknown;

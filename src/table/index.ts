@@ -1,6 +1,6 @@
 /**
- * The table: create it, check it, diagnose it, and the IAM policies of its clients. Names only: each is documented
- * where it is defined.
+ * Creates, checks and diagnoses tables, and makes the IAM policies of their clients. This file only re-exports names:
+ * the defining files document each name.
  * @module
  */
 export { type DiagnoseOptions, diagnose } from "./diagnose.js";

@@ -141,10 +141,11 @@ const ON_TABLE: Readonly<Partial<Record<PolicyFeature, readonly string[]>>> = {
 };
 
 /**
- * Makes the least policy for these features of a table, as a policy document. Tests that refuse one action at a
- * time prove what each feature needs. `dynamodb:LeadingKeys` separates locks, leaderships, occurrences and
- * sessions, and the `prefixes` of names. With `format`, the policy covers the default options. Sends no
- * request. Pure. Throws `invalid-argument`.
+ * Makes the least-privilege policy for these features of a table, as a policy document. The policy has no unneeded
+ * action: the test suite refuses each action in turn, and checks that the feature then fails. The condition
+ * `dynamodb:LeadingKeys` limits the policy to the kinds of records (locks, leaderships, occurrences, sessions) and to
+ * the `prefixes` of names. With `format`, the policy covers the default options. Sends no request. Pure. Throws
+ * `invalid-argument`.
  */
 export function policyFor(options: PolicyOptions): Policy {
   checkNames("policyFor()", options, POLICY_NAMES);

@@ -40,7 +40,7 @@ export async function lock(
     throw usageError("--namespace, --sort and --data are for a single lock: give one name.");
   }
   const { lease, renew } = options;
-  // A permit lives by the session of its client, so the client has the length of the lease.
+  // The session of the client keeps a permit alive, so for permits --lease and --renew are options of the client.
   const locks = await locksOf(options, output, isReadWrite ? { lease, renew } : {});
   const acquire: HoldPlan["acquire"] = isReadWrite
     ? (signal) => acquireReadWrite(locks, names[0] ?? "", options, signal)
@@ -51,7 +51,7 @@ export async function lock(
 
 function checkReadWrite(names: readonly string[], options: LockOptions): void {
   if (options.read === true && options.write === true) {
-    throw usageError("--read and --write exclude each other: a command reads, or it writes.");
+    throw usageError("--read and --write exclude each other: give only one of them.");
   }
   if (names.length > 1) {
     throw usageError("--read and --write are for a single read-write lock: give one name.");

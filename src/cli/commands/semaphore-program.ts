@@ -23,9 +23,11 @@ export function addSemaphore(
     .command("semaphore")
     .usage("<name> --permits <number> [options] -- <command> [argument...]")
     .argument("[operands...]")
-    .description("Runs a command while holding a permit, of which a name has several.");
+    .description(
+      "Runs a command while holding a permit. Several commands can hold permits at once.",
+    );
   withGuardOptions(withCommonOptions(command))
-    .option("--permits <number>", "the limit: the most that all permits may weigh together")
+    .option("--permits <number>", "the limit: the largest total weight of the held permits")
     .option("--weight <number>", "how much of the limit the permit takes; default 1")
     .addOption(waitOption())
     .option("--lease <duration>", "how long a dead holder keeps its permit; default 30s")
@@ -60,18 +62,20 @@ function nameOfChange(
   if (name !== "" && others.length === 0 && !words.includes("--") && unfit.length === 0)
     return name;
   throw usageError(
-    "--set-limit takes one name, no command and no option of a permit: holdfast semaphore NAME --set-limit N",
+    "--set-limit takes one name, no command and no option of an acquisition, such as --wait. Run holdfast " +
+      "semaphore NAME --set-limit N.",
   );
 }
 
 const SEMAPHORE_HELP = `
 The command runs as with \`holdfast lock\`, with the same environment and the same guard. Waiters are
-served in the order of arrival; a light one does not pass a heavy one. A semaphore limits how many
-commands run at the same time, and not how many begin in a second.
+served in the order of arrival; a waiter with a small weight does not pass an earlier waiter with a
+large weight. A semaphore limits how many commands run at the same time, and not how many begin in a
+second.
 
-The first command stores the limit in the table. A command with another number is refused with exit
-status 78. --set-limit changes the limit: holders keep their permits, and commands with the old number
-are refused from then on.
+The first command stores --permits in the table as the limit. A command with other --permits does not
+run, and ends with exit status 78. --set-limit changes the limit: holders keep their permits, and from
+then on commands with the old --permits end with exit status 78.
 ${LOCK_EXIT_CODES_HELP}
 
 Example:

@@ -12,7 +12,7 @@ export function addServe(program: Command, onRun: (run: Run) => void): void {
   )
     .option("--port <number>", "the port of 127.0.0.1; default: any free port")
     .option("--prefix <prefix>", "only names with this prefix; the scan costs the same")
-    .option("--refresh <duration>", "how old a reading may be before the next; default 5s")
+    .option("--refresh <duration>", "the shortest time between two scans of the table; default 5s")
     .option("--allow-release", "let viewers release locks by force, with a reason")
     .addOption(
       new Option(
@@ -27,10 +27,11 @@ export function addServe(program: Command, onRun: (run: Run) => void): void {
 }
 
 const SERVE_HELP = `
-Prints the URL of the page. Its random token is the only way in: HOLDFAST_SERVE_TOKEN sets a token
-of at least 16 characters, for a scraper of /metrics. /healthz needs no token.
+Prints the URL of the page, with a random token. Without the token the server answers no data, also at
+/metrics. HOLDFAST_SERVE_TOKEN sets a token of at least 16 characters, for a scraper of /metrics.
+/healthz needs no token.
 
-A scan of the whole table serves all viewers of a period. Without viewers, and without requests for
-/metrics, nothing is read. The page shows the cost.
+One scan of the whole table for each --refresh period serves all viewers. Without viewers and without
+requests for /metrics, holdfast reads nothing. The page shows the cost.
 ${EXIT_CODES_HELP}
 and 128+n when interrupted by signal n, the usual end of a server.`;

@@ -41,7 +41,7 @@ export class PermitWatch {
       }
       for (const { name } of page.unreadable) missing.delete(name);
     }
-    // Only a strongly consistent read may conclude that a record is absent.
+    // A scan can miss a recent record, so only a strongly consistent read shows that a record is absent.
     for (const name of missing) await this.#inspect(name);
   }
 

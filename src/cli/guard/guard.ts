@@ -1,7 +1,7 @@
 /**
- * The guard of one command: a separate process and session between the holding process and the command. The
- * guard ends the command's process group before the lease's deadline, even if the holding process is stopped,
- * killed or stuck.
+ * The guard of one command: a separate process, in its own process session (setsid), between the holding process
+ * and the command. The guard ends the command's process group before the lease's deadline, even if the holding
+ * process is stopped, killed or stuck.
  *
  * The guard cannot act while the whole machine stands still, survive its own SIGKILL (the holding process then
  * kills the group), or reach a process that left the group by setsid().
@@ -21,7 +21,7 @@ process.title = "lease-guard";
 const LONGEST_TICK_MS = 250;
 // How often to check whether a signalled group is gone.
 const SHORT_TICK_MS = 10;
-// A process that survives SIGKILL for so long is stuck in the kernel.
+// A process that still exists this long after SIGKILL is stuck in the kernel.
 const UNDEAD_MS = 5_000;
 
 class Guard {
@@ -69,18 +69,21 @@ class Guard {
     this.#tick();
   }
 
+  /** Passes a signal on to the command's group. */
   giveUpLease(signal: NodeJS.Signals): void {
-    // After the end of the command the guard is already ending the rest of the group.
+    // Once the command has exited, the guard already ends the rest of the group.
     if (this.#exit === undefined) this.#signal(signal);
   }
 
-  /** Ends the group at once, or gently, with as much time to clean up as the deadline allows. */
+  /**
+   * Ends the group: `at once` by SIGKILL, `gently` by SIGTERM, with as much time to clean up as the deadline allows.
+   */
   end(cause: EndCause, how: "gently" | "at once"): void {
     if (this.#exit === undefined) this.#cause ??= cause;
     const atMs = monotonicMs();
     if (how === "at once") {
       this.#killedAtMs ??= atMs;
-      // Repeated at every tick, so that processes forked meanwhile are killed too.
+      // Each later tick sends SIGKILL again, and so kills processes that the group has forked meanwhile.
       this.#signal("SIGKILL");
     } else if (this.#terminatedAtMs === undefined) {
       this.#terminatedAtMs = atMs;
@@ -172,7 +175,8 @@ process.on("disconnect", () => {
   guard.end("orphaned", "gently");
 });
 
-// Signals go to the holding process, which passes them on; the guard survives them.
+// The holding process receives these signals and passes them on. The guard ignores these signals, because it must run until the
+// group has ended.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const) {
   process.on(signal, () => undefined);
 }

@@ -3,7 +3,7 @@ import { CliError, EXIT } from "../output/exit-codes.js";
 import type { GuardingLease, Outcome } from "./guarded-command.js";
 import { exitCodeOf } from "./interruptions.js";
 
-/** The lease or term of a command; the signal aborts at the loss. */
+/** The lease or term under which a command runs. Its signal aborts when the lease is lost. */
 export type Holding = HoldingOne | HoldingSeveral;
 
 interface HoldingOne extends GuardingLease {
@@ -23,7 +23,7 @@ interface HoldingSeveral extends GuardingLease {
   readonly holders: ReadonlyMap<string, string>;
 }
 
-// Variables of an outer `holdfast` command describe a different lease.
+// Removes the variables of an outer `holdfast` command, because they describe a different lease.
 const NOTHING_TOLD = Object.fromEntries(
   ["NAME", "FENCE", "HOLDER", "NAMES", "FENCES", "HOLDERS"].map((what) => [
     `HOLDFAST_LEASE_${what}`,
@@ -71,14 +71,17 @@ export function isGroupGone(outcome: Outcome): boolean {
   return outcome.kind === "not started" || outcome.isGroupGone;
 }
 
-/** The exit status; throws an error to report. Called after the release, which may detect a loss. */
+/**
+ * Returns the exit status, or throws the error to report. Call this function after the release, because the release may
+ * detect a loss.
+ */
 export function exitCodeOfOutcome(outcome: Outcome, program: string, held: Holding): number {
   if (outcome.kind === "not started") throw notStarted(outcome.code, program);
   if (outcome.kind === "unguarded") throw unguarded(held);
   const loss = lossOf(held);
   if (outcome.cause !== undefined) throw loss ?? stoppedInTime(held);
-  // By the guard's clocks the command ended before the deadline, so a late release by this process did no harm.
-  // After any other loss another client may have held the lock while the command ran.
+  // By the guard's clocks the command ended before the deadline, so a lease that expired before the release did no
+  // harm. After any other loss, another client may have held the lock while the command ran.
   if (loss !== undefined && loss.reason !== "expired") throw loss;
   return outcome.signal === null ? (outcome.exitCode ?? EXIT.internal) : exitCodeOf(outcome.signal);
 }
@@ -114,7 +117,7 @@ function stoppedInTime(held: Holding): CliError {
   );
 }
 
-/** The error for a command with possible survivors: the lock is not released then. */
+/** The error of a command if one of its processes may still run. The lock is then not released. */
 export function undead(held: Holding): CliError {
   return new CliError(
     "command-undead",

@@ -13,7 +13,7 @@ export const EXIT = Object.freeze({
   unavailable: 69,
   internal: 70,
   precondition: 74,
-  /** The same number: sysexits has one for errors of input and output. */
+  /** The same number as `precondition`: sysexits has only 74 for errors of input and output. */
   io: 74,
   notAcquired: 75,
   lost: 76,
@@ -21,7 +21,7 @@ export const EXIT = Object.freeze({
   misconfigured: 78,
   notExecutable: 126,
   notFound: 127,
-  /** Plus the number of the signal. */
+  /** The base: the number of the signal is added. */
   signalled: 128,
 });
 
@@ -105,7 +105,7 @@ Exit status:
   70   a fault of holdfast's own
   74   the object exists already, or has another ETag, and nothing was written; or the
        output could not be written: with --json the error's code is then "output"
-  75   another writer's commit record stood there for the whole wait; nothing was written
+  75   another writer's commit record was in the table for the whole wait; nothing was written
   76   the writer's own record expired before the write was sent; nothing was written
   77   access denied
   78   the bucket or the table is missing or of another shape, or a record is not one of ours
@@ -114,7 +114,7 @@ With --json an error is one object on stderr: {"error":{"code":...,"message":...
 /** The same for `lock`. */
 export const LOCK_EXIT_CODES_HELP = `
 Exit status:
-  the command's own, where it ran to its end; and
+  the command's own exit status, if the command ran to its end; and
   64   wrong usage
   69   the table cannot be reached, or refuses every request for now
   70   a fault of holdfast's own, such as the death of the guard; the command was killed
@@ -124,12 +124,12 @@ Exit status:
   78   the table is missing or of another shape, or the record is not one of ours
   126  the command cannot be executed
   127  the command was not found
-  128+n  the command died of signal n, or holdfast got it before the command ran`;
+  128+n  the command died of signal n, or holdfast received signal n before the command ran`;
 
 /** The same for `elect`. */
 export const ELECT_EXIT_CODES_HELP = `
 Exit status:
-  the command's own, of its last run, where that ended by itself or by a signal; and
+  the exit status of the command's last run, if this run ended by itself or by a signal; and
   64   wrong usage
   69   the table cannot be reached, or refuses every request for now
   70   a fault of holdfast's own, such as the death of the guard; the command was killed
@@ -138,4 +138,4 @@ Exit status:
   78   the table is missing or of another shape, or the record is not one of ours
   126  the command cannot be executed
   127  the command was not found
-  128+n  the command died of signal n, or holdfast got it while no command ran`;
+  128+n  the command died of signal n, or holdfast received signal n while no command ran`;

@@ -9,7 +9,7 @@ export interface ReleaseAsked {
   readonly reason: string;
 }
 
-/** What the page learns of a forced release. */
+/** The answer of the server to the page after a forced release. */
 export interface ReleaseAnswer {
   readonly isFree: boolean;
   readonly owner?: string | undefined;
@@ -18,7 +18,7 @@ export interface ReleaseAnswer {
 
 export type Releaser = (asked: ReleaseAsked) => Promise<ReleaseAnswer>;
 
-/** Reads the body of a request; undefined unless it has a reason and the name as confirmation. Pure. */
+/** Reads the body of a request. Undefined unless the body has a reason, and repeats the name as confirmation. Pure. */
 export function releaseBody(text: string): ReleaseAsked | undefined {
   let body: Record<string, unknown>;
   try {
@@ -34,7 +34,7 @@ export function releaseBody(text: string): ReleaseAsked | undefined {
   return { kind, name, namespace, reason };
 }
 
-/** Asks holders to release. The page shows the rest: the answer does not wait for the holder. */
+/** Returns a function that asks a holder to release. Does not wait for the holder: the page shows a later release. */
 export function releaserOf(locks: Holdfast): Releaser {
   return async ({ kind, name, namespace, reason }) => {
     const options = { kind, namespace, reason, wait: 0 };

@@ -31,12 +31,13 @@ export class GrantRetry {
     this.#cancellation = cancellation;
     this.#start = instantOf(context.clock);
     this.#firstMs = this.#start.monotonicMs;
-    // No part of the lease has passed yet. So the clocks need no second reading, which is the most expensive step here.
+    // No part of the lease has passed yet, so a second reading of the clocks is not needed. The reading is the most
+    // expensive step here.
     this.#leftMs = this.#lengthMs;
     this.#pauseMs = settings.minPollMs;
   }
 
-  /** The number of sends to roll back if no lease is handed out: DynamoDB may have applied each of them. */
+  /** The number of sends to roll back if the caller gets no lease: DynamoDB may have applied each of these sends. */
   get unanswered(): number {
     return this.#unanswered;
   }
@@ -92,8 +93,8 @@ export class GrantRetry {
   }
 
   /**
-   * Whether the lease may be handed out now: its whole length may have passed before the answer arrived. Throws the
-   * error of the cancellation.
+   * Whether the caller may get the lease: false if the whole lease passed before the answer arrived. Throws the error
+   * of the cancellation.
    */
   isInTime(): boolean {
     if (this.#cancellation.isStopped) throw this.#cancellation.error();

@@ -1,15 +1,16 @@
 import type { LeaseSettings } from "../options.js";
 import type { HoldsSeen } from "../record/hold-lengths.js";
 
-// The growth of the pause between two polls. With a mutex's defaults, eight polls grow the pause from `min` to `max`.
+// The factor by which each poll lengthens the next pause. With a mutex's defaults, eight polls grow the pause from
+// `min` to `max`.
 const POLL_GROWTH = 1.5;
 // The shortest interval between two reads: at most a hundred reads, or 50 read units, a second.
 const SHORTEST_MS = 10;
-// With ten reads in a hold, a waiter sees the end of the hold, in the median, after a twentieth of the hold.
+// A waiter that reads ten times in a hold detects the release with a median delay of a twentieth of the hold.
 const READS_IN_A_HOLD = 10;
 // If a hold lasts longer than this multiple of the usual length, the waiter treats the length as unknown.
 const MOST_USUAL = 2;
-// A waiter far back in a queue need not see every grant before its own.
+// A waiter far back in a queue reads twice in the expected wait, because it need not see every grant before its own.
 const READS_IN_A_TURN = 2;
 
 /** The pauses of one waiter between its reads of the record. */
@@ -36,18 +37,20 @@ export class PollPace {
     const learnedMs = this.#settings.adaptsPoll ? pauseBeforeTurnMs(seen) : undefined;
     this.#isLearned = learnedMs !== undefined && learnedMs <= this.#pollMs;
     if (learnedMs === undefined || learnedMs > this.#pollMs) return this.#pollMs;
-    // The time of a read is part of the interval. Without this, a slow table would double short intervals.
+    // The interval includes the time of a read. Otherwise slow reads would double short intervals.
     return Math.max(learnedMs - this.#readTookMs, 1);
   }
 
-  /** A read was answered. The pauses of a hold of unknown length grow. */
+  /**
+   * Notes that DynamoDB answered a read after `tookMs`. While the length of a hold is not known, the next pause grows.
+   */
   polled(tookMs: number): void {
     this.#readTookMs = tookMs;
     if (this.#isLearned) return;
     this.#pollMs = Math.min(this.#pollMs * POLL_GROWTH, this.#settings.maxPollMs);
   }
 
-  /** A read showed the holder. A new holder may release the lock soon, so the pause starts again at its shortest. */
+  /** Notes the holder that a read showed. A new holder may release soon, so the pauses start again at the shortest. */
   seeHolder(holder: string | undefined): void {
     if (holder !== this.#watchedHolder && this.#watchedHolder !== undefined) {
       this.#pollMs = this.#settings.firstPollMs;
@@ -57,8 +60,8 @@ export class PollPace {
 }
 
 /**
- * Returns the interval between two reads of the next waiter: a tenth of the usual hold. Undefined if the usual length
- * is not known, or if the present hold is much longer. Pure.
+ * Returns the interval at which the first waiter reads: a tenth of the usual length of a hold. Undefined if the usual
+ * length is not known, or if the present hold is already much longer. Pure.
  */
 export function pauseBeforeTurnMs({ usualMs, presentMs }: HoldsSeen): number | undefined {
   if (usualMs === undefined || presentMs > MOST_USUAL * usualMs) return undefined;
@@ -66,8 +69,9 @@ export function pauseBeforeTurnMs({ usualMs, presentMs }: HoldsSeen): number | u
 }
 
 /**
- * Returns the pause of a waiter with `before` waiters before it in a queue. Never longer than `longestMs`. A waiter
- * whose position has not changed for `stillMs` expects that it takes at least as long again. Pure.
+ * Returns the pause of a waiter with `before` waiters before it in a queue: half of the expected wait, and never longer
+ * than `longestMs`. If the usual length of a hold is not known, a hold is expected to last `stillMs`, the time since
+ * the waiter's position last changed. Pure.
  */
 export function pauseInQueueMs(
   before: number,

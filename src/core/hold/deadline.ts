@@ -9,14 +9,14 @@ import type { ClientContext } from "../context.js";
 import { holdMs, shortestLeaseMs } from "../record/decide.js";
 
 /**
- * The instant after which a holder must not act. A deadline is not a timer: every check reads three clocks, because
- * user code can run before any timer after a pause (R2).
+ * The instant after which a holder must not act. Every check of a deadline reads three clocks. A timer is not enough:
+ * after a pause of the process, user code can run before an overdue timer fires (R2).
  */
 export class Deadline {
   readonly #clock: Clock;
   #spans: readonly Span[];
 
-  /** Counts `lengthMs` from `start`, the instant before the first send of the answered request. */
+  /** Counts `lengthMs` from `start`, the instant just before the first send of the request that DynamoDB answered. */
   constructor(clock: Clock, start: Instant, lengthMs: number) {
     this.#clock = clock;
     this.#spans = [{ start, lengthMs }];
@@ -37,8 +37,8 @@ export class Deadline {
   }
 
   /**
-   * Returns the earlier of two deadlines, compared anew at every check: the order can change when the wall clock
-   * steps between the two starts.
+   * Returns the earlier of two deadlines. Every check compares them again, because a step of the wall clock between
+   * the two starts can change their order.
    */
   earlier(other: Deadline): Deadline {
     return Deadline.#of(this.#clock, [...this.#spans, ...other.#spans]);
@@ -57,8 +57,8 @@ interface Span {
 }
 
 /**
- * Returns for how many milliseconds after the first send a holder of this client may act. Throws `invalid-argument`
- * for a lease that is too short for the boot clock of this machine.
+ * Returns how long a holder of this client may act after the first send, in milliseconds. Throws `invalid-argument` if
+ * the lease is too short for the boot clock of this machine.
  */
 export function actingMs({ clock, settings }: ClientContext, leaseMs: number): number {
   const { bootStepMs = USUAL_BOOT_STEP_MS } = clock;

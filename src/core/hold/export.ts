@@ -13,8 +13,8 @@ import { rollBack } from "./roll-back.js";
 
 /**
  * A lock in transfer between two processes. No process holds the lock during the transfer: the export grants the lock
- * to a new holder id, so the writes and conditions of the former holder fail. The import is a single write on exactly
- * that holder id, so only one import succeeds. A transfer without an import expires like the lock of a dead process.
+ * to a new holder id, so the writes and conditions of the former holder fail. The import is a single write on condition
+ * of this holder id, so only one import succeeds. A transfer without an import expires like the lock of a dead process.
  */
 export interface LeaseTransfer {
   /** The version of this layout. */
@@ -27,8 +27,8 @@ export interface LeaseTransfer {
   /** The fence of the transfer, in digits, for JSON. The importer's fence is higher. */
   readonly fence: string;
   /**
-   * The reservation after the export, in milliseconds, by no particular clock. No client takes the lock without the
-   * holder id.
+   * How long the lock stays reserved after the export, in milliseconds. Each waiter measures this time by its own
+   * clocks, or by the table's time. Until then, a client can take the lock only with the holder id.
    */
   readonly leaseMs: number;
   /** The exporter's label for people. */
@@ -53,7 +53,7 @@ export async function exportLease(hold: Hold, options: ExportOptions): Promise<L
   checkExportable(hold);
   const { lease } = checkNames("export()", options, EXPORT_NAMES);
   const leaseMs = lease === undefined ? hold.leaseMs : durationMs("lease", lease, LEASE_RANGE);
-  // The lease ends before the first send, as at a hand-off, so no answer revives it.
+  // The lease ends before the first send, as at a hand-off, so no answer revives the lease.
   hold.end("exported");
   return context.tracked(
     hold.requests.run(async () => {
@@ -74,9 +74,9 @@ function checkExportable(hold: Hold): void {
     ref.kind !== "lock"
       ? `only locks can be exported, and this record (of kind "${ref.kind}") is not a lock`
       : living.life !== undefined || settings.keptAliveBy !== undefined
-        ? "a session of this process keeps it alive; acquire the lock without a session"
+        ? "a session of this process keeps the lock alive; acquire the lock without a session"
         : handles.isShared
-          ? "another handle of this process shares it by reentry; release that handle first"
+          ? "another handle of this process shares the lock by reentry; release that handle first"
           : undefined;
   if (why === undefined) return;
   throw new HoldfastError("invalid-argument", `Lock "${ref.name}" cannot be exported: ${why}.`, {
@@ -101,7 +101,7 @@ async function reserve(hold: Hold, leaseMs: number) {
   );
   const { minPollMs } = settings;
   let sends = 0;
-  // Leaves time for a second send within the first half.
+  // Half of the usual timeout leaves time for a second send within the first half of the reservation.
   const send = () => context.write(write, context.timeoutWithin(deadline.remainingMs()) / 2);
   const retried = await retry(context, send, {
     backoff: steady(minPollMs),

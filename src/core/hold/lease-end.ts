@@ -3,8 +3,9 @@ import type { HeldRecord } from "../record/record.js";
 import { Deadline } from "./deadline.js";
 
 /**
- * The end of a lease in the table's time, as this grant's writes set it. DynamoDB may apply a renewal late or twice, so
- * the end never goes back within a grant: otherwise a late copy would let a waiter take over from a live holder (R5).
+ * The end of a lease in the table's time, as the writes of one grant set it. A renewal never sets an earlier end than
+ * the record has. DynamoDB may apply a renewal late or twice: with an earlier end, such a copy would let a waiter take
+ * over from a live holder (R5).
  */
 export class LeaseEnd {
   readonly #context: Pick<ClientContext, "clock" | "tableClock">;
@@ -23,9 +24,10 @@ export class LeaseEnd {
   }
 
   /**
-   * Notes the record after an acknowledged write: one on the exact version may have set an earlier end. `own` is the
-   * deadline by this machine's clocks. `isTooEarly`: by the table's time much less of the lease is left, so the holder
-   * should renew at once.
+   * Notes the record after an acknowledged write. A write on condition of the exact version may have set an earlier
+   * end, because DynamoDB cannot apply such a write late. `own` is the deadline by this machine's clocks. `isTooEarly`:
+   * by the table's time much less of the lease is left than by this machine's clocks, so the holder should renew at
+   * once.
    */
   renewed(
     own: Deadline,
@@ -39,14 +41,14 @@ export class LeaseEnd {
     return { deadline: this.limit(own, record), isTooEarly };
   }
 
-  /** Notes the record that refused a renewal: the next one must not set an earlier end. */
+  /** Notes the record that refused a renewal: the next renewal must not set an earlier end than this record has. */
   learn({ endMs }: HeldRecord): void {
     this.#endMs = latest(this.#endMs, endMs);
   }
 
   /**
-   * Limits a deadline by the end in the record. A waiter takes over once the table's time is past the end. The end is
-   * too early if the clocks of this machine stood still before the send.
+   * Returns the deadline, or the end in the record if it is earlier: a waiter takes over once the table's time is past
+   * the end. The end is earlier if the clocks of this machine stood still before the send.
    */
   limit(deadline: Deadline, { endMs }: HeldRecord): Deadline {
     const { clock, tableClock } = this.#context;

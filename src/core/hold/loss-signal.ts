@@ -1,10 +1,10 @@
 import { setMaxListeners } from "node:events";
 
 /**
- * An `AbortSignal` with a check of the clocks at every read. A signal with only a timer still says `false` to the
- * first code after a pause. Here the first read of `aborted` aborts the controller, so composed signals, listeners
- * and `throwIfAborted()` see the loss at the same instant (R2, hazard A1). The first use creates the controller,
- * because many holders never use the signal.
+ * An `AbortSignal` that checks the clocks at every read of `aborted`. After a pause of the process, code can run before
+ * any timer, and a signal that only a timer aborts would still say `false`. Here the first read of `aborted` aborts the
+ * controller, so composed signals, listeners and `throwIfAborted()` see the loss at the same instant (R2, hazard A1).
+ * The first use creates the controller, because many holders never use the signal.
  */
 export class LossSignal {
   readonly #check: () => void;
@@ -32,10 +32,11 @@ export class LossSignal {
 }
 
 /**
- * Composes signals, as `AbortSignal.any` does, and checks all of the signals at every read. Use `anySignal` in place
- * of `AbortSignal.any` for the signals of leases, sessions and terms: such a signal checks the clocks at every read
- * of `aborted`, and on some versions of Node.js a signal of `AbortSignal.any` does not. Without a read, such as in a
- * pending `fetch`, the composed signal aborts with the first of the signals, by a timer. Sends no request.
+ * Composes signals, as `AbortSignal.any` does, and checks all of the signals at every read. Use `anySignal` in place of
+ * `AbortSignal.any` for the signals of leases, sessions and terms. Those signals check the clocks at every read of
+ * `aborted`; on some versions of Node.js a signal of `AbortSignal.any` does not pass the read on to them. While no code
+ * reads `aborted`, such as in a pending `fetch`, the composed signal aborts when the timer of the first lost lease
+ * fires. Sends no request.
  * @example
  * const signal = anySignal([lease.signal, request.signal]);
  */

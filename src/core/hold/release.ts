@@ -26,22 +26,22 @@ import {
 import type { GrantResult, HoldQueue, HoldSettings } from "./hold.js";
 import type { KeepAlive } from "./keep-alive.js";
 
-/** An ended lease with a record in the table. */
+/** A lease that has ended in this process, while the record in the table still names its holder. */
 export interface EndedLease {
   readonly held: Held;
   readonly leaseMs: number;
   readonly keepData: boolean;
   /** User data that the record keeps after the release. */
   readonly lastData?: unknown;
-  /** The session of the record, also during the move. */
+  /** The session that keeps the record alive, or to which the record moves; undefined if the lease had no session. */
   readonly life: Pick<KeepAlive<never>, "sweep"> | undefined;
 }
 
 /**
- * Gives up a lease: hands the lock off to the next waiter of this process, or frees the record. The lease has ended
- * in this process before, and no answer revives the lease. Returns the reason of an earlier loss, if an answer shows
- * a loss. Rejects with `outcome-unknown` if DynamoDB acknowledges no write until the last lease of the release
- * expires.
+ * Gives up a lease: hands the lock off to the next waiter of this process, or frees the record. The lease has already
+ * ended in this process, and no answer revives the lease. Returns the reason of an earlier loss, if an answer shows
+ * that the holder had lost the lock before. Rejects with `outcome-unknown` if DynamoDB acknowledges no write until the
+ * lease, and the leases of all hand-offs that the release has tried, have expired.
  */
 export function giveUpLease(
   context: ClientContext,
@@ -75,17 +75,18 @@ class LeaseRelease {
     try {
       await this.#untilEnded();
     } catch (error) {
-      // A session keeps alive the record of each lease on the session: without a write the record never expires.
+      // The session keeps this record alive, so the record never expires by itself. The session must free the record.
       this.#former.life?.sweep(ref, holdersOf(this.#state), this.#former.keepData);
       localQueue.next();
-      // The waiter has left the queue and needs no answer: the waiters behind watch the place.
+      // The record is a place in a queue. Its waiter has left, so an error helps no caller. The waiters behind watch
+      // the place, and remove it once it expires.
       if (ref.isEntry === true && isUnanswered(error)) return undefined;
       throw error;
     }
     if (this.#state.phase === "handed-off") return undefined;
     if (localQueue.localHandoffs >= context.settings.maxLocalHandoffs && localQueue.hasWaiters) {
-      // The limit serves other processes: an immediate claim by this process would leave no chance to another
-      // process.
+      // The limit of local hand-offs lets other processes acquire the lock. If this process claimed the lock again at
+      // once, the other processes would have no chance.
       context.observations.standBack(ref.id, context.nowMs());
     }
     localQueue.endHandoffs();
@@ -116,7 +117,8 @@ class LeaseRelease {
     if (waiter.isWaiting) localQueue.waitFirst(waiter);
   }
 
-  // If a waiter is queued, DynamoDB refuses a hand-off without a ticket. The last answer usually shows such a waiter.
+  // If the queue in the table has a waiter, DynamoDB refuses a hand-off without a ticket. The last observed record
+  // usually shows whether the queue has a waiter.
   get #mayHandOff(): boolean {
     const { observations, settings } = this.#context;
     const localQueue = this.#localQueue;
@@ -167,13 +169,16 @@ class LeaseRelease {
     this.#state = notAccepted(this.#state, grant.holder, waiter.isWaiting);
   }
 
-  // The data are the same as after a release and a claim.
+  // A hand-off leaves the same data in the record as a release followed by a claim.
   #grantOptions(settings: HoldSettings): HoldSettings {
     if (this.#former.keepData) return settings;
     return { ...settings, existingData: "replace", existingAttributes: "replace" };
   }
 
-  /** Frees the record from every possible holder of the release. Retries the write until DynamoDB answers. */
+  /**
+   * Frees the record, on condition that it names the former holder or a holder of one of the release's hand-offs.
+   * Retries the write until DynamoDB answers.
+   */
   async #free(): Promise<void> {
     const context = this.#context;
     const { keepData, lastData } = this.#former;
@@ -196,8 +201,8 @@ class LeaseRelease {
     if (this.#state.phase === "data-unknown") throw dataNotAcknowledged(this.#ref);
   }
 
-  // The waiters of this process have given up, and left tickets of their place. Without this number, the next client
-  // would find a queue without waiters, and need a ticket.
+  // Returns the last ticket of this process's place, if all its waiters have given up. The release records the tickets
+  // as served. Otherwise the next client would need a ticket, although the queue has no waiters.
   #servedWithoutWaiter(): bigint | undefined {
     const { hasWaiters, place } = this.#localQueue;
     if (hasWaiters || place === undefined) return undefined;
@@ -210,7 +215,7 @@ class LeaseRelease {
   }
 }
 
-/** Returns the error of a release without an acknowledgement in time. */
+/** Returns the error of a release that DynamoDB did not acknowledge in time. */
 export function releaseNotAcknowledged({ name }: RecordRef, cause: unknown): HoldfastError {
   return new HoldfastError(
     "outcome-unknown",
@@ -231,7 +236,9 @@ function dataNotAcknowledged({ name }: RecordRef): HoldfastError {
   );
 }
 
-/** Sends one write to free the record or to delete the queue entry, on condition of these holders. */
+/**
+ * Sends one write that frees the record or deletes the queue entry, on condition that it names one of these holders.
+ */
 export async function freeOnce(
   context: ClientContext,
   ref: RecordRef,
@@ -253,7 +260,7 @@ export async function freeOnce(
   return answer;
 }
 
-/** Sends one deletion of a queue entry, on condition of these holders. */
+/** Sends one deletion of a queue entry, on condition that the entry names one of these holders. */
 export function removeEntry(
   context: ClientContext,
   entry: RecordRef,
@@ -261,7 +268,7 @@ export function removeEntry(
   signal?: SignalLike,
 ): Promise<WriteAnswer> {
   const queue = requireCapability(context.format, "queue");
-  // Notes no observation: waiters read an entry anew.
+  // The client stores no observation of the entry, because each waiter reads the entries again.
   return context.write(queue.remove(entry, from), context.settings.requestTimeoutMs, signal);
 }
 

@@ -52,8 +52,8 @@ async function granted(
     const life = await orCancelled(sessions.opened(user), contending.cancellation).catch(
       (error: unknown) => {
         if (!isExpired(error)) throw error;
-        // DynamoDB did not answer for as long as the session lasts. A caller that waits opens another session. For one that
-        // does not wait, no permit was lost: the table answers too slowly.
+        // DynamoDB did not answer for the length of the session. If the caller waits, the loop opens another session. If not,
+        // the call rejects with `unreachable`: no permit was lost.
         if (asked.waitMs > 0) return undefined;
         throw tooSlow([ref.name], asked.leaseMs, error, ref.kind);
       },
@@ -65,7 +65,7 @@ async function granted(
     const settings = { ...asked, queueing: queueing("at once", inQueue, contend) };
     const localQueue = context.localQueues.of(ref.id);
     const contending: Contending = { context, ref, localQueue, settings, cancellation };
-    // A waiter of this process is queued, and no call passes the queue.
+    // A waiter of this process is queued, and no call may pass it, so a call without a wait gets no permit.
     if (localQueue.isBusy && settings.waitMs === 0) return undefined;
     // Calls contend at the same time until one of them has to wait: there may be room for all.
     while (!localQueue.isBusy) {
@@ -103,7 +103,7 @@ function isExpired(error: unknown): boolean {
   return isHoldfastError(error, "lost") && error.reason === "expired";
 }
 
-// The session opens for other callers, too, so the end of this wait must not end the attempt.
+// Other callers use the same opening of the session, so the end of this wait must not abort the opening.
 function orCancelled<T>(opening: Promise<T>, cancellation: Cancelling): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(cancellation.error());

@@ -1,7 +1,7 @@
 import { HoldfastError } from "../../errors.js";
 import type { LeaseFormat } from "./format.js";
 
-/** The groups of a format that a client may need. */
+/** The optional groups of a format: a format has a group only if its records support the feature. */
 type Capability =
   | "sessions"
   | "queue"
@@ -42,8 +42,8 @@ const LACKING: Readonly<Record<Capability, { readonly feature: string; readonly 
   });
 
 /**
- * Returns a group of the format. Throws `invalid-argument` if the format lacks the group. `feature` is for the
- * message.
+ * Returns a group of the format. Throws `invalid-argument` if the format lacks the group. `feature` names the feature
+ * in the message.
  */
 export function requireCapability<C extends Capability>(
   format: LeaseFormat,

@@ -1,9 +1,10 @@
 import type { AbsentRecord, FreeRecord, HeldRecord } from "./record.js";
 
-// A longer hold raises the estimate at once, and each shorter hold lowers it by at most half. So a wrong estimate costs
-// extra reads only once.
+// A longer hold raises the estimate at once, and each shorter hold lowers the estimate by at most half. So an estimate
+// that is too low costs extra reads during one hold only.
 const DECAY = 0.5;
-// A paused waiter can delay its queue once. After that, the other waiters must not pause for too long between polls.
+// A paused waiter can make one hold of its queue look long. So a longer hold raises the estimate of a queue by a tenth
+// of the difference only: otherwise the other waiters would pause for too long between polls.
 const SLOW_DECAY = 0.9;
 
 /** The part of a record that distinguishes one hold from the next. */
@@ -14,7 +15,7 @@ export type HoldState =
 
 /** What a waiter knows about the holds of a lock. */
 export interface HoldsSeen {
-  /** How long a hold lasts, as learned from the holds before. Undefined: not known yet. */
+  /** How long a hold lasts, as learned from earlier holds. Undefined: not known yet. */
   readonly usualMs: number | undefined;
   /** How long this client has seen the present holder. */
   readonly presentMs: number;
@@ -24,7 +25,9 @@ export interface HoldsSeen {
 export class HoldLengths {
   #fence: bigint | undefined;
   #holder: string | undefined;
-  /** When this client saw the present state begin. Undefined for the first state, which began before the client saw it. */
+  /**
+   * When this client saw the present state begin. Undefined for the first state, which began before the client saw it.
+   */
   #sinceMs: number | undefined;
   #firstMs: number | undefined;
   #usualMs: number | undefined;
@@ -67,8 +70,8 @@ export class HoldLengths {
     this.#holder = "";
   }
 
-  // Skips a hold whose beginning this client did not see: its length would be too short, and the client would read too
-  // often.
+  // Skips a hold whose beginning this client did not see: the measured length would be too short, and the client would
+  // read too often.
   #endAt(fence: bigint | undefined, nowMs: number): void {
     if (this.#holder === undefined || this.#sinceMs === undefined) return;
     if (fence === undefined || this.#fence === undefined) return;

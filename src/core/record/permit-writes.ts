@@ -27,7 +27,7 @@ export interface PermitWrites {
   /** Returns the ref of one permit in the record. */
   permitOf(ref: RecordRef, permit: PermitRef): RecordRef;
   readAll(item: Item | undefined): FoundPermits;
-  /** Adds the permit if its weight fits under the limit and the queue lets it. */
+  /** Adds the permit if its weight fits under the limit and no waiter in the queue comes before it. */
   grant(ref: RecordRef, grant: PermitGrant): Write;
   /** Replaces the held permit of `from` by a permit with another id and no more weight. */
   exchange(from: RecordRef, held: Held, grant: PermitGrant): Write;

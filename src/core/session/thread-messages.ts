@@ -4,14 +4,14 @@ import type { Held } from "../record/format.js";
 import type { HeldRecord } from "../record/record.js";
 import type { SharedDeadline } from "./shared-state.js";
 
-/** Everything that a thread needs to renew a session. A structured clone keeps it whole. */
+/** Everything that a thread needs to renew a session. A structured clone copies all members. */
 export interface Assignment {
   /** The id of the session. */
   readonly session: string;
   readonly held: Held;
   /** The last known version of the session's record. */
   readonly version: HeldRecord["version"];
-  /** The lease: its full length after the start is the deadline of the main thread at the handover. */
+  /** The session's lease at the handover: the main thread's deadline is `lengthMs` after `start`. */
   readonly lease: SharedDeadline;
   readonly leaseMs: number;
   readonly renewMs: number;
@@ -22,12 +22,13 @@ export interface Assignment {
 export interface ThreadStart {
   readonly buffer: SharedArrayBuffer;
   readonly mayBlockMs: number;
-  /** The id of the session. The thread reads its record before it reports that it is ready. */
+  /** The id of the session. The thread reads the session's record, and then sends `ready`. */
   readonly session: string;
   readonly settings: ClientSettings;
   /**
-   * Whether the main thread knows the table's time. A thread must know it, too, or not either: a renewal without the table's
-   * time does not move the end in the record, and a rival would take over before the deadline.
+   * Whether the main thread knows the table's time. If only one of the two threads knows the table's time, the thread
+   * must not renew. A renewal without the table's time does not move the end in the record, so another client would
+   * take over before the deadline.
    */
   readonly knowsTableTime: boolean;
 }
@@ -40,11 +41,11 @@ export type ToThread =
   /** Credentials of the main thread, for a client that the thread made from its configuration. */
   | { readonly kind: "credentials"; readonly credentials: object };
 
-/** A message from the thread. No deadline depends on a message: a blocked event loop receives none. */
+/** A message from the thread. No deadline depends on a message, because a blocked event loop receives no message. */
 export type FromThread =
   /** The thread has read the record of the session. */
   | { readonly kind: "ready" }
-  /** A renewal was answered, or abandoned: then without a record. */
+  /** DynamoDB answered a renewal, or the thread abandoned the renewal: then `record` is undefined. */
   | {
       readonly kind: "renewal";
       readonly record: HeldRecord | undefined;
@@ -57,14 +58,14 @@ export type FromThread =
 /** A running thread. */
 export interface RenewalThread {
   post(message: ToThread): void;
-  /** Ends the thread, whatever it does. */
+  /** Ends the thread at once, even if its code is running. */
   end(): void;
 }
 
-/** The listeners to a thread. */
+/** The listeners to the events of a thread. */
 export interface ThreadEvents {
   onMessage(message: FromThread): void;
-  /** The thread has ended, and the main thread has not ended it. */
+  /** The thread has ended by itself, and not because the main thread called `end()`. */
   onFailure(cause: unknown): void;
 }
 

@@ -13,7 +13,7 @@ import type { Assignment, FromThread, ThreadStart, ToThread } from "./thread-mes
 
 const BLOCKED = new Error("The event loop of the main thread is blocked for too long.");
 const OTHER_DATES =
-  "The answers to its client have a `Date`, and those to the client of the main thread have none, or the other way round.";
+  "Only one of the two clients, the thread's and the main thread's, gets answers with a `Date`.";
 const OVER = new Error("The main thread has ended the renewals of this thread.");
 
 /**
@@ -27,7 +27,7 @@ export class ThreadSide {
   readonly #context: AcquireContext;
   readonly #ref: RecordRef;
   #hold: Hold | undefined;
-  /** The age of the stamp at the last sent renewal, and the time of this send. */
+  /** The age of the main thread's stamp at the last sent renewal, and the time of this send. */
   #sent = { stampAgeMs: 0, atMs: 0 };
 
   constructor(
@@ -44,7 +44,9 @@ export class ThreadSide {
     this.#ref = this.#context.format.codec.refOf("session", start.session);
   }
 
-  /** Reads the record of the session, and reports that the thread can reach the table. The read shows the table's time. */
+  /**
+   * Reads the record of the session, and reports that the thread can reach the table. The read shows the table's time.
+   */
   async prepare(): Promise<void> {
     const context = this.#context;
     const read = { key: this.#ref.key, consistent: true };
@@ -83,7 +85,7 @@ export class ThreadSide {
     hold.lossSignal.signal.addEventListener("abort", () => {
       this.#state.lose(hold.loss?.reason ?? "expired");
     });
-    // After a suspended machine, the lease may have ended before this thread received it.
+    // If the machine was suspended, the lease may have ended before this thread received the assignment.
     hold.check();
   }
 
@@ -107,13 +109,13 @@ export class ThreadSide {
     this.#sent = { stampAgeMs: this.#state.stampAgeMs(clock), atMs: clock.monotonicMs() };
     if (decision === "renew") return undefined;
     if (decision === "wait") return BLOCKED;
-    // The main thread ends this thread; without this, the hold would retry until then.
+    // The main thread will end this thread. Without this call, the hold would retry the renewal until then.
     this.#hold?.end("closed");
     return OVER;
   }
 }
 
-/** A table with a check directly before each write. */
+/** A table that calls `gate` directly before each write, and does not send the write if `gate` returns an error. */
 class GatedTable implements TablePort {
   readonly #table: TablePort;
   readonly #gate: () => Error | undefined;

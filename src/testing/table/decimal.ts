@@ -6,7 +6,7 @@ import { HoldfastError } from "../../errors.js";
  */
 interface Decimal {
   readonly digits: bigint;
-  /** The value is `digits` times ten to the power of this. */
+  /** The value of the number is `digits` times 10 to the power of `exponent`. */
   readonly exponent: number;
 }
 

@@ -100,9 +100,10 @@ class Reign {
   }
 
   /**
-   * Resolves when no process of the command is left, and the term can be released.
+   * Runs the command during one term. Resolves when no process of the command is left, and the term can be released.
    *
-   * Prints a loss at once, since the next leader may lead for a long time. Throws if the command cannot be started.
+   * Prints a loss at once, because this process may not lead again for a long time. Throws if the command cannot be
+   * started.
    */
   async over(term: Term<AnyLocks>, output: Output): Promise<void> {
     // Each run adds a listener, and a term can have thousands of runs.

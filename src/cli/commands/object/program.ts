@@ -8,7 +8,7 @@ export function addObject(program: Command, onRun: (run: Run) => void): void {
   const object = program
     .command("object")
     .description(
-      "Creates, replaces, copies and renames objects, with a single winner among rival writers.",
+      "Creates, replaces, copies and renames objects; of several writers, a single writer wins.",
     );
   object.addHelpText("after", OBJECT_EXIT_CODES_HELP);
   withObjectOptions(
@@ -26,7 +26,7 @@ export function addObject(program: Command, onRun: (run: Run) => void): void {
   withObjectOptions(
     object.command("copy <from> <to>").description("Copies an object within the bucket."),
   )
-    .option("--if-absent", "only if there is no object at the destination: always so")
+    .option("--if-absent", "fail if the destination has an object; also without this option")
     .action((from: string, to: string, options) =>
       onRun(async (output) => (await import("./object.js")).copy(from, to, options, output)),
     );
@@ -35,7 +35,7 @@ export function addObject(program: Command, onRun: (run: Run) => void): void {
       .command("mv <from> <to>")
       .description("Copies an object, then deletes the source: two steps."),
   )
-    .option("--if-absent", "only if there is no object at the destination: always so")
+    .option("--if-absent", "fail if the destination has an object; also without this option")
     .action((from: string, to: string, options) =>
       onRun(async (output) => (await import("./object.js")).mv(from, to, options, output)),
     );

@@ -7,7 +7,7 @@ import { itemBytes } from "../storage/size.js";
 import { type Item, itemToWire } from "../storage/value.js";
 import type { Members } from "./request.js";
 
-/** A page ends with the item that brings its size, before filters, to this limit. */
+/** A page ends with the item at which the size of all its items, before filters, reaches this limit. */
 const LARGEST_PAGE_BYTES = 1024 * 1024;
 
 const SELECTIONS = ["ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "SPECIFIC_ATTRIBUTES", "COUNT"];
@@ -32,7 +32,7 @@ export function readLimit(request: Members): number | undefined {
   return limit;
 }
 
-/** Whether only the count is wanted. */
+/** Whether the request asks only for the count of items. Throws for a value of `Select` that DynamoDB refuses. */
 export function readSelect(request: Members): boolean {
   const select = request.string("Select");
   if (select !== undefined && !SELECTIONS.includes(select)) {
@@ -72,7 +72,8 @@ export function page(request: PageRequest): {
     bytes += itemBytes(item);
     last = item;
     if (request.filter === undefined || holds(request.filter, item)) found.push(item);
-    // The page ends at its limit without a check for further items, so the last key may lead to an empty page.
+    // At the limit, DynamoDB ends the page without a check for further items. So a page may have a last key, and the
+    // next page may be empty.
     isCut = scanned === request.limit || bytes >= LARGEST_PAGE_BYTES;
     if (isCut) break;
   }
@@ -90,7 +91,7 @@ export function page(request: PageRequest): {
   };
 }
 
-/** The key at which the page before ended. */
+/** Reads the start of a page from the request: the key of the last item of the previous page. */
 export function readStartKey(request: Members, schema: KeySchema): Item | undefined {
   const key = request.item("ExclusiveStartKey");
   if (key === undefined) return undefined;
