@@ -25,6 +25,7 @@ const SHORT_OPTIMISATION = {
   several: "-O0",
   "first-sight": "-O1",
   permits: "-O1",
+  threads: "-O1",
 };
 
 function runOrThrow(program, args, folder) {

@@ -536,6 +536,61 @@ const PERMITS_MUTANTS = [
   { name: "STOPPED", breaks: "Exclusion", what: "the session of a live process is ended" },
 ];
 
+const THREADS_SEARCHES = [
+  { name: "two threads, two late requests", bounds: { THREADS: 2, LATE: 2 } },
+  {
+    name: "two threads, late stamps, a deletion",
+    bounds: { THREADS: 2, LATE_STAMPS: 1, HAND: 1 },
+  },
+  { name: "longer leases, late stamps", bounds: { LEASE: 5, MAY_BLOCK: 6, LATE_STAMPS: 1 } },
+];
+
+const SHORT_THREADS_SEARCHES = [
+  { name: "two threads", bounds: { THREADS: 2 } },
+  { name: "late stamps, a deletion", bounds: { LATE_STAMPS: 1, HAND: 1 } },
+];
+
+const THREADS_MUTANTS = [
+  { name: "BOUND", breaks: "Bounded", what: "a thread renews whatever the age of the stamp" },
+  { name: "STAMP", breaks: "Bounded", what: "a timer of the thread writes the stamp" },
+  { name: "CLOSE", breaks: "Silent", what: "a thread renews after the end of its phase" },
+  {
+    name: "CHECK",
+    breaks: "Silent",
+    what: "a thread checks the phase and the stamp before it decides to renew, and not before it sends",
+  },
+  { name: "OPEN", breaks: "Silent", what: "the main thread opens a phase that has ended" },
+  {
+    name: "END_PHASE",
+    breaks: "Silent",
+    what: "the main thread closes, or renews again, without an end of the phase",
+  },
+  { name: "CACHE", breaks: "Kept", what: "the main thread answers from a copy of the deadline" },
+  {
+    name: "PHASE",
+    breaks: "LostIsFinal",
+    what: "the main thread does not read the phase",
+    bounds: { HAND: 1 },
+  },
+  { name: "STICKY", breaks: "LostIsFinal", what: "an answer of the thread revives a lost lease" },
+  {
+    name: "HANDOVER",
+    breaks: "Exclusion",
+    what: "the first shared deadline counts from the handover",
+  },
+  {
+    name: "TAKE_BACK",
+    breaks: "Exclusion",
+    what: "the main thread's deadline counts anew when it takes the renewals back",
+  },
+  { name: "ANSWER", breaks: "Exclusion", what: "the thread's deadline counts from the answer" },
+  {
+    name: "ORDER",
+    breaks: "Exclusion",
+    what: "the main thread frees the row before it stops acting",
+  },
+];
+
 /** The models of verification/model, each with its searches and mutants; also used by the test of their page. */
 export const MODELS = [
   {
@@ -573,5 +628,11 @@ export const MODELS = [
     searches: PERMITS_SEARCHES,
     shortSearches: SHORT_PERMITS_SEARCHES,
     mutants: PERMITS_MUTANTS,
+  },
+  {
+    name: "threads",
+    searches: THREADS_SEARCHES,
+    shortSearches: SHORT_THREADS_SEARCHES,
+    mutants: THREADS_MUTANTS,
   },
 ];

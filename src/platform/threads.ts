@@ -29,7 +29,8 @@ export async function startWorker(
   return {
     post: (message) => worker.postMessage(message),
     end: () => {
-      worker.removeAllListeners();
+      // Messages that the thread has sent before still arrive: they may say why it could not renew.
+      for (const event of ["messageerror", "error", "exit"]) worker.removeAllListeners(event);
       // Without a listener, an error of the ending thread would end the process.
       worker.on("error", () => undefined);
       void worker.terminate();

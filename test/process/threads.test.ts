@@ -43,7 +43,7 @@ describe("a client whose session is renewed by a thread", () => {
     expect(holder.errors).toBe("");
   }
 
-  // rule: R2, protocol 109
+  // rule: R2, protocol 113
   it("keeps its lock while the event loop is blocked for less than the bound", async () => {
     const { holder, granted, acquired } = await contended("short", { blockMs: 20_000 });
     const unblocked = await holder.says("unblocked", 60_000);
@@ -55,7 +55,7 @@ describe("a client whose session is renewed by a thread", () => {
     await endedWell(holder);
   }, 90_000);
 
-  // rule: R2, R8, protocol 109
+  // rule: R2, R8, protocol 113
   it("loses its lock in a longer block, and the first line after the block learns it", async () => {
     const { holder, granted, acquired } = await contended("long", { blockMs: 40_000 });
     await acquired;

@@ -1,4 +1,3 @@
-import { HoldfastError } from "../../errors.js";
 import { Abort } from "../../platform/abort.js";
 import { earlierBy, elapsedMsSince, instantOf } from "../../platform/clock.js";
 import type { ClientContext } from "../context.js";
@@ -9,6 +8,7 @@ import type { KeepAlive } from "../hold/keep-alive.js";
 import { renewNow } from "../hold/writes.js";
 import type { Kept } from "../scheduler.js";
 import { isTooSilent, SharedState, stampEveryMs } from "./shared-state.js";
+import { neverRenewed, threadFailed } from "./thread-errors.js";
 import type { FromThread, RenewalThread, ThreadSettings } from "./thread-messages.js";
 
 const LONGEST_PAUSE_MS = 600_000;
@@ -33,6 +33,9 @@ export class ThreadKeepAlive implements KeepAlive<Hold>, Kept {
   #thread: RenewalThread | undefined;
   #isOpen = false;
   #failures = 0;
+  /** Why DynamoDB has not acknowledged the thread's last renewal, as text for a message. */
+  #trouble = "";
+  #isReported = false;
   /** The number of the last deadline that the renewal schedule of the hold knows. */
   #known = 0;
   #startedMs = 0;
@@ -131,7 +134,7 @@ export class ThreadKeepAlive implements KeepAlive<Hold>, Kept {
       return undefined;
     }
     if (this.#isOpen && !wasBlocked && isTooSilent(this.#state, this.#renewMs, clock)) {
-      this.#failed(new Error("The thread has not renewed the session in time."));
+      this.#failed(new Error(`The thread has not renewed the session in time${this.#trouble}.`));
       return undefined;
     }
     const nextMs = this.#context.nowMs() + stampEveryMs(mayBlockMs);
@@ -156,6 +159,7 @@ export class ThreadKeepAlive implements KeepAlive<Hold>, Kept {
       const thread = await this.#settings.start(start, {
         onMessage: (message) => {
           if (isCurrent()) this.#onMessage(message);
+          else if (this.#state === state) this.#onLateMessage(message);
         },
         onFailure: (cause) => {
           if (isCurrent()) this.#failed(cause);
@@ -175,10 +179,19 @@ export class ThreadKeepAlive implements KeepAlive<Hold>, Kept {
     else {
       this.#noteRenewals();
       this.#emit(message);
+      this.#trouble = message.record === undefined ? message.trouble : "";
       if (message.record !== undefined) this.#failures = 0;
       this.#hold.settings.onRenewal?.(message.record);
       this.#settle();
     }
+  }
+
+  /** Reports why the thread could not renew in a block. The question that found the loss came before this message. */
+  #onLateMessage(message: FromThread): void {
+    if (message.kind !== "renewal" || message.trouble === "" || this.#isReported) return;
+    if (this.#hold.loss?.reason !== "expired") return;
+    this.#isReported = true;
+    this.#context.report(neverRenewed(this.id, message.trouble));
   }
 
   /** Gives the renewals to the thread, after any renewal of this thread in flight. */
@@ -269,14 +282,4 @@ export class ThreadKeepAlive implements KeepAlive<Hold>, Kept {
   keep(): void {}
   sweep(): void {}
   untilAnswered(): void {}
-}
-
-function threadFailed(session: string, cause: unknown): HoldfastError {
-  const why = cause instanceof Error ? cause.message : String(cause);
-  return new HoldfastError(
-    "outcome-unknown",
-    `The thread that renews session ${session} failed: ${why} The main thread renews the session now, so a blocked ` +
-      "event loop can cost its locks. The client starts another thread after a pause.",
-    { cause },
-  );
 }

@@ -49,6 +49,8 @@ export type FromThread =
   | {
       readonly kind: "renewal";
       readonly record: HeldRecord | undefined;
+      /** Why DynamoDB has not acknowledged the last request, as text for a message; empty if not known. */
+      readonly trouble: string;
       readonly durationMs: number;
       /** The age of the main thread's last stamp when the thread sent the renewal. */
       readonly stampAgeMs: number;

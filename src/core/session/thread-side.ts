@@ -1,3 +1,4 @@
+import { causeText } from "../../internal/cause-text.js";
 import { earlierBy, instantOf } from "../../platform/clock.js";
 import type { Call, Read, TablePort, Write, WriteAnswer } from "../../platform/table.js";
 import { AcquireContext } from "../acquire/context.js";
@@ -27,6 +28,8 @@ export class ThreadSide {
   readonly #context: AcquireContext;
   readonly #ref: RecordRef;
   #hold: Hold | undefined;
+  /** Why DynamoDB has not acknowledged the last request. */
+  #trouble = "";
   /** The age of the main thread's stamp at the last sent renewal, and the time of this send. */
   #sent = { stampAgeMs: 0, atMs: 0 };
 
@@ -38,7 +41,13 @@ export class ThreadSide {
     this.#start = start;
     this.#state = new SharedState(start.buffer);
     this.#post = post;
-    const table = new GatedTable(environment.table, () => this.#gate());
+    const table = new GatedTable(
+      environment.table,
+      () => this.#gate(),
+      (answer) => {
+        this.#trouble = isAnswered(answer) ? "" : causeText(causeIn(answer));
+      },
+    );
     const report = ({ message }: Error): void => post({ kind: "failed", message });
     this.#context = new AcquireContext({ ...environment, table, report }, start.settings);
     this.#ref = this.#context.format.codec.refOf("session", start.session);
@@ -99,7 +108,8 @@ export class ThreadSide {
       if (lengthMs > 0) this.#state.publish({ start, lengthMs });
     }
     const { stampAgeMs, atMs } = this.#sent;
-    this.#post({ kind: "renewal", record, stampAgeMs, durationMs: start.monotonicMs - atMs });
+    const durationMs = start.monotonicMs - atMs;
+    this.#post({ kind: "renewal", record, trouble: this.#trouble, stampAgeMs, durationMs });
   }
 
   /** Runs directly before each write. Returns why the thread must not send the write. */
@@ -115,16 +125,25 @@ export class ThreadSide {
   }
 }
 
-/** A table that calls `gate` directly before each write, and does not send the write if `gate` returns an error. */
+/**
+ * A table that calls `gate` directly before each write, and does not send the write if `gate` returns an error. A listener
+ * gets the answer of each sent write.
+ */
 class GatedTable implements TablePort {
   readonly #table: TablePort;
   readonly #gate: () => Error | undefined;
+  readonly #onAnswer: (answer: WriteAnswer) => void;
   readonly scan: TablePort["scan"];
   readonly query: TablePort["query"];
 
-  constructor(table: TablePort, gate: () => Error | undefined) {
+  constructor(
+    table: TablePort,
+    gate: () => Error | undefined,
+    onAnswer: (answer: WriteAnswer) => void,
+  ) {
     this.#table = table;
     this.#gate = gate;
+    this.#onAnswer = onAnswer;
     this.scan = (scan, call) => table.scan(scan, call);
     this.query = (query, call) => table.query(query, call);
   }
@@ -139,7 +158,10 @@ class GatedTable implements TablePort {
 
   async write(write: Write, call: Call): Promise<WriteAnswer> {
     const cause = this.#gate();
-    return cause === undefined ? this.#table.write(write, call) : { kind: "conflict", cause };
+    if (cause !== undefined) return { kind: "conflict", cause };
+    const answer = await this.#table.write(write, call);
+    this.#onAnswer(answer);
+    return answer;
   }
 
   read(read: Read, call: Call): ReturnType<TablePort["read"]> {
@@ -156,11 +178,20 @@ function recordOf({ held, version, leaseMs, owner }: Assignment): HeldRecord {
   };
 }
 
-function whyNot(answer: {
+function isAnswered({ kind }: WriteAnswer): boolean {
+  return kind === "applied" || kind === "refused";
+}
+
+/** An answer that may have a cause. */
+interface Answer {
   readonly kind: string;
   readonly cause?: unknown;
   readonly error?: unknown;
-}): string {
-  const cause = answer.cause ?? answer.error;
+}
+
+const causeIn = ({ cause, error }: Answer): unknown => cause ?? error;
+
+function whyNot(answer: Answer): string {
+  const cause = causeIn(answer);
   return `DynamoDB did not answer the thread (${answer.kind}): ${cause instanceof Error ? cause.message : String(cause)}`;
 }

@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { Lease } from "../../../src/index.js";
+import {
+  type ThreadedOptions,
+  threadedClient,
+} from "../../../verification/sim/threads/threaded-client.js";
 import { requestsOf } from "../../support/requests.js";
-import { type ThreadedOptions, threadedClient } from "../../support/threads.js";
 import { World } from "../../support/world.js";
 
 const LEASE_MS = 3_000;

@@ -1,20 +1,27 @@
-import { AcquireContext } from "../../src/core/acquire/context.js";
-import { resolveClient } from "../../src/core/client-settings.js";
-import { closeAll } from "../../src/core/hold/close.js";
-import { resolveAcquire } from "../../src/core/options.js";
-import { SharedSession } from "../../src/core/session/shared.js";
-import { SharedState } from "../../src/core/session/shared-state.js";
-import type { StartThread, ThreadEvents } from "../../src/core/session/thread-messages.js";
-import { ThreadSide } from "../../src/core/session/thread-side.js";
-import { nativeFormat } from "../../src/formats/native.js";
-import type { HoldfastError } from "../../src/index.js";
-import { Lock } from "../../src/locks/lock.js";
-import { schemaOf } from "../../src/table/schema.js";
-import { FaultyTable } from "../../src/testing/faults/faults.js";
-import { DatedTable } from "../../src/testing/table/dated-table.js";
-import { seededRandom } from "../../src/testing/time/seeded-random.js";
-import type { VirtualProcess } from "../../src/testing/time/virtual-process.js";
-import type { World } from "./world.js";
+import { AcquireContext } from "../../../src/core/acquire/context.js";
+import { resolveClient } from "../../../src/core/client-settings.js";
+import { closeAll } from "../../../src/core/hold/close.js";
+import { resolveAcquire } from "../../../src/core/options.js";
+import { SharedSession } from "../../../src/core/session/shared.js";
+import { SharedState } from "../../../src/core/session/shared-state.js";
+import type { StartThread, ThreadEvents } from "../../../src/core/session/thread-messages.js";
+import { ThreadSide } from "../../../src/core/session/thread-side.js";
+import { nativeFormat } from "../../../src/formats/native.js";
+import type { HoldfastError } from "../../../src/index.js";
+import { Lock } from "../../../src/locks/lock.js";
+import { schemaOf } from "../../../src/table/schema.js";
+import { FaultyTable } from "../../../src/testing/faults/faults.js";
+import { DatedTable } from "../../../src/testing/table/dated-table.js";
+import type { MemoryTable } from "../../../src/testing/table/memory-table.js";
+import { seededRandom } from "../../../src/testing/time/seeded-random.js";
+import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
+import type { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+
+/** The time and the table of a client. */
+export interface ClientWorld {
+  readonly time: VirtualTime;
+  readonly table: MemoryTable;
+}
 
 export interface ThreadedOptions {
   readonly leaseMs: number;
@@ -43,7 +50,7 @@ export interface MadeThread {
  * has its own timers: a pause of the main thread is a blocked event loop, and a pause of the other one is a hang.
  */
 export function threadedClient(
-  world: World,
+  world: ClientWorld,
   {
     leaseMs,
     mayBlockMs,

@@ -1,0 +1,21 @@
+import { HoldfastError } from "../../errors.js";
+
+/** The thread could not renew in a block, and the session has expired. `trouble` is text for the message. */
+export function neverRenewed(session: string, trouble: string): HoldfastError {
+  return new HoldfastError(
+    "outcome-unknown",
+    `Session ${session} has expired: DynamoDB acknowledged no renewal of its thread before the deadline${trouble}. Its ` +
+      "locks are lost.",
+  );
+}
+
+/** The thread has failed, and the main thread renews again. */
+export function threadFailed(session: string, cause: unknown): HoldfastError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new HoldfastError(
+    "outcome-unknown",
+    `The thread that renews session ${session} failed: ${why} The main thread renews the session now, so a blocked ` +
+      "event loop can cost its locks. The client starts another thread after a pause.",
+    { cause },
+  );
+}

@@ -1,0 +1,32 @@
+// Holds a lock on a session that a thread renews, with credentials of a given expiry. Blocks the event loop, or waits.
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { Holdfast } from "../../../dist/index.js";
+import { blockFor, say, task } from "./common.mjs";
+
+Object.assign(process.env, task.env);
+const { accessKeyId, expiresInMs } = task.credentials;
+const credentials = { accessKeyId, secretAccessKey: "sent", sessionToken: "sent" };
+if (expiresInMs !== undefined) credentials.expiration = new Date(Date.now() + expiresInMs);
+const locks = new Holdfast({
+  client: new DynamoDBClient({
+    endpoint: task.endpoint,
+    region: "local",
+    credentials: async () => credentials,
+  }),
+  table: task.table,
+  onError: ({ code, message }) => say("reported", { code, message }),
+  ...task.options,
+});
+const lease = await locks.mutex(task.name).acquire();
+say("held");
+const fromMs = performance.now();
+let lostAtNs;
+while (performance.now() - fromMs < task.forMs) {
+  if (task.isBlocked) blockFor(20);
+  else await new Promise((resolve) => setTimeout(resolve, 20));
+  if (lostAtNs === undefined && !lease.isHeld) lostAtNs = String(process.hrtime.bigint());
+}
+const { code, reason, message, cause } = lease.signal.reason ?? {};
+say("done", { isHeld: lease.isHeld, lostAtNs, code, reason, message, cause: cause?.message });
+await locks.close().catch(() => undefined);
+say("closed");
