@@ -13,7 +13,7 @@ describe("admin.survey", () => {
       locks.semaphore("same", { permits: 1 }),
       locks.readWriteLock("same").write(),
     ];
-    for (const lock of all(a)) await world.until(lock.acquire());
+    for (const lock of all(a)) await world.until(lock.acquire() as Promise<unknown>);
     await world.until(a.locks.election("same").campaign());
     for (const lock of all(b)) lock.acquire(FOR_EVER).catch(() => undefined);
     await world.time.advance(3_000);

@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { Inspection, Survey } from "../../../src/admin/index.js";
-import { actionsOf, eventsOf, wordsOf } from "../../../src/cli/serve/detail.js";
+import { actionsOf } from "../../../src/cli/serve/actions.js";
+import { eventsOf } from "../../../src/cli/serve/detail.js";
 import { figuresOf } from "../../../src/cli/serve/metrics.js";
 import { rowOf, termsAfter } from "../../../src/cli/serve/view.js";
 import type { Row, TableView } from "../../../src/cli/serve/view-types.js";
+import { wordsOf } from "../../../src/cli/serve/words.js";
 
 const LOCK = {
   ...{ name: "a", state: "held", holder: "h", owner: "worker-7", fence: 9n, leaseMs: 30_000 },
@@ -35,7 +37,7 @@ describe("a row", () => {
 describe("the words about a record", () => {
   it("say the holder, the last renewal and the takeover", () => {
     expect(wordsOf(row({}))).toBe(
-      "Held by worker-7 for 3 min; last renewed 4 s ago; can be taken over in 36 s if the holder stays silent.",
+      "Held by worker-7 for 3 min; last renewed 4 s ago; it can be taken over in 36 s if the holder stays silent.",
     );
   });
 

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { DetailAnswer, Row, TableAnswer, TableView } from "../view-types.js";
+import type { DetailAnswer, Named, Row, TableAnswer, TableView } from "../view-types.js";
 
 /** Requests to the server, with the token of the page's URL. */
 
@@ -15,14 +15,21 @@ async function ask<T>(path: string, body?: unknown): Promise<T> {
 }
 
 /** A record's name, as a query. */
-export function queryOf({ kind, name, namespace }: Pick<Row, "kind" | "name" | "namespace">) {
+export function queryOf({ kind, name, namespace }: Named) {
   return new URLSearchParams({ kind, name, ...(namespace === undefined ? {} : { namespace }) });
 }
 
-export function askRelease(row: Row, reason: string, confirm: string) {
-  const { kind, name, namespace } = row;
+/** The form of a forced release. `holder` names a permit. */
+export interface ReleaseForm {
+  readonly holder: string | undefined;
+  readonly reason: string;
+  readonly confirm: string;
+}
+
+export function askRelease({ kind, name, namespace }: Row, form: ReleaseForm) {
   return ask<{ isFree: boolean; owner?: string; successor?: string }>("/api/release", {
-    ...{ kind, name, namespace, reason, confirm },
+    ...{ kind, name, namespace },
+    ...form,
   });
 }
 
