@@ -110,7 +110,7 @@ export class DetailReader {
         : { lock: await this.#locks.inspect(name, { kind }), waiters: [] };
     const { fence, forced, data, session } = lock;
     const sessions = this.#reader.last?.view.sessions ?? [];
-    const ofSession = sessions.find(({ id }) => id === session)?.locks ?? [];
+    const ofSession = sessions.find(({ id }) => id === session)?.records ?? [];
     const row = rowOf(kind, lock, { waiters: waiters.length, nowMs: systemClock.wallMs() });
     const units = session === undefined ? 1 : 2;
     return { row, fence, forced, data, permits: [], waiters, ofSession, units };

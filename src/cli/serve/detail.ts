@@ -1,6 +1,7 @@
 import type { History, Inspection, QueuedWaiter } from "../../admin/index.js";
 import { actionsOf, actionsOfPermit } from "./actions.js";
-import type { Detail, Event, Permit, Row, Waiter } from "./view-types.js";
+import { keyOf } from "./view.js";
+import type { Detail, Event, Named, Permit, Row, Waiter } from "./view-types.js";
 import { wordsOf } from "./words.js";
 
 /** From the readings of one record to what the page shows. Pure. */
@@ -12,8 +13,8 @@ export interface DetailReading {
   readonly permits: readonly Permit[];
   readonly waiters: readonly QueuedWaiter[];
   readonly history: History | undefined;
-  /** The locks that the same session keeps alive, if it is known. */
-  readonly ofSession: readonly string[];
+  /** The records that the same session keeps alive, if it is known. */
+  readonly ofSession: readonly Named[];
   readonly table: string;
 }
 
@@ -28,7 +29,7 @@ export function detailOf(reading: DetailReading): Detail {
     waiters: waiters.map(waiterOf),
     events: history === undefined ? [] : eventsOf(history),
     actions: actionsOf(row, table),
-    besides: ofSession.filter((name) => name !== row.name),
+    besides: ofSession.filter((record) => keyOf(record) !== keyOf(row)),
   };
 }
 

@@ -63,7 +63,8 @@ export interface SessionRow {
   readonly owner?: string | undefined;
   readonly openedAt?: string | undefined;
   readonly appearsExpired: boolean;
-  readonly locks: readonly string[];
+  /** The records with a holder on this session. */
+  readonly records: readonly Named[];
 }
 
 /** A term of a leader, as the readings showed it. */
@@ -159,8 +160,8 @@ export interface Detail {
   readonly waiters: readonly Waiter[];
   readonly events: readonly Event[];
   readonly actions: readonly Action[];
-  /** Other locks of the same session. */
-  readonly besides: readonly string[];
+  /** Other records with a holder on the same session. */
+  readonly besides: readonly Named[];
 }
 
 export interface DetailAnswer extends Status {

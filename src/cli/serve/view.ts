@@ -1,4 +1,4 @@
-import type { Inspection, RecordKind, SessionListing, Survey } from "../../admin/index.js";
+import type { Inspection, RecordKind, Survey } from "../../admin/index.js";
 import { epochMsOf } from "../../platform/clock.js";
 import { rowOfPermits } from "./permits.js";
 import { silenceOf } from "./silence.js";
@@ -52,13 +52,13 @@ export function viewOf(survey: Survey, earlier: readonly Term[], nowMs: number):
   );
   return {
     rows: [...locks, ...shared].sort(byName),
-    sessions: survey.sessions.map(sessionRow).sort((a, b) => b.locks.length - a.locks.length),
+    sessions: sessionsOf(survey).sort((a, b) => b.records.length - a.records.length),
     terms: termsAfter(earlier, survey, nowMs),
     unreadable: survey.unreadable,
   };
 }
 
-function byName(a: Row, b: Row): number {
+function byName(a: Named, b: Named): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 }
 
@@ -81,9 +81,24 @@ function waitersOf({ queued }: Survey, nowMs: number): Map<string, Waiting> {
   return byLock;
 }
 
-function sessionRow(session: SessionListing): SessionRow {
-  const { id, state, owner, openedAt, appearsExpired, locks } = session;
-  return { id, state, owner, openedAt, appearsExpired, locks };
+function sessionsOf({ sessions, locks, permits }: Survey): SessionRow[] {
+  const byId = new Map<string, Map<string, Named>>();
+  const add = (id: string, record: Named): void => {
+    const records = byId.get(id) ?? new Map<string, Named>();
+    // Several permits of one record are one link.
+    byId.set(id, records.set(keyOf(record), record));
+  };
+  for (const { kind, lock } of locks) {
+    const { session, name, namespace } = lock;
+    if (session !== undefined) add(session, { kind, name, namespace });
+  }
+  for (const { kind, lock } of permits) {
+    for (const { session } of lock.permits) add(session, { kind, name: lock.name });
+  }
+  return sessions.map(({ id, state, owner, openedAt, appearsExpired }) => {
+    const records = [...(byId.get(id)?.values() ?? [])].sort(byName);
+    return { id, state, owner, openedAt, appearsExpired, records };
+  });
 }
 
 const MOST_TERMS = 1_000;

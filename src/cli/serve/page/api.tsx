@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { DetailAnswer, Named, Row, TableAnswer, TableView } from "../view-types.js";
+import type { DetailAnswer, Row, TableAnswer, TableView } from "../view-types.js";
 
 /** Requests to the server, with the token of the page's URL. */
 
@@ -12,11 +12,6 @@ async function ask<T>(path: string, body?: unknown): Promise<T> {
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.error ?? `The server answered ${response.status}.`);
   return answer as T;
-}
-
-/** A record's name, as a query. */
-export function queryOf({ kind, name, namespace }: Named) {
-  return new URLSearchParams({ kind, name, ...(namespace === undefined ? {} : { namespace }) });
 }
 
 /** The form of a forced release. `holder` names a permit. */

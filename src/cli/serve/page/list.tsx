@@ -1,6 +1,6 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Row, Unreadable } from "../view-types.js";
-import { queryOf } from "./api.js";
+import { RecordLink } from "./links.js";
 import { Foreign, length } from "./text.js";
 
 const ROW_PX = 40;
@@ -155,15 +155,7 @@ function RowOf({ row, at }: { readonly row: Row; readonly at: number }) {
       style={{ transform: `translateY(${at * ROW_PX}px)` }}
     >
       <div role="cell" class="c-name">
-        <a href={`#/record?${queryOf(row)}`}>
-          <Foreign text={row.name} />
-        </a>
-        {row.namespace !== undefined && (
-          <small>
-            {" in "}
-            <Foreign text={row.namespace} />
-          </small>
-        )}
+        <RecordLink record={row} />
       </div>
       <div role="cell" class="c-kind">
         {row.kind}

@@ -1,4 +1,5 @@
 import type { Action, PermitDetail, Row } from "../view-types.js";
+import { SessionLink } from "./links.js";
 import { Life } from "./list.js";
 import { Foreign, visible } from "./text.js";
 
@@ -33,7 +34,7 @@ function PermitText({ row, permit }: { readonly row: Row; readonly permit: Permi
       <span class="tag">{weightText(row, permit)}</span>{" "}
       <span class={state === "held" ? "tag" : "tag red"}>{state}</span> <Life row={permit} />{" "}
       <small>
-        fence {fence}, <a href={`#/sessions?${new URLSearchParams({ id: session })}`}>session</a>
+        fence {fence}, <SessionLink id={session} text="session" />
       </small>
       <details>
         <summary>Commands</summary>

@@ -1,6 +1,7 @@
-import type { Detail, Event, Row, Waiter } from "../view-types.js";
-import { queryOf, useDetail } from "./api.js";
+import type { Detail, Event, Named, Waiter } from "../view-types.js";
+import { useDetail } from "./api.js";
 import { Age } from "./frame.js";
+import { RecordLinks, SessionLink } from "./links.js";
 import { Life } from "./list.js";
 import { Actions, Permits } from "./permits.js";
 import { Release } from "./release.js";
@@ -72,7 +73,7 @@ function Parts({
           <pre>{visibleLines(detail.data)}</pre>
         </div>
       )}
-      {row.session !== undefined && <Besides row={row} names={detail.besides} />}
+      {row.session !== undefined && <Besides id={row.session} records={detail.besides} />}
       <div class="part">
         <h3>Commands</h3>
         <Actions actions={detail.actions} />
@@ -150,26 +151,18 @@ function EventText({ event }: { readonly event: Event }) {
   );
 }
 
-function Besides({ row, names }: { readonly row: Row; readonly names: readonly string[] }) {
+function Besides({ id, records }: { readonly id: string; readonly records: readonly Named[] }) {
   return (
-    <div class="part">
+    <div class="part besides">
       <h3>Session</h3>
       <p>
         <code>
-          <Foreign text={row.session} />
+          <SessionLink id={id} text={id} />
         </code>{" "}
         keeps this lock alive
-        {names.length === 0 ? "." : `, and ${names.length} more:`}
+        {records.length === 0 ? "." : `, and ${records.length} more:`}
       </p>
-      <ul>
-        {names.slice(0, 100).map((name) => (
-          <li key={name}>
-            <a href={`#/record?${queryOf({ kind: "lock", name })}`}>
-              <Foreign text={name} />
-            </a>
-          </li>
-        ))}
-      </ul>
+      <RecordLinks records={records} />
     </div>
   );
 }
