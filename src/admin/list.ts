@@ -35,9 +35,11 @@ const LIST_PERMIT_NAMES: OptionNames<ListPermitOptions> = { kind: true, prefix: 
 
 const LIST_NAMES: OptionNames<ListOptions> = { kind: true, prefix: true, free: true };
 
-/** A place in the queue of a fair lock, as read by a scan. */
+/** A place in the queue of a fair lock, a semaphore or a read-write lock, as read by a scan. */
 export interface ListedEntry {
-  /** The lock's name. */
+  /** The kind of the record for which the waiter waits. */
+  readonly kind: AnyKind;
+  /** The name of that record. */
   readonly name: string;
   readonly namespace: string | undefined;
   readonly ticket: bigint;
@@ -62,7 +64,7 @@ export interface ListPage<S extends FormatTypes = NativeTypes, I = Inspection<S>
   readonly locks: readonly I[];
   /** Names of records that this version cannot read, with the layout found; never taken over. */
   readonly unreadable: readonly { readonly name: string; readonly found: string }[];
-  /** Places in the queues of fair locks, held or free: all of them on the last page, in the order of the table. */
+  /** Places in the queues of the listed kind, held or free: all of them on the last page, in the order of the table. */
   readonly queued: readonly ListedEntry[];
   /** The read units that DynamoDB charged for this page, if reported. */
   readonly readUnits: number | undefined;
@@ -232,7 +234,7 @@ export function placeIn(
     found,
   );
   const { namespace } = lock;
-  const whose = { name, namespace, ticket, owner, since: acquiredAt, session };
+  const whose = { kind, name, namespace, ticket, owner, since: acquiredAt, session };
   return { lock, entry: { ...whose, leaseMs: leaseMs ?? 0, appearsExpired, acquirableInMs } };
 }
 

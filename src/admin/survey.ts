@@ -21,6 +21,7 @@ import { listingOf, NOTHING, type OnSession, type SessionListing } from "./sessi
 
 const RECORD_KINDS: readonly RecordKind[] = ["lock", "leader", "once"];
 const PERMIT_KINDS: readonly PermitKind[] = ["semaphore", "read-write"];
+const QUEUED_KINDS: readonly AnyKind[] = ["lock", ...PERMIT_KINDS];
 
 /** Selects the records of a survey. */
 export interface SurveyOptions {
@@ -48,7 +49,7 @@ export interface Survey {
   readonly locks: readonly SurveyedLock[];
   /** Semaphores and read-write locks, in the order of the table. */
   readonly permits: readonly SurveyedPermits[];
-  /** Places in the queues of fair locks. */
+  /** Places in the queues of fair locks, of semaphores and of read-write locks. */
   readonly queued: readonly ListedEntry[];
   /** Sessions that are alive, or that a lock or a permit of the survey names. */
   readonly sessions: readonly SessionListing[];
@@ -75,7 +76,7 @@ export async function survey(context: AcquireContext, options: SurveyOptions): P
     PERMIT_KINDS.map((kind) => ({ kind, ...permitsOf(context, kind, page, true) })),
   );
   const places: FoundPlace[] = pages.flatMap(({ items }) =>
-    items.flatMap((item) => placeIn(context, "lock", item) ?? []),
+    items.flatMap((item) => QUEUED_KINDS.flatMap((kind) => placeIn(context, kind, item) ?? [])),
   );
   const locks = records.flatMap(({ kind, locks }) => locks.map((lock) => ({ kind, lock })));
   const permits = shared.flatMap(({ kind, locks }) => locks.map((lock) => ({ kind, lock })));

@@ -5,9 +5,11 @@ export interface Locator {
   press(key: string): Promise<void>;
   count(): Promise<number>;
   first(): Locator;
+  locator(selector: string, options?: { readonly hasText?: string | RegExp }): Locator;
   innerText(): Promise<string>;
   waitFor(options?: { readonly timeout?: number }): Promise<void>;
   isDisabled(): Promise<boolean>;
+  selectOption(option: { readonly label: string }): Promise<unknown>;
 }
 
 export interface Page {

@@ -2,7 +2,8 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { ScanCommand } from "@aws-sdk/client-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { CliWorld, until } from "../cli/support.js";
+import { Holdfast } from "../../src/index.js";
+import { CliWorld, pause, until } from "../cli/support.js";
 import { type Browser, type Page, startBrowser } from "./browser.js";
 
 let cli: CliWorld;
@@ -138,6 +139,151 @@ describe("the page", () => {
     await page.locator("a", { hasText: "<img" }).click();
     await page.locator("h2", { hasText: "<img src=x onerror=alert(1)>" }).waitFor();
     await Promise.all(leases.map((lease) => lease.release()));
+  });
+});
+
+/** The edges of the spans on the screen, in the order of time. */
+const edges = () =>
+  page.evaluate<{ left: number; right: number; isOn: boolean; text: string }[]>(
+    `[...document.querySelectorAll(".span")].map((one) => {
+      const { left, right } = one.getBoundingClientRect();
+      return { left, right, isOn: one.classList.contains("on"), text: one.innerText };
+    }).sort((a, b) => a.left - b.left)`,
+  );
+
+describe("the view of leaders", () => {
+  it("shows terms as spans, with a gap for the time without a leader", async () => {
+    const election = (owner: string) => cli.locks.election("cron", { owner });
+    const first = await election("one").campaign();
+    await open("#/leaders");
+    await page.locator(".span.on", { hasText: "one" }).waitFor();
+    await first.resign();
+    await page.locator(".span:not(.on)", { hasText: "one" }).waitFor();
+    await pause(2_500);
+    const second = await election("two").campaign();
+    await page.locator(".span.on", { hasText: "two" }).waitFor();
+    const [before, after, ...others] = await edges();
+    expect(others).toEqual([]);
+    expect([before?.isOn, after?.isOn]).toEqual([false, true]);
+    expect(before?.text).toContain("one");
+    // A minute is at least 800 pixels wide here.
+    expect((after?.left ?? 0) - (before?.right ?? 0)).toBeGreaterThan(20);
+    await page.locator(".leader a", { hasText: "cron" }).click();
+    await page.locator("h2", { hasText: /cron\s*leader/ }).waitFor();
+    await page.locator(".words", { hasText: "Led by two" }).waitFor();
+    await second.resign();
+  });
+});
+
+describe("the view of sessions", () => {
+  it("leads to the records of each kind and namespace, and back", async () => {
+    const { client } = cli;
+    await using locks = new Holdfast({
+      ...{ client, table: "locks", owner: "worker-7", sharedSession: true, lease: "3s" },
+    });
+    const held = [
+      await locks.mutex("same").acquire(),
+      await locks.fairLock("same", { namespace: "eu" }).acquire(),
+      await locks.semaphore("same", { permits: 2 }).acquire(),
+      await locks.readWriteLock("same").read().acquire(),
+    ];
+    await open("#/sessions");
+    const session = page.locator(".session", { hasText: "worker-7" });
+    await page.locator(".session summary", { hasText: "holds 4" }).waitFor();
+    for (const [link, title] of [
+      [/^same lock$/, /^same\s*lock$/],
+      [/^same in eu lock$/, /^same\s*lock\s*eu$/],
+      [/^same semaphore$/, /^same\s*semaphore$/],
+      [/^same read-write$/, /^same\s*read-write$/],
+    ] as const) {
+      await open("#/sessions");
+      await session.locator("summary").click();
+      await session.locator("li", { hasText: link }).locator("a").click();
+      await page.locator("h2", { hasText: title }).waitFor();
+      await page.locator(".words", { hasText: "worker-7" }).waitFor();
+    }
+    await page.locator(".permits a", { hasText: "session" }).click();
+    await page.locator(".session[open]", { hasText: "worker-7" }).waitFor();
+    await session
+      .locator("li", { hasText: /^same in eu lock$/ })
+      .locator("a")
+      .click();
+    await page.locator(".besides", { hasText: "and 3 more" }).waitFor();
+    await page.locator(".besides li a").first().click();
+    await page.locator("h2", { hasText: /^same\s*lock$/ }).waitFor();
+    for (const one of held) await one.release();
+  });
+
+  it("says that a session has ended", async () => {
+    await using _ = await cli.locks.semaphore("s", { permits: 1 }).acquire();
+    await open("#/sessions?id=none");
+    await page.locator(".hint", { hasText: "It may have ended" }).waitFor();
+    expect(await page.locator(".session").count()).toBe(1);
+    expect(await page.locator(".session[open]").count()).toBe(0);
+  });
+});
+
+describe("the view of a semaphore", () => {
+  it("shows permits and the queue, and a forced release lets the waiter in", async () => {
+    const { client } = cli;
+    const made = (owner: string) =>
+      new Holdfast({ client, table: "locks", owner, lease: "3s" }).semaphore("stripe", {
+        permits: 2,
+      });
+    const ann = await made("ann").acquire();
+    const bob = await made("bob").acquire();
+    const cy = made("cy").acquire({ wait: "60s" });
+    await open();
+    await row("stripe").waitFor();
+    const cells = async () => (await row("stripe").innerText()).split(/\s*\n\s*/);
+    await page.locator(".body .c-waiters", { hasText: "1" }).waitFor();
+    expect(await cells()).toEqual(
+      expect.arrayContaining(["stripe", "semaphore", "ann, bob", "2 of 2"]),
+    );
+    await page.locator("a", { hasText: "stripe" }).click();
+    await page.locator(".words", { hasText: "2 of 2 in use, by 2 permits: ann, bob" }).waitFor();
+    await page.locator(".queue li", { hasText: "cy" }).waitFor();
+    expect(await page.locator(".permits > ul > li").count()).toBe(2);
+    await page.locator("input[name=reason]").fill("it hangs");
+    await page.locator("input[name=confirm]").fill("stripe");
+    // Which of the permits is for the operator to say.
+    expect(await page.locator("button[type=submit]").isDisabled()).toBe(true);
+    await page.locator("select[name=holder]").selectOption({ label: `bob, fence ${bob.fence}` });
+    await page.locator("button[type=submit]").click();
+    await page.locator("[role=status]", { hasText: "bob was asked to release" }).waitFor();
+    await until(() => bob.signal.aborted, "the holder is asked");
+    expect(ann.isHeld).toBe(true);
+    await bob.release().catch(() => undefined);
+    await page.locator(".permits li", { hasText: "cy" }).waitFor();
+    await page.locator(".queue p", { hasText: "No waiters." }).waitFor();
+    await page.locator(".words", { hasText: "2 of 2 in use, by 2 permits: ann, cy" }).waitFor();
+    await page.locator(".timeline .forced", { hasText: "it hangs" }).waitFor();
+    await (await cy).release();
+    await page.locator(".words", { hasText: "1 of 2 in use, by 1 permit: ann" }).waitFor();
+    await ann.release();
+  });
+
+  it("turns the permit of a killed holder red, and keeps the other", async () => {
+    const words = ["semaphore", "s", "--permits", "2", "--lease", "3s", "--owner", "dead", "--"];
+    const dead = cli.start([...words, "sh", "-c", "echo runs; exec sleep 300"]);
+    await dead.printed("runs");
+    await using _ = await cli.locks.semaphore("s", { permits: 2, owner: "alive" }).acquire();
+    await open("#/record?kind=semaphore&name=s");
+    await page.locator(".permits li.held", { hasText: "dead" }).waitFor();
+    process.kill(dead.pid, "SIGKILL");
+    await page.locator(".permits li.late, .permits li.silent", { hasText: "dead" }).waitFor();
+    await page.locator(".permits li.held", { hasText: "alive" }).waitFor();
+  });
+
+  it("tells a reader from a writer", async () => {
+    const lock = cli.locks.readWriteLock("config", { owner: "ann" });
+    const reader = await lock.read().acquire();
+    await open("#/record?kind=read-write&name=config");
+    await page.locator(".permits li", { hasText: "reader" }).waitFor();
+    await reader.release();
+    await using _ = await lock.write().acquire();
+    await page.locator(".permits li", { hasText: "writer" }).waitFor();
+    await page.locator(".words", { hasText: "Held by a writer: ann" }).waitFor();
   });
 });
 

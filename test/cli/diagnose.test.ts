@@ -256,8 +256,8 @@ describe("diagnose --scan with queues", () => {
 
 describe("comparing two listings of queues", () => {
   const entry = (more: Partial<ListedEntry>): ListedEntry => ({
-    ...{ name: "a", namespace: undefined, ticket: 1n, owner: "one", since: undefined },
-    ...{ session: undefined, leaseMs: 500, isServed: false },
+    ...{ kind: "lock" as const, name: "a", namespace: undefined, ticket: 1n, owner: "one" },
+    ...{ since: undefined, session: undefined, leaseMs: 500, isServed: false },
     ...{ appearsExpired: false, acquirableInMs: 400, ...more },
   });
 

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -116,6 +116,17 @@ export class CliWorld {
     await this.server.close();
     rmSync(this.directory, { recursive: true, force: true });
   }
+}
+
+/** Runs a command line of documents or of the page, in a shell. */
+export function shell({ env }: CliWorld, line: string): Promise<Result> {
+  const script = `holdfast() { "$NODE" "$CLI_FILE" "$@"; }; ${line}`;
+  const options = { env: { ...env, NODE: process.execPath, CLI_FILE } };
+  return new Promise((resolve) => {
+    const child = execFile("sh", ["-c", script], options, (_, stdout, stderr) => {
+      resolve({ status: child.exitCode, signal: child.signalCode, stdout, stderr });
+    });
+  });
 }
 
 export function pause(ms: number): Promise<void> {

@@ -1,18 +1,12 @@
-import type { History, RecordKind } from "../../admin/index.js";
+import type { ForcedRelease, History, PermitKind } from "../../admin/index.js";
 import type { Holdfast } from "../../index.js";
 import { systemClock } from "../../platform/clock.js";
 import { failureOf } from "../output/exit-codes.js";
 import { type DetailReading, detailOf } from "./detail.js";
+import { isPermitKind, permitsOf, rowOfPermits } from "./permits.js";
 import { nowMs, type TableReader } from "./table-reader.js";
 import { keyOf, rowOf } from "./view.js";
-import type { Detail, Kind } from "./view-types.js";
-
-/** Names one record. */
-export interface RecordName {
-  readonly kind: Kind;
-  readonly name: string;
-  readonly namespace?: string | undefined;
-}
+import type { Detail, Kind, Named } from "./view-types.js";
 
 /** A reading of one record. */
 interface Entry {
@@ -23,8 +17,15 @@ interface Entry {
   running?: Promise<void> | undefined;
   detail?: Detail;
   error?: string | undefined;
-  /** The history of this fence: a history changes with a grant only. */
-  history?: { readonly fence: string | undefined; readonly found: History | undefined };
+  /** The history, and the last grant and forced release before it: with these a history changes. */
+  history?: { readonly state: string; readonly found: History | undefined };
+}
+
+/** The reading of a record, without its history. */
+interface Found extends Omit<DetailReading, "history" | "table"> {
+  readonly fence: bigint | undefined;
+  readonly forced: ForcedRelease | undefined;
+  readonly units: number;
 }
 
 // The readings of earlier pages are dropped.
@@ -46,7 +47,7 @@ export class DetailReader {
     this.#refreshMs = refreshMs;
   }
 
-  async refresh(record: RecordName): Promise<Readonly<Entry>> {
+  async refresh(record: Named): Promise<Readonly<Entry>> {
     const entry = this.#entryOf(record);
     if (entry.running === undefined && nowMs() - entry.startedMs >= this.#refreshMs) {
       entry.startedMs = nowMs();
@@ -59,11 +60,11 @@ export class DetailReader {
   }
 
   /** Lets the next viewer read at once, after a forced release. */
-  expire(record: RecordName): void {
+  expire(record: Named): void {
     this.#entryOf(record).startedMs = Number.NEGATIVE_INFINITY;
   }
 
-  #entryOf(record: RecordName): Entry {
+  #entryOf(record: Named): Entry {
     const key = keyOf(record);
     const entry = this.#entries.get(key) ?? { startedMs: Number.NEGATIVE_INFINITY, number: 0 };
     this.#entries.delete(key);
@@ -73,7 +74,7 @@ export class DetailReader {
     return entry;
   }
 
-  async #read(record: RecordName, entry: Entry): Promise<void> {
+  async #read(record: Named, entry: Entry): Promise<void> {
     try {
       const reading = await this.#readingOf(record, entry);
       entry.detail = detailOf(reading);
@@ -85,35 +86,55 @@ export class DetailReader {
     }
   }
 
-  async #readingOf({ kind, name, namespace }: RecordName, entry: Entry): Promise<DetailReading> {
-    const { admin } = this.#locks;
-    const { lock, waiters } =
-      kind === "lock"
-        ? await admin.queue(name, { ...(namespace === undefined ? {} : { namespace }) })
-        : { lock: await this.#locks.inspect(name, { kind }), waiters: [] };
-    const fence = lock.fence?.toString();
-    const isKnown = entry.history !== undefined && entry.history.fence === fence;
-    if (!isKnown) {
-      entry.history = { fence, found: await this.#historyOf(kind, name, namespace) };
-    }
-    const sessions = this.#reader.last?.view.sessions ?? [];
-    const ofSession = sessions.find(({ id }) => id === lock.session)?.locks ?? [];
+  async #readingOf(record: Named, entry: Entry): Promise<DetailReading> {
+    const { kind, name } = record;
+    const shared = isPermitKind(kind) ? await this.#sharedOf(kind, name) : undefined;
+    const { fence, forced, waiters, units, ...found } = shared ?? (await this.#heldOf(record));
+    // A forced release is noted without a grant.
+    const state = `${fence} ${forced?.at}`;
+    const isKnown = entry.history?.state === state;
+    if (!isKnown) entry.history = { state, found: await this.#historyOf(record) };
     entry.units =
-      (lock.session === undefined ? 1 : 2) +
-      (kind === "lock" ? Math.max(0.5, Math.ceil(waiters.length / 4) / 2) : 0) +
+      units +
+      (hasQueue(kind) ? Math.max(0.5, Math.ceil(waiters.length / 4) / 2) : 0) +
       (isKnown || kind === "once" ? 0 : HISTORY_UNITS);
     this.#reader.spend(entry.units);
-    const beside = { waiters: waiters.length, nowMs: systemClock.wallMs() };
-    const row = rowOf(kind, lock, beside);
-    return { row, lock, waiters, history: entry.history?.found, ofSession, table: this.#table };
+    return { ...found, waiters, history: entry.history?.found, table: this.#table };
   }
 
-  async #historyOf(
-    kind: RecordKind,
-    name: string,
-    namespace: string | undefined,
-  ): Promise<History | undefined> {
-    if (kind === "once") return undefined;
-    return this.#locks.admin.history(name, { kind, namespace });
+  async #heldOf({ kind, name, namespace }: Named): Promise<Found> {
+    if (isPermitKind(kind)) throw new Error("A record with permits has several holders.");
+    const { lock, waiters } =
+      kind === "lock"
+        ? await this.#locks.admin.queue(name, namespace === undefined ? {} : { namespace })
+        : { lock: await this.#locks.inspect(name, { kind }), waiters: [] };
+    const { fence, forced, data, session } = lock;
+    const sessions = this.#reader.last?.view.sessions ?? [];
+    const ofSession = sessions.find(({ id }) => id === session)?.records ?? [];
+    const row = rowOf(kind, lock, { waiters: waiters.length, nowMs: systemClock.wallMs() });
+    const units = session === undefined ? 1 : 2;
+    return { row, fence, forced, data, permits: [], waiters, ofSession, units };
   }
+
+  async #sharedOf(kind: PermitKind, name: string): Promise<Found> {
+    const { lock, waiters } = await this.#locks.admin.queue(name, { kind });
+    const { fence, forced } = lock;
+    const row = rowOfPermits(lock, { waiters: waiters.length });
+    const permits = permitsOf(lock);
+    // A read of the record, and of each different session.
+    const units = 1 + new Set(permits.map(({ session }) => session)).size;
+    return { row, fence, forced, permits, waiters, ofSession: [], units };
+  }
+
+  async #historyOf({ kind, name, namespace }: Named): Promise<History | undefined> {
+    if (kind === "once") return undefined;
+    const { admin } = this.#locks;
+    return isPermitKind(kind)
+      ? admin.history(name, { kind })
+      : admin.history(name, { kind, namespace });
+  }
+}
+
+function hasQueue(kind: Kind): boolean {
+  return kind === "lock" || isPermitKind(kind);
 }

@@ -1,4 +1,5 @@
 import { Gauge, Registry } from "prom-client";
+import { isPermitKind } from "./permits.js";
 import type { Row, TableView, Unreadable } from "./view-types.js";
 
 /** The metrics of a table, in the text format of Prometheus. */
@@ -59,7 +60,7 @@ function count(figures: Figures, row: Row): void {
   figures.longestWaitS = Math.max(figures.longestWaitS, (row.longestWaitMs ?? 0) / 1_000);
   if (row.state === "free") return;
   figures.held += 1;
-  if (row.state !== "held") figures.silent += 1;
+  figures.silent += row.permits?.silent ?? (row.state === "held" ? 0 : 1);
   figures.oldestHoldS = Math.max(figures.oldestHoldS, (row.heldForMs ?? 0) / 1_000);
 }
 
@@ -87,7 +88,11 @@ export async function metricsText(
   const labelNames = ["prefix", "kind"];
   for (const [name, help, key] of GAUGES) {
     const made = new Gauge({ name: `holdfast_${name}`, help, labelNames, registers: [registry] });
-    for (const one of all) made.set({ prefix: one.prefix, kind: one.kind }, one[key]);
+    for (const one of all) {
+      // A permit in a record has no time of its grant: no series says more than a series of zeros.
+      if (key === "oldestHoldS" && isPermitKind(one.kind)) continue;
+      made.set({ prefix: one.prefix, kind: one.kind }, one[key]);
+    }
   }
   return { text: await registry.metrics(), type: registry.contentType };
 }
@@ -95,7 +100,7 @@ export async function metricsText(
 const GAUGES = [
   ["held", "Records with a holder.", "held"],
   ["silent", "Holders without a sign of life for longer than their lease.", "silent"],
-  ["waiting", "Places in queues of fair locks.", "waiting"],
+  ["waiting", "Places in queues.", "waiting"],
   ["oldest_hold_seconds", "How long the oldest grant has lasted.", "oldestHoldS"],
   ["longest_wait_seconds", "How long the longest wait has lasted.", "longestWaitS"],
   ["unreadable", "Records that this version cannot read.", "unreadable"],

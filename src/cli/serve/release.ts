@@ -1,13 +1,21 @@
-import type { ForceReleaseResult, HolderKind } from "../../admin/index.js";
+import type { ForceReleaseResult, HolderKind, PermitKind } from "../../admin/index.js";
 import type { Holdfast } from "../../index.js";
+import { isPermitKind } from "./permits.js";
 
-/** A forced release that a viewer confirmed. */
-export interface ReleaseAsked {
-  readonly kind: HolderKind;
-  readonly name: string;
-  readonly namespace?: string | undefined;
-  readonly reason: string;
-}
+/** A forced release that a viewer confirmed: of a lock or leadership, or of one permit. */
+export type ReleaseAsked =
+  | {
+      readonly kind: HolderKind;
+      readonly name: string;
+      readonly namespace?: string | undefined;
+      readonly reason: string;
+    }
+  | {
+      readonly kind: PermitKind;
+      readonly name: string;
+      readonly holder: string;
+      readonly reason: string;
+    };
 
 /** The answer of the server to the page after a forced release. */
 export interface ReleaseAnswer {
@@ -26,19 +34,32 @@ export function releaseBody(text: string): ReleaseAsked | undefined {
   } catch {
     return undefined;
   }
-  const { kind = "lock", name, namespace, reason, confirm } = body;
-  if (kind !== "lock" && kind !== "leader") return undefined;
+  const { kind = "lock", name, namespace, holder, reason, confirm } = body;
   if (typeof name !== "string" || name === "" || confirm !== name) return undefined;
   if (typeof reason !== "string" || reason.trim() === "") return undefined;
+  if (typeof kind === "string" && isPermitKind(kind)) {
+    // Without a holder it would be open which of several permits is meant.
+    if (typeof holder !== "string" || holder === "" || namespace !== undefined) return undefined;
+    return { kind, name, holder, reason };
+  }
+  if (kind !== "lock" && kind !== "leader") return undefined;
   if (namespace !== undefined && typeof namespace !== "string") return undefined;
   return { kind, name, namespace, reason };
 }
 
 /** Returns a function that asks a holder to release. Does not wait for the holder: the page shows a later release. */
 export function releaserOf(locks: Holdfast): Releaser {
-  return async ({ kind, name, namespace, reason }) => {
-    const options = { kind, namespace, reason, wait: 0 };
-    return answerOf(await locks.admin.forceRelease(name, options));
+  return async (asked) => {
+    const { name, reason } = asked;
+    const how = { reason, wait: 0 };
+    return answerOf(
+      "holder" in asked
+        ? await locks.admin.forceRelease(name, { kind: asked.kind, holder: asked.holder, ...how })
+        : await locks.admin.forceRelease(name, {
+            ...{ kind: asked.kind, namespace: asked.namespace },
+            ...how,
+          }),
+    );
   };
 }
 

@@ -5,11 +5,12 @@ import { fileURLToPath } from "node:url";
 import { systemClock } from "../../platform/clock.js";
 import { CliError, EXIT, failureOf } from "../output/exit-codes.js";
 import { HEADERS, type Policy, refusalOf } from "./access.js";
-import type { DetailReader, RecordName } from "./detail-reader.js";
+import type { DetailReader } from "./detail-reader.js";
 import { metricsText } from "./metrics.js";
+import { isPermitKind } from "./permits.js";
 import { type Releaser, releaseBody } from "./release.js";
 import { nowMs, type TableReader } from "./table-reader.js";
-import type { DetailAnswer, Kind, Status, TableAnswer } from "./view-types.js";
+import type { DetailAnswer, Kind, Named, Status, TableAnswer } from "./view-types.js";
 
 /** What the server needs. */
 export interface ServerParts {
@@ -138,7 +139,7 @@ async function record(parts: ServerParts, query: URLSearchParams): Promise<Answe
   const kind = query.get("kind") ?? "lock";
   const name = query.get("name");
   if (!isKind(kind) || !name) return json(400, { error: "A kind and a name are needed." });
-  const named: RecordName = { kind, name, namespace: query.get("namespace") ?? undefined };
+  const named: Named = { kind, name, namespace: query.get("namespace") ?? undefined };
   const { detail, error, atMs, units, number } = await parts.details.refresh(named);
   const ageMs = atMs === undefined ? undefined : nowMs() - atMs;
   const answer: DetailAnswer = {
@@ -149,7 +150,7 @@ async function record(parts: ServerParts, query: URLSearchParams): Promise<Answe
 }
 
 function isKind(text: string): text is Kind {
-  return text === "lock" || text === "leader" || text === "once";
+  return text === "lock" || text === "leader" || text === "once" || isPermitKind(text);
 }
 
 async function release(parts: ServerParts, text: string | undefined): Promise<Answer> {

@@ -1,16 +1,22 @@
 /** What the server sends to the page, as JSON: fences and tickets are strings of digits. */
 
-export type Kind = "lock" | "leader" | "once";
+export type Kind = "lock" | "leader" | "once" | "semaphore" | "read-write";
 
 /** `late`: no sign of life for longer than the lease. `silent`: a client may take over. */
 export type RowState = "free" | "held" | "late" | "silent";
 
-/** A record in the list. Lengths of time in milliseconds, at the reading. */
-export interface Row {
+/** Names one record. */
+export interface Named {
   readonly kind: Kind;
   readonly name: string;
   readonly namespace?: string | undefined;
+}
+
+/** A record in the list. Lengths of time in milliseconds, at the reading. */
+export interface Row extends Named {
+  /** Of a record with permits: the state of the longest silent permit. */
   readonly state: RowState;
+  /** Of a record with permits: the first of several owners, as a text. */
   readonly owner?: string | undefined;
   readonly holder?: string | undefined;
   readonly fence?: string | undefined;
@@ -24,6 +30,31 @@ export interface Row {
   readonly waiters: number;
   /** By the clocks of the waiters and of the server's machine. */
   readonly longestWaitMs?: number | undefined;
+  /** Of a semaphore or a read-write lock only. */
+  readonly permits?: PermitCount | undefined;
+}
+
+/** How much of a limit is in use. */
+export interface PermitCount {
+  readonly used: number;
+  /** Undefined before the first grant. */
+  readonly limit?: number | undefined;
+  readonly holders: number;
+  /** Holders without a sign of life for longer than their lease. */
+  readonly silent: number;
+}
+
+/** One permit of a semaphore or of a read-write lock. */
+export interface Permit {
+  readonly holder: string;
+  readonly owner?: string | undefined;
+  readonly weight: number;
+  readonly fence: string;
+  readonly session: string;
+  readonly state: RowState;
+  readonly leaseMs: number;
+  readonly silentMs?: number | undefined;
+  readonly acquirableInMs: number;
 }
 
 export interface SessionRow {
@@ -32,7 +63,8 @@ export interface SessionRow {
   readonly owner?: string | undefined;
   readonly openedAt?: string | undefined;
   readonly appearsExpired: boolean;
-  readonly locks: readonly string[];
+  /** The records with a holder on this session. */
+  readonly records: readonly Named[];
 }
 
 /** A term of a leader, as the readings showed it. */
@@ -46,7 +78,7 @@ export interface Term {
 }
 
 export interface Unreadable {
-  readonly kind: Kind | "semaphore" | "read-write";
+  readonly kind: Kind;
   readonly name: string;
   readonly found: string;
 }
@@ -114,16 +146,22 @@ export interface Action {
   readonly command: string;
 }
 
+/** A permit, with the commands for what can be done with it. */
+export interface PermitDetail extends Permit {
+  readonly actions: readonly Action[];
+}
+
 /** One record, by strongly consistent reads. */
 export interface Detail {
   readonly row: Row;
   readonly words: string;
   readonly data?: string | undefined;
+  readonly permits: readonly PermitDetail[];
   readonly waiters: readonly Waiter[];
   readonly events: readonly Event[];
   readonly actions: readonly Action[];
-  /** Other locks of the same session. */
-  readonly besides: readonly string[];
+  /** Other records with a holder on the same session. */
+  readonly besides: readonly Named[];
 }
 
 export interface DetailAnswer extends Status {

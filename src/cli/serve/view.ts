@@ -1,11 +1,13 @@
-import type { Inspection, RecordKind, SessionListing, Survey } from "../../admin/index.js";
+import type { Inspection, RecordKind, Survey } from "../../admin/index.js";
 import { epochMsOf } from "../../platform/clock.js";
-import type { Row, RowState, SessionRow, TableView, Term } from "./view-types.js";
+import { rowOfPermits } from "./permits.js";
+import { silenceOf } from "./silence.js";
+import type { Named, Row, SessionRow, TableView, Term } from "./view-types.js";
 
 /** From readings of the library to what the page shows. Pure. */
 
 /** A name for one record, among all kinds and namespaces. */
-export function keyOf({ kind, name, namespace }: Pick<Row, "kind" | "name" | "namespace">): string {
+export function keyOf({ kind, name, namespace }: Named): string {
   return JSON.stringify([kind, name, namespace ?? null]);
 }
 
@@ -22,53 +24,41 @@ export interface Beside {
 export function rowOf(kind: RecordKind, lock: Inspection, beside: Beside): Row {
   const { name, namespace, owner, holder, fence, session, acquirableInMs } = lock;
   const leaseMs = beside.sessionLeaseMs ?? lock.leaseMs;
-  const silentMs = silenceOf(lock, leaseMs);
   const acquiredMs = epochMsOf(lock.acquiredAt);
+  const isHeld = lock.state === "held";
   const heldForMs =
-    lock.state !== "held" || acquiredMs === undefined
-      ? undefined
-      : Math.max(0, beside.nowMs - acquiredMs);
+    !isHeld || acquiredMs === undefined ? undefined : Math.max(0, beside.nowMs - acquiredMs);
   return {
     ...{ kind, name, namespace, owner, holder, fence: fence?.toString(), session },
-    ...{ leaseMs, silentMs, heldForMs, acquirableInMs },
+    ...{ leaseMs, heldForMs, acquirableInMs },
     ...{ waiters: beside.waiters, longestWaitMs: beside.longestWaitMs },
-    state: stateOf(lock, silentMs, leaseMs),
+    ...(isHeld ? silenceOf(lock, leaseMs) : { state: "free" }),
   };
-}
-
-/** Since the last renewal: by the end in the record, or else as long as this client watched the record unchanged. */
-function silenceOf(lock: Inspection, leaseMs: number | undefined): number | undefined {
-  if (lock.state !== "held" || leaseMs === undefined) return undefined;
-  return Math.max(0, leaseMs - (lock.endsInMs ?? lock.acquirableInMs));
-}
-
-function stateOf(lock: Inspection, silentMs = 0, leaseMs = 0): RowState {
-  if (lock.state !== "held") return "free";
-  if (lock.appearsExpired) return "silent";
-  return silentMs > leaseMs ? "late" : "held";
 }
 
 /** Makes the view of a table from a survey, and from the terms that earlier readings showed. */
 export function viewOf(survey: Survey, earlier: readonly Term[], nowMs: number): TableView {
   const waiters = waitersOf(survey, nowMs);
   const leases = new Map(survey.sessions.map(({ id, leaseMs }) => [id, leaseMs]));
-  const rows = survey.locks
-    .map(({ kind, lock }) => {
-      const { name, namespace, session } = lock;
-      const waiting = waiters.get(keyOf({ kind, name, namespace })) ?? NONE_WAIT;
-      const sessionLeaseMs = session === undefined ? undefined : leases.get(session);
-      return rowOf(kind, lock, { ...waiting, sessionLeaseMs, nowMs });
-    })
-    .sort(byName);
+  const waitingFor = (record: Named): Waiting => waiters.get(keyOf(record)) ?? NONE_WAIT;
+  const locks = survey.locks.map(({ kind, lock }) => {
+    const { name, namespace, session } = lock;
+    const waiting = waitingFor({ kind, name, namespace });
+    const sessionLeaseMs = session === undefined ? undefined : leases.get(session);
+    return rowOf(kind, lock, { ...waiting, sessionLeaseMs, nowMs });
+  });
+  const shared = survey.permits.map(({ kind, lock }) =>
+    rowOfPermits(lock, waitingFor({ kind, name: lock.name })),
+  );
   return {
-    rows,
-    sessions: survey.sessions.map(sessionRow).sort((a, b) => b.locks.length - a.locks.length),
+    rows: [...locks, ...shared].sort(byName),
+    sessions: sessionsOf(survey).sort((a, b) => b.records.length - a.records.length),
     terms: termsAfter(earlier, survey, nowMs),
     unreadable: survey.unreadable,
   };
 }
 
-function byName(a: Row, b: Row): number {
+function byName(a: Named, b: Named): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 }
 
@@ -81,9 +71,9 @@ const NONE_WAIT: Waiting = { waiters: 0, longestWaitMs: 0 };
 
 function waitersOf({ queued }: Survey, nowMs: number): Map<string, Waiting> {
   const byLock = new Map<string, Waiting>();
-  for (const { name, namespace, since, isServed, appearsExpired } of queued) {
+  for (const { kind, name, namespace, since, isServed, appearsExpired } of queued) {
     if (isServed || appearsExpired) continue;
-    const key = keyOf({ kind: "lock", name, namespace });
+    const key = keyOf({ kind, name, namespace });
     const { waiters, longestWaitMs } = byLock.get(key) ?? NONE_WAIT;
     const waitedMs = nowMs - (epochMsOf(since) ?? nowMs);
     byLock.set(key, { waiters: waiters + 1, longestWaitMs: Math.max(longestWaitMs, waitedMs) });
@@ -91,9 +81,24 @@ function waitersOf({ queued }: Survey, nowMs: number): Map<string, Waiting> {
   return byLock;
 }
 
-function sessionRow(session: SessionListing): SessionRow {
-  const { id, state, owner, openedAt, appearsExpired, locks } = session;
-  return { id, state, owner, openedAt, appearsExpired, locks };
+function sessionsOf({ sessions, locks, permits }: Survey): SessionRow[] {
+  const byId = new Map<string, Map<string, Named>>();
+  const add = (id: string, record: Named): void => {
+    const records = byId.get(id) ?? new Map<string, Named>();
+    // Several permits of one record are one link.
+    byId.set(id, records.set(keyOf(record), record));
+  };
+  for (const { kind, lock } of locks) {
+    const { session, name, namespace } = lock;
+    if (session !== undefined) add(session, { kind, name, namespace });
+  }
+  for (const { kind, lock } of permits) {
+    for (const { session } of lock.permits) add(session, { kind, name: lock.name });
+  }
+  return sessions.map(({ id, state, owner, openedAt, appearsExpired }) => {
+    const records = [...(byId.get(id)?.values() ?? [])].sort(byName);
+    return { id, state, owner, openedAt, appearsExpired, records };
+  });
 }
 
 const MOST_TERMS = 1_000;

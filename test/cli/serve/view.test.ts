@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { Inspection, Survey } from "../../../src/admin/index.js";
-import { actionsOf, eventsOf, wordsOf } from "../../../src/cli/serve/detail.js";
+import { actionsOf } from "../../../src/cli/serve/actions.js";
+import { detailOf, eventsOf } from "../../../src/cli/serve/detail.js";
 import { figuresOf } from "../../../src/cli/serve/metrics.js";
-import { rowOf, termsAfter } from "../../../src/cli/serve/view.js";
+import { rowOf, termsAfter, viewOf } from "../../../src/cli/serve/view.js";
 import type { Row, TableView } from "../../../src/cli/serve/view-types.js";
+import { wordsOf } from "../../../src/cli/serve/words.js";
 
 const LOCK = {
   ...{ name: "a", state: "held", holder: "h", owner: "worker-7", fence: 9n, leaseMs: 30_000 },
@@ -35,7 +37,7 @@ describe("a row", () => {
 describe("the words about a record", () => {
   it("say the holder, the last renewal and the takeover", () => {
     expect(wordsOf(row({}))).toBe(
-      "Held by worker-7 for 3 min; last renewed 4 s ago; can be taken over in 36 s if the holder stays silent.",
+      "Held by worker-7 for 3 min; last renewed 4 s ago; it can be taken over in 36 s if the holder stays silent.",
     );
   });
 
@@ -67,6 +69,45 @@ describe("the terms of leaders", () => {
     const then = termsAfter(first, survey(2n), NOW_MS + 5_000);
     expect(then).toMatchObject([{ fence: "1", toMs: NOW_MS + 5_000 }, { fence: "2" }]);
     expect(then[1]?.toMs).toBeUndefined();
+  });
+});
+
+describe("the sessions", () => {
+  it("name their records by kind and namespace, and a record with two permits once", () => {
+    const session = { id: "s1", state: "alive", owner: "one", appearsExpired: false };
+    const lock = (kind: string, name: string, change: Partial<Inspection> = {}) => ({
+      kind,
+      lock: { ...LOCK, name, session: "s1", ...change },
+    });
+    const permit = { ...LOCK, weight: 1, session: "s1" };
+    const survey = {
+      ...{ sessions: [session, { ...session, id: "s2" }], queued: [], unreadable: [] },
+      locks: [
+        lock("lock", "a", { namespace: "n" }),
+        lock("lock", "b", { session: undefined }),
+        lock("leader", "a"),
+        lock("lock", "a"),
+      ],
+      permits: [{ kind: "semaphore", lock: { name: "c", permits: [permit, permit] } }],
+    } as unknown as Survey;
+    const [first, second] = viewOf(survey, [], NOW_MS).sessions;
+    expect(first?.records).toEqual([
+      { kind: "lock", name: "a", namespace: "n" },
+      { kind: "leader", name: "a" },
+      { kind: "lock", name: "a" },
+      { kind: "semaphore", name: "c" },
+    ]);
+    expect(second).toMatchObject({ id: "s2", records: [] });
+  });
+
+  it("leave out of a record's neighbours only the record itself", () => {
+    const ofSession = [
+      { kind: "lock", name: "a" },
+      { kind: "lock", name: "a", namespace: "n" },
+      { kind: "leader", name: "a" },
+    ] as const;
+    const reading = { row: row({}), permits: [], waiters: [], history: undefined, ofSession };
+    expect(detailOf({ ...reading, table: "locks" }).besides).toEqual(ofSession.slice(1));
   });
 });
 

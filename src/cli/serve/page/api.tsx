@@ -14,15 +14,17 @@ async function ask<T>(path: string, body?: unknown): Promise<T> {
   return answer as T;
 }
 
-/** A record's name, as a query. */
-export function queryOf({ kind, name, namespace }: Pick<Row, "kind" | "name" | "namespace">) {
-  return new URLSearchParams({ kind, name, ...(namespace === undefined ? {} : { namespace }) });
+/** The form of a forced release. `holder` names a permit. */
+export interface ReleaseForm {
+  readonly holder: string | undefined;
+  readonly reason: string;
+  readonly confirm: string;
 }
 
-export function askRelease(row: Row, reason: string, confirm: string) {
-  const { kind, name, namespace } = row;
+export function askRelease({ kind, name, namespace }: Row, form: ReleaseForm) {
   return ask<{ isFree: boolean; owner?: string; successor?: string }>("/api/release", {
-    ...{ kind, name, namespace, reason, confirm },
+    ...{ kind, name, namespace },
+    ...form,
   });
 }
 

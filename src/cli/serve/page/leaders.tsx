@@ -1,5 +1,5 @@
-import type { SessionRow, Term } from "../view-types.js";
-import { queryOf } from "./api.js";
+import type { Term } from "../view-types.js";
+import { RecordLink } from "./links.js";
 import { Foreign, length, visible } from "./text.js";
 
 const SPAN_MS = 30 * 60_000;
@@ -31,9 +31,7 @@ export function Leaders({
       </p>
       {names.map((name) => (
         <div class="leader" key={name}>
-          <a href={`#/record?${queryOf({ kind: "leader", name })}`}>
-            <Foreign text={name} />
-          </a>
+          <RecordLink record={{ kind: "leader", name }} />
           <Spans terms={terms.filter((one) => one.name === name)} startMs={startMs} nowMs={nowMs} />
         </div>
       ))}
@@ -69,38 +67,5 @@ function Spans(props: {
           </div>
         ))}
     </div>
-  );
-}
-
-export function Sessions({ sessions }: { readonly sessions: readonly SessionRow[] }) {
-  if (sessions.length === 0) return <p class="empty">No sessions.</p>;
-  return (
-    <section aria-label="Sessions">
-      {sessions.slice(0, 500).map(({ id, state, owner, openedAt, appearsExpired, locks }) => (
-        <details class="session" key={id}>
-          <summary>
-            <b>
-              <Foreign text={owner ?? id} />
-            </b>{" "}
-            <span class={appearsExpired ? "tag red" : "tag"}>
-              {appearsExpired && state === "alive" ? "silent" : state}
-            </span>{" "}
-            {locks.length} locks <small>since {visible(openedAt ?? "–")}</small>
-          </summary>
-          <p>
-            <code>{visible(id)}</code>
-          </p>
-          <ul>
-            {locks.slice(0, 200).map((name) => (
-              <li key={name}>
-                <a href={`#/record?${queryOf({ kind: "lock", name })}`}>
-                  <Foreign text={name} />
-                </a>
-              </li>
-            ))}
-          </ul>
-        </details>
-      ))}
-    </section>
   );
 }

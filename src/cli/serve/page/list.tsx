@@ -1,6 +1,6 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Row, Unreadable } from "../view-types.js";
-import { queryOf } from "./api.js";
+import { RecordLink } from "./links.js";
 import { Foreign, length } from "./text.js";
 
 const ROW_PX = 40;
@@ -10,6 +10,7 @@ const COLUMNS = [
   { key: "name", title: "Name" },
   { key: "kind", title: "Kind" },
   { key: "owner", title: "Owner" },
+  { key: "used", title: "In use" },
   { key: "heldForMs", title: "Held for" },
   { key: "fence", title: "Fence" },
   { key: "silentMs", title: "Last sign of life" },
@@ -20,6 +21,7 @@ type Key = (typeof COLUMNS)[number]["key"];
 function sortValue(row: Row, key: Key): string | number {
   if (key === "fence") return Number(row.fence ?? -1);
   if (key === "silentMs") return (row.silentMs ?? -1) / (row.leaseMs ?? 1);
+  if (key === "used") return (row.permits?.used ?? -1) / (row.permits?.limit ?? 1);
   return row[key] ?? (key === "owner" ? "" : -1);
 }
 
@@ -153,21 +155,16 @@ function RowOf({ row, at }: { readonly row: Row; readonly at: number }) {
       style={{ transform: `translateY(${at * ROW_PX}px)` }}
     >
       <div role="cell" class="c-name">
-        <a href={`#/record?${queryOf(row)}`}>
-          <Foreign text={row.name} />
-        </a>
-        {row.namespace !== undefined && (
-          <small>
-            {" in "}
-            <Foreign text={row.namespace} />
-          </small>
-        )}
+        <RecordLink record={row} />
       </div>
       <div role="cell" class="c-kind">
         {row.kind}
       </div>
       <div role="cell" class="c-owner">
         <Foreign text={row.state === "free" ? undefined : row.owner} />
+      </div>
+      <div role="cell" class="c-used">
+        {inUse(row)}
       </div>
       <div role="cell" class="c-heldForMs">
         {row.state === "free" ? "free" : length(row.heldForMs)}
@@ -185,8 +182,18 @@ function RowOf({ row, at }: { readonly row: Row; readonly at: number }) {
   );
 }
 
+/** How much of a limit is in use. The limit of a read-write lock is no number of its user. */
+function inUse({ kind, permits }: Row): string {
+  if (permits === undefined) return "";
+  const { used, limit, holders } = permits;
+  if (kind === "semaphore") return `${used} of ${limit ?? "–"}`;
+  if (holders === 0) return "";
+  if (used === limit) return "writer";
+  return holders === 1 ? "1 reader" : `${holders} readers`;
+}
+
 /** The time since the last sign of life, against the lease. */
-export function Life({ row }: { readonly row: Row }) {
+export function Life({ row }: { readonly row: Pick<Row, "state" | "leaseMs" | "silentMs"> }) {
   if (row.state === "free" || row.leaseMs === undefined) return <span class="life none" />;
   const part = Math.min(1, (row.silentMs ?? 0) / row.leaseMs);
   const isRed = row.state === "late" || row.state === "silent";

@@ -2,9 +2,10 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useTable } from "./api.js";
 import { Header } from "./frame.js";
-import { Leaders, Sessions } from "./leaders.js";
+import { Leaders } from "./leaders.js";
 import { Locks } from "./list.js";
 import { RecordView } from "./record.js";
+import { Sessions } from "./sessions.js";
 
 /** The part of the URL after `#/`. */
 function useRoute(): string {
@@ -32,7 +33,7 @@ function Page() {
         ) : page === "leaders" ? (
           <Leaders terms={view.terms} nowMs={answer?.nowMs ?? 0} />
         ) : page === "sessions" ? (
-          <Sessions sessions={view.sessions} />
+          <Sessions sessions={view.sessions} chosen={new URLSearchParams(query).get("id")} />
         ) : (
           <Locks rows={view.rows} unreadable={view.unreadable} />
         )}

@@ -1,9 +1,11 @@
-import { useState } from "preact/hooks";
-import type { Action, Detail, Event, Row, Waiter } from "../view-types.js";
-import { askRelease, queryOf, useDetail } from "./api.js";
+import type { Detail, Event, Named, Waiter } from "../view-types.js";
+import { useDetail } from "./api.js";
 import { Age } from "./frame.js";
+import { RecordLinks, SessionLink } from "./links.js";
 import { Life } from "./list.js";
-import { Foreign, length, visible } from "./text.js";
+import { Actions, Permits } from "./permits.js";
+import { Release } from "./release.js";
+import { Foreign, visible } from "./text.js";
 
 /** One record: state, queue, history, data and what can be done. */
 export function RecordView({ query }: { readonly query: string }) {
@@ -56,7 +58,14 @@ function Parts({
   const { row } = detail;
   return (
     <>
-      {row.kind === "lock" && <Queue waiters={detail.waiters} />}
+      {row.permits !== undefined && <Permits row={row} permits={detail.permits} />}
+      {row.kind === "lock" && (
+        <Queue
+          waiters={detail.waiters}
+          none="No waiters. Waiters of a mutex have no place until a fair lock of the name is used."
+        />
+      )}
+      {row.permits !== undefined && <Queue waiters={detail.waiters} none="No waiters." />}
       {row.kind !== "once" && <Timeline events={detail.events} />}
       {detail.data !== undefined && (
         <div class="part">
@@ -64,21 +73,26 @@ function Parts({
           <pre>{visibleLines(detail.data)}</pre>
         </div>
       )}
-      {row.session !== undefined && <Besides row={row} names={detail.besides} />}
-      <Actions actions={detail.actions} />
-      {allowRelease && row.state !== "free" && row.kind !== "once" && <Release row={row} />}
+      {row.session !== undefined && <Besides id={row.session} records={detail.besides} />}
+      <div class="part">
+        <h3>Commands</h3>
+        <Actions actions={detail.actions} />
+      </div>
+      {allowRelease && row.state !== "free" && row.kind !== "once" && (
+        <Release row={row} permits={detail.permits} />
+      )}
     </>
   );
 }
 
 const visibleLines = (text: string): string => text.split("\n").map(visible).join("\n");
 
-function Queue({ waiters }: { readonly waiters: readonly Waiter[] }) {
+function Queue({ waiters, none }: { readonly waiters: readonly Waiter[]; readonly none: string }) {
   return (
     <div class="part queue">
       <h3>Queue</h3>
       {waiters.length === 0 ? (
-        <p>No waiters. Waiters of a mutex have no place until a fair lock of the name is used.</p>
+        <p>{none}</p>
       ) : (
         <ol>
           {waiters.map(({ position, ticket, owner, since, calls, appearsExpired }) => (
@@ -137,97 +151,18 @@ function EventText({ event }: { readonly event: Event }) {
   );
 }
 
-function Besides({ row, names }: { readonly row: Row; readonly names: readonly string[] }) {
+function Besides({ id, records }: { readonly id: string; readonly records: readonly Named[] }) {
   return (
-    <div class="part">
+    <div class="part besides">
       <h3>Session</h3>
       <p>
         <code>
-          <Foreign text={row.session} />
+          <SessionLink id={id} text={id} />
         </code>{" "}
         keeps this lock alive
-        {names.length === 0 ? "." : `, and ${names.length} more:`}
+        {records.length === 0 ? "." : `, and ${records.length} more:`}
       </p>
-      <ul>
-        {names.slice(0, 100).map((name) => (
-          <li key={name}>
-            <a href={`#/record?${queryOf({ kind: "lock", name })}`}>
-              <Foreign text={name} />
-            </a>
-          </li>
-        ))}
-      </ul>
+      <RecordLinks records={records} />
     </div>
-  );
-}
-
-function Actions({ actions }: { readonly actions: readonly Action[] }) {
-  return (
-    <div class="part">
-      <h3>Commands</h3>
-      <dl class="actions">
-        {actions.map(({ what, command }) => (
-          <div key={what}>
-            <dt>{what}</dt>
-            <dd>
-              <code>{visible(command)}</code>
-            </dd>
-          </div>
-        ))}
-      </dl>
-    </div>
-  );
-}
-
-function Release({ row }: { readonly row: Row }) {
-  const [reason, setReason] = useState("");
-  const [confirm, setConfirm] = useState("");
-  const [said, setSaid] = useState("");
-  const submit = async (event: SubmitEvent): Promise<void> => {
-    event.preventDefault();
-    setSaid("Asking …");
-    try {
-      const { isFree, owner, successor } = await askRelease(row, reason, confirm);
-      setSaid(
-        isFree
-          ? "It is free."
-          : successor === undefined
-            ? `${owner ?? "The holder"} was asked to release, and ends at its next renewal.`
-            : `${successor} holds it now, and was not asked.`,
-      );
-      setConfirm("");
-    } catch (error) {
-      setSaid((error as Error).message);
-    }
-  };
-  const isReady = reason.trim() !== "" && confirm === row.name;
-  return (
-    <form class="part release" onSubmit={submit}>
-      <h3>Forced release</h3>
-      <label>
-        Reason, for the holder and the history
-        <input
-          name="reason"
-          maxLength={1_000}
-          value={reason}
-          onInput={(event) => setReason(event.currentTarget.value)}
-        />
-      </label>
-      <label>
-        Type the name to confirm
-        <input
-          name="confirm"
-          autocomplete="off"
-          value={confirm}
-          onInput={(event) => setConfirm(event.currentTarget.value)}
-        />
-      </label>
-      <button type="submit" disabled={!isReady}>
-        Ask the holder to release
-      </button>
-      <p role="status">
-        <Foreign text={said === "" ? `Lease: ${length(row.leaseMs)}.` : said} />
-      </p>
-    </form>
   );
 }

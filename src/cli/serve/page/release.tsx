@@ -1,0 +1,83 @@
+import { useState } from "preact/hooks";
+import type { Permit, Row } from "../view-types.js";
+import { askRelease } from "./api.js";
+import { Foreign, length, visible } from "./text.js";
+
+/** Releases a lock, a leadership or one permit by force, after a reason and the typed name. */
+export function Release(props: { readonly row: Row; readonly permits: readonly Permit[] }) {
+  const { row, permits } = props;
+  // Nothing is chosen for the operator: the order of the permits changes from reading to reading.
+  const [chosen, setChosen] = useState("");
+  const [reason, setReason] = useState("");
+  const [confirm, setConfirm] = useState("");
+  const [said, setSaid] = useState("");
+  const isOfPermits = row.permits !== undefined;
+  const isKnown = permits.some(({ holder }) => holder === chosen);
+  const holder = isOfPermits ? chosen : undefined;
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    setSaid("Asking …");
+    try {
+      const { isFree, owner, successor } = await askRelease(row, { holder, reason, confirm });
+      setSaid(
+        isFree
+          ? isOfPermits
+            ? "The permit is gone."
+            : "It is free."
+          : successor === undefined
+            ? `${owner ?? "The holder"} was asked to release, and ends at its next renewal.`
+            : `${successor} holds it now, and was not asked.`,
+      );
+      setConfirm("");
+    } catch (error) {
+      setSaid((error as Error).message);
+    }
+  };
+  const isReady = reason.trim() !== "" && confirm === row.name && (!isOfPermits || isKnown);
+  return (
+    <form class="part release" onSubmit={submit}>
+      <h3>Forced release</h3>
+      {isOfPermits && (
+        <label>
+          Permit
+          <select
+            name="holder"
+            value={isKnown ? chosen : ""}
+            onChange={(event) => setChosen(event.currentTarget.value)}
+          >
+            <option value="">Choose a permit</option>
+            {permits.map((one) => (
+              <option key={one.holder} value={one.holder}>
+                {visible(one.owner ?? one.holder)}, fence {one.fence}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <label>
+        Reason, for the holder and the history
+        <input
+          name="reason"
+          maxLength={1_000}
+          value={reason}
+          onInput={(event) => setReason(event.currentTarget.value)}
+        />
+      </label>
+      <label>
+        Type the name to confirm
+        <input
+          name="confirm"
+          autocomplete="off"
+          value={confirm}
+          onInput={(event) => setConfirm(event.currentTarget.value)}
+        />
+      </label>
+      <button type="submit" disabled={!isReady}>
+        Ask the holder to release
+      </button>
+      <p role="status">
+        <Foreign text={said === "" ? `Lease: ${length(row.leaseMs)}.` : said} />
+      </p>
+    </form>
+  );
+}

@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { World } from "../support/world.js";
+
+const DATES = { dates: (trueMs: number) => Math.floor(trueMs / 1_000) * 1_000 };
+const FOR_EVER = { wait: Number.POSITIVE_INFINITY };
+
+describe("admin.survey", () => {
+  it("reads locks, permits and the waiters of each kind by one scan", async () => {
+    const world = new World(DATES);
+    const [a, b] = [world.inhabitant({ owner: "first" }), world.inhabitant({ owner: "next" })];
+    const all = ({ locks }: typeof a) => [
+      locks.fairLock("same"),
+      locks.semaphore("same", { permits: 1 }),
+      locks.readWriteLock("same").write(),
+    ];
+    for (const lock of all(a)) await world.until(lock.acquire() as Promise<unknown>);
+    await world.until(a.locks.election("same").campaign());
+    for (const lock of all(b)) lock.acquire(FOR_EVER).catch(() => undefined);
+    await world.time.advance(3_000);
+    const before = world.table.counts;
+    const { result, reads, writes } = await world.requests(() => a.locks.admin.survey());
+    expect(world.table.counts.scans - before.scans).toBe(1);
+    expect({ reads, writes }).toEqual({ reads: 0, writes: 0 });
+    expect(result.locks.map(({ kind }) => kind).toSorted()).toEqual(["leader", "lock"]);
+    expect(result.permits.map(({ kind }) => kind).toSorted()).toEqual(["read-write", "semaphore"]);
+    const queued = result.queued.map(({ kind, name, owner }) => `${kind} ${name} ${owner}`);
+    expect(queued.toSorted()).toEqual([
+      "lock same next",
+      "read-write same next",
+      "semaphore same next",
+    ]);
+    b.process.kill();
+  });
+
+  it("reads only names with the prefix, of each kind, and their waiters", async () => {
+    const world = new World(DATES);
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    for (const name of ["x/1", "y/1"]) {
+      await world.until(a.locks.semaphore(name, { permits: 1 }).acquire());
+      b.locks
+        .semaphore(name, { permits: 1 })
+        .acquire(FOR_EVER)
+        .catch(() => undefined);
+    }
+    await world.until(a.locks.mutex("x/2").acquire());
+    await world.until(a.locks.mutex("y/2").acquire());
+    await world.time.advance(3_000);
+    const { locks, permits, queued } = await world.until(a.locks.admin.survey({ prefix: "x/" }));
+    expect(locks.map(({ lock }) => lock.name)).toEqual(["x/2"]);
+    expect(permits.map(({ lock }) => lock.name)).toEqual(["x/1"]);
+    expect(queued.map(({ name }) => name)).toEqual(["x/1"]);
+    b.process.kill();
+  });
+
+  it("lists the sessions of permits", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant({ owner: "one" });
+    const permit = await world.until(locks.semaphore("s", { permits: 3 }).acquire({ weight: 2 }));
+    const { sessions } = await world.until(locks.admin.survey());
+    expect(sessions).toMatchObject([
+      {
+        state: "alive",
+        locks: [],
+        permits: [{ kind: "semaphore", name: "s", weight: 2, holder: permit.holder }],
+      },
+    ]);
+  });
+});
