@@ -23,7 +23,6 @@ async function run(from: number, seeds: number) {
 }
 
 describe("a client whose session is renewed by a thread, under faults,", () => {
-  // rule: R2, R8, protocol 113, protocol 114, protocol 115
   it(
     `never holds with a rival, stays lost, and blocks others for the bound and a lease (${SEEDS} fresh seeds from ${FROM})`,
     async () => {
@@ -34,6 +33,7 @@ describe("a client whose session is renewed by a thread, under faults,", () => {
     60_000 + 1_000 * SEEDS,
   );
 
+  // rule: R2, R8, protocol 113, protocol 114, protocol 115
   it("does so in fixed runs, of which some lose the lease early and some keep it", async () => {
     const { first, ...sums } = await run(1, FIXED_SEEDS);
     expect(first).toEqual([]);
