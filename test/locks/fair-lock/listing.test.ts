@@ -34,6 +34,7 @@ describe("a listing of the places in queues", () => {
     const { world, queued } = await queueOfOne();
     expect(await queued()).toEqual([
       {
+        kind: "lock",
         name: NAME,
         namespace: undefined,
         ticket: ticketOf(entriesIn(world)[0]),
