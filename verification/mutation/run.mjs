@@ -21,9 +21,17 @@ import {
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const LEAST_PERCENT = 90;
+const FLAGS = ["--force", "--report", "--write"];
 
 const judged = JSON.parse(readFileSync(join(ROOT, "verification/mutation/judged.json"), "utf8"));
 const given = process.argv.slice(2);
+const unknown = given.filter((word) => word.startsWith("-") && !FLAGS.includes(word));
+if (unknown.length > 0) {
+  console.error(
+    `Unknown: ${unknown.join(" ")}. npm run mutation -- [FILE ...] [${FLAGS.join("] [")}]`,
+  );
+  process.exit(64);
+}
 if (given.includes("--report")) {
   console.log(reportOf(ROOT, judged).join("\n"));
   process.exit();

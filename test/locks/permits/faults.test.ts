@@ -1,4 +1,6 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, it } from "vitest";
+import { LEASE_CHANNELS } from "../../../src/core/events.js";
 import type { Fault, FaultRequest } from "../../../src/testing/faults/fault-plan.js";
 import { expectError } from "../../support/errors.js";
 import { type Inhabitant, World } from "../../support/world.js";
@@ -441,5 +443,42 @@ describe("an acquisition while no grant is answered", () => {
     await world.time.advance(20_000);
     silence.calm();
     expect((await world.until(acquiring)).isHeld).toBe(true);
+  });
+});
+
+describe("an acquisition that its caller ends", () => {
+  it("ends while it waits for a turn, if a listener to its own wait event aborts it", async () => {
+    const world = new World(DATES);
+    const a = await withSession(world);
+    const held = await world.until(semaphoreOf(a).acquire());
+    const first = semaphoreOf(a).acquire(FOR_EVER);
+    await world.time.advance(2_000);
+    const controller = new AbortController();
+    const abort = (): void => controller.abort(new Error("no need"));
+    subscribe(LEASE_CHANNELS.wait, abort);
+    const second = semaphoreOf(a).acquire({ ...FOR_EVER, signal: controller.signal });
+    await expect(world.until(second)).rejects.toThrow("no need");
+    unsubscribe(LEASE_CHANNELS.wait, abort);
+    await world.until(held.release());
+    expect((await world.until(first)).isHeld).toBe(true);
+  });
+
+  it("sends no more than the mark again, if the answer to the mark is lost and others hold permits", async () => {
+    const world = new World(DATES);
+    const [a, b] = [await withSession(world), await withSession(world)];
+    await world.until(semaphoreOf(b, 2).acquire());
+    let marks = 0;
+    a.network.script((request) => {
+      if (isGrant(request)) return { fault: "request-lost", unknownAfterMs: 10 };
+      if (request.kind !== "write" || JSON.stringify(request.write.key) !== JSON.stringify(KEY))
+        return undefined;
+      marks += 1;
+      return marks === 1 ? { fault: "response-lost", unknownAfterMs: 10 } : undefined;
+    });
+    const acquiring = semaphoreOf(a, 2).acquire({ wait: "50ms" });
+    await world.until(expectError(acquiring, { code: "unreachable", lockName: "s" }));
+    await world.time.advance(60_000);
+    expect(stateOf(world)).toEqual([1, 1, 1]);
+    expect(marks).toBe(2);
   });
 });
