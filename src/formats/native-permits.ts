@@ -58,6 +58,7 @@ export function nativePermits(pk: string, read: (item: Item | undefined) => Foun
   return {
     permitOf: (ref, permit) => ({ ...ref, id: JSON.stringify([ref.id, permit.holder]), permit }),
     readAll: (item) => readPermits(read(item), item),
+    has: (item, holder) => item?.[PERMIT + holder] !== undefined,
     grant: (ref, grant) => ({
       key: ref.key,
       condition: all(

@@ -32,7 +32,7 @@ class Observed {
     return this;
   }
 
-  hindered(atMs: number, by: string, untilMs = Number.POSITIVE_INFINITY): this {
+  hindered(atMs: number, by: string, untilMs: number): this {
     this.sightings.push({ kind: "hindered", by, untilMs, ...this.#at(atMs) });
     return this;
   }
@@ -43,7 +43,11 @@ class Observed {
   }
 
   killed(atMs: number, by: string): this {
-    return this.hindered(atMs, by).happened(atMs, { kind: "process", by, what: "killed" });
+    return this.hindered(atMs, by, atMs + TAKEOVER_MS).happened(atMs, {
+      kind: "process",
+      by,
+      what: "killed",
+    });
   }
 
   guarded(atMs: number, by: string, fence: number): this {
@@ -89,7 +93,7 @@ describe("the checks of a chaos run with permits", () => {
     expect(run.violations([ledgerOf([10, 3], [11, 4], [12, 3])])).toEqual([]);
   });
 
-  it("refuse a record whose permits do not weigh what it has in use", () => {
+  it("refuse a record whose `used` is not the weight of its permits", () => {
     expect(new Observed().record(1, 10, [permit(10, "p1", 3)], 2).violations()).toEqual([
       "counted",
     ]);
@@ -132,12 +136,18 @@ describe("the takeover of a killed process's permit", () => {
 
   it("does not count the time in which the first process is hindered, or nobody waits", () => {
     const run = new Observed().killed(100, "p1").place(500, "p2", "1").place(600, "p3", "2");
-    run.killed(1_000, "p2").place(3_000, "p2", "1", false).hindered(3_100, "p3", 3_300);
-    run.record(3_700, 10, permits);
-    // From 500 to 1,000, from 3,000 to 3,100 and from 3,300 to 3,700.
+    run.killed(1_000, "p2").place(1_900, "p2", "1", false).hindered(2_000, "p3", 2_200);
+    run.record(2_600, 10, permits);
+    // From 500 to 1,000, from 1,900 to 2,000 and from 2,200 to 2,600.
     const [takeover] = takeoversIn(run.spans, run.sightings);
-    expect(takeover).toMatchObject({ by: "p1", afterMs: 3_600, countedMs: 1_000 });
-    expect(run.record(3_800, 10, permits).violations()).toEqual(["takeover"]);
+    expect(takeover).toMatchObject({ by: "p1", afterMs: 2_500, countedMs: 1_000 });
+    expect(run.record(2_700, 10, permits).violations()).toEqual(["takeover"]);
+  });
+
+  it("counts again when the place of a killed process stays longer than its takeover", () => {
+    const run = new Observed().killed(100, "p1").place(500, "p2", "1").killed(600, "p2");
+    expect(run.record(2_400, 10, permits).violations()).toEqual([]);
+    expect(run.record(2_600, 10, permits).violations()).toEqual(["takeover"]);
   });
 
   it("counts from the last start of the server", () => {

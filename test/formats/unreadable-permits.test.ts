@@ -89,4 +89,32 @@ describe("the record of a semaphore that another program has changed", () => {
     await world.time.advance(1_000);
     expect(JSON.stringify(world.table.item(KEY))).toBe(before);
   });
+
+  it("loses the permit that DynamoDB granted before the client saw the change", async () => {
+    const { world, semaphore } = await changed((item) => ({ ...item, used: { N: "0" } }));
+    const trying = semaphore.tryAcquire({ weight: 3 });
+    const error = {
+      code: "foreign-record",
+      lockName: "s",
+      mentions: ["undoes the claim"],
+    } as const;
+    await world.until(expectError(trying, error));
+    await world.time.advance(1_000);
+    const item = world.table.item(KEY) ?? {};
+    expect(Object.keys(item).filter((name) => name.startsWith("permit#"))).toHaveLength(1);
+    expect(item["used"]).toEqual({ N: "0" });
+  });
+
+  it("ends a wait, and says that nothing was written", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    const semaphore = locks.semaphore("s", { permits: 1 });
+    await world.until(semaphore.acquire());
+    const waiting = expectError(semaphore.acquire({ wait: Number.POSITIVE_INFINITY }), {
+      ...{ code: "foreign-record", lockName: "s", mentions: ["Nothing was written"] },
+    });
+    await world.time.advance(5_000);
+    world.table.putItem(KEY, { ...world.table.item(KEY), used: { N: "2" } });
+    await world.until(waiting);
+  });
 });

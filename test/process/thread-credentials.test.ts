@@ -40,7 +40,7 @@ describe("a thread whose credentials expire", () => {
   const msOf = (ns: unknown): number => Number(ns) / 1e6 - (hrMs() - performance.now());
   const hrMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 
-  it("renews in a block with those of its own provider, and refreshes them", async () => {
+  it("renews in a block with credentials of the thread's own provider, and refreshes them", async () => {
     const script = fileURLToPath(new URL("workers/own-credentials.mjs", import.meta.url));
     const config = join(folder, "config");
     writeFileSync(

@@ -8,7 +8,7 @@ interface PlaceChange {
   readonly isThere: boolean;
 }
 
-/** A fault of a process, from its notice until `untilMs`; without end for a process that was killed. */
+/** A fault of a process, from its notice until `untilMs`. */
 interface Hindrance {
   readonly kind: "hindered";
   readonly by: string;
@@ -40,9 +40,7 @@ export function timeWithFirst(noted: readonly Noted[]): (fromMs: number, toMs: n
 function turnsIn(noted: readonly Noted[]): Turn[] {
   const hinderedUntilMs = new Map<string, number>();
   const places = new Map<string, string>();
-  const ends = noted.flatMap((one) =>
-    one.kind === "hindered" && Number.isFinite(one.untilMs) ? [{ atMs: one.untilMs }] : [],
-  );
+  const ends = noted.flatMap((one) => (one.kind === "hindered" ? [{ atMs: one.untilMs }] : []));
   // The sort keeps the order of equal times, and the end of a hindrance changes nothing but the time.
   const events = [...noted, ...ends].sort((a, b) => a.atMs - b.atMs);
   return events.map((event) => {

@@ -61,7 +61,7 @@ export class Referee {
     this.#noteQueue({ kind: "place", by, ticket, isThere });
   }
 
-  /** Records a fault of a process: of this length, or without end. */
+  /** Records a fault of a process, and how long it lasts. */
   noteHindered(by: string, forMs: number): void {
     this.#noteQueue({ kind: "hindered", by, untilMs: this.nowMs + forMs });
   }

@@ -9,7 +9,7 @@ import { checkRun, type Ledger } from "./checks.js";
 import { Member } from "./member.js";
 import { inOrder } from "./order.js";
 import { checkPermits, PERMITS, takeoversIn } from "./permit-checks.js";
-import { type Due, MOST_TIMES, type Plan, planOf } from "./plan.js";
+import { type Due, type Mishap, MOST_TIMES, type Plan, planOf } from "./plan.js";
 import { Referee } from "./referee.js";
 import { freshPort, Server, type StartServer } from "./server.js";
 import { deleteSession } from "./session-row.js";
@@ -178,9 +178,20 @@ export class Run {
   #check(ledgers: readonly Ledger[]): Violation[] {
     const { spans, sightings } = this.referee;
     if (!this.#options.hasPermits) return checkRun(spans, ledgers);
+    return checkPermits({ spans, sightings, ledgers, takeoverMs: this.#takeoverMs });
+  }
+
+  get #takeoverMs(): number {
     const { leaseMs, pollMs } = this.#plan;
-    const takeoverMs = leaseMs[1] + MAX_CLOCK_ERROR_MS + pollMs.max + TAKEOVER_REQUESTS_MS;
-    return checkPermits({ spans, sightings, ledgers, takeoverMs });
+    return leaseMs[1] + MAX_CLOCK_ERROR_MS + pollMs.max + TAKEOVER_REQUESTS_MS;
+  }
+
+  /** How long a process that meets this mishap may keep its place in a queue without using its turn. */
+  #hinderedMs(mishap: Mishap): number {
+    // The place of a killed process must be gone as soon as its permits.
+    if (mishap.kind === "process killed") return this.#takeoverMs;
+    if (mishap.kind === "wall clock stepped") return mishap.thenCutMs;
+    return "forMs" in mishap ? mishap.forMs : 0;
   }
 
   #tellProgress(elapsedMs: number): void {
@@ -252,15 +263,7 @@ export class Run {
     );
     if (victim === undefined) return;
     this.#count(kind, 1);
-    // A worker that starts again has another name.
-    const isEnd = kind === "process killed";
-    const forMs =
-      kind === "wall clock stepped"
-        ? mishap.thenCutMs
-        : isEnd
-          ? Number.POSITIVE_INFINITY
-          : mishap.forMs;
-    if (this.#options.hasPermits) this.referee.noteHindered(victim.name, forMs);
+    if (this.#options.hasPermits) this.referee.noteHindered(victim.name, this.#hinderedMs(mishap));
     switch (kind) {
       case "process killed":
         await victim.kill();

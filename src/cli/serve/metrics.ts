@@ -1,5 +1,5 @@
 import { Gauge, Registry } from "prom-client";
-import { isPermitKind } from "./permits.js";
+import { isPermitKind } from "../output/permits.js";
 import type { Row, TableView, Unreadable } from "./view-types.js";
 
 /** The metrics of a table, in the text format of Prometheus. */

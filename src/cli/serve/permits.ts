@@ -1,13 +1,8 @@
-import type { InspectedPermit, PermitInspection, PermitKind } from "../../admin/index.js";
+import type { InspectedPermit, PermitInspection } from "../../admin/index.js";
 import { silenceOf } from "./silence.js";
 import type { Permit, Row } from "./view-types.js";
 
 /** From readings of semaphores and read-write locks to what the page shows. Pure. */
-
-/** Whether the records of this kind have permits. */
-export function isPermitKind(kind: string): kind is PermitKind {
-  return kind === "semaphore" || kind === "read-write";
-}
 
 /** Describes the permits of a record, those silent for longest first. */
 export function permitsOf({ permits }: Pick<PermitInspection, "permits">): Permit[] {

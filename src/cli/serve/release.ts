@@ -1,6 +1,6 @@
 import type { ForceReleaseResult, HolderKind, PermitKind } from "../../admin/index.js";
 import type { Holdfast } from "../../index.js";
-import { isPermitKind } from "./permits.js";
+import { isPermitKind } from "../output/permits.js";
 
 /** A forced release that a viewer confirmed: of a lock or leadership, or of one permit. */
 export type ReleaseAsked =

@@ -79,7 +79,9 @@ export class PermitGrantWrite {
     const { context, ref, settings, cancellation } = this.#contending;
     const { weight, life } = this.#wish;
     const { holder } = this.#grant;
-    const record = sharedRecord(this.#contending, answer);
+    const permits = requireCapability(context.format, "permits");
+    const wasGranted = permits.has(answer.item, holder);
+    const record = sharedRecord(this.#contending, answer, "strong", wasGranted);
     this.#wish.onSeen(record);
     freeStrays(this.#contending, record, life);
     const permit = record.state === "shared" && record.permits.find((one) => one.holder === holder);
@@ -88,7 +90,6 @@ export class PermitGrantWrite {
     if (cancellation.isStopped) throw cancellation.error();
     // The session may have ended since the send. Another client can then remove the permit at once.
     if (!life.isHeld) return { kind: "refused", record };
-    const permits = requireCapability(context.format, "permits");
     const own = permits.permitOf(ref, { holder, weight, leavesMark: wasRepeated });
     const held = context.format.codec.read(answer.item, own);
     if (held.state !== "held")
@@ -113,8 +114,7 @@ export class PermitGrantWrite {
     const mark = permits.withdraw(ref, this.#grant);
     life.untilAnswered(async () => {
       const marked = await context.write(mark, context.settings.requestTimeoutMs);
-      if (marked.kind !== "refused" || !hasPermit(permits.readAll(marked.item), holder))
-        return marked;
+      if (marked.kind !== "refused" || !permits.has(marked.item, holder)) return marked;
       const freed = await freeOnce(context, own, { maybe: [holder] }, { keepData: false });
       // Another client has removed the permit meanwhile, and has left no mark.
       return freed.kind === "refused" ? AGAIN : freed;
@@ -122,23 +122,21 @@ export class PermitGrantWrite {
   }
 }
 
-function hasPermit(found: { readonly state: string }, holder: string): boolean {
-  return (
-    found.state === "shared" && (found as SharedRecord).permits.some((one) => one.holder === holder)
-  );
-}
-
-/** Reads a record with permits from an answer, and notes its queue. Throws the errors of an unreadable record (R12). */
+/**
+ * Reads a record with permits from an answer, and notes its queue. Throws the errors of an unreadable record (R12).
+ * `wasGranted`: the record has a permit of this attempt, which the client takes back.
+ */
 export function sharedRecord(
   { context, ref }: Pick<Contending, "context" | "ref">,
   answer: Shown,
   consistency: "strong" | "eventual" = "strong",
+  wasGranted = false,
 ): AbsentRecord | SharedRecord {
   context.seeRecord(ref, answer, consistency);
   const permits = requireCapability(context.format, "permits");
   const record = permits.readAll(answer.item);
   if (record.state !== "absent" && record.state !== "shared") {
-    throw unreadable(ref.name, record, context.format.name);
+    throw unreadable(ref.name, record, context.format.name, wasGranted);
   }
   return record;
 }

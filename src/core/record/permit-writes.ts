@@ -27,6 +27,8 @@ export interface PermitWrites {
   /** Returns the ref of one permit in the record. */
   permitOf(ref: RecordRef, permit: PermitRef): RecordRef;
   readAll(item: Item | undefined): FoundPermits;
+  /** Whether the record has the permit of this holder, even if the client cannot read the record. */
+  has(item: Item | undefined, holder: string): boolean;
   /** Adds the permit if its weight fits under the limit and no waiter in the queue comes before it. */
   grant(ref: RecordRef, grant: PermitGrant): Write;
   /** Replaces the held permit of `from` by a permit with another id and no more weight. */
